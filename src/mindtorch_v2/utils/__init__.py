@@ -1,0 +1,28 @@
+"""torch.utils: the helpers around tensors. Each part is imported when it is first named."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+from typing import Any
+
+__all__ = ["set_module"]
+
+_PARTS = frozenset({"_pytree", "benchmark", "checkpoint", "collect_env", "data", "dlpack", "hooks", "model_zoo"})
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in _PARTS:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PARTS})
+
+
+def set_module(obj: Any, mod: str) -> None:
+    """Say that the object was defined in module `mod`, for nicer printing."""
+    if not isinstance(mod, str):
+        raise TypeError("The mod argument should be a string")
+    obj.__module__ = mod
