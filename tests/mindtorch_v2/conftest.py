@@ -1,4 +1,4 @@
-"""What every test may rely on, before and after: nothing records, gradients are on, float32 is the default."""
+"""What every test may rely on, before and after: nothing records, gradients are on, float32 is default."""
 
 from __future__ import annotations
 

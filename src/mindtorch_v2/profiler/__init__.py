@@ -1,1 +1,1 @@
-"""Profiler: the ops that pass the dispatcher in, tables and traces out. Knows tensors only as recorded numbers."""
+"""Profiler: ops that pass the dispatcher in, tables and traces out. Knows tensors only as recorded numbers."""
