@@ -1,1 +1,1 @@
-"""Profiler: ops that pass the dispatcher in, tables and traces out. Knows tensors only as recorded numbers."""
+"""Profiler: dispatched ops in, tables and traces out. Knows tensors only as recorded numbers."""
