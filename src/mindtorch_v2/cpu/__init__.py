@@ -1,0 +1,128 @@
+"""torch.cpu: the one device that computes, with streams and events that are always done."""
+
+from __future__ import annotations
+
+import contextlib
+from types import MappingProxyType
+from typing import Any
+
+from . import amp
+
+__all__ = [
+    "is_available",
+    "is_initialized",
+    "synchronize",
+    "current_device",
+    "current_stream",
+    "stream",
+    "set_device",
+    "device_count",
+    "Stream",
+    "StreamContext",
+    "Event",
+    "get_capabilities",
+    "amp",
+]
+
+
+def is_available() -> bool:
+    """Whether there is a CPU: yes."""
+    return True
+
+
+def is_initialized() -> bool:
+    """Whether the CPU has been started: yes."""
+    return True
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait for the CPU's work, which is done when a call returns."""
+
+
+def current_device() -> str:
+    """The name of the device."""
+    return "cpu"
+
+
+def set_device(device: Any) -> None:
+    """Choose the device; there is one."""
+
+
+def device_count() -> int:
+    """The number of CPU devices: 1."""
+    return 1
+
+
+class Stream:
+    """A queue of work that is always empty."""
+
+    def __init__(self, priority: int = -1) -> None:
+        pass
+
+    def wait_stream(self, stream: Any) -> None:
+        """Wait for another stream."""
+
+    def record_event(self) -> None:
+        """Mark this place in the queue."""
+
+    def wait_event(self, event: Any) -> None:
+        """Wait for a mark."""
+
+
+class Event:
+    """A mark in a queue of work that is always empty, so it has always been reached."""
+
+    def query(self) -> bool:
+        """Whether the mark has been reached: yes."""
+        return True
+
+    def record(self, stream: Any = None) -> None:
+        """Set the mark."""
+
+    def synchronize(self) -> None:
+        """Wait for the mark."""
+
+    def wait(self, stream: Any = None) -> None:
+        """Let a stream wait for the mark."""
+
+
+_current_stream = Stream()
+
+
+def current_stream(device: Any = None) -> Stream:
+    """The stream work goes to."""
+    return _current_stream
+
+
+class StreamContext(contextlib.AbstractContextManager):
+    """A block on a stream."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+        self.prev_stream: Stream | None = None
+
+    def __enter__(self) -> None:
+        global _current_stream
+        if self.stream is not None:
+            self.prev_stream, _current_stream = _current_stream, self.stream
+
+    def __exit__(self, *exception: object) -> None:
+        global _current_stream
+        if self.stream is not None and self.prev_stream is not None:
+            _current_stream = self.prev_stream
+
+
+def stream(stream: Stream) -> StreamContext:
+    """A block on a stream."""
+    return StreamContext(stream)
+
+
+def get_capabilities() -> MappingProxyType[str, Any]:
+    """The processor's vector instructions, as NumPy found them, and its number of cores."""
+    import os
+
+    from ..backends.cpu import vector_extensions
+
+    found: dict[str, Any] = dict.fromkeys((name.lower() for name in vector_extensions()), True)
+    found["num_logical_cores"] = os.cpu_count()
+    return MappingProxyType(found)

@@ -1,0 +1,8 @@
+"""Whether CUDA mixed precision can be had: no."""
+
+__all__ = ["amp_definitely_not_available"]
+
+
+def amp_definitely_not_available() -> bool:
+    """True: there is no CUDA."""
+    return True

@@ -1,0 +1,254 @@
+"""torch.xpu: Intel's GPUs, absent here. Questions are answered, work raises as in torch's CPU build."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+__all__ = [
+    "Event",
+    "Stream",
+    "StreamContext",
+    "current_device",
+    "current_stream",
+    "default_generators",
+    "device_count",
+    "empty_cache",
+    "get_arch_list",
+    "get_device_capability",
+    "get_device_name",
+    "get_device_properties",
+    "get_gencode_flags",
+    "get_rng_state",
+    "get_rng_state_all",
+    "init",
+    "initial_seed",
+    "is_available",
+    "is_bf16_supported",
+    "is_initialized",
+    "is_tf32_supported",
+    "manual_seed",
+    "manual_seed_all",
+    "max_memory_allocated",
+    "max_memory_reserved",
+    "mem_get_info",
+    "memory_allocated",
+    "memory_reserved",
+    "memory_stats",
+    "memory_stats_as_nested_dict",
+    "seed",
+    "seed_all",
+    "set_device",
+    "set_rng_state",
+    "set_rng_state_all",
+    "set_stream",
+    "stream",
+    "synchronize",
+]
+
+default_generators: tuple[Any, ...] = ()
+
+
+def _no_xpu() -> AssertionError:
+    return AssertionError("Torch not compiled with XPU enabled")
+
+
+def _no_base(name: str) -> RuntimeError:
+    return RuntimeError(f"Tried to instantiate dummy base class {name}")
+
+
+def is_available() -> bool:
+    """Whether an XPU can be used: no."""
+    return False
+
+
+def device_count() -> int:
+    """The number of XPUs: 0."""
+    return 0
+
+
+def is_initialized() -> bool:
+    """Whether XPU has been started: no."""
+    return False
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether the current XPU computes in bfloat16: there is none."""
+    return False
+
+
+def is_tf32_supported() -> bool:
+    """Whether the current XPU computes in TF32: there is none."""
+    return False
+
+
+def get_arch_list() -> list[str]:
+    """XPU architectures this build was compiled for: none."""
+    return []
+
+
+def get_gencode_flags() -> str:
+    """Compiler flags for those architectures: none."""
+    return ""
+
+
+def empty_cache() -> None:
+    """Nothing is cached, nothing is freed."""
+
+
+def memory_allocated(device: Any = None) -> int:
+    """Bytes of tensors on the device: 0."""
+    return 0
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    """The most bytes of tensors there ever were: 0."""
+    return 0
+
+
+def memory_reserved(device: Any = None) -> int:
+    """Bytes the allocator holds: 0."""
+    return 0
+
+
+def max_memory_reserved(device: Any = None) -> int:
+    """The most bytes the allocator ever held: 0."""
+    return 0
+
+
+def memory_stats(device: Any = None) -> dict[str, Any]:
+    """The allocator's statistics: none."""
+    return OrderedDict()
+
+
+def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
+    """The allocator's statistics: none."""
+    return {}
+
+
+def manual_seed(seed: int) -> None:
+    """Seeds no device; the CPU generator is seeded by `torch.manual_seed`."""
+    int(seed)
+
+
+def manual_seed_all(seed: int) -> None:
+    """Seeds no device; the CPU generator is seeded by `torch.manual_seed`."""
+    int(seed)
+
+
+def seed() -> None:
+    """Seeds no device."""
+
+
+def seed_all() -> None:
+    """Seeds no device."""
+
+
+def get_rng_state_all() -> list[Any]:
+    """The states of all XPU generators: none."""
+    return []
+
+
+def set_rng_state(new_state: Any, device: Any = "xpu") -> None:
+    """Takes a state for a device that never comes up, as torch's CPU build does."""
+    new_state.clone()
+
+
+def set_rng_state_all(new_states: Iterable[Any]) -> None:
+    """Takes one state a device."""
+    for state in new_states:
+        set_rng_state(state)
+
+
+def get_rng_state(device: Any = "xpu") -> NoReturn:
+    """Raises: there is no XPU generator."""
+    raise _no_xpu()
+
+
+def initial_seed() -> NoReturn:
+    """Raises: there is no XPU generator."""
+    raise _no_xpu()
+
+
+def init() -> NoReturn:
+    """Raises: there is no XPU to start."""
+    raise _no_xpu()
+
+
+def current_device() -> NoReturn:
+    """Raises: there is no XPU."""
+    raise _no_xpu()
+
+
+def set_device(device: Any) -> NoReturn:
+    """Raises: there is no XPU."""
+    raise _no_xpu()
+
+
+def synchronize(device: Any = None) -> NoReturn:
+    """Raises: there is no XPU to wait for."""
+    raise _no_xpu()
+
+
+def current_stream(device: Any = None) -> NoReturn:
+    """Raises: there is no XPU stream."""
+    raise _no_xpu()
+
+
+def get_device_name(device: Any = None) -> NoReturn:
+    """Raises: there is no XPU."""
+    raise _no_xpu()
+
+
+def get_device_capability(device: Any = None) -> NoReturn:
+    """Raises: there is no XPU."""
+    raise _no_xpu()
+
+
+def get_device_properties(device: Any = None) -> NoReturn:
+    """Raises: there is no XPU."""
+    raise _no_xpu()
+
+
+def mem_get_info(device: Any = None) -> NoReturn:
+    """Raises: there is no XPU memory."""
+    raise _no_xpu()
+
+
+class Stream:
+    """An XPU stream; cannot be built without XPU."""
+
+    def __new__(cls, device: Any = None, priority: int = 0, **kwargs: Any) -> NoReturn:
+        raise _no_base("Stream")
+
+
+class Event:
+    """An XPU event; cannot be built without XPU."""
+
+    def __new__(cls, enable_timing: bool = False) -> NoReturn:
+        raise _no_base("Event")
+
+
+class StreamContext:
+    """A block on an XPU stream; `None` changes nothing, and there is no other."""
+
+    def __init__(self, stream: Stream | None) -> None:
+        self.stream = stream
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exception: object) -> None:
+        return None
+
+
+def stream(stream: Stream | None) -> StreamContext:
+    """A block on `stream`."""
+    return StreamContext(stream)
+
+
+def set_stream(stream: Stream | None) -> None:
+    """Chooses the stream; `None` changes nothing, and there is no other."""
+    if stream is not None:
+        raise _no_xpu()
