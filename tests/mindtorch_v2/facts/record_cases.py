@@ -1,0 +1,25 @@
+"""Record what torch shows for every case module beside this file: `python record_cases.py [name ...]`, with real torch."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+
+def main(names: list[str]) -> None:
+    """Write `<name>.json`, the lines of each case, for each module of cases."""
+    from case_runner import cases, run
+
+    for name in names or sorted(path.stem for path in HERE.glob("*_cases.py")):
+        facts = {case: run(function, "torch") for case, function in cases(importlib.import_module(name)).items()}
+        (HERE / f"{name}.json").write_text(json.dumps(facts, indent=1) + "\n")
+        print(f"{name}: {len(facts)} cases")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
