@@ -1,0 +1,88 @@
+"""A torch-compatible library on NumPy: `import mindtorch_v2 as torch`. This file only puts the parts together."""
+
+from __future__ import annotations
+
+import importlib as _importlib
+import math as _math
+import warnings as _warnings
+from typing import Any as _Any
+
+# NumPy warns where torch stays silent (1/0, overflow). Only what our own kernels cause is quiet; a user's NumPy code is not touched.
+_warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mindtorch_v2(\.|$)")
+
+from . import _dispatch, _dtype  # noqa: E402
+from . import _ops as _ops  # noqa: E402
+from ._device import device, get_default_device, set_default_device  # noqa: E402
+from ._dtype import (  # noqa: E402
+    can_cast as _can_cast_dtypes,
+)
+from ._dtype import (  # noqa: E402
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    dtype,
+    finfo,
+    get_default_dtype,
+    iinfo,
+    layout,
+    memory_format,
+    preserve_format,
+    promote_types,
+    set_default_dtype,
+    sparse_coo,
+    sparse_csr,
+    strided,
+)
+from ._size import Size  # noqa: E402
+from ._storage import UntypedStorage  # noqa: E402
+from ._tensor import Tensor, install as _install  # noqa: E402
+
+globals().update(_dtype.NAMES)
+globals().update(_dispatch.FUNCTIONS)
+_install(_dispatch.METHODS)
+
+pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
+can_cast = _can_cast_dtypes
+
+from . import autograd as autograd  # noqa: E402
+from .autograd.grad_mode import (  # noqa: E402
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from .version import __version__  # noqa: E402
+
+# Loaded when first asked for: a bare `import mindtorch_v2` stays quick, and `torch.nn`, `torch.cuda` ... are simply there.
+_LAZY = {
+    name: name
+    for name in (
+        "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional",
+        "hub", "jit", "linalg", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "random",
+        "return_types", "serialization", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu", "__config__",
+        "_C", "_dynamo", "_utils", "_tensor_str", "_as_torch", "_compile",
+    )
+}  # fmt: skip
+_LAZY_NAMES = {
+    "save": "serialization", "load": "serialization", "set_printoptions": "_tensor_str", "get_printoptions": "_tensor_str",
+    "manual_seed": "random", "seed": "random", "initial_seed": "random", "get_rng_state": "random", "set_rng_state": "random",
+    "default_generator": "_random", "Generator": "_random", "as_torch": "_as_torch", "compile": "_compile",
+    "TypedStorage": "storage", "autocast": "amp",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LAZY:
+        return _importlib.import_module("." + _LAZY[name], __name__)
+    home = _LAZY_NAMES.get(name)
+    if home is not None:
+        value = getattr(_importlib.import_module("." + home, __name__), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'torch' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_LAZY_NAMES})

@@ -1,0 +1,609 @@
+"""Writes the functions of an op: its declaration in, compiled code out. Runs once per op, when it is first called.
+
+Three functions share their text: `entry` (what people call), `run` (what the recorder calls, nothing tested twice) and
+`operator` (`x + y`: gives NotImplemented for what it does not know). A node class for the backward pass comes with them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from . import _dispatch
+from ._dispatch import Op
+from ._graph import Node
+from ._schema import Argument
+
+_KEYWORDS = {"self": "input", "from": "from_", "lambda": "lambd"}
+_SUFFIXES = ("_shape", "_dtype", "_ndim", "_shapes", "_requires_grad", "_strides")
+
+
+def python_name(name: str) -> str:
+    return _KEYWORDS.get(name, name)
+
+
+def camel(name: str) -> str:
+    return "".join(part[:1].upper() + part[1:] for part in name.split("_"))
+
+
+class Writer:
+    """Lines with indentation."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def __call__(self, depth: int, *lines: str) -> None:
+        self.lines += ["    " * depth + line for line in lines]
+
+
+class Plan:
+    """What the functions of one op need to know, read from its declaration."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.base = op.inplace_of or op
+        self.schema = op.schema
+        self.arguments = [a for a in self.schema.arguments if not (a.written and a.name.startswith("out"))]
+        self.names = [python_name(a.name) for a in self.arguments]
+        self.tensors = [a for a in self.arguments if a.kind.startswith("Tensor")]
+        self.plain_tensors = [a for a in self.arguments if a.kind == "Tensor"]
+        self.uid = op.uid
+        self.multiple = len(self.schema.returns) > 1
+        self.listed = self.schema.returns[:1] and self.schema.returns[0].endswith("[]")
+        self.returns_tensors = bool(self.schema.returns) and all(r.startswith("Tensor") for r in self.schema.returns)
+        self.numbers_allowed = bool(op.promote)
+        self.read_rules()
+
+    # -- derivatives
+
+    def read_rules(self) -> None:
+        base = self.base
+        self.rules: dict[str, Any] = {k: v for k, v in base.rules.items() if v is not None}
+        self.joint = base.joint
+        by_name = {a.name: a for a in self.arguments}
+        for key in base.rules:
+            if key not in by_name:
+                raise ValueError(f"{base!r} has a derivative for {key!r}, which is no argument of it")
+        if self.joint is not None:
+            wrt = base.joint_wrt or [a.name for a in self.tensors]
+            self.differentiable = [by_name[name] for name in wrt]
+        else:
+            self.differentiable = [a for a in self.arguments if a.name in self.rules]
+        self.saved: dict[str, set[str]] = {}
+        for key, rule in self.rules.items():
+            for name in parameters(rule):
+                if name not in ("g", "grads", "needs", "node") and not re.match(r"g\d$", name):
+                    self.saved.setdefault(name, set()).add(key)
+        if self.joint is not None:
+            for name in parameters(self.joint):
+                if name not in ("g", "grads", "needs", "node") and not re.match(r"g\d$", name):
+                    self.saved.setdefault(name, set())
+        self.has_node = bool(self.differentiable)
+
+    def out_number(self, name: str) -> int | None:
+        """The output that a saved name means, or None."""
+        if name in ("out", "result"):
+            return 0
+        match = re.match(r"(?:out|result)(\d)$", name)
+        if match:
+            return int(match[1])
+        if self.multiple and name in self.schema.return_names and name not in [a.name for a in self.arguments]:
+            return self.schema.return_names.index(name)
+        return None
+
+    def argument(self, name: str) -> Argument | None:
+        for argument in self.arguments:
+            if argument.name == name:
+                return argument
+        return None
+
+    def saves_tensor(self, name: str) -> bool:
+        argument = self.argument(name)
+        return self.out_number(name) is not None or (argument is not None and argument.kind.startswith("Tensor"))
+
+    # -- pieces of text
+
+    def signature(self) -> str:
+        parts, star = [], False
+        optional = False
+        aliased = any(a.name in ("dim", "keepdim") for a in self.arguments)
+        self.aliased = aliased
+        for argument, name in zip(self.arguments, self.names):
+            if argument.keyword_only and not star:
+                parts.append("*")
+                star = True
+            if argument.required and not (aliased and name == "dim"):
+                if optional and not star:
+                    parts.append(f"{name}=MISSING")
+                else:
+                    parts.append(name)
+            elif argument.required:
+                parts.append(f"{name}=MISSING")
+                optional = True
+            else:
+                optional = True
+                parts.append(f"{name}={default_text(argument.default)}")
+        if self.op.has_out:
+            if not star:
+                parts.append("*")
+            parts.append("out=None")
+        if aliased:
+            parts.append("**aliases")
+        return ", ".join(parts)
+
+    def call(self) -> str:
+        return ", ".join(self.names)
+
+    def requires(self, argument: Argument) -> str:
+        name = python_name(argument.name)
+        if argument.kind == "Tensor":
+            return f"(t_{name} and {name}._rg)" if self.may_be_number(argument) else f"{name}._rg"
+        if argument.kind == "Tensor?":
+            return f"({name} is not None and {name}._rg)"
+        if argument.kind == "Tensor?[]":
+            return f"any([x is not None and x._rg for x in {name}])"
+        return f"any([x._rg for x in {name}])"
+
+    def may_be_number(self, argument: Argument) -> bool:
+        return self.numbers_allowed and argument is not self.plain_tensors[0] and len(self.plain_tensors) == 2 and argument.kind == "Tensor"
+
+    def edge(self, argument: Argument) -> str:
+        name = python_name(argument.name)
+        if argument.kind == "Tensor":
+            return f"edge({name}) if t_{name} else None" if self.may_be_number(argument) else f"edge({name})"
+        if argument.kind == "Tensor?":
+            return f"None if {name} is None else edge({name})"
+        if argument.kind == "Tensor?[]":
+            return f"*[None if x is None else edge(x) for x in {name}]"
+        return f"*[edge(x) for x in {name}]"
+
+
+def parameters(rule: Any) -> tuple[str, ...]:
+    code = rule.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+def default_text(value: Any) -> str:
+    if isinstance(value, float) and value in (float("inf"), float("-inf")):
+        return "float('inf')" if value > 0 else "float('-inf')"
+    return repr(value)
+
+
+# ---------------------------------------------------------------------------------------------------- forward
+
+
+def write_prepare(w: Writer, plan: Plan, depth: int, operator: bool) -> None:
+    """Tensors to arrays, ints to tuples, operands to one dtype."""
+    op = plan.op
+    for argument, name in zip(plan.arguments, plan.names):
+        if argument.kind == "ints":
+            w(depth, f"if {name}.__class__ is not tuple: {name} = ints({name}, {argument.length})")
+        elif argument.type.startswith("Scalar"):
+            w(depth, f"if {name}.__class__ not in NUMBERS: {name} = number({name})")
+        if op.body != "arrays":
+            continue
+        if plan.may_be_number(argument):
+            continue
+        if argument.kind == "Tensor":
+            w(depth, f"a_{name} = {name}._array")
+        elif argument.kind == "Tensor?":
+            w(depth, f"a_{name} = None if {name} is None else {name}._array")
+        elif argument.kind == "Tensor[]":
+            w(depth, f"a_{name} = [x._array for x in {name}]")
+        elif argument.kind == "Tensor?[]":
+            w(depth, f"a_{name} = [None if x is None else x._array for x in {name}]")
+    if op.body == "arrays" and op.promote:
+        write_promotion(w, plan, depth, operator)
+
+
+def write_promotion(w: Writer, plan: Plan, depth: int, operator: bool) -> None:
+    names = [python_name(a.name) for a in plan.plain_tensors]
+    first = names[0]
+    floating = plan.op.promote == "float"
+    if len(names) == 1:
+        if floating:
+            w(depth, f"if a_{first}.dtype.num in INTEGRAL_NUMS: a_{first} = to_float(a_{first})")
+        return
+    if len(names) > 2:
+        same = " is ".join(f"a_{n}.dtype" for n in names)
+        w(depth, f"if not ({same}): {', '.join('a_' + n for n in names)} = promote_all({', '.join('a_' + n for n in names)})")
+        if floating:
+            w(depth, f"if a_{first}.dtype.num in INTEGRAL_NUMS: " + "; ".join(f"a_{n} = to_float(a_{n})" for n in names))
+        return
+    other = names[1]
+    w(depth, f"t_{other} = {other}.__class__ is Tensor or isinstance({other}, Tensor)")
+    w(depth, f"if t_{other}:")
+    w(depth + 1, f"a_{other} = {other}._array")
+    w(depth + 1, f"if a_{first}.dtype is not a_{other}.dtype: a_{first}, a_{other} = promote_pair(a_{first}, a_{other})")
+    w(depth, f"elif {other}.__class__ in NUMBERS: a_{first}, a_{other} = promote_number(a_{first}, {other})")
+    if operator:
+        w(depth, "else: return NotImplemented")
+    else:
+        w(depth, f"else: raise AttributeError({other!r})")
+    if floating:
+        w(depth, f"if a_{first}.dtype.num in INTEGRAL_NUMS:")
+        w(depth + 1, f"a_{first} = to_float(a_{first})")
+        w(depth + 1, f"if a_{other}.__class__ is ndarray: a_{other} = to_float(a_{other})")
+
+
+def kernel_arguments(plan: Plan) -> str:
+    if plan.op.body != "arrays":
+        return plan.call()
+    parts = []
+    for argument, name in zip(plan.arguments, plan.names):
+        parts.append(f"a_{name}" if argument.kind.startswith("Tensor") else name)
+    return ", ".join(parts)
+
+
+def write_below(w: Writer, plan: Plan, depth: int, body: str) -> None:
+    """Run a body of tensors below autograd; its result is in `t`."""
+    w(depth, "enabled = grad_state.enabled")
+    w(depth, "grad_state.enabled = False")
+    w(depth, "try:")
+    w(depth + 1, f"t = {body}({plan.call()})")
+    w(depth, "finally:")
+    w(depth + 1, "grad_state.enabled = enabled")
+
+
+def write_node(w: Writer, plan: Plan, depth: int, recorded: bool) -> None:
+    """Make the node, its edges and what it saves. The outputs' arrays are in `r`, `r0`... or the list `rs`."""
+    w(depth, f"node = new(NODE_{plan.uid})")
+    w(depth, "node.seq = seq = grad_state.seq")
+    w(depth, "grad_state.seq = seq + 1")
+    if recorded:
+        w(depth, "mark_node(node)")
+    if not plan.op.inplace_of:
+        edges = ", ".join(plan.edge(a) for a in plan.differentiable)
+        w(depth, f"node.next = ({edges},)")
+    else:
+        w(depth, "node.next = edges")
+    if plan.multiple:
+        count = len(plan.schema.returns)
+        w(depth, f"node.n_outputs = {count}")
+        w(depth, "node.shapes = (" + ", ".join(f"r{i}.shape" for i in range(count)) + ")")
+        w(depth, "node.dtypes = (" + ", ".join(f"r{i}.dtype" for i in range(count)) + ")")
+    elif plan.listed:
+        w(depth, "node.n_outputs = len(rs)")
+        w(depth, "if len(rs) == 1: node.shapes = rs[0].shape; node.dtypes = rs[0].dtype")
+        w(depth, "else: node.shapes = [x.shape for x in rs]; node.dtypes = [x.dtype for x in rs]")
+    else:
+        w(depth, "node.shapes = r.shape", "node.dtypes = r.dtype")
+    for name, users in plan.saved.items():
+        write_save(w, plan, depth, name, users)
+
+
+def write_save(w: Writer, plan: Plan, depth: int, name: str, users: set[str]) -> None:
+    inplace = plan.op.inplace_of is not None
+    number = plan.out_number(name)
+    if number is not None:
+        if inplace:
+            return  # saved after the write
+        source = "t" if not (plan.multiple or plan.listed) else f"t{number}" if plan.multiple else f"ts[{number}]"
+        w(depth, f"node.s_{name} = save_result({source}, {number})")
+        return
+    argument = plan.argument(name)
+    if argument is None:
+        for suffix in _SUFFIXES:
+            if name.endswith(suffix) and plan.argument(name[: -len(suffix)]) is not None:
+                owner = plan.argument(name[: -len(suffix)])
+                assert owner is not None
+                w(depth, f"node.s_{name} = {aspect(plan, owner, suffix)}")
+                return
+        raise ValueError(f"{plan.op!r}: a derivative wants {name!r}, which is neither an argument nor an output")
+    local = python_name(name)
+    if not argument.kind.startswith("Tensor"):
+        w(depth, f"node.s_{name} = {local}")
+        return
+    if argument.kind in ("Tensor[]", "Tensor?[]"):
+        w(depth, f"node.s_{name} = tuple({local})")
+        w(depth, f"node.v_{name} = [0 if x is None else version_of(x) for x in {local}]")
+        return
+    if inplace and name == "self":
+        w(depth, "node.s_self = kept")
+        w(depth, "node.v_self = 0")
+        return
+    needed = [plan.requires(a) for a in plan.differentiable if a.name in users]
+    guard = "" if not users or len(needed) == len(plan.differentiable) else f" if {' or '.join(needed)} else None"
+    w(depth, f"node.s_{name} = {local}{guard}")
+    absent = ""
+    if plan.may_be_number(argument):
+        absent = f"not t_{local} or "
+    elif argument.kind == "Tensor?":
+        absent = f"{local} is None or "
+    w(depth, f"node.v_{name} = 0 if {absent}{local}._storage is None else {local}._storage._version")
+
+
+def aspect(plan: Plan, owner: Argument, suffix: str) -> str:
+    name = python_name(owner.name)
+    if suffix == "_shapes":
+        return f"[None if x is None else x._array.shape for x in {name}]"
+    if plan.may_be_number(owner):
+        none = {"_shape": "()", "_ndim": "0", "_dtype": "None", "_requires_grad": "False", "_strides": "()"}[suffix]
+        prefix = f"{none} if not t_{name} else "
+    elif owner.kind == "Tensor?":
+        prefix = f"None if {name} is None else "
+    else:
+        prefix = ""
+    return prefix + {
+        "_shape": f"{name}._array.shape",
+        "_ndim": f"{name}._array.ndim",
+        "_dtype": f"_dtype.BY_NUM[{name}._array.dtype.num]",
+        "_strides": f"{name}.stride()",
+        "_requires_grad": f"{name}._rg",
+    }[suffix]
+
+
+def write_wrap(w: Writer, plan: Plan, depth: int) -> None:
+    """The kernel's arrays in `r` (or `rs`) as tensors `t`, `t0`..., or `ts`."""
+    viewing = plan.op.is_view
+    if plan.multiple:
+        count = len(plan.schema.returns)
+        w(depth, ", ".join(f"r{i}" for i in range(count)) + " = r")
+        for i in range(count):
+            w(depth, f"if r{i}.__class__ is not ndarray: r{i} = asarray(r{i})")
+            w(depth, f"t{i} = new(Tensor); t{i}._array = r{i}")
+    elif plan.listed:
+        if viewing:
+            w(depth, "rs = r", "ts = [as_view(input, x) for x in r]")
+            w(depth, "for x in ts: x._multi_view = True")
+        else:
+            w(depth, "rs = r", "ts = [wrap(x) for x in r]")
+    elif viewing:
+        w(depth, "t = new(Tensor)", "t._array = r")
+        w(depth, "storage = input._storage")
+        w(depth, "if storage is None: storage = input._storage = UntypedStorage._of(a_input)")
+        w(depth, "t._storage = storage")
+        w(depth, "base = t._base = input if input._base is None else input._base")
+        w(depth, "if base._rebase_count: t._seen_rebase = base._rebase_count")
+    else:
+        w(depth, "if r.__class__ is not ndarray: r = asarray(r)")
+        w(depth, "t = new(Tensor)", "t._array = r")
+
+
+def write_unwrap(w: Writer, plan: Plan, depth: int) -> None:
+    """After a body of tensors: name its results' tensors and arrays."""
+    if plan.multiple:
+        count = len(plan.schema.returns)
+        w(depth, ", ".join(f"t{i}" for i in range(count)) + " = t")
+        for i in range(count):
+            w(depth, f"r{i} = t{i}._array")
+    elif plan.listed:
+        w(depth, "ts = list(t)", "rs = [x._array for x in ts]")
+        if plan.op.is_view:
+            w(depth, "for x in ts: x._multi_view = True")
+    else:
+        w(depth, "r = t._array")
+
+
+def write_attach(w: Writer, plan: Plan, depth: int) -> None:
+    if plan.multiple:
+        for i in range(len(plan.schema.returns)):
+            w(depth, f"if r{i}.dtype.num not in INTEGRAL_NUMS: t{i}._rg = True; t{i}._grad_fn = node; t{i}._output_nr = {i}")
+    elif plan.listed:
+        w(depth, "for i, x in enumerate(ts): x._rg = True; x._grad_fn = node; x._output_nr = i")
+    else:
+        w(depth, "t._rg = True", "t._grad_fn = node")
+
+
+def write_return(w: Writer, plan: Plan, depth: int) -> None:
+    if plan.multiple:
+        results = ", ".join(f"t{i}" for i in range(len(plan.schema.returns)))
+        w(depth, f"return RET_{plan.uid}(({results}))" if plan.op.return_type else f"return ({results})")
+    elif plan.listed:
+        w(depth, "return RET_%d(ts)" % plan.uid if plan.op.return_type else "return ts")
+    else:
+        w(depth, "return t")
+
+
+def write_fresh(w: Writer, plan: Plan, depth: int, recorded: bool, operator: bool) -> None:
+    """The body of an op that gives new tensors or views."""
+    op = plan.op
+    through = recorded and op.inner is not None
+    on_tensors = op.body == "tensors" or through
+    w(depth, "try:")
+    write_prepare(w, plan, depth + 1, operator)
+    if on_tensors:
+        write_below(w, plan, depth + 1, f"INNER_{plan.uid}" if through else f"K_{plan.uid}")
+    else:
+        w(depth + 1, f"r = K_{plan.uid}({kernel_arguments(plan)})")
+    w(depth, "except Exception as error:")
+    w(depth + 1, f"return recover(OP, error, ({plan.call()},))")
+    if not plan.returns_tensors:
+        w(depth, "return t" if on_tensors else "return r")
+        return
+    if on_tensors:
+        write_unwrap(w, plan, depth)
+    else:
+        write_wrap(w, plan, depth)
+    if not op.nondifferentiable:
+        write_autograd(w, plan, depth, recorded)
+    write_return(w, plan, depth)
+
+
+def write_autograd(w: Writer, plan: Plan, depth: int, recorded: bool) -> None:
+    if not plan.has_node:
+        asks = [plan.requires(a) for a in plan.tensors]
+        if asks:
+            w(depth, f"if ({' or '.join(asks)}) and grad_state.enabled: no_derivative(OP)")
+        return
+    asks = [plan.requires(a) for a in plan.differentiable]
+    integral = "" if plan.multiple or plan.listed else " and r.dtype.num not in INTEGRAL_NUMS"
+    w(depth, f"if ({' or '.join(asks)}) and grad_state.enabled{integral}:")
+    write_node(w, plan, depth + 1, recorded)
+    w(depth + 1, "if Switches.saved_hooks: pack_saved(node)")
+    write_attach(w, plan, depth + 1)
+
+
+def write_inplace(w: Writer, plan: Plan, depth: int, recorded: bool, operator: bool) -> None:
+    """The body of an op that writes to its first argument."""
+    op = plan.op
+    through = recorded and op.inner is not None
+    on_tensors = op.body == "tensors" or through
+    saves_self = "self" in plan.saved
+    w(depth, "grads = None")
+    w(depth, "try:")
+    write_prepare(w, plan, depth + 1, operator)
+    if plan.has_node:
+        asks = [plan.requires(a) for a in plan.differentiable]
+        if plan.arguments[0] not in plan.differentiable:
+            asks.insert(0, "input._rg")
+        w(depth + 1, f"if ({' or '.join(asks)}) and grad_state.enabled:")
+        w(depth + 2, "check_inplace(input)")
+        w(depth + 2, "grads = True")
+        w(depth + 2, f"edges = ({', '.join(plan.edge(a) for a in plan.differentiable)},)")
+        if saves_self:
+            needed = [plan.requires(a) for a in plan.differentiable if a.name in plan.saved["self"]] or ["True"]
+            w(depth + 2, f"kept = keep_before_write(input) if {' or '.join(needed)} else None")
+    else:
+        w(depth + 1, "if input._rg and grad_state.enabled: check_inplace(input)")
+    if on_tensors:
+        write_below(w, plan, depth + 1, f"INNER_{plan.uid}" if through else f"K_{plan.uid}")
+    elif kernel_takes_out(op.kernel):
+        w(depth + 1, "target = input._array")
+        w(depth + 1, f"if a_input is target: K_{plan.uid}({kernel_arguments(plan)}, out=target)")
+        w(depth + 1, f"else: write_inplace(OP, input, asarray(K_{plan.uid}({kernel_arguments(plan)})))")
+    else:
+        w(depth + 1, f"write_inplace(OP, input, asarray(K_{plan.uid}({kernel_arguments(plan)})))")
+    w(depth, "except Exception as error:")
+    w(depth + 1, f"return recover(OP, error, ({plan.call()},))")
+    if not on_tensors:
+        w(depth, "storage = input._storage")
+        w(depth, "if storage is None: storage = input._storage = UntypedStorage._of(input._array)")
+        w(depth, "storage._version += 1")
+    if plan.has_node:
+        w(depth, "if grads:")
+        w(depth + 1, "r = input._array")
+        write_node(w, plan, depth + 1, recorded)
+        for name in plan.saved:
+            if plan.out_number(name) is not None:
+                w(depth + 1, f"node.s_{name} = save_result(input)")
+        w(depth + 1, "if Switches.saved_hooks: pack_saved(node)")
+        w(depth + 1, "rebase(input, node)")
+    w(depth, "return input")
+
+
+def kernel_takes_out(kernel: Any) -> bool:
+    code = getattr(kernel, "__code__", None)
+    if code is None:
+        return hasattr(kernel, "nin")  # a ufunc
+    return "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+
+
+def write_function(w: Writer, plan: Plan, name: str) -> None:
+    op = plan.op
+    signature = plan.signature() if name == "entry" else plan.call() if name == "run" else ", ".join(plan.names[:2])
+    w(1, f"def {name}({signature}):")
+    if name == "entry" and plan.aliased:
+        given = ", ".join(f"{n}={n}" for n in plan.names)
+        w(2, f"if aliases: return unalias(OP.entry, aliases, {given}" + (", out=out)" if op.has_out else ")"))
+        if "dim" in plan.names and plan.arguments[plan.names.index("dim")].required:
+            w(2, "if dim is MISSING: raise TypeError(f\"{OP.name}() missing 1 required positional arguments: 'dim'\")")
+    if name == "operator":
+        for argument, local in zip(plan.arguments[2:], plan.names[2:]):
+            w(2, f"{local} = {default_text(argument.default)}")
+    if name == "entry" and op.has_out:
+        w(2, f"if out is not None: return call_out(OP, out, ({plan.call()},))")
+    if name != "run":
+        if name == "operator":
+            second = plan.names[1]
+            w(2, "if recorder is not None:")
+            w(3, f"if not ({second}.__class__ in NUMBERS or isinstance({second}, Tensor)): return NotImplemented")
+            w(3, f"return recorder(OP, {plan.call()})")
+        else:
+            w(2, f"if recorder is not None: return recorder(OP, {plan.call()})")
+    if op.body == "composite":
+        w(2, "if OP is None: return None")
+        w(2, f"return K_{plan.uid}({plan.call()})")
+    elif op.inplace_of is not None:
+        write_inplace(w, plan, 2, name == "run", name == "operator")
+    else:
+        write_fresh(w, plan, 2, name == "run", name == "operator")
+    w(0, "")
+
+
+# ---------------------------------------------------------------------------------------------------- backward
+
+
+def write_apply(w: Writer, plan: Plan) -> None:
+    several = plan.multiple or plan.listed
+    w(1, "def apply(node, *grads):" if several else "def apply(node, g):")
+    w(2, "e = node.next")
+    if several:
+        w(2, "g = grads[0]")
+    listed = [a for a in plan.differentiable if a.kind.endswith("[]")]
+    if plan.joint is not None:
+        w(2, f"return RULE_{plan.uid}({', '.join(rule_argument(plan, n) for n in parameters(plan.joint))})")
+        return
+    parts, count = [], len(plan.differentiable)
+    for i, argument in enumerate(plan.differentiable):
+        call = f"RULE_{plan.uid}_{argument.name}({', '.join(rule_argument(plan, n) for n in parameters(plan.rules[argument.name]))})"
+        if argument in listed:
+            parts.append(f"*{call}")
+        else:
+            before_list = not listed or i < plan.differentiable.index(listed[0])
+            index = i if before_list else i - count
+            parts.append(f"({call} if e[{index}] is not None else None)")
+    w(2, f"return ({', '.join(parts)},)")
+
+
+def rule_argument(plan: Plan, name: str) -> str:
+    if name in ("g", "grads", "node"):
+        return name
+    if re.match(r"g\d$", name):
+        return f"grads[{name[1:]}]"
+    if name == "needs":
+        return "tuple([x is not None for x in e])"
+    if plan.saves_tensor(name):
+        return f"unpack(node, {name!r})"
+    return f"node.s_{name}"
+
+
+def make_node(op: Op, plan: Plan) -> Any:
+    base = plan.base
+    if base is not op and base.node is None:
+        base.build()
+    if base.node is not None and base is not op:
+        return base.node
+    name = base.node_name or camel(base.name) + "Backward0"
+    tensors = tuple(n for n in plan.saved if plan.saves_tensor(n))
+    return type(name, (Node,), {"saved_names": tuple(plan.saved), "saved_tensor_names": tensors, "__module__": "mindtorch_v2.autograd", "op": base})
+
+
+def build(op: Op) -> None:
+    """Compile `entry`, `run` and `operator` of `op`, and its node's `apply`."""
+    plan = Plan(op)
+    space = _dispatch._GLOBALS
+    uid = plan.uid
+    space[f"K_{uid}"] = op.kernel
+    if op.inner is not None:
+        space[f"INNER_{uid}"] = op.inner
+    if op.return_type is not None:
+        space[f"RET_{uid}"] = op.return_type
+    w = Writer()
+    w(0, "def make(OP):")
+    wanted = ["entry", "run"]
+    if len(plan.names) >= 2 and op.promote:
+        wanted.append("operator")
+    for name in wanted:
+        write_function(w, plan, name)
+    if plan.has_node:
+        if op.inplace_of is None:
+            write_apply(w, plan)
+        op.node = space[f"NODE_{uid}"] = make_node(op, plan)
+        if plan.joint is not None:
+            space[f"RULE_{uid}"] = plan.joint
+        for key, rule in plan.rules.items():
+            space[f"RULE_{uid}_{key}"] = rule
+    with_apply = plan.has_node and op.inplace_of is None
+    w(1, f"return {', '.join(wanted)}{', apply' if with_apply else ', None'}")
+    source = "\n".join(w.lines)
+    made: dict[str, Any] = {}
+    exec(compile(source, f"<op {op.full_name}>", "exec"), space, made)  # noqa: S102  (text written above, from declarations)
+    functions = made["make"](op)
+    op.source = source  # type: ignore[attr-defined]
+    for name, function in zip(wanted, functions):
+        target = getattr(op, name)
+        target.__defaults__, target.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+        target.__code__ = function.__code__
+    if with_apply:
+        op.node.apply = functions[-1]

@@ -1,0 +1,463 @@
+"""The one path of every op call: record, autograd, kernel.
+
+An op is declared once with `@op`, `@view` or `@composite`; from its schema and kernel a function is written whose body holds
+only what this op needs. Functions are compiled when first called, so that declaring a thousand of them costs little. Their
+globals are this module, so `recorder` below is one plain global for all of them: None when nothing records.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from . import _dtype, _schema
+from ._dtype import INTEGRAL_NUMS, Default
+from ._graph import (  # noqa: F401  (used by the generated functions)
+    Node,
+    SavedResult,
+    Switches,
+    edge,
+    grad_state,
+    pack_saved,
+    storage_of,
+    unpack,
+    version_of,
+)
+from ._storage import UntypedStorage
+
+# What happens to each op call while something records: None, or a callable `recorder(op, *arguments)` that has to return
+# `op.run(*arguments)`. Arguments come in the order of the schema.
+recorder: Any = None
+
+# While something records: an object with `enter(name, scope, sequence_nr, forward_thread, arguments) -> token` and
+# `exit(token)`, for what is no op: the engine's nodes and annotations.
+ranges: Any = None
+
+# While autocast is on anywhere: a callable `autocast(op, arguments) -> arguments`, asked by ops that torch's autocast lists.
+autocast: Any = None
+
+Tensor: Any = None  # the Tensor class, set by _tensor
+ndarray = np.ndarray
+asarray = np.asarray
+new = object.__new__
+MISSING = type("MISSING", (), {"__repr__": lambda self: "<missing>"})()
+NUMBERS = frozenset(
+    (int, float, bool, complex, np.float32, np.float64, np.float16, np.int64, np.int32, np.int16, np.int8, np.uint8,
+     np.bool_, np.complex64, np.complex128, np.uint16, np.uint32, np.uint64)
+)  # fmt: skip
+
+OPS: dict[str, Op] = {}  # "add.Tensor" -> Op
+FUNCTIONS: dict[str, Any] = {}  # name -> the function of torch's that many people call
+METHODS: dict[str, Any] = {}  # name -> method of Tensor
+_GLOBALS = globals()
+
+
+# ---------------------------------------------------------------------------------------------------- declaring
+
+
+class Op:
+    """One overload of an aten op."""
+
+    def __init__(self, text: str, kernel: Any, body: str, options: dict[str, Any]) -> None:
+        self.text = text
+        self.namespace, self.name, self.overload = _schema.head(text)
+        self.full_name = self.name + ("." + self.overload if self.overload else "")
+        self.qualified_name = f"{self.namespace}::{self.name}"
+        self.kernel = kernel
+        self.body = body  # "arrays", "tensors" or "composite"
+        self.is_view = options.get("view", False)
+        self.promote = options.get("promote")  # None, "same", "float" or "compare"
+        self.inner = options.get("inner")
+        self.flops = options.get("flops")
+        self.inplace_of: Op | None = options.get("inplace_of")
+        self.has_out = options.get("out", False)
+        self.nondifferentiable = options.get("nondifferentiable", False)
+        self.node_name = options.get("node")
+        self.return_type = options.get("returns")
+        self.rules: dict[str, Any] = {}
+        self.joint: Any = None
+        self.joint_wrt: tuple[str, ...] | None = None
+        self.node: Any = None
+        self._parsed: _schema.Schema | None = None
+        self.uid = len(OPS)
+        cell = types.CellType(self)
+        self.entry = types.FunctionType(_ENTRY_STUB, _GLOBALS, self.name, None, (cell,))
+        self.run = types.FunctionType(_RUN_STUB, _GLOBALS, self.name, None, (cell,))
+        self.operator = types.FunctionType(_OPERATOR_STUB, _GLOBALS, self.name, None, (cell,))
+        for function in (self.entry, self.run, self.operator):
+            function.__module__ = "mindtorch_v2"
+        self.entry.op = self  # type: ignore[attr-defined]
+        self.entry.derivative = self.derivative  # type: ignore[attr-defined]
+        self.entry.backward = self.backward  # type: ignore[attr-defined]
+        self.entry.recorded = self.recorded  # type: ignore[attr-defined]
+        OPS[self.full_name] = self
+
+    @property
+    def schema(self) -> _schema.Schema:
+        if self._parsed is None:
+            self._parsed = _schema.parse(self.text)
+        return self._parsed
+
+    def derivative(op, /, **rules: Any) -> None:  # noqa: N805  (torch calls an argument `self`)
+        """Gradient rules by argument. A rule's parameters say what is saved: `g` (or `grads`), arguments, `out`, `x_shape`."""
+        op.rules = rules
+
+    def backward(self, *wrt: str) -> Any:
+        """Decorator: one rule for several arguments. Returns a gradient for each of `wrt`, in order; `needs` tells which count."""
+
+        def declare(rule: Any) -> Any:
+            self.joint, self.joint_wrt = rule, wrt or None
+            return rule
+
+        return declare
+
+    def recorded(self, inner: Any) -> Any:
+        """The body to run, below autograd, while something records: calls the ops that torch shows inside this one."""
+        self.inner = inner
+        return inner
+
+    def build(self) -> None:
+        """Write and compile this op's functions."""
+        from ._codegen import build
+
+        build(self)
+
+    def __repr__(self) -> str:
+        return f"<op {self.namespace}::{self.full_name}>"
+
+
+def _stubs() -> tuple[types.CodeType, types.CodeType, types.CodeType]:
+    OP: Any = None
+
+    def entry(*args: Any, **kwargs: Any) -> Any:
+        OP.build()
+        return OP.entry(*args, **kwargs)
+
+    def run(*args: Any) -> Any:
+        OP.build()
+        return OP.run(*args)
+
+    def operator(*args: Any) -> Any:
+        OP.build()
+        return OP.operator(*args)
+
+    return entry.__code__, run.__code__, operator.__code__
+
+
+_ENTRY_STUB, _RUN_STUB, _OPERATOR_STUB = _stubs()
+
+
+def _register(made: Op, options: dict[str, Any]) -> Any:
+    names = options.get("expose", "both")
+    if names in ("both", "function"):
+        FUNCTIONS.setdefault(made.name, made.entry)
+    if names in ("both", "method") and "(Tensor self" in made.text.replace("(a)", "").replace("(a!)", ""):
+        METHODS.setdefault(made.name, made.entry)
+    for operator in options.get("operators", ()):
+        METHODS[operator] = made.operator
+    if options.get("inplace"):
+        dot = made.text.find("(")
+        head = made.text[:dot]
+        name, _, overload = head.partition(".")
+        text = f"{name}_{'.' + overload if overload else ''}{made.text[dot:]}"
+        text = text.replace("Tensor self", "Tensor(a!) self", 1)
+        text = text[: text.rindex("->")] + "-> Tensor(a!)"
+        inherited = {k: v for k, v in options.items() if k in ("promote", "node", "flops", "nondifferentiable")}
+        made.inplace = Op(text, made.kernel, made.body, {**inherited, "inplace_of": made})  # type: ignore[attr-defined]
+        made.entry.inplace = made.inplace.entry  # type: ignore[attr-defined]
+        if names in ("both", "function"):
+            FUNCTIONS.setdefault(made.name + "_", made.inplace.entry)  # type: ignore[attr-defined]
+        METHODS.setdefault(made.name + "_", made.inplace.entry)  # type: ignore[attr-defined]
+        for operator in options.get("inplace_operators", ()):
+            METHODS[operator] = made.inplace.operator  # type: ignore[attr-defined]
+    return made.entry
+
+
+def op(text: str, **options: Any) -> Any:
+    """Declare an op whose kernel takes arrays and gives fresh arrays (`on="tensors"`: tensors, run below autograd).
+
+    promote: bring the tensor arguments to one dtype first ("same"; "float": integers become the default dtype; "compare").
+    inplace, out: also make `name_` and take `out=`. operators, inplace_operators: dunder names. node: the backward node's
+    name. nondifferentiable: results never need gradients. returns: a result type for several outputs. expose: "both",
+    "function", "method" or "no". flops: `flops(*arguments)`. A kernel may take `out=` to write in place.
+    """
+
+    def declare(kernel: Any) -> Any:
+        body = "tensors" if options.get("on") == "tensors" else "arrays"
+        return _register(Op(text, kernel, body, options), options)
+
+    return declare
+
+
+def view(text: str, **options: Any) -> Any:
+    """Declare an op whose kernel gives a view (or a list of views) of its first argument's array."""
+    return op(text, view=True, **options)
+
+
+def composite(text: str, **options: Any) -> Any:
+    """Declare an op made of other ops: its body takes and gives tensors, autograd happens in the ops it calls."""
+
+    def declare(body: Any) -> Any:
+        return _register(Op(text, body, "composite", options), options)
+
+    return declare
+
+
+def function(name: str | None = None, *, expose: str = "both") -> Any:
+    """Expose a Python function that chooses between overloads, as torch.<name> and as a method (`expose` narrows it)."""
+
+    def declare(body: Any) -> Any:
+        known_as = name or body.__name__
+        if expose in ("both", "function"):
+            FUNCTIONS[known_as] = body
+        if expose in ("both", "method"):
+            METHODS[known_as] = body
+        return body
+
+    return declare
+
+
+# ---------------------------------------------------------------------------------------------------- used by what is generated
+
+
+def wrap(array: Any) -> Any:
+    """A tensor around a fresh array, without history."""
+    if array.__class__ is not ndarray:
+        array = asarray(array)
+    tensor = new(Tensor)
+    tensor._array = array
+    return tensor
+
+
+def as_view(base: Any, array: np.ndarray) -> Any:
+    """A tensor around a view of `base`'s memory, without history."""
+    tensor = new(Tensor)
+    tensor._array = array
+    tensor._storage = storage_of(base)
+    root = tensor._base = base if base._base is None else base._base
+    if root._rebase_count:
+        tensor._seen_rebase = root._rebase_count
+    return tensor
+
+
+def ints(value: Any, length: int = 0) -> Any:
+    """A tuple of ints from an int, a sequence or a tensor; None stays None."""
+    if value is None:
+        return None
+    if value.__class__ is int:
+        return (value,) * (length or 1)
+    if isinstance(value, (tuple, list)):
+        return tuple([v if v.__class__ is int else v.__index__() for v in value])
+    if hasattr(value, "__index__"):
+        return (value.__index__(),) * (length or 1)
+    return tuple(int(v) for v in value)
+
+
+def number(value: Any) -> Any:
+    """A Python number from a number or a one-element tensor."""
+    if isinstance(value, Tensor):
+        return value._array.item()
+    return value
+
+
+def promote_pair(a: np.ndarray, b: np.ndarray) -> tuple[Any, Any]:
+    """Two arrays of one dtype, by torch's rules (a 0-dim tensor only lifts the category)."""
+    if a.dtype == b.dtype:
+        return a, b
+    da, db = _dtype.BY_NUM[a.dtype.num], _dtype.BY_NUM[b.dtype.num]
+    result = _dtype.result_dtype(((da, a.ndim == 0), (db, b.ndim == 0)))._np
+    return (a if a.dtype is result else a.astype(result)), (b if b.dtype is result else b.astype(result))
+
+
+def promote_number(a: np.ndarray, value: Any) -> tuple[Any, Any]:
+    """An array and a Python number, ready for a ufunc that gives torch's result dtype."""
+    rank = _dtype.BY_NUM[a.dtype.num]._rank
+    if rank == 2:
+        if value.__class__ is float or not isinstance(value, complex):
+            return a, (value if value.__class__ in (float, int) else value.item() if hasattr(value, "item") else value)
+        a = a.astype(_dtype.BY_NUM[a.dtype.num].to_complex()._np)
+        return a, value
+    if rank == 3:
+        return a, value
+    other = _dtype.number_dtype(value)
+    if other._rank > rank:
+        return a.astype(other._np), value
+    if a.dtype is _dtype.NP_INT64 and -(1 << 63) <= value < 1 << 63:
+        return a, int(value)
+    return a, np.array(value).astype(a.dtype)
+
+
+def promote_all(*operands: Any) -> list[Any]:
+    """Any mix of arrays and Python numbers, to one dtype."""
+    kinds = [
+        (_dtype.BY_NUM[x.dtype.num], x.ndim == 0) if isinstance(x, ndarray) else (_dtype.number_dtype(x), 2) for x in operands
+    ]
+    result = _dtype.result_dtype(kinds)._np
+    return [asarray(x).astype(result, copy=False) for x in operands]
+
+
+def to_float(array: Any) -> Any:
+    """Integers and bools as the default dtype."""
+    return array.astype(Default.np)
+
+
+def type_name(value: Any) -> str:
+    return "NoneType" if value is None else type(value).__name__
+
+
+def bad_argument(op: Op, arguments: Any) -> None:
+    """Raise torch's TypeError for the first argument that is not what the schema says; return if all are fine."""
+    for position, (argument, value) in enumerate(zip(op.schema.arguments, arguments), 1):
+        name = "input" if argument.name == "self" else argument.name
+        where = f"{op.name}(): argument '{name}' (position {position}) must be"
+        if argument.kind == "Tensor":
+            if not isinstance(value, Tensor) and not (op.promote and position > 1 and value.__class__ in NUMBERS):
+                raise TypeError(f"{where} Tensor, not {type_name(value)}")
+        elif argument.kind == "Tensor?":
+            if value is not None and not isinstance(value, Tensor):
+                raise TypeError(f"{where} Tensor, not {type_name(value)}")
+        elif argument.kind in ("Tensor[]", "Tensor?[]"):
+            if not isinstance(value, (tuple, list)):
+                raise TypeError(f"{where} tuple of Tensors, not {type_name(value)}")
+            for number_, item in enumerate(value):
+                if not isinstance(item, Tensor) and not (item is None and argument.kind == "Tensor?[]"):
+                    raise TypeError(
+                        f"expected Tensor as element {number_} in argument {position - 1}, but got {type_name(item)}"
+                    )
+
+
+def _tensors_in(arguments: Any) -> Any:
+    for value in arguments:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (tuple, list)):
+            for item in value:
+                if isinstance(item, Tensor):
+                    yield item
+
+
+def broadcast_text(shapes: Any) -> str | None:
+    """torch's sentence for shapes that do not broadcast; None if they do."""
+    longest = max(map(len, shapes))
+    result = [1] * longest
+    for shape in shapes:
+        for d in range(1, len(shape) + 1):
+            n, m = shape[-d], result[-d]
+            if n != m and n != 1 and m != 1:
+                return (
+                    f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension {longest - d}"
+                )
+            if m == 1:
+                result[-d] = n
+    return None
+
+
+def recover(op: Op, error: Exception, arguments: tuple) -> Any:
+    """What to do when an op's fast path failed: run it on meta tensors, or raise what torch raises."""
+    tensors = list(_tensors_in(arguments))
+    if any(t._array_missing for t in tensors):
+        from ._meta import run_meta
+
+        return run_meta(op, arguments)
+    if isinstance(error, (AttributeError, TypeError)):
+        bad_argument(op, arguments)
+    if isinstance(error, ValueError) and "broadcast" in str(error) and tensors:
+        text = broadcast_text([t._array.shape for t in tensors])
+        if text is not None:
+            raise RuntimeError(text) from None
+    raise error
+
+
+def no_derivative(op: Op) -> None:
+    raise RuntimeError(f"derivative for {op.qualified_name} is not implemented")
+
+
+def mark_node(node: Node) -> None:
+    """While something records: the thread that made this node."""
+    import threading
+
+    node.forward_thread = threading.get_ident()
+
+
+def save_result(tensor: Any, number: int = 0) -> SavedResult:
+    """An output as its own node may keep it."""
+    alias = new(Tensor)
+    alias._array = tensor._array
+    storage = alias._storage = storage_of(tensor)
+    return SavedResult(alias, storage._version, number)
+
+
+def call_out(op: Op, out: Any, arguments: tuple) -> Any:
+    """Run `op` and leave its result in `out`."""
+    outs = out if isinstance(out, (tuple, list)) else (out,)
+    for tensor in outs:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type_name(tensor)}")
+    if grad_state.enabled and any(t._rg for t in (*_tensors_in(arguments), *outs)):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
+        )
+    if recorder is None:
+        result = op.run(*arguments)
+    else:
+        result = recorder(op, *arguments)
+    results = result if isinstance(result, tuple) else (result,)
+    for tensor, value in zip(outs, results):
+        give_out(tensor, value._array)
+    if not isinstance(result, tuple):
+        return outs[0]
+    return type(result)(outs) if type(result) is not tuple else tuple(outs)
+
+
+def give_out(out: Any, array: np.ndarray) -> None:
+    """Write `array` to the tensor `out`, resizing it as torch does."""
+    target = out._array
+    source, wanted = _dtype.BY_NUM[array.dtype.num], _dtype.BY_NUM[target.dtype.num]
+    if not _dtype.can_cast(source, wanted):
+        raise RuntimeError(f"result type {source._abbr} can't be cast to the desired output type {wanted._abbr}")
+    if target.shape != array.shape:
+        if target.size:
+            import warnings
+
+            warnings.warn(
+                f"An output with one or more elements was resized since it had shape {list(target.shape)}, which does not match the "
+                f"required output shape {list(array.shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
+                "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
+                "inplace, to zero elements with t.resize_(0).",
+                UserWarning, stacklevel=3,
+            )  # fmt: skip
+        out.resize_(array.shape)
+        target = out._array
+    np.copyto(target, array, casting="unsafe")
+    storage_of(out)._version += 1
+
+
+def write_inplace(op: Op, tensor: Any, array: np.ndarray) -> None:
+    """Copy an in-place op's result into its tensor, refusing what torch refuses."""
+    target = tensor._array
+    if array.dtype is not target.dtype:
+        source, wanted = _dtype.BY_NUM[array.dtype.num], _dtype.BY_NUM[target.dtype.num]
+        if not _dtype.can_cast(source, wanted):
+            raise RuntimeError(f"result type {source._abbr} can't be cast to the desired output type {wanted._abbr}")
+    if array.shape != target.shape:
+        try:
+            fits = np.broadcast_shapes(array.shape, target.shape) == target.shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise RuntimeError(
+                f"output with shape {list(target.shape)} doesn't match the broadcast shape {list(array.shape)}"
+            )
+    np.copyto(target, array, casting="unsafe")
+
+
+def unalias(function: Any, aliases: dict[str, Any], /, **given: Any) -> Any:
+    """Call `function` again with NumPy's argument names (axis, keepdims) turned into torch's (dim, keepdim)."""
+    for name, value in aliases.items():
+        wanted = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}.get(name)
+        if wanted not in given or given[wanted] not in (MISSING, None, False):
+            raise TypeError(f"{function.__name__}() got an unexpected keyword argument '{name}'")
+        given[wanted] = value
+    return function(**given)

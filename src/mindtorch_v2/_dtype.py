@@ -1,0 +1,293 @@
+"""Data types: torch's dtype objects, their NumPy twins, the default dtype and type promotion. Knows no tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+__all__ = ["dtype", "finfo", "iinfo", "layout", "memory_format"]
+
+
+class dtype:
+    """A tensor element type, such as `torch.float32`."""
+
+    __slots__ = (
+        "_name", "_np", "_rank", "is_floating_point", "is_complex", "is_signed", "itemsize", "_abbr",
+    )  # fmt: skip
+
+    def __init__(self, name: str, np_dtype: Any, rank: int, abbr: str) -> None:
+        self._name = name
+        self._np = np.dtype(np_dtype)
+        self._rank = rank  # 0 bool, 1 integer, 2 float, 3 complex
+        self._abbr = abbr  # the name in error texts ("Float") and legacy tensor types
+        self.is_floating_point = rank == 2
+        self.is_complex = rank == 3
+        self.is_signed = not (rank == 0 or name.startswith("uint"))
+        self.itemsize = self._np.itemsize
+
+    def __repr__(self) -> str:
+        return "torch." + self._name
+
+    def __reduce__(self) -> str:
+        return self._name
+
+    def __copy__(self) -> dtype:
+        return self
+
+    def __deepcopy__(self, memo: object) -> dtype:
+        return self
+
+    def to_real(self) -> dtype:
+        """The real type of the same precision."""
+        return _REAL.get(self, self)
+
+    def to_complex(self) -> dtype:
+        """The complex type of the same precision."""
+        if self in _REAL:
+            return self
+        return complex128 if self is float64 else complex64
+
+
+class layout:
+    """How a tensor's elements are laid out: `torch.strided` or `torch.sparse_coo`."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return "torch." + self._name
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+class memory_format:
+    """The order of dimensions in memory, such as `torch.channels_last`."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return "torch." + self._name
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+bool_ = dtype("bool", np.bool_, 0, "Bool")
+uint8 = dtype("uint8", np.uint8, 1, "Byte")
+int8 = dtype("int8", np.int8, 1, "Char")
+int16 = dtype("int16", np.int16, 1, "Short")
+int32 = dtype("int32", np.int32, 1, "Int")
+int64 = dtype("int64", np.int64, 1, "Long")
+uint16 = dtype("uint16", np.uint16, 1, "UInt16")
+uint32 = dtype("uint32", np.uint32, 1, "UInt32")
+uint64 = dtype("uint64", np.uint64, 1, "UInt64")
+float16 = dtype("float16", np.float16, 2, "Half")
+bfloat16 = dtype("bfloat16", ml_dtypes.bfloat16, 2, "BFloat16")
+float32 = dtype("float32", np.float32, 2, "Float")
+float64 = dtype("float64", np.float64, 2, "Double")
+complex64 = dtype("complex64", np.complex64, 3, "ComplexFloat")
+complex128 = dtype("complex128", np.complex128, 3, "ComplexDouble")
+
+ALL = (
+    bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
+    float16, bfloat16, float32, float64, complex64, complex128,
+)  # fmt: skip
+NAMES = {
+    **{d._name: d for d in ALL},
+    "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
+    "cfloat": complex64, "cdouble": complex128,
+}  # fmt: skip
+BY_NUM: dict[int, dtype] = {d._np.num: d for d in ALL}
+BY_NUM[np.dtype(np.longlong).num] = int64
+BY_NUM[np.dtype(np.ulonglong).num] = uint64
+_REAL = {complex64: float32, complex128: float64}
+
+strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+sparse_csr = layout("sparse_csr")
+contiguous_format = memory_format("contiguous_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+preserve_format = memory_format("preserve_format")
+
+NP_BOOL, NP_INT64, NP_FLOAT32, NP_FLOAT64 = bool_._np, int64._np, float32._np, float64._np
+NP_BFLOAT16, NP_FLOAT16 = bfloat16._np, float16._np
+LOW_FLOATS = (NP_FLOAT16, NP_BFLOAT16)
+# NumPy type numbers of bool and the integers: those that a floating function turns into the default dtype
+INTEGRAL_NUMS = frozenset(n for n, d in BY_NUM.items() if d._rank < 2)
+
+
+class Default:
+    """The default dtype; one place, read by kernels as `Default.np`."""
+
+    dtype = float32
+    np = NP_FLOAT32
+    complex_np = complex64._np
+
+
+def get_default_dtype() -> dtype:
+    """The dtype that Python floats become."""
+    return Default.dtype
+
+
+def set_default_dtype(d: dtype, /) -> None:
+    """Set the dtype that Python floats become; floating types only."""
+    if not isinstance(d, dtype):
+        raise TypeError(f"invalid dtype object: only floating-point types are supported as the default type, got {d!r}")
+    if not d.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type")
+    Default.dtype, Default.np, Default.complex_np = d, d._np, d.to_complex()._np
+
+
+def from_numpy_dtype(np_dtype: np.dtype) -> dtype:
+    """The torch dtype of a NumPy dtype; TypeError, as torch words it, when there is none."""
+    found = BY_NUM.get(np_dtype.num)
+    if found is None or (np_dtype.num < 256 and not np_dtype.isnative):
+        raise TypeError(
+            f"can't convert np.ndarray of type {np_dtype if np_dtype.hasobject else 'numpy.' + np_dtype.name}. "
+            "The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, "
+            "int8, uint64, uint32, uint16, uint8, and bool."
+        )
+    return found
+
+
+_INT_ORDER = {uint8: (8, 0), int8: (8, 1), int16: (16, 1), int32: (32, 1), int64: (64, 1)}
+_UNSIGNED = (uint16, uint32, uint64)
+
+
+def _promote_integers(a: dtype, b: dtype) -> dtype:
+    if a in _UNSIGNED or b in _UNSIGNED:
+        if a._np.kind == "u" and b._np.kind == "u":
+            return a if a.itemsize >= b.itemsize else b
+        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a._abbr} and {b._abbr}")
+    (abits, asigned), (bbits, bsigned) = _INT_ORDER[a], _INT_ORDER[b]
+    if asigned == bsigned:
+        return a if abits >= bbits else b
+    signed_bits = abits if asigned else bbits
+    return int16 if signed_bits == 8 else (a if asigned else b)
+
+
+def _promote(a: dtype, b: dtype) -> dtype:
+    if a is b:
+        return a
+    if a._rank != b._rank:
+        low, high = (a, b) if a._rank < b._rank else (b, a)
+        if high is complex64 and low is float64:
+            return complex128
+        return high
+    if a._rank == 1:
+        return _promote_integers(a, b)
+    if a._rank == 2:
+        if a.itemsize == b.itemsize:  # float16 with bfloat16
+            return float32
+        return a if a.itemsize > b.itemsize else b
+    return complex128
+
+
+_PROMOTED: dict[tuple[dtype, dtype], dtype] = {}
+
+
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest dtype that holds both, by torch's rules."""
+    found = _PROMOTED.get((type1, type2))
+    if found is None:
+        found = _PROMOTED[type1, type2] = _promote(type1, type2)
+    return found
+
+
+def number_dtype(value: Any) -> dtype:
+    """The dtype a Python number stands for."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool_
+    if isinstance(value, (int, np.integer)):
+        return int64
+    if isinstance(value, (float, np.floating)):
+        return Default.dtype
+    return complex128 if Default.dtype is float64 else complex64
+
+
+def result_dtype(operands: Any) -> dtype:
+    """torch.result_type over (dtype, kind) pairs; kind 0: a tensor with dims, 1: a 0-dim tensor, 2: a Python number."""
+    best: list[dtype | None] = [None, None, None]
+    for d, kind in operands:
+        now = best[kind]
+        best[kind] = d if now is None else promote_types(now, d)
+    result = None
+    for candidate, kind in zip(best, (0, 1, 2)):
+        if candidate is None:
+            continue
+        if result is None:
+            result = candidate
+        elif candidate._rank > result._rank:
+            if kind == 2 and candidate.is_complex and result.is_floating_point:
+                result = result.to_complex()
+            else:
+                result = promote_types(result, candidate)
+    assert result is not None
+    return result
+
+
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """Whether torch allows casting `from_` to `to` in an in-place result (categories only go up)."""
+    return not (
+        (from_._rank == 3 and to._rank < 3) or (from_._rank == 2 and to._rank < 2) or (from_._rank > 0 and to._rank == 0)
+    )
+
+
+class finfo:
+    """Limits of a floating type."""
+
+    def __init__(self, type: dtype | None = None) -> None:
+        d = Default.dtype if type is None else type
+        if not isinstance(d, dtype):
+            raise TypeError(f"finfo(): argument 'type' (position 1) must be torch.dtype, not {d.__class__.__name__}")
+        if d._rank < 2:
+            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'")
+        real = d.to_real()
+        info = ml_dtypes.finfo(real._np)
+        self.bits = real.itemsize * 8
+        self.eps, self.max, self.min = float(info.eps), float(info.max), float(info.min)
+        self.tiny = self.smallest_normal = float(info.tiny)
+        self.resolution = float(info.resolution)
+        self.dtype = real._name
+
+    def __repr__(self) -> str:
+        fields = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
+        return "finfo(" + ", ".join(f"{n}={getattr(self, n):g}" for n in fields) + f", dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+
+class iinfo:
+    """Limits of an integer type."""
+
+    def __init__(self, type: dtype) -> None:
+        if not isinstance(type, dtype):
+            raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}")
+        if type._rank == 0:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
+        if type._rank > 1:
+            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
+        info = np.iinfo(type._np)
+        self.bits, self.min, self.max, self.dtype = info.bits, int(info.min), int(info.max), type._name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, iinfo) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)

@@ -1,0 +1,100 @@
+"""Meta tensors: shapes and dtypes without memory. An op on them runs its kernel on zeros that take no space; only the results' shapes stay."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from . import _dispatch
+from ._graph import grad_state
+
+_CONTIGUOUS = SimpleNamespace(c_contiguous=True, f_contiguous=False)
+_STRIDED = SimpleNamespace(c_contiguous=False, f_contiguous=False)
+
+
+class MetaArray:
+    """What a meta tensor has instead of an array."""
+
+    __slots__ = ("shape", "dtype", "strides", "flags")
+
+    def __init__(self, shape: Any, dtype: np.dtype, strides: tuple | None = None) -> None:
+        self.shape = tuple(int(n) for n in shape)
+        self.dtype = dtype
+        plain, step = [], dtype.itemsize
+        for n in reversed(self.shape):
+            plain.append(step)
+            step *= max(n, 1)
+        contiguous = tuple(reversed(plain))
+        self.strides = contiguous if strides is None else strides
+        self.flags = _CONTIGUOUS if self.strides == contiguous else _STRIDED
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+def meta_tensor(shape: Any, np_dtype: np.dtype, strides: tuple | None = None) -> Any:
+    """A meta tensor of a shape and dtype."""
+    made = object.__new__(_dispatch.Tensor)
+    made._array_missing, made._meta = True, MetaArray(shape, np_dtype, strides)
+    return made
+
+
+def to_meta(tensor: Any) -> Any:
+    """A meta tensor that looks like `tensor`."""
+    if tensor._array_missing:
+        return tensor
+    array = tensor._array
+    strides = array.strides if 0 not in array.strides else None
+    return meta_tensor(array.shape, array.dtype, strides)
+
+
+def _stand_in(value: Any) -> Any:
+    if isinstance(value, _dispatch.Tensor) and value._array_missing:
+        made = object.__new__(_dispatch.Tensor)
+        made._array = np.broadcast_to(np.zeros((), value._meta.dtype), value._meta.shape)
+        return made
+    if isinstance(value, (list, tuple)) and any(isinstance(v, _dispatch.Tensor) for v in value):
+        return type(value)(_stand_in(v) for v in value)
+    return value
+
+
+def run_meta(op: Any, arguments: tuple) -> Any:
+    """Run `op` for the shapes of its results only."""
+    tensors = list(_dispatch._tensors_in(arguments))
+    if op.schema.arguments and op.schema.arguments[0].written:
+        return arguments[0]
+    if op.schema.returns and not op.schema.returns[0].startswith("Tensor"):
+        raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+    real = [t for t in tensors if not t._array_missing and t.ndim > 0]
+    if real:
+        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, cpu and meta! ({op.qualified_name})")
+    needs = grad_state.enabled and not op.nondifferentiable and any(t._rg for t in tensors)
+    state, enabled = grad_state, grad_state.enabled
+    state.enabled = False
+    try:
+        result = op.run(*[_stand_in(a) for a in arguments])
+    finally:
+        state.enabled = enabled
+    if isinstance(result, _dispatch.Tensor):
+        return _as_result(result, needs)
+    made = [_as_result(r, needs) for r in result]
+    return made if isinstance(result, list) else tuple(made) if type(result) is tuple else type(result)(made)
+
+
+def _as_result(tensor: Any, needs: bool) -> Any:
+    made = to_meta(tensor)
+    if needs and made.dtype._rank >= 2:
+        made._rg = True
+    return made

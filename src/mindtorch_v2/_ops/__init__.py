@@ -1,0 +1,26 @@
+"""The ops, one file a family; an op is declared once: schema and aten name, kernel, derivative, flops, side by side."""
+
+from importlib import import_module
+from pathlib import Path
+
+from .. import _dispatch
+from ._namespace import functions
+
+# Loaded in this order; a family may import from those before it, and reaches the others through `functions` at call time.
+FAMILIES = (
+    "creation", "shape", "pointwise", "reduction",
+)  # fmt: skip
+
+for _name in FAMILIES:
+    import_module("." + _name, __name__)
+for _path in sorted(Path(__file__).parent.glob("[a-z]*.py")):
+    if _path.stem not in FAMILIES:
+        import_module("." + _path.stem, __name__)
+
+for _op in _dispatch.OPS.values():
+    if not hasattr(functions, _op.name):
+        setattr(functions, _op.name, _op.entry)
+for _name, _function in _dispatch.FUNCTIONS.items():
+    setattr(functions, _name, _function)
+
+__all__ = ["functions"]

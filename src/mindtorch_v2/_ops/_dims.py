@@ -1,0 +1,31 @@
+"""Dimension arguments: torch's checks and errors, in one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def one(dim: Any, ndim: int) -> int:
+    """A dimension as a number from 0; a 0-dim tensor counts as having one."""
+    if dim.__class__ is not int:
+        dim = dim.__index__()
+    n = ndim or 1
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+    return dim % n
+
+
+def many(dims: Any, ndim: int) -> tuple[int, ...]:
+    """Several dimensions as numbers from 0; None or () means all."""
+    if dims is None or dims == ():
+        return tuple(range(ndim))
+    if dims.__class__ is int:
+        dims = (dims,)
+    found = tuple([one(d, ndim) for d in dims])
+    if len(set(found)) != len(found):
+        seen = set()
+        for d in found:
+            if d in seen:
+                raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+            seen.add(d)
+    return found if ndim else ()

@@ -1,0 +1,170 @@
+"""Storages: the unit of allocation. A tensor makes one of its memory when somebody looks (a view, a write, a question);
+all views share it, its version counts the writes. `Block` stands for the bytes themselves: its birth and death can be observed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Block:
+    """The life of one allocation: `on_free(block)` is called when the last storage that holds it is gone."""
+
+    __slots__ = ("address", "nbytes", "on_free", "__weakref__")
+
+    def __init__(self, address: int, nbytes: int, on_free: Any) -> None:
+        self.address, self.nbytes, self.on_free = address, nbytes, on_free
+
+    def __del__(self) -> None:
+        on_free = self.on_free
+        if on_free is not None:
+            on_free(self)
+
+
+class UntypedStorage:
+    """A piece of memory that tensors look at."""
+
+    # _root: the array whose memory this is (dense, any order of dimensions); _version: writes through tensors;
+    # _block: the observed allocation, None when nobody observes.
+    _root: np.ndarray
+    _version = 0
+    _block: Block | None = None
+    _flat: np.ndarray | None = None
+    _shared = False
+
+    def __new__(cls, size: Any = 0, *, device: Any = None) -> UntypedStorage:
+        self = object.__new__(cls)
+        if isinstance(size, int):
+            self._root = np.empty(size, np.uint8)
+        else:
+            self._root = np.array(list(size), np.uint8)
+        return self
+
+    @classmethod
+    def _of(cls, root: np.ndarray) -> UntypedStorage:
+        self = object.__new__(cls)
+        self._root = root
+        return self
+
+    @classmethod
+    def _from_bytes(cls, flat: np.ndarray) -> UntypedStorage:
+        return cls._of(flat)
+
+    def _alias(self) -> UntypedStorage:
+        """The same memory with a version counter of its own (`tensor.data`)."""
+        other = UntypedStorage._of(self._root)
+        other._block, other._flat = self._block, self._flat
+        return other
+
+    def _bytes(self) -> np.ndarray:
+        """The memory as a one-dimensional uint8 array."""
+        flat = self._flat
+        if flat is None:
+            root = self._root
+            if root.ndim > 1 and not root.flags.c_contiguous:
+                order = sorted(range(root.ndim), key=lambda d: (-abs(root.strides[d]), d))
+                root = root.transpose(order)
+            if not root.flags.c_contiguous:
+                extent = sum((n - 1) * s for n, s in zip(root.shape, root.strides)) + root.itemsize if root.size else 0
+                flat = _span(root, extent)
+            else:
+                flat = root.reshape(-1).view(np.uint8)
+            self._flat = flat
+        return flat
+
+    def nbytes(self) -> int:
+        """Bytes of the memory."""
+        return self._bytes().nbytes
+
+    size = nbytes
+    __len__ = nbytes
+
+    def data_ptr(self) -> int:
+        """Address of the first byte; 0 for an empty storage."""
+        flat = self._bytes()
+        return flat.__array_interface__["data"][0] if flat.nbytes else 0
+
+    def resize_(self, nbytes: int) -> UntypedStorage:
+        """Change the number of bytes, keeping the common part."""
+        old = self._bytes()
+        fresh = np.empty(nbytes, np.uint8)
+        common = min(nbytes, old.nbytes)
+        fresh[:common] = old[:common]
+        self._root = self._flat = fresh
+        return self
+
+    def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
+        """Copy the bytes of `source`."""
+        self._bytes()[:] = source._bytes()
+        self._version += 1
+        return self
+
+    def fill_(self, value: int) -> UntypedStorage:
+        """Set every byte."""
+        self._bytes()[:] = value
+        return self
+
+    def clone(self) -> UntypedStorage:
+        """A copy with memory of its own."""
+        return UntypedStorage._from_bytes(self._bytes().copy())
+
+    def tolist(self) -> list[int]:
+        """The bytes as Python integers."""
+        return self._bytes().tolist()
+
+    def __getitem__(self, index: Any) -> Any:
+        found = self._bytes()[index]
+        return UntypedStorage._from_bytes(found) if isinstance(index, slice) else int(found)
+
+    def __setitem__(self, index: Any, value: int) -> None:
+        self._bytes()[index] = value
+
+    def __iter__(self) -> Any:
+        return iter(self.tolist())
+
+    @property
+    def device(self) -> Any:
+        from ._device import CPU
+
+        return CPU
+
+    is_cuda = False
+    is_hpu = False
+    is_sparse = False
+
+    def cpu(self) -> UntypedStorage:
+        """This storage; it is on the CPU."""
+        return self
+
+    def is_shared(self) -> bool:
+        """Whether the memory was asked to be shared between processes."""
+        return self._shared
+
+    def share_memory_(self) -> UntypedStorage:
+        """Mark the memory as shared; processes that fork see a copy of it."""
+        self._shared = True
+        return self
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """False: there is no device to pin memory for."""
+        return False
+
+    def element_size(self) -> int:
+        """One byte."""
+        return 1
+
+    @property
+    def _cdata(self) -> int:
+        return self.data_ptr()
+
+    def __repr__(self) -> str:
+        lines = "\n".join(f" {b}" for b in self.tolist()[:1000])
+        return f"{lines}\n[torch.storage.UntypedStorage(device=cpu) of size {self.nbytes()}]"
+
+
+def _span(root: np.ndarray, extent: int) -> np.ndarray:
+    """`extent` bytes from the first element of `root`, as uint8, keeping `root` alive."""
+    holder = np.lib.stride_tricks.as_strided(root, (1,) * root.ndim)
+    one = holder.reshape(-1)[:1].view(np.uint8)
+    return np.lib.stride_tricks.as_strided(one, (extent,), (1,))

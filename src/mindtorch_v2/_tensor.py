@@ -1,0 +1,635 @@
+"""The Tensor class: an array, its storage, its place in the autograd graph. Ops arrive as methods from `_ops`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _device, _dispatch, _dtype
+from ._dtype import BY_NUM
+from ._graph import Node, edge, grad_state, storage_of, version_of
+from ._size import Size
+from ._storage import UntypedStorage
+
+_new = object.__new__
+
+
+class _TensorMeta(type):
+    """`isinstance(x, torch.FloatTensor)` and friends live in the legacy classes; here only the type's name."""
+
+
+class Tensor:
+    """A multi-dimensional array with gradients."""
+
+    # Everything an op result does not need has its value here, once, and on the instance only when it differs:
+    # making a tensor costs one attribute. `_array` is missing on meta tensors, which keep `_meta` (shape, dtype, strides).
+    _array: np.ndarray
+    _storage: UntypedStorage | None = None
+    _rg = False  # requires_grad
+    _grad_fn: Node | None = None
+    _output_nr = 0
+    _base: Tensor | None = None  # the tensor that this is a view of
+    _multi_view = False  # one of several views that one op gave
+    _rebase_count = 0  # writes that changed this tensor's history; views compare it with what they have seen
+    _seen_rebase = 0
+    _grad: Tensor | None = None
+    _accumulator: Any = None
+    _hooks: dict | None = None
+    _post_accumulate_hooks: dict | None = None
+    _retain_handle: Any = None
+    _inference = False
+    _array_missing = False
+    _meta: Any = None
+    is_sparse = False
+    is_quantized = False
+    is_mkldnn = False
+    is_nested = False
+    is_cuda = False
+    is_xpu = False
+    is_mps = False
+    is_ipu = False
+    is_xla = False
+    is_vulkan = False
+    is_maia = False
+    is_mtia = False
+    is_hpu = False
+    is_ort = False
+    is_sparse_csr = False
+    __array_priority__ = 1000
+    __hash__ = object.__hash__
+
+    if TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __new__(cls, *args: Any, device: Any = None, **kwargs: Any) -> Any:
+        return _legacy_new(cls, args, device)
+
+    @staticmethod
+    def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, **_: Any) -> Any:
+        """A tensor of class `cls` on the same memory as `data`, without history."""
+        made = _new(cls)
+        if data._array_missing:
+            made._array_missing, made._meta = True, data._meta
+        else:
+            made._array = data._array
+            made._storage = storage_of(data)._alias()
+        if require_grad:
+            made.requires_grad = True
+        return made
+
+    # ------------------------------------------------------------------------------------------------ what it is
+
+    @property
+    def shape(self) -> Size:
+        return Size(self._meta.shape if self._array_missing else self._array.shape)
+
+    @property
+    def dtype(self) -> _dtype.dtype:
+        return BY_NUM[(self._meta if self._array_missing else self._array).dtype.num]
+
+    @property
+    def device(self) -> _device.device:
+        return _device.META if self._array_missing else _device.CPU
+
+    @property
+    def layout(self) -> _dtype.layout:
+        return _dtype.strided
+
+    @property
+    def ndim(self) -> int:
+        return (self._meta if self._array_missing else self._array).ndim
+
+    @property
+    def itemsize(self) -> int:
+        return (self._meta if self._array_missing else self._array).itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel() * self.itemsize
+
+    @property
+    def is_meta(self) -> bool:
+        return self._array_missing
+
+    @property
+    def is_cpu(self) -> bool:
+        return not self._array_missing
+
+    @property
+    def names(self) -> tuple:
+        return (None,) * self.ndim
+
+    def has_names(self) -> bool:
+        """False: dimensions have no names here."""
+        return False
+
+    def dim(self) -> int:
+        """How many dimensions."""
+        return self.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """How many elements."""
+        return math.prod(self._meta.shape) if self._array_missing else self._array.size
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes of one element."""
+        return self.itemsize
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the length of one dimension."""
+        if dim is None:
+            return self.shape
+        shape = self.shape
+        try:
+            return tuple.__getitem__(shape, dim)
+        except IndexError:
+            limits = (-len(shape), len(shape) - 1) if shape else (-1, 0)
+            if not shape:
+                raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions") from None
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{limits[0]}, {limits[1]}], but got {dim})"
+            ) from None
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Steps in memory, in elements, along each dimension."""
+        array = self._meta if self._array_missing else self._array
+        item = array.itemsize
+        shape = array.shape
+        if array.size == 0 or 1 in shape:
+            strides = _torch_strides(array)
+        else:
+            strides = tuple([s // item for s in array.strides])
+        if dim is None:
+            return strides
+        if not -len(strides) <= dim < len(strides):
+            self.size(dim)
+        return strides[dim]
+
+    def storage_offset(self) -> int:
+        """Place of the first element in the storage, in elements."""
+        if self._array_missing:
+            return 0
+        if self._storage is None:
+            return 0
+        array = self._array
+        if not array.size:
+            return 0
+        return (array.__array_interface__["data"][0] - self._storage.data_ptr()) // array.itemsize
+
+    def data_ptr(self) -> int:
+        """Address of the first element."""
+        if self._array_missing or not self._array.size:
+            return 0
+        return self._array.__array_interface__["data"][0]
+
+    def untyped_storage(self) -> UntypedStorage:
+        """The memory this tensor looks at."""
+        if self._array_missing:
+            raise NotImplementedError("Cannot access data pointer of a meta tensor: it has no storage")
+        return storage_of(self)
+
+    def is_contiguous(self, memory_format: Any = _dtype.contiguous_format) -> bool:
+        """Whether elements stand in memory in the order of the dimensions."""
+        array = self._meta if self._array_missing else self._array
+        if memory_format is _dtype.contiguous_format or memory_format is _dtype.preserve_format:
+            return bool(array.flags.c_contiguous)
+        order = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}.get(array.ndim)
+        wanted = 4 if memory_format is _dtype.channels_last else 5
+        return order is not None and array.ndim == wanted and bool(array.transpose(order).flags.c_contiguous)
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is a floating one."""
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
+        return self.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        """Whether the dtype can be negative."""
+        return self.dtype.is_signed
+
+    def is_inference(self) -> bool:
+        """Whether this was made in inference mode."""
+        return self._inference
+
+    def is_conj(self) -> bool:
+        """False: conjugates are computed at once."""
+        return False
+
+    is_neg = is_conj
+    is_distributed = is_conj
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """False: there is no device to pin memory for."""
+        return False
+
+    def pin_memory(self, device: Any = None) -> Tensor:
+        """Refuse, as torch without an accelerator does."""
+        raise RuntimeError("Cannot access accelerator device when none is available.")
+
+    def is_shared(self) -> bool:
+        """Whether the memory was asked to be shared between processes."""
+        return self._storage is not None and self._storage.is_shared()
+
+    def share_memory_(self) -> Tensor:
+        """Mark the memory as shared."""
+        storage_of(self).share_memory_()
+        return self
+
+    def is_set_to(self, tensor: Tensor) -> bool:
+        """Whether both look at the same memory in the same way."""
+        return (
+            self.data_ptr() == tensor.data_ptr() and self.shape == tensor.shape and self.stride() == tensor.stride()
+            and self.dtype is tensor.dtype
+        )  # fmt: skip
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    @property
+    def _version(self) -> int:
+        return version_of(self)
+
+    @property
+    def _cdata(self) -> int:
+        return id(self)
+
+    # ------------------------------------------------------------------------------------------------ autograd
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._rg
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        value = bool(value)
+        if value == self._rg:
+            return
+        if not value and self._grad_fn is not None:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in a subgraph "
+                "that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if value and not (self.dtype.is_floating_point or self.dtype.is_complex):
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        if value and self._inference and not grad_state.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        self._rg = value
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Say whether operations on this tensor are recorded for gradients."""
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.grad_fn is None
+
+    @property
+    def grad_fn(self) -> Node | None:
+        base = self._base
+        if base is not None and base._rebase_count != self._seen_rebase:
+            from .autograd.inplace import refresh_view
+
+            refresh_view(self)
+        return self._grad_fn
+
+    @grad_fn.setter
+    def grad_fn(self, value: Any) -> None:
+        if value is not None:
+            raise AttributeError("attribute 'grad_fn' of 'torch._C.TensorBase' objects is not writable")
+        self.detach_()
+
+    @property
+    def grad(self) -> Tensor | None:
+        if self._grad is None and self._grad_fn is not None and self._retain_handle is None and self._rg:
+            import warnings
+
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+                "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
+                "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the "
+                "leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
+                UserWarning, stacklevel=2,
+            )  # fmt: skip
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is None:
+            self._grad = None
+            return
+        if not isinstance(value, Tensor):
+            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+        if value is self:
+            raise RuntimeError("can't assign Variable as its own grad")
+        if value.dtype is not self.dtype and not value.is_sparse:
+            raise RuntimeError(
+                f"assigned grad has data of a different type: expected a tensor of type torch.{self.dtype._abbr}Tensor but got "
+                f"a tensor of type torch.{value.dtype._abbr}Tensor"
+            )
+        if value.shape != self.shape:
+            raise RuntimeError(
+                f"assigned grad has data of a different size: expected a tensor of size {list(self.shape)} but got "
+                f"a tensor of size {list(value.shape)}"
+            )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def output_nr(self) -> int:
+        return self._output_nr
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._retain_handle is not None
+
+    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+        """Compute the gradients of this tensor with respect to the leaves of its graph."""
+        from . import autograd
+
+        autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def register_hook(self, hook: Any) -> Any:
+        """Call `hook(grad)` each time this tensor's gradient is computed; what it returns replaces the gradient."""
+        from .autograd.hooks import register_tensor_hook
+
+        return register_tensor_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
+        """Call `hook(tensor)` each time a gradient was added to this leaf's `.grad`."""
+        from .autograd.hooks import register_post_accumulate_hook
+
+        return register_post_accumulate_hook(self, hook)
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf tensor in `.grad`."""
+        from .autograd.hooks import retain_grad
+
+        retain_grad(self)
+
+    @property
+    def data(self) -> Tensor:
+        made = _new(type(self) if not isinstance(self, Tensor) else Tensor)
+        if self._array_missing:
+            made._array_missing, made._meta = True, self._meta
+            return made
+        made._array = self._array
+        made._storage = storage_of(self)._alias()
+        return made
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if value._array_missing:
+            self._array_missing, self._meta = True, value._meta
+            self.__dict__.pop("_array", None)
+            self._storage = None
+            return
+        self._array = value._array
+        version = version_of(self)
+        self._storage = storage_of(value)._alias()
+        self._storage._version = version
+        self.__dict__.pop("_array_missing", None)
+        self.__dict__.pop("_meta", None)
+
+    # ------------------------------------------------------------------------------------------------ to Python and NumPy
+
+    def item(self) -> Any:
+        """The only element as a Python number."""
+        return _dispatch.FUNCTIONS["item"](self)
+
+    def tolist(self) -> Any:
+        """The elements as nested Python lists."""
+        array = self._array
+        if array.dtype is _dtype.NP_BFLOAT16:
+            array = array.astype(np.float32)
+        return array.tolist()
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The same memory as a NumPy array."""
+        if self._array_missing:
+            raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+        if self._rg and not force:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        if self._array.dtype is _dtype.NP_BFLOAT16:
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        return self._array.view()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            if copy is False:
+                raise ValueError("Unable to avoid copy while creating an array as requested.")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
+        made = _new(Tensor)
+        made._array = np.asarray(array)
+        return made
+
+    def __len__(self) -> int:
+        shape = (self._meta if self._array_missing else self._array).shape
+        if not shape:
+            raise TypeError("len() of a 0-d tensor")
+        return shape[0]
+
+    def __iter__(self) -> Any:
+        if self.ndim == 0:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __reversed__(self) -> Tensor:
+        return self if self.ndim == 0 else self.flip(0)
+
+    def __bool__(self) -> bool:
+        array = self._array
+        if array.size != 1:
+            if array.size == 0:
+                raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(_dispatch.FUNCTIONS["is_nonzero"](self))
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __index__(self) -> int:
+        if self.numel() != 1 or self.dtype._rank > 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (Tensor, int, float, complex, bool)):
+            return bool((element == self).any().item())
+        raise RuntimeError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+        )
+
+    def __format__(self, spec: str) -> str:
+        if self.ndim == 0 and not self._array_missing and type(self) is Tensor:
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        from ._tensor_str import _str
+
+        return _str(self, tensor_contents=tensor_contents)
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        if id(self) in memo:
+            return memo[id(self)]
+        if self._grad_fn is not None:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  If you were "
+                "attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001"
+            )
+        import copy
+
+        made = _new(type(self))
+        memo[id(self)] = made
+        if self._array_missing:
+            made._array_missing, made._meta = True, self._meta
+        else:
+            storage = storage_of(self)
+            twin = memo.get(id(storage))
+            if twin is None:
+                twin = memo[id(storage)] = storage.clone()
+            made._array = _strided(twin, self._array.dtype, self.storage_offset(), self.shape, self.stride())
+            made._storage = twin
+        made._rg = self._rg
+        skipped = _INTERNAL
+        for name, value in self.__dict__.items():
+            if name not in skipped:
+                made.__dict__[name] = copy.deepcopy(value, memo)
+        if self._grad is not None:
+            made._grad = copy.deepcopy(self._grad, memo)
+        return made
+
+    def __copy__(self) -> Any:
+        made = _new(type(self))
+        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("_accumulator",)})
+        if not self._array_missing:
+            made._storage = storage_of(self)
+        return made
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from ._utils import reduce_tensor
+
+        return reduce_tensor(self, protocol)
+
+    def __setstate__(self, state: Any) -> None:
+        self.__dict__.update(state)
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+        if self._rg:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        kwargs = {k: v for k, v in (("max_version", max_version), ("dl_device", dl_device), ("copy", copy)) if v is not None}
+        return self._array.__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple:
+        return (1, 0)
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+    def __dir__(self) -> list[str]:
+        return sorted(set(object.__dir__(self)))
+
+
+_INTERNAL = frozenset(
+    ("_array", "_storage", "_rg", "_grad_fn", "_output_nr", "_base", "_multi_view", "_rebase_count", "_seen_rebase", "_grad", "_accumulator",
+     "_hooks", "_post_accumulate_hooks", "_retain_handle", "_inference", "_array_missing", "_meta")
+)  # fmt: skip
+
+
+def _torch_strides(array: Any) -> tuple:
+    """Strides in elements where NumPy's are unspecified (length 1 or no elements): torch's contiguous values if contiguous."""
+    item = array.itemsize
+    if array.flags.c_contiguous:
+        strides, step = [], 1
+        for n in reversed(array.shape):
+            strides.append(step)
+            step *= max(n, 1)
+        return tuple(reversed(strides))
+    return tuple(s // item for s in array.strides)
+
+
+def _strided(storage: UntypedStorage, np_dtype: Any, offset: int, shape: Any, strides: Any) -> np.ndarray:
+    """An array on a storage's memory."""
+    flat = storage._bytes()
+    item = np_dtype.itemsize
+    shape = tuple(int(n) for n in shape)
+    if 0 in shape:
+        return np.ndarray(shape, np_dtype)
+    reach = offset + sum((n - 1) * s for n, s in zip(shape, strides)) + 1
+    if reach * item > flat.nbytes or offset < 0:
+        raise RuntimeError(
+            f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, and itemsize {item} requiring a storage "
+            f"size of {reach * item} are out of bounds for storage of size {flat.nbytes}"
+        )
+    return np.ndarray(shape, np_dtype, flat, offset * item, tuple(s * item for s in strides))
+
+
+def _from_storage(storage: UntypedStorage, dtype: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool = False) -> Tensor:
+    """A tensor that looks at a storage."""
+    made = _new(Tensor)
+    made._array = _strided(storage, dtype._np, storage_offset, size, stride)
+    made._storage = storage
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def _legacy_new(cls: Any, args: tuple, device: Any) -> Any:
+    """Tensor(), Tensor(2, 3), Tensor([1, 2]), Tensor(other): the old constructor."""
+    made = _new(cls)
+    np_dtype = _dtype.Default.np
+    if not args:
+        made._array = np.empty(0, np_dtype)
+    elif len(args) == 1 and isinstance(args[0], Tensor):
+        made._array, made._storage = args[0]._array, storage_of(args[0])
+    elif len(args) == 1 and isinstance(args[0], UntypedStorage):
+        made._array, made._storage = args[0]._bytes().view(np_dtype), args[0]
+    elif len(args) == 1 and isinstance(args[0], Size):
+        made._array = np.empty(args[0], np_dtype)
+    elif len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray, range)):
+        made._array = _dispatch.FUNCTIONS["tensor"](args[0], dtype=_dtype.Default.dtype)._array
+    elif all(hasattr(a, "__index__") for a in args):
+        made._array = np.empty(tuple(a.__index__() for a in args), np_dtype)
+    else:
+        raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
+    return made
+
+
+_dispatch.Tensor = Tensor
+
+
+def install(methods: dict[str, Any]) -> None:
+    """Give the Tensor class the methods that ops declared."""
+    for name, method in methods.items():
+        if name not in Tensor.__dict__ or name in ("__hash__",):
+            setattr(Tensor, name, method)
+
+
+__all__ = ["Tensor", "edge"]

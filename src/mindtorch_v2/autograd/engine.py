@@ -1,0 +1,354 @@
+"""The backward pass: roots and their gradients in, gradients at leaves (or at asked-for tensors) out.
+
+Nodes run as soon as all gradients for them have arrived, the youngest first (the one with the highest sequence number), which is
+torch's order. No recursion: a graph may be as deep as memory allows. A backward inside a backward is a run of its own.
+"""
+
+from __future__ import annotations
+
+import heapq
+from sys import getrefcount
+from typing import Any
+
+from .. import _dispatch, _dtype
+from .._graph import AccumulateGrad, Node, grad_state
+from .._tensor import Tensor
+
+_new = object.__new__
+
+
+def _count_references(buffer: list) -> int:
+    value = buffer[0]
+    buffer[0] = None
+    return getrefcount(value)
+
+
+_ALONE = _count_references([object()])  # what getrefcount says of a local that nobody else holds
+
+
+class Captures:
+    """For `grad(inputs=...)`: which gradients to keep, as (node, output number) -> place in the answer."""
+
+    def __init__(self, edges: list) -> None:
+        self.wanted: dict[Node, dict[int, list[int]]] = {}
+        self.found: list[Any] = [None] * len(edges)
+        for place, (node, number) in enumerate(edges):
+            self.wanted.setdefault(node, {}).setdefault(number, []).append(place)
+
+
+def _plan(roots: list[Node]) -> tuple[dict[Node, int], list[Node]]:
+    """How many gradients each node waits for, and the nodes in postorder (what a node leads to stands before it)."""
+    waiting: dict[Node, int] = {}
+    order: list[Node] = []
+    seen = set()
+    stack: list[tuple[Node, Any]] = []
+    for root in roots:
+        if root in seen:
+            continue
+        seen.add(root)
+        stack.append((root, iter(root.next)))
+        while stack:
+            node, edges = stack[-1]
+            for edge in edges:
+                if edge is None:
+                    continue
+                following = edge[0]
+                waiting[following] = waiting.get(following, 0) + 1
+                if following not in seen:
+                    seen.add(following)
+                    stack.append((following, iter(following.next)))
+                    break
+            else:
+                order.append(node)
+                stack.pop()
+    return waiting, order
+
+
+def _needed(order: list[Node], captures: Captures | None, leaves: set | None) -> set | None:
+    """The nodes on a way to what was asked for; None when everything is."""
+    if captures is None and leaves is None:
+        return None
+    targets = set(captures.wanted) if captures is not None else leaves or set()
+    needed = set()
+    for node in order:
+        if node in targets or any(edge is not None and edge[0] in needed for edge in node.next):
+            needed.add(node)
+    return needed
+
+
+def run(
+    roots: list[tuple[Node, int, Tensor]],
+    keep_graph: bool,
+    create_graph: bool,
+    captures: Captures | None = None,
+    leaves: set | None = None,
+) -> None:
+    """Send gradients from the roots through the graph. `captures`: keep these and touch no leaf; `leaves`: only these."""
+    waiting, order = _plan([node for node, _, _ in roots])
+    needed = _needed(order, captures, leaves)
+    buffers: dict[Node, list] = {}
+    for node, number, gradient in roots:
+        _add_to(buffers, node, number, gradient, True)
+    heap: list = []
+    for node in {node for node, _, _ in roots}:
+        if not waiting.get(node):
+            heapq.heappush(heap, (-node.seq, id(node), node))
+    state = grad_state
+    before = state.enabled
+    state.enabled = create_graph
+    try:
+        while heap:
+            node = heapq.heappop(heap)[2]
+            buffer = buffers.pop(node)
+            if needed is not None and node not in needed:
+                continue
+            ranges = _dispatch.ranges
+            if ranges is None:
+                _evaluate(node, buffer, keep_graph, create_graph, captures, needed, waiting, buffers, heap)
+                continue
+            token = ranges.enter(
+                "autograd::engine::evaluate_function: " + node.name(), 0, node._recorded_sequence(), node.forward_thread, ()
+            )
+            try:
+                _evaluate(node, buffer, keep_graph, create_graph, captures, needed, waiting, buffers, heap)
+            finally:
+                ranges.exit(token)
+    finally:
+        state.enabled = before
+
+
+def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_graph: bool) -> None:
+    buffer = buffers.get(node)
+    if buffer is None:
+        buffer = buffers[node] = [None] * node.n_outputs
+    held = buffer[number]
+    if held is None:
+        buffer[number] = gradient
+        return
+    if not create_graph:
+        buffer[number] = None
+        storage = held._storage
+        # held, storage: the local, the tensor's attribute and getrefcount's own argument
+        if (
+            getrefcount(held) == _ALONE
+            and (storage is None or getrefcount(storage) == _ALONE + 1)
+            and not held.is_sparse
+            and not gradient.is_sparse
+            and held._array.dtype is gradient._array.dtype
+            and held._array.shape == gradient._array.shape
+            and held._array.flags.c_contiguous
+        ):
+            buffer[number] = held.add_(gradient)
+            return
+    buffer[number] = held + gradient if not held.is_sparse else gradient + held
+
+
+def _evaluate(
+    node: Node, buffer: list, keep_graph: bool, create_graph: bool, captures: Any, needed: Any, waiting: dict, buffers: dict, heap: list
+) -> None:
+    if node._output_hooks is not None or node._pre_hooks is not None or node._retain is not None:
+        buffer = _run_pre_hooks(node, buffer)
+    if captures is not None:
+        wanted = captures.wanted.get(node)
+        if wanted is not None:
+            if isinstance(node, AccumulateGrad) and node.variable._hooks:
+                buffer = [run_tensor_hooks(node.variable._hooks, buffer[0])]
+            for number, places in wanted.items():
+                for place in places:
+                    captures.found[place] = buffer[number]
+        if needed is not None and not any(edge is not None and edge[0] in needed for edge in node.next):
+            return
+    if node.__class__ is AccumulateGrad:
+        _accumulate(node, buffer, create_graph)
+        if node._post_hooks:
+            _run_post_hooks(node, (), buffer)
+        return
+    results = _apply(node, buffer)
+    if node._post_hooks:
+        results = _run_post_hooks(node, results, buffer)
+    if not keep_graph:
+        node.release()
+    del buffer
+    edges = node.next
+    if len(results) != len(edges):
+        results = _match_results(node, results, len(edges))
+    results = list(results)
+    for place, edge in enumerate(edges):
+        if edge is None:
+            continue
+        following, number = edge
+        gradient = results[place]
+        results[place] = None
+        if needed is None or following in needed:
+            if gradient is not None:
+                gradient = _fit(node, place, gradient, following, number)
+                _add_to(buffers, following, number, gradient, create_graph)
+            del gradient
+        left = waiting[following] - 1
+        waiting[following] = left
+        if not left and following in buffers:
+            heapq.heappush(heap, (-following.seq, id(following), following))
+
+
+def _apply(node: Node, buffer: list) -> tuple:
+    if grad_state.anomaly:
+        from .anomaly_mode import apply_watched
+
+        return apply_watched(node, buffer)
+    ranges = _dispatch.ranges
+    if ranges is None:
+        return node.apply(*buffer)
+    token = ranges.enter(node.name(), 1, node._recorded_sequence(), node.forward_thread, tuple(buffer))
+    try:
+        return node.apply(*buffer)
+    finally:
+        ranges.exit(token)
+
+
+def _match_results(node: Node, results: tuple, count: int) -> tuple:
+    if len(results) > count and all(r is None for r in results[count:]):
+        return tuple(results[:count])
+    raise RuntimeError(f"function {node.name()} returned an incorrect number of gradients (expected {count}, got {len(results)})")
+
+
+def _fit(node: Node, place: int, gradient: Tensor, following: Node, number: int) -> Tensor:
+    """The gradient in the shape and dtype of the tensor it belongs to."""
+    shape, np_dtype = following._input_metadata_of(number)
+    if gradient._array_missing or gradient.is_sparse:
+        return gradient
+    array = gradient._array
+    if array.shape != shape:
+        gradient = _reduce_to(node, place, gradient, shape)
+    if array.dtype is not np_dtype and array.dtype != np_dtype:
+        if array.dtype.kind == "c" and np_dtype.kind != "c":
+            gradient = _dispatch.FUNCTIONS["real"](gradient)
+            if gradient._array.dtype == np_dtype:
+                return gradient
+        gradient = gradient.to(_dtype.BY_NUM[np_dtype.num])
+    return gradient
+
+
+def _reduce_to(node: Node, place: int, gradient: Tensor, shape: tuple) -> Tensor:
+    """Sum a gradient over the dimensions along which its tensor was broadcast."""
+    have = gradient._array.shape
+    lead = len(have) - len(shape)
+    if lead < 0 or any(n != m and m != 1 for n, m in zip(have[lead:], shape)):
+        raise RuntimeError(
+            f"Function {node.name()} returned an invalid gradient at index {place} - got {list(have)} but expected shape compatible "
+            f"with {list(shape)}"
+        )
+    dims = list(range(lead)) + [d for d in range(lead, len(have)) if shape[d - lead] == 1 and have[d] != 1]
+    if dims:
+        gradient = gradient.sum(dims, True)
+    if lead:
+        gradient = gradient.view(shape)
+    return gradient
+
+
+def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool) -> None:
+    """Add the gradient in `buffer` to the leaf's `.grad`."""
+    variable = node.variable
+    ranges = _dispatch.ranges
+    token = None if ranges is None else ranges.enter(node.name(), 1, -1, node.forward_thread, tuple(buffer))
+    try:
+        if variable._hooks:
+            buffer[0] = run_tensor_hooks(variable._hooks, buffer[0])
+        gradient = buffer[0]
+        buffer[0] = None
+        held = variable._grad
+        if held is None:
+            if create_graph:
+                variable._grad = gradient.clone()
+            elif getrefcount(gradient) == _ALONE and _same_layout(gradient, variable):
+                variable._grad = gradient.detach()
+            else:
+                variable._grad = _layout_copy(gradient, variable)
+        elif create_graph:
+            variable._grad = held + gradient
+        elif held.is_sparse or (gradient.is_sparse and held.is_sparse):
+            variable._grad = gradient + held if not gradient.is_sparse else held + gradient
+        else:
+            held.add_(gradient)
+    finally:
+        if ranges is not None:
+            ranges.exit(token)
+    if variable._post_accumulate_hooks:
+        for hook in list(variable._post_accumulate_hooks.values()):
+            hook(variable)
+
+
+def _same_layout(gradient: Tensor, variable: Tensor) -> bool:
+    if gradient.is_sparse or gradient._array_missing:
+        return True
+    g, v = gradient._array, variable._array
+    if v.flags.c_contiguous:
+        return bool(g.flags.c_contiguous)
+    return g.strides == v.strides
+
+
+def _layout_copy(gradient: Tensor, variable: Tensor) -> Tensor:
+    if gradient.is_sparse or gradient._array_missing:
+        return gradient.clone()
+    if variable._array.flags.c_contiguous:
+        return gradient.clone(memory_format=_dtype.contiguous_format)
+    copy = _dispatch.FUNCTIONS["empty_strided"](variable.shape, variable.stride(), dtype=gradient.dtype)
+    return copy.copy_(gradient)
+
+
+# ---------------------------------------------------------------------------------------------------- hooks
+
+
+def run_tensor_hooks(hooks: dict, gradient: Any) -> Any:
+    """Send a gradient through a tensor's hooks."""
+    for hook in list(hooks.values()):
+        result = hook(gradient)
+        if result is not None:
+            gradient = check_hook_result(hook, result, gradient)
+    return gradient
+
+
+def check_hook_result(hook: Any, result: Any, gradient: Any) -> Any:
+    """Refuse a replacement gradient of another shape or dtype."""
+    if not isinstance(result, Tensor):
+        raise TypeError(f"hook '{getattr(hook, '__name__', hook)}' has returned a value of type {type(result).__name__}, expected Tensor")
+    if result.dtype is not gradient.dtype:
+        raise RuntimeError(
+            f"hook '{getattr(hook, '__name__', hook)}' has changed the type of value (was torch.{gradient.dtype._abbr}Tensor got "
+            f"torch.{result.dtype._abbr}Tensor)"
+        )
+    if result.shape != gradient.shape:
+        raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
+    return result
+
+
+def _run_pre_hooks(node: Node, buffer: list) -> list:
+    if node._output_hooks:
+        for number, hooks in list(node._output_hooks.items()):
+            if buffer[number] is not None:
+                buffer[number] = run_tensor_hooks(hooks, buffer[number])
+    if node._pre_hooks:
+        for hook in list(node._pre_hooks.values()):
+            result = hook(tuple(buffer))
+            if result is not None:
+                buffer = list(result) if isinstance(result, (tuple, list)) else [result]
+    if node._retain:
+        for number, reference in node._retain.items():
+            tensor = reference()
+            if tensor is not None and buffer[number] is not None:
+                gradient = buffer[number]
+                tensor._grad = gradient if tensor._grad is None else tensor._grad + gradient
+    return buffer
+
+
+def _run_post_hooks(node: Node, results: tuple, buffer: list) -> tuple:
+    for hook in list(node._post_hooks.values()):  # type: ignore[union-attr]
+        replaced = hook(results, tuple(buffer))
+        if replaced is not None:
+            replaced = replaced if isinstance(replaced, tuple) else (replaced,)
+            if len(replaced) != len(results):
+                raise RuntimeError(
+                    f"hook '{getattr(hook, '__name__', hook)}' has returned an incorrect number of values (got {len(replaced)}, "
+                    f"but expected {len(results)})"
+                )
+            results = replaced
+    return results

@@ -1,0 +1,222 @@
+"""Grad modes as contexts and decorators: no_grad, enable_grad, set_grad_enabled, inference_mode. They set per-thread flags."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+from .._graph import grad_state
+
+__all__ = [
+    "no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "set_multithreading_enabled",
+    "_force_original_view_tracking", "_unsafe_preserve_version_counter",
+]  # fmt: skip
+
+
+def _decorate(context: Any, func: Any) -> Any:
+    """`func` run inside a fresh context each time; a generator has it on only while its own code runs."""
+    if inspect.isclass(func):
+        import warnings
+
+        warnings.warn(
+            "Decorating classes is deprecated and will be disabled in future versions. You should only decorate functions or methods. "
+            "To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and nothing else.",
+            FutureWarning, stacklevel=3,
+        )  # fmt: skip
+        func.__init__ = _decorate(context, func.__init__)
+        return func
+    if inspect.isgeneratorfunction(func):
+        return _decorate_generator(context, func)
+
+    @functools.wraps(func)
+    def inside(*args: Any, **kwargs: Any) -> Any:
+        with context():
+            return func(*args, **kwargs)
+
+    return inside
+
+
+def _decorate_generator(context: Any, func: Any) -> Any:
+    @functools.wraps(func)
+    def inside(*args: Any, **kwargs: Any) -> Any:
+        generator = func(*args, **kwargs)
+        try:
+            with context():
+                value = generator.send(None)
+            while True:
+                try:
+                    request = yield value
+                except GeneratorExit:
+                    with context():
+                        generator.close()
+                    raise
+                except BaseException:
+                    import sys
+
+                    with context():
+                        value = generator.throw(*sys.exc_info())
+                else:
+                    with context():
+                        value = generator.send(request)
+        except StopIteration as stop:
+            return stop.value
+
+    return inside
+
+
+class _GradContext:
+    """What the grad contexts share."""
+
+    def __call__(self, func: Any) -> Any:
+        return _decorate(self.clone, func)
+
+    def clone(self) -> Any:
+        """Another context with the same setting."""
+        return self.__class__()
+
+
+class no_grad(_GradContext):
+    """Inside, nothing is recorded for gradients."""
+
+    def __new__(cls, orig_func: Any = None) -> Any:
+        made = object.__new__(cls)
+        return made if orig_func is None else _decorate(cls, orig_func)
+
+    def __init__(self) -> None:
+        self.prev = False
+
+    def __enter__(self) -> None:
+        self.prev = grad_state.enabled
+        grad_state.enabled = False
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        grad_state.enabled = self.prev
+
+
+class enable_grad(_GradContext):
+    """Inside, operations are recorded for gradients."""
+
+    def __new__(cls, orig_func: Any = None) -> Any:
+        made = object.__new__(cls)
+        return made if orig_func is None else _decorate(cls, orig_func)
+
+    def __enter__(self) -> None:
+        self.prev = grad_state.enabled
+        grad_state.enabled = True
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        grad_state.enabled = self.prev
+
+
+class set_grad_enabled(_GradContext):
+    """Switch recording for gradients on or off, at once and as a context."""
+
+    def __init__(self, mode: bool) -> None:
+        self.prev = grad_state.enabled
+        self.mode = mode
+        grad_state.enabled = bool(mode)
+
+    def __call__(self, orig_func: Any) -> Any:
+        grad_state.enabled = self.prev
+        return super().__call__(orig_func)
+
+    def __enter__(self) -> None:
+        grad_state.enabled = bool(self.mode)
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        grad_state.enabled = self.prev
+
+    def __str__(self) -> str:
+        return f"{type(self).__module__}.{type(self).__name__}(mode={self.mode})"
+
+    def clone(self) -> set_grad_enabled:
+        """Another context with the same setting."""
+        return self.__class__(self.mode)
+
+
+class inference_mode(_GradContext):
+    """Inside, nothing is recorded for gradients."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        if isinstance(mode, bool):
+            return object.__new__(cls)
+        return _decorate(cls, mode)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        self._before = (grad_state.enabled, grad_state.inference)
+        grad_state.inference = self.mode
+        grad_state.enabled = not self.mode
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        grad_state.enabled, grad_state.inference = self._before
+
+    def clone(self) -> inference_mode:
+        """Another context with the same setting."""
+        return self.__class__(self.mode)
+
+
+class set_multithreading_enabled(_GradContext):
+    """Say whether a backward pass may use threads; here it runs on the calling thread either way."""
+
+    def __init__(self, mode: bool) -> None:
+        self.prev = grad_state.multithreading
+        grad_state.multithreading = mode
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        grad_state.multithreading = self.prev
+
+    def clone(self) -> set_multithreading_enabled:
+        """Another context with the same setting."""
+        return self.__class__(self.mode)
+
+
+class _force_original_view_tracking(_GradContext):
+    """Accepted for torch's sake: views are always tracked the original way here."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        pass
+
+    def clone(self) -> _force_original_view_tracking:
+        """Another context with the same setting."""
+        return self.__class__(self.mode)
+
+
+class _unsafe_preserve_version_counter:
+    """Writes inside do not count as changes of the tensors."""
+
+    def __init__(self, tensors: Any) -> None:
+        self.tensors = (tensors,) if not isinstance(tensors, tuple) else tensors
+        self.prev_versions = tuple(t._version for t in self.tensors)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *args: Any) -> None:
+        from .._graph import storage_of
+
+        for tensor, version in zip(self.tensors, self.prev_versions):
+            storage_of(tensor)._version = version
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded for gradients on this thread."""
+    return grad_state.enabled
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether inference mode is on, on this thread."""
+    return grad_state.inference
