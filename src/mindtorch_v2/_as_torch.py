@@ -1,0 +1,86 @@
+"""as_torch(): from then on `import torch` and `import torch.anything` give this package, in every module.
+
+Names are mapped, not copied: `torch.nn` is the same module object as `mindtorch_v2.nn`, imported once.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import threading
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+_HERE = __package__
+_lock = threading.Lock()
+_uses = 0
+
+
+class _Loader(Loader):
+    """Gives the module of this package that stands for a module of torch's."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(_HERE + spec.name[len("torch") :])
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system has just replaced the module's own spec with that of its second name.
+        if module.__spec__ is not None:
+            module.__spec__ = module.__spec__.loader_state
+
+
+class _Finder(MetaPathFinder):
+    """Finds torch and torch.* in this package; leaves other names to the finders behind it."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != "torch" and not fullname.startswith("torch."):
+            return None
+        ours = importlib.util.find_spec(_HERE + fullname[len("torch") :])
+        if ours is None:
+            return None
+        return ModuleSpec(fullname, _Loader(), is_package=ours.submodule_search_locations is not None)
+
+
+_finder = _Finder()
+
+
+class as_torch:
+    """Make `import torch` give this package: for good, or until the end of a `with` block.
+
+    Modules imported in the meantime keep it. Raises RuntimeError when real torch is already imported, because
+    two kinds of tensors would meet.
+    """
+
+    def __init__(self) -> None:
+        global _uses
+        with _lock:
+            found = sys.modules.get("torch")
+            if found is not None and found is not sys.modules[_HERE]:
+                raise RuntimeError(
+                    "as_torch(): real torch is already imported; call as_torch() before anything imports torch"
+                )
+            _uses += 1
+            if _finder not in sys.meta_path:
+                sys.meta_path.insert(0, _finder)
+        self._active = True
+
+    def __enter__(self) -> ModuleType:
+        return sys.modules[_HERE]
+
+    def __exit__(self, *exception: object) -> None:
+        global _uses
+        with _lock:
+            if not self._active:
+                return
+            self._active = False
+            _uses -= 1
+            if _uses == 0:
+                sys.meta_path.remove(_finder)
+                for name in [n for n in sys.modules if n == "torch" or n.startswith("torch.")]:
+                    del sys.modules[name]

@@ -1,0 +1,71 @@
+"""torch._dynamo: the few names of the compiler's front end that programs call. Nothing is compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from . import config
+
+__all__ = [
+    "allow_in_graph",
+    "config",
+    "disable",
+    "graph_break",
+    "is_compiling",
+    "list_backends",
+    "mark_dynamic",
+    "mark_static",
+    "optimize",
+    "reset",
+]
+
+
+def reset() -> None:
+    """Forget compiled code; there is none."""
+
+
+def is_compiling() -> bool:
+    """Whether code is being compiled: never."""
+    return False
+
+
+def disable(
+    fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None, wrapping: bool = True
+) -> Any:
+    """`fn` as it is: it is never compiled anyway. Without `fn`, a decorator."""
+    return _unchanged if fn is None else fn
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """`fn` as it is."""
+    return fn
+
+
+def graph_break(msg: str = "") -> None:
+    """End a compiled region; there is none."""
+
+
+def mark_dynamic(t: Any, index: Any, **options: Any) -> None:
+    """Say that a dimension changes from call to call; eager code does not mind."""
+
+
+def mark_static(t: Any, index: Any = None) -> None:
+    """Say that a dimension never changes; eager code does not mind."""
+
+
+def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
+    """The compilers that can be chosen: none."""
+    return []
+
+
+def optimize(*args: Any, **kwargs: Any) -> Callable:
+    """A decorator that leaves its function as it is, with one warning."""
+    from .._compile import warn_eager
+
+    warn_eager("torch._dynamo.optimize")
+    return _unchanged
+
+
+def _unchanged(fn: Any) -> Any:
+    return fn

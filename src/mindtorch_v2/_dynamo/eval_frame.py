@@ -1,0 +1,41 @@
+"""The module that torch.compile gives for a module: it holds the original and calls it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..nn import Module
+
+
+class OptimizedModule(Module):
+    """A module around `_orig_mod`, which runs eagerly; parameters carry torch's `_orig_mod.` prefix."""
+
+    _own = frozenset(("_orig_mod", "training"))
+
+    def __init__(self, mod: Module, dynamo_ctx: Any = None) -> None:
+        super().__init__()
+        self._modules["_orig_mod"] = mod
+        self.training = mod.training
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the original."""
+        return self._modules["_orig_mod"](*args, **kwargs)  # type: ignore[misc]
+
+    def __getattr__(self, name: str) -> Any:
+        original = self.__dict__["_modules"]["_orig_mod"]
+        return original if name == "_orig_mod" else getattr(original, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_modules" not in self.__dict__ or "_orig_mod" not in self._modules or name in self._own:
+            super().__setattr__(name, value)
+        else:
+            setattr(self._modules["_orig_mod"], name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self._own or name in self.__dict__:
+            super().__delattr__(name)
+        else:
+            delattr(self._modules["_orig_mod"], name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *dir(self._modules["_orig_mod"])})

@@ -1,0 +1,92 @@
+"""torch.hub: refuses to download and run other people's code; the cache folder can be asked and set."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NoReturn
+
+__all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
+
+_hub_dir: str | None = None
+
+
+def get_dir() -> str:
+    """The folder of downloaded files: $TORCH_HOME/hub, or torch/hub in $XDG_CACHE_HOME or ~/.cache."""
+    if _hub_dir is not None:
+        return _hub_dir
+    cache = os.getenv("XDG_CACHE_HOME", "~/.cache")
+    home = os.path.expanduser(os.getenv("TORCH_HOME", os.path.join(cache, "torch")))
+    return os.path.join(home, "hub")
+
+
+def set_dir(d: str | os.PathLike) -> None:
+    """Choose the folder of downloaded files."""
+    global _hub_dir
+    _hub_dir = os.path.expanduser(d)
+
+
+def _refuse(call: str, instead: str) -> RuntimeError:
+    return RuntimeError(f"torch.hub.{call} is not supported: this library downloads nothing; {instead}")
+
+
+def load(
+    repo_or_dir: str,
+    model: str,
+    *args: Any,
+    source: str = "github",
+    trust_repo: Any = "check",
+    force_reload: bool = False,
+    verbose: bool = True,
+    skip_validation: bool = False,
+    **kwargs: Any,
+) -> NoReturn:
+    """Refuses to fetch and run a repository."""
+    raise _refuse("load", "import the model's own package and load a state_dict with torch.load")
+
+
+def list(
+    github: str,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: Any = "check",
+    verbose: bool = True,
+) -> NoReturn:
+    """Refuses to fetch a repository."""
+    raise _refuse("list", "import the model's own package")
+
+
+def help(
+    github: str,
+    model: str,
+    force_reload: bool = False,
+    skip_validation: bool = False,
+    trust_repo: Any = "check",
+) -> NoReturn:
+    """Refuses to fetch a repository."""
+    raise _refuse("help", "import the model's own package")
+
+
+def download_url_to_file(
+    url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
+) -> NoReturn:
+    """Refuses to download."""
+    raise _refuse("download_url_to_file", "fetch the file by other means")
+
+
+def load_state_dict_from_url(
+    url: str,
+    model_dir: str | None = None,
+    map_location: Any = None,
+    progress: bool = True,
+    check_hash: bool = False,
+    file_name: str | None = None,
+    weights_only: bool = False,
+) -> Any:
+    """Load a state_dict that is already in the cache folder; refuses to download it."""
+    import mindtorch_v2 as torch
+
+    folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir
+    path = os.path.join(folder, file_name or os.path.basename(url.split("?", 1)[0]))
+    if not os.path.exists(path):
+        raise _refuse("load_state_dict_from_url", f"fetch the file by other means and put it at {path}")
+    return torch.load(path, map_location=map_location, weights_only=weights_only)
