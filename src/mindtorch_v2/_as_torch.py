@@ -63,7 +63,7 @@ class as_torch:
             found = sys.modules.get("torch")
             if found is not None and found is not sys.modules[_HERE]:
                 raise RuntimeError(
-                    "as_torch(): real torch is already imported; call as_torch() before anything imports torch"
+                    "as_torch(): real torch is already imported; call it before anything imports torch"
                 )
             _uses += 1
             if _finder not in sys.meta_path:
