@@ -1,0 +1,163 @@
+"""Comparisons, logic and bits: results that no gradient flows through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import composite, function, op
+from .._dtype import BY_NUM, INTEGRAL_NUMS
+from ._namespace import functions as F
+
+
+def _comparison(name: str, ufunc: Any, aliases: tuple[str, ...], operators: tuple[str, ...]) -> Any:
+    @op(f"aten::{name}.Tensor(Tensor self, Tensor other) -> Tensor", promote="compare", inplace=True, out=True, nondifferentiable=True,
+        operators=operators)  # fmt: skip
+    def compare(self: Any, other: Any, out: Any = None) -> Any:
+        return ufunc(self, other, out)
+
+    for alias in aliases:
+        function(alias)(compare)
+        function(alias + "_", expose="method")(compare.inplace)
+    return compare
+
+
+eq = _comparison("eq", np.equal, (), ())
+ne = _comparison("ne", np.not_equal, ("not_equal",), ())
+lt = _comparison("lt", np.less, ("less",), ("__lt__",))
+le = _comparison("le", np.less_equal, ("less_equal",), ("__le__",))
+gt = _comparison("gt", np.greater, ("greater",), ("__gt__",))
+ge = _comparison("ge", np.greater_equal, ("greater_equal",), ("__ge__",))
+
+
+@function("__eq__", expose="method")
+def _eq(self: Any, other: Any) -> Any:
+    """Element by element; False for what is no tensor and no number."""
+    if other.__class__ in _dispatch.NUMBERS or isinstance(other, _dispatch.Tensor):
+        return eq(self, other)
+    return NotImplemented
+
+
+@function("__ne__", expose="method")
+def _ne(self: Any, other: Any) -> Any:
+    """Element by element; True for what is no tensor and no number."""
+    if other.__class__ in _dispatch.NUMBERS or isinstance(other, _dispatch.Tensor):
+        return ne(self, other)
+    return NotImplemented
+
+
+def _bitwise(name: str, ufunc: Any, operators: tuple[str, ...], inplace_operators: tuple[str, ...]) -> Any:
+    @op(f"aten::{name}.Tensor(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True, nondifferentiable=True,
+        operators=operators, inplace_operators=inplace_operators)  # fmt: skip
+    def bits(self: Any, other: Any, out: Any = None) -> Any:
+        if self.dtype.num not in INTEGRAL_NUMS:
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{BY_NUM[self.dtype.num]._abbr}'")
+        return ufunc(self, other, out)
+
+    return bits
+
+
+_bitwise("bitwise_and", np.bitwise_and, ("__and__", "__rand__"), ("__iand__",))
+_bitwise("bitwise_or", np.bitwise_or, ("__or__", "__ror__"), ("__ior__",))
+_bitwise("bitwise_xor", np.bitwise_xor, ("__xor__", "__rxor__"), ("__ixor__",))
+_bitwise("bitwise_left_shift", np.left_shift, ("__lshift__",), ("__ilshift__",))
+_bitwise("bitwise_right_shift", np.right_shift, ("__rshift__",), ("__irshift__",))
+
+
+@function("__rlshift__", expose="method")
+def _rlshift(self: Any, other: Any) -> Any:
+    return F.bitwise_left_shift(F.tensor(other), self)
+
+
+@function("__rrshift__", expose="method")
+def _rrshift(self: Any, other: Any) -> Any:
+    return F.bitwise_right_shift(F.tensor(other), self)
+
+
+@op("aten::bitwise_not(Tensor self) -> Tensor", inplace=True, out=True, nondifferentiable=True)
+def bitwise_not(self: Any, out: Any = None) -> Any:
+    if self.dtype.num not in INTEGRAL_NUMS:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return np.invert(self, out)
+
+
+function("__invert__", expose="method")(bitwise_not)
+
+
+def _logical(name: str, ufunc: Any) -> Any:
+    @op(f"aten::{name}(Tensor self, Tensor other) -> Tensor", inplace=True, out=True, nondifferentiable=True)
+    def logic(self: Any, other: Any) -> Any:
+        return ufunc(self, other)
+
+    return logic
+
+
+_logical("logical_and", np.logical_and)
+_logical("logical_or", np.logical_or)
+_logical("logical_xor", np.logical_xor)
+
+
+@op("aten::logical_not(Tensor self) -> Tensor", inplace=True, out=True, nondifferentiable=True)
+def logical_not(self: Any) -> Any:
+    return np.logical_not(self)
+
+
+def _test(name: str, kernel: Any) -> Any:
+    return op(f"aten::{name}(Tensor self) -> Tensor", nondifferentiable=True, out=name in ("isposinf", "isneginf", "signbit"))(kernel)
+
+
+def _floating_only(ufunc: Any) -> Any:
+    def kernel(self: np.ndarray) -> np.ndarray:
+        return np.zeros(self.shape, bool) if self.dtype.num in INTEGRAL_NUMS else ufunc(self)
+
+    return kernel
+
+
+_test("isnan", _floating_only(np.isnan))
+_test("isinf", _floating_only(np.isinf))
+_test("isposinf", lambda self: self == np.inf)
+_test("isneginf", lambda self: self == -np.inf)
+_test("isfinite", lambda self: np.ones(self.shape, bool) if self.dtype.num in INTEGRAL_NUMS else np.isfinite(self))
+_test("isreal", lambda self: np.isreal(self))
+_test("signbit", lambda self: (self < 0) if self.dtype.num in INTEGRAL_NUMS else np.signbit(self))
+
+
+@op("aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor", nondifferentiable=True)
+def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    if self.dtype != other.dtype:
+        raise RuntimeError(
+            f"{BY_NUM[self.dtype.num]._abbr} did not match {BY_NUM[other.dtype.num]._abbr}"
+        )
+    if rtol < 0 or atol < 0:
+        which, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+        raise RuntimeError(f"{which} must be greater than or equal to zero, but got {value}")
+    if self.dtype.num in INTEGRAL_NUMS:
+        self, other = self.astype(np.float64), other.astype(np.float64)
+    return np.isclose(self, other, rtol, atol, equal_nan)
+
+
+@composite("aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool")
+def allclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> bool:
+    return bool(F.all(isclose(self, other, rtol, atol, equal_nan)).item())
+
+
+@op("aten::equal(Tensor self, Tensor other) -> bool", nondifferentiable=True)
+def equal(self: Any, other: Any) -> bool:
+    return bool(np.array_equal(self, other))
+
+
+@op("aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+    nondifferentiable=True, expose="no")  # fmt: skip
+def isin_op(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
+    return np.isin(elements, test_elements, assume_unique, invert)
+
+
+@function(expose="function")
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
+    """Which elements are among the test elements."""
+    def as_tensor(value: Any) -> Any:
+        return value if isinstance(value, _dispatch.Tensor) else F.tensor(value)
+
+    return isin_op(as_tensor(elements), as_tensor(test_elements), assume_unique=assume_unique, invert=invert)

@@ -1,0 +1,650 @@
+"""Element by element: arithmetic of two tensors, or of a tensor and a number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import composite, function, op
+from .._dtype import BY_NUM, Default, INTEGRAL_NUMS, LOW_FLOATS
+from ._namespace import functions as F
+
+
+
+
+def _scaled(other: Any, alpha: Any, self: np.ndarray) -> Any:
+    """alpha * other in self's dtype."""
+    if self.dtype.num in INTEGRAL_NUMS and not isinstance(alpha, (int, np.integer)):
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    if self.dtype is np.dtype(bool) and not isinstance(alpha, (bool, np.bool_)) and alpha not in (0, 1):
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    scaled = np.multiply(other, alpha)
+    return scaled if scaled.dtype is self.dtype else scaled.astype(self.dtype)
+
+
+@op("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", promote="same", inplace=True, out=True,
+    operators=("__add__", "__radd__"), inplace_operators=("__iadd__",), expose="no")  # fmt: skip
+def add_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
+    if alpha != 1:
+        other = _scaled(other, alpha, self)
+    return np.add(self, other, out)
+
+
+add_tensor.derivative(self=lambda g: g, other=lambda g, alpha: g if alpha == 1 else g * alpha)
+
+
+@op("aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", promote="same", inplace=True, out=True,
+    operators=("__sub__",), inplace_operators=("__isub__",), expose="no")  # fmt: skip
+def sub_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
+    if self.dtype.kind == "b":
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+            if np.asarray(other).dtype.kind == "b" else
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+        )  # fmt: skip
+    if alpha != 1:
+        other = _scaled(other, alpha, self)
+    return np.subtract(self, other, out)
+
+
+sub_tensor.derivative(self=lambda g: g, other=lambda g, alpha: -g if alpha == 1 else -g * alpha)
+
+
+@op("aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", expose="no", node="RsubBackward1")
+def rsub_scalar(self: Any, other: Any, alpha: Any) -> Any:
+    if self.dtype.kind == "b":
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+            "`logical_not()` operator instead."
+        )
+    array, number = _dispatch.promote_number(self, other)
+    if alpha != 1:
+        array = np.multiply(array, alpha)
+    return np.subtract(number, array)
+
+
+rsub_scalar.derivative(self=lambda g, alpha: -g if alpha == 1 else -g * alpha)
+rsub_scalar.recorded(lambda self, other, alpha: F.sub(_as_zero_dim(other, self), self, alpha=alpha))
+
+
+def _as_zero_dim(value: Any, like: Any) -> Any:
+    """A Python number as the 0-dim tensor that torch boxes it in."""
+    array = np.asarray(value)
+    if array.dtype == np.float64:
+        array = array.astype(Default.np if like.dtype._rank < 2 else like._array.dtype)
+    return _dispatch.wrap(array)
+
+
+@op("aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True,
+    operators=("__mul__", "__rmul__"), inplace_operators=("__imul__",))  # fmt: skip
+def mul(self: Any, other: Any, out: Any = None) -> Any:
+    return np.multiply(self, other, out)
+
+
+def conj(value: Any) -> Any:
+    """The conjugate of a complex tensor or number; anything real as it is."""
+    if isinstance(value, _dispatch.Tensor):
+        return F.conj(value) if value._array.dtype.kind == "c" else value
+    return value.conjugate() if isinstance(value, complex) else value
+
+
+mul.derivative(self=lambda g, other: g * conj(other), other=lambda g, self: g * conj(self))
+
+
+@op("aten::div.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", inplace=True, out=True,
+    operators=("__truediv__",), inplace_operators=("__itruediv__",), expose="no")  # fmt: skip
+def div_tensor(self: Any, other: Any, out: Any = None) -> Any:
+    return np.true_divide(self, other, out)
+
+
+div_tensor.derivative(
+    self=lambda g, other: g / conj(other),
+    other=lambda g, self, other: -g * conj((self / other) / other),
+)
+
+
+def _floored(self: Any, other: Any) -> Any:
+    if self.dtype.num in INTEGRAL_NUMS:
+        if np.any(np.equal(other, 0)):
+            raise RuntimeError("ZeroDivisionError")
+        return np.floor_divide(self, other)
+    with np.errstate(all="ignore"):
+        quotient = np.floor_divide(self, other)
+        return np.where(np.equal(other, 0), np.true_divide(self, other), quotient).astype(self.dtype, copy=False)
+
+
+def _truncated(self: Any, other: Any) -> Any:
+    if self.dtype.num in INTEGRAL_NUMS:
+        if np.any(np.equal(other, 0)):
+            raise RuntimeError("ZeroDivisionError")
+        quotient = np.floor_divide(self, other)
+        remainder = self - quotient * other
+        return (quotient + ((remainder != 0) & ((self < 0) != (np.asarray(other) < 0)))).astype(self.dtype)
+    return np.trunc(np.true_divide(self, other))
+
+
+@op("aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", promote="same", inplace=True, expose="no",
+    node="DivBackward1")  # fmt: skip
+def div_mode(self: Any, other: Any, rounding_mode: Any) -> Any:
+    if rounding_mode is None:
+        if self.dtype.num in INTEGRAL_NUMS:
+            self = self.astype(Default.np)
+        return np.true_divide(self, other)
+    if rounding_mode == "floor":
+        return _floored(self, other)
+    if rounding_mode == "trunc":
+        return _truncated(self, other)
+    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+
+
+div_mode.derivative(
+    self=lambda g, other, rounding_mode: g / other if rounding_mode is None else F.zeros_like(g),
+    other=lambda g, self, other, rounding_mode: -g * ((self / other) / other) if rounding_mode is None else F.zeros_like(g),
+)
+
+
+@op("aten::floor_divide(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True, nondifferentiable=True,
+    operators=("__floordiv__",), inplace_operators=("__ifloordiv__",))  # fmt: skip
+def floor_divide(self: Any, other: Any) -> Any:
+    return _floored(self, other)
+
+
+@op("aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True,
+    operators=("__mod__",), inplace_operators=("__imod__",))  # fmt: skip
+def remainder(self: Any, other: Any) -> Any:
+    if self.dtype.num in INTEGRAL_NUMS and np.any(np.equal(other, 0)):
+        raise RuntimeError("ZeroDivisionError")
+    return np.remainder(self, other)
+
+
+remainder.derivative(self=lambda g: g, other=lambda g, self, other: -g * F.div(self, other, rounding_mode="floor"))
+
+
+@op("aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True)
+def fmod(self: Any, other: Any) -> Any:
+    if self.dtype.num in INTEGRAL_NUMS and np.any(np.equal(other, 0)):
+        raise RuntimeError("ZeroDivisionError")
+    return np.fmod(self, other)
+
+
+fmod.derivative(self=lambda g: g, other=lambda g, self, other: -g * F.div(self, other, rounding_mode="trunc"))
+
+
+# ---------------------------------------------------------------------------------------------------- fronts with alternatives
+
+
+def _front_with_alpha(name: str, tensors: Any) -> None:
+    def front(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+        if alpha == 1 and out is None:
+            return tensors(input, other)
+        return tensors(input, other, alpha=alpha, out=out)
+
+    front.__name__ = name
+    front.__doc__ = f"`input` {name} `alpha * other`, element by element."
+    function(name)(front)
+    function(name + "_", expose="both")(tensors.inplace)
+
+
+_front_with_alpha("add", add_tensor)
+_front_with_alpha("sub", sub_tensor)
+F_SUB = _dispatch.FUNCTIONS["sub"]
+function("subtract")(F_SUB)
+function("subtract_", expose="method")(sub_tensor.inplace)
+function("multiply")(mul)
+function("multiply_", expose="method")(mul.inplace)
+
+
+@function()
+def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Any:
+    """Division; `rounding_mode` "floor" or "trunc" rounds the quotient."""
+    if rounding_mode is None:
+        return div_tensor(input, other) if out is None else div_tensor(input, other, out=out)
+    made = div_mode(input, other, rounding_mode=rounding_mode)
+    if out is not None:
+        _dispatch.give_out(out, made._array)
+        return out
+    return made
+
+
+@function(expose="method")
+def div_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Any:
+    """In-place division."""
+    if rounding_mode is None:
+        return div_tensor.inplace(input, other)
+    return div_mode.inplace(input, other, rounding_mode=rounding_mode)
+
+
+for _name in ("divide", "true_divide"):
+    function(_name)(div)
+    function(_name + "_", expose="method")(div_)
+
+
+@function()
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """`other - alpha * input`."""
+    if isinstance(other, _dispatch.Tensor):
+        return F_SUB(other, input, alpha=alpha)
+    return rsub_scalar(input, other, alpha)
+
+
+# ---------------------------------------------------------------------------------------------------- reflected operators
+
+
+@function("__rsub__", expose="method")
+def _rsub(self: Any, other: Any) -> Any:
+    if other.__class__ not in _dispatch.NUMBERS:
+        return NotImplemented
+    return rsub_scalar(self, other, 1)
+
+
+@function("__rtruediv__", expose="method")
+def _rtruediv(self: Any, other: Any) -> Any:
+    if other.__class__ not in _dispatch.NUMBERS:
+        return NotImplemented
+    return F.reciprocal(self) * other
+
+
+function("__rdiv__", expose="method")(_rtruediv)
+function("__div__", expose="method")(_dispatch.METHODS["__truediv__"])
+function("__idiv__", expose="method")(_dispatch.METHODS["__itruediv__"])
+
+
+@function("__rfloordiv__", expose="method")
+def _rfloordiv(self: Any, other: Any) -> Any:
+    return floor_divide(_as_zero_dim(other, self), self)
+
+
+@function("__rmod__", expose="method")
+def _rmod(self: Any, other: Any) -> Any:
+    return remainder(_as_zero_dim(other, self), self)
+
+
+@function("__rpow__", expose="method")
+def _rpow(self: Any, other: Any) -> Any:
+    return pow_scalar(other, self)
+
+
+# ---------------------------------------------------------------------------------------------------- powers
+
+
+def _check_int_power(self: np.ndarray, exponent: Any) -> None:
+    if self.dtype.num in INTEGRAL_NUMS and np.any(np.less(exponent, 0)):
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+
+
+@op("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", inplace=True, expose="no")
+def pow_tensor_scalar(self: Any, exponent: Any) -> Any:
+    self, exponent = _dispatch.promote_number(self, exponent)
+    if exponent.__class__ in (int, float):
+        if exponent == 2:
+            return np.multiply(self, self)
+        if exponent == 0.5 and self.dtype.kind in "fV":
+            return np.sqrt(self)
+        if exponent == 1:
+            return self.copy()
+        if exponent == 3:
+            return self * self * self
+        if exponent == -1 and self.dtype.kind == "f":
+            return np.reciprocal(self)
+        if exponent == -0.5 and self.dtype.kind == "f":
+            return np.reciprocal(np.sqrt(self))
+        if exponent == -2 and self.dtype.kind == "f":
+            return np.reciprocal(self * self)
+    _check_int_power(self, exponent)
+    if self.dtype.num in INTEGRAL_NUMS:
+        return np.power(self, np.asarray(exponent).astype(self.dtype))
+    return np.power(self, exponent)
+
+
+def _pow_self_grad(g: Any, self: Any, exponent: Any) -> Any:
+    if exponent == 0:
+        return F.zeros_like(self)
+    return g * conj(exponent * self.pow(exponent - 1))
+
+
+pow_tensor_scalar.derivative(self=_pow_self_grad)
+
+
+@op("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", promote="same", inplace=True, expose="no", node="PowBackward1")
+def pow_tensor_tensor(self: Any, exponent: Any, out: Any = None) -> Any:
+    _check_int_power(self, exponent)
+    return np.power(self, exponent, out)
+
+
+def _pow_base_grad(g: Any, self: Any, exponent: Any) -> Any:
+    return F.where(exponent == 0.0, F.zeros((), dtype=g.dtype), g * conj(exponent * self.pow(exponent - 1)))
+
+
+def _pow_exponent_grad(g: Any, self: Any, exponent: Any, out: Any) -> Any:
+    safe = F.logical_and(self == 0, exponent >= 0) if not exponent.dtype.is_complex else (self == 0)
+    return g * F.where(safe, F.zeros((), dtype=out.dtype), conj(out * F.log(self)))
+
+
+pow_tensor_tensor.derivative(self=_pow_base_grad, exponent=_pow_exponent_grad)
+
+
+@op("aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor", expose="no", node="PowBackward2")
+def pow_scalar(self: Any, exponent: Any) -> Any:
+    exponent, base = _dispatch.promote_number(exponent, self)
+    if exponent.dtype.num in INTEGRAL_NUMS:
+        base = np.asarray(base).astype(exponent.dtype)
+        _check_int_power(exponent, exponent)
+    return np.power(base, exponent, dtype=exponent.dtype)
+
+
+def _pow_scalar_grad(g: Any, self: Any, exponent: Any, out: Any) -> Any:
+    import cmath
+    import math
+
+    if self == 0:
+        return F.where(exponent >= 0, F.zeros((), dtype=out.dtype), g * (out * -math.inf))
+    log = cmath.log(self) if isinstance(self, complex) else math.log(self) if self > 0 else math.nan
+    return g * conj(out * log)
+
+
+pow_scalar.derivative(exponent=_pow_scalar_grad)
+
+
+@function("pow")
+def pow_(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """`input` to the power of `exponent`."""
+    if isinstance(exponent, _dispatch.Tensor):
+        made = pow_tensor_tensor(input, exponent) if isinstance(input, _dispatch.Tensor) else pow_scalar(input, exponent)
+    else:
+        made = pow_tensor_scalar(input, exponent)
+    if out is not None:
+        _dispatch.give_out(out, made._array)
+        return out
+    return made
+
+
+@function("__pow__", expose="method")
+def _pow_operator(self: Any, exponent: Any) -> Any:
+    if isinstance(exponent, _dispatch.Tensor):
+        return pow_tensor_tensor(self, exponent)
+    if exponent.__class__ not in _dispatch.NUMBERS:
+        return NotImplemented
+    return pow_tensor_scalar(self, exponent)
+
+
+@function("pow_", expose="method")
+def pow_inplace(input: Any, exponent: Any) -> Any:
+    """In-place power."""
+    if isinstance(exponent, _dispatch.Tensor):
+        return pow_tensor_tensor.inplace(input, exponent)
+    return pow_tensor_scalar.inplace(input, exponent)
+
+
+function("__ipow__", expose="method")(pow_inplace)
+
+
+@function()
+def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """A power computed in double precision."""
+    def wide(value: Any) -> Any:
+        if isinstance(value, _dispatch.Tensor):
+            return value.to(F.complex128 if value.dtype.is_complex else BY_NUM[np.dtype("f8").num])
+        return value
+
+    return pow_(wide(input), wide(exponent), out=out)
+
+
+@composite("aten::square(Tensor self) -> Tensor", expose="both")
+def square(self: Any) -> Any:
+    return pow_tensor_scalar(self, 2)
+
+
+@composite("aten::square_(Tensor(a!) self) -> Tensor(a!)")
+def square_(self: Any) -> Any:
+    return pow_tensor_scalar.inplace(self, 2)
+
+
+# ---------------------------------------------------------------------------------------------------- other functions of two
+
+
+def _low(function_: Any, *arrays: Any) -> Any:
+    """Compute in float32 where the arrays are half or bfloat16."""
+    kind = arrays[0].dtype
+    if kind in LOW_FLOATS:
+        return function_(*[a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in arrays]).astype(kind)
+    return function_(*arrays)
+
+
+@op("aten::atan2(Tensor self, Tensor other) -> Tensor", promote="float", inplace=True, out=True)
+def atan2(self: Any, other: Any, out: Any = None) -> Any:
+    return np.arctan2(self, other, out)
+
+
+atan2.derivative(
+    self=lambda g, self, other: g * (other / (self * self + other * other)),
+    other=lambda g, self, other: g * (-self / (self * self + other * other)),
+)
+function("arctan2")(atan2)
+function("arctan2_", expose="method")(atan2.inplace)
+
+
+@op("aten::hypot(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True)
+def hypot(self: Any, other: Any, out: Any = None) -> Any:
+    return np.hypot(self, other, out)
+
+
+hypot.derivative(self=lambda g, self, out: g * (self / out), other=lambda g, other, out: g * (other / out))
+
+
+@op("aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", inplace=True, out=True)
+def copysign(self: Any, other: Any, out: Any = None) -> Any:
+    return np.copysign(self, other, out)
+
+
+copysign.derivative(
+    self=lambda g, self, out: F.where(self == 0, F.zeros((), dtype=g.dtype), g * (out / self)),
+    other=lambda g, other_shape: F.zeros(other_shape, dtype=g.dtype),
+)
+
+
+@op("aten::nextafter(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True, nondifferentiable=True)
+def nextafter(self: Any, other: Any, out: Any = None) -> Any:
+    return np.nextafter(self, other, out)
+
+
+@op("aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", inplace=True, out=True)
+def ldexp(self: Any, other: Any) -> Any:
+    return np.multiply(self, np.exp2(other, dtype=self.dtype))
+
+
+ldexp.derivative(self=lambda g, other: g * F.exp2(other.to(g.dtype)), other=lambda g, out: g * out * 0.6931471805599453)
+
+
+@op("aten::logaddexp(Tensor self, Tensor other) -> Tensor", promote="same", out=True)
+def logaddexp(self: Any, other: Any) -> Any:
+    return np.logaddexp(self, other)
+
+
+logaddexp.derivative(self=lambda g, self, out: g * F.exp(self - out), other=lambda g, other, out: g * F.exp(other - out))
+
+
+@op("aten::logaddexp2(Tensor self, Tensor other) -> Tensor", promote="same", out=True)
+def logaddexp2(self: Any, other: Any) -> Any:
+    return np.logaddexp2(self, other)
+
+
+logaddexp2.derivative(self=lambda g, self, out: g * F.exp2(self - out), other=lambda g, other, out: g * F.exp2(other - out))
+
+
+def _extreme(name: str, ufunc: Any, better: str) -> Any:
+    @op(f"aten::{name}(Tensor self, Tensor other) -> Tensor", promote="same", out=True)
+    def extreme(self: Any, other: Any, out: Any = None) -> Any:
+        return ufunc(self, other, out)
+
+    def gradient(mine: str, theirs: str) -> Any:
+        def rule(g: Any, self: Any, other: Any) -> Any:
+            first, second = (self, other) if mine == "self" else (other, self)
+            wins = F.lt if better == "gt" else F.gt  # where the other one is chosen no gradient flows here
+            tie = first == second
+            if not isinstance(first, _dispatch.Tensor):
+                return None
+            return F.masked_fill(F.where(tie, g / 2, g), wins(first, second), 0)
+
+        return rule
+
+    extreme.derivative(self=gradient("self", "other"), other=gradient("other", "self"))
+    return extreme
+
+
+maximum = _extreme("maximum", np.maximum, "gt")
+minimum = _extreme("minimum", np.minimum, "lt")
+
+
+def _extreme_ignoring_nan(name: str, ufunc: Any, compare: str) -> Any:
+    @op(f"aten::{name}(Tensor self, Tensor other) -> Tensor", promote="same", out=True)
+    def extreme(self: Any, other: Any, out: Any = None) -> Any:
+        return ufunc(self, other, out)
+
+    def mask(self: Any, other: Any) -> Any:
+        return F.logical_or(getattr(F, compare)(self, other), F.isnan(other))
+
+    extreme.derivative(
+        self=lambda g, self, other: F.masked_fill(g, F.logical_not(mask(self, other)), 0),
+        other=lambda g, self, other: F.masked_fill(g, mask(self, other), 0),
+    )
+    return extreme
+
+
+fmax = _extreme_ignoring_nan("fmax", np.fmax, "ge")
+fmin = _extreme_ignoring_nan("fmin", np.fmin, "le")
+
+
+@op("aten::gcd(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True, nondifferentiable=True)
+def gcd(self: Any, other: Any) -> Any:
+    return np.gcd(self, other)
+
+
+@op("aten::lcm(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True, nondifferentiable=True)
+def lcm(self: Any, other: Any) -> Any:
+    return np.lcm(self, other)
+
+
+@op("aten::heaviside(Tensor self, Tensor values) -> Tensor", promote="same", inplace=True, out=True, nondifferentiable=True)
+def heaviside(self: Any, values: Any) -> Any:
+    return np.heaviside(self, values) if self.dtype.kind == "f" else np.where(self == 0, values, (self > 0).astype(self.dtype))
+
+
+@op("aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", inplace=True, out=True)
+def xlogy_tensor(self: Any, other: Any) -> Any:
+    product = self * np.log(other)
+    return np.where((self == 0) & ~np.isnan(np.asarray(other)), np.zeros((), product.dtype), product)
+
+
+xlogy_tensor.derivative(
+    self=lambda g, self, other: g * F.masked_fill(F.log(other), F.logical_and(self == 0.0, other <= 0.0), 0.0),
+    other=lambda g, self, other: g * self / other,
+)
+
+
+@function()
+def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
+    """`input * log(other)`, 0 where `input` is 0."""
+    if not isinstance(input, _dispatch.Tensor):
+        input = _as_zero_dim(input, other)
+    return xlogy_tensor(input, other, out=out)
+
+
+# ---------------------------------------------------------------------------------------------------- three tensors
+
+
+@op("aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", promote="same", inplace=True, out=True)
+def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) -> Any:
+    product = np.multiply(tensor1, tensor2)
+    if value != 1:
+        if product.__class__ is np.ndarray:
+            np.multiply(product, value, product, casting="unsafe")
+        else:
+            product = (product * value).astype(self.dtype)
+    return np.add(self, product, out)
+
+
+addcmul.derivative(
+    self=lambda g: g,
+    tensor1=lambda g, tensor2, value: g * (conj(tensor2) * value),
+    tensor2=lambda g, tensor1, value: g * (conj(tensor1) * value),
+)
+
+
+@op("aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", promote="same", inplace=True, out=True)
+def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) -> Any:
+    if self.dtype.num in INTEGRAL_NUMS:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a true division of "
+            "tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to"
+            "(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is "
+            "just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
+        )
+    if value == 1:
+        quotient = np.true_divide(tensor1, tensor2)
+    else:
+        quotient = np.multiply(tensor1, value, dtype=self.dtype)
+        if quotient.__class__ is np.ndarray and quotient.shape == np.broadcast_shapes(quotient.shape, np.shape(tensor2)):
+            np.true_divide(quotient, tensor2, quotient)
+        else:
+            quotient = np.true_divide(quotient, tensor2)
+    return np.add(self, quotient, out)
+
+
+addcdiv.derivative(
+    self=lambda g: g,
+    tensor1=lambda g, tensor2, value: g * conj(value / tensor2),
+    tensor2=lambda g, tensor1, tensor2, value: -g * conj(value * tensor1 / (tensor2 * tensor2)),
+)
+
+
+@op("aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", inplace=True, expose="no")
+def lerp_scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
+    _check_same_dtype(self, end, "end")
+    step = np.subtract(end, self)
+    if abs(weight) < 0.5:
+        if step.__class__ is np.ndarray:
+            np.multiply(step, weight, step)
+        else:
+            step = (step * weight).astype(self.dtype)
+        return np.add(self, step, out)
+    return np.subtract(end, np.multiply(step, 1 - weight).astype(self.dtype, copy=False), out)
+
+
+def _check_same_dtype(self: np.ndarray, other: np.ndarray, name: str) -> None:
+    if self.dtype != other.dtype:
+        raise RuntimeError(
+            f"expected dtype {BY_NUM[self.dtype.num]._name} for `{name}` but got dtype {BY_NUM[other.dtype.num]._name}".replace("float32", "float").replace("float64", "double")
+        )
+
+
+lerp_scalar.derivative(self=lambda g, weight: g * (1 - weight), end=lambda g, weight: g * weight)
+
+
+@op("aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", inplace=True, expose="no", node="LerpBackward1")
+def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
+    _check_same_dtype(self, end, "end")
+    _check_same_dtype(self, weight, "weight")
+    return np.where(np.abs(weight) < 0.5, self + weight * (end - self), end - (end - self) * (1 - weight))
+
+
+lerp_tensor.derivative(
+    self=lambda g, weight: g * (1 - weight), end=lambda g, weight: g * weight, weight=lambda g, self, end: g * (end - self)
+)
+
+
+@function()
+def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
+    """`input + weight * (end - input)`."""
+    made = (lerp_tensor if isinstance(weight, _dispatch.Tensor) else lerp_scalar)(input, end, weight)
+    if out is not None:
+        _dispatch.give_out(out, made._array)
+        return out
+    return made
+
+
+@function("lerp_", expose="method")
+def lerp_inplace(input: Any, end: Any, weight: Any) -> Any:
+    """In-place `lerp`."""
+    return (lerp_tensor if isinstance(weight, _dispatch.Tensor) else lerp_scalar).inplace(input, end, weight)

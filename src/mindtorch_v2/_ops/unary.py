@@ -1,0 +1,557 @@
+"""Element by element: functions of one tensor. A plain NumPy function is one row of a table: name, kernel, derivative."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import function, op
+from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, NP_BOOL
+from ._namespace import functions as F
+from .pointwise import conj
+
+
+def declare(name: str, kernel: Any, derivative: Any = None, promote: str = "float", aliases: tuple[str, ...] = (), **options: Any) -> Any:
+    """Declare a function of one tensor with its in-place and out= forms."""
+    if derivative is None:
+        options.setdefault("nondifferentiable", True)
+    made = op(f"aten::{name}(Tensor self) -> Tensor", promote=promote, inplace=True, out=True, **options)(kernel)
+    if derivative is not None:
+        made.derivative(self=derivative)
+    for alias in aliases:
+        function(alias)(made)
+        function(alias + "_", expose="both")(made.inplace)
+    return made
+
+
+def _scipy(name: str) -> Any:
+    """A kernel from scipy.special, loaded at its first use; half and bfloat16 in float32."""
+
+    def kernel(self: np.ndarray) -> np.ndarray:
+        from scipy import special
+
+        if self.dtype in LOW_FLOATS:
+            return getattr(special, name)(self.astype(np.float32)).astype(self.dtype)
+        return getattr(special, name)(self)
+
+    return kernel
+
+
+def _sign(self: np.ndarray, out: Any = None) -> np.ndarray:
+    return self.copy() if self.dtype is NP_BOOL else np.sign(self, out)
+
+
+def _sgn(self: np.ndarray) -> np.ndarray:
+    if self.dtype.kind != "c":
+        return _sign(self)
+    size = np.abs(self)
+    return np.where(size == 0, 0, self / np.where(size == 0, 1, size)).astype(self.dtype)
+
+
+def _neg(self: np.ndarray, out: Any = None) -> np.ndarray:
+    if self.dtype is NP_BOOL:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+            "`logical_not()` operator instead."
+        )
+    return np.negative(self, out)
+
+
+def _abs(self: np.ndarray, out: Any = None) -> np.ndarray:
+    if out is not None and self.dtype.kind == "c":
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return np.absolute(self, out)
+
+
+def _rounded(ufunc: Any) -> Any:
+    def kernel(self: np.ndarray, out: Any = None) -> np.ndarray:
+        if self.dtype.num in INTEGRAL_NUMS:
+            return self.copy() if out is None else np.copyto(out, self)
+        return ufunc(self, out)
+
+    return kernel
+
+
+def _sigmoid(self: np.ndarray, out: Any = None) -> np.ndarray:
+    if self.dtype in LOW_FLOATS:
+        result = _sigmoid(self.astype(np.float32)).astype(self.dtype)
+        if out is None:
+            return result
+        np.copyto(out, result)
+        return out
+    made = np.negative(self, out)
+    if made.__class__ is not np.ndarray:
+        return (1 / (1 + np.exp(made))).astype(self.dtype)
+    np.exp(made, made)
+    np.add(made, 1, made)
+    return np.reciprocal(made, made)
+
+
+def _rsqrt(self: np.ndarray, out: Any = None) -> np.ndarray:
+    return np.reciprocal(np.sqrt(self, out), out)
+
+
+def _frac(self: np.ndarray) -> np.ndarray:
+    return self - np.trunc(self)
+
+
+def _zero(g: Any) -> Any:
+    return F.zeros_like(g)
+
+
+def _abs_grad(g: Any, self: Any) -> Any:
+    return g * F.sgn(self)
+
+
+declare("neg", _neg, lambda g: F.neg(g), promote="same", aliases=("negative",))
+function("__neg__", expose="method")(F_NEG := _dispatch.FUNCTIONS["neg"])
+declare("abs", _abs, _abs_grad, promote="same", aliases=("absolute",))
+function("__abs__", expose="method")(_dispatch.FUNCTIONS["abs"])
+declare("exp", np.exp, lambda g, out: g * conj(out))
+declare("exp2", np.exp2, lambda g, out: g * conj(out) * math.log(2))
+declare("expm1", np.expm1, lambda g, out: g * (conj(out) + 1))
+declare("log", np.log, lambda g, self: g / conj(self))
+declare("log2", np.log2, lambda g, self: g / (conj(self) * math.log(2)))
+declare("log10", np.log10, lambda g, self: g / (conj(self) * math.log(10)))
+declare("log1p", np.log1p, lambda g, self: g / conj(self + 1))
+declare("sqrt", np.sqrt, lambda g, out: g / (2 * conj(out)))
+declare("rsqrt", _rsqrt, lambda g, out: -0.5 * g * conj(out.pow(3)))
+declare("reciprocal", np.reciprocal, lambda g, out: -g * conj(out * out))
+declare("sin", np.sin, lambda g, self: g * conj(F.cos(self)))
+declare("cos", np.cos, lambda g, self: g * -conj(F.sin(self)))
+declare("tan", np.tan, lambda g, out: g * conj(1 + out.pow(2)))
+declare("asin", np.arcsin, lambda g, self: g * conj(F.rsqrt(-self * self + 1)), aliases=("arcsin",))
+declare("acos", np.arccos, lambda g, self: g * -conj(F.rsqrt(-self * self + 1)), aliases=("arccos",))
+declare("atan", np.arctan, lambda g, self: g / conj(self * self + 1), aliases=("arctan",))
+declare("sinh", np.sinh, lambda g, self: g * conj(F.cosh(self)))
+declare("cosh", np.cosh, lambda g, self: g * conj(F.sinh(self)))
+declare("asinh", np.arcsinh, lambda g, self: g * conj(F.rsqrt(self.pow(2) + 1)), aliases=("arcsinh",))
+declare("acosh", np.arccosh, lambda g, self: g * conj(F.rsqrt(self - 1) * F.rsqrt(self + 1)), aliases=("arccosh",))
+declare("atanh", np.arctanh, lambda g, self: g / conj(1 - self.pow(2)), aliases=("arctanh",))
+declare("floor", _rounded(np.floor), _zero, promote="same")
+declare("ceil", _rounded(np.ceil), _zero, promote="same")
+declare("trunc", _rounded(np.trunc), _zero, promote="same", aliases=("fix",))
+declare("frac", _frac, lambda g: g, promote="same")
+declare("sign", _sign, _zero, promote="same")
+declare("erf", _scipy("erf"), lambda g, self: g * (2 / math.sqrt(math.pi)) * F.exp(-(self.pow(2))))
+declare("erfc", _scipy("erfc"), lambda g, self: g * (-2 / math.sqrt(math.pi)) * F.exp(-(self.pow(2))))
+declare("erfinv", _scipy("erfinv"), lambda g, self: g * (0.5 * math.sqrt(math.pi)) * F.exp(F.erfinv(self).pow(2)))
+declare("lgamma", _scipy("gammaln"), lambda g, self: g * F.digamma(self))
+declare("deg2rad", lambda self: np.multiply(self, math.pi / 180).astype(self.dtype), lambda g: g * (math.pi / 180))
+declare("rad2deg", lambda self: np.multiply(self, 180 / math.pi).astype(self.dtype), lambda g: g * (180 / math.pi))
+declare("i0", _scipy("i0"), lambda g, self: g * F.special_i1(self))
+
+
+@op("aten::digamma(Tensor self) -> Tensor", promote="float", inplace=True, out=True)
+def digamma(self: np.ndarray) -> np.ndarray:
+    from scipy import special
+
+    wide = self.astype(np.float32) if self.dtype in LOW_FLOATS else self
+    made = special.digamma(wide)
+    made = np.where(wide == 0, np.copysign(np.inf, -wide), np.where((wide < 0) & (wide == np.floor(wide)), np.nan, made))
+    return made.astype(self.dtype)
+
+
+digamma.derivative(self=lambda g, self: g * F.polygamma(1, self))
+
+
+@op("aten::polygamma(int n, Tensor self) -> Tensor", promote="float", expose="no")
+def polygamma_op(n: int, self: np.ndarray) -> np.ndarray:
+    from scipy import special
+
+    return special.polygamma(n, self).astype(self.dtype)
+
+
+polygamma_op.derivative(self=lambda g, n, self: g * F.polygamma(n + 1, self))
+
+
+@function(expose="function")
+def polygamma(n: int, input: Any, *, out: Any = None) -> Any:
+    """The n-th derivative of digamma."""
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    return digamma(input, out=out) if n == 0 else polygamma_op(n, input)
+
+
+@function("polygamma", expose="method")
+def polygamma_method(self: Any, n: int) -> Any:
+    """The n-th derivative of digamma."""
+    return polygamma(n, self)
+
+
+@op("aten::sgn(Tensor self) -> Tensor", promote="same", inplace=True, out=True)
+def sgn(self: np.ndarray) -> np.ndarray:
+    return _sgn(self)
+
+
+def _sgn_grad(g: Any, self: Any, out: Any) -> Any:
+    if not self.dtype.is_complex:
+        return F.zeros_like(g)
+    size = F.abs(self)
+    inner = g / size - (F.real(g / self) * F.sgn(self))
+    return F.masked_fill(inner, size == 0, 0)
+
+
+sgn.derivative(self=_sgn_grad)
+
+
+@op("aten::sigmoid(Tensor self) -> Tensor", promote="float", inplace=True, out=True)
+def sigmoid(self: np.ndarray, out: Any = None) -> np.ndarray:
+    return _sigmoid(self, out)
+
+
+sigmoid.derivative(self=lambda g, out: F.sigmoid_backward(g, out))
+
+
+@op("aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", expose="no")
+def sigmoid_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
+    made = np.subtract(1, output)
+    made = np.multiply(made, np.conj(output) if output.dtype.kind == "c" else output)
+    return np.multiply(made, grad_output)
+
+
+sigmoid_backward.derivative(
+    grad_output=lambda g, output: sigmoid_backward(g, output),
+    output=lambda g, grad_output, output: conj(grad_output) * g * (1 - 2 * conj(output)),
+)
+
+
+@op("aten::tanh(Tensor self) -> Tensor", promote="float", inplace=True, out=True)
+def tanh(self: np.ndarray, out: Any = None) -> np.ndarray:
+    return np.tanh(self, out)
+
+
+tanh.derivative(self=lambda g, out: F.tanh_backward(g, out))
+
+
+@op("aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor", expose="no")
+def tanh_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
+    made = np.multiply(output, output)
+    made = np.subtract(1, made)
+    return np.multiply(np.conj(made) if made.dtype.kind == "c" else made, grad_output)
+
+
+tanh_backward.derivative(
+    grad_output=lambda g, output: tanh_backward(g, output),
+    output=lambda g, grad_output, output: grad_output * (-2 * conj(output) * g),
+)
+
+
+@op("aten::logit(Tensor self, float? eps=None) -> Tensor", promote="float", inplace=True, out=True)
+def logit(self: np.ndarray, eps: Any) -> np.ndarray:
+    z = self if eps is None else np.clip(self, eps, 1 - eps)
+    return np.log(z / (1 - z)).astype(self.dtype)
+
+
+def _logit_grad(g: Any, self: Any, eps: Any) -> Any:
+    if eps is None:
+        return F.where(F.logical_and(self >= 0.0, self <= 1.0), g / (self * (1.0 - self)), F.full((), math.nan, dtype=g.dtype))
+    low, high = eps, 1.0 - eps
+    return F.where(F.logical_and(self >= low, self <= high), g / (self * (1.0 - self)), F.zeros((), dtype=g.dtype))
+
+
+logit.derivative(self=_logit_grad)
+
+
+def sinc_kernel(self: np.ndarray) -> np.ndarray:
+    return np.sinc(self).astype(self.dtype)
+
+
+def _sinc_grad(g: Any, self: Any) -> Any:
+    product = self * math.pi
+    value = g * conj((product * F.cos(product) - F.sin(product)) / (math.pi * self * self))
+    return F.where(self == 0.0, F.zeros((), dtype=value.dtype), value)
+
+
+declare("sinc", sinc_kernel, _sinc_grad)
+
+
+@op("aten::mvlgamma(Tensor self, int p) -> Tensor", promote="float", inplace=True, out=True)
+def mvlgamma(self: np.ndarray, p: int) -> np.ndarray:
+    from scipy import special
+
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    shift = -0.5 * np.arange(p)
+    return (special.gammaln(self[..., None] + shift).sum(-1) + p * (p - 1) * math.log(math.pi) / 4).astype(self.dtype)
+
+
+def _mvlgamma_grad(g: Any, self: Any, p: int) -> Any:
+    shift = F.arange(-p / 2 + 0.5, 0.5, 0.5, dtype=self.dtype)
+    return g * F.digamma(self.unsqueeze(-1) + shift).sum(-1)
+
+
+mvlgamma.derivative(self=_mvlgamma_grad)
+
+
+@op("aten::round(Tensor self) -> Tensor", promote="same", inplace=True, expose="no")
+def round_plain(self: np.ndarray) -> np.ndarray:
+    return self.copy() if self.dtype.num in INTEGRAL_NUMS else np.rint(self)
+
+
+@op("aten::round.decimals(Tensor self, *, int decimals) -> Tensor", promote="same", inplace=True, expose="no", node="RoundBackward1")
+def round_decimals(self: np.ndarray, decimals: int) -> np.ndarray:
+    if self.dtype.num in INTEGRAL_NUMS:
+        raise RuntimeError(f"round_cpu not implemented for '{BY_NUM[self.dtype.num]._abbr}'")
+    scale = 10.0 ** abs(decimals)
+    return (np.rint(self * scale) / scale if decimals >= 0 else np.rint(self / scale) * scale).astype(self.dtype)
+
+
+round_plain.derivative(self=_zero)
+round_decimals.derivative(self=_zero)
+
+
+@function("round")
+def round_(input: Any, *, decimals: int = 0, out: Any = None) -> Any:
+    """Round half to even, optionally to some decimals."""
+    made = round_plain(input) if decimals == 0 else round_decimals(input, decimals=decimals)
+    if out is not None:
+        _dispatch.give_out(out, made._array)
+        return out
+    return made
+
+
+@function("round_", expose="both")
+def round_inplace(input: Any, *, decimals: int = 0) -> Any:
+    """In-place rounding."""
+    return round_plain.inplace(input) if decimals == 0 else round_decimals.inplace(input, decimals=decimals)
+
+
+@op("aten::positive(Tensor(a) self) -> Tensor(a)", on="tensors", expose="no", nondifferentiable=True)
+def positive_op(self: Any) -> Any:
+    return self
+
+
+@function("positive")
+def positive(input: Any) -> Any:
+    """The tensor itself."""
+    if input.dtype._rank == 0:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+function("__pos__", expose="method")(positive)
+
+
+@op("aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", expose="no")
+def frexp_op(self: np.ndarray) -> tuple:
+    mantissa, exponent = np.frexp(self)
+    return mantissa, np.asarray(exponent, np.int32)
+
+
+frexp_op.derivative(self=lambda g, exponent: g / F.exp2(exponent.to(g.dtype)))
+
+
+@function()
+def frexp(input: Any, *, out: Any = None) -> Any:
+    """Mantissa and exponent."""
+    from .. import return_types
+
+    if input.dtype._rank < 2:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    return return_types.frexp(frexp_op(input))
+
+
+# ---------------------------------------------------------------------------------------------------- clamping
+
+
+def _clamp(self: np.ndarray, low: Any, high: Any, out: Any = None) -> np.ndarray:
+    if low is None and high is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    for bound in (low, high):
+        if bound is not None:
+            self, bound_ = _dispatch.promote_number(self, bound) if bound.__class__ is not np.ndarray else _dispatch.promote_pair(self, bound)
+    if low is not None:
+        made = np.maximum(self, low, out)
+        return made if high is None else np.minimum(made, high, made if made.__class__ is np.ndarray else None)
+    return np.minimum(self, high, out)
+
+
+@op("aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", inplace=True, expose="no", node="ClampBackward1")
+def clamp_number(self: np.ndarray, min: Any, max: Any) -> np.ndarray:
+    return _clamp(self, min, max)
+
+
+def _inside(self: Any, low: Any, high: Any) -> Any:
+    if low is None:
+        return self <= high
+    if high is None:
+        return self >= low
+    return F.logical_and(self >= low, self <= high)
+
+
+clamp_number.derivative(self=lambda g, self, min, max: F.where(_inside(self, min, max), g, 0))
+
+
+@op("aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", inplace=True, expose="no", node="ClampBackward0")
+def clamp_tensor(self: np.ndarray, min: Any, max: Any) -> np.ndarray:
+    operands = [x for x in (self, min, max) if x is not None]
+    promoted = _dispatch.promote_all(*operands)
+    low = promoted[1] if min is not None else None
+    high = promoted[-1] if max is not None else None
+    return _clamp(promoted[0], low, high)
+
+
+clamp_tensor.derivative(
+    self=lambda g, self, min, max: F.where(_inside(self, min, max), g, 0),
+    min=lambda g, self, min, max: F.where(
+        (self < min) if max is None else F.logical_and(self < min, min < max), g, 0),
+    max=lambda g, self, min, max: F.where(
+        (self > max) if min is None else F.logical_or(self > max, max < min), g, 0),
+)  # fmt: skip
+
+
+def _pick_clamp(low: Any, high: Any) -> Any:
+    tensors = isinstance(low, _dispatch.Tensor) or isinstance(high, _dispatch.Tensor)
+    if not tensors:
+        return clamp_number, low, high
+
+    def as_tensor(bound: Any) -> Any:
+        return bound if bound is None or isinstance(bound, _dispatch.Tensor) else F.tensor(bound)
+
+    return clamp_tensor, as_tensor(low), as_tensor(high)
+
+
+@function()
+def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> Any:
+    """Every element brought into [min, max]."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    chosen, low, high = _pick_clamp(min, max)
+    made = chosen(input, low, high)
+    if out is not None:
+        _dispatch.give_out(out, made._array)
+        return out
+    return made
+
+
+@function(expose="both")
+def clamp_(input: Any, min: Any = None, max: Any = None) -> Any:
+    """In-place clamp."""
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    chosen, low, high = _pick_clamp(min, max)
+    return chosen.inplace(input, low, high)
+
+
+function("clip")(clamp)
+function("clip_", expose="both")(clamp_)
+
+
+def _one_sided(name: str, ufunc: Any, keep: str) -> None:
+    side = name[-3:]
+
+    @op(f"aten::{name}(Tensor self, Scalar {side}) -> Tensor", inplace=True, expose="no", node=None)
+    def by_number(self: np.ndarray, bound: Any, out: Any = None) -> np.ndarray:
+        promoted, number = _dispatch.promote_number(self, bound)
+        return ufunc(promoted, number, out if promoted is self else None)
+
+    if side == "min":
+        by_number.derivative(self=lambda g, self, min: F.where(self >= min, g, 0))
+    else:
+        by_number.derivative(self=lambda g, self, max: F.where(self <= max, g, 0))
+
+    def front(input: Any, bound: Any, *, out: Any = None) -> Any:
+        if isinstance(bound, _dispatch.Tensor):
+            return clamp(input, **{side: bound}, out=out)
+        made = by_number(input, bound)
+        if out is not None:
+            _dispatch.give_out(out, made._array)
+            return out
+        return made
+
+    def front_inplace(input: Any, bound: Any) -> Any:
+        return clamp_(input, **{side: bound}) if isinstance(bound, _dispatch.Tensor) else by_number.inplace(input, bound)
+
+    def named(inner: Any, inplace: bool) -> Any:
+        # the public parameter is called min or max
+        if side == "min":
+            def call(input: Any, min: Any, **kwargs: Any) -> Any:
+                return inner(input, min, **kwargs)
+        else:
+            def call(input: Any, max: Any, **kwargs: Any) -> Any:
+                return inner(input, max, **kwargs)
+        call.__name__ = name + ("_" if inplace else "")
+        return call
+
+    function(name)(named(front, False))
+    function(name + "_", expose="both")(named(front_inplace, True))
+
+
+_one_sided("clamp_min", np.maximum, "ge")
+_one_sided("clamp_max", np.minimum, "le")
+
+
+@op("aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", inplace=True, out=True)
+def nan_to_num(self: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> np.ndarray:
+    if self.dtype.num in INTEGRAL_NUMS:
+        return self.copy()
+    import ml_dtypes
+
+    info = ml_dtypes.finfo(self.dtype)
+    made = self.copy()
+    made[np.isnan(self)] = 0.0 if nan is None else nan
+    made[np.isposinf(self)] = info.max if posinf is None else posinf
+    made[np.isneginf(self)] = info.min if neginf is None else neginf
+    return made
+
+
+nan_to_num.derivative(self=lambda g, self: g * F.logical_not(F.logical_or(F.isinf(self), F.isnan(self))))
+
+
+# ---------------------------------------------------------------------------------------------------- complex
+
+
+@op("aten::_conj_physical(Tensor self) -> Tensor", expose="no")
+def conj_physical_op(self: np.ndarray) -> np.ndarray:
+    return np.conjugate(self)
+
+
+conj_physical_op.derivative(self=lambda g: F.conj(g))
+
+
+@function("conj")
+def conj_function(input: Any) -> Any:
+    """The complex conjugate; a real tensor is returned as it is."""
+    return conj_physical_op(input) if input._array.dtype.kind == "c" else input
+
+
+@op("aten::conj_physical(Tensor self) -> Tensor", inplace=True, out=True)
+def conj_physical(self: np.ndarray) -> np.ndarray:
+    return np.conjugate(self).copy() if self.dtype.kind != "c" else np.conjugate(self)
+
+
+conj_physical.derivative(self=lambda g: F.conj(g))
+
+
+@function()
+def resolve_conj(input: Any) -> Any:
+    """The tensor itself: conjugates are computed at once here."""
+    return input
+
+
+@function()
+def resolve_neg(input: Any) -> Any:
+    """The tensor itself: negatives are computed at once here."""
+    return input
+
+
+@op("aten::angle(Tensor self) -> Tensor", promote="float", out=True)
+def angle(self: np.ndarray) -> np.ndarray:
+    if self.dtype.kind == "c":
+        return np.angle(self)
+    return np.where(np.isnan(self), self, np.where(self < 0, math.pi, 0)).astype(self.dtype)
+
+
+def _angle_grad(g: Any, self: Any) -> Any:
+    if not self.dtype.is_complex:
+        return F.zeros_like(g)
+    size = F.abs(self)
+    safe = F.where(size == 0, F.zeros((), dtype=g.dtype), g / size)
+    return F.complex(F.zeros_like(safe), safe) * F.sgn(self)
+
+
+angle.derivative(self=_angle_grad)
