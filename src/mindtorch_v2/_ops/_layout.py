@@ -1,0 +1,74 @@
+"""Memory layouts: arrays in, arrays in the order of dimensions that torch would choose out. Knows nothing of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._dtype import channels_last, channels_last_3d, contiguous_format, preserve_format
+
+_CHANNELS_LAST = {channels_last: (4, (0, 2, 3, 1), (0, 3, 1, 2)), channels_last_3d: (5, (0, 2, 3, 4, 1), (0, 4, 1, 2, 3))}
+
+
+def dense_order(shape: tuple, strides: tuple) -> list[int]:
+    """Dimensions from outermost to innermost in memory; a broadcast (zero) stride leaves a dimension where it stands."""
+    order = list(range(len(shape)))
+    for i in range(1, len(order)):
+        place = i
+        for j in range(i - 1, -1, -1):
+            a, b = order[j], order[place]
+            if strides[a] == 0 or strides[b] == 0:
+                continue
+            if strides[a] < strides[b] or (strides[a] == strides[b] and shape[a] < shape[b]):
+                order[j], order[place] = b, a
+                place = j
+            else:
+                break
+    return order
+
+
+def empty_as(array: np.ndarray, dtype: Any = None) -> np.ndarray:
+    """Uninitialised memory in the layout that `preserve_format` gives for `array`: its own order of dimensions, dense."""
+    dtype = dtype or array.dtype
+    if array.flags.c_contiguous or array.ndim < 2:
+        return np.empty(array.shape, dtype)
+    shape = array.shape
+    order = dense_order(shape, array.strides)
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return np.empty([shape[d] for d in order], dtype).transpose(back)
+
+
+def empty_in(array: np.ndarray, memory_format: Any, dtype: Any = None) -> np.ndarray:
+    """Uninitialised memory of `array`'s shape in a memory format."""
+    if memory_format is None or memory_format is preserve_format:
+        return empty_as(array, dtype)
+    dtype = dtype or array.dtype
+    if memory_format is contiguous_format:
+        return np.empty(array.shape, dtype)
+    rank, order, back = _CHANNELS_LAST[memory_format]
+    if array.ndim != rank:
+        raise RuntimeError(f"required rank {rank} tensor to use {memory_format!r:.0}{memory_format._name} format")
+    return np.empty([array.shape[d] for d in order], dtype).transpose(back)
+
+
+def copied(array: np.ndarray, memory_format: Any = None) -> np.ndarray:
+    """A copy with memory of its own, laid out as torch's clone lays it out."""
+    if array.flags.c_contiguous and (memory_format is None or memory_format is contiguous_format or memory_format is preserve_format):
+        return array.copy()
+    if memory_format is contiguous_format:
+        return array.copy()
+    out = empty_in(array, memory_format)
+    np.copyto(out, array)
+    return out
+
+
+def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
+    """The values in another dtype, laid out densely in the same order; complex to real drops the imaginary part."""
+    if array.dtype.kind == "c" and dtype.kind not in "cb":
+        array = array.real
+    if array.flags.c_contiguous:
+        return array.astype(dtype, "C")
+    out = empty_as(array, dtype)
+    np.copyto(out, array, casting="unsafe")
+    return out

@@ -1,0 +1,46 @@
+"""Python numbers for arrays: a number and a NumPy dtype in, the number as that dtype out, with torch's overflow errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dtype
+
+_C_NAMES = {
+    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "uint16": "uint16_t",
+    "uint32": "uint32_t", "uint64": "uint64_t", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
+    "float64": "double", "bool": "bool", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+_INFINITY = float("inf")
+_LARGEST = {d._np.num: _dtype.finfo(d).max for d in _dtype.ALL if d._rank >= 2}
+
+
+def _overflow(dtype: Any) -> RuntimeError:
+    return RuntimeError(f"value cannot be converted to type {_C_NAMES[dtype.name]} without overflow")
+
+
+def fitting(value: Any, dtype: np.dtype) -> Any:
+    """`value` ready to be stored in an array of `dtype`: truncated as C would, refused where it does not fit."""
+    kind = dtype.kind
+    if isinstance(value, complex) and kind != "c":
+        if value.imag:
+            raise _overflow(dtype)
+        value = value.real
+    if kind == "b":
+        return bool(value)
+    if kind in "iu":
+        if value.__class__ is not int:
+            if value != value or value in (_INFINITY, -_INFINITY):
+                raise _overflow(dtype)
+            value = int(value)
+        info = np.iinfo(dtype)
+        if value > info.max or value < (info.min or -int(info.max)):
+            raise _overflow(dtype)
+        return value if value >= info.min else value + int(info.max) + 1
+    if kind != "c":
+        largest = _LARGEST[dtype.num]
+        if not -largest <= value <= largest and value == value and value not in (_INFINITY, -_INFINITY):
+            raise _overflow(dtype)
+    return value

@@ -1,0 +1,477 @@
+"""Copies and conversions: clone, contiguous, copy_, to and the dtype methods, fill_, detach, resize_ and set_."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _device, _dispatch, _dtype
+from .._dispatch import FUNCTIONS, METHODS, OPS, broadcast_text, composite, function, ints, op, view, wrap
+from .._graph import storage_of, version_of
+from .._storage import UntypedStorage
+from .._tensor import Tensor, _strided
+from ._layout import cast, copied, empty_in
+from ._namespace import functions as F
+from ._scalars import fitting
+
+_new = object.__new__
+_CONTIGUOUS = _dtype.contiguous_format
+
+
+# ---------------------------------------------------------------------------------------------------- clone, contiguous
+
+
+@op("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor")
+def clone(self: np.ndarray, memory_format: Any) -> np.ndarray:
+    return copied(self, memory_format)
+
+
+clone.derivative(self=lambda g: g)
+
+
+@clone.recorded
+def _(self: Any, memory_format: Any) -> Any:
+    if memory_format in (None, _dtype.preserve_format) and _is_dense(self._array):
+        made = F.empty_strided(self.shape, self.stride(), dtype=self.dtype)
+    else:
+        made = F.empty_like(self, memory_format=memory_format)
+    return made.copy_(self)
+
+
+def _is_dense(array: np.ndarray) -> bool:
+    """Whether the elements fill their memory without gaps or overlaps."""
+    if array.flags.c_contiguous:
+        return True
+    expected = array.itemsize
+    for step, n in sorted((s, n) for s, n in zip(array.strides, array.shape) if n != 1):
+        if step != expected:
+            return False
+        expected *= n
+    return True
+
+
+@function(expose="method")
+def contiguous(self: Any, memory_format: Any = _CONTIGUOUS) -> Any:
+    """This tensor if its elements stand in order in memory, else a copy in which they do."""
+    if memory_format is _CONTIGUOUS:
+        if not self._array_missing and self._array.flags.c_contiguous:
+            return self
+    elif memory_format is _dtype.preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    if self.is_contiguous(memory_format):
+        return self
+    return _contiguous(self, memory_format)
+
+
+@composite("aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", expose="no")
+def _contiguous(self: Any, memory_format: Any) -> Any:
+    return clone(self, memory_format=memory_format)
+
+
+# ---------------------------------------------------------------------------------------------------- copy_, fill_, zero_
+
+
+@op("aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", inplace=True, node="CopyBackwards", expose="no")
+def copy(self: np.ndarray, src: np.ndarray, non_blocking: bool, out: Any = None) -> np.ndarray:
+    if out is None:
+        out = np.empty_like(self)
+    try:
+        np.copyto(out, src if src.dtype.kind != "c" or out.dtype.kind in "cb" else src.real, casting="unsafe")
+    except ValueError:
+        text = broadcast_text((out.shape, src.shape))
+        if text is None:
+            shape = np.broadcast_shapes(out.shape, src.shape)
+            text = f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(shape)}"
+        raise RuntimeError(text) from None
+    return out
+
+
+copy.derivative(self=lambda g: F.zeros_like(g), src=lambda g, src_dtype: to(g, src_dtype))
+_copy_ = copy.op.inplace.entry
+
+
+@function(expose="method")
+def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
+    """Copy the elements of `other` into this tensor."""
+    if other.__class__ in _dispatch.NUMBERS:
+        other = F.full((), other)
+    elif not isinstance(other, Tensor):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
+    return _copy_(self, other, non_blocking)
+
+
+def _fill_kernel(self: np.ndarray, value: Any, out: Any = None) -> np.ndarray:
+    if out is None:
+        out = np.empty_like(self)
+    out.fill(fitting(value, out.dtype))
+    return out
+
+
+def _fill_tensor_kernel(self: np.ndarray, value: np.ndarray, out: Any = None) -> np.ndarray:
+    if value.ndim:
+        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+    if out is None:
+        out = np.empty_like(self)
+    np.copyto(out, value if value.dtype.kind != "c" or out.dtype.kind in "cb" else value.real, casting="unsafe")
+    return out
+
+
+def inplace_only(text: str, kernel: Any, **options: Any) -> Any:
+    """Declare `name_` from the schema of `name`, whose own form (another node name) is declared apart."""
+    made = op(text, inplace=True, expose="no", **options)(kernel)
+    OPS.pop(made.op.full_name)
+    return made
+
+
+_fill_scalar = inplace_only("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", _fill_kernel, node="FillBackward2")
+_fill_scalar.derivative(self=lambda g: F.zeros_like(g))
+_fill_tensor = inplace_only("aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", _fill_tensor_kernel, node="FillBackward3")
+_fill_tensor.derivative(self=lambda g: F.zeros_like(g), value=lambda g: g.sum())
+_fill_scalar_, _fill_tensor_ = _fill_scalar.op.inplace.entry, _fill_tensor.op.inplace.entry
+_filled = op("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", expose="no", node="FillBackward0")(_fill_kernel)
+_filled.derivative(self=lambda g: F.zeros_like(g))
+_filled_tensor = op("aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", expose="no", node="FillBackward1")(_fill_tensor_kernel)
+_filled_tensor.derivative(self=lambda g: F.zeros_like(g), value=lambda g: g.sum())
+
+
+@function()
+def fill_(input: Any, value: Any) -> Any:
+    """Set every element to `value`."""
+    return _fill_tensor_(input, value) if isinstance(value, Tensor) else _fill_scalar_(input, value)
+
+
+@function(expose="function")
+def fill(input: Any, value: Any) -> Any:
+    """A tensor like `input` with every element `value`."""
+    return _filled_tensor(input, value) if isinstance(value, Tensor) else _filled(input, value)
+
+
+@op("aten::zero(Tensor self) -> Tensor", inplace=True, expose="no")
+def zero(self: np.ndarray, out: Any = None) -> np.ndarray:
+    if out is None:
+        return np.zeros_like(self)
+    out.fill(0)
+    return out
+
+
+zero.derivative(self=lambda g: F.zeros_like(g))
+zero_ = FUNCTIONS["zero_"] = zero.op.inplace.entry
+
+
+# ---------------------------------------------------------------------------------------------------- detach, alias
+
+
+@composite("aten::detach(Tensor(a) self) -> Tensor(a)")
+def detach(self: Any) -> Any:
+    if _dispatch.recorder is not None:
+        _inner_detach(self)
+    made = _new(Tensor)
+    if self._array_missing:
+        made._array_missing, made._meta = True, self._meta
+        return made
+    made._array = self._array
+    storage = self._storage
+    if storage is None:
+        storage = self._storage = UntypedStorage._of(self._array)
+    made._storage = storage
+    return made
+
+
+@composite("aten::detach_(Tensor(a!) self) -> Tensor(a!)")
+def detach_(self: Any) -> Any:
+    from ..autograd.inplace import detach_ as forget
+
+    if _dispatch.recorder is not None:
+        _inner_detach_(self)
+    return forget(self)
+
+
+# torch shows a second event of the same name, without the namespace, inside these two
+_inner_detach = composite("aten::detach.inner(Tensor self) -> Tensor", expose="no")(lambda self: self)
+_inner_detach_ = composite("aten::detach_.inner(Tensor self) -> Tensor", expose="no")(lambda self: self)
+_inner_detach.op.qualified_name, _inner_detach_.op.qualified_name = "detach", "detach_"
+
+
+@view("aten::alias(Tensor(a) self) -> Tensor(a)", expose="no")
+def alias(self: np.ndarray) -> np.ndarray:
+    return self.view()
+
+
+alias.derivative(self=lambda g: g)
+
+
+@composite("aten::lift_fresh(Tensor(a) self) -> Tensor(a)", expose="no")
+def lift_fresh(self: Any) -> Any:
+    return self
+
+
+# ---------------------------------------------------------------------------------------------------- to
+
+
+@op("aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+    "bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor", node="ToCopyBackward0", expose="no")  # fmt: skip
+def _to_copy(
+    self: np.ndarray, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, memory_format: Any
+) -> np.ndarray:
+    if memory_format is None or memory_format is _dtype.preserve_format:
+        return cast(self, self.dtype if dtype is None else dtype._np)
+    out = empty_in(self, memory_format, None if dtype is None else dtype._np)
+    np.copyto(out, self if self.dtype.kind != "c" or out.dtype.kind in "cb" else self.real, casting="unsafe")
+    return out
+
+
+_to_copy.derivative(self=lambda g, self_dtype: to(g, self_dtype))
+
+
+@_to_copy.recorded
+def _(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, memory_format: Any) -> Any:
+    wanted = self.dtype if dtype is None else dtype
+    if memory_format in (None, _dtype.preserve_format) and _is_dense(self._array):
+        made = F.empty_strided(self.shape, self.stride(), dtype=wanted)
+    else:
+        made = F.empty_like(self, dtype=wanted, memory_format=memory_format)
+    return _copy_(made, self, non_blocking)
+
+
+@composite("aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+           "bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+           expose="no")  # fmt: skip
+def _to(
+    self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, copy: bool, memory_format: Any
+) -> Any:
+    if device is not None and device is not self.device:
+        return _to_other_device(self, dtype, device)
+    if not copy and (dtype is None or dtype is self.dtype):
+        if memory_format is None or memory_format is _dtype.preserve_format or self.is_contiguous(memory_format):
+            return self
+    return _to_copy(self, dtype=dtype, non_blocking=non_blocking, memory_format=memory_format)
+
+
+@composite("aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+           "MemoryFormat? memory_format=None) -> Tensor(a)", expose="no")  # fmt: skip
+def _to_dtype(self: Any, dtype: Any, non_blocking: bool = False, copy: bool = False, memory_format: Any = None) -> Any:
+    if not copy and not self._array_missing and dtype._np is self._array.dtype:
+        if memory_format is None or memory_format is _dtype.preserve_format or self.is_contiguous(memory_format):
+            return self
+    return _to_copy(self, dtype=dtype, non_blocking=non_blocking, memory_format=memory_format)
+
+
+def _to_other_device(self: Any, dtype: Any, device: Any) -> Any:
+    if self._array_missing:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    return F.empty_strided(self.shape, self.stride(), dtype=dtype or self.dtype, device=device)
+
+
+_PYTHON_TYPES = {float: _dtype.float64, int: _dtype.int64, bool: _dtype.bool_, complex: _dtype.complex128}
+
+
+def _bad_to(args: tuple, kwargs: dict) -> TypeError:
+    given = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()])
+    tail = "bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+    return TypeError(
+        f"to() received an invalid combination of arguments - got ({given}{', ' if kwargs else ''}), but expected one of:\n"
+        f" * (torch.device device = None, torch.dtype dtype = None, {tail} * (torch.dtype dtype, {tail} * (Tensor tensor, {tail}"
+    )
+
+
+def parse_to(args: tuple, kwargs: dict) -> tuple[Any, Any, bool, bool, Any]:
+    """Device, dtype, non_blocking, copy and memory format, from any of the ways to call `to`."""
+    named = dict(kwargs)
+    memory_format = named.pop("memory_format", None)
+    first = args[0] if args else None
+    device = dtype = None
+    if isinstance(first, Tensor):
+        names: tuple = ("tensor", "non_blocking", "copy")
+    elif isinstance(first, _dtype.dtype) or first in _PYTHON_TYPES:
+        names = ("dtype", "non_blocking", "copy")
+    elif first is None or isinstance(first, (str, int, _device.device)):
+        names = ("device", "dtype", "non_blocking", "copy") if args or "tensor" not in named else ("tensor", "non_blocking", "copy")
+    else:
+        raise _bad_to(args, kwargs)
+    if len(args) > len(names):
+        raise _bad_to(args, kwargs)
+    values = dict(zip(names, args))
+    for name, value in named.items():
+        if name in values or name not in names and not (name == "device" and names[0] == "dtype"):
+            raise _bad_to(args, kwargs)
+        values[name] = value
+    if "tensor" in values:
+        device, dtype = values["tensor"].device, values["tensor"].dtype
+    else:
+        device, dtype = values.get("device"), values.get("dtype")
+        dtype = _PYTHON_TYPES.get(dtype, dtype)
+        if isinstance(device, int) and not isinstance(device, bool):
+            raise RuntimeError("Cannot access accelerator device when none is available.")
+        if device is not None:
+            device = _device.resolve(device)
+    return device, dtype, bool(values.get("non_blocking", False)), bool(values.get("copy", False)), memory_format
+
+
+@function(expose="method")
+def to(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """This tensor as another dtype, on another device or in another memory format; itself if nothing changes."""
+    if len(args) == 1 and not kwargs and args[0].__class__ is _dtype.dtype:
+        return _to_dtype(self, args[0])
+    device, dtype, non_blocking, copy, memory_format = parse_to(args, kwargs)
+    return _to(
+        self, dtype=dtype, device=device, non_blocking=non_blocking, copy=copy, memory_format=memory_format
+    )
+
+
+def _converter(name: str, wanted: Any) -> Any:
+    def convert(self: Any, memory_format: Any = None) -> Any:
+        return _to_dtype(self, wanted, False, False, memory_format)
+
+    convert.__name__ = convert.__qualname__ = name
+    convert.__doc__ = f"This tensor as torch.{wanted._name}."
+    METHODS[name] = convert
+    return convert
+
+
+for _name, _wanted in (
+    ("float", _dtype.float32), ("double", _dtype.float64), ("half", _dtype.float16), ("bfloat16", _dtype.bfloat16),
+    ("int", _dtype.int32), ("long", _dtype.int64), ("short", _dtype.int16), ("char", _dtype.int8), ("byte", _dtype.uint8),
+    ("bool", _dtype.bool_), ("cfloat", _dtype.complex64), ("cdouble", _dtype.complex128),
+):  # fmt: skip
+    _converter(_name, _wanted)
+
+
+@composite("aten::type_as(Tensor self, Tensor other) -> Tensor", expose="method")
+def type_as(self: Any, other: Any) -> Any:
+    return _to_dtype(self, other.dtype)
+
+
+_TYPE_NAMES = {f"torch.{d._abbr}Tensor": d for d in _dtype.ALL}
+
+
+@function("type", expose="method")
+def type_(self: Any, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+    """The name of the tensor's type, or this tensor as another type."""
+    if dtype is None:
+        return f"torch.{self.dtype._abbr}Tensor"
+    if isinstance(dtype, _dtype.dtype):
+        return _to_dtype(self, dtype, non_blocking)
+    if isinstance(dtype, type):
+        dtype = getattr(dtype, "_type_name", None) or (
+            f"torch.{dtype.__name__}" if dtype.__module__.startswith("mindtorch_v2") else dtype.__name__
+        )
+    elif not isinstance(dtype, str):
+        raise TypeError("dtype must be a type, str, or dtype object")
+    if dtype == "torch.Tensor":
+        return _to_dtype(self, _dtype.Default.dtype, non_blocking)
+    wanted = _TYPE_NAMES.get(dtype)
+    if wanted is None:
+        raise ValueError(f"invalid type: '{dtype}'")
+    return _to_dtype(self, wanted, non_blocking)
+
+
+@function(expose="method")
+def cpu(self: Any, memory_format: Any = None) -> Any:
+    """This tensor on the CPU: itself."""
+    return _to(self, device=_device.CPU, memory_format=memory_format)
+
+
+@function(expose="method")
+def cuda(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+    """Refuse, as torch without CUDA does."""
+    raise AssertionError("Torch not compiled with CUDA enabled")
+
+
+@function(expose="method")
+def xpu(self: Any, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+    """Refuse, as torch without XPU does."""
+    raise AssertionError("Torch not compiled with XPU enabled")
+
+
+# ---------------------------------------------------------------------------------------------------- resize_, set_
+
+
+def _no_resize(self: Any) -> None:
+    if self._rg:
+        raise RuntimeError("cannot resize variables that require grad")
+
+
+def _resize_to(self: Any, size: tuple) -> Any:
+    """Give `self` a contiguous shape on its storage, made longer if need be."""
+    _no_resize(self)
+    count = math.prod(size)
+    if size and min(size) < 0:
+        raise RuntimeError("numel: integer multiplication overflow")
+    array = self._array
+    storage = storage_of(self)
+    offset = self.storage_offset()
+    needed = (offset + count) * array.itemsize
+    if needed > storage.nbytes():
+        storage.resize_(needed)
+    strides, step = [0] * len(size), 1
+    for d in range(len(size) - 1, -1, -1):
+        strides[d] = step
+        step *= max(size[d], 1)
+    self._array = _strided(storage, array.dtype, offset, size, strides)
+    return self
+
+
+@composite("aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", expose="no")
+def _resize_(self: Any, size: tuple, memory_format: Any = None) -> Any:
+    if self.shape != size:
+        _resize_to(self, size)
+    _no_resize(self)
+    if memory_format not in (None, _CONTIGUOUS, _dtype.preserve_format):
+        laid = copied(self._array, memory_format)
+        self._array, self._storage = laid, UntypedStorage._of(laid)
+    return self
+
+
+@function(expose="method")
+def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
+    """Change the shape in place; new elements, if any, are not initialised."""
+    wanted = ints(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else ints(size)
+    return _resize_(self, wanted, memory_format=memory_format)
+
+
+@composite("aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)")
+def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Any:
+    return _resize_(self, tuple(the_template.shape), memory_format=memory_format)
+
+
+@composite("aten::set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)", expose="no")
+def _set_(self: Any, source: Any, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
+    if self._rg:
+        if self._grad_fn is None:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        raise RuntimeError("derivative for aten::set_ is not implemented")
+    if source is None:
+        source = wrap(np.empty(0, self._array.dtype))
+    if isinstance(source, Tensor):
+        if source.dtype is not self.dtype:
+            raise RuntimeError("Could not set tensor of type {} to a tensor of type {}".format(self.dtype._name, source.dtype._name))
+        storage = storage_of(source)
+        if size is None:
+            array = source._array
+        else:
+            array = _strided(storage, self._array.dtype, storage_offset, size, stride or _steps(size))
+    else:
+        storage = getattr(source, "_untyped_storage", source)
+        if size is None:
+            size = (storage.nbytes() // self._array.itemsize,)
+        array = _strided(storage, self._array.dtype, storage_offset, size, stride or _steps(size))
+    version = version_of(self)
+    self._array, self._storage = array, storage._alias()
+    self._storage._version = version + 1
+    return self
+
+
+def _steps(size: Any) -> list[int]:
+    strides, step = [], 1
+    for n in reversed(tuple(size)):
+        strides.append(step)
+        step *= max(n, 1)
+    return strides[::-1]
+
+
+@function(expose="method")
+def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
+    """Look at the memory of another tensor or storage from now on."""
+    return _set_.op.kernel(self, source, storage_offset, size, stride)
