@@ -15,7 +15,7 @@ from ._graph import Node
 from ._schema import Argument
 
 _KEYWORDS = {"self": "input", "from": "from_", "lambda": "lambd"}
-_SUFFIXES = ("_shape", "_dtype", "_ndim", "_shapes", "_requires_grad", "_strides")
+_SUFFIXES = ("_shape", "_dtype", "_ndim", "_shapes", "_requires_grad", "_strides", "_offset")
 
 
 def python_name(name: str) -> str:
@@ -318,7 +318,7 @@ def aspect(plan: Plan, owner: Argument, suffix: str) -> str:
     if suffix == "_shapes":
         return f"[None if x is None else x._array.shape for x in {name}]"
     if plan.may_be_number(owner):
-        none = {"_shape": "()", "_ndim": "0", "_dtype": "None", "_requires_grad": "False", "_strides": "()"}[suffix]
+        none = {"_shape": "()", "_ndim": "0", "_dtype": "None", "_requires_grad": "False", "_strides": "()", "_offset": "0"}[suffix]
         prefix = f"{none} if not t_{name} else "
     elif owner.kind == "Tensor?":
         prefix = f"None if {name} is None else "
@@ -329,6 +329,7 @@ def aspect(plan: Plan, owner: Argument, suffix: str) -> str:
         "_ndim": f"{name}._array.ndim",
         "_dtype": f"_dtype.BY_NUM[{name}._array.dtype.num]",
         "_strides": f"{name}.stride()",
+        "_offset": f"{name}.storage_offset()",
         "_requires_grad": f"{name}._rg",
     }[suffix]
 

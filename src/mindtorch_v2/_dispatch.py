@@ -7,6 +7,8 @@ globals are this module, so `recorder` below is one plain global for all of them
 
 from __future__ import annotations
 
+import itertools
+import re
 import types
 from typing import Any
 
@@ -52,6 +54,8 @@ OPS: dict[str, Op] = {}  # "add.Tensor" -> Op
 FUNCTIONS: dict[str, Any] = {}  # name -> the function of torch's that many people call
 METHODS: dict[str, Any] = {}  # name -> method of Tensor
 _GLOBALS = globals()
+_UIDS = itertools.count()
+_PLAIN = re.compile(r"\(a!?(?: -> \*)?\)")
 
 
 # ---------------------------------------------------------------------------------------------------- declaring
@@ -81,7 +85,7 @@ class Op:
         self.joint_wrt: tuple[str, ...] | None = None
         self.node: Any = None
         self._parsed: _schema.Schema | None = None
-        self.uid = len(OPS)
+        self.uid = next(_UIDS)
         cell = types.CellType(self)
         self.entry = types.FunctionType(_ENTRY_STUB, _GLOBALS, self.name, None, (cell,))
         self.run = types.FunctionType(_RUN_STUB, _GLOBALS, self.name, None, (cell,))
@@ -153,7 +157,7 @@ def _register(made: Op, options: dict[str, Any]) -> Any:
     names = options.get("expose", "both")
     if names in ("both", "function"):
         FUNCTIONS.setdefault(made.name, made.entry)
-    if names in ("both", "method") and "(Tensor self" in made.text.replace("(a)", "").replace("(a!)", ""):
+    if names in ("both", "method") and "(Tensor self" in _PLAIN.sub("", made.text):
         METHODS.setdefault(made.name, made.entry)
     for operator in options.get("operators", ()):
         METHODS[operator] = made.operator
