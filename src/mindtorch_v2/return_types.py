@@ -125,7 +125,7 @@ _CLASSES = _classes()
 all_return_types: list[type[_StructSeq]] = list(_CLASSES.values())
 globals().update(_CLASSES)
 
-__all__ = ["all_return_types", *(name for name in _CLASSES if not name.startswith("_"))]
+__all__ = ["all_return_types", *(name for name in _CLASSES if not name.startswith("_"))]  # noqa: PLE0604
 
 if TYPE_CHECKING:
 
