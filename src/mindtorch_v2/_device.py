@@ -24,6 +24,7 @@ _state = _State()
 class device:
     """Where a tensor lives. As a context it is the default device of factory functions inside."""
 
+    __module__ = "mindtorch_v2"
     __slots__ = ("type", "index", "_entered")
     type: str
     index: int | None

@@ -13,6 +13,7 @@ __all__ = ["dtype", "finfo", "iinfo", "layout", "memory_format"]
 class dtype:
     """A tensor element type, such as `torch.float32`."""
 
+    __module__ = "mindtorch_v2"  # where torch has it, and where pickle finds it
     __slots__ = (
         "_name", "_np", "_rank", "is_floating_point", "is_complex", "is_signed", "itemsize", "_abbr",
     )  # fmt: skip
@@ -53,6 +54,7 @@ class dtype:
 class layout:
     """How a tensor's elements are laid out: `torch.strided` or `torch.sparse_coo`."""
 
+    __module__ = "mindtorch_v2"
     __slots__ = ("_name",)
 
     def __init__(self, name: str) -> None:
@@ -68,6 +70,7 @@ class layout:
 class memory_format:
     """The order of dimensions in memory, such as `torch.channels_last`."""
 
+    __module__ = "mindtorch_v2"
     __slots__ = ("_name",)
 
     def __init__(self, name: str) -> None:

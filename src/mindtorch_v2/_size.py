@@ -9,6 +9,7 @@ from typing import Any
 class Size(tuple):
     """The shape of a tensor."""
 
+    __module__ = "mindtorch_v2"
     __slots__ = ()
 
     def __repr__(self) -> str:

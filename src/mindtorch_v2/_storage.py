@@ -3,6 +3,7 @@ all views share it, its version counts the writes. `Block` stands for the bytes 
 
 from __future__ import annotations
 
+from pickle import PickleBuffer
 from typing import Any
 
 import numpy as np
@@ -109,11 +110,45 @@ class UntypedStorage:
         """A copy with memory of its own."""
         return UntypedStorage._from_bytes(self._bytes().copy())
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
+        twin = memo.get(id(self))
+        if twin is None:
+            twin = memo[id(self)] = self.clone()
+        return twin
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        raw = self._bytes()
+        # from protocol 5 on the pickler takes the memory as it is, or hands it on without a copy
+        return _from_buffer, (PickleBuffer(raw) if protocol >= 5 else raw.tobytes(),)
+
+    def byteswap(self, dtype: Any) -> None:
+        """Turn round the bytes of every element, seen as `dtype`."""
+        raw = self._bytes()
+        raw[:] = raw.reshape(-1, dtype.itemsize // (2 if dtype.is_complex else 1))[:, ::-1].reshape(-1)
+
+    def untyped(self) -> UntypedStorage:
+        """This storage."""
+        return self
+
+    def type(self, dtype: str | None = None, non_blocking: bool = False) -> str:
+        """The name of the class."""
+        return "torch.storage.UntypedStorage"
+
+    def get_device(self) -> int:
+        """-1: the memory is on the CPU."""
+        return -1
+
+    def resizable(self) -> bool:
+        """True: the memory is this process's own."""
+        return True
+
     def tolist(self) -> list[int]:
         """The bytes as Python integers."""
         return self._bytes().tolist()
 
     def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, int) and not -self.nbytes() <= index < self.nbytes():
+            raise IndexError(f"index {index} out of range for storage of size {self.nbytes()}")
         found = self._bytes()[index]
         return UntypedStorage._from_bytes(found) if isinstance(index, slice) else int(found)
 
@@ -161,6 +196,12 @@ class UntypedStorage:
     def __repr__(self) -> str:
         lines = "\n".join(f" {b}" for b in self.tolist()[:1000])
         return f"{lines}\n[torch.storage.UntypedStorage(device=cpu) of size {self.nbytes()}]"
+
+
+def _from_buffer(buffer: Any) -> UntypedStorage:
+    """A pickled storage again; memory that may be written is taken as it is."""
+    raw = np.frombuffer(buffer, np.uint8)
+    return UntypedStorage._from_bytes(raw if raw.flags.writeable else raw.copy())
 
 
 def _span(root: np.ndarray, extent: int) -> np.ndarray:

@@ -23,6 +23,7 @@ class _TensorMeta(type):
 class Tensor:
     """A multi-dimensional array with gradients."""
 
+    __module__ = "mindtorch_v2"
     # Everything an op result does not need has its value here, once, and on the instance only when it differs:
     # making a tensor costs one attribute. `_array` is missing on meta tensors, which keep `_meta` (shape, dtype, strides).
     _array: np.ndarray
