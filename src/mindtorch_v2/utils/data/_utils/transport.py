@@ -1,0 +1,149 @@
+"""From process to process: an object in at one end of a connection, an equal one out at the other.
+
+Arrays and tensors travel beside the pickle, uncopied: through the connection when they are small, else as the pages of
+an anonymous file whose descriptor is sent. Nothing of it has a name, so a process that dies leaves nothing behind.
+
+A message is `sizes of the buffers | pickle`, followed by the buffers or by the descriptor of the file that holds them.
+"""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+import pickle
+import socket
+import struct
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import numpy as np
+
+import mindtorch_v2 as torch
+
+from ...._tensor import _INTERNAL
+
+_HAS_FILES = hasattr(os, "memfd_create") and hasattr(socket, "send_fds")
+_FILE_FROM = 256 * 1024  # bytes from which a file costs the receiver less than the copies through a socket
+_ALIGNMENT = 64
+_HEAD = struct.Struct("<II")  # number of buffers, whether they are in a file
+
+
+class _Pickler(ForkingPickler):
+    """Takes plain dense tensors as arrays; pickle then takes the arrays' memory out of band."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if type(value) is not torch.Tensor or value.is_sparse or value.is_meta or value._hooks:
+            return NotImplemented
+        if not vars(value).keys() <= _INTERNAL:  # attributes of the user's own
+            return NotImplemented
+        if value.requires_grad and not value.is_leaf:
+            raise RuntimeError(
+                "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not "
+                "support crossing process boundaries.  If you just want to transfer the data, call detach() on "
+                "the tensor before serializing (e.g., putting it on the queue)."
+            )
+        array, order = _dense(value._array)
+        return _tensor_of, (array, order, value.requires_grad)
+
+
+def _dense(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], tuple[int, ...] | None]:
+    """The array with its dimensions in the order of memory, and the order that brings them back."""
+    if array.flags.c_contiguous:
+        return array, None
+    order = sorted(range(array.ndim), key=lambda d: -array.strides[d])
+    dense = array.transpose(order)
+    if not dense.flags.c_contiguous:
+        return np.ascontiguousarray(array), None
+    return dense, tuple(int(d) for d in np.argsort(order))
+
+
+def _tensor_of(array: np.ndarray[Any, Any], order: tuple[int, ...] | None, requires_grad: bool) -> Any:
+    tensor = object.__new__(torch.Tensor)
+    tensor._array = array if order is None else array.transpose(order)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def send(connection: Connection, value: Any) -> None:
+    """Send any object that can be pickled. Nothing is sent when pickling fails."""
+    body = io.BytesIO()
+    buffers: list[pickle.PickleBuffer] = []
+    body.write(_HEAD.pack(0, 0))
+    _Pickler(body, 5, True, buffers.append).dump(value)
+    views = [buffer.raw() for buffer in buffers]
+    sizes = [view.nbytes for view in views]
+    in_file = _HAS_FILES and sum(sizes) >= _FILE_FROM
+    body.write(struct.pack(f"<{len(sizes)}Q", *sizes))
+    body.seek(0)
+    body.write(_HEAD.pack(len(sizes), in_file))
+    connection.send_bytes(body.getbuffer())
+    if in_file:
+        _send_file(connection, views)
+    else:
+        for view in views:
+            connection.send_bytes(view)
+
+
+def receive(connection: Connection) -> tuple[memoryview, list[Any]]:
+    """The next message, whole, for `decode`. EOFError or OSError when the other side is gone."""
+    message = memoryview(connection.recv_bytes())
+    n_buffers, in_file = _HEAD.unpack_from(message)
+    end = len(message) - 8 * n_buffers
+    sizes = struct.unpack_from(f"<{n_buffers}Q", message, end)
+    if in_file:
+        return message[_HEAD.size : end], _receive_file(connection, sizes)
+    return message[_HEAD.size : end], [_receive_buffer(connection, size) for size in sizes]
+
+
+def decode(message: tuple[memoryview, list[Any]]) -> Any:
+    """The object that was sent."""
+    return pickle.loads(message[0], buffers=message[1])
+
+
+def _receive_buffer(connection: Connection, size: int) -> Any:
+    if size == 0:
+        connection.recv_bytes()
+        return bytearray()
+    buffer = np.empty(size, np.uint8)
+    connection.recv_bytes_into(buffer)
+    return buffer
+
+
+def _aligned(size: int) -> int:
+    return -(-size // _ALIGNMENT) * _ALIGNMENT
+
+
+def _send_file(connection: Connection, views: list[memoryview]) -> None:
+    file = os.memfd_create("mindtorch_v2", os.MFD_CLOEXEC)
+    try:
+        start = 0
+        for view in views:
+            done = 0
+            while done < view.nbytes:
+                done += os.pwrite(file, view[done:], start + done)
+            start += _aligned(view.nbytes)
+        os.ftruncate(file, start)
+        with socket.socket(fileno=os.dup(connection.fileno())) as carrier:
+            carrier.setblocking(True)  # a default timeout of the user's would make the connection non-blocking
+            socket.send_fds(carrier, [b"f"], [file])
+    finally:
+        os.close(file)
+
+
+def _receive_file(connection: Connection, sizes: tuple[int, ...]) -> list[Any]:
+    with socket.socket(fileno=os.dup(connection.fileno())) as carrier:
+        carrier.setblocking(True)
+        _, files, _, _ = socket.recv_fds(carrier, 1, 1)
+    if not files:
+        raise EOFError
+    try:
+        flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+        pages = memoryview(mmap.mmap(files[0], sum(map(_aligned, sizes)), flags=flags))
+    finally:
+        os.close(files[0])
+    buffers, start = [], 0
+    for size in sizes:
+        buffers.append(pages[start : start + size])
+        start += _aligned(size)
+    return buffers

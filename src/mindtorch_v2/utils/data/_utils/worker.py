@@ -1,0 +1,152 @@
+"""The worker process: tasks in from a connection, fetched data or wrapped exceptions out, in the same order.
+
+Knows fetchers and the transport; knows nothing of the loader that started it.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+import mindtorch_v2 as torch
+
+from .... import _dispatch
+from . import MP_STATUS_CHECK_INTERVAL, transport
+from .exception import ExceptionWrapper
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """What a worker knows of itself: its id, how many there are, its seed, and its copy of the dataset."""
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+    rng: Any = None
+    worker_method: str | None = "multiprocessing"
+
+
+_worker_info: WorkerInfo | None = None
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """What this worker knows of itself; None in the main process."""
+    return _worker_info
+
+
+class _ResumeIteration:
+    """To a persistent worker: begin again. Sent back when all results of the last pass have been sent."""
+
+
+class _IterableDatasetStopIteration:
+    """To the loader: this worker's copy of the dataset is at its end."""
+
+
+@dataclass(frozen=True)
+class WorkerTask:
+    """What a worker is started with, besides its connection."""
+
+    make_fetcher: Callable[[], Any]
+    dataset: Any
+    is_iterable: bool
+    base_seed: int
+    init_fn: Callable[[int], None] | None
+    worker_id: int
+    num_workers: int
+
+
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """Four words to seed NumPy's global generator with, as torch seeds it."""
+    return np.random.SeedSequence([worker_id, base_seed]).generate_state(4).tolist()
+
+
+def _worker_loop(task: WorkerTask, connection: Connection, forget_parent: Callable[[], None]) -> None:
+    """Work until the connection ends or says None."""
+    global _worker_info
+    try:
+        forget_parent()
+        _dispatch.recorder = _dispatch.ranges = None
+        torch.set_num_threads(1)
+        seed = task.base_seed + task.worker_id
+        random.seed(seed)
+        torch.manual_seed(seed)
+        np.random.seed(_generate_state(task.base_seed, task.worker_id))
+        _worker_info = WorkerInfo(task.worker_id, task.num_workers, seed, task.dataset)
+        tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        # Tasks are taken from the connection as they come: the loader must never wait for a worker that computes.
+        threading.Thread(target=_read, args=(connection, tasks), daemon=True).start()
+        _work(task, tasks, connection, os.getppid())
+    except (KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
+        pass
+
+
+def _read(connection: Connection, tasks: queue.SimpleQueue[Any]) -> None:
+    item: Any = ...
+    while item is not None:
+        try:
+            item = connection.recv()
+        except (EOFError, OSError):
+            item = None
+        except Exception:
+            item = ExceptionWrapper(where="in DataLoader worker process, reading a task")
+        tasks.put(item)
+
+
+def _work(task: WorkerTask, tasks: queue.SimpleQueue[Any], connection: Connection, parent: int) -> None:
+    where = f"in DataLoader worker process {task.worker_id}"
+    fetcher: Any = None
+    ended = False
+    failure: ExceptionWrapper | None = None
+    try:
+        if task.init_fn is not None:
+            task.init_fn(task.worker_id)
+        fetcher = task.make_fetcher()
+    except Exception:
+        failure = ExceptionWrapper(where=where)
+    while (item := _next(tasks, parent)) is not None:
+        if isinstance(item, _ResumeIteration):
+            if failure is None and task.is_iterable:
+                try:
+                    fetcher, ended = task.make_fetcher(), False
+                except Exception:
+                    failure = ExceptionWrapper(where=where)
+            transport.send(connection, item)
+            continue
+        if ended:
+            continue
+        data: Any = failure or item
+        if not isinstance(data, ExceptionWrapper):
+            try:
+                data = fetcher.fetch(item[0])
+            except StopIteration:
+                if not task.is_iterable:
+                    data = ExceptionWrapper(where=where)
+                else:
+                    data, ended = _IterableDatasetStopIteration(), True
+            except Exception:
+                data = ExceptionWrapper(where=where)
+        try:
+            transport.send(connection, data)
+        except OSError:
+            raise
+        except Exception:  # it cannot be pickled
+            transport.send(connection, ExceptionWrapper(where=where))
+
+
+def _next(tasks: queue.SimpleQueue[Any], parent: int) -> Any:
+    """The next task; None when there will be no more, or the process that wants them is gone."""
+    while True:
+        try:
+            return tasks.get(timeout=MP_STATUS_CHECK_INTERVAL)
+        except queue.Empty:
+            if os.getppid() != parent:
+                return None

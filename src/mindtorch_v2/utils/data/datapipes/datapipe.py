@@ -1,0 +1,160 @@
+"""Data pipes: a dataset in, one with registered functions as methods out. Knows nothing of loaders."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, ClassVar, TypeVar
+
+from ..dataset import Dataset, IterableDataset
+
+__all__ = ["DataChunk", "DFIterDataPipe", "IterDataPipe", "MapDataPipe"]
+
+_T = TypeVar("_T")
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class _Pipe:
+    """What both kinds of pipe share: functions by name, hooks for pickling and printing."""
+
+    functions: ClassVar[dict[str, Callable[..., Any]]] = {}
+    reduce_ex_hook: ClassVar[Callable[[Any], Any] | None] = None
+    getstate_hook: ClassVar[Callable[[Any], Any] | None] = None
+    str_hook: ClassVar[Callable[[Any], str] | None] = None
+    repr_hook: ClassVar[Callable[[Any], str] | None] = None
+
+    def __getattr__(self, attribute_name: str) -> Any:
+        function = type(self).functions.get(attribute_name)
+        if function is None:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{attribute_name}")
+        bound = functools.partial(function, self)
+        functools.update_wrapper(bound, function, assigned=("__doc__",))
+        return bound
+
+    @classmethod
+    def register_function(cls, function_name: str, function: Callable[..., Any]) -> None:
+        """Make `function(pipe, ...)` a method of all pipes of this kind."""
+        cls.functions[function_name] = function
+
+    @classmethod
+    def set_getstate_hook(cls, hook_fn: Callable[[Any], Any] | None) -> None:
+        """Use `hook_fn` for the state in pickling; None goes back."""
+        if cls.getstate_hook is not None and hook_fn is not None:
+            raise RuntimeError("Attempt to override existing getstate_hook")
+        cls.getstate_hook = hook_fn
+
+    @classmethod
+    def set_reduce_ex_hook(cls, hook_fn: Callable[[Any], Any] | None) -> None:
+        """Use `hook_fn` for the whole of pickling; None goes back."""
+        if cls.reduce_ex_hook is not None and hook_fn is not None:
+            raise RuntimeError("Attempt to override existing reduce_ex_hook")
+        cls.reduce_ex_hook = hook_fn
+
+    def __getstate__(self) -> Any:
+        hook = type(self).getstate_hook
+        return self.__dict__ if hook is None else hook(self.__dict__)
+
+    def __reduce_ex__(self, *args: Any, **kwargs: Any) -> Any:
+        hook = type(self).reduce_ex_hook
+        if hook is not None:
+            try:
+                return hook(self)
+            except NotImplementedError:
+                pass
+        return super().__reduce_ex__(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        hook = type(self).repr_hook
+        return str(type(self).__qualname__) if hook is None else hook(self)
+
+    def __str__(self) -> str:
+        hook = type(self).str_hook
+        return str(type(self).__qualname__) if hook is None else hook(self)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *type(self).functions]
+
+
+class IterDataPipe(_Pipe, IterableDataset[_T_co]):
+    """A pipe that gives items one after another. `reset` is called when a pass begins."""
+
+    functions: ClassVar[dict[str, Callable[..., Any]]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        iterate = cls.__dict__.get("__iter__")
+        if iterate is not None:
+            cls.__iter__ = _reset_first(iterate)  # type: ignore[method-assign]
+
+    def __iter__(self) -> Iterator[_T_co]:
+        return self  # type: ignore[return-value]
+
+    @classmethod
+    def register_datapipe_as_function(
+        cls, function_name: str, cls_to_register: Any, enable_df_api_tracing: bool = False
+    ) -> None:
+        """Make `pipe.function_name(...)` build `cls_to_register(pipe, ...)`."""
+        _register_class(cls, function_name, cls_to_register)
+
+    def reset(self) -> None:
+        """Go back to the beginning. Nothing to do for a pipe that keeps no place."""
+
+
+def _reset_first(iterate: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    @functools.wraps(iterate)
+    def begin(self: Any) -> Any:
+        self.reset()
+        return iterate(self)
+
+    return begin
+
+
+class MapDataPipe(_Pipe, Dataset[_T_co]):
+    """A pipe that answers to an index."""
+
+    functions: ClassVar[dict[str, Callable[..., Any]]] = {}
+
+    @classmethod
+    def register_datapipe_as_function(cls, function_name: str, cls_to_register: Any) -> None:
+        """Make `pipe.function_name(...)` build `cls_to_register(pipe, ...)`."""
+        _register_class(cls, function_name, cls_to_register)
+
+
+def _register_class(kind: Any, function_name: str, cls_to_register: Any) -> None:
+    if function_name in kind.functions:
+        raise Exception(  # noqa: TRY002  (torch's type)
+            f"Unable to add DataPipe function name {function_name} as it is already taken"
+        )
+
+    def build(source: Any, *args: Any, **kwargs: Any) -> Any:
+        return cls_to_register(source, *args, **kwargs)
+
+    functools.update_wrapper(build, cls_to_register, assigned=("__doc__",), updated=())
+    kind.functions[function_name] = build
+
+
+class DFIterDataPipe(IterDataPipe[Any]):
+    """An iterable pipe whose items are data frames."""
+
+    def _is_dfpipe(self) -> bool:
+        return True
+
+
+class DataChunk(list[_T]):
+    """A batch that remembers the items it was made of."""
+
+    def __init__(self, items: Iterable[_T]) -> None:
+        items = list(items)
+        super().__init__(items)
+        self.items = items
+
+    def as_str(self, indent: str = "") -> str:
+        """The items in brackets, indented."""
+        return indent + "[" + ", ".join(str(item) for item in iter(self)) + "]"
+
+    def __iter__(self) -> Iterator[_T]:
+        yield from super().__iter__()
+
+    def raw_iterator(self) -> Iterator[_T]:
+        """The items, one after another."""
+        yield from self.items
