@@ -1,0 +1,627 @@
+"""Reductions: sums, means, products, extremes, norms, tests; over all elements or along dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch, return_types
+from .._dispatch import MISSING, function, op, unalias
+from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default
+from . import _dims
+from ._namespace import functions as F
+from .pointwise import conj
+
+
+def _accumulate_type(array: np.ndarray) -> Any:
+    """The dtype in which a sum is taken: integers as int64, half and bfloat16 in float32."""
+    if array.dtype.num in INTEGRAL_NUMS:
+        return np.int64
+    return np.float32 if array.dtype in LOW_FLOATS else array.dtype
+
+
+def _sum_result(array: np.ndarray, dtype: Any) -> Any:
+    if dtype is not None:
+        return dtype._np
+    return np.dtype(np.int64) if array.dtype.num in INTEGRAL_NUMS else array.dtype
+
+
+def _total(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray:
+    if dtype is not None and dtype._np is not array.dtype:
+        array = array.astype(dtype._np)
+    result = _sum_result(array, dtype)
+    made = np.add.reduce(array, axis=dims, dtype=_accumulate_type(array), keepdims=keepdim)
+    return made if made.dtype is result else made.astype(result)
+
+
+def restore(g: Any, dims: Any, keepdim: bool, shape: Any) -> Any:
+    """A reduced gradient with its dimensions back, each of length 1."""
+    if keepdim or not shape:
+        return g
+    dims = _dims.many(dims, len(shape))
+    if len(dims) == 1:
+        return g.unsqueeze(dims[0])
+    for d in sorted(dims):
+        g = g.unsqueeze(d)
+    return g
+
+
+# ---------------------------------------------------------------------------------------------------- sum, mean, prod
+
+
+@op("aten::sum(Tensor self, *, ScalarType? dtype=None) -> Tensor", expose="no")
+def sum_all(self: np.ndarray, dtype: Any) -> Any:
+    return _total(self, None, False, dtype)
+
+
+sum_all.derivative(self=lambda g, self_shape: g.expand(self_shape))
+
+
+@op("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", expose="no",
+    node="SumBackward1")  # fmt: skip
+def sum_dim(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    return _total(self, _dims.many(dim, self.ndim), keepdim, dtype)
+
+
+sum_dim.derivative(self=lambda g, dim, keepdim, self_shape: restore(g, dim, keepdim, self_shape).expand(self_shape))
+
+
+@function("sum")
+def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any) -> Any:
+    """The sum of all elements, or along dimensions."""
+    if aliases:
+        return unalias(sum_, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
+    if dim is None and not keepdim:
+        made = sum_all(input, dtype=dtype)
+    else:
+        made = sum_dim(input, dim, keepdim, dtype=dtype)
+    return made if out is None else _give(made, out)
+
+
+def _give(made: Any, out: Any) -> Any:
+    _dispatch.give_out(out, made._array)
+    return out
+
+
+@op("aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out=True)
+def nansum(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if self.dtype.num not in INTEGRAL_NUMS:
+        self = np.where(np.isnan(self), np.zeros((), self.dtype), self)
+    return _total(self, _dims.many(dim, self.ndim), keepdim, dtype)
+
+
+nansum.derivative(
+    self=lambda g, self, dim, keepdim, self_shape: restore(g, dim, keepdim, self_shape).expand(self_shape) * F.logical_not(F.isnan(self))
+)
+
+
+def _check_mean(array: np.ndarray, dtype: Any) -> None:
+    kind = dtype if dtype is not None else BY_NUM[array.dtype.num]
+    if kind._rank < 2:
+        what = "optional dtype to be either floating point or complex." if dtype is not None else "dtype, the input dtype must be either a floating point or complex dtype."
+        if dtype is None:
+            raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {kind._abbr}")
+        raise RuntimeError(f"mean(): {what}  Got: {kind._abbr}")
+
+
+def _mean(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray:
+    if dtype is not None:
+        array = array.astype(dtype._np)
+    made = np.add.reduce(array, axis=dims, dtype=_accumulate_type(array), keepdims=keepdim)
+    count = array.size if dims is None else math.prod([array.shape[d] for d in dims])
+    made = np.true_divide(made, count) if count else np.full(np.shape(made), np.nan, np.asarray(made).dtype)
+    return made if made.dtype is array.dtype else made.astype(array.dtype)
+
+
+@op("aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", expose="no")
+def mean_all(self: np.ndarray, dtype: Any) -> Any:
+    _check_mean(self, dtype)
+    return _mean(self, None, False, dtype)
+
+
+def _record_mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    """What torch's mean shows inside: a sum into its output, and a division in place."""
+    _check_mean(self._array, dtype)
+    dims = _dims.many(dim, self.ndim)
+    count = math.prod([self.shape[d] for d in dims])
+    total = sum_dim(self, dim, keepdim, dtype=dtype)
+    return F.div_(total, count if count else math.nan)
+
+
+mean_all.derivative(self=lambda g, self_shape: g.expand(self_shape) / max(math.prod(self_shape), 1))
+mean_all.recorded(lambda self, dtype: _record_mean(self, None, False, dtype))
+
+
+@op("aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", expose="no",
+    node="MeanBackward1")  # fmt: skip
+def mean_dim(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    _check_mean(self, dtype)
+    return _mean(self, _dims.many(dim, self.ndim), keepdim, dtype)
+
+
+def _mean_grad(g: Any, dim: Any, keepdim: bool, self_shape: Any) -> Any:
+    count = math.prod([self_shape[d] for d in _dims.many(dim, len(self_shape))])
+    return restore(g, dim, keepdim, self_shape).expand(self_shape) / count
+
+
+mean_dim.derivative(self=_mean_grad)
+mean_dim.recorded(_record_mean)
+
+
+@function()
+def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any) -> Any:
+    """The mean of all elements, or along dimensions."""
+    if aliases:
+        return unalias(mean, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
+    made = mean_all(input, dtype=dtype) if dim is None and not keepdim else mean_dim(input, dim, keepdim, dtype=dtype)
+    return made if out is None else _give(made, out)
+
+
+@function()
+def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+    """The mean of the elements that are numbers."""
+    count = F.logical_not(F.isnan(input.detach())).sum(dim, keepdim)
+    made = nansum(input, dim, keepdim, dtype=dtype) / count
+    return made if out is None else _give(made, out)
+
+
+@op("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", expose="no")
+def prod_all(self: np.ndarray, dtype: Any) -> Any:
+    return _product(self, None, False, dtype)
+
+
+def _product(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray:
+    if dtype is not None:
+        array = array.astype(dtype._np)
+    made = np.multiply.reduce(array, axis=dims, dtype=_accumulate_type(array), keepdims=keepdim)
+    result = _sum_result(array, dtype)
+    return made if made.dtype is result else np.asarray(made).astype(result)
+
+
+@op("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", expose="no",
+    node="ProdBackward1")  # fmt: skip
+def prod_dim(self: np.ndarray, dim: int, keepdim: bool, dtype: Any) -> Any:
+    return _product(self, _dims.many((dim,), self.ndim), keepdim, dtype)
+
+
+def _prod_all_grad(g: Any, self: Any, out: Any) -> Any:
+    if self.ndim == 0:
+        return g.clone()
+    zeros = int((self == 0).sum().item())
+    if zeros == 0 and not _dispatch.grad_state.enabled:
+        return g * conj(out / self)
+    return g * _others_product(self.reshape(-1), 0).reshape(self.shape)
+
+
+def _prod_dim_grad(g: Any, self: Any, dim: int, keepdim: bool, out: Any, self_shape: Any) -> Any:
+    if not self_shape:
+        return g.clone()
+    if not keepdim:
+        g, out = g.unsqueeze(dim), out.unsqueeze(dim)
+    zeros = (self == 0).sum(dim, True)
+    if zeros.sum().item() == 0 and not _dispatch.grad_state.enabled:
+        return g * conj(out / self)
+    return g * _others_product(self, dim)
+
+
+def _others_product(self: Any, dim: int) -> Any:
+    """At each place the product of all others along `dim`: exact where there are zeros, differentiable twice."""
+    dim = _dims.one(dim, self.ndim)
+    n = self.shape[dim]
+    if n == 0:
+        return F.zeros_like(self)
+    shape = list(self.shape)
+    shape[dim] = 1
+    ones = F.ones(shape, dtype=self.dtype)
+    before = F.cumprod(F.cat([ones, self.narrow(dim, 0, n - 1)], dim), dim)
+    after = F.cumprod(F.cat([ones, self.narrow(dim, 1, n - 1).flip(dim)], dim), dim).flip(dim)
+    return before * after
+
+
+prod_all.derivative(self=_prod_all_grad)
+prod_dim.derivative(self=_prod_dim_grad)
+
+
+@function()
+def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any) -> Any:
+    """The product of all elements, or along a dimension."""
+    if aliases:
+        return unalias(prod, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
+    made = prod_all(input, dtype=dtype) if dim is None else prod_dim(input, dim, keepdim, dtype=dtype)
+    return made if out is None else _give(made, out)
+
+
+# ---------------------------------------------------------------------------------------------------- variance
+
+
+def _variance(array: np.ndarray, dims: Any, correction: float, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
+    if array.dtype.num in INTEGRAL_NUMS:
+        raise RuntimeError("std and var only support floating point and complex dtypes")
+    low = array.dtype in LOW_FLOATS
+    wide = array.astype(np.float32) if low else array
+    count = math.prod([array.shape[d] for d in dims]) if array.ndim else 1
+    center = np.mean(wide, axis=dims, keepdims=True)
+    away = wide - center
+    if wide.dtype.kind == "c":
+        square = np.add.reduce(away.real**2 + away.imag**2, axis=dims, keepdims=keepdim)
+    else:
+        square = np.add.reduce(np.multiply(away, away, away if away.__class__ is np.ndarray else None), axis=dims, keepdims=keepdim)
+    left = count - correction
+    kind = square.dtype
+    if left > 0:
+        variance = np.divide(square, kind.type(left))
+    else:
+        _warn_degrees()
+        variance = np.divide(square, kind.type(max(left, 0)))
+    mean_ = center if keepdim else np.squeeze(center, dims) if array.ndim else center
+    if low:
+        variance, mean_ = variance.astype(array.dtype), mean_.astype(array.dtype)
+    return np.asarray(variance, variance.dtype), np.asarray(mean_)
+
+
+def _warn_degrees() -> None:
+    import warnings
+
+    warnings.warn(
+        "var(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by output numel).",
+        UserWarning, stacklevel=5,
+    )  # fmt: skip
+
+
+_VARIANCE_SCHEMA = "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+
+
+def _correction(value: Any) -> Any:
+    return 1 if value is None else value
+
+
+@op("aten::var.correction" + _VARIANCE_SCHEMA + "Tensor", expose="no")
+def var_op(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return _variance(self, _dims.many(dim, self.ndim), _correction(correction), keepdim)[0]
+
+
+@op("aten::std.correction" + _VARIANCE_SCHEMA + "Tensor", expose="no")
+def std_op(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return np.sqrt(_variance(self, _dims.many(dim, self.ndim), _correction(correction), keepdim)[0])
+
+
+@op("aten::var_mean.correction" + _VARIANCE_SCHEMA + "(Tensor, Tensor)", expose="no")
+def var_mean_op(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
+    return _variance(self, _dims.many(dim, self.ndim), _correction(correction), keepdim)
+
+
+@op("aten::std_mean.correction" + _VARIANCE_SCHEMA + "(Tensor, Tensor)", expose="no")
+def std_mean_op(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
+    variance, center = _variance(self, _dims.many(dim, self.ndim), _correction(correction), keepdim)
+    return np.sqrt(variance), center
+
+
+def _var_grad(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, self_shape: Any) -> Any:
+    dims = _dims.many(dim, len(self_shape))
+    count = math.prod([self_shape[d] for d in dims])
+    left = count - _correction(correction)
+    scale = 2.0 / left if left > 0 else math.inf if left == 0 else math.nan
+    if dim is None or len(dims) == len(self_shape) and not keepdim:
+        return (scale * g) * (self - self.mean())
+    g = restore(g, dim, keepdim, self_shape)
+    return (scale * g) * (self - self.mean(dims, True))
+
+
+def _std_grad(g: Any, self: Any, out: Any, dim: Any, correction: Any, keepdim: bool, self_shape: Any) -> Any:
+    slope = F.masked_fill(g / (out * 2), out == 0, 0)
+    return _var_grad(slope, self, dim, correction, keepdim, self_shape)
+
+
+var_op.derivative(self=_var_grad)
+std_op.derivative(self=_std_grad)
+
+
+@var_mean_op.backward("self")
+def _(grads: Any, self: Any, dim: Any, correction: Any, keepdim: bool, self_shape: Any) -> Any:
+    made = None
+    if grads[0] is not None:
+        made = _var_grad(grads[0], self, dim, correction, keepdim, self_shape)
+    if grads[1] is not None:
+        part = _mean_grad(grads[1], dim, keepdim, self_shape)
+        made = part if made is None else made + part
+    return (made,)
+
+
+@std_mean_op.backward("self")
+def _(grads: Any, self: Any, result0: Any, dim: Any, correction: Any, keepdim: bool, self_shape: Any) -> Any:
+    made = None
+    if grads[0] is not None:
+        made = _std_grad(grads[0], self, result0, dim, correction, keepdim, self_shape)
+    if grads[1] is not None:
+        part = _mean_grad(grads[1], dim, keepdim, self_shape)
+        made = part if made is None else made + part
+    return (made,)
+
+
+def _variance_front(name: str, chosen: Any) -> None:
+    def front(
+        input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = MISSING, out: Any = None, **aliases: Any
+    ) -> Any:
+        if aliases:
+            return unalias(front, aliases, input=input, dim=dim, unbiased=unbiased, keepdim=keepdim, correction=correction, out=out)
+        if isinstance(dim, bool):  # x.std(False): the old order of arguments
+            dim, unbiased = None, dim
+        if unbiased is not None:
+            correction = 1 if unbiased else 0
+        made = chosen(input, dim, correction=1 if correction is MISSING else correction, keepdim=keepdim)
+        return made if out is None else _give(made, out)
+
+    front.__name__ = name
+    front.__doc__ = f"{name} of all elements, or along dimensions, divided by n - correction."
+    function(name)(front) if name in ("var", "std") else function(name, expose="function")(front)
+
+
+for _name, _op in (("var", var_op), ("std", std_op), ("var_mean", var_mean_op), ("std_mean", std_mean_op)):
+    _variance_front(_name, _op)
+
+
+# ---------------------------------------------------------------------------------------------------- extremes
+
+
+def _check_nonempty(array: np.ndarray, name: str) -> None:
+    if array.size == 0:
+        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+
+
+def _check_nonempty_dim(array: np.ndarray, dim: int, name: str) -> None:
+    if array.ndim and array.shape[dim] == 0:
+        raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
+
+
+def _full_extreme(name: str, ufunc: Any) -> Any:
+    @op(f"aten::{name}(Tensor self) -> Tensor", expose="no", node=f"{name.capitalize()}Backward1")
+    def extreme(self: np.ndarray) -> Any:
+        _check_nonempty(self, name)
+        return ufunc.reduce(self, axis=None)
+
+    extreme.derivative(self=_evenly)
+    return extreme
+
+
+def _evenly(g: Any, self: Any, out: Any) -> Any:
+    """The gradient of a full max or min, shared evenly by all the elements that are it."""
+    mask = F.isnan(self) if F.isnan(out).item() else self == out
+    if _dispatch.grad_state.enabled:
+        return (g / mask.sum()) * mask
+    return F.masked_fill_(g.new_zeros(self.shape), mask, g / mask.sum())
+
+
+max_all = _full_extreme("max", np.maximum)
+min_all = _full_extreme("min", np.minimum)
+
+
+def _take(array: np.ndarray, places: np.ndarray, dim: int, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
+    if not array.ndim:
+        return array.copy(), np.zeros((), np.int64)
+    spread = np.expand_dims(places, dim)
+    values = np.take_along_axis(array, spread, dim)
+    return (values, spread) if keepdim else (np.squeeze(values, dim), places)
+
+
+def _dim_extreme(name: str, chooser: Any) -> Any:
+    @op(f"aten::{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", expose="no",
+        returns=getattr(return_types, name), node=f"{name.capitalize()}Backward0")  # fmt: skip
+    def extreme(self: np.ndarray, dim: int, keepdim: bool) -> Any:
+        dim = _dims.one(dim, self.ndim)
+        _check_nonempty_dim(self, dim, name)
+        return _take(self, chooser(self, dim) if self.ndim else None, dim, keepdim)
+
+    extreme.derivative(self=lambda g, dim, indices, self_shape, keepdim: F.value_selecting_reduction_backward(
+        g, dim, indices, self_shape, keepdim))  # fmt: skip
+    return extreme
+
+
+def _argmax(array: np.ndarray, dim: Any) -> np.ndarray:
+    return np.argmax(array, dim) if array.dtype.kind != "V" else np.argmax(array.astype(np.float32), dim)
+
+
+def _argmin(array: np.ndarray, dim: Any) -> np.ndarray:
+    return np.argmin(array, dim) if array.dtype.kind != "V" else np.argmin(array.astype(np.float32), dim)
+
+
+max_dim = _dim_extreme("max", _argmax)
+min_dim = _dim_extreme("min", _argmin)
+
+
+@op("aten::value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, SymInt[] sizes, bool keepdim) -> Tensor", expose="no",
+    on="tensors")  # fmt: skip
+def value_selecting_reduction_backward(grad: Any, dim: int, indices: Any, sizes: Any, keepdim: bool) -> Any:
+    if not keepdim and sizes:
+        grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
+    return F.scatter_(F.zeros(sizes, dtype=grad.dtype), dim, indices, grad)
+
+
+def _gathered(g: Any, dim: int, indices: Any, keepdim: bool) -> Any:
+    if keepdim:
+        return F.gather(g, dim, indices)
+    return F.gather(g, dim, indices.unsqueeze(dim)).squeeze(dim)
+
+
+value_selecting_reduction_backward.derivative(grad=lambda g, dim, indices, keepdim: _gathered(g, dim, indices, keepdim))
+
+
+def _extreme_front(name: str, whole: Any, along: Any, pairwise: str) -> None:
+    def front(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None, other: Any = None, **aliases: Any) -> Any:
+        if aliases:
+            return unalias(front, aliases, input=input, dim=dim, keepdim=keepdim, out=out)
+        if dim is None and other is None:
+            made = whole(input)
+        elif other is not None or isinstance(dim, _dispatch.Tensor):
+            return getattr(F, pairwise)(input, dim if other is None else other, out=out)
+        else:
+            made = along(input, dim, keepdim)
+            if out is not None:
+                for target, value in zip(out, made):
+                    _dispatch.give_out(target, value._array)
+                return type(made)(tuple(out))
+            return made
+        return made if out is None else _give(made, out)
+
+    front.__name__ = name
+    front.__doc__ = f"The {name}imum of all elements, along a dimension (with its places), or of two tensors."
+    function(name)(front)
+
+
+_extreme_front("max", max_all, max_dim, "maximum")
+_extreme_front("min", min_all, min_dim, "minimum")
+
+
+def _amax_like(name: str, ufunc: Any) -> Any:
+    @op(f"aten::{name}(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", out=True)
+    def extreme(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
+        dims = _dims.many(dim, self.ndim)
+        for d in dims:
+            if self.shape[d] == 0:
+                raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+        return ufunc.reduce(self, axis=dims, keepdims=keepdim)
+
+    extreme.derivative(self=_shared_extreme)
+    return extreme
+
+
+def _shared_extreme(g: Any, self: Any, out: Any, dim: Any, keepdim: bool, self_shape: Any) -> Any:
+    dims = _dims.many(dim, len(self_shape))
+    if not keepdim and self_shape:
+        kept = [1 if d in dims else n for d, n in enumerate(self_shape)]
+        g, out = g.reshape(kept), out.reshape(kept)
+    mask = out == self
+    return (g / mask.sum(dims, True)) * mask
+
+
+amax = _amax_like("amax", np.maximum)
+amin = _amax_like("amin", np.minimum)
+
+
+@op("aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", returns=return_types.aminmax)
+def aminmax(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
+    axis = None if dim is None else _dims.one(dim, self.ndim) if self.ndim else None
+    return np.minimum.reduce(self, axis=axis, keepdims=keepdim), np.maximum.reduce(self, axis=axis, keepdims=keepdim)
+
+
+@aminmax.backward("self")
+def _(grads: Any, self: Any, result0: Any, result1: Any, dim: Any, keepdim: bool, self_shape: Any) -> Any:
+    dims = () if dim is None else (dim,)
+    made = None
+    for g, out in zip(grads, (result0, result1)):
+        if g is not None:
+            part = _shared_extreme(g, self, out, dims, keepdim, self_shape)
+            made = part if made is None else made + part
+    return (made,)
+
+
+def _arg_extreme(name: str, chooser: Any) -> Any:
+    @op(f"aten::{name}(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", nondifferentiable=True, out=True)
+    def places(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
+        if dim is None:
+            if self.size == 0:
+                raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+            made = chooser(self, None)
+            return np.full((1,) * self.ndim, made, np.int64) if keepdim else np.int64(made)
+        dim = _dims.one(dim, self.ndim)
+        if not self.ndim:
+            return np.zeros((), np.int64)
+        _check_nonempty_dim(self, dim, name)
+        made = chooser(self, dim)
+        return np.expand_dims(made, dim) if keepdim else made
+
+    return places
+
+
+argmax = _arg_extreme("argmax", _argmax)
+argmin = _arg_extreme("argmin", _argmin)
+
+
+# ---------------------------------------------------------------------------------------------------- tests and counts
+
+
+def _quantifier(name: str, ufunc: Any) -> None:
+    def result(self: np.ndarray, dims: Any, keepdim: bool) -> Any:
+        made = ufunc.reduce(self.astype(bool, copy=False), axis=dims, keepdims=keepdim)
+        return made if self.dtype != np.uint8 else np.asarray(made).astype(np.uint8)
+
+    @op(f"aten::{name}(Tensor self) -> Tensor", expose="no", nondifferentiable=True)
+    def whole(self: np.ndarray) -> Any:
+        return result(self, None, False)
+
+    @op(f"aten::{name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", expose="no", nondifferentiable=True)
+    def along(self: np.ndarray, dim: int, keepdim: bool) -> Any:
+        return result(self, _dims.many((dim,), self.ndim), keepdim)
+
+    @op(f"aten::{name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", expose="no", nondifferentiable=True)
+    def along_many(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
+        return result(self, _dims.many(dim, self.ndim), keepdim)
+
+    def front(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None, **aliases: Any) -> Any:
+        if aliases:
+            return unalias(front, aliases, input=input, dim=dim, keepdim=keepdim, out=out)
+        if dim is None and not keepdim:
+            made = whole(input)
+        elif isinstance(dim, int):
+            made = along(input, dim, keepdim)
+        else:
+            made = along_many(input, dim, keepdim)
+        return made if out is None else _give(made, out)
+
+    front.__name__ = name
+    front.__doc__ = f"Whether {name} elements are true, of all or along dimensions."
+    function(name)(front)
+
+
+_quantifier("all", np.logical_and)
+_quantifier("any", np.logical_or)
+
+
+@op("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", expose="no", nondifferentiable=True)
+def count_nonzero_op(self: np.ndarray, dim: Any) -> Any:
+    return np.count_nonzero(self, axis=_dims.many(dim, self.ndim))
+
+
+@function()
+def count_nonzero(input: Any, dim: Any = None, **aliases: Any) -> Any:
+    """How many elements are not zero."""
+    if aliases:
+        return unalias(count_nonzero, aliases, input=input, dim=dim)
+    return count_nonzero_op(input, () if dim is None else dim)
+
+
+# ---------------------------------------------------------------------------------------------------- logsumexp
+
+
+@op("aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", out=True)
+def logsumexp(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
+    if self.dtype.num in INTEGRAL_NUMS:
+        self = self.astype(Default.np)
+    dims = _dims.many(dim, self.ndim)
+    if self.size == 0:
+        return np.log(np.add.reduce(np.exp(self), axis=dims, keepdims=keepdim))
+    top = np.maximum.reduce(self, axis=dims, keepdims=True)
+    top = np.where(np.isinf(top), np.zeros((), self.dtype), top)
+    made = np.log(np.add.reduce(np.exp(self - top), axis=dims, keepdims=True)) + top
+    return made if keepdim or not self.ndim else np.squeeze(made, dims)
+
+
+logsumexp.derivative(
+    self=lambda g, self, out, dim, keepdim, self_shape: restore(g, dim, keepdim, self_shape)
+    * F.exp(self - restore(out, dim, keepdim, self_shape))
+)
+
+
+@logsumexp.recorded
+def _(self: Any, dim: Any, keepdim: bool) -> Any:
+    if self.dtype._rank < 2:
+        self = self.to(Default.dtype)
+    top = F.amax(self, dim, True)
+    flat = top if keepdim else F.squeeze(top, dim)
+    F.masked_fill_(flat, F.eq(F.abs(flat), math.inf), 0)
+    made = F.exp_(F.sub(self, top))
+    made = sum_dim(made, dim, keepdim)
+    return F.add_(F.log_(made), flat)
+
+
