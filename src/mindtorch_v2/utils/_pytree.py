@@ -1,0 +1,590 @@
+"""Trees of Python containers: a nested structure in, its leaves and its shape out, and back.
+
+A container counts as a node when its type is registered; everything else, None included, is a leaf.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import warnings
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from .._size import Size
+
+__all__ = [
+    "PyTree",
+    "Context",
+    "FlattenFunc",
+    "UnflattenFunc",
+    "DumpableContext",
+    "ToDumpableContextFn",
+    "FromDumpableContextFn",
+    "PyTreeSpec",
+    "TreeSpec",
+    "LeafSpec",
+    "keystr",
+    "key_get",
+    "register_pytree_node",
+    "tree_is_leaf",
+    "tree_flatten",
+    "tree_flatten_with_path",
+    "tree_unflatten",
+    "tree_iter",
+    "tree_leaves",
+    "tree_leaves_with_path",
+    "tree_structure",
+    "tree_map",
+    "tree_map_with_path",
+    "tree_map_",
+    "tree_map_only",
+    "tree_map_only_",
+    "tree_all",
+    "tree_any",
+    "tree_all_only",
+    "tree_any_only",
+]
+
+PyTree = Any
+Context = Any
+DumpableContext = Any
+FlattenFunc = Callable[[Any], tuple[list[Any], Any]]
+UnflattenFunc = Callable[[Iterable[Any], Any], Any]
+ToDumpableContextFn = Callable[[Any], Any]
+FromDumpableContextFn = Callable[[Any], Any]
+_IsLeaf = Callable[[Any], bool] | None
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+# ------------------------------------------------------------------------------------------------ steps of a path
+
+
+class KeyEntry(Protocol):
+    """One step from a container to one of its parts."""
+
+    def __hash__(self) -> int: ...
+
+    def __eq__(self, other: object) -> bool: ...
+
+    def __str__(self) -> str: ...
+
+    def get(self, parent: Any) -> Any:
+        """The part."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class SequenceKey:
+    """The step `[idx]`."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence: Sequence[Any]) -> Any:
+        """The item at the index."""
+        return sequence[self.idx]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class MappingKey:
+    """The step `[key]`."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+    def get(self, mapping: Mapping[Any, Any]) -> Any:
+        """The value of the key."""
+        return mapping[self.key]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GetAttrKey:
+    """The step `.name`."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, obj: Any) -> Any:
+        """The attribute."""
+        return getattr(obj, self.name)
+
+
+KeyPath = tuple[KeyEntry, ...]
+
+
+def keystr(kp: KeyPath) -> str:
+    """A path as text: `['a'][0].x`."""
+    return "".join(str(step) for step in kp)
+
+
+def key_get(obj: Any, kp: KeyPath) -> Any:
+    """What a path leads to."""
+    for step in kp:
+        obj = step.get(obj)
+    return obj
+
+
+# ----------------------------------------------------------------------------------------------------- node types
+
+
+class NodeDef(NamedTuple):
+    """How containers of one type are taken apart and put together."""
+
+    type: Any
+    flatten_fn: FlattenFunc
+    unflatten_fn: UnflattenFunc
+    flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[KeyEntry, Any]], Any]] | None
+
+
+SUPPORTED_NODES: dict[Any, NodeDef] = {}
+
+
+def register_pytree_node(
+    cls: type[Any],
+    flatten_fn: FlattenFunc,
+    unflatten_fn: UnflattenFunc,
+    *,
+    serialized_type_name: str | None = None,
+    to_dumpable_context: ToDumpableContextFn | None = None,
+    from_dumpable_context: FromDumpableContextFn | None = None,
+    flatten_with_keys_fn: Any = None,
+) -> None:
+    """Make a type a node: `flatten_fn(obj) -> children, context` and `unflatten_fn(children, context) -> obj`."""
+    if cls in SUPPORTED_NODES:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+
+
+def _register_pytree_node(cls: type[Any], flatten_fn: FlattenFunc, unflatten_fn: UnflattenFunc, **_: Any) -> None:
+    """The old name of `register_pytree_node`."""
+    warnings.warn(
+        "`torch.utils._pytree._register_pytree_node` is deprecated. Please use "
+        "`torch.utils._pytree.register_pytree_node` instead.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, None)
+
+
+def register_dataclass(
+    cls: type[Any],
+    *,
+    field_names: list[str] | None = None,
+    drop_field_names: list[str] | None = None,
+    serialized_type_name: str | None = None,
+) -> None:
+    """Make a dataclass a node whose children are its fields."""
+    dropped = set(drop_field_names or ())
+    if field_names is None:
+        field_names = [field.name for field in dataclasses.fields(cls) if field.init]
+    names = [name for name in field_names if name not in dropped]
+
+    def flatten(obj: Any) -> tuple[list[Any], Any]:
+        present = [name for name in names if getattr(obj, name) is not None]
+        return [getattr(obj, name) for name in present], [present, [n for n in names if n not in present]]
+
+    def flatten_with_keys(obj: Any) -> Any:
+        values, context = flatten(obj)
+        return [(GetAttrKey(name), value) for name, value in zip(context[0], values)], context
+
+    def unflatten(values: Iterable[Any], context: Any) -> Any:
+        return cls(**dict(zip(context[0], values)), **dict.fromkeys(context[1]))
+
+    register_pytree_node(cls, flatten, unflatten, flatten_with_keys_fn=flatten_with_keys)
+
+
+def is_namedtuple(obj: object) -> bool:
+    """Whether this is a named tuple or a class of them."""
+    return is_namedtuple_class(obj if isinstance(obj, type) else type(obj))
+
+
+def is_namedtuple_class(cls: type) -> bool:
+    """Whether this is a class of named tuples."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple)
+
+
+def is_namedtuple_instance(obj: object) -> bool:
+    """Whether this is a named tuple."""
+    return is_namedtuple_class(type(obj))
+
+
+def _by_index(values: Sequence[Any]) -> list[tuple[KeyEntry, Any]]:
+    return [(SequenceKey(i), value) for i, value in enumerate(values)]
+
+
+def _by_key(keys: Iterable[Any], values: Iterable[Any]) -> list[tuple[KeyEntry, Any]]:
+    return [(MappingKey(key), value) for key, value in zip(keys, values)]
+
+
+def _sequence_node(cls: type[Any], context_of: Callable[[Any], Any], make: UnflattenFunc) -> None:
+    register_pytree_node(
+        cls,
+        lambda node: (list(node), context_of(node)),
+        make,
+        flatten_with_keys_fn=lambda node: (_by_index(list(node)), context_of(node)),
+    )
+
+
+def _mapping_node(cls: type[Any], context_of: Callable[[Any], Any], make: UnflattenFunc) -> None:
+    register_pytree_node(
+        cls,
+        lambda node: (list(node.values()), context_of(node)),
+        make,
+        flatten_with_keys_fn=lambda node: (_by_key(node, node.values()), context_of(node)),
+    )
+
+
+_sequence_node(tuple, lambda node: None, lambda values, _: tuple(values))
+_sequence_node(list, lambda node: None, lambda values, _: list(values))
+_sequence_node(deque, lambda node: node.maxlen, lambda values, maxlen: deque(values, maxlen=maxlen))
+_sequence_node(Size, lambda node: None, lambda values, _: Size(values))
+_mapping_node(dict, list, lambda values, keys: dict(zip(keys, values)))
+_mapping_node(OrderedDict, list, lambda values, keys: OrderedDict(zip(keys, values)))
+_mapping_node(
+    defaultdict,
+    lambda node: [node.default_factory, list(node)],
+    lambda values, context: defaultdict(context[0], zip(context[1], values)),
+)
+register_pytree_node(
+    namedtuple,  # type: ignore[arg-type]  # stands for all named tuples; the context is the class
+    lambda node: (list(node), type(node)),
+    lambda values, cls: cls(*values),
+    flatten_with_keys_fn=lambda node: (
+        [(GetAttrKey(name), value) for name, value in zip(type(node)._fields, node)],
+        type(node),
+    ),
+)
+STANDARD_DICT_TYPES = frozenset({dict, OrderedDict, defaultdict})
+BUILTIN_TYPES = frozenset({tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque})
+
+
+def _get_node_type(tree: Any) -> Any:
+    kind = type(tree)
+    return namedtuple if kind not in SUPPORTED_NODES and is_namedtuple_class(kind) else kind
+
+
+def _node_of(tree: Any, is_leaf: _IsLeaf) -> NodeDef | None:
+    """How to take this apart; None for a leaf."""
+    if is_leaf is not None and is_leaf(tree):
+        return None
+    return SUPPORTED_NODES.get(_get_node_type(tree))
+
+
+# ----------------------------------------------------------------------------------------------------- tree specs
+
+
+class PyTreeSpec:
+    """The shape of a tree: the type of its root, what that type needs to be rebuilt, and its children's shapes."""
+
+    __slots__ = ("type", "_context", "_children", "num_nodes", "num_leaves", "num_children")
+
+    def __init__(self, type: Any, context: Any, children_specs: list[PyTreeSpec]) -> None:
+        self.type = type
+        self._context = context
+        self._children = children_specs
+        self.num_children = len(children_specs)
+        self.num_nodes = 1 + sum(child.num_nodes for child in children_specs)
+        self.num_leaves = 1 if type is None else sum(child.num_leaves for child in children_specs)
+
+    @property
+    def context(self) -> Any:
+        """What the type needs besides its children: keys, a class, a length."""
+        return self._context
+
+    @property
+    def children_specs(self) -> list[PyTreeSpec]:
+        """The shapes of the children."""
+        return self._children
+
+    def is_leaf(self) -> bool:
+        """Whether this is the shape of a leaf."""
+        return self.type is None
+
+    def children(self) -> list[PyTreeSpec]:
+        """The shapes of the children, as a new list."""
+        return list(self._children)
+
+    def child(self, index: int) -> PyTreeSpec:
+        """The shape of one child."""
+        return self._children[index]
+
+    def flatten_up_to(self, tree: Any) -> list[Any]:
+        """The parts of `tree` where this shape has its leaves."""
+        leaves: list[Any] = []
+        self._collect(tree, leaves)
+        return leaves
+
+    def _collect(self, tree: Any, leaves: list[Any]) -> None:
+        if self.type is None:
+            leaves.append(tree)
+            return
+        for child, part in zip(self._children, self._parts(tree)):
+            child._collect(part, leaves)
+
+    def _parts(self, tree: Any) -> Iterable[Any]:
+        kind = _get_node_type(tree)
+        both_dicts = self.type in STANDARD_DICT_TYPES and kind in STANDARD_DICT_TYPES
+        if kind != self.type and not both_dicts:
+            raise ValueError(f"Node type mismatch; expected {self.type!r}, but got {kind!r}.")
+        if len(tree) != self.num_children if kind in BUILTIN_TYPES else False:
+            raise ValueError(f"Node arity mismatch; expected {self.num_children}, but got {len(tree)}.")
+        if both_dicts:
+            keys = self._context[1] if self.type is defaultdict else self._context
+            if set(keys) != set(tree):
+                missing, extra = set(keys) - set(tree), set(tree) - set(keys)
+                text = (f"; missing key(s): {missing}" if missing else "") + (
+                    f"; extra key(s): {extra}" if extra else ""
+                )
+                raise ValueError(f"Node keys mismatch{text}.")
+            return [tree[key] for key in keys]
+        parts, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+        if len(parts) != self.num_children:
+            raise ValueError(f"Node arity mismatch; expected {self.num_children}, but got {len(parts)}.")
+        if self.type is not deque and context != self._context:
+            raise ValueError(f"Node context mismatch for custom node type {self.type!r}.")
+        return parts
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """The tree of this shape with the given leaves."""
+        leaves = list(leaves)
+        if len(leaves) != self.num_leaves:
+            raise ValueError(
+                f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but the spec refers to a pytree "
+                f"that holds {self.num_leaves} items ({self})."
+            )
+        return self._build(iter(leaves))
+
+    def _build(self, leaves: Iterator[Any]) -> Any:
+        if self.type is None:
+            return next(leaves)
+        return SUPPORTED_NODES[self.type].unflatten_fn(
+            [child._build(leaves) for child in self._children], self._context
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, PyTreeSpec):
+            return NotImplemented
+        return (
+            self.type is other.type
+            and self.num_children == other.num_children
+            and self._context == other._context
+            and self._children == other._children
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.type, repr(self._context), tuple(self._children)))
+
+    def __repr__(self, indent: int = 0) -> str:
+        if self.type is None:
+            return "*"
+        inner = f",\n{' ' * (indent + 2)}".join(child.__repr__(indent + 2) for child in self._children)
+        return f"TreeSpec({self.type.__name__}, {self._context}, [{inner}])"
+
+
+TreeSpec = PyTreeSpec
+_LEAF = PyTreeSpec(None, None, [])
+
+
+def LeafSpec() -> PyTreeSpec:
+    """The shape of a leaf."""
+    return _LEAF
+
+
+treespec_leaf = LeafSpec
+
+
+def treespec_tuple(iterable: Iterable[PyTreeSpec] = (), /) -> PyTreeSpec:
+    """The shape of a tuple of trees."""
+    return PyTreeSpec(tuple, None, list(iterable))
+
+
+def treespec_dict(mapping: Any = (), /, **kwargs: PyTreeSpec) -> PyTreeSpec:
+    """The shape of a dict of trees."""
+    children = dict(mapping, **kwargs)
+    return PyTreeSpec(dict, list(children), list(children.values()))
+
+
+# ------------------------------------------------------------------------------------------- flatten and unflatten
+
+
+def tree_is_leaf(tree: Any, is_leaf: _IsLeaf = None) -> bool:
+    """Whether `tree` is a leaf."""
+    return _node_of(tree, is_leaf) is None
+
+
+def _flatten(tree: Any, leaves: list[Any], is_leaf: _IsLeaf) -> PyTreeSpec:
+    node = _node_of(tree, is_leaf)
+    if node is None:
+        leaves.append(tree)
+        return _LEAF
+    parts, context = node.flatten_fn(tree)
+    return PyTreeSpec(node.type, context, [_flatten(part, leaves, is_leaf) for part in parts])
+
+
+def tree_flatten(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
+    """The leaves of a tree and its shape."""
+    leaves: list[Any] = []
+    spec = _flatten(tree, leaves, is_leaf)
+    return leaves, spec
+
+
+def tree_unflatten(leaves: Iterable[Any], treespec: PyTreeSpec) -> Any:
+    """The tree of the given shape with the given leaves."""
+    if not isinstance(treespec, PyTreeSpec):
+        raise TypeError(
+            f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}."
+        )
+    return treespec.unflatten(leaves)
+
+
+def tree_iter(tree: Any, is_leaf: _IsLeaf = None) -> Iterable[Any]:
+    """The leaves, one after another."""
+    node = _node_of(tree, is_leaf)
+    if node is None:
+        yield tree
+    else:
+        for part in node.flatten_fn(tree)[0]:
+            yield from tree_iter(part, is_leaf)
+
+
+def tree_leaves(tree: Any, is_leaf: _IsLeaf = None) -> list[Any]:
+    """The leaves as a list."""
+    return list(tree_iter(tree, is_leaf))
+
+
+def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
+    """The leaves of all arguments."""
+    return [leaf for arg in (*args, *kwargs.values()) for leaf in tree_iter(arg)]
+
+
+def tree_structure(tree: Any, is_leaf: _IsLeaf = None) -> PyTreeSpec:
+    """The shape of a tree."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def _with_path(tree: Any, is_leaf: _IsLeaf, path: KeyPath) -> Iterator[tuple[KeyPath, Any]]:
+    node = _node_of(tree, is_leaf)
+    if node is None:
+        yield path, tree
+        return
+    if node.flatten_with_keys_fn is None:
+        raise ValueError(
+            f"Did not find a flatten_with_keys_fn for type: {node.type}. Please pass a flatten_with_keys_fn "
+            "argument to register_pytree_node."
+        )
+    for step, part in node.flatten_with_keys_fn(tree)[0]:
+        yield from _with_path(part, is_leaf, (*path, step))
+
+
+def tree_leaves_with_path(tree: Any, is_leaf: _IsLeaf = None) -> list[tuple[KeyPath, Any]]:
+    """The leaves with the paths to them."""
+    return list(_with_path(tree, is_leaf, ()))
+
+
+def tree_flatten_with_path(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], PyTreeSpec]:
+    """The leaves with the paths to them, and the shape."""
+    return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
+
+
+# ------------------------------------------------------------------------------------------------------------ map
+
+
+def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _IsLeaf = None) -> Any:
+    """A tree of the same shape with `func(leaf, *leaves of the rests)` for leaves."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    return spec.unflatten(map(func, leaves, *(spec.flatten_up_to(rest) for rest in rests)))
+
+
+def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _IsLeaf = None) -> Any:
+    """Call `func` for each leaf and return the tree as it is."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    deque(map(func, leaves, *(spec.flatten_up_to(rest) for rest in rests)), maxlen=0)
+    return tree
+
+
+def tree_map_with_path(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _IsLeaf = None) -> Any:
+    """Like `tree_map`; `func` gets the path first."""
+    found, spec = tree_flatten_with_path(tree, is_leaf)
+    paths, leaves = ([path for path, _ in found], [leaf for _, leaf in found])
+    return spec.unflatten(map(func, paths, leaves, *(spec.flatten_up_to(rest) for rest in rests)))
+
+
+def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
+    """Decorator: apply a function to values of a type (or that a predicate accepts), leave the others alone."""
+    if isinstance(type_or_types_or_pred, (type, tuple, types.UnionType)):
+
+        def accepts(value: Any) -> bool:
+            return isinstance(value, type_or_types_or_pred)
+    elif callable(type_or_types_or_pred):
+        accepts = type_or_types_or_pred
+    else:
+        raise TypeError("Argument must be a type, a tuple of types, or a callable.")
+
+    def decorate(func: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda value: func(value) if accepts(value) else value
+
+    return decorate
+
+
+def tree_map_only(
+    type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: _IsLeaf = None
+) -> Any:
+    """`tree_map` for the leaves of some types; the others stay."""
+    return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(
+    type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: _IsLeaf = None
+) -> Any:
+    """`tree_map_` for the leaves of some types."""
+    return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
+
+
+def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None) -> bool:
+    """Whether `pred` holds for all leaves."""
+    return all(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None) -> bool:
+    """Whether `pred` holds for some leaf."""
+    return any(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_all_only(
+    type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None
+) -> bool:
+    """Whether `pred` holds for all leaves of some types."""
+    return all(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
+
+
+def tree_any_only(
+    type_or_types: Any, /, pred: Callable[[Any], bool], tree: Any, is_leaf: _IsLeaf = None
+) -> bool:
+    """Whether `pred` holds for some leaf of some types."""
+    return any(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
+
+
+def _broadcast_to_and_flatten(tree: Any, treespec: PyTreeSpec, is_leaf: _IsLeaf = None) -> list[Any] | None:
+    """The leaves of `tree`, each repeated for the leaves of the shape below it; None where the shapes disagree."""
+    node = _node_of(tree, is_leaf)
+    if node is None:
+        return [tree] * treespec.num_leaves
+    if treespec.type is None:
+        return None
+    parts, context = node.flatten_fn(tree)
+    if (node.type, len(parts), context) != (treespec.type, treespec.num_children, treespec.context):
+        return None
+    found: list[Any] = []
+    for part, child in zip(parts, treespec.children()):
+        flat = _broadcast_to_and_flatten(part, child, is_leaf)
+        if flat is None:
+            return None
+        found += flat
+    return found
