@@ -48,7 +48,7 @@ def empty_in(array: np.ndarray, memory_format: Any, dtype: Any = None) -> np.nda
         return np.empty(array.shape, dtype)
     rank, order, back = _CHANNELS_LAST[memory_format]
     if array.ndim != rank:
-        raise RuntimeError(f"required rank {rank} tensor to use {memory_format!r:.0}{memory_format._name} format")
+        raise RuntimeError(f"required rank {rank} tensor to use {memory_format._name} format")
     return np.empty([array.shape[d] for d in order], dtype).transpose(back)
 
 
@@ -72,3 +72,11 @@ def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
     out = empty_as(array, dtype)
     np.copyto(out, array, casting="unsafe")
     return out
+
+
+def is_channels_last(array: np.ndarray) -> bool:
+    """Whether a 4-d or 5-d array lies in memory with its channels innermost, and not also in the plain order."""
+    if array.ndim not in (4, 5) or array.flags.c_contiguous:
+        return False
+    order = (0, 2, 3, 1) if array.ndim == 4 else (0, 2, 3, 4, 1)
+    return bool(array.transpose(order).flags.c_contiguous)

@@ -1,0 +1,41 @@
+"""Adding at places that may repeat: arrays in, the target changed. No Python loop over elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def add_rows(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
+    """target[places[k]] += rows[k], for every k; places are from 0."""
+    count = places.size
+    if count == 0:
+        return
+    if count == 1:
+        target[places[0]] += rows[0]
+        return
+    if rows.ndim == 1:
+        np.add.at(target, places, rows)
+        return
+    order = places.argsort(kind="stable")
+    ordered = places[order]
+    starts = np.flatnonzero(ordered[1:] != ordered[:-1])
+    if starts.size == count - 1:
+        target[places] += rows
+        return
+    starts = np.concatenate(([0], starts + 1))
+    target[ordered[starts]] += np.add.reduceat(rows[order], starts, axis=0)
+
+
+def add_flat(target: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
+    """target.flat[places] += values for a contiguous target; places are from 0."""
+    np.add.at(target.reshape(-1), places.reshape(-1), values.reshape(-1))
+
+
+def linear_index(indices: Any, shape: tuple) -> np.ndarray:
+    """Several broadcast index arrays (from 0) over the leading dimensions of `shape` as one index into them joined."""
+    found = indices[0]
+    for index, n in zip(indices[1:], shape[1:]):
+        found = found * n + index
+    return found

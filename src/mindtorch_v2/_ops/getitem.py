@@ -1,0 +1,273 @@
+"""`x[...]` and `x[...] = value`: an index in, the views and index ops that torch makes of it out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import METHODS, as_view
+from .._graph import grad_state, storage_of
+from .._tensor import Tensor
+from ._namespace import functions as F
+from ._scalars import fitting
+from .copies import _copy_, _fill_tensor_, alias
+from .indexing import _INDEX_KINDS, index, index_put_
+from .pieces import select, slice_, unsqueeze
+from .shape import _expand, _view
+
+_ndarray = np.ndarray
+_BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
+_VALID = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {})"
+
+
+def getitem(self: Any, where: Any) -> Any:
+    """Elements, as a view where the index is made of integers, slices, None and Ellipsis, else as a copy."""
+    kind = where.__class__
+    if _dispatch.recorder is None and not (self._rg and grad_state.enabled) and not self._array_missing:
+        # nothing records this: one NumPy view does what several ops would
+        try:
+            if kind is int:
+                return as_view(self, self._array[where, ...])
+            if kind is slice:
+                if where.step is None or where.step > 0:
+                    return as_view(self, self._array[(where,)])
+            elif kind is tuple:
+                basic = True
+                for part in where:
+                    if part.__class__ not in _BASIC or (part.__class__ is slice and part.step is not None and part.step <= 0):
+                        basic = False
+                        break
+                if basic:
+                    found = self._array[where]
+                    if found.__class__ is not _ndarray:
+                        found = self._array[(*where, ...)]
+                    return as_view(self, found)
+        except (IndexError, TypeError):
+            pass
+    elif kind is int:
+        if self.ndim:
+            return _select(self, 0, where, self)
+    if kind is slice:
+        return _slice(self, 0, where, True)
+    viewed, indices = _apply(self, where)
+    if indices is not None:
+        return index(viewed, indices)
+    return alias(self) if viewed is self else viewed
+
+
+def _select(self: Any, dim: int, place: int, original: Any) -> Any:
+    shape = self.shape
+    if not shape:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a "
+            "number"
+        )
+    n = shape[dim]
+    if not -n <= place < n:
+        at = dim + len(original.shape) - len(shape) if original.ndim > len(shape) else dim
+        raise IndexError(f"index {place} is out of bounds for dimension {at} with size {n}")
+    return select(self, dim, place)
+
+
+def _slice(self: Any, dim: int, part: slice, always: bool) -> Any:
+    try:
+        start, stop, step = part.indices(self.size(dim))
+    except ValueError:
+        raise ValueError("slice step cannot be zero") from None
+    if step <= 0:
+        raise ValueError("step must be greater than zero")
+    n = self.size(dim)
+    if not always and step == 1 and start == 0 and stop >= n:
+        return self
+    return slice_(self, dim, start, max(stop, start), step)
+
+
+def _as_parts(where: Any) -> tuple:
+    """The index as a tuple; a list that holds slices, tensors or lists counts as one, as in old NumPy."""
+    if isinstance(where, tuple):
+        return tuple(where)
+    if isinstance(where, list) and len(where) < 32:
+        for part in where:
+            if isinstance(part, (Tensor, list, tuple, slice, type(Ellipsis), type(None), _ndarray)):
+                return tuple(where)
+    return (where,)
+
+
+def _dimensions_used(parts: tuple) -> int:
+    used = 0
+    for part in parts:
+        if part is None or part is Ellipsis or isinstance(part, (bool, np.bool_)):
+            continue
+        if isinstance(part, Tensor) and part._array.dtype.num in (0, 2):
+            used += part.ndim
+        elif isinstance(part, _ndarray) and part.dtype.num in (0, 2):
+            used += part.ndim
+        else:
+            used += 1
+    return used
+
+
+def _index_tensor(part: Any) -> Tensor | None:
+    """An index given as tensor, array or sequence, as a tensor; None if it is none of these."""
+    if isinstance(part, Tensor):
+        return part
+    if isinstance(part, _ndarray):
+        return F.from_numpy(part) if part.ndim else F.tensor(part.item())
+    if isinstance(part, (list, tuple, range)):
+        if len(part) == 0:
+            return F.empty((0,), dtype=_dispatch._dtype.int64)
+        return F.tensor(list(part))
+    return None
+
+
+def _apply(self: Any, where: Any) -> tuple[Any, list | None]:
+    """The views that an index asks for, and the index tensors that are left (None if there are none)."""
+    parts = _as_parts(where)
+    used = _dimensions_used(parts)
+    if used > self.ndim:
+        if self.ndim == 0 and any(p.__class__ is int for p in parts):
+            _select(self, 0, 0, self)
+        raise IndexError(f"too many indices for tensor of dimension {self.ndim}")
+    found, dim, indices = self, 0, None
+    free = self.ndim - used
+    for part in parts:
+        if part.__class__ is int:
+            found = _select(found, dim, part, self)
+        elif part.__class__ is slice:
+            found = _slice(found, dim, part, False)
+            dim += 1
+        elif part is None:
+            found = unsqueeze(found, dim)
+            dim += 1
+        elif part is Ellipsis:
+            dim += free
+            free = 0
+        elif isinstance(part, (bool, np.bool_)):
+            found = unsqueeze(found, dim)
+            indices = _place(indices, dim, _flag(part))
+            dim += 1
+        else:
+            found, dim, indices = _apply_tensor(self, found, dim, indices, part)
+    return found, indices
+
+
+def _apply_tensor(self: Any, found: Any, dim: int, indices: list | None, part: Any) -> tuple[Any, int, list | None]:
+    tensor = _index_tensor(part)
+    if tensor is None:
+        if isinstance(part, str):
+            raise TypeError("new(): invalid data type 'str'")
+        if hasattr(part, "__index__"):
+            return _select(found, dim, part.__index__(), self), dim, indices
+        raise IndexError(_VALID.format(type(part).__name__))
+    number = tensor._array.dtype.num
+    if tensor.ndim == 0:
+        if number in (0, 2):
+            found = unsqueeze(found, dim)
+            return found, dim + 1, _place(indices, dim, _flag(bool(tensor.item())))
+        if number in (1, 3, 5, 7):
+            return _select(found, dim, int(tensor.item()), self), dim, indices
+        raise IndexError(_INDEX_KINDS)
+    if number in (0, 2):
+        return found, dim + tensor.ndim, _place(indices, dim, tensor)
+    if number not in (5, 7):
+        raise IndexError(_INDEX_KINDS)
+    return found, dim + 1, _place(indices, dim, tensor)
+
+
+def _place(indices: list | None, dim: int, tensor: Any) -> list:
+    indices = [] if indices is None else indices
+    skipped = sum([1 if i is None or i._array.dtype.num not in (0, 2) else i.ndim for i in indices])
+    indices += [None] * (dim - skipped)
+    indices.append(tensor)
+    return indices
+
+
+def _flag(value: Any) -> Any:
+    """True or False as an index along a dimension of length one: takes it once, or not at all."""
+    return F.zeros((1,) if value else (0,), dtype=_dispatch._dtype.int64)
+
+
+# ---------------------------------------------------------------------------------------------------- writing
+
+
+def setitem(self: Any, where: Any, value: Any) -> None:
+    """Write to the elements that the index names."""
+    is_tensor = isinstance(value, Tensor)
+    if (
+        _dispatch.recorder is None
+        and not self._array_missing
+        and not (grad_state.enabled and (self._rg or (is_tensor and value._rg)))
+        and (is_tensor or value.__class__ is float or value.__class__ is int)
+        and _write_plain(self, where, value._array if is_tensor else value)
+    ):
+        return
+    if not is_tensor:
+        if not isinstance(value, (int, float, complex, bool)):
+            raise TypeError(f"can't assign a {_full_name(value)} to a torch.{self.dtype._abbr}Tensor")
+        value = F.lift_fresh(_dispatch.wrap(np.array(fitting(value, self._array.dtype), self._array.dtype)))
+    parts = _as_parts(where)
+    if len(parts) == 1 and parts[0] is False:
+        return
+    if len(parts) == 1 and parts[0] is True:
+        _copy_to(unsqueeze(self, 0), value)
+        return
+    viewed, indices = _apply(self, where)
+    if indices is None:
+        _copy_to(viewed, value)
+        return
+    shape = value.shape
+    short = _without_leading_ones(shape)
+    index_put_(viewed, indices, _view(value, short) if len(short) != len(shape) else value)
+
+
+def _write_plain(self: Any, where: Any, value: Any) -> bool:
+    """Write with one NumPy assignment, if the index is basic and NumPy and torch agree; False if something else must decide."""
+    kind = where.__class__
+    if kind is tuple:
+        for part in where:
+            if part.__class__ not in _BASIC or (part.__class__ is slice and part.step is not None and part.step <= 0):
+                return False
+    elif kind not in _BASIC or (kind is slice and where.step is not None and where.step <= 0):
+        return False
+    array = self._array
+    if value.__class__ is _ndarray:
+        if value.dtype.kind == "c" and array.dtype.kind != "c":
+            return False
+        if value.ndim and np.may_share_memory(value, array):
+            return False
+    elif array.dtype.kind not in "fV" or array.dtype.num in (23, 256):
+        value = fitting(value, array.dtype)
+    try:
+        array[where] = value
+    except (IndexError, ValueError, TypeError, OverflowError):
+        return False
+    storage_of(self)._version += 1
+    return True
+
+
+def _full_name(value: Any) -> str:
+    kind = type(value)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
+
+
+def _without_leading_ones(shape: tuple) -> tuple:
+    first = 0
+    while first < len(shape) and shape[first] == 1:
+        first += 1
+    return tuple(shape[first:])
+
+
+def _copy_to(target: Any, value: Any) -> None:
+    """Write `value` to a view, broadcast as torch's assignment does it."""
+    if target.shape == value.shape:
+        _copy_(target, value)
+    elif value.ndim == 0:
+        _fill_tensor_(target, value)
+    else:
+        short = _view(value, _without_leading_ones(value.shape))
+        _copy_(target, short if short.shape == target.shape else _expand(short, target.shape))
+
+
+METHODS["__getitem__"], METHODS["__setitem__"] = getitem, setitem

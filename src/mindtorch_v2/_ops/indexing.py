@@ -1,0 +1,189 @@
+"""Index and mask: reading and writing at places given by tensors. `x[...]` itself is in `getitem`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dtype
+from .._dispatch import broadcast_text, composite, function, op
+from .._dtype import BY_NUM
+from .._tensor import Tensor
+from . import _dims
+from ._accumulate import add_rows, linear_index
+from ._namespace import functions as F
+from ._scalars import fitting
+from .shape import size_text
+
+_ALL = slice(None)
+_INDEX_KINDS = "tensors used as indices must be long, int, byte or bool tensors"
+_INT64 = _dtype.NP_INT64
+
+
+# ---------------------------------------------------------------------------------------------------- index, index_put
+
+
+def _numpy_index(array: np.ndarray, indices: list) -> tuple:
+    """torch's list of index arrays as a NumPy index; masks checked and bytes turned into masks."""
+    found: list[Any] = []
+    for index in indices:
+        if index is None:
+            found.append(_ALL)
+            continue
+        kind = index.dtype
+        if kind is not _INT64:
+            if kind.kind == "b" or kind.num == 2:
+                _check_mask(array, index, len(found) if not any(f is not _ALL and f.dtype.kind == "b" and f.ndim > 1 for f in found) else 0)
+                index = index if kind.kind == "b" else index.astype(bool)
+            elif kind.num not in (5, 7):
+                raise IndexError(_INDEX_KINDS)
+        found.append(index)
+    return tuple(found)
+
+
+def _check_mask(array: np.ndarray, mask: np.ndarray, at: int) -> None:
+    for d, n in enumerate(mask.shape):
+        if at + d >= array.ndim or array.shape[at + d] != n:
+            raise IndexError(
+                f"The shape of the mask {size_text(mask.shape)} at index {d} does not match the shape of the indexed tensor "
+                f"{size_text(array.shape)} at index {at + d}"
+            )
+
+
+def _explain(array: np.ndarray, index: tuple, error: IndexError) -> IndexError:
+    """torch's error for an index that NumPy refused."""
+    at, count = 0, 0
+    shapes = []
+    for part in index:
+        if part is _ALL:
+            at += 1
+            continue
+        if part.dtype.kind == "b":
+            at += part.ndim
+            count += 1
+            shapes.append((int(np.count_nonzero(part)),))
+            continue
+        if at >= array.ndim:
+            break
+        n = array.shape[at]
+        shapes.append(part.shape)
+        if n == 0 and part.size:
+            return IndexError("index is out of bounds for dimension with size 0")
+        bad = (part < -n) | (part >= n)
+        if bad.any():
+            return IndexError(f"index {int(part[bad][0])} is out of bounds for dimension {count} with size {n}")
+        at += 1
+        count += 1
+    if "broadcast" in str(error):
+        listed = ", ".join(size_text(s) for s in shapes)
+        return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}")
+    return IndexError(f"too many indices for tensor of dimension {array.ndim}")
+
+
+@op("aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", expose="no")
+def index(self: np.ndarray, indices: list) -> np.ndarray:
+    first = indices[0]
+    if len(indices) == 1 and first is not None and first.dtype is _INT64 and self.flags.c_contiguous and self.ndim:
+        try:
+            return self.take(first, 0)
+        except IndexError as error:
+            raise _explain(self, (first,), error) from None
+    where = _numpy_index(self, indices)
+    try:
+        found = self[where]
+    except IndexError as error:
+        raise _explain(self, where, error) from None
+    return found if found.flags.c_contiguous else np.ascontiguousarray(found)
+
+
+index.derivative(self=lambda g, indices, self_shape: _index_put_impl_(g.new_zeros(self_shape), indices, g, True, True))
+
+
+def _put(out: np.ndarray, indices: list, values: np.ndarray, accumulate: bool) -> None:
+    where = _numpy_index(out, indices)
+    if values.dtype is not out.dtype and values.dtype != out.dtype:
+        if not (values.ndim == 0 and len(where) == 1 and where[0] is not _ALL and where[0].dtype.kind == "b"):
+            raise RuntimeError(
+                f"Index put requires the source and destination dtypes match, got {BY_NUM[out.dtype.num]._abbr} for the destination and "
+                f"{BY_NUM[values.dtype.num]._abbr} for the source."
+            )
+        values = values.astype(out.dtype)
+    try:
+        if accumulate:
+            _add_at(out, where, values)
+        else:
+            out[where] = values
+    except IndexError as error:
+        raise _explain(out, where, error) from None
+    except ValueError:
+        shape = out[where].shape
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {size_text(values.shape)} cannot be broadcast to indexing result of shape "
+            f"{size_text(shape)}"
+        ) from None
+
+
+def _add_at(out: np.ndarray, where: tuple, values: np.ndarray) -> None:
+    if len(where) == 1 and where[0] is not _ALL and where[0].dtype.kind == "b":
+        out[where] += values
+        return
+    if out.dtype.kind == "b":
+        out[where] = out[where] | values
+        return
+    if any([part is _ALL or part.dtype.kind == "b" for part in where]):
+        np.add.at(out, where, values)
+        return
+    places = [part + 0 if part.size == 0 else part for part in np.broadcast_arrays(*where)]
+    for d, part in enumerate(places):
+        n = out.shape[d]
+        if part.size and (part.min() < -n or part.max() >= n):
+            raise IndexError(f"index out of bounds for axis {d}")
+        places[d] = np.where(part < 0, part + n, part)
+    lead = len(places)
+    flat = linear_index(places, out.shape)
+    rest = out.shape[lead:]
+    values = np.broadcast_to(values if values.ndim <= flat.ndim + len(rest) else values.reshape(values.shape[-(flat.ndim + len(rest)) :]),
+                             (*flat.shape, *rest))  # fmt: skip
+    target = out.reshape((-1, *rest)) if out.flags.c_contiguous else None
+    if target is None:
+        np.add.at(out, where, values)
+        return
+    add_rows(target, flat.reshape(-1), values.reshape((-1, *rest)))
+
+
+@op("aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor",
+    inplace=True, node="IndexPutImplBackward0", expose="no")  # fmt: skip
+def _index_put_impl(
+    self: np.ndarray, indices: list, values: np.ndarray, accumulate: bool, unsafe: bool, out: Any = None
+) -> np.ndarray:
+    if out is None:
+        out = self.copy()
+    _put(out, indices, values, accumulate)
+    return out
+
+
+def _index_put_self(g: Any, indices: Any, accumulate: bool) -> Any:
+    return g if accumulate else index_put(g, indices, g.new_zeros(()), False)
+
+
+_index_put_impl.derivative(
+    self=lambda g, indices, accumulate: _index_put_self(g, indices, accumulate), values=lambda g, indices: index(g, indices)
+)
+_index_put_impl_ = _index_put_impl.op.inplace.entry
+
+
+@op("aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", inplace=True)
+def index_put(self: np.ndarray, indices: list, values: np.ndarray, accumulate: bool, out: Any = None) -> np.ndarray:
+    if out is None:
+        out = self.copy("K")
+    _put(out, indices, values, accumulate)
+    return out
+
+
+index_put.derivative(
+    self=lambda g, indices, accumulate: _index_put_self(g, indices, accumulate), values=lambda g, indices: index(g, indices)
+)
+index_put_ = index_put.op.inplace.entry
+index_put.recorded(lambda self, indices, values, accumulate: index_put_(F.clone(self), indices, values, accumulate))
+index_put.op.inplace.recorded(lambda self, indices, values, accumulate: _index_put_impl_(self, indices, values, accumulate, False))

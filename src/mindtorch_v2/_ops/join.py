@@ -1,0 +1,216 @@
+"""Joining tensors: cat, stack and the functions made of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dtype
+from .._dispatch import FUNCTIONS, composite, op
+from . import _dims
+from ._layout import is_channels_last
+from ._namespace import functions as F
+from .pieces import select, unsqueeze
+from .shape import _view, reshaped, size_text
+
+
+def _check_cat(arrays: list[np.ndarray], dim: int) -> None:
+    """Raise torch's error for arrays that cannot be joined."""
+    for place, array in enumerate(arrays):
+        if array.ndim == 0:
+            raise RuntimeError(f"zero-dimensional tensor (at position {place}) cannot be concatenated")
+    first = next((a for a in arrays if a.shape != (0,)), arrays[0])
+    d = _dims.one(dim, first.ndim)
+    for place, array in enumerate(arrays):
+        if array.shape == (0,):
+            continue
+        if array.ndim != first.ndim:
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {array.ndim}")
+        for axis in range(first.ndim):
+            if axis != d and array.shape[axis] != first.shape[axis]:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {d}. Expected size {first.shape[axis]} but got size "
+                    f"{array.shape[axis]} for tensor number {place} in the list."
+                )
+
+
+def common_dtype(arrays: list[np.ndarray]) -> np.dtype:
+    """The dtype that torch promotes these to."""
+    return _dtype.result_dtype([(_dtype.BY_NUM[a.dtype.num], a.ndim == 0) for a in arrays])._np
+
+
+def _joined(arrays: list[np.ndarray], dim: int) -> np.ndarray:
+    dtype, plain = arrays[0].dtype, True
+    for array in arrays:
+        if array.dtype is not dtype:
+            wanted = common_dtype(arrays)
+            arrays = [a if a.dtype is wanted else a.astype(wanted) for a in arrays]
+            dtype = wanted
+            break
+    for array in arrays:
+        if array.shape == (0,):
+            arrays = [a for a in arrays if a.shape != (0,)] or arrays[:1]
+            break
+    for array in arrays:
+        if not array.flags.c_contiguous:
+            plain = False
+            break
+    try:
+        if plain or all([is_channels_last(a) for a in arrays]):
+            return np.concatenate(arrays, dim)
+        shape = list(arrays[0].shape)
+        shape[dim] = sum([a.shape[dim] for a in arrays])
+        return np.concatenate(arrays, dim, out=np.empty(shape, dtype))
+    except (ValueError, IndexError):
+        _check_cat(arrays, dim)
+        raise
+
+
+@op("aten::cat(Tensor[] tensors, int dim=0) -> Tensor", out=True)
+def cat(tensors: list[np.ndarray], dim: int) -> np.ndarray:
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    return _joined(tensors, dim)
+
+
+def _cat_back(g: Any, shapes: list, dim: int) -> list:
+    d, begin, found = _dims.one(dim, g._array.ndim), 0, []
+    for shape in shapes:
+        if shape == (0,):
+            found.append(g.new_zeros((0,)))
+            continue
+        found.append(F.narrow(g, d, begin, shape[d]))
+        begin += shape[d]
+    return found
+
+
+cat.derivative(tensors=lambda g, tensors_shapes, dim: _cat_back(g, tensors_shapes, dim))
+
+
+@composite("aten::concat(Tensor[] tensors, int dim=0) -> Tensor", out=True)
+def concat(tensors: Any, dim: int) -> Any:
+    return cat(tensors, dim)
+
+
+@composite("aten::concatenate(Tensor[] tensors, int dim=0) -> Tensor", out=True)
+def concatenate(tensors: Any, dim: int) -> Any:
+    return cat(tensors, dim)
+
+
+def _check_stack(tensors: Any, name: str = "stack") -> None:
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    shape = tensors[0].shape
+    for place, tensor in enumerate(tensors):
+        if tensor.shape != shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {size_text(shape)} at entry 0 and {size_text(tensor.shape)} at entry "
+                f"{place}"
+            )
+
+
+@op("aten::stack(Tensor[] tensors, int dim=0) -> Tensor", out=True)
+def stack(tensors: list[np.ndarray], dim: int) -> np.ndarray:
+    _check_stack(tensors)
+    first = tensors[0]
+    d = _dims.one(dim, first.ndim + 1)
+    if first.ndim == d:
+        return _joined([a[..., None] for a in tensors], d)
+    shape = first.shape
+    return _joined(tensors, d).reshape((*shape[:d], len(tensors), *shape[d:]))
+
+
+@stack.recorded
+def _(tensors: Any, dim: int) -> Any:
+    _check_stack(tensors)
+    shape = tuple(tensors[0].shape)
+    d = _dims.one(dim, len(shape) + 1)
+    if len(shape) == d:
+        return cat([unsqueeze(x, d) for x in tensors], d)
+    joined = cat(tensors, d)
+    return _view(joined, (*shape[:d], len(tensors), *shape[d:]))
+
+
+stack.derivative(tensors=lambda g, dim, tensors_shapes: [select(g, dim, i) for i in range(len(tensors_shapes))])
+
+
+# ---------------------------------------------------------------------------------------------------- stacks along an axis
+
+
+def _atleast(name: str, least: int, grow: Any) -> Any:
+    @composite(f"aten::{name}.Sequence(Tensor[] tensors) -> Tensor[]", expose="no")
+    def many(tensors: Any) -> list:
+        return [grow(x) for x in tensors]
+
+    @composite(f"aten::{name}(Tensor self) -> Tensor", expose="no")
+    def single(self: Any) -> Any:
+        return grow(self)
+
+    def front(*tensors: Any) -> Any:
+        if len(tensors) == 1:
+            if isinstance(tensors[0], (tuple, list)):
+                return tuple(many(tensors[0]))
+            return single(tensors[0])
+        return tuple(many(tensors))
+
+    front.__name__ = front.__qualname__ = name
+    front.__doc__ = f"The tensors with at least {least} dimension{'s' if least > 1 else ''}."
+    FUNCTIONS[name] = front
+    return many
+
+
+def _grow_2d(x: Any) -> Any:
+    if x.ndim == 0:
+        return reshaped(x, (1, 1))
+    return unsqueeze(x, 0) if x.ndim == 1 else x
+
+
+def _grow_3d(x: Any) -> Any:
+    if x.ndim == 0:
+        return reshaped(x, (1, 1, 1))
+    if x.ndim == 1:
+        return unsqueeze(unsqueeze(x, 0), -1)
+    return unsqueeze(x, -1) if x.ndim == 2 else x
+
+
+_atleast_1d = _atleast("atleast_1d", 1, lambda x: reshaped(x, (1,)) if x.ndim == 0 else x)
+_atleast_2d = _atleast("atleast_2d", 2, _grow_2d)
+_atleast_3d = _atleast("atleast_3d", 3, _grow_3d)
+
+
+def _some(tensors: Any, name: str) -> None:
+    if not isinstance(tensors, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+    if not tensors:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+
+
+@composite("aten::hstack(Tensor[] tensors) -> Tensor", out=True)
+def hstack(tensors: Any) -> Any:
+    _some(tensors, "hstack")
+    grown = _atleast_1d(tensors)
+    return cat(grown, 0 if grown[0].ndim == 1 else 1)
+
+
+@composite("aten::vstack(Tensor[] tensors) -> Tensor", out=True)
+def vstack(tensors: Any) -> Any:
+    _some(tensors, "vstack")
+    return cat(_atleast_2d(tensors), 0)
+
+
+@composite("aten::row_stack(Tensor[] tensors) -> Tensor", out=True)
+def row_stack(tensors: Any) -> Any:
+    return vstack(tensors)
+
+
+@composite("aten::dstack(Tensor[] tensors) -> Tensor", out=True)
+def dstack(tensors: Any) -> Any:
+    _some(tensors, "dstack")
+    return cat(_atleast_3d(tensors), 2)
+
+
+@composite("aten::column_stack(Tensor[] tensors) -> Tensor", out=True)
+def column_stack(tensors: Any) -> Any:
+    _some(tensors, "column_stack")
+    return hstack([F.reshape(x, (x.numel(), 1)) if x.ndim <= 1 else x for x in tensors])
