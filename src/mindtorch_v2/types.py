@@ -6,7 +6,7 @@ from __future__ import annotations
 import builtins
 import os
 from collections.abc import Sequence
-from typing import IO, TypeAlias, Union
+from typing import IO, TypeAlias
 
 from . import _device as _device_module
 from . import _dtype as _dtype_module
@@ -35,7 +35,7 @@ _symsize: TypeAlias = Size | Sequence[int]
 Number: TypeAlias = int | float | bool
 _Number = (int, float, bool)  # what isinstance takes
 
-FileLike: TypeAlias = Union[str, os.PathLike[str], IO[bytes]]
+FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
 Device: TypeAlias = _device | str | int | None
 
 # sizes are plain numbers here: nothing is traced symbolically
