@@ -1,0 +1,72 @@
+"""The updates as plain functions of lists of tensors, gathered from the files of the optimisers."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from .adadelta import adadelta
+from .adagrad import adagrad
+from .adam import adam
+from .adamax import adamax
+from .adamw import adamw
+from .asgd import asgd
+from .nadam import nadam
+from .radam import radam
+from .rmsprop import rmsprop
+from .rprop import rprop
+from .sgd import sgd
+
+if TYPE_CHECKING:
+    from mindtorch_v2 import Tensor
+
+__all__ = [
+    "adadelta",
+    "adagrad",
+    "adam",
+    "adamax",
+    "adamw",
+    "asgd",
+    "nadam",
+    "radam",
+    "rmsprop",
+    "rprop",
+    "sgd",
+    "sparse_adam",
+]
+
+
+def sparse_adam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    state_steps: list[int],
+    *,
+    eps: float,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    maximize: bool,
+) -> None:
+    """Update the rows of `params` and of their moments that the sparse `grads` name."""
+    for param, grad, exp_avg, exp_avg_sq, step in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps):
+        grad = (-grad if maximize else grad).coalesce()
+        indices, values, size = grad._indices(), grad._values(), grad.size()
+        if values.numel() == 0:
+            continue
+
+        def rows(values: Any, grad: Any = grad, indices: Any = indices, size: Any = size) -> Any:
+            return grad.new(indices, values, size)
+
+        old_avg = exp_avg.sparse_mask(grad)._values()
+        new_avg = values.sub(old_avg).mul_(1 - beta1)
+        exp_avg.add_(rows(new_avg))
+        old_sq = exp_avg_sq.sparse_mask(grad)._values()
+        new_sq = values.pow(2).sub_(old_sq).mul_(1 - beta2)
+        exp_avg_sq.add_(rows(new_sq))
+
+        new_avg.add_(old_avg)
+        root = new_sq.add_(old_sq).sqrt_().add_(eps)
+        step_size = lr * math.sqrt(1 - beta2**step) / (1 - beta1**step)
+        param.add_(rows(-step_size * new_avg.div_(root)))
