@@ -193,8 +193,28 @@ class Tensor:
     def untyped_storage(self) -> UntypedStorage:
         """The memory this tensor looks at."""
         if self._array_missing:
-            raise NotImplementedError("Cannot access data pointer of a meta tensor: it has no storage")
+            from .storage import _MetaStorage
+
+            return _MetaStorage._sized(math.prod(self._meta.shape) * self._meta.itemsize)
         return storage_of(self)
+
+    def _typed_storage(self) -> Any:
+        from .storage import TypedStorage
+
+        return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype, _internal=True)
+
+    def storage(self) -> Any:
+        """The memory this tensor looks at, as a list of its dtype; `untyped_storage` is the form that stays."""
+        from .storage import _warn_typed_storage_removal
+
+        _warn_typed_storage_removal(stacklevel=2)
+        return self._typed_storage()
+
+    def storage_type(self) -> Any:
+        """The class of `storage()`, such as `torch.FloatStorage`."""
+        from .storage import _LEGACY
+
+        return _LEGACY[self._typed_storage()._pickle_storage_type()]
 
     def is_contiguous(self, memory_format: Any = _dtype.contiguous_format) -> bool:
         """Whether elements stand in memory in the order of the dimensions."""
