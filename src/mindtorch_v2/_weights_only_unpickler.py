@@ -7,6 +7,7 @@ no instruction can ask for more memory than the file is long.
 
 from __future__ import annotations
 
+import re
 import struct
 import warnings
 from _compat_pickle import IMPORT_MAPPING, NAME_MAPPING
@@ -20,6 +21,8 @@ from . import _dtype, _pickle_names
 from .storage import _LEGACY, TypedStorage, UntypedStorage
 
 _BLOCKED_MODULES = frozenset(("sys", "os", "posix", "nt"))
+# dtypes that torch has and this library has not
+_FOREIGN_DTYPE = re.compile(r"(float[48]_|q?u?int\d|bits\d|complex32)")
 _CODECS = frozenset(("latin1", "latin-1", "ascii", "utf-8", "utf8"))
 
 # instructions, by the byte that stands for them
@@ -45,6 +48,8 @@ _ARGUMENT_SIZE = {
 
 class StorageType:
     """What a name such as `FloatStorage` in a file stands for: a dtype."""
+
+    __module__ = "mindtorch_v2.serialization"
 
     def __init__(self, name: str) -> None:
         self._dtype = _LEGACY[name].dtype
@@ -223,6 +228,8 @@ class Unpickler:
             for full in (f"{module}.{name}", _shown(module, name)):
                 if full in allowed:
                     return allowed[full]
+        if module == "torch" and _FOREIGN_DTYPE.match(name):
+            raise NotImplementedError(f"torch.{name}: this library has no such dtype")
         raise UnpicklingError(_refusal(_shown(module, name)))
 
     def reduce(self, function: Any, args: Any) -> Any:
