@@ -1,0 +1,515 @@
+"""Activations: the functions between layers, each with its backward kernel under torch's name."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import composite, function, op
+from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
+from . import _dims
+from ._namespace import functions as F
+
+
+def widely(kernel: Any) -> Any:
+    """A kernel computed in float32 for half and bfloat16 arrays, rounded once at the end."""
+
+    def wide(first: np.ndarray, *rest: Any) -> Any:
+        if first.dtype not in LOW_FLOATS:
+            return kernel(first, *rest)
+        made = kernel(*[a.astype(np.float32) if isinstance(a, np.ndarray) and a.dtype in LOW_FLOATS else a for a in (first, *rest)])
+        return made.astype(first.dtype)
+
+    return wide
+
+
+# ---------------------------------------------------------------------------------------------------- relu and thresholds
+
+
+@op("aten::relu(Tensor self) -> Tensor", inplace=True)
+def relu(self: np.ndarray, out: Any = None) -> np.ndarray:
+    if self.dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu")
+    return np.maximum(self, 0, out)
+
+
+relu.derivative(self=lambda g, out: F.threshold_backward(g, out, 0))
+relu.recorded(lambda self: F.clamp_min(self, 0))
+relu.op.inplace.recorded(lambda self: F.clamp_min_(self, 0))
+
+
+@op("aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor", expose="no")
+def threshold_backward(grad_output: np.ndarray, self: np.ndarray, threshold: Any) -> np.ndarray:
+    return np.multiply(grad_output, self > threshold)
+
+
+threshold_backward.derivative(
+    grad_output=lambda g, self, threshold: threshold_backward(g, self, threshold), self=lambda g: F.zeros_like(g)
+)
+
+
+@op("aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", inplace=True)
+def threshold(self: np.ndarray, threshold: Any, value: Any) -> np.ndarray:
+    return np.where(self <= threshold, np.asarray(value).astype(self.dtype), self)
+
+
+threshold.derivative(self=lambda g, self, threshold: threshold_backward(g, self, threshold))
+
+
+@op("aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", inplace=True, expose="no")
+def leaky_relu(self: np.ndarray, negative_slope: Any) -> np.ndarray:
+    return np.where(self > 0, self, self * self.dtype.type(negative_slope))
+
+
+leaky_relu.derivative(self=lambda g, self, negative_slope: F.leaky_relu_backward(g, self, negative_slope, False))
+
+
+@op("aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor", expose="no")
+def leaky_relu_backward(grad_output: np.ndarray, self: np.ndarray, negative_slope: Any, self_is_result: bool) -> np.ndarray:
+    return np.where(self > 0, grad_output, grad_output * grad_output.dtype.type(negative_slope))
+
+
+leaky_relu_backward.derivative(
+    grad_output=lambda g, self, negative_slope: leaky_relu_backward(g, self, negative_slope, False), self=lambda g: F.zeros_like(g)
+)
+
+
+@op("aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", inplace=True, expose="no")
+def hardtanh(self: np.ndarray, min_val: Any, max_val: Any) -> np.ndarray:
+    return np.clip(self, min_val, max_val)
+
+
+hardtanh.derivative(self=lambda g, self, min_val, max_val: F.hardtanh_backward(g, self, min_val, max_val))
+hardtanh.recorded(lambda self, min_val, max_val: F.clamp(self, min_val, max_val))
+
+
+@op("aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor", expose="no")
+def hardtanh_backward(grad_output: np.ndarray, self: np.ndarray, min_val: Any, max_val: Any) -> np.ndarray:
+    return np.where((self <= min_val) | (self >= max_val), np.zeros((), grad_output.dtype), grad_output)
+
+
+hardtanh_backward.derivative(
+    grad_output=lambda g, self, min_val, max_val: hardtanh_backward(g, self, min_val, max_val), self=lambda g: F.zeros_like(g)
+)
+
+
+@composite("aten::relu6(Tensor self) -> Tensor", expose="no")
+def relu6(self: Any) -> Any:
+    return hardtanh(self, 0, 6)
+
+
+@composite("aten::relu6_(Tensor(a!) self) -> Tensor(a!)", expose="no")
+def relu6_(self: Any) -> Any:
+    return hardtanh.inplace(self, 0, 6)
+
+
+@composite("aten::prelu(Tensor self, Tensor weight) -> Tensor")
+def prelu(self: Any, weight: Any) -> Any:
+    if weight.numel() != 1:
+        if self.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = self.shape[1] if self.ndim >= 2 else 1
+        if channels != weight.numel():
+            raise RuntimeError(
+                f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel size = {channels}."
+            )
+    if weight.ndim > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+    if self.ndim > 1 or weight.ndim:
+        weight = F.reshape(weight, [1, -1, *([1] * (self.ndim - 2))][: max(self.ndim, 1)] if self.ndim > 1 else [-1][: self.ndim])
+    return _prelu_kernel(self, weight)
+
+
+@op("aten::_prelu_kernel(Tensor self, Tensor weight) -> Tensor", expose="no")
+def _prelu_kernel(self: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    return np.where(self > 0, self, weight * self)
+
+
+@_prelu_kernel.backward("self", "weight")
+def _(g: Any, self: Any, weight: Any, needs: Any) -> Any:
+    return F._prelu_kernel_backward(g, self, weight)
+
+
+@op("aten::_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)", expose="no")
+def _prelu_kernel_backward(grad_output: np.ndarray, self: np.ndarray, weight: np.ndarray) -> tuple:
+    positive = self > 0
+    zero = np.zeros((), grad_output.dtype)
+    return np.where(positive, grad_output, weight * grad_output), np.where(positive, zero, self * grad_output)
+
+
+@_prelu_kernel_backward.backward("grad_output", "self", "weight")
+def _(grads: Any, grad_output: Any, self: Any, weight: Any) -> Any:
+    positive = self > 0
+    first = second = third = 0
+    if grads[0] is not None:
+        first = first + F.where(positive, grads[0], weight * grads[0])
+        third = third + F.where(positive, F.zeros((), dtype=self.dtype), grad_output * grads[0])
+    if grads[1] is not None:
+        first = first + F.where(positive, F.zeros((), dtype=self.dtype), self * grads[1])
+        second = second + F.where(positive, F.zeros((), dtype=self.dtype), grad_output * grads[1])
+    return tuple(x if isinstance(x, _dispatch.Tensor) else None for x in (first, second, third))
+
+
+@op("aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor")
+def hardshrink(self: np.ndarray, lambd: Any) -> np.ndarray:
+    return np.where(np.abs(self) <= lambd, np.zeros((), self.dtype), self)
+
+
+hardshrink.derivative(self=lambda g, self, lambd: F.hardshrink_backward(g, self, lambd))
+
+
+@op("aten::hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor", expose="no")
+def hardshrink_backward(grad_out: np.ndarray, self: np.ndarray, lambd: Any) -> np.ndarray:
+    return np.where(np.abs(self) <= lambd, np.zeros((), self.dtype), grad_out)
+
+
+hardshrink_backward.derivative(grad_out=lambda g, self, lambd: hardshrink_backward(g, self, lambd), self=lambda g: F.zeros_like(g))
+
+
+@op("aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", expose="no")
+def softshrink(self: np.ndarray, lambd: Any) -> np.ndarray:
+    if lambd < 0:
+        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
+    return np.where(self > lambd, self - lambd, np.where(self < -lambd, self + lambd, self * 0)).astype(self.dtype, copy=False)
+
+
+softshrink.derivative(self=lambda g, self, lambd: F.softshrink_backward(g, self, lambd))
+
+
+@op("aten::softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor", expose="no")
+def softshrink_backward(grad_output: np.ndarray, self: np.ndarray, lambd: Any) -> np.ndarray:
+    return np.where(np.abs(self) <= lambd, np.zeros((), self.dtype), grad_output)
+
+
+softshrink_backward.derivative(grad_output=lambda g, self, lambd: softshrink_backward(g, self, lambd), self=lambda g: F.zeros_like(g))
+
+
+# ---------------------------------------------------------------------------------------------------- smooth ones
+
+
+def _logistic(x: np.ndarray) -> np.ndarray:
+    made = np.negative(x)
+    made = np.exp(made)
+    return np.reciprocal(np.add(made, 1))
+
+
+_SQRT_HALF, _INV_SQRT_2PI = math.sqrt(0.5), 1 / math.sqrt(2 * math.pi)
+_TANH_SCALE, _TANH_CUBIC = math.sqrt(2 / math.pi), 0.044715
+
+
+def _erf(x: np.ndarray) -> np.ndarray:
+    from scipy.special import erf
+
+    return erf(x)
+
+
+@op("aten::gelu(Tensor self, *, str approximate='none') -> Tensor", inplace=True, expose="no")
+def gelu(self: np.ndarray, approximate: str) -> np.ndarray:
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    if self.dtype.num in INTEGRAL_NUMS:
+        raise NotImplementedError(f"\"GeluKernelImpl\" not implemented for '{BY_NUM[self.dtype.num]._abbr}'")
+    return _gelu(self, approximate)
+
+
+@widely
+def _gelu(x: np.ndarray, approximate: str) -> np.ndarray:
+    if approximate == "tanh":
+        return 0.5 * x * (1 + np.tanh(_TANH_SCALE * (x + _TANH_CUBIC * x * x * x)))
+    made = np.multiply(x, x.dtype.type(_SQRT_HALF))
+    made = _erf(made)
+    made = np.add(made, 1)
+    made = np.multiply(made, x)
+    return np.multiply(made, x.dtype.type(0.5))
+
+
+gelu.derivative(self=lambda g, self, approximate: F.gelu_backward(g, self, approximate=approximate))
+
+
+@op("aten::gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor", expose="no")
+def gelu_backward(grad_output: np.ndarray, self: np.ndarray, approximate: str) -> np.ndarray:
+    return _gelu_slope(self, grad_output, approximate)
+
+
+@widely
+def _gelu_slope(x: np.ndarray, g: np.ndarray, approximate: str) -> np.ndarray:
+    if approximate == "tanh":
+        inner = np.tanh(_TANH_SCALE * (x + _TANH_CUBIC * x * x * x))
+        slope = 0.5 * (1 + inner) + 0.5 * x * (1 - inner * inner) * _TANH_SCALE * (1 + 3 * _TANH_CUBIC * x * x)
+        return g * slope
+    kind = x.dtype.type
+    made = np.multiply(x, x)
+    made = np.exp(np.multiply(made, kind(-0.5)))
+    made = np.multiply(np.multiply(made, kind(_INV_SQRT_2PI)), x)
+    cdf = np.multiply(np.add(_erf(np.multiply(x, kind(_SQRT_HALF))), 1), kind(0.5))
+    return np.multiply(np.add(made, cdf), g)
+
+
+def _gelu_double(g: Any, grad_output: Any, self: Any, approximate: str) -> Any:
+    if approximate == "tanh":
+        u = _TANH_SCALE * (self + _TANH_CUBIC * self * self * self)
+        du = _TANH_SCALE * (1 + 3 * _TANH_CUBIC * self * self)
+        ddu = _TANH_SCALE * 6 * _TANH_CUBIC * self
+        t = F.tanh(u)
+        s = 1 - t * t
+        return g * grad_output * (s * du + 0.5 * self * (-2 * t * s * du * du + s * ddu))
+    pdf = F.exp(self * self * -0.5) * _INV_SQRT_2PI
+    return g * grad_output * (2 - self * self) * pdf
+
+
+gelu_backward.derivative(
+    grad_output=lambda g, self, approximate: gelu_backward(g, self, approximate=approximate), self=_gelu_double
+)
+
+
+@op("aten::silu(Tensor self) -> Tensor", inplace=True, expose="no")
+def silu(self: np.ndarray) -> np.ndarray:
+    return widely(lambda x: np.multiply(x, _logistic(x)))(self)
+
+
+silu.derivative(self=lambda g, self: F.silu_backward(g, self) if not _dispatch.grad_state.enabled else _silu_open(g, self))
+
+
+def _silu_open(g: Any, self: Any) -> Any:
+    s = F.sigmoid(self)
+    return g * s * (1 + self * (1 - s))
+
+
+@op("aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no", nondifferentiable=True)
+def silu_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
+    def slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
+        s = _logistic(x)
+        return g * s * (1 + x * (1 - s))
+
+    return widely(slope)(self, grad_output)
+
+
+@op("aten::mish(Tensor self) -> Tensor", inplace=True, expose="no")
+def mish(self: np.ndarray) -> np.ndarray:
+    return widely(lambda x: x * np.tanh(np.log1p(np.exp(x))) if x.size == 0 else x * np.tanh(np.logaddexp(0, x).astype(x.dtype)))(self)
+
+
+def _mish_open(g: Any, self: Any) -> Any:
+    s, t = F.sigmoid(self), F.tanh(F.softplus(self))
+    return g * (t + self * s * (1 - t * t))
+
+
+mish.derivative(self=lambda g, self: F.mish_backward(g, self) if not _dispatch.grad_state.enabled else _mish_open(g, self))
+
+
+@op("aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no", nondifferentiable=True)
+def mish_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
+    def slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
+        t = np.tanh(np.logaddexp(0, x).astype(x.dtype))
+        return g * (t + x * _logistic(x) * (1 - t * t))
+
+    return widely(slope)(self, grad_output)
+
+
+@op("aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", inplace=True, expose="no")
+def elu(self: np.ndarray, alpha: Any, scale: Any, input_scale: Any) -> np.ndarray:
+    def kernel(x: np.ndarray) -> np.ndarray:
+        kind = x.dtype.type
+        return np.where(x <= 0, kind(alpha * scale) * np.expm1(np.minimum(x, 0) * kind(input_scale)), x * kind(scale))
+
+    return widely(kernel)(self)
+
+
+elu.derivative(self=lambda g, self, alpha, scale, input_scale: F.elu_backward(g, alpha, scale, input_scale, False, self))
+
+
+@op("aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor",
+    expose="no")  # fmt: skip
+def elu_backward(grad_output: np.ndarray, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: np.ndarray) -> np.ndarray:
+    x, kind = self_or_result, self_or_result.dtype.type
+    low = kind(input_scale) * (x + kind(alpha * scale)) if is_result else kind(input_scale * alpha * scale) * np.exp(
+        np.minimum(x, 0) * kind(input_scale))  # fmt: skip
+    return grad_output * np.where(x <= 0, low, kind(scale))
+
+
+elu_backward.derivative(
+    grad_output=lambda g, alpha, scale, input_scale, is_result, self_or_result: elu_backward(
+        g, alpha, scale, input_scale, is_result, self_or_result),
+    self_or_result=lambda g, grad_output, alpha, scale, input_scale, is_result, self_or_result: g * grad_output * F.where(
+        self_or_result <= 0,
+        F.full((), input_scale, dtype=g.dtype) if is_result else input_scale * input_scale * alpha * scale * F.exp(
+            F.clamp(self_or_result, max=0) * input_scale),
+        F.zeros((), dtype=g.dtype)),
+)  # fmt: skip
+
+_SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+@composite("aten::selu(Tensor self) -> Tensor", expose="function")
+def selu(self: Any) -> Any:
+    return elu(self, _SELU_ALPHA, _SELU_SCALE)
+
+
+@composite("aten::selu_(Tensor(a!) self) -> Tensor(a!)", expose="function")
+def selu_(self: Any) -> Any:
+    return elu.inplace(self, _SELU_ALPHA, _SELU_SCALE)
+
+
+@composite("aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor", expose="function")
+def celu(self: Any, alpha: Any) -> Any:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return elu(self, alpha, 1.0, 1.0 / alpha)
+
+
+@composite("aten::celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", expose="function")
+def celu_(self: Any, alpha: Any) -> Any:
+    return elu.inplace(self, alpha, 1.0, 1.0 / alpha)
+
+
+@op("aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", expose="no")
+def softplus(self: np.ndarray, beta: Any, threshold: Any) -> np.ndarray:
+    def kernel(x: np.ndarray) -> np.ndarray:
+        scaled = x * x.dtype.type(beta)
+        return np.where(scaled > threshold, x, np.log1p(np.exp(np.minimum(scaled, threshold))) / x.dtype.type(beta))
+
+    return widely(kernel)(self)
+
+
+softplus.derivative(self=lambda g, self, beta, threshold: F.softplus_backward(g, self, beta, threshold))
+
+
+@op("aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor", expose="no")
+def softplus_backward(grad_output: np.ndarray, self: np.ndarray, beta: Any, threshold: Any) -> np.ndarray:
+    scaled = self * self.dtype.type(beta)
+    return np.where(scaled > threshold, grad_output, grad_output * _logistic(scaled))
+
+
+softplus_backward.derivative(
+    grad_output=lambda g, self, beta, threshold: softplus_backward(g, self, beta, threshold),
+    self=lambda g, grad_output, self, beta, threshold: F.where(
+        self * beta > threshold, F.zeros((), dtype=g.dtype),
+        g * grad_output * beta * F.sigmoid(self * beta) * (1 - F.sigmoid(self * beta))),
+)  # fmt: skip
+
+
+@op("aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)", expose="no", node="LogSigmoidBackward0")
+def log_sigmoid_forward(self: np.ndarray) -> tuple:
+    wide = self.astype(np.float32) if self.dtype in LOW_FLOATS else self
+    buffer = np.exp(-np.abs(wide))
+    return (np.minimum(wide, 0) - np.log1p(buffer)).astype(self.dtype), buffer.astype(self.dtype)
+
+
+@log_sigmoid_forward.backward("self")
+def _(grads: Any, self: Any, buffer: Any) -> Any:
+    return (F.log_sigmoid_backward(grads[0], self, buffer),)
+
+
+@op("aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor", expose="no")
+def log_sigmoid_backward(grad_output: np.ndarray, self: np.ndarray, buffer: np.ndarray) -> np.ndarray:
+    negative = self < 0
+    return grad_output * (np.where(negative, 1, 0) - np.where(negative, 1, -1) * (buffer / (1 + buffer))).astype(self.dtype)
+
+
+log_sigmoid_backward.derivative(
+    grad_output=lambda g, self, buffer: log_sigmoid_backward(g, self, buffer),
+    self=lambda g, grad_output, self: g * grad_output * -(F.sigmoid(self) * (1 - F.sigmoid(self))),
+)
+
+
+@composite("aten::log_sigmoid(Tensor self) -> Tensor", expose="no")
+def log_sigmoid(self: Any) -> Any:
+    return log_sigmoid_forward(self)[0]
+
+
+@op("aten::hardsigmoid(Tensor self) -> Tensor", inplace=True, expose="no")
+def hardsigmoid(self: np.ndarray) -> np.ndarray:
+    return widely(lambda x: np.clip(x + 3, 0, 6) / 6)(self)
+
+
+hardsigmoid.derivative(self=lambda g, self: F.hardsigmoid_backward(g, self))
+
+
+@op("aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no")
+def hardsigmoid_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
+    return np.where((self > -3) & (self < 3), grad_output / grad_output.dtype.type(6), np.zeros((), grad_output.dtype))
+
+
+hardsigmoid_backward.derivative(grad_output=lambda g, self: hardsigmoid_backward(g, self), self=lambda g: F.zeros_like(g))
+
+
+@op("aten::hardswish(Tensor self) -> Tensor", inplace=True, expose="no")
+def hardswish(self: np.ndarray) -> np.ndarray:
+    return widely(lambda x: x * (np.clip(x + 3, 0, 6) / 6))(self)
+
+
+hardswish.derivative(self=lambda g, self: F.hardswish_backward(g, self))
+
+
+@op("aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no")
+def hardswish_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
+    kind = self.dtype.type
+    return np.where(self <= -3, np.zeros((), self.dtype), np.where(self >= 3, grad_output, grad_output * (self / kind(3) + kind(0.5))))
+
+
+hardswish_backward.derivative(
+    grad_output=lambda g, self: hardswish_backward(g, self),
+    self=lambda g, grad_output, self: F.where(F.logical_and(self > -3, self < 3), g * grad_output / 3, F.zeros((), dtype=g.dtype)),
+)
+
+
+@op("aten::glu(Tensor self, int dim=-1) -> Tensor", expose="no")
+def glu(self: np.ndarray, dim: int) -> np.ndarray:
+    first, second = _halves(self, dim)
+    return widely(lambda a, b: a * _logistic(b))(first, second)
+
+
+def _halves(self: np.ndarray, dim: int) -> Any:
+    if not self.ndim:
+        raise RuntimeError("glu does not support 0-dimensional tensors")
+    dim = _dims.one(dim, self.ndim)
+    if self.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {self.shape[dim]}")
+    return np.split(self, 2, dim)
+
+
+glu.derivative(self=lambda g, self, dim: F.glu_backward(g, self, dim) if not _dispatch.grad_state.enabled else _glu_open(g, self, dim))
+
+
+def _glu_open(g: Any, self: Any, dim: int) -> Any:
+    a, b = self.chunk(2, dim)
+    s = F.sigmoid(b)
+    return F.cat([g * s, g * a * s * (1 - s)], dim)
+
+
+@op("aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor", expose="no", nondifferentiable=True)
+def glu_backward(grad_output: np.ndarray, self: np.ndarray, dim: int) -> np.ndarray:
+    first, second = _halves(self, dim)
+    s = _logistic(second)
+    return np.concatenate([grad_output * s, grad_output * first * s * (1 - s)], _dims.one(dim, self.ndim))
+
+
+@op("aten::rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
+    "Generator? generator=None) -> Tensor", expose="no")  # fmt: skip
+def rrelu_with_noise(self: np.ndarray, noise: np.ndarray, lower: Any, upper: Any, training: bool, generator: Any) -> np.ndarray:
+    if not training:
+        return np.where(self > 0, self, self * self.dtype.type((lower + upper) / 2))
+    from .. import _random
+
+    source = generator or _random.default_generator
+    flat, keep = self.reshape(-1), noise.reshape(-1)
+    negative = np.flatnonzero(flat <= 0)
+    keep[...] = 1
+    keep[negative] = _random.uniform(source, (negative.size,), np.dtype(np.float64), lower, upper).astype(self.dtype)
+    if not np.shares_memory(keep, noise):
+        noise[...] = keep.reshape(noise.shape)
+    return (flat * keep).reshape(self.shape)
+
+
+rrelu_with_noise.derivative(
+    self=lambda g, self, noise, lower, upper, training: g * noise if training else leaky_relu_backward(g, self, (lower + upper) / 2, False)
+)
+
+
+@function(expose="function")
+def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Any:
+    """Leaky ReLU with a random slope."""
+    return rrelu_with_noise(input, F.empty_like(input), lower, upper, training, generator)

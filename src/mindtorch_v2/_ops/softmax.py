@@ -1,0 +1,119 @@
+"""softmax and log_softmax, and their gradients, in few passes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import composite, function, op
+from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
+from . import _dims
+from ._namespace import functions as F
+
+
+def _prepare(self: np.ndarray, dim: int, name: str) -> tuple[np.ndarray, int]:
+    if self.dtype.num in INTEGRAL_NUMS:
+        raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{BY_NUM[self.dtype.num]._abbr}'")
+    return (self.astype(np.float32) if self.dtype in LOW_FLOATS else self), _dims.one(dim, self.ndim)
+
+
+def _finish(made: np.ndarray, like: np.ndarray) -> np.ndarray:
+    return made if made.dtype is like.dtype else made.astype(like.dtype)
+
+
+@op("aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", expose="function", node="SoftmaxBackward0")
+def _softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
+    wide, dim = _prepare(self, dim, "softmax")
+    if not self.ndim:
+        return np.ones((), self.dtype)
+    if not self.size:
+        return self.copy()
+    made = np.subtract(wide, np.maximum.reduce(wide, axis=dim, keepdims=True))
+    np.exp(made, made)
+    np.true_divide(made, np.add.reduce(made, axis=dim, keepdims=True), made)
+    return _finish(made, self)
+
+
+_softmax.derivative(self=lambda g, out, dim, self_dtype: F._softmax_backward_data(g, out, dim, self_dtype))
+
+
+@op("aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", expose="no")
+def _softmax_backward_data(grad_output: np.ndarray, output: np.ndarray, dim: int, input_dtype: Any) -> np.ndarray:
+    dim = _dims.one(dim, output.ndim)
+    if not output.ndim:
+        return np.zeros((), output.dtype)
+    wide = output.astype(np.float32) if output.dtype in LOW_FLOATS else output
+    made = np.multiply(grad_output, wide)
+    total = np.add.reduce(made, axis=dim, keepdims=True)
+    np.subtract(made, wide * total, made)
+    return _finish(made, output)
+
+
+_softmax_backward_data.derivative(
+    grad_output=lambda g, output, dim, input_dtype: _softmax_backward_data(g, output, dim, input_dtype),
+    output=lambda g, grad_output, output, dim: g * grad_output - (output * g).sum(dim, True) * grad_output - g * (
+        output * grad_output).sum(dim, True),
+)  # fmt: skip
+
+
+@op("aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", expose="function", node="LogSoftmaxBackward0")
+def _log_softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
+    wide, dim = _prepare(self, dim, "log_softmax")
+    if not self.ndim:
+        return np.zeros((), self.dtype)
+    if not self.size:
+        return self.copy()
+    made = np.subtract(wide, np.maximum.reduce(wide, axis=dim, keepdims=True))
+    np.subtract(made, np.log(np.add.reduce(np.exp(made), axis=dim, keepdims=True)), made)
+    return _finish(made, self)
+
+
+_log_softmax.derivative(self=lambda g, out, dim, self_dtype: F._log_softmax_backward_data(g, out, dim, self_dtype))
+
+
+@op("aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", expose="no")
+def _log_softmax_backward_data(grad_output: np.ndarray, output: np.ndarray, dim: int, input_dtype: Any) -> np.ndarray:
+    dim = _dims.one(dim, output.ndim)
+    if not output.ndim:
+        return np.zeros((), output.dtype)
+    wide = output.astype(np.float32) if output.dtype in LOW_FLOATS else output
+    made = np.exp(wide)
+    np.multiply(made, np.add.reduce(grad_output, axis=dim, keepdims=True), made)
+    np.subtract(grad_output, made, made)
+    return _finish(made, output)
+
+
+_log_softmax_backward_data.derivative(
+    grad_output=lambda g, output, dim: g - (g * F.exp(output)).sum(dim, True),
+    output=lambda g, grad_output, output, dim: -g * grad_output.sum(dim, True) * F.exp(output),
+)
+
+
+def _public(name: str, inner: Any) -> Any:
+    @composite(f"aten::{name}.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", expose="no")
+    def public(self: Any, dim: int, dtype: Any) -> Any:
+        if dtype is not None and dtype is not self.dtype:
+            self = F.to(self, dtype)
+        return inner(self, dim, False)
+
+    def front(input: Any, dim: Any = None, dtype: Any = None, *, out: Any = None, **aliases: Any) -> Any:
+        if aliases:
+            return _dispatch.unalias(front, aliases, input=input, dim=dim, dtype=dtype, out=out)
+        if dim is None:
+            raise TypeError(f"{name}() missing 1 required positional arguments: \"dim\"")
+        made = public(input, dim, dtype)
+        if out is not None:
+            _dispatch.give_out(out, made._array)
+            return out
+        return made
+
+    front.__name__ = name
+    front.__doc__ = f"{name} along a dimension."
+    function(name)(front)
+    return public
+
+
+softmax_int = _public("softmax", _softmax)
+log_softmax_int = _public("log_softmax", _log_softmax)
