@@ -9,7 +9,7 @@ _CONSTANTS = {
     "None": None, "True": True, "False": False, "Mean": 1, "Sum": 2, "contiguous_format": None, "inf": float("inf"), "long": None,
 }  # fmt: skip
 _HEAD = re.compile(r"\s*(?:(\w+)::)?(\w+)(?:\.(\w+))?\s*\(")
-_ARGUMENT = re.compile(r"^(?P<type>[\w]+(?:\([a-z]!?(?: -> \*)?\))?(?:\[\d*\])?\??)\s+(?P<name>\w+)(?:=(?P<default>.*))?$")
+_ARGUMENT = re.compile(r"^(?P<type>[\w]+(?:\([a-z]!?(?: -> \*)?\))?\??(?:\[\d*\])?\??)\s+(?P<name>\w+)(?:=(?P<default>.*))?$")
 
 
 class Argument(NamedTuple):

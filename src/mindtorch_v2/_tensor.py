@@ -164,7 +164,7 @@ class Tensor:
         item = array.itemsize
         shape = array.shape
         if array.size == 0 or 1 in shape:
-            strides = _torch_strides(array)
+            strides = _torch_strides(array, self._base is None)
         else:
             strides = tuple([s // item for s in array.strides])
         if dim is None:
@@ -180,9 +180,10 @@ class Tensor:
         if self._storage is None:
             return 0
         array = self._array
-        if not array.size:
+        flat = self._storage._bytes()
+        if not flat.nbytes:
             return 0
-        return (array.__array_interface__["data"][0] - self._storage.data_ptr()) // array.itemsize
+        return (array.__array_interface__["data"][0] - flat.__array_interface__["data"][0]) // array.itemsize
 
     def data_ptr(self) -> int:
         """Address of the first element."""
@@ -584,16 +585,16 @@ _INTERNAL = frozenset(
 )  # fmt: skip
 
 
-def _torch_strides(array: Any) -> tuple:
-    """Strides in elements where NumPy's are unspecified (length 1 or no elements): torch's contiguous values if contiguous."""
-    item = array.itemsize
-    if array.flags.c_contiguous:
-        strides, step = [], 1
-        for n in reversed(array.shape):
-            strides.append(step)
-            step *= max(n, 1)
-        return tuple(reversed(strides))
-    return tuple(s // item for s in array.strides)
+def _torch_strides(array: Any, fresh: bool) -> tuple:
+    """Strides in elements where NumPy's mean nothing: no elements, or dimensions of length 1 of an op's result or of newaxis."""
+    item, shape = array.itemsize, array.shape
+    strides = [s // item for s in array.strides]
+    plain, step = array.size == 0 or (fresh and array.flags.c_contiguous), 1
+    for d in range(len(shape) - 1, -1, -1):
+        if plain or (shape[d] == 1 and strides[d] == 0):
+            strides[d] = step
+        step = max(shape[d], 1) * strides[d]
+    return tuple(strides)
 
 
 def _strided(storage: UntypedStorage, np_dtype: Any, offset: int, shape: Any, strides: Any) -> np.ndarray:
@@ -602,7 +603,8 @@ def _strided(storage: UntypedStorage, np_dtype: Any, offset: int, shape: Any, st
     item = np_dtype.itemsize
     shape = tuple(int(n) for n in shape)
     if 0 in shape:
-        return np.ndarray(shape, np_dtype)
+        start = offset * item
+        return np.ndarray(shape, np_dtype, flat, start) if start <= flat.nbytes else np.ndarray(shape, np_dtype)
     reach = offset + sum((n - 1) * s for n, s in zip(shape, strides)) + 1
     if reach * item > flat.nbytes or offset < 0:
         raise RuntimeError(

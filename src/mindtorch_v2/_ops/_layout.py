@@ -11,21 +11,39 @@ from .._dtype import channels_last, channels_last_3d, contiguous_format, preserv
 _CHANNELS_LAST = {channels_last: (4, (0, 2, 3, 1), (0, 3, 1, 2)), channels_last_3d: (5, (0, 2, 3, 4, 1), (0, 4, 1, 2, 3))}
 
 
-def dense_order(shape: tuple, strides: tuple) -> list[int]:
-    """Dimensions from outermost to innermost in memory; a broadcast (zero) stride leaves a dimension where it stands."""
-    order = list(range(len(shape)))
+def dense_order(shape: tuple, *operands: tuple) -> list[int]:
+    """Dimensions from outermost to innermost in memory, by the strides of the first operand that can tell two of them apart.
+
+    A broadcast (zero) stride tells nothing and leaves a dimension where it stands.
+    """
+    order = list(range(len(shape) - 1, -1, -1))  # innermost first
     for i in range(1, len(order)):
         place = i
         for j in range(i - 1, -1, -1):
-            a, b = order[j], order[place]
-            if strides[a] == 0 or strides[b] == 0:
-                continue
-            if strides[a] < strides[b] or (strides[a] == strides[b] and shape[a] < shape[b]):
-                order[j], order[place] = b, a
+            swap = _compare(shape, operands, order[j], order[place])
+            if swap > 0:
+                order[j], order[place] = order[place], order[j]
                 place = j
-            else:
+            elif swap < 0:
                 break
-    return order
+    return order[::-1]
+
+
+def _compare(shape: tuple, operands: tuple, a: int, b: int) -> int:
+    for strides in operands:
+        if strides[a] == 0 or strides[b] == 0:
+            continue
+        if strides[a] != strides[b]:
+            return 1 if strides[a] > strides[b] else -1
+        if shape[a] > shape[b]:
+            return 1
+    return 0
+
+
+def empty_ordered(shape: tuple, order: list[int], dtype: Any) -> np.ndarray:
+    """Uninitialised memory whose dimensions lie from outermost to innermost as `order` says."""
+    back = sorted(range(len(order)), key=order.__getitem__)
+    return np.empty([shape[d] for d in order], dtype).transpose(back)
 
 
 def empty_as(array: np.ndarray, dtype: Any = None) -> np.ndarray:
@@ -33,10 +51,7 @@ def empty_as(array: np.ndarray, dtype: Any = None) -> np.ndarray:
     dtype = dtype or array.dtype
     if array.flags.c_contiguous or array.ndim < 2:
         return np.empty(array.shape, dtype)
-    shape = array.shape
-    order = dense_order(shape, array.strides)
-    back = sorted(range(len(order)), key=order.__getitem__)
-    return np.empty([shape[d] for d in order], dtype).transpose(back)
+    return empty_ordered(array.shape, dense_order(array.shape, array.strides), dtype)
 
 
 def empty_in(array: np.ndarray, memory_format: Any, dtype: Any = None) -> np.ndarray:

@@ -21,15 +21,18 @@ def _overflow(dtype: Any) -> RuntimeError:
     return RuntimeError(f"value cannot be converted to type {_C_NAMES[dtype.name]} without overflow")
 
 
-def fitting(value: Any, dtype: np.dtype) -> Any:
-    """`value` ready to be stored in an array of `dtype`: truncated as C would, refused where it does not fit."""
+def fitting(value: Any, dtype: np.dtype, boxed: bool = False) -> Any:
+    """`value` ready to be stored in an array of `dtype`: truncated as C would, refused where it does not fit.
+
+    boxed: as torch does it for a tensor of one element, where a float too large for a half becomes infinite.
+    """
     kind = dtype.kind
-    if isinstance(value, complex) and kind != "c":
-        if value.imag:
-            raise _overflow(dtype)
-        value = value.real
     if kind == "b":
         return bool(value)
+    if isinstance(value, complex) and kind != "c":
+        if value.imag:
+            raise _overflow(_dtype.NP_FLOAT64 if boxed and dtype in _dtype.LOW_FLOATS else dtype)
+        value = value.real
     if kind in "iu":
         if value.__class__ is not int:
             if value != value or value in (_INFINITY, -_INFINITY):
@@ -39,8 +42,10 @@ def fitting(value: Any, dtype: np.dtype) -> Any:
         if value > info.max or value < (info.min or -int(info.max)):
             raise _overflow(dtype)
         return value if value >= info.min else value + int(info.max) + 1
-    if kind != "c":
-        largest = _LARGEST[dtype.num]
-        if not -largest <= value <= largest and value == value and value not in (_INFINITY, -_INFINITY):
+    largest = _LARGEST[dtype.num]
+    size = abs(value) if kind != "c" else max(abs(value.real), abs(value.imag))
+    if size > largest and size != _INFINITY:
+        if dtype not in _dtype.LOW_FLOATS or not boxed:
             raise _overflow(dtype)
+        return _INFINITY if value > 0 else -_INFINITY
     return value

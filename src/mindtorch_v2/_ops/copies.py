@@ -105,7 +105,7 @@ def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
 def _fill_kernel(self: np.ndarray, value: Any, out: Any = None) -> np.ndarray:
     if out is None:
         out = np.empty_like(self)
-    out.fill(fitting(value, out.dtype))
+    out.fill(fitting(value, out.dtype, out.size == 1))
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,12 @@ from .shape import _expand, _view
 
 _ndarray = np.ndarray
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
+_HUGE = 1 << 62
+_NON_TUPLE = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] instead of "
+    "x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an error or a "
+    "different result"
+)
 _VALID = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {})"
 
 
@@ -91,6 +98,7 @@ def _as_parts(where: Any) -> tuple:
     if isinstance(where, list) and len(where) < 32:
         for part in where:
             if isinstance(part, (Tensor, list, tuple, slice, type(Ellipsis), type(None), _ndarray)):
+                warnings.warn(_NON_TUPLE, UserWarning, stacklevel=4)
                 return tuple(where)
     return (where,)
 
@@ -199,18 +207,17 @@ def setitem(self: Any, where: Any, value: Any) -> None:
         _dispatch.recorder is None
         and not self._array_missing
         and not (grad_state.enabled and (self._rg or (is_tensor and value._rg)))
-        and (is_tensor or value.__class__ is float or value.__class__ is int)
+        and (is_tensor or value.__class__ is float or (value.__class__ is int and -_HUGE < value < _HUGE))
         and _write_plain(self, where, value._array if is_tensor else value)
     ):
         return
     if not is_tensor:
-        if not isinstance(value, (int, float, complex, bool)):
+        if not isinstance(value, (int, float, complex, np.integer)):
             raise TypeError(f"can't assign a {_full_name(value)} to a torch.{self.dtype._abbr}Tensor")
-        value = F.lift_fresh(_dispatch.wrap(np.array(fitting(value, self._array.dtype), self._array.dtype)))
-    parts = _as_parts(where)
-    if len(parts) == 1 and parts[0] is False:
+        value = F.lift_fresh(_dispatch.wrap(np.array(fitting(_number(value), self._array.dtype, True), self._array.dtype)))
+    if where is False:
         return
-    if len(parts) == 1 and parts[0] is True:
+    if where is True:
         _copy_to(unsqueeze(self, 0), value)
         return
     viewed, indices = _apply(self, where)
@@ -237,14 +244,20 @@ def _write_plain(self: Any, where: Any, value: Any) -> bool:
             return False
         if value.ndim and np.may_share_memory(value, array):
             return False
-    elif array.dtype.kind not in "fV" or array.dtype.num in (23, 256):
-        value = fitting(value, array.dtype)
+    else:
+        value = fitting(value, array.dtype, True)
     try:
         array[where] = value
     except (IndexError, ValueError, TypeError, OverflowError):
         return False
     storage_of(self)._version += 1
     return True
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, (int, np.integer)) and not -(1 << 63) <= value < 1 << 63:
+        raise RuntimeError("Overflow when unpacking long long")
+    return int(value) if isinstance(value, np.integer) else value
 
 
 def _full_name(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from .._dtype import BY_NUM
 from .._tensor import Tensor
 from . import _dims
 from ._accumulate import add_rows, linear_index
+from ._layout import dense_order, empty_ordered
 from ._namespace import functions as F
 from ._scalars import fitting
 from .shape import size_text
 
 _ALL = slice(None)
 _INDEX_KINDS = "tensors used as indices must be long, int, byte or bool tensors"
+_BYTE_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 _INT64 = _dtype.NP_INT64
 
 
@@ -34,6 +37,8 @@ def _numpy_index(array: np.ndarray, indices: list) -> tuple:
         kind = index.dtype
         if kind is not _INT64:
             if kind.kind == "b" or kind.num == 2:
+                if kind.num == 2:
+                    warnings.warn(_BYTE_MASK, UserWarning, stacklevel=5)
                 _check_mask(array, index, len(found) if not any(f is not _ALL and f.dtype.kind == "b" and f.ndim > 1 for f in found) else 0)
                 index = index if kind.kind == "b" else index.astype(bool)
             elif kind.num not in (5, 7):
@@ -94,7 +99,29 @@ def index(self: np.ndarray, indices: list) -> np.ndarray:
         found = self[where]
     except IndexError as error:
         raise _explain(self, where, error) from None
-    return found if found.flags.c_contiguous else np.ascontiguousarray(found)
+    if self.flags.c_contiguous or self.ndim < 3 or found.ndim < 2:
+        return found if found.flags.c_contiguous else np.ascontiguousarray(found)
+    return _laid_out(self, where, found)
+
+
+def _laid_out(array: np.ndarray, where: tuple, found: np.ndarray) -> np.ndarray:
+    """What was found, its dimensions in memory in the order of those of `array` that were not indexed."""
+    at, strides, places = 0, [], []
+    for part in where:
+        if part is _ALL:
+            strides.append(array.strides[at])
+            at += 1
+        else:
+            places.append(len(strides))
+            at += part.ndim if part.dtype.kind == "b" else 1
+    strides += array.strides[at:]
+    indexed = [0] * (found.ndim - len(strides))
+    together = not places or places[-1] == places[0]
+    first = places[0] if places and together else 0
+    order = dense_order(found.shape, (*strides[:first], *indexed, *strides[first:]))
+    out = empty_ordered(found.shape, order, found.dtype)
+    np.copyto(out, found)
+    return out
 
 
 index.derivative(self=lambda g, indices, self_shape: _index_put_impl_(g.new_zeros(self_shape), indices, g, True, True))

@@ -134,11 +134,11 @@ def _narrow(self: Any, dim: int, start: int, length: int) -> Any:
 @strided_view("aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)")
 def unsqueeze(self: np.ndarray, dim: int) -> np.ndarray:
     ndim = self.ndim
-    if dim == -1 or dim == ndim:
-        return self[..., None]
-    if dim == 0:
-        return self[None]
-    return self[(_ALL,) * _dims.one(dim, ndim + 1) + (None,)]
+    d = dim if 0 <= dim <= ndim else _dims.one(dim, ndim + 1)
+    if self.flags.c_contiguous and 1 not in self.shape:  # reshape gives the new dimension the stride torch gives it; newaxis gives it none
+        shape = self.shape
+        return self.reshape((*shape[:d], 1, *shape[d:]))
+    return self[(_ALL,) * d + (None,)]
 
 
 unsqueeze.derivative(self=lambda g, dim: _squeeze_dim(g, dim))

@@ -28,7 +28,7 @@ def check_inplace(tensor: Any) -> None:
         if tensor._grad_fn is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         return
-    if base._rg and base._grad_fn is None:
+    if base._grad_fn is None:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if tensor._multi_view:
         raise RuntimeError(
@@ -62,6 +62,9 @@ class CopySlices(Node):
     geometry: tuple
     base_shape: tuple
     base_stride: tuple
+
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
 
     def apply(self, gradient: Any) -> tuple:
         if self.fn is None:
