@@ -1,0 +1,540 @@
+"""Checkpointing: a function and its inputs in, its outputs out; what it saves for backward is thrown away and computed again.
+
+Knows saved-tensor hooks, custom functions and the random state. Without re-entry, tensors that ops save are replaced by
+empty holders; the first holder that backward opens runs the function once more and fills the others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import itertools
+import warnings
+import weakref
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NoReturn
+
+import mindtorch_v2 as torch
+
+__all__ = [
+    "checkpoint",
+    "checkpoint_sequential",
+    "CheckpointError",
+    "CheckpointFunction",
+    "check_backward_validity",
+    "detach_variable",
+    "get_device_states",
+    "set_device_states",
+    "noop_context_fn",
+    "set_checkpoint_early_stop",
+    "DefaultDeviceType",
+    "set_checkpoint_debug_enabled",
+    "CheckpointPolicy",
+    "SelectiveCheckpointContext",
+    "create_selective_checkpoint_contexts",
+]
+
+_ContextFn = Callable[[], tuple[Any, Any]]
+
+
+class CheckpointError(RuntimeError):
+    """The recomputation did not do what the forward pass did."""
+
+
+class DefaultDeviceType:
+    """The kind of device whose random state is kept besides the CPU's: here there is only the CPU."""
+
+    _default_device_type = "cpu"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Set the kind of device; only the CPU exists here."""
+        if device != "cpu":
+            raise RuntimeError(f"Cannot use device type {device!r} for checkpointing: this build has the CPU only.")
+
+    @staticmethod
+    def get_device_type() -> str:
+        """The kind of device."""
+        return DefaultDeviceType._default_device_type
+
+
+# ------------------------------------------------------------------------------------------------ what both ways use
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The inputs, tensors without their history but with their requires_grad."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
+        )
+    return tuple(
+        value.detach().requires_grad_(value.requires_grad) if isinstance(value, torch.Tensor) else value
+        for value in inputs
+    )
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warn when no gradient can come out."""
+    if not any(value.requires_grad for value in inputs if isinstance(value, torch.Tensor)):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
+    """Random states of the other devices that hold the arguments: none."""
+    return [], []
+
+
+def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
+    """Put back random states of other devices; there are none."""
+    if len(devices) or len(states):
+        raise RuntimeError("There is no device besides the CPU whose random state could be set.")
+
+
+def noop_context_fn() -> tuple[Any, Any]:
+    """Two contexts that do nothing."""
+    return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+class _Surroundings:
+    """What a function's results depend on besides its inputs: random state and autocast. Taken now, put back later."""
+
+    def __init__(self, preserve_rng_state: bool) -> None:
+        self.rng_state = torch.get_rng_state() if preserve_rng_state else None
+        self.autocast = {
+            "enabled": torch.is_autocast_enabled("cpu"),
+            "dtype": torch.get_autocast_dtype("cpu"),
+            "cache_enabled": torch.is_autocast_cache_enabled(),
+        }
+
+    @contextlib.contextmanager
+    def again(self) -> Iterator[None]:
+        """Recreate them inside; what was there before comes back after."""
+        before = None if self.rng_state is None else torch.get_rng_state()
+        if self.rng_state is not None:
+            torch.set_rng_state(self.rng_state)
+        try:
+            with torch.enable_grad(), torch.amp.autocast("cpu", **self.autocast):
+                yield
+        finally:
+            if before is not None:
+                torch.set_rng_state(before)
+
+
+# ------------------------------------------------------------------------------------------------------- with re-entry
+
+
+class CheckpointFunction(torch.autograd.Function):
+    """Runs a function without a graph; its backward runs it again with one, and a backward pass inside."""
+
+    @staticmethod
+    def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
+        """Run the function and keep its inputs."""
+        check_backward_validity(args)
+        ctx.run_function = run_function
+        ctx.surroundings = _Surroundings(preserve_rng_state)
+        ctx.tensor_places = [i for i, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
+        ctx.inputs = [None if isinstance(arg, torch.Tensor) else arg for arg in args]
+        ctx.save_for_backward(*(args[i] for i in ctx.tensor_places))
+        with torch.no_grad():
+            return run_function(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *args: Any) -> Any:
+        """Run the function again and go back through it."""
+        if not torch.autograd._is_checkpoint_valid():
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
+                "`inputs` parameter to .backward(). To resolve this error, you can either set "
+                "use_reentrant=False, or call .backward() without passing the `inputs` argument."
+            )
+        inputs = list(ctx.inputs)
+        for i, tensor in zip(ctx.tensor_places, ctx.saved_tensors):
+            inputs[i] = tensor
+        detached = detach_variable(tuple(inputs))
+        with ctx.surroundings.again():
+            outputs = ctx.run_function(*detached)
+        if isinstance(outputs, torch.Tensor):
+            outputs = (outputs,)
+        wanted = [
+            (output, gradient)
+            for output, gradient in zip(outputs, args)
+            if isinstance(output, torch.Tensor) and output.requires_grad
+        ]
+        if not wanted:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        torch.autograd.backward([output for output, _ in wanted], [gradient for _, gradient in wanted])
+        gradients = tuple(value.grad if isinstance(value, torch.Tensor) else None for value in detached)
+        return (None, None, *gradients)
+
+
+# ---------------------------------------------------------------------------------------------------- without re-entry
+
+_early_stop_override: bool | None = None
+_debug_override: bool | None = None
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Inside, say for all checkpoints whether recomputation stops once everything needed is there."""
+    global _early_stop_override
+    before, _early_stop_override = _early_stop_override, enable
+    try:
+        yield
+    finally:
+        _early_stop_override = before
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Inside, say for all checkpoints whether errors list the ops that ran; None leaves it to each."""
+    global _debug_override
+    before, _debug_override = _debug_override, enabled
+    try:
+        yield
+    finally:
+        _debug_override = before
+
+
+def _metadata(tensor: Any) -> dict[str, Any]:
+    return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
+
+
+_determinism_checks: dict[str, Callable[[Any], Any]] = {"default": _metadata, "none": lambda _: None}
+
+
+class _StopRecomputationError(Exception):
+    """Everything that was saved is there again."""
+
+
+class _SaveInputs(torch.autograd.Function):
+    """Keeps tensors as an op would keep them, so that a checkpoint around this one sees and drops them."""
+
+    @staticmethod
+    def forward(ctx: Any, *tensors: Any) -> Any:
+        ctx.save_for_backward(*tensors)
+        return torch.empty((0,))
+
+    @staticmethod
+    def backward(ctx: Any, *args: Any) -> NoReturn:
+        raise AssertionError("Did not expect to backward on this graph")
+
+
+class _Holder:
+    """Stands in the graph for a saved tensor; `found` has the recomputed one for each backward pass that runs."""
+
+    __slots__ = ("__weakref__", "found")
+
+    def __init__(self) -> None:
+        self.found: dict[int, Any] = {}
+
+
+class _Frame:
+    """One call of a checkpointed function: how to run it again, and the holders of what it saved."""
+
+    def __init__(self, run_again: Callable[..., Any], metadata_of: Callable[[Any], Any], early_stop: bool) -> None:
+        self.run_again = run_again
+        self.metadata_of = metadata_of
+        self.early_stop = early_stop
+        self.holders: list[weakref.ref[_Holder]] = []
+        self.metadata: list[Any] = []
+        self.recomputed_in: set[int] = set()
+
+    def save_inputs(self, args: tuple[Any, ...]) -> None:
+        """Keep the inputs; tensors in a node of their own, which is never run."""
+        self.places = [i for i, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
+        self.flags = [args[i].requires_grad for i in self.places]
+        self.inputs = [None if isinstance(arg, torch.Tensor) else arg for arg in args]
+        anchor = torch.empty((0,), requires_grad=True)
+        self.node = _SaveInputs.apply(anchor, *(args[i] for i in self.places)).grad_fn
+
+    def get_inputs(self) -> list[Any]:
+        """The inputs again."""
+        inputs = list(self.inputs)
+        for i, needs_grad, tensor in zip(self.places, self.flags, self.node.saved_tensors[1:]):
+            same = tensor.requires_grad == needs_grad
+            inputs[i] = tensor if same else tensor.detach().requires_grad_(needs_grad)
+        return inputs
+
+    def pack(self, tensor: Any) -> _Holder:
+        """Put a holder in place of what an op saves."""
+        holder = _Holder()
+        self.holders.append(weakref.ref(holder))
+        self.metadata.append(self.metadata_of(tensor))
+        return holder
+
+    def unpack(self, holder: _Holder) -> Any:
+        """The tensor of a holder, recomputed with all others if this backward pass has not done so yet."""
+        run = _current_run()
+        if run not in self.recomputed_in:
+            self.recompute(run)
+            if run >= 0:
+                self.recomputed_in.add(run)
+        if run not in holder.found:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
+                "If you are calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise please "
+                "open an issue with details on your use case."
+            )
+        value = holder.found.pop(run)
+        if run < 0:  # nobody will ask for the others of this run
+            for reference in self.holders:
+                other = reference()
+                if other is not None:
+                    other.found.pop(run, None)
+        return value
+
+    def recompute(self, run: int) -> None:
+        """Run the function again and fill the holders."""
+        seen: list[Any] = []
+
+        def fill(tensor: Any) -> Any:
+            place = len(seen)
+            if place >= len(self.holders):
+                raise CheckpointError(
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the "
+                    "original forward pass.\n" + _TIP
+                )
+            seen.append(self.metadata_of(tensor))
+            value = tensor.detach()
+            holder = self.holders[place]()
+            if holder is not None:
+                holder.found[run] = value
+            if self.early_stop and len(seen) == len(self.holders):
+                raise _StopRecomputationError
+            return value
+
+        inputs = self.get_inputs()
+        try:
+            with torch.autograd.graph.saved_tensors_hooks(fill, lambda value: value), torch.enable_grad():
+                self.run_again(*inputs)
+        except _StopRecomputationError:
+            pass
+        self.check(seen)
+
+    def check(self, seen: list[Any]) -> None:
+        """Compare what was recomputed with what the forward pass saved."""
+        if len(seen) != len(self.holders):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.holders)}\n"
+                f"Number of tensors saved during recomputation: {len(seen)}.\n" + _TIP
+            )
+        differing = [
+            f"tensor at position {i}:\nsaved metadata: {before}\nrecomputed metadata: {now}\n"
+            for i, (holder, before, now) in enumerate(zip(self.holders, self.metadata, seen))
+            if holder() is not None and before != now
+        ]
+        if differing:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                "during the forward pass.\n" + "".join(differing) + ".\n" + _TIP
+            )
+
+
+_TIP = """
+Tip: To see a more detailed error message, either pass `debug=True` to
+`torch.utils.checkpoint.checkpoint(...)` or wrap the code block
+with `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to
+enable checkpoint‑debug mode globally.
+"""
+
+_outside_runs = itertools.count(-1, -1)
+
+
+def _current_run() -> int:
+    """The number of the backward pass that runs on this thread; a new negative one when none does."""
+    run = torch.autograd._current_graph_task_id()
+    return run if run >= 0 else next(_outside_runs)
+
+
+def _checkpoint_without_reentrant(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    preserve_rng_state: bool,
+    context_fn: _ContextFn,
+    determinism_check: str,
+    debug: bool,
+    early_stop: bool,
+) -> Any:
+    metadata_of = _determinism_checks.get(determinism_check)
+    if metadata_of is None:
+        raise ValueError(
+            f"determinism_check should be one of {list(_determinism_checks)}, but got {determinism_check}"
+        )
+    if debug and context_fn is not noop_context_fn:
+        raise ValueError("debug=True is incompatible with non-default context_fn")
+    log = _OpLog() if debug else None
+    forward_context, again_context = context_fn() if log is None else (log.forward(), log.again())
+    surroundings = _Surroundings(preserve_rng_state)
+    kwarg_names = tuple(kwargs)
+    n_args = len(args)
+
+    def run_again(*inputs: Any) -> None:
+        with surroundings.again(), again_context:
+            function(*inputs[:n_args], **dict(zip(kwarg_names, inputs[n_args:])))
+
+    frame = _Frame(run_again, metadata_of, early_stop)
+    unpack = frame.unpack if log is None else log.explaining(frame.unpack)
+    if torch.is_grad_enabled():
+        frame.save_inputs((*args, *kwargs.values()))
+    with torch.autograd.graph.saved_tensors_hooks(frame.pack, unpack), forward_context:
+        return function(*args, **kwargs)
+
+
+class _OpLog:
+    """For debug=True: the ops of the forward pass and of the recomputation, for the message of an error."""
+
+    def __init__(self) -> None:
+        self.ops: tuple[list[str], list[str]] = ([], [])
+
+    def forward(self) -> Any:
+        """Note the ops of the forward pass."""
+        return _noting(self.ops[0])
+
+    def again(self) -> Any:
+        """Note the ops of the recomputation."""
+        return _noting(self.ops[1])
+
+    def explaining(self, unpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """`unpack` whose errors list the ops of both runs."""
+
+        def explained(holder: Any) -> Any:
+            try:
+                return unpack(holder)
+            except CheckpointError as error:
+                parts = ["original forward", "recomputation"]
+                lists = [f"Operators that ran in the {part}:\n" + "\n".join(ops) for part, ops in zip(parts, self.ops)]
+                text = str(error).replace(_TIP, "")
+                raise CheckpointError(text + "\n" + "\n\n".join(lists)) from error
+
+        return explained
+
+
+@contextlib.contextmanager
+def _noting(ops: list[str]) -> Iterator[None]:
+    from .. import _dispatch
+
+    before = _dispatch.recorder
+    ops.clear()
+
+    def note(op: Any, *arguments: Any) -> Any:
+        shapes = ", ".join(str(list(value.shape)) for value in arguments if isinstance(value, torch.Tensor))
+        ops.append(f"  {op.qualified_name}({shapes})")
+        return op.run(*arguments) if before is None else before(op, *arguments)
+
+    _dispatch.recorder = note
+    try:
+        yield
+    finally:
+        _dispatch.recorder = before
+
+
+# ------------------------------------------------------------------------------------------------- what people call
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: _ContextFn = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Call `function` and drop what it saves for backward; backward computes it again."""
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch "
+            "2.9, calling checkpoint without use_reentrant will raise an exception. use_reentrant=False is "
+            "recommended, but if you need to preserve the current default behavior, you can pass "
+            "use_reentrant=True. Refer to docs for more details on the differences between the two variants.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve_rng_state = kwargs.pop("preserve_rng_state", True)
+    if kwargs and use_reentrant:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    if _early_stop_override is not None:
+        early_stop = _early_stop_override
+    if use_reentrant:
+        if context_fn is not noop_context_fn or debug:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return CheckpointFunction.apply(function, preserve_rng_state, *args)
+    if _debug_override is not None:
+        debug = _debug_override
+    return _checkpoint_without_reentrant(
+        function, args, kwargs, preserve_rng_state, context_fn, determinism_check, debug, early_stop
+    )
+
+
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
+    """Call functions one after another, checkpointing all segments of them but the last."""
+    if use_reentrant is None:
+        warnings.warn(
+            "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed "
+            "explicitly. In version 2.9 we will raise an exception if use_reentrant is not passed. "
+            "use_reentrant=False is recommended, but if you need to preserve the current default behavior, you can "
+            "pass use_reentrant=True. Refer to docs for more details on the differences between the two variants.",
+            stacklevel=2,
+        )
+        use_reentrant = True
+    preserve_rng_state = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    if isinstance(functions, torch.nn.Sequential):
+        functions = list(functions.children())
+    size = len(functions) // segments
+    end = 0
+    for start in range(0, size * (segments - 1), size):
+        end = start + size
+        input = checkpoint(
+            _in_sequence(functions[start:end]),
+            input,
+            use_reentrant=use_reentrant,
+            preserve_rng_state=preserve_rng_state,
+        )
+    return _in_sequence(functions[end:])(input)
+
+
+def _in_sequence(functions: Any) -> Callable[[Any], Any]:
+    def run(value: Any) -> Any:
+        for function in functions:
+            value = function(value)
+        return value
+
+    return run
+
+
+class CheckpointPolicy(enum.Enum):
+    """What to do with the result of an op in selective checkpointing."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
+    MUST_CPU_OFFLOAD = 4
+    PREFER_CPU_OFFLOAD = 5
+
+
+class SelectiveCheckpointContext:
+    """What a policy of selective checkpointing is told about a call."""
+
+    def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
+        self.is_recompute = is_recompute
+        self.op_output = op_output
+
+
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
+) -> NoReturn:
+    """Refuse: choosing op by op needs torch's op objects (torch.ops.aten...), which are not here."""
+    if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    raise NotImplementedError(
+        "create_selective_checkpoint_contexts: selective checkpointing chooses by torch.ops objects, which this "
+        "library does not have; use checkpoint(..., use_reentrant=False) around the parts to recompute."
+    )
