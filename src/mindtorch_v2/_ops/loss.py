@@ -1,0 +1,600 @@
+"""Losses: predictions and targets in, a number (or one per element) out. Reduction is torch's enum: 0 none, 1 mean, 2 sum."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import composite, op
+from .._dtype import BY_NUM, LOW_FLOATS
+from ._namespace import functions as F
+
+NONE, MEAN, SUM = 0, 1, 2
+
+
+def reduced(tensor: Any, reduction: int) -> Any:
+    """A tensor of losses, reduced by tensor ops."""
+    if reduction == MEAN:
+        return F.mean(tensor)
+    return F.sum(tensor) if reduction == SUM else tensor
+
+
+def _reduce_array(array: np.ndarray, reduction: int) -> Any:
+    if reduction == NONE:
+        return array
+    if reduction == SUM:
+        return np.add.reduce(array, axis=None)
+    return np.mean(array, dtype=array.dtype) if array.size else np.array(np.nan, array.dtype)
+
+
+# ---------------------------------------------------------------------------------------------------- negative log likelihood
+
+
+def _check_target(name: str, self: np.ndarray, target: np.ndarray) -> None:
+    if target.dtype.num != np.dtype(np.int64).num and target.dtype.num != np.dtype(np.uint8).num:
+        raise RuntimeError(f"expected scalar type Long but found {BY_NUM[target.dtype.num]._abbr}")
+
+
+def _nll_pieces(self: np.ndarray, target: np.ndarray, weight: Any, ignore_index: int) -> tuple:
+    """Chosen log probabilities, their weights (None: all 1) and which targets count (None: all), for classes in dim 1."""
+    classes = self.shape[1]
+    counted = None
+    if not 0 <= ignore_index < classes:
+        if (target == ignore_index).any():
+            counted = target != ignore_index
+    else:
+        counted = target != ignore_index
+        if counted.all():
+            counted = None
+    safe = target if counted is None else np.where(counted, target, 0)
+    if target.size and (safe.min() < 0 or safe.max() >= classes):
+        bad = int(safe[(safe < 0) | (safe >= classes)].flat[0])
+        raise IndexError(f"Target {bad} is out of bounds.")
+    if self.ndim == 2:
+        chosen = self[np.arange(self.shape[0]), safe]
+    else:
+        chosen = np.take_along_axis(self, np.expand_dims(safe, 1), 1).squeeze(1)
+    weights = None if weight is None else weight[safe]
+    if counted is not None:
+        weights = np.where(counted, 1 if weights is None else weights, 0).astype(self.dtype)
+    return chosen, weights, safe
+
+
+def _nll_forward(self: np.ndarray, target: np.ndarray, weight: Any, reduction: int, ignore_index: int) -> tuple:
+    _check_target("nll_loss", self, target)
+    single = self.ndim == 1
+    if single:
+        self, target = self[None], target.reshape(1)
+    if self.shape[0] != target.shape[0]:
+        raise ValueError(f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({target.shape[0]}).")
+    if weight is not None and (weight.ndim != 1 or weight.shape[0] != self.shape[1]):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {self.shape[1]} classes or no classes but got weight tensor of shape: {list(weight.shape)}"
+        )
+    chosen, weights, _ = _nll_pieces(self, target, weight, ignore_index)
+    losses = np.negative(chosen if weights is None else chosen * weights)
+    kind = self.dtype
+    if reduction == NONE:
+        return (losses[0] if single else losses), np.zeros((), kind)
+    total = chosen.size if weights is None else np.add.reduce(weights, axis=None, dtype=np.float32 if kind in LOW_FLOATS else kind)
+    loss = np.add.reduce(losses, axis=None, dtype=np.float32 if kind in LOW_FLOATS else kind)
+    if reduction == MEAN:
+        loss = np.divide(loss, total) if total else np.asarray(np.nan)
+    return np.asarray(loss, kind), np.asarray(total, kind)
+
+
+def _nll_backward(
+    grad_output: np.ndarray, self: np.ndarray, target: np.ndarray, weight: Any, reduction: int, ignore_index: int, total: np.ndarray
+) -> np.ndarray:
+    shape = self.shape
+    if self.ndim == 1:
+        self, target = self[None], target.reshape(1)
+    _, weights, safe = _nll_pieces(self, target, weight, ignore_index)
+    made = np.zeros(self.shape, self.dtype)
+    factor = grad_output if reduction != MEAN else grad_output / total
+    values = -factor if weights is None else -weights * factor
+    if self.ndim == 2:
+        made[np.arange(self.shape[0]), safe] = values
+    else:
+        np.put_along_axis(made, np.expand_dims(safe, 1), np.expand_dims(np.broadcast_to(values, safe.shape), 1), 1)
+    return made.reshape(shape)
+
+
+def _declare_nll(suffix: str) -> Any:
+    forward_text = (f"aten::nll_loss{suffix}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) "
+                    "-> (Tensor output, Tensor total_weight)")  # fmt: skip
+    backward_text = (f"aten::nll_loss{suffix}_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
+                     "SymInt ignore_index, Tensor total_weight) -> Tensor")  # fmt: skip
+    node = "NllLossBackward0" if not suffix else "NllLoss2DBackward0"
+    forward = op(forward_text, expose="no", node=node)(_nll_forward)
+    backward = op(backward_text, expose="no")(_nll_backward)
+
+    @forward.backward("self")
+    def _(grads: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any) -> Any:
+        return (backward(grads[0], self, target, weight, reduction, ignore_index, total_weight.detach()),)
+
+    backward.derivative(
+        grad_output=lambda g, target, weight, reduction, ignore_index, total_weight: _nll_double(
+            g, target, weight, reduction, ignore_index, total_weight),
+        self=lambda g: F.zeros_like(g),
+    )  # fmt: skip
+
+    @composite(f"aten::nll_loss{suffix}(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
+               expose="no")  # fmt: skip
+    def loss(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+        return forward(self, target, weight, reduction, ignore_index)[0]
+
+    return loss
+
+
+def _nll_double(g: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any) -> Any:
+    counted = target != ignore_index
+    safe = F.where(counted, target, F.zeros((), dtype=target.dtype))
+    channel = 1 if g.ndim > 1 else 0
+    chosen = -F.gather(g, channel, safe.unsqueeze(channel)).squeeze(channel)
+    if weight is not None:
+        chosen = chosen * weight[safe]
+    chosen = chosen * counted
+    if reduction == NONE:
+        return chosen
+    return chosen.sum() / total_weight if reduction == MEAN else chosen.sum()
+
+
+nll_loss = _declare_nll("")
+nll_loss2d = _declare_nll("2d")
+
+
+@composite("aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
+           expose="no")  # fmt: skip
+def nll_loss_nd(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
+    if self.ndim < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {self.ndim})")
+    if self.ndim != 1 and self.shape[0] != target.shape[0]:
+        raise ValueError(f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({target.shape[0]}).")
+    if self.ndim <= 2:
+        return nll_loss(self, target, weight, reduction, ignore_index)
+    if self.ndim == 4:
+        return nll_loss2d(self, target, weight, reduction, ignore_index)
+    n, c, rest = self.shape[0], self.shape[1], tuple(self.shape[2:])
+    if tuple(target.shape[1:]) != rest:
+        raise RuntimeError(f"Expected target size {[n, *rest]}, got {list(target.shape)}")
+    flat, places = F.reshape(self, (n, c, 1, -1)), F.reshape(target, (n, 1, -1))
+    made = nll_loss2d(flat, places, weight, reduction, ignore_index)
+    return made.view(n, *rest) if reduction == NONE else made
+
+
+@composite("aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, "
+           "float label_smoothing=0.0) -> Tensor", expose="no")  # fmt: skip
+def cross_entropy_loss(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, label_smoothing: float) -> Any:
+    channel = 0 if self.ndim == 1 else 1
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if tuple(self.shape) == tuple(target.shape) and target.dtype.is_floating_point:
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
+        return _cross_entropy_probabilities(self, target, weight, reduction, label_smoothing, channel)
+    if label_smoothing > 0:
+        return _cross_entropy_smooth(self, target, weight, reduction, ignore_index, label_smoothing, channel)
+    return nll_loss_nd(F.log_softmax(self, channel, self.dtype), target, weight, reduction, ignore_index)
+
+
+def _broadcast_weight(weight: Any, self: Any, channel: int) -> Any:
+    shape = [1] * self.ndim
+    shape[channel] = weight.shape[0]
+    return F.view(weight, shape)
+
+
+def _cross_entropy_probabilities(self: Any, target: Any, weight: Any, reduction: int, smoothing: float, channel: int) -> Any:
+    classes = self.shape[channel]
+    if weight is not None and (weight.ndim != 1 or weight.numel() != classes):
+        raise RuntimeError(
+            f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of shape: {list(weight.shape)}"
+        )
+    logs = F.log_softmax(self, channel, self.dtype)
+    if smoothing > 0:
+        target = F.add(F.mul(target, 1 - smoothing), smoothing / classes)
+    made = F.mul(logs, target)
+    if weight is not None:
+        made = F.mul(made, _broadcast_weight(weight, self, channel))
+    if reduction == NONE:
+        return F.neg(F.sum(made, channel))
+    made = F.neg(F.sum(made))
+    return F.div(made, max(self.numel() / classes, 1) if self.numel() else 1) if reduction == MEAN else made
+
+
+def _cross_entropy_smooth(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, smoothing: float, channel: int) -> Any:
+    classes = self.shape[channel]
+    logs = F.log_softmax(self, channel, self.dtype)
+    plain = nll_loss_nd(logs, target, weight, reduction, ignore_index)
+    if weight is not None:
+        spread = F.neg(F.sum(F.mul(logs, _broadcast_weight(weight, self, channel)), channel))
+    else:
+        spread = F.neg(F.sum(logs, channel))
+    ignored = F.eq(target, ignore_index)
+    spread = F.masked_fill_(spread, ignored, 0.0)
+    if reduction == MEAN:
+        if weight is not None:
+            if classes and not bool((ignored._array).all()):
+                kept = F.masked_select(target, F.bitwise_not(ignored))
+                total = F.sum(F.gather(weight, 0, F.flatten(kept)))
+            else:
+                total = F.sum(weight)
+            smooth = F.div(F.sum(spread), total)
+        else:
+            smooth = F.div(F.sum(spread), F.sub(F.scalar_tensor(target.numel()), F.sum(ignored)) if ignored._array.any() else target.numel())
+    elif reduction == SUM:
+        smooth = F.sum(spread)
+    else:
+        smooth = spread
+    return F.add(F.mul(plain, 1 - smoothing), F.mul(smooth, smoothing / classes))
+
+
+# ---------------------------------------------------------------------------------------------------- distances between numbers
+
+
+def _declare_distance(name: str, arguments: str, forward: Any, slope: Any, curvature: Any, node: str) -> Any:
+    """A loss of (input - target): `forward(difference, p)` gives losses, `slope(difference, p)` their derivative by the input."""
+    extra = f", float {arguments}" if arguments else ""
+    extra_given = f", float {arguments.split('=')[0]}" if arguments else ""
+
+    @op(f"aten::{name}(Tensor self, Tensor target, int reduction=1{extra}) -> Tensor", expose="no", promote=None, node=node)
+    def loss(self: np.ndarray, target: np.ndarray, reduction: int, *p: Any) -> Any:
+        if self.dtype is not target.dtype:
+            self, target = _dispatch.promote_pair(self, target)
+        return _reduce_array(forward(np.subtract(self, target), *p), reduction)
+
+    @op(f"aten::{name}_backward(Tensor grad_output, Tensor self, Tensor target, int reduction{extra_given}) -> Tensor", expose="no")
+    def backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarray, reduction: int, *p: Any) -> Any:
+        if self.dtype is not target.dtype:
+            self, target = _dispatch.promote_pair(self, target)
+        made = slope(np.subtract(self, target), *p)
+        factor = grad_output if reduction != MEAN else grad_output / made.dtype.type(max(made.size, 1))
+        return np.multiply(made, factor, made if made.__class__ is np.ndarray and made.shape == np.broadcast_shapes(
+            made.shape, np.shape(factor)) else None)  # fmt: skip
+
+    def scaled(g: Any, reduction: int, count: int) -> Any:
+        return g / count if reduction == MEAN else g
+
+    parameter = arguments.split("=")[0]
+    if not parameter:
+        loss.derivative(
+            self=lambda g, self, target, reduction: backward(g, self, target, reduction),
+            target=lambda g, self, target, reduction: backward(g, target, self, reduction),
+        )
+        backward.derivative(
+            grad_output=lambda g, self, target, reduction: _grad_output_rule(
+                g, curvature[0](self - target), reduction),
+            self=lambda g, grad_output, self, target, reduction: scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target),
+            target=lambda g, grad_output, self, target, reduction: -scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target),
+        )  # fmt: skip
+    elif parameter == "beta":
+        loss.derivative(
+            self=lambda g, self, target, reduction, beta: backward(g, self, target, reduction, beta),
+            target=lambda g, self, target, reduction, beta: backward(g, target, self, reduction, beta),
+        )
+        backward.derivative(
+            grad_output=lambda g, self, target, reduction, beta: _grad_output_rule(g, curvature[0](self - target, beta), reduction),
+            self=lambda g, grad_output, self, target, reduction, beta: scaled(
+                g * grad_output, reduction, self.numel()) * curvature[1](self - target, beta),
+            target=lambda g, grad_output, self, target, reduction, beta: -scaled(
+                g * grad_output, reduction, self.numel()) * curvature[1](self - target, beta),
+        )  # fmt: skip
+    else:
+        loss.derivative(
+            self=lambda g, self, target, reduction, delta: backward(g, self, target, reduction, delta),
+            target=lambda g, self, target, reduction, delta: backward(g, target, self, reduction, delta),
+        )
+        backward.derivative(
+            grad_output=lambda g, self, target, reduction, delta: _grad_output_rule(g, curvature[0](self - target, delta), reduction),
+            self=lambda g, grad_output, self, target, reduction, delta: scaled(
+                g * grad_output, reduction, self.numel()) * curvature[1](self - target, delta),
+            target=lambda g, grad_output, self, target, reduction, delta: -scaled(
+                g * grad_output, reduction, self.numel()) * curvature[1](self - target, delta),
+        )  # fmt: skip
+    return loss
+
+
+def _grad_output_rule(g: Any, slope: Any, reduction: int) -> Any:
+    made = g * slope
+    return made if reduction == NONE else made.sum() if reduction == SUM else made.mean()
+
+
+def _square(d: np.ndarray) -> np.ndarray:
+    return np.multiply(d, d)
+
+
+def _smooth_l1(d: np.ndarray, beta: float) -> np.ndarray:
+    size, kind = np.abs(d), d.dtype.type
+    return size if beta == 0 else np.where(size < beta, kind(0.5) * size * size / kind(beta), size - kind(0.5 * beta))
+
+
+def _smooth_l1_slope(d: np.ndarray, beta: float) -> np.ndarray:
+    return np.sign(d) if beta == 0 else np.clip(d / d.dtype.type(beta), -1, 1)
+
+
+def _huber(d: np.ndarray, delta: float) -> np.ndarray:
+    size, kind = np.abs(d), d.dtype.type
+    return np.where(size <= delta, kind(0.5) * size * size, kind(delta) * (size - kind(0.5 * delta)))
+
+
+def _huber_slope(d: np.ndarray, delta: float) -> np.ndarray:
+    return np.clip(d, -delta, delta)
+
+
+mse_loss = _declare_distance("mse_loss", "", _square, lambda d: d * d.dtype.type(2), (lambda d: 2 * d, lambda d: 2.0), "MseLossBackward0")
+mse_loss.recorded(lambda self, target, reduction: reduced(_dispatch.wrap(_square(np.subtract(
+    *_dispatch.promote_pair(self._array, target._array)))), reduction))  # fmt: skip
+smooth_l1_loss = _declare_distance(
+    "smooth_l1_loss", "beta=1.0", _smooth_l1, _smooth_l1_slope,
+    (lambda d, beta: F.sign(d) if beta == 0 else F.clamp(d / beta, -1, 1), lambda d, beta: (F.abs(d) < beta) / beta if beta else 0.0 * d),
+    "SmoothL1LossBackward0",
+)  # fmt: skip
+smooth_l1_loss.recorded(lambda self, target, reduction, beta: reduced(_dispatch.wrap(_smooth_l1(np.subtract(
+    *_dispatch.promote_pair(self._array, target._array)), beta)), reduction))  # fmt: skip
+huber_loss = _declare_distance(
+    "huber_loss", "delta=1.0", _huber, _huber_slope,
+    (lambda d, delta: F.clamp(d, -delta, delta), lambda d, delta: (F.abs(d) <= delta).to(d.dtype)), "HuberLossBackward0",
+)  # fmt: skip
+huber_loss.recorded(lambda self, target, reduction, delta: reduced(_dispatch.wrap(_huber(np.subtract(
+    *_dispatch.promote_pair(self._array, target._array)), delta)), reduction))  # fmt: skip
+
+
+@composite("aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", expose="no")
+def l1_loss(self: Any, target: Any, reduction: int) -> Any:
+    return reduced(F.abs(F.sub(self, target)), reduction)
+
+
+@op("aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", expose="no", on="tensors")
+def soft_margin_loss(self: Any, target: Any, reduction: int) -> Any:
+    return reduced(F.log1p(F.exp(-target * self)), reduction)
+
+
+def _soft_margin_grad(g: Any, self: Any, target: Any, reduction: int) -> Any:
+    made = -target * F.sigmoid(-target * self) * g
+    return made / self.numel() if reduction == MEAN else made
+
+
+soft_margin_loss.derivative(self=_soft_margin_grad)
+
+
+# ---------------------------------------------------------------------------------------------------- binary cross entropy
+
+
+@op("aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor", expose="no")
+def binary_cross_entropy(self: np.ndarray, target: np.ndarray, weight: Any, reduction: int) -> Any:
+    if self.size and not (self.min() >= 0 and self.max() <= 1):
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    kind = self.dtype.type
+    made = (target - 1) * np.maximum(np.log1p(-self), kind(-100)) - target * np.maximum(np.log(self), kind(-100))
+    if weight is not None:
+        made = made * weight
+    return _reduce_array(made, reduction)
+
+
+binary_cross_entropy.derivative(
+    self=lambda g, self, target, weight, reduction: F.binary_cross_entropy_backward(g, self, target, weight, reduction),
+    target=lambda g, self, target, weight, reduction: _bce_target_grad(g, self, weight, reduction, target),
+)
+
+
+def _bce_target_grad(g: Any, self: Any, weight: Any, reduction: int, target: Any) -> Any:
+    made = (F.log1p(-self) - F.log(self)) * g
+    if weight is not None:
+        made = made * weight
+    return made / target.numel() if reduction == MEAN else made
+
+
+@op("aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
+    expose="no")  # fmt: skip
+def binary_cross_entropy_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarray, weight: Any, reduction: int) -> Any:
+    kind = self.dtype.type
+    made = grad_output * (self - target) / np.maximum((1 - self) * self, kind(1e-12))
+    if weight is not None:
+        made = made * weight
+    return made / kind(made.size) if reduction == MEAN else made
+
+
+def _bce_slope(self: Any, target: Any, weight: Any) -> Any:
+    made = (self - target) / F.clamp((1 - self) * self, min=1e-12)
+    return made if weight is None else made * weight
+
+
+binary_cross_entropy_backward.derivative(
+    grad_output=lambda g, self, target, weight, reduction: _grad_output_rule(g, _bce_slope(self, target, weight), reduction),
+    self=lambda g, grad_output, self, target, weight, reduction: _bce_self_double(g * grad_output, self, target, weight, reduction),
+)
+
+
+def _bce_self_double(g: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
+    product = F.clamp(self * (1 - self), min=1e-12)
+    made = g * (product - (self - target) * (1 - 2 * self)) / (product * product)
+    if weight is not None:
+        made = made * weight
+    return made / self.numel() if reduction == MEAN else made
+
+
+@op("aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
+    expose="function")  # fmt: skip
+def binary_cross_entropy_with_logits(self: np.ndarray, target: np.ndarray, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    kind = np.promote_types(self.dtype, target.dtype) if self.dtype is not target.dtype else self.dtype
+    if pos_weight is None:
+        made = np.maximum(self, 0) - self * target + np.log1p(np.exp(-np.abs(self)))
+    else:
+        log_weight = (pos_weight - 1) * target + 1
+        made = (1 - target) * self + log_weight * (np.log1p(np.exp(-np.abs(self))) + np.maximum(-self, 0))
+    if weight is not None:
+        made = made * weight
+    return _reduce_array(made.astype(kind, copy=False), reduction)
+
+
+@binary_cross_entropy_with_logits.recorded
+def _(self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    logs = F.log_sigmoid(self)
+    if pos_weight is not None:
+        log_weight = F.add_(F.mul(F.sub(pos_weight, 1), target), 1)
+        F.mul_(logs, log_weight)
+        made = F.sub_(F.mul(F.rsub(target, 1), self), logs)
+    else:
+        made = F.sub_(F.mul_(F.sub_(_one_like(target), target), self), logs)
+    if weight is not None:
+        made = F.mul_(made, weight)
+    return reduced(made, reduction)
+
+
+def _one_like(target: Any) -> Any:
+    """Ones that torch keeps outside the profile: the start of 1 - target."""
+    return _dispatch.wrap(np.ones_like(target._array))
+
+
+def _logits_grad(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    if _dispatch.grad_state.enabled:
+        s = F.sigmoid(self)
+        if pos_weight is not None:
+            t = pos_weight * target
+            made = ((t + 1 - target) * s - t) * g
+        else:
+            made = (s - target) * g
+    elif pos_weight is not None:
+        t = F.mul(pos_weight, target)
+        made = F.mul_(F.sub_(F.mul_(F.sub_(F.add(t, 1), target), F.sigmoid(self)), t), g)
+    else:
+        made = F.mul_(F.sub_(F.sigmoid(self), target), g)
+    if weight is not None:
+        made = F.mul(made, weight)
+    if reduction == MEAN:
+        made = made / self.numel() if _dispatch.grad_state.enabled else F.div_(made, self.numel())
+    return made
+
+
+binary_cross_entropy_with_logits.derivative(
+    self=_logits_grad,
+    target=lambda g, self, target, weight, pos_weight, reduction: _logits_target_grad(g, self, target, weight, pos_weight, reduction),
+)
+
+
+def _logits_target_grad(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
+    if pos_weight is None:
+        made = -self * g
+    else:
+        made = (F.log_sigmoid(-self) - pos_weight * F.log_sigmoid(self)) * g
+    if weight is not None:
+        made = made * weight
+    return made / target.numel() if reduction == MEAN else made
+
+
+# ---------------------------------------------------------------------------------------------------- composites
+
+
+@composite("aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor", expose="function")
+def kl_div(self: Any, target: Any, reduction: int, log_target: bool) -> Any:
+    if log_target:
+        made = F.mul(F.exp(target), F.sub(target, self))
+    else:
+        product = F.mul(self, target)
+        made = F.sub(F.xlogy(target, target), product)
+    return reduced(made, reduction)
+
+
+@composite("aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor", expose="function")
+def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
+    if log_input:
+        made = F.sub(F.exp(input), F.mul(target, input))
+    else:
+        made = F.sub(input, F.mul(target, F.log(F.add(input, eps))))
+    if full:
+        stirling = target * F.log(target) - target + 0.5 * F.log(2 * math.pi * target)
+        made = F.add(made, F.masked_fill(stirling, target <= 1, 0))
+    return reduced(made, reduction)
+
+
+@composite("aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor", expose="function")
+def hinge_embedding_loss(self: Any, target: Any, margin: float, reduction: int) -> Any:
+    zeros = F.zeros_like(self)
+    margin_part = F.where(F.ne(target, 1), F.clamp_min(F.rsub(self, margin), 0), zeros)
+    plain_part = F.where(F.ne(target, -1), self, zeros)
+    return reduced(F.add(margin_part, plain_part), reduction)
+
+
+@composite("aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor",
+           expose="function")  # fmt: skip
+def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float, reduction: int) -> Any:
+    if input1.ndim != input2.ndim or input1.ndim != target.ndim:
+        raise RuntimeError(
+            f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {list(input1.shape)}, input2: "
+            f"{list(input2.shape)}, target: {list(target.shape)} "
+        )
+    made = F.add_(F.mul(F.neg(target), F.sub(input1, input2)), margin)
+    return reduced(F.clamp_min_(made, 0), reduction)
+
+
+@composite("aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor",
+           expose="function")  # fmt: skip
+def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float, reduction: int) -> Any:
+    if target.ndim not in (0, 1):
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    eps, dim = 1e-12, 1 if target.ndim == 1 else 0
+    product = F.sum(F.mul(input1, input2), dim)
+    first = F.add(F.sum(F.mul(input1, input1), dim), eps)
+    second = F.add(F.sum(F.mul(input2, input2), dim), eps)
+    cosine = F.div(product, F.sqrt_(F.mul(first, second)))
+    zeros = F.zeros_like(cosine)
+    positive = F.rsub(cosine, 1)
+    negative = F.clamp_min_(F.sub(cosine, margin), 0)
+    made = F.add(F.where(F.eq(target, 1), positive, zeros), F.where(F.eq(target, -1), negative, zeros))
+    return reduced(made, reduction)
+
+
+@composite("aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, "
+           "bool swap=False, int reduction=1) -> Tensor", expose="function")  # fmt: skip
+def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float, p: float, eps: float, swap: bool, reduction: int) -> Any:
+    near = F.pairwise_distance(anchor, positive, p, eps)
+    far = F.pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = F.min(far, F.pairwise_distance(positive, negative, p, eps))
+    return reduced(F.clamp_min(F.sub(F.add(near, margin), far), 0), reduction)
+
+
+def _multilabel_margin(self: Any, target: Any, reduction: int) -> Any:
+    """For each row: hinge between every target class and every other class, over the number of classes."""
+    flat, places = (self, target) if self.ndim == 2 else (self.unsqueeze(0), target.unsqueeze(0))
+    array = places._array
+    ended = np.cumsum(array < 0, axis=1) > 0
+    valid = ~ended
+    is_target = np.zeros(array.shape, bool)
+    rows, columns = np.nonzero(valid)
+    is_target[rows, array[rows, columns]] = True
+    chosen = F.gather(flat, 1, _dispatch.wrap(np.where(valid, array, 0)))
+    gap = 1 - (chosen.unsqueeze(2) - flat.unsqueeze(1))
+    mask = valid[:, :, None] & ~is_target[:, None, :]
+    made = (F.clamp(gap, min=0) * _dispatch.wrap(mask).to(flat.dtype)).sum((1, 2)) / flat.shape[1]
+    made = made if self.ndim == 2 else made.squeeze(0)
+    return reduced(made, reduction)
+
+
+@composite("aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", expose="no")
+def multilabel_margin_loss(self: Any, target: Any, reduction: int) -> Any:
+    if tuple(self.shape) != tuple(target.shape):
+        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for multi-target input of size {list(self.shape)}")
+    return _multilabel_margin(self, target, reduction)
+
+
+@composite("aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
+           expose="no")  # fmt: skip
+def multi_margin_loss(self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int) -> Any:
+    if p not in (1, 2):
+        raise RuntimeError("only p == 1 and p == 2 supported")
+    flat = self if self.ndim == 2 else self.reshape(1, -1)
+    places = target.reshape(-1, 1)
+    chosen = F.gather(flat, 1, places)
+    gap = F.clamp(margin - chosen + flat, min=0)
+    if p == 2:
+        gap = gap * gap
+    if weight is not None:
+        gap = gap * weight[places.reshape(-1)].unsqueeze(1)
+    others = F.ones_like(flat).scatter(1, places, 0.0)
+    made = (gap * others).sum(1) / flat.shape[1]
+    made = made if self.ndim == 2 or target.ndim else made.squeeze(0)
+    return reduced(made, reduction)
