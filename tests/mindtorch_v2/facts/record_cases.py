@@ -15,8 +15,10 @@ def main(names: list[str]) -> None:
     """Write `<name>.json`, the lines of each case, for each module of cases."""
     from case_runner import cases, run
 
-    for name in names or sorted(path.stem for path in HERE.glob("*_cases.py")):
-        facts = {case: run(function, "torch") for case, function in cases(importlib.import_module(name)).items()}
+    for name in names or sorted(p.stem for p in HERE.glob("*_cases.py") if p != Path(__file__)):
+        facts = {
+            case: run(function, "torch") for case, function in cases(importlib.import_module(name)).items()
+        }
         (HERE / f"{name}.json").write_text(json.dumps(facts, indent=1) + "\n")
         print(f"{name}: {len(facts)} cases")
 

@@ -1,0 +1,69 @@
+"""Weight normalisation: a direction v and a length g in, `g * v / norm(v)` out; the norm spares one dim."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._dispatch import composite, op
+from .._graph import grad_state
+from ._namespace import functions as F
+
+
+@composite("aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", expose="function")
+def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
+    if dim == -1:
+        return F.norm(v, pow)
+    rest = [1] * (v.dim() - 1)
+    if dim == 0:
+        return F.norm(v.contiguous().view((v.shape[0], -1)), pow, 1).view((v.shape[0], *rest))
+    if dim == v.dim() - 1:
+        return F.norm(v.contiguous().view((-1, v.shape[-1])), pow, 0).view((*rest, v.shape[-1]))
+    return F.transpose(norm_except_dim(F.transpose(v, 0, dim), pow, 0), 0, dim)
+
+
+@composite("aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", expose="function")
+def _weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
+    if dim in (0, v.dim() - 1):
+        return F._weight_norm_interface(v.contiguous(), g.contiguous(), dim)[0]
+    return v * (g / F.norm_except_dim(v, 2, dim))
+
+
+def _other_dims(ndim: int, dim: int) -> tuple[int, ...]:
+    return tuple(d for d in range(ndim) if d != dim % ndim)
+
+
+@op("aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)",
+    expose="function", node="WeightNormInterfaceBackward0")  # fmt: skip
+def _weight_norm_interface(v: np.ndarray, g: np.ndarray, dim: int = 0) -> Any:
+    norms = np.sqrt(np.sum(np.square(v), axis=_other_dims(v.ndim, dim), keepdims=True))
+    return v * (g / norms), norms
+
+
+@_weight_norm_interface.backward("v", "g")
+def _(grads: Any, v: Any, g: Any, dim: int, result1: Any) -> Any:
+    grad_w = grads[0].contiguous()
+    if grad_state.enabled:
+        return F._weight_norm_differentiable_backward(grad_w, v, g, result1, dim)
+    return F._weight_norm_interface_backward(grad_w, v, g, result1, dim)
+
+
+@op("aten::_weight_norm_interface_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, "
+    "Tensor saved_norms, int dim) -> (Tensor, Tensor)", expose="no", nondifferentiable=True)  # fmt: skip
+def _weight_norm_interface_backward(
+    grad_w: np.ndarray, saved_v: np.ndarray, saved_g: np.ndarray, saved_norms: np.ndarray, dim: int
+) -> Any:
+    along = np.sum(grad_w * saved_v, axis=_other_dims(saved_v.ndim, dim), keepdims=True) / saved_norms
+    return (grad_w - saved_v * (along / saved_norms)) * (saved_g / saved_norms), along
+
+
+@composite("aten::_weight_norm_differentiable_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, "
+           "Tensor saved_norms, int dim) -> (Tensor, Tensor)", expose="no")  # fmt: skip
+def _weight_norm_differentiable_backward(
+    grad_w: Any, saved_v: Any, saved_g: Any, saved_norms: Any, dim: int
+) -> Any:
+    # The saved norms have no history, so what depends on v through them is computed again.
+    norms = F.norm_except_dim(saved_v, 2, dim)
+    along = F.sum(grad_w * saved_v, list(_other_dims(saved_v.dim(), dim)), True) / norms
+    return (saved_g / norms) * (grad_w - saved_v * (along / norms)), along
