@@ -237,10 +237,13 @@ def _dense_str(tensor: Any, begin: str, contents: str | None) -> str:
 
 def _class_prefix(tensor: Any) -> tuple[str, str]:
     from ._tensor import Tensor
-    from .nn.parameter import Parameter
 
     cls = type(tensor)
-    if cls is Tensor or cls is Parameter:
+    if cls is Tensor:  # first, and without nn: a tensor prints before nn is imported
+        return "tensor(", ""
+    from .nn.parameter import Parameter
+
+    if cls is Parameter:
         return "tensor(", ""
     if isinstance(tensor, Parameter):
         return f"Parameter({cls.__name__}(", ")"

@@ -25,20 +25,20 @@ def _user_state(tensor: Tensor) -> dict[str, Any]:
 
 def reduce_tensor(tensor: Tensor, protocol: Any) -> tuple[Any, ...]:
     """`Tensor.__reduce_ex__`: the function and arguments that make the tensor again."""
-    from .nn.parameter import Parameter
-
     if tensor._hooks:
         from .utils.hooks import warn_if_has_hooks
 
         warn_if_has_hooks(tensor)
-    state = _user_state(tensor)
-    if issubclass(type(tensor), Parameter):
+    state, cls = _user_state(tensor), type(tensor)
+    function, args = _reduce_data(tensor)
+    if cls is Tensor and not state:
+        return function, args
+    from .nn.parameter import Parameter
+
+    if issubclass(cls, Parameter):
         parts: tuple[Any, ...] = (tensor.data, tensor.requires_grad, OrderedDict())
         return (_rebuild_parameter_with_state, (*parts, state)) if state else (_rebuild_parameter, parts)
-    function, args = _reduce_data(tensor)
-    if type(tensor) is Tensor and not state:
-        return function, args
-    return _rebuild_from_type_v2, (function, type(tensor), args, state)
+    return _rebuild_from_type_v2, (function, cls, args, state)
 
 
 def _reduce_data(tensor: Tensor) -> tuple[Callable[..., Any], tuple[Any, ...]]:

@@ -749,7 +749,8 @@ class _LegacyStorages:
             raw = storage._bytes()
             end = position + 8 + raw.nbytes
             if end > len(data):
-                missing = end - max(len(data), position + 8)
+                head = position + 8
+                missing = (end if head <= len(data) else head) - len(data)
                 raise RuntimeError(
                     f"unexpected EOF, expected {missing} more bytes. The file might be corrupted."
                 )

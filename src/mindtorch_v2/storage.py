@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _device, _dtype
 from ._storage import UntypedStorage
+from ._storage import _from_buffer as _storage_of_buffer
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -242,8 +243,10 @@ class TypedStorage:
             twin = memo[id(self._untyped_storage)] = self._untyped_storage.clone()
         return TypedStorage(wrap_storage=twin, dtype=self.dtype, _internal=True)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _typed_storage, (self._untyped_storage, self.dtype)
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        # by its bytes: as in torch, each tensor of a plain pickle gets memory of its own
+        _, (raw,) = self._untyped_storage.__reduce_ex__(protocol)
+        return _typed_storage, (raw, self.dtype)
 
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self._untyped_storage.nbytes()
@@ -401,9 +404,9 @@ def _from_buffer(
     return TypedStorage(wrap_storage=UntypedStorage._of(typed), dtype=dtype, _internal=True)
 
 
-def _typed_storage(storage: UntypedStorage, dtype: _dtype.dtype) -> TypedStorage:
-    """Put a pickled typed storage together again."""
-    return TypedStorage(wrap_storage=storage, dtype=dtype, _internal=True)
+def _typed_storage(buffer: Any, dtype: _dtype.dtype) -> TypedStorage:
+    """A pickled typed storage again."""
+    return TypedStorage(wrap_storage=_storage_of_buffer(buffer), dtype=dtype, _internal=True)
 
 
 class _LegacyStorageMeta(type):
