@@ -1,4 +1,4 @@
-"""Record what torch shows for every case module beside this file: `python record_cases.py [name ...]`, with real torch."""
+"""Record, with real torch, what it shows for the case modules here: `python record_cases.py [name ...]`."""
 
 from __future__ import annotations
 

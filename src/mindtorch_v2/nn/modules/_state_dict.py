@@ -17,6 +17,8 @@ from ..parameter import Parameter, is_lazy
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
+Module: Any = None  # the class, set by .module, which stands on this file
+
 
 class _IncompatibleKeys(NamedTuple):
     """What `load_state_dict` found missing and unexpected."""
@@ -57,12 +59,6 @@ class HookOfModule:
         self.module = None if state["module"] is None else weakref.ref(state["module"])
 
 
-def _overrides(module: Any, name: str) -> bool:
-    from .module import Module
-
-    return getattr(type(module), name) is not getattr(Module, name)
-
-
 def save_members(module: Any, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
     """Put a module's own parameters, persistent buffers and extra state into `destination`."""
     for name, param in module._parameters.items():
@@ -71,7 +67,7 @@ def save_members(module: Any, destination: dict[str, Any], prefix: str, keep_var
     for name, buffer in module._buffers.items():
         if buffer is not None and name not in module._non_persistent_buffers_set:
             destination[prefix + name] = buffer if keep_vars else buffer.detach()
-    if _overrides(module, "get_extra_state"):
+    if type(module).get_extra_state is not Module.get_extra_state:
         destination[prefix + _EXTRA_STATE_KEY_SUFFIX] = module.get_extra_state()
 
 
@@ -128,7 +124,7 @@ def load_members(
             missing_keys.append(key)
 
     extra_key = prefix + _EXTRA_STATE_KEY_SUFFIX
-    if _overrides(module, "set_extra_state"):
+    if type(module).set_extra_state is not Module.set_extra_state:
         if extra_key in state_dict:
             module.set_extra_state(state_dict[extra_key])
         elif strict:

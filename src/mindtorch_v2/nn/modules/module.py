@@ -828,3 +828,5 @@ _HOOKS_OF_NEWER_VERSIONS = (
     "_load_state_dict_pre_hooks",
     "_load_state_dict_post_hooks",
 )
+
+_state_dict.Module = Module
