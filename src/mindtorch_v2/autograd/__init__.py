@@ -8,6 +8,7 @@ from .. import _dispatch
 from .._graph import accumulator, grad_state
 from .._tensor import Tensor
 from . import engine, inplace
+from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled, set_multithreading_enabled
 
 Variable = Tensor
@@ -174,6 +175,6 @@ def _profiler_enabled() -> bool:
 
 
 __all__ = [
-    "Variable", "backward", "enable_grad", "grad", "inference_mode", "inplace", "no_grad", "set_grad_enabled",
+    "Function", "Variable", "backward", "enable_grad", "grad", "inference_mode", "inplace", "no_grad", "set_grad_enabled",
     "set_multithreading_enabled",
 ]  # fmt: skip
