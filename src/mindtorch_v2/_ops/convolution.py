@@ -1,0 +1,403 @@
+"""Convolutions of one to three dimensions and their transposes: patches are gathered into columns, BLAS multiplies.
+
+Three kernels do all the work: `forward`, `input_gradient` and `weight_gradient`. A transposed convolution is the input gradient
+of a plain one, and the derivatives of each are made of the other two.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import composite, op
+from .._dtype import LOW_FLOATS
+from ._namespace import functions as F
+
+
+def _out_size(n: int, k: int, stride: int, padding: int, dilation: int) -> int:
+    return (n + 2 * padding - dilation * (k - 1) - 1) // stride + 1
+
+
+def _padded(x: np.ndarray, padding: tuple) -> np.ndarray:
+    if not any(padding):
+        return x
+    shape = (*x.shape[:2], *[n + 2 * p for n, p in zip(x.shape[2:], padding)])
+    made = np.zeros(shape, x.dtype)
+    made[(slice(None), slice(None), *[slice(p, p + n) for n, p in zip(x.shape[2:], padding)])] = x
+    return made
+
+
+def _windows(kernel: tuple, out: tuple, stride: tuple, dilation: tuple) -> Any:
+    """For each place in the kernel, the slices of a padded input that meet it."""
+    for place in itertools.product(*map(range, kernel)):
+        yield place, tuple(slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, s, d in zip(place, out, stride, dilation))
+
+
+def _columns(x: np.ndarray, kernel: tuple, out: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
+    """Patches as columns: (N, C, *kernel, *out)."""
+    x = _padded(x, padding)
+    n, c = x.shape[:2]
+    made = np.empty((n, c, *kernel, *out), x.dtype)
+    for place, window in _windows(kernel, out, stride, dilation):
+        made[(slice(None), slice(None), *place)] = x[(slice(None), slice(None), *window)]
+    return made
+
+
+def _is_pointwise(kernel: tuple, stride: tuple, padding: tuple) -> bool:
+    return not any(padding) and all(k == 1 for k in kernel) and all(s == 1 for s in stride)
+
+
+def forward(x: np.ndarray, w: np.ndarray, stride: tuple, padding: tuple, dilation: tuple, groups: int) -> np.ndarray:
+    """The plain convolution, without bias."""
+    if x.dtype in LOW_FLOATS:
+        return forward(x.astype(np.float32), w.astype(np.float32), stride, padding, dilation, groups).astype(x.dtype)
+    n, kernel = x.shape[0], w.shape[2:]
+    out = tuple(_out_size(*sizes) for sizes in zip(x.shape[2:], kernel, stride, padding, dilation))
+    length = math.prod(out)
+    if w.shape[1] == 1 and groups > 1 and w.shape[0] == groups:
+        return _depthwise(x, w, out, stride, padding, dilation)
+    if _is_pointwise(kernel, stride, padding):
+        columns = np.ascontiguousarray(x)
+    else:
+        columns = _columns(x, kernel, out, stride, padding, dilation)
+    if groups == 1:
+        made = np.matmul(w.reshape(w.shape[0], -1), columns.reshape(n, -1, length))
+    else:
+        made = np.matmul(w.reshape(1, groups, w.shape[0] // groups, -1), columns.reshape(n, groups, -1, length))
+    return made.reshape(n, w.shape[0], *out)
+
+
+def _depthwise(x: np.ndarray, w: np.ndarray, out: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
+    """One filter a channel: multiply and add window by window; there is nothing for BLAS to do."""
+    x = _padded(x, padding)
+    made = np.zeros((x.shape[0], w.shape[0], *out), x.dtype)
+    ones = (1,) * len(out)
+    for place, window in _windows(w.shape[2:], out, stride, dilation):
+        made += x[(slice(None), slice(None), *window)] * w[(slice(None), 0, *place)].reshape(-1, *ones)
+    return made
+
+
+def input_gradient(
+    g: np.ndarray, w: np.ndarray, spatial: tuple, stride: tuple, padding: tuple, dilation: tuple, groups: int
+) -> np.ndarray:
+    """What a plain convolution of weight `w` sends back to an input of `spatial` size; also the transposed convolution."""
+    if g.dtype in LOW_FLOATS:
+        return input_gradient(g.astype(np.float32), w.astype(np.float32), spatial, stride, padding, dilation, groups).astype(g.dtype)
+    n, out, kernel = g.shape[0], g.shape[2:], w.shape[2:]
+    per_group = w.shape[1]
+    length = math.prod(out)
+    g = np.ascontiguousarray(g)
+    if groups == 1:
+        columns = np.matmul(w.reshape(w.shape[0], -1).T, g.reshape(n, -1, length))
+    else:
+        turned = w.reshape(1, groups, w.shape[0] // groups, -1).swapaxes(-1, -2)
+        columns = np.matmul(turned, g.reshape(n, groups, -1, length))
+    channels = per_group * groups
+    if _is_pointwise(kernel, stride, padding) and tuple(spatial) == tuple(out):
+        return columns.reshape(n, channels, *spatial)
+    columns = columns.reshape(n, channels, *kernel, *out)
+    made = np.zeros((n, channels, *[s + 2 * p for s, p in zip(spatial, padding)]), g.dtype)
+    for place, window in _windows(kernel, out, stride, dilation):
+        made[(slice(None), slice(None), *window)] += columns[(slice(None), slice(None), *place)]
+    if not any(padding):
+        return made
+    return np.ascontiguousarray(made[(slice(None), slice(None), *[slice(p, p + s) for s, p in zip(spatial, padding)])])
+
+
+def weight_gradient(
+    g: np.ndarray, x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, groups: int
+) -> np.ndarray:
+    """What a plain convolution of input `x` sends back to its weight."""
+    if g.dtype in LOW_FLOATS:
+        return weight_gradient(g.astype(np.float32), x.astype(np.float32), kernel, stride, padding, dilation, groups).astype(g.dtype)
+    n, channels, out = x.shape[0], x.shape[1], g.shape[2:]
+    length = math.prod(out)
+    columns = np.ascontiguousarray(x) if _is_pointwise(kernel, stride, padding) else _columns(x, kernel, out, stride, padding, dilation)
+    g = np.ascontiguousarray(g)
+    if groups == 1:
+        made = np.matmul(g.reshape(n, -1, length), columns.reshape(n, -1, length).swapaxes(1, 2)).sum(0)
+    else:
+        made = np.matmul(g.reshape(n, groups, -1, length), columns.reshape(n, groups, -1, length).swapaxes(2, 3)).sum(0)
+    return made.reshape(g.shape[1], channels // groups, *kernel)
+
+
+# ---------------------------------------------------------------------------------------------------- the op
+
+
+def _fill(values: tuple, dims: int) -> tuple:
+    return values * dims if len(values) == 1 else values
+
+
+def _check(x: np.ndarray, w: np.ndarray, bias: Any, stride: tuple, padding: tuple, dilation: tuple, transposed: bool, groups: int) -> None:
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError("dilation should be greater than zero")
+    shape = list(w.shape)
+    if x.ndim != w.ndim:
+        raise RuntimeError(
+            f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight {shape}, but got {x.ndim}-dimensional input of size "
+            f"{list(x.shape)} instead"
+        )
+    if w.shape[0] < groups or w.shape[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, but got weight of size {shape} instead"
+        )
+    expected = w.shape[0] if transposed else w.shape[1] * groups
+    if x.shape[1] != expected:
+        how = "transposed=1" if transposed else f"groups={groups}"
+        raise RuntimeError(
+            f"Given {how if not transposed else 'transposed=1'}, weight of size {shape}, expected input{list(x.shape)} to have {expected} "
+            f"channels, but got {x.shape[1]} channels instead"
+        )
+    outputs = w.shape[1] * groups if transposed else w.shape[0]
+    if bias is not None and (bias.ndim != 1 or bias.shape[0] != outputs):
+        raise RuntimeError(
+            f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {shape}, expected bias to be 1-dimensional with "
+            f"{outputs} elements, but got bias of size {list(bias.shape)} instead"
+        )
+    if x.dtype != w.dtype:
+        from .._dtype import BY_NUM
+
+        names = {"Float": "float", "Double": "double", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
+        a, b = BY_NUM[x.dtype.num]._abbr, BY_NUM[w.dtype.num]._abbr
+        raise RuntimeError(f"Input type ({names.get(a, a)}) and bias type ({names.get(b, b)}) should be the same")
+    if not transposed:
+        for n, k, p, d in zip(x.shape[2:], w.shape[2:], padding, dilation):
+            if n + 2 * p < d * (k - 1) + 1:
+                spans = " x ".join(str(m + 2 * q) for m, q in zip(x.shape[2:], padding))
+                sizes = " x ".join(str(e * (m - 1) + 1) for m, e in zip(w.shape[2:], dilation))
+                raise RuntimeError(
+                    f"Calculated padded input size per channel: ({spans}). Kernel size: ({sizes}). Kernel size can't be greater than actual input size"
+                )
+
+
+def transposed_size(spatial: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, output_padding: tuple) -> tuple:
+    """The spatial size of a transposed convolution's output."""
+    return tuple(
+        (n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, d, o in zip(spatial, kernel, stride, padding, dilation, output_padding)
+    )
+
+
+def _convolve(
+    input: np.ndarray, weight: np.ndarray, bias: Any, stride: tuple, padding: tuple, dilation: tuple, transposed: bool,
+    output_padding: tuple, groups: int,
+) -> np.ndarray:  # fmt: skip
+    dims = weight.ndim - 2
+    stride, padding, dilation = _fill(stride, dims), _fill(padding, dims), _fill(dilation, dims)
+    _check(input, weight, bias, stride, padding, dilation, transposed, groups)
+    if transposed:
+        size = transposed_size(input.shape[2:], weight.shape[2:], stride, padding, dilation, _fill(output_padding, dims))
+        made = input_gradient(input, weight, size, stride, padding, dilation, groups)
+    else:
+        made = forward(input, weight, stride, padding, dilation, groups)
+    if bias is not None:
+        made += bias.reshape(-1, *(1,) * dims)
+    return made
+
+
+_ARGUMENTS = ("Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
+              "SymInt[] output_padding, SymInt groups")  # fmt: skip
+
+
+@op(f"aten::convolution({_ARGUMENTS}) -> Tensor", expose="function")
+def convolution(*arguments: Any) -> np.ndarray:
+    return _convolve(*arguments)
+
+
+@op(f"aten::_convolution({_ARGUMENTS}, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor", expose="no",
+    on="tensors", nondifferentiable=True)  # fmt: skip
+def _convolution(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int, *_: Any
+) -> Any:
+    return _kernel(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+
+
+@op(f"aten::convolution_overrideable({_ARGUMENTS}) -> Tensor", expose="no", nondifferentiable=True)
+def _kernel(*arguments: Any) -> np.ndarray:
+    return _convolve(*arguments)
+
+
+@convolution.recorded
+def _(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int
+) -> Any:
+    return _convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, False, False, True, True)
+
+
+@convolution.backward("input", "weight", "bias")
+def _(
+    g: Any, input: Any, weight: Any, bias_shape: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+    groups: int, needs: Any,
+) -> Any:  # fmt: skip
+    return F.convolution_backward(g, input, weight, bias_shape, stride, padding, dilation, transposed, output_padding, groups, needs)
+
+
+@op("aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, "
+    "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    expose="no", on="tensors")  # fmt: skip
+def convolution_backward(
+    grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
+    output_padding: Any, groups: int, output_mask: Any,
+) -> Any:  # fmt: skip
+    dims = weight.ndim - 2
+    stride, padding, dilation = _fill(stride, dims), _fill(padding, dims), _fill(dilation, dims)
+    g, x, w = grad_output._array, input._array, weight._array
+    first = second = third = np.empty(0, g.dtype)
+    kernel = w.shape[2:]
+    if output_mask[0]:
+        if transposed:
+            first = forward(g, w, stride, padding, dilation, groups)
+        else:
+            first = input_gradient(g, w, x.shape[2:], stride, padding, dilation, groups)
+    if output_mask[1]:
+        pair = (x, g) if transposed else (g, x)
+        second = weight_gradient(*pair, kernel, stride, padding, dilation, groups)
+    if output_mask[2]:
+        third = np.add.reduce(g, axis=(0, *range(2, g.ndim)))
+    return tuple(_dispatch.wrap(a) for a in (first, second, third))
+
+
+@convolution_backward.backward("grad_output", "input", "weight")
+def _(
+    grads: Any, grad_output: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+    groups: int, output_mask: Any, needs: Any,
+) -> Any:  # fmt: skip
+    to_input, to_weight, to_bias = (g if m else None for g, m in zip(grads, output_mask))
+    shape = (stride, padding, dilation, transposed, output_padding, groups)
+    made = None
+    if needs[0]:
+        parts = []
+        if to_input is not None:
+            parts.append(convolution(to_input, weight, None, *shape))
+        if to_weight is not None:
+            parts.append(convolution(input, to_weight, None, *shape))
+        if to_bias is not None:
+            parts.append(to_bias.reshape(1, -1, *(1,) * (weight.ndim - 2)).expand(grad_output.shape))
+        for part in parts:
+            made = part if made is None else made + part
+    second = third = None
+    if needs[1] and to_weight is not None:
+        second = convolution_backward(grad_output, input, to_weight, None, *shape, (True, False, False))[0]
+    if needs[2] and to_input is not None:
+        third = convolution_backward(grad_output, to_input, weight, None, *shape, (False, True, False))[1]
+    return made, second, third
+
+
+# ---------------------------------------------------------------------------------------------------- public names
+
+
+def _batched(name: str, input: Any, dims: int) -> tuple[Any, bool]:
+    if input.ndim == dims + 2:
+        return input, True
+    if input.ndim == dims + 1:
+        return F.unsqueeze(input, 0), False
+    raise RuntimeError(
+        f"Expected {dims + 1}D (unbatched) or {dims + 2}D (batched) input to {name}, but got input of size: {list(input.shape)}"
+    )
+
+
+def _conv2d_flops(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+) -> int:
+    if isinstance(padding, str) or input.ndim != 4:
+        return 0
+    sizes = (_dispatch.ints(v, 2) for v in (stride, padding, dilation))
+    stride, padding, dilation = sizes
+    n, c, h, w = input.shape
+    o, _, kh, kw = weight.shape
+    oh, ow = _out_size(h, kh, stride[0], padding[0], dilation[0]), _out_size(w, kw, stride[1], padding[1], dilation[1])
+    return 2 * n * oh * ow * kh * kw * c * o // groups
+
+
+def _declare_conv(dims: int) -> None:
+    name = f"conv{dims}d"
+
+    @composite(
+        f"aten::{name}(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{dims}] stride=1, SymInt[{dims}] padding=0, "
+        f"SymInt[{dims}] dilation=1, SymInt groups=1) -> Tensor", expose="no", flops=_conv2d_flops if dims == 2 else None,
+    )  # fmt: skip
+    def conv(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+        stride, padding, dilation = (_dispatch.ints(v, dims) for v in (stride, padding, dilation))
+        x, batched = _batched(name, input, dims)
+        made = convolution(x, weight, bias, _fill(stride, dims), _fill(padding, dims), _fill(dilation, dims), False, (0,) * dims, groups)
+        return made if batched else F.squeeze(made, 0)
+
+    @composite(
+        f"aten::{name}.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{dims}] stride=1, str padding=\"valid\", "
+        f"SymInt[{dims}] dilation=1, SymInt groups=1) -> Tensor", expose="no",
+    )  # fmt: skip
+    def conv_named(input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int) -> Any:
+        stride, dilation = _fill(_dispatch.ints(stride, dims), dims), _fill(_dispatch.ints(dilation, dims), dims)
+        x, batched = _batched(name, input, dims)
+        if padding == "valid":
+            made = convolution(x, weight, bias, stride, (0,) * dims, dilation, False, (0,) * dims, groups)
+        elif padding == "same":
+            made = _same(x, weight, bias, stride, dilation, groups)
+        else:
+            raise RuntimeError(f"Invalid padding string: '{padding}'")
+        return made if batched else F.squeeze(made, 0)
+
+    def front(
+        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    ) -> Any:
+        return (conv_named if isinstance(padding, str) else conv)(input, weight, bias, stride, padding, dilation, groups)
+
+    front.__name__ = name
+    front.__doc__ = f"A convolution over {dims} dimension(s)."
+    _dispatch.function(name, expose="function")(front)
+
+    @composite(
+        f"aten::conv_transpose{dims}d{'.input' if dims > 1 else ''}(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{dims}] stride=1, "
+        f"SymInt[{dims}] padding=0, SymInt[{dims}] output_padding=0, SymInt groups=1, SymInt[{dims}] dilation=1) -> Tensor",
+        expose="function",
+    )  # fmt: skip
+    def conv_transpose(
+        input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
+    ) -> Any:
+        stride, padding, output_padding, dilation = (
+            _fill(_dispatch.ints(v, dims), dims) for v in (stride, padding, output_padding, dilation)
+        )
+        x, batched = _batched(f"conv_transpose{dims}d", input, dims)
+        for extra, s, d in zip(output_padding, stride, dilation):
+            if extra >= s and extra >= d:
+                raise RuntimeError(
+                    "output padding must be smaller than either stride or dilation, but got "
+                    f"output_padding_height: {output_padding[0]} output_padding_width: {output_padding[-1]} stride_height: {stride[0]} "
+                    f"stride_width: {stride[-1]} dilation_height: {dilation[0]} dilation_width: {dilation[-1]}"
+                )
+        made = convolution(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
+        return made if batched else F.squeeze(made, 0)
+
+
+def _same(x: Any, weight: Any, bias: Any, stride: tuple, dilation: tuple, groups: int) -> Any:
+    """padding="same": the surplus of an odd total goes to the end."""
+    if any(s != 1 for s in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    dims = len(stride)
+    totals = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
+    left = tuple(t // 2 for t in totals)
+    if any(t % 2 for t in totals):
+        pads: list[int] = []
+        for total in reversed(totals):
+            pads += [0, total % 2]
+        x = F.constant_pad_nd(x, pads, 0)
+    return convolution(x, weight, bias, stride, left, dilation, False, (0,) * dims, groups)
+
+
+for _dims_count in (1, 2, 3):
+    _declare_conv(_dims_count)
+
+
+@composite("aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", expose="both")
+def conv_tbc(self: Any, weight: Any, bias: Any, pad: int) -> Any:
+    made = F.conv1d(self.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
+    return made.permute(2, 0, 1)
