@@ -33,6 +33,7 @@ _ALLCLOSE_TOLERANCES = {
     "torch.float64": (1e-5, 1e-8),
 }
 _NUMBERS = (int, float, complex, np.number)
+_Place = tuple[Any, ...]  # the keys that lead to a value
 
 
 class _Mismatch(Exception):
@@ -238,26 +239,40 @@ def _as_tensors(actual: Any, expected: Any, options: _Options) -> tuple[Any, Any
         return None
 
 
-def _compare_leaf(actual: Any, expected: Any, options: _Options) -> None:
-    if actual is None or expected is None:
-        if actual is not expected:
-            raise _Mismatch(f"None mismatch: {actual} is not {expected}")
-        return
+def _compare_none(actual: Any, expected: Any, options: _Options) -> None:
+    if actual is not expected:
+        raise _Mismatch(f"None mismatch: {actual} is not {expected}")
+
+
+def _compare_booleans(actual: Any, expected: Any, options: _Options) -> None:
+    if bool(actual) is not bool(expected):
+        raise _Mismatch(f"Booleans mismatch: {bool(actual)} is not {bool(expected)}")
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """Two values that are compared by one function, and the keys that lead to them."""
+
+    actual: Any
+    expected: Any
+    compare: Callable[[Any, Any, _Options], None]
+    place: _Place
+
+
+def _leaf(actual: Any, expected: Any, options: _Options, place: _Place) -> _Leaf:
     booleans = [isinstance(v, (bool, np.bool_)) for v in (actual, expected)]
+    if actual is None or expected is None:
+        return _Leaf(actual, expected, _compare_none, place)
     if all(booleans):
-        if bool(actual) is not bool(expected):
-            raise _Mismatch(f"Booleans mismatch: {bool(actual)} is not {bool(expected)}")
-        return
+        return _Leaf(actual, expected, _compare_booleans, place)
     if not any(booleans) and isinstance(actual, _NUMBERS) and isinstance(expected, _NUMBERS):
-        _compare_numbers(actual, expected, options)
-        return
+        return _Leaf(actual, expected, _compare_numbers, place)
     tensors = _as_tensors(actual, expected, options)
     if tensors is None:
-        raise TypeError(
-            f"No comparison pair was able to handle inputs of type {_type_text(actual)} and "
-            f"{_type_text(expected)}."
-        )
-    _compare_tensors(*tensors, options)
+        types = f"{_type_text(actual)} and {_type_text(expected)}"
+        text = f"No comparison pair was able to handle inputs of type {types}."
+        raise TypeError(_located(text, place))
+    return _Leaf(*tensors, _compare_tensors, place)
 
 
 def _type_text(value: Any) -> str:
@@ -265,8 +280,6 @@ def _type_text(value: Any) -> str:
 
 
 # ---------------------------------------------------------------------------------------------- the walk
-
-_Place = tuple[Any, ...]
 
 
 def _pairs(actual: Any, expected: Any, place: _Place) -> Iterator[tuple[Any, Any, _Place]]:
@@ -317,14 +330,14 @@ def _located(text: str, place: _Place) -> str:
 
 def _first_mismatch(actual: Any, expected: Any, options: _Options) -> str | None:
     try:
-        leaves = list(_pairs(actual, expected, ()))
+        leaves = [_leaf(left, right, options, place) for left, right, place in _pairs(actual, expected, ())]
     except _Mismatch as wrong:
         return str(wrong)
-    for left, right, place in leaves:
+    for leaf in leaves:
         try:
-            _compare_leaf(left, right, options)
+            leaf.compare(leaf.actual, leaf.expected, options)
         except _Mismatch as wrong:
-            return _located(str(wrong), place)
+            return _located(str(wrong), leaf.place)
     return None
 
 
