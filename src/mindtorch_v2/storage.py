@@ -452,6 +452,7 @@ BoolStorage = _LEGACY["BoolStorage"]
 BFloat16Storage = _LEGACY["BFloat16Storage"]
 ComplexDoubleStorage = _LEGACY["ComplexDoubleStorage"]
 ComplexFloatStorage = _LEGACY["ComplexFloatStorage"]
+Storage = FloatStorage  # torch.Storage: the class of the dtype that is default at first
 
 
 def is_storage(obj: Any, /) -> bool:
