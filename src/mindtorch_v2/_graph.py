@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ class Node:
         from .utils.hooks import RemovableHandle
 
         if self._post_hooks is None:
-            self._post_hooks = {}
+            self._post_hooks = OrderedDict()
         handle = RemovableHandle(self._post_hooks)
         self._post_hooks[handle.id] = fn
         return handle
@@ -80,7 +81,7 @@ class Node:
         from .utils.hooks import RemovableHandle
 
         if self._pre_hooks is None:
-            self._pre_hooks = {}
+            self._pre_hooks = OrderedDict()
         handle = RemovableHandle(self._pre_hooks)
         self._pre_hooks[handle.id] = fn
         return handle

@@ -374,6 +374,10 @@ class Tensor:
         return self._output_nr
 
     @property
+    def _backward_hooks(self) -> dict | None:
+        return self._hooks
+
+    @property
     def retains_grad(self) -> bool:
         return self._retain_handle is not None
 
@@ -415,6 +419,8 @@ class Tensor:
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if self._rg and not (value.dtype.is_floating_point or value.dtype.is_complex):
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if value._array_missing:
             self._array_missing, self._meta = True, value._meta
             self.__dict__.pop("_array", None)
@@ -548,10 +554,8 @@ class Tensor:
         return made
 
     def __copy__(self) -> Any:
-        made = _new(type(self))
-        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("_accumulator",)})
-        if not self._array_missing:
-            made._storage = storage_of(self)
+        made = self._make_subclass(type(self), self, self._rg)
+        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _INTERNAL})
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -99,6 +99,8 @@ def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
         other = F.full((), other)
     elif not isinstance(other, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
+    if other._array_missing and not self._array_missing:
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     return _copy_(self, other, non_blocking)
 
 

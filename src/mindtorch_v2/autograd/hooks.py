@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from typing import Any
 
 from .._graph import Node
@@ -16,12 +17,12 @@ def register_tensor_hook(tensor: Any, hook: Any) -> RemovableHandle:
     node = tensor.grad_fn
     if node is None:
         if tensor._hooks is None:
-            tensor._hooks = {}
+            tensor._hooks = OrderedDict()
         hooks = tensor._hooks
     else:
         if node._output_hooks is None:
             node._output_hooks = {}
-        hooks = node._output_hooks.setdefault(tensor._output_nr, {})
+        hooks = node._output_hooks.setdefault(tensor._output_nr, OrderedDict())
     handle = RemovableHandle(hooks)
     hooks[handle.id] = hook
     return handle
@@ -34,7 +35,7 @@ def register_post_accumulate_hook(tensor: Any, hook: Any) -> RemovableHandle:
     if tensor.grad_fn is not None:
         raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
     if tensor._post_accumulate_hooks is None:
-        tensor._post_accumulate_hooks = {}
+        tensor._post_accumulate_hooks = OrderedDict()
     handle = RemovableHandle(tensor._post_accumulate_hooks)
     tensor._post_accumulate_hooks[handle.id] = hook
     return handle
