@@ -1,0 +1,1 @@
+"""The parts of torch.utils.benchmark: measurements, the timer, and the table."""
