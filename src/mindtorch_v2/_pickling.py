@@ -8,7 +8,7 @@ import pickle
 import re
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, ClassVar
 
 from . import _dtype
 from ._pickle_names import PACKAGE, is_ours, to_torch
@@ -80,6 +80,8 @@ class _Renaming(pickle._Pickler):  # type: ignore[name-defined, misc]
         else:
             self.write(pickle.GLOBAL + f"{module}\n{name}\n".encode())
         self.memoize(obj)
+
+    dispatch: ClassVar[dict[type, Any]] = {**pickle._Pickler.dispatch, FunctionType: save_global}  # type: ignore[attr-defined]
 
 
 def _foreign(obj: Any, persistent_id: Callable[[Any], Any], pickle_module: Any, protocol: int) -> bytes:

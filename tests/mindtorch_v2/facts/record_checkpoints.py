@@ -1,6 +1,6 @@
 """Write checkpoints with real torch: `python record_checkpoints.py` fills checkpoints/.
 
-`contents(torch)` makes the objects; tests make the same ones with this package and compare.
+`CONTENTS` makes the objects; tests make the same ones with this package and compare.
 """
 
 from __future__ import annotations
@@ -46,71 +46,65 @@ def trained(torch: Any) -> tuple[Any, Any, Any]:
     return model, optimizer, scheduler
 
 
-def _values(torch: Any, dtype: str) -> Any:
-    return torch.arange(5).to(getattr(torch, dtype))
+def _dtypes(torch: Any) -> Any:
+    return {name: torch.arange(5).to(getattr(torch, name)) for name in DTYPES.split()}
 
 
-def contents(torch: Any) -> dict[str, Any]:
-    """What each file holds, by the file's name."""
+def _views(torch: Any) -> Any:
     base = torch.arange(12.0).reshape(3, 4)
-    marked = torch.ones(2)
-    marked.note, marked.scale = "kept", 3
-    parameter = torch.nn.Parameter(torch.arange(3.0))
-    parameter.tag = "kept"
-    model, optimizer, scheduler = trained(torch)
+    views = {"rows": base[1:], "column": base[:, 1], "turned": base.t(), "wide": base[0].expand(2, 4)}
+    return {"base": base, **views}
+
+
+def _shapes(torch: Any) -> Any:
+    return [torch.tensor(2.5), torch.empty(0), torch.empty(0, 3), torch.ones(1, 2, 1), torch.zeros(2, 0)]
+
+
+def _objects(torch: Any) -> Any:
     return {
-        "dtypes": {name: _values(torch, name) for name in DTYPES.split()},
-        "views": {
-            "base": base,
-            "rows": base[1:],
-            "column": base[:, 1],
-            "turned": base.t(),
-            "wide": base[0].expand(2, 4),
-        },
-        "shapes": [
-            torch.tensor(2.5),
-            torch.empty(0),
-            torch.empty(0, 3),
-            torch.ones(1, 2, 1),
-            torch.zeros(2, 0),
-        ],
-        "objects": {
-            "size": torch.Size([2, 3]),
-            "device": torch.device("cpu"),
-            "cuda": torch.device("cuda:1"),
-            "dtype": [torch.float32, torch.bool, torch.bfloat16],
-            "layout": torch.strided,
-            "plain": [
-                None,
-                True,
-                -1,
-                1 << 70,
-                1.5,
-                2j,
-                "text",
-                b"bytes",
-                bytearray(b"array"),
-                (1, (2,)),
-                {3},
-            ],
-            "ordered": OrderedDict(a=1, b=[2]),
-            "counted": Counter("aab"),
-        },
-        "attributes": [marked, parameter],
-        "gradients": [
-            torch.ones(2, requires_grad=True),
-            torch.nn.Parameter(torch.ones(2)),
-            torch.nn.Parameter(torch.ones(2), requires_grad=False),
-            torch.ones(2, requires_grad=True) * 2,
-        ],
-        "state": {
-            "model": model.state_dict(),
-            "optimizer": optimizer.state_dict(),
-            "scheduler": scheduler.state_dict(),
-            "epoch": 2,
-        },
-        "module": network(torch),
+        "size": torch.Size([2, 3]),
+        "device": torch.device("cpu"),
+        "cuda": torch.device("cuda:1"),
+        "dtype": [torch.float32, torch.bool, torch.bfloat16],
+        "layout": torch.strided,
+        "plain": [None, True, -1, 1 << 70, 1.5, 2j, "text", b"bytes", bytearray(b"array"), (1, (2,)), {3}],
+        "ordered": OrderedDict(a=1, b=[2]),
+        "counted": Counter("aab"),
     }
+
+
+def _attributes(torch: Any) -> Any:
+    marked, parameter = torch.ones(2), torch.nn.Parameter(torch.arange(3.0))
+    marked.note, marked.scale = "kept", 3
+    parameter.tag = "kept"
+    return [marked, parameter]
+
+
+def _gradients(torch: Any) -> Any:
+    return [
+        torch.ones(2, requires_grad=True),
+        torch.nn.Parameter(torch.ones(2)),
+        torch.nn.Parameter(torch.ones(2), requires_grad=False),
+        torch.ones(2, requires_grad=True) * 2,
+    ]
+
+
+def _state(torch: Any) -> Any:
+    parts = zip(("model", "optimizer", "scheduler"), trained(torch))
+    return {**{name: part.state_dict() for name, part in parts}, "epoch": 2}
+
+
+# what each file holds, by the file's name
+CONTENTS = {
+    "dtypes": _dtypes,
+    "views": _views,
+    "shapes": _shapes,
+    "objects": _objects,
+    "attributes": _attributes,
+    "gradients": _gradients,
+    "state": _state,
+    "module": network,
+}
 
 
 def lazy_views(torch: Any) -> dict[str, Any]:
@@ -123,9 +117,9 @@ def main() -> None:
     import torch
 
     FOLDER.mkdir(exist_ok=True)
-    for name, content in contents(torch).items():
-        torch.save(content, FOLDER / f"{name}.pt")
-    old = {name: contents(torch)[name] for name in ("views", "gradients")}
+    for name, content in CONTENTS.items():
+        torch.save(content(torch), FOLDER / f"{name}.pt")
+    old = {name: CONTENTS[name](torch) for name in ("views", "gradients")}
     torch.save(old, FOLDER / "legacy.pt", _use_new_zipfile_serialization=False)
     torch.save(lazy_views(torch), FOLDER / "lazy_views.pt")
     torch.save(torch.eye(3).to_sparse(), FOLDER / "sparse.pt")
