@@ -23,6 +23,8 @@ _TO_TORCH = {
     ("_utils", "_rebuild_from_type_v2"): ("torch._tensor", "_rebuild_from_type_v2"),
     ("_storage", "UntypedStorage"): ("torch.storage", "UntypedStorage"),
     **{("storage", name): ("torch", name) for name in _STORAGES},
+    ("optim._adafactor", "Adafactor"): ("torch.optim", "Adafactor"),
+    ("optim._muon", "Muon"): ("torch.optim", "Muon"),
     ("", "Generator"): ("torch._C", "Generator"),
     ("_random", "Generator"): ("torch._C", "Generator"),
     ("random", "Generator"): ("torch._C", "Generator"),

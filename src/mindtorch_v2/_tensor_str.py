@@ -256,12 +256,3 @@ def _str(self: Any, *, tensor_contents: str | None = None) -> str:
     if self.is_sparse and tensor_contents is None:
         return _sparse_str(self, begin) + end
     return _dense_str(self, begin, tensor_contents) + end
-
-
-def _format(self: Any, spec: str) -> str:
-    """`Tensor.__format__`: a 0-dim tensor formats as its number, others take no specification."""
-    from ._tensor import Tensor
-
-    if type(self) is Tensor and self.dim() == 0 and self.device.type != "meta":
-        return format(self.item(), spec)
-    return object.__format__(self, spec)
