@@ -8,7 +8,9 @@ from typing import Any
 
 __all__ = ["set_module"]
 
-_PARTS = frozenset({"_pytree", "benchmark", "checkpoint", "collect_env", "data", "dlpack", "hooks", "model_zoo"})
+_PARTS = frozenset(
+    {"_pytree", "benchmark", "checkpoint", "collect_env", "data", "dlpack", "hooks", "model_zoo"}
+)
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -10,7 +10,7 @@ import types
 import warnings
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol
 
 from .._size import Size
 
@@ -55,10 +55,9 @@ UnflattenFunc = Callable[[Iterable[Any], Any], Any]
 ToDumpableContextFn = Callable[[Any], Any]
 FromDumpableContextFn = Callable[[Any], Any]
 _IsLeaf = Callable[[Any], bool] | None
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 
-# ------------------------------------------------------------------------------------------------ steps of a path
+# -------------------------------------------------------------------------------------------- steps of a path
 
 
 class KeyEntry(Protocol):
@@ -131,7 +130,7 @@ def key_get(obj: Any, kp: KeyPath) -> Any:
     return obj
 
 
-# ----------------------------------------------------------------------------------------------------- node types
+# ------------------------------------------------------------------------------------------------- node types
 
 
 class NodeDef(NamedTuple):
@@ -142,6 +141,8 @@ class NodeDef(NamedTuple):
     unflatten_fn: UnflattenFunc
     flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[KeyEntry, Any]], Any]] | None
 
+
+_NAMEDTUPLE: Any = namedtuple  # noqa: PYI024  (the function stands for all named tuples, as in torch)
 
 SUPPORTED_NODES: dict[Any, NodeDef] = {}
 
@@ -156,13 +157,15 @@ def register_pytree_node(
     from_dumpable_context: FromDumpableContextFn | None = None,
     flatten_with_keys_fn: Any = None,
 ) -> None:
-    """Make a type a node: `flatten_fn(obj) -> children, context` and `unflatten_fn(children, context) -> obj`."""
+    """Make a type a node: `flatten_fn(obj) -> children, context` takes it apart, `unflatten_fn` builds it."""
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
 
 
-def _register_pytree_node(cls: type[Any], flatten_fn: FlattenFunc, unflatten_fn: UnflattenFunc, **_: Any) -> None:
+def _register_pytree_node(
+    cls: type[Any], flatten_fn: FlattenFunc, unflatten_fn: UnflattenFunc, **_: Any
+) -> None:
     """The old name of `register_pytree_node`."""
     warnings.warn(
         "`torch.utils._pytree._register_pytree_node` is deprecated. Please use "
@@ -207,7 +210,9 @@ def is_namedtuple(obj: object) -> bool:
 
 def is_namedtuple_class(cls: type) -> bool:
     """Whether this is a class of named tuples."""
-    return isinstance(cls, type) and issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple)
+    return (
+        isinstance(cls, type) and issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple)
+    )
 
 
 def is_namedtuple_instance(obj: object) -> bool:
@@ -253,7 +258,7 @@ _mapping_node(
     lambda values, context: defaultdict(context[0], zip(context[1], values)),
 )
 register_pytree_node(
-    namedtuple,  # type: ignore[arg-type]  # stands for all named tuples; the context is the class
+    _NAMEDTUPLE,  # the context is the class
     lambda node: (list(node), type(node)),
     lambda values, cls: cls(*values),
     flatten_with_keys_fn=lambda node: (
@@ -262,12 +267,12 @@ register_pytree_node(
     ),
 )
 STANDARD_DICT_TYPES = frozenset({dict, OrderedDict, defaultdict})
-BUILTIN_TYPES = frozenset({tuple, list, dict, namedtuple, OrderedDict, defaultdict, deque})
+BUILTIN_TYPES = frozenset({tuple, list, dict, _NAMEDTUPLE, OrderedDict, defaultdict, deque})
 
 
 def _get_node_type(tree: Any) -> Any:
     kind = type(tree)
-    return namedtuple if kind not in SUPPORTED_NODES and is_namedtuple_class(kind) else kind
+    return _NAMEDTUPLE if kind not in SUPPORTED_NODES and is_namedtuple_class(kind) else kind
 
 
 def _node_of(tree: Any, is_leaf: _IsLeaf) -> NodeDef | None:
@@ -277,11 +282,11 @@ def _node_of(tree: Any, is_leaf: _IsLeaf) -> NodeDef | None:
     return SUPPORTED_NODES.get(_get_node_type(tree))
 
 
-# ----------------------------------------------------------------------------------------------------- tree specs
+# ------------------------------------------------------------------------------------------------- tree specs
 
 
 class PyTreeSpec:
-    """The shape of a tree: the type of its root, what that type needs to be rebuilt, and its children's shapes."""
+    """The shape of a tree: its root's type, what that type needs to be rebuilt, and its children's shapes."""
 
     __slots__ = ("type", "_context", "_children", "num_nodes", "num_leaves", "num_children")
 
@@ -356,7 +361,8 @@ class PyTreeSpec:
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
             raise ValueError(
-                f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but the spec refers to a pytree "
+                f"treespec.unflatten(leaves): `leaves` has length {len(leaves)} but the spec refers to a "
+                "pytree "
                 f"that holds {self.num_leaves} items ({self})."
             )
         return self._build(iter(leaves))
@@ -411,7 +417,7 @@ def treespec_dict(mapping: Any = (), /, **kwargs: PyTreeSpec) -> PyTreeSpec:
     return PyTreeSpec(dict, list(children), list(children.values()))
 
 
-# ------------------------------------------------------------------------------------------- flatten and unflatten
+# -------------------------------------------------------------------------------------- flatten and unflatten
 
 
 def tree_is_leaf(tree: Any, is_leaf: _IsLeaf = None) -> bool:
@@ -488,12 +494,14 @@ def tree_leaves_with_path(tree: Any, is_leaf: _IsLeaf = None) -> list[tuple[KeyP
     return list(_with_path(tree, is_leaf, ()))
 
 
-def tree_flatten_with_path(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], PyTreeSpec]:
+def tree_flatten_with_path(
+    tree: Any, is_leaf: _IsLeaf = None
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeSpec]:
     """The leaves with the paths to them, and the shape."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
-# ------------------------------------------------------------------------------------------------------------ map
+# -------------------------------------------------------------------------------------------------------- map
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _IsLeaf = None) -> Any:
@@ -517,7 +525,7 @@ def tree_map_with_path(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf
 
 
 def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], Any]]:
-    """Decorator: apply a function to values of a type (or that a predicate accepts), leave the others alone."""
+    """Decorator: apply a function to values of a type, or that a predicate accepts; leave the others."""
     if isinstance(type_or_types_or_pred, (type, tuple, types.UnionType)):
 
         def accepts(value: Any) -> bool:
@@ -572,7 +580,7 @@ def tree_any_only(
 
 
 def _broadcast_to_and_flatten(tree: Any, treespec: PyTreeSpec, is_leaf: _IsLeaf = None) -> list[Any] | None:
-    """The leaves of `tree`, each repeated for the leaves of the shape below it; None where the shapes disagree."""
+    """The leaves of `tree`, each once for every leaf of the shape below it; None where they disagree."""
     node = _node_of(tree, is_leaf)
     if node is None:
         return [tree] * treespec.num_leaves

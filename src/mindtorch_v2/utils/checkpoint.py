@@ -1,7 +1,7 @@
-"""Checkpointing: a function and its inputs in, its outputs out; what it saves for backward is thrown away and computed again.
+"""Checkpointing: a function and its inputs in, its outputs out; what it saves for backward is computed again.
 
-Knows saved-tensor hooks, custom functions and the random state. Without re-entry, tensors that ops save are replaced by
-empty holders; the first holder that backward opens runs the function once more and fills the others.
+Knows saved-tensor hooks, custom functions and the random state. Without re-entry, tensors that ops save are
+replaced by empty holders; the first one that backward opens runs the function once more and fills the others.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class DefaultDeviceType:
     def set_device_type(device: str = "cuda") -> None:
         """Set the kind of device; only the CPU exists here."""
         if device != "cpu":
-            raise RuntimeError(f"Cannot use device type {device!r} for checkpointing: this build has the CPU only.")
+            raise RuntimeError(
+                f"Cannot use device type {device!r} for checkpointing: this build has the CPU only."
+            )
 
     @staticmethod
     def get_device_type() -> str:
@@ -58,7 +60,7 @@ class DefaultDeviceType:
         return DefaultDeviceType._default_device_type
 
 
-# ------------------------------------------------------------------------------------------------ what both ways use
+# ----------------------------------------------------------------------------------------- what both ways use
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -96,7 +98,10 @@ def noop_context_fn() -> tuple[Any, Any]:
 
 
 class _Surroundings:
-    """What a function's results depend on besides its inputs: random state and autocast. Taken now, put back later."""
+    """What a function's results depend on besides its inputs: random state and autocast.
+
+    Taken now, put back later.
+    """
 
     def __init__(self, preserve_rng_state: bool) -> None:
         self.rng_state = torch.get_rng_state() if preserve_rng_state else None
@@ -120,7 +125,7 @@ class _Surroundings:
                 torch.set_rng_state(before)
 
 
-# ------------------------------------------------------------------------------------------------------- with re-entry
+# ---------------------------------------------------------------------------------------------- with re-entry
 
 
 class CheckpointFunction(torch.autograd.Function):
@@ -167,7 +172,7 @@ class CheckpointFunction(torch.autograd.Function):
         return (None, None, *gradients)
 
 
-# ---------------------------------------------------------------------------------------------------- without re-entry
+# ------------------------------------------------------------------------------------------- without re-entry
 
 _early_stop_override: bool | None = None
 _debug_override: bool | None = None
@@ -220,7 +225,7 @@ class _SaveInputs(torch.autograd.Function):
 
 
 class _Holder:
-    """Stands in the graph for a saved tensor; `found` has the recomputed one for each backward pass that runs."""
+    """Stands in the graph for a saved tensor; `found` has it recomputed for each running backward pass."""
 
     __slots__ = ("__weakref__", "found")
 
@@ -231,7 +236,9 @@ class _Holder:
 class _Frame:
     """One call of a checkpointed function: how to run it again, and the holders of what it saved."""
 
-    def __init__(self, run_again: Callable[..., Any], metadata_of: Callable[[Any], Any], early_stop: bool) -> None:
+    def __init__(
+        self, run_again: Callable[..., Any], metadata_of: Callable[[Any], Any], early_stop: bool
+    ) -> None:
         self.run_again = run_again
         self.metadata_of = metadata_of
         self.early_stop = early_stop
@@ -271,8 +278,10 @@ class _Frame:
                 self.recomputed_in.add(run)
         if run not in holder.found:
             raise CheckpointError(
-                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. "
-                "If you are calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise please "
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked "
+                "once. "
+                "If you are calling ctx.saved_tensors in backward, make sure to do so only once. Otherwise "
+                "please "
                 "open an issue with details on your use case."
             )
         value = holder.found.pop(run)
@@ -291,7 +300,8 @@ class _Frame:
             place = len(seen)
             if place >= len(self.holders):
                 raise CheckpointError(
-                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the "
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during "
+                    "the "
                     "original forward pass.\n" + _TIP
                 )
             seen.append(self.metadata_of(tensor))
@@ -315,7 +325,8 @@ class _Frame:
         """Compare what was recomputed with what the forward pass saved."""
         if len(seen) != len(self.holders):
             raise CheckpointError(
-                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                "torch.utils.checkpoint: A different number of tensors was saved during the original "
+                "forward and "
                 f"recomputation.\nNumber of tensors saved during forward: {len(self.holders)}\n"
                 f"Number of tensors saved during recomputation: {len(seen)}.\n" + _TIP
             )
@@ -326,7 +337,8 @@ class _Frame:
         ]
         if differing:
             raise CheckpointError(
-                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different "
+                "metadata than "
                 "during the forward pass.\n" + "".join(differing) + ".\n" + _TIP
             )
 
@@ -404,7 +416,10 @@ class _OpLog:
                 return unpack(holder)
             except CheckpointError as error:
                 parts = ["original forward", "recomputation"]
-                lists = [f"Operators that ran in the {part}:\n" + "\n".join(ops) for part, ops in zip(parts, self.ops)]
+                lists = [
+                    f"Operators that ran in the {part}:\n" + "\n".join(ops)
+                    for part, ops in zip(parts, self.ops)
+                ]
                 text = str(error).replace(_TIP, "")
                 raise CheckpointError(text + "\n" + "\n\n".join(lists)) from error
 
@@ -430,7 +445,7 @@ def _noting(ops: list[str]) -> Iterator[None]:
         _dispatch.recorder = before
 
 
-# ------------------------------------------------------------------------------------------------- what people call
+# ------------------------------------------------------------------------------------------- what people call
 
 
 def checkpoint(
@@ -446,7 +461,8 @@ def checkpoint(
     """Call `function` and drop what it saves for backward; backward computes it again."""
     if use_reentrant is None:
         warnings.warn(
-            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch "
+            "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in "
+            "PyTorch "
             "2.9, calling checkpoint without use_reentrant will raise an exception. use_reentrant=False is "
             "recommended, but if you need to preserve the current default behavior, you can pass "
             "use_reentrant=True. Refer to docs for more details on the differences between the two variants.",
@@ -477,8 +493,10 @@ def checkpoint_sequential(
         warnings.warn(
             "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed "
             "explicitly. In version 2.9 we will raise an exception if use_reentrant is not passed. "
-            "use_reentrant=False is recommended, but if you need to preserve the current default behavior, you can "
-            "pass use_reentrant=True. Refer to docs for more details on the differences between the two variants.",
+            "use_reentrant=False is recommended, but if you need to preserve the current default behavior, "
+            "you can "
+            "pass use_reentrant=True. Refer to docs for more details on the differences between the two "
+            "variants.",
             stacklevel=2,
         )
         use_reentrant = True
@@ -535,6 +553,7 @@ def create_selective_checkpoint_contexts(
     if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
     raise NotImplementedError(
-        "create_selective_checkpoint_contexts: selective checkpointing chooses by torch.ops objects, which this "
+        "create_selective_checkpoint_contexts: selective checkpointing chooses by torch.ops objects, which "
+        "this "
         "library does not have; use checkpoint(..., use_reentrant=False) around the parts to recompute."
     )

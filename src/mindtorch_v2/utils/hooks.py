@@ -1,4 +1,4 @@
-"""Hooks: a dictionary of hooks in, a handle that takes one out again. Also the wiring of full backward hooks of modules.
+"""Hooks: a dictionary of hooks in, a handle that takes one out again. Also full backward hooks of modules.
 
 Knows nothing of who calls the hooks in the dictionary.
 """
@@ -8,7 +8,8 @@ from __future__ import annotations
 import functools
 import warnings
 import weakref
-from typing import Any, Callable, Sequence, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import mindtorch_v2 as torch
 
@@ -78,7 +79,8 @@ def warn_if_has_hooks(tensor: Any) -> None:
     for hook in (tensor._backward_hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
             warnings.warn(
-                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can decorate "
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, you can "
+                "decorate "
                 "the function with @torch.utils.hooks.unserializable_hook to suppress this warning",
                 stacklevel=2,
             )
@@ -86,7 +88,10 @@ def warn_if_has_hooks(tensor: Any) -> None:
 
 @functools.cache
 def _backward_hook_function() -> Any:
-    """An identity Function whose node carries the hooks. Made on first use: the package is complete by then."""
+    """An identity Function whose node carries the hooks.
+
+    Made on first use: the package is complete by then.
+    """
 
     class BackwardHookFunction(torch.autograd.Function):
         @staticmethod
@@ -104,8 +109,8 @@ def _backward_hook_function() -> Any:
 class BackwardHook:
     """Calls a module's full backward hooks with the gradients of its inputs and outputs.
 
-    Identity nodes are put behind the inputs and the outputs. The output's node runs the pre-hooks and keeps the
-    output gradients; the input's node runs the hooks with both.
+    Identity nodes are put behind the inputs and the outputs. The output's node runs the pre-hooks and keeps
+    the output gradients; the input's node runs the hooks with both.
     """
 
     def __init__(self, module: Any, user_hooks: Sequence[Any], user_pre_hooks: Sequence[Any]) -> None:
@@ -125,7 +130,10 @@ class BackwardHook:
         return args
 
     def setup_output_hook(self, args: Any) -> Any:
-        """The output, led through the node that will run the pre-hooks. Only tensors and tuples are looked into."""
+        """The output, led through the node that will run the pre-hooks.
+
+        Only tensors and tuples are looked into.
+        """
         if not isinstance(args, tuple):
             if not isinstance(args, torch.Tensor):
                 self.n_outputs = 1
@@ -137,7 +145,9 @@ class BackwardHook:
         self.n_outputs = len(args)
         return type(args)(*outputs) if hasattr(args, "_fields") else outputs
 
-    def _through_node(self, set_hook: Callable[[Any], None], args: tuple[Any, ...]) -> tuple[Any, list[int] | None]:
+    def _through_node(
+        self, set_hook: Callable[[Any], None], args: tuple[Any, ...]
+    ) -> tuple[Any, list[int] | None]:
         where = [i for i, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
         if not (torch.is_grad_enabled() and any(args[i].requires_grad for i in where)):
             return args, None
@@ -181,9 +191,10 @@ class BackwardHook:
         grad_fn.register_prehook(hook)
 
     def _run_without_inputs(self) -> None:
-        """No input needs a gradient, so its node does not exist: the hooks run here, with nothing to change."""
+        """No input needs a gradient, so its node does not exist: the hooks run here, to look on."""
         warnings.warn(
-            "Full backward hook is firing when gradients are computed with respect to module outputs since no inputs "
+            "Full backward hook is firing when gradients are computed with respect to module outputs since "
+            "no inputs "
             "require gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
             "#torch.nn.Module.register_full_backward_hook for more details.",
             stacklevel=5,
@@ -209,5 +220,6 @@ def _spread(indices: list[int], values: Sequence[Any], size: int) -> tuple[Any, 
 def _check_count(kind: str, what: str, out: Any, expected: Sequence[Any]) -> None:
     if len(out) != len(expected):
         raise RuntimeError(
-            f"Backward {kind} returned an invalid number of {what}, got {len(out)}, but expected {len(expected)}"
+            f"Backward {kind} returned an invalid number of {what}, got {len(out)}, but expected "
+            f"{len(expected)}"
         )

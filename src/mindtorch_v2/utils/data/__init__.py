@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from . import _utils, dataloader, dataset, distributed, sampler
+from . import _utils as _utils
+from . import dataloader as dataloader
+from . import dataset as dataset
+from . import distributed as distributed
+from . import sampler as sampler
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info
 from .dataloader import DataLoader, _DatasetKind

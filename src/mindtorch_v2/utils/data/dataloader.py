@@ -1,7 +1,7 @@
 """The loader: a dataset and a sampler in, batches out, made here or by worker processes.
 
-Each worker has a connection of its own and answers in the order it was asked, so the batch that is due is always the next
-answer of a known worker; a worker that dies closes its connection, and no lock can be left behind.
+Each worker has a connection of its own and answers in the order it was asked, so the batch that is due is
+always the next answer of a known worker; a worker that dies closes its connection, and leaves no lock behind.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class _DatasetKind:
     Iterable = 1
 
     @staticmethod
-    def create_fetcher(kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool) -> Any:
+    def create_fetcher(
+        kind: int, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool
+    ) -> Any:
         """The fetcher for a kind of dataset."""
         fetcher = _MapDatasetFetcher if kind == _DatasetKind.Map else _IterableDatasetFetcher
         return fetcher(dataset, auto_collation, collate_fn, drop_last)
@@ -137,7 +139,8 @@ class DataLoader(Generic[_T_co]):
         if batch_sampler is not None:
             if batch_size != 1 or shuffle or sampler is not None or drop_last:
                 raise ValueError(
-                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and "
+                    "drop_last"
                 )
             batch_size = None
             drop_last = False
@@ -228,10 +231,14 @@ class DataLoader(Generic[_T_co]):
         available = len(affinity(0)) if affinity else os.cpu_count()
         if available is not None and self.num_workers > available:
             warnings.warn(
-                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested max "
-                f"number of worker in current system is {available}, which is smaller than what this DataLoader "
-                "is going to create. Please be aware that excessive worker creation might get DataLoader running "
-                "slow or even freeze, lower the worker number to avoid potential slowness/freeze if necessary.",
+                f"This DataLoader will create {self.num_workers} worker processes in total. Our suggested "
+                "max "
+                f"number of worker in current system is {available}, which is smaller than what this "
+                "DataLoader "
+                "is going to create. Please be aware that excessive worker creation might get DataLoader "
+                "running "
+                "slow or even freeze, lower the worker number to avoid potential slowness/freeze if "
+                "necessary.",
                 stacklevel=3,
             )
 
@@ -253,7 +260,8 @@ def _context(wanted: Any) -> Any:
         return multiprocessing.get_context(wanted)
     if not isinstance(wanted, BaseContext):
         raise TypeError(
-            "multiprocessing_context option should be a valid context object or a string specifying the start "
+            "multiprocessing_context option should be a valid context object or a string specifying the "
+            "start "
             f"method, but got multiprocessing_context={wanted}"
         )
     return wanted
@@ -301,7 +309,11 @@ class _BaseDataLoaderIter:
                 data = self._next_data()
         self._num_yielded += 1
         expected = self._IterableDataset_len_called
-        if expected is not None and self._num_yielded > expected and self._dataset_kind == _DatasetKind.Iterable:
+        if (
+            expected is not None
+            and self._num_yielded > expected
+            and self._dataset_kind == _DatasetKind.Iterable
+        ):
             self._warn_of_length(expected)
         return data
 
@@ -333,7 +345,8 @@ def _warn_of_pinning(device: str) -> None:
             stacklevel=5,
         )
     warnings.warn(
-        "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be used.",
+        "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't "
+        "be used.",
         stacklevel=5,
     )
 
@@ -438,7 +451,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._n_waiting[worker_id] += 1
 
     def _next_worker(self) -> int | None:
-        """In turn; out of order, the next one with the fewest tasks, so that a slow worker holds up nobody."""
+        """In turn; out of order, the next one with the fewest tasks: a slow worker then holds up nobody."""
         order = [(self._turn + i) % self._num_workers for i in range(self._num_workers)]
         able = [i for i in order if self._working[i]]
         if not able:
@@ -580,9 +593,11 @@ def _explain_start_failure(error: Exception, context: Any) -> None:
     if "pickle" not in str(error) or context.get_start_method() == "fork":
         return
     warnings.warn(
-        "Got pickle error when attempting to start a worker Process. This might be because the worker Process "
+        "Got pickle error when attempting to start a worker Process. This might be because the worker "
+        "Process "
         "arguments are not picklable. Python 3.14+ changed the multiprocessing start method in non-Mac POSIX "
-        "platforms to 'forkserver', which requires the worker Process arguments to be picklable. You can also "
+        "platforms to 'forkserver', which requires the worker Process arguments to be picklable. You can "
+        "also "
         "try multiprocessing.set_start_method('fork').",
         stacklevel=6,
     )

@@ -29,7 +29,10 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class Dataset(Generic[_T_co]):
-    """Items by index. A subclass writes `__getitem__` and `__len__`, and `__getitems__` where whole batches are cheaper."""
+    """Items by index.
+
+    A subclass writes `__getitem__` and `__len__`, and `__getitems__` where whole batches are cheaper.
+    """
 
     def __getitem__(self, index: Any) -> _T_co:
         raise NotImplementedError("Subclasses of Dataset should implement __getitem__.")
@@ -70,7 +73,8 @@ class StackDataset(Dataset[Any]):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args and kwargs:
             raise ValueError(
-                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like input/output, but "
+                "Supported either ``tuple``- (via ``args``) or``dict``- (via ``kwargs``) like "
+                "input/output, but "
                 "both types are given."
             )
         if not args and not kwargs:
@@ -140,7 +144,9 @@ class ConcatDataset(Dataset[_T_co]):
     def cummulative_sizes(self) -> list[int]:
         """An old misspelling of `cumulative_sizes`."""
         warnings.warn(
-            "`cummulative_sizes` attribute is renamed to `cumulative_sizes`", category=FutureWarning, stacklevel=2
+            "`cummulative_sizes` attribute is renamed to `cumulative_sizes`",
+            category=FutureWarning,
+            stacklevel=2,
         )
         return self.cumulative_sizes
 

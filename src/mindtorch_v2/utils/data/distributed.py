@@ -1,4 +1,4 @@
-"""The sampler of one process among many: a dataset, a rank and a seed in, this rank's share of the indices out."""
+"""The sampler of one process among many: dataset, rank and seed in, this rank's share of the indices out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class DistributedSampler(Sampler[_T_co]):
-    """Every `num_replicas`-th index from `rank` on. All ranks must use the same seed; call `set_epoch` to reshuffle."""
+    """Every `num_replicas`-th index from `rank` on.
+
+    All ranks must use the same seed; call `set_epoch` to reshuffle.
+    """
 
     def __init__(
         self,

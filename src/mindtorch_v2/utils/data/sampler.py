@@ -51,7 +51,11 @@ class RandomSampler(Sampler[int]):
     replacement: bool
 
     def __init__(
-        self, data_source: Sized, replacement: bool = False, num_samples: int | None = None, generator: Any = None
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Any = None,
     ) -> None:
         self.data_source = data_source
         self.replacement = replacement
@@ -76,7 +80,9 @@ class RandomSampler(Sampler[int]):
             left = self.num_samples
             while left > 0:
                 size = min(left, _DRAWN_AT_ONCE)
-                yield from torch.randint(high=n, size=(size,), dtype=torch.int64, generator=generator).tolist()
+                yield from torch.randint(
+                    high=n, size=(size,), dtype=torch.int64, generator=generator
+                ).tolist()
                 left -= size
         else:
             for _ in range(self.num_samples // n):
@@ -122,7 +128,9 @@ class WeightedRandomSampler(Sampler[int]):
             raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
         tensor = torch.as_tensor(weights, dtype=torch.double)
         if tensor.dim() != 1:
-            raise ValueError(f"weights should be a 1d sequence but given weights have shape {tuple(tensor.shape)}")
+            raise ValueError(
+                f"weights should be a 1d sequence but given weights have shape {tuple(tensor.shape)}"
+            )
         self.weights = tensor
         self.num_samples = num_samples
         self.replacement = replacement
@@ -141,7 +149,9 @@ class BatchSampler(Sampler[list[int]]):
 
     def __init__(self, sampler: Sampler[int] | Iterable[int], batch_size: int, drop_last: bool) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:
-            raise ValueError(f"batch_size should be a positive integer value, but got batch_size={batch_size}")
+            raise ValueError(
+                f"batch_size should be a positive integer value, but got batch_size={batch_size}"
+            )
         if not isinstance(drop_last, bool):
             raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
         self.sampler = sampler

@@ -1,4 +1,7 @@
-"""Measurements: times of a statement in, their statistics and a summary in words out. Measures nothing itself."""
+"""Measurements: times of a statement in, their statistics and a summary in words out.
+
+Measures nothing itself.
+"""
 
 from __future__ import annotations
 
@@ -51,9 +54,7 @@ class TaskSpec:
             return self.label + (f": {self.sub_label}" if self.sub_label else "")
         if "\n" not in self.stmt:
             return self.stmt + (f": {self.sub_label}" if self.sub_label else "")
-        return (
-            f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}\n{textwrap.indent(self.stmt, '  ')}"
-        )
+        return f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}\n{textwrap.indent(self.stmt, '  ')}"
 
     def setup_str(self) -> str:
         """The setup with a heading; nothing for the default one."""
@@ -160,7 +161,8 @@ class Measurement:
             lines.append(f"  IQR:    {self.iqr / scale:.2f} {unit} {spread}")
         lines.append(
             f"  {n} measurement{'s' if n > 1 else ''}, {self.number_per_run} runs "
-            f"{'per measurement' if n > 1 else ''}, {task.num_threads} thread{'s' if task.num_threads > 1 else ''}"
+            f"{'per measurement' if n > 1 else ''}, {task.num_threads} "
+            f"thread{'s' if task.num_threads > 1 else ''}"
         )
         if self.has_warnings:
             spread = self.iqr / self.median
@@ -189,7 +191,9 @@ def select_unit(t: float) -> tuple[str, float]:
     """The unit for a time in seconds: its name and its length in seconds."""
     if not math.isfinite(t) or t <= 0:
         return "s", 1
-    return {-3: ("ns", 1e-9), -2: ("us", 1e-6), -1: ("ms", 1e-3)}.get(math.floor(math.log10(t)) // 3, ("s", 1))
+    return {-3: ("ns", 1e-9), -2: ("us", 1e-6), -1: ("ms", 1e-3)}.get(
+        math.floor(math.log10(t)) // 3, ("s", 1)
+    )
 
 
 def unit_to_english(u: str) -> str:

@@ -46,7 +46,9 @@ def _digits(time: float, figures: int) -> int:
 class _Column:
     """The cells of one description, all of one width and with the same number of digits."""
 
-    def __init__(self, name: str, cells: dict[_Row, common.Measurement], scale: float, trim: bool, warn: bool) -> None:
+    def __init__(
+        self, name: str, cells: dict[_Row, common.Measurement], scale: float, trim: bool, warn: bool
+    ) -> None:
         self.name = name
         self.cells = cells
         self.scale = scale
@@ -107,7 +109,9 @@ class _Table:
         if self.colorize is Colorize.ROWWISE:
             rivals = [other.cells[row].median for other in self.columns if row in other.cells]
         else:
-            rivals = [cell.median for other, cell in column.cells.items() if other.num_threads == row.num_threads]
+            rivals = [
+                cell.median for other, cell in column.cells.items() if other.num_threads == row.num_threads
+            ]
         best, median = min(rivals), column.cells[row].median
         if median <= best + _TIE:
             return _BEST
@@ -128,7 +132,9 @@ class _Table:
         show_env = len({row.env for row in self.rows}) > 1
         env_width = max(len(f"({row.env or ''})") for row in self.rows) if show_env else 2
         name_width = max(len(row.name) for row in self.rows)
-        heads = [" " * (4 + env_width + name_width)] + [column.name.center(column.width) for column in self.columns]
+        heads = [" " * (4 + env_width + name_width)] + [
+            column.name.center(column.width) for column in self.columns
+        ]
         head = "  |  ".join(heads)
         lines = ["[" + f" {self.label} ".center(len(head) - 2, "-") + "]", head]
         before: Any = None
@@ -147,7 +153,7 @@ class _Table:
 
 
 class Compare:
-    """A table of measurements: one part for each label, a row for each sub-label, a column for each description."""
+    """A table of measurements: a part per label, a row per sub-label, a column per description."""
 
     def __init__(self, results: list[common.Measurement]) -> None:
         self._results: list[common.Measurement] = []

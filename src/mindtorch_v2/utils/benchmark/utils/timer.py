@@ -51,7 +51,8 @@ class Timer:
             raise ValueError(f"Invalid language `{language}`.")
         if global_setup:
             raise ValueError(
-                f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be moved to `setup`."
+                f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply be "
+                "moved to `setup`."
             )
         stmt, setup = _dedent(stmt), _dedent(setup)
         self._globals = {**(globals or {}), "torch": (globals or {}).get("torch", torch)}
@@ -128,11 +129,13 @@ class Timer:
         max_run_time: float = 10.0,
         callback: Callable[[int, float], NoReturn] | None = None,
     ) -> common.Measurement:
-        """Like `blocked_autorange`, until the spread is at most `threshold` of the median, or `max_run_time` is over."""
+        """Measure until the spread is at most `threshold` of the median, or `max_run_time` is over."""
         number = self._estimate_block_size(min_run_time=0.05)
 
         def enough(times: list[float]) -> bool:
-            return len(times) > 3 and common.Measurement(number, times, self._task_spec).meets_confidence(threshold)
+            return len(times) > 3 and common.Measurement(number, times, self._task_spec).meets_confidence(
+                threshold
+            )
 
         times = self._measure_until(number, enough, min_run_time, max_run_time, callback)
         return common.Measurement(number, times, self._task_spec)
@@ -146,7 +149,9 @@ class Timer:
         retain_out_file: bool = False,
     ) -> NoReturn:
         """Refuse: instruction counts need valgrind and a library built for it."""
-        raise NotImplementedError("collect_callgrind needs valgrind and a compiled library; use blocked_autorange.")
+        raise NotImplementedError(
+            "collect_callgrind needs valgrind and a compiled library; use blocked_autorange."
+        )
 
 
 def _dedent(code: str) -> str:

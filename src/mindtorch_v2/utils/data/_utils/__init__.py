@@ -1,4 +1,4 @@
-"""What the loader is made of: collating, fetching, the worker process, and the way data takes between processes."""
+"""What the loader is made of: collating, fetching, the worker process, and the way between processes."""
 
 from __future__ import annotations
 

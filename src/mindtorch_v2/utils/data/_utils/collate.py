@@ -1,4 +1,7 @@
-"""Collating: a list of samples in, one batch of the same structure out. Knows tensors, arrays, numbers, text and containers."""
+"""Collating: a list of samples in, one batch of the same structure out.
+
+Knows tensors, arrays, numbers, text and containers.
+"""
 
 from __future__ import annotations
 
@@ -100,12 +103,14 @@ def collate_tensor_fn(batch: Any, *, collate_fn_map: _FnMap | None = None) -> An
     elem = batch[0]
     if elem.is_nested:
         raise RuntimeError(
-            "Batches of nested tensors are not currently supported by the default collate_fn; please provide a "
+            "Batches of nested tensors are not currently supported by the default collate_fn; please "
+            "provide a "
             "custom collate_fn to handle them appropriately."
         )
     if elem.layout is not torch.strided:
         raise RuntimeError(
-            "Batches of sparse tensors are not currently supported by the default collate_fn; please provide a "
+            "Batches of sparse tensors are not currently supported by the default collate_fn; please "
+            "provide a "
             "custom collate_fn to handle them appropriately."
         )
     return torch.stack(batch, 0)
@@ -150,5 +155,5 @@ default_collate_fn_map: _FnMap = {
 
 
 def default_collate(batch: Any) -> Any:
-    """Put samples together into a batch: tensors are stacked, numbers become tensors, containers keep their structure."""
+    """Put samples together: tensors are stacked, numbers become tensors, containers keep their structure."""
     return collate(batch, collate_fn_map=default_collate_fn_map)

@@ -1,4 +1,4 @@
-"""Exceptions on their way from a worker to the process that asked: type and traceback text in, the same error raised out."""
+"""Exceptions on their way from a worker: type and traceback in, the same error raised out."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class KeyErrorMessage(str):
 
 
 class ExceptionWrapper:
-    """An exception as its type and the text of its traceback, which can be pickled while the exception may not."""
+    """An exception as its type and the text of its traceback: these can be pickled, the exception may not."""
 
     def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
         kind, error, trace = sys.exc_info() if exc_info is None else exc_info

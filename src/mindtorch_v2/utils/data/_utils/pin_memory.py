@@ -1,4 +1,7 @@
-"""Pinning: a batch in, the same structure with pinned tensors out. Without an accelerator a tensor refuses to be pinned."""
+"""Pinning: a batch in, the same structure with pinned tensors out.
+
+Without an accelerator a tensor refuses to be pinned.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,11 @@
 """From process to process: an object in at one end of a connection, an equal one out at the other.
 
-Arrays and tensors travel beside the pickle, uncopied: through the connection when they are small, else as the pages of
-an anonymous file whose descriptor is sent. Nothing of it has a name, so a process that dies leaves nothing behind.
+Arrays and tensors travel beside the pickle, uncopied: through the connection when they are small, else as the
+pages of an anonymous file whose descriptor is sent. Nothing of it has a name, so a process that dies leaves
+nothing behind.
 
-A message is `sizes of the buffers | pickle`, followed by the buffers or by the descriptor of the file that holds them.
+A message is: how many buffers and whether in a file | the pickle | the buffers' sizes. The buffers follow, or
+the descriptor of the file that holds them.
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class _Pickler(ForkingPickler):
         if value.requires_grad and not value.is_leaf:
             raise RuntimeError(
                 "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not "
-                "support crossing process boundaries.  If you just want to transfer the data, call detach() on "
+                "support crossing process boundaries.  If you just want to transfer the data, call "
+                "detach() on "
                 "the tensor before serializing (e.g., putting it on the queue)."
             )
         array, order = _dense(value._array)
@@ -125,7 +128,9 @@ def _send_file(connection: Connection, views: list[memoryview]) -> None:
             start += _aligned(view.nbytes)
         os.ftruncate(file, start)
         with socket.socket(fileno=os.dup(connection.fileno())) as carrier:
-            carrier.setblocking(True)  # a default timeout of the user's would make the connection non-blocking
+            carrier.setblocking(
+                True
+            )  # a default timeout of the user's would make the connection non-blocking
             socket.send_fds(carrier, [b"f"], [file])
     finally:
         os.close(file)

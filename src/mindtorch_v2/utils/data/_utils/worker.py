@@ -79,10 +79,10 @@ def _worker_loop(task: WorkerTask, connection: Connection, forget_parent: Callab
         seed = task.base_seed + task.worker_id
         random.seed(seed)
         torch.manual_seed(seed)
-        np.random.seed(_generate_state(task.base_seed, task.worker_id))
+        np.random.seed(_generate_state(task.base_seed, task.worker_id))  # noqa: NPY002  (users' code draws from it)
         _worker_info = WorkerInfo(task.worker_id, task.num_workers, seed, task.dataset)
         tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        # Tasks are taken from the connection as they come: the loader must never wait for a worker that computes.
+        # Tasks are taken off the connection as they come: the loader must not wait for a busy worker.
         threading.Thread(target=_read, args=(connection, tasks), daemon=True).start()
         _work(task, tasks, connection, os.getppid())
     except (KeyboardInterrupt, BrokenPipeError, ConnectionResetError):

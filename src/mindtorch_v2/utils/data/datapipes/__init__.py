@@ -1,4 +1,7 @@
-"""Data pipes: datasets that are chained by method calls. The base classes and decorators; no ready-made pipes."""
+"""Data pipes: datasets that are chained by method calls.
+
+The base classes and decorators; no ready-made pipes.
+"""
 
 from __future__ import annotations
 

@@ -70,7 +70,8 @@ class non_deterministic:
         if inspect.isclass(arg):
             if not issubclass(arg, IterDataPipe):
                 raise TypeError(
-                    f"Only `IterDataPipe` can be decorated with `non_deterministic`, but {arg.__name__} is found"
+                    f"Only `IterDataPipe` can be decorated with `non_deterministic`, but {arg.__name__} is "
+                    "found"
                 )
             self.cls = arg
         elif callable(arg):
@@ -119,7 +120,11 @@ def argument_validation(f: Callable[..., Any]) -> Callable[..., Any]:
         hints = typing.get_type_hints(f)
         for name, value in signature.bind(*args, **kwargs).arguments.items():
             hint = hints.get(name)
-            if inspect.isclass(hint) and issubclass(hint, IterDataPipe) and not isinstance(value, IterDataPipe):
+            if (
+                inspect.isclass(hint)
+                and issubclass(hint, IterDataPipe)
+                and not isinstance(value, IterDataPipe)
+            ):
                 raise TypeError(f"Expected argument '{name}' as a IterDataPipe, but found {type(value)}")
         return f(*args, **kwargs)
 
@@ -145,7 +150,7 @@ class runtime_validation_disabled:
 
 
 def runtime_validation(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Check that each item of a pipe is of the type in the brackets of its class: `class P(IterDataPipe[int])`."""
+    """Check that each item of a pipe is of the type that its class names: `class P(IterDataPipe[int])`."""
     if f.__name__ != "__iter__":
         raise TypeError(f"Can not decorate function {f.__name__} with 'runtime_validation'")
 
@@ -155,7 +160,8 @@ def runtime_validation(f: Callable[..., Any]) -> Callable[..., Any]:
         for item in f(self):
             if _validation_on and not isinstance(item, expected):
                 raise RuntimeError(
-                    f"Expected an instance as subtype of {expected}, but found an instance of {item}({type(item)})"
+                    f"Expected an instance as subtype of {expected}, but found an instance of "
+                    f"{item}({type(item)})"
                 )
             yield item
 
