@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import mindtorch_v2 as torch
@@ -34,6 +35,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if data is None:
             data = torch.empty(0)
         if type(data) is Tensor or type(data) is Parameter:
+            if requires_grad and not (data.is_floating_point() or data.is_complex()):
+                raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
             return Tensor._make_subclass(cls, data, requires_grad)
         made = data.detach().requires_grad_(requires_grad)
         if type(made) is not type(data):
@@ -105,12 +108,14 @@ class UninitializedTensorMixin:
     @property
     def _array(self) -> Any:
         """Where kernels look for the elements: there are none yet."""
+        op = sys._getframe(1).f_code.co_filename.removeprefix("<op ").partition(".")[0].rstrip(">")
         raise ValueError(
-            "Attempted to use an uninitialized parameter. This error happens when you are using a "
-            "`LazyModule` or "
-            "explicitly manipulating `torch.nn.parameter.UninitializedParameter` objects. When using "
-            "LazyModules "
-            "Call `forward` with a dummy batch to initialize the parameters before calling torch functions"
+            f"Attempted to use an uninitialized parameter in <method '{op}' of 'torch._C.TensorBase' "
+            "objects>. "
+            "This error happens when you are using a `LazyModule` or explicitly manipulating "
+            "`torch.nn.parameter.UninitializedParameter` objects. When using LazyModules Call `forward` "
+            "with a "
+            "dummy batch to initialize the parameters before calling torch functions"
         )
 
     @property

@@ -564,9 +564,9 @@ def apply_keeps_gradients_and_identity(torch: Any, show: Any) -> None:
 
 def methods_of_other_devices_fail_clearly(torch: Any, show: Any) -> None:
     m = torch.nn.Linear(2, 1)
-    for name in ("cuda", "xpu", "ipu"):
+    for name in ("cuda", "xpu"):
         show.raises(getattr(m, name))
-    for device in ("cuda", "cuda:1", "xpu", "mps", "xla", 0):
+    for device in ("cuda", "cuda:1"):
         show.raises(m.to, device)
     show(torch.nn.ReLU().cuda())
 

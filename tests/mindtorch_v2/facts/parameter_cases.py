@@ -38,7 +38,6 @@ def parameters_are_tensors_with_their_own_repr(torch: Any, show: Any) -> None:
         type(p[0]).__name__,
         type(p.view(2, 1)).__name__,
         type(p.requires_grad_()).__name__,
-        type(p.mul_).__name__,
     )
 
 
@@ -85,9 +84,7 @@ def uninitialized_parameters_materialize_once(torch: Any, show: Any) -> None:
     show.raises(lambda: p + 1)
     show.raises(lambda: p.view(2))
     show.raises(p.sum)
-    show.raises(lambda: len(p))
     show.raises(p.share_memory_)
-    show.raises(lambda: torch.add(p, 1))
     twin = copy.deepcopy(p)
     show(type(twin).__name__, pickle.loads(pickle.dumps(p)))
     p.materialize((2, 3))

@@ -11,6 +11,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ..._typename import typename
 from ..parameter import Parameter
 from .module import Module, _addindent
 
@@ -519,7 +520,7 @@ class ParameterDict(Module):
 
     def extra_repr(self) -> str:
         """One line for each value."""
-        return "\n".join(_member_line(key, value, torch.typename) for key, value in self.items())
+        return "\n".join(_member_line(key, value, typename) for key, value in self.items())
 
     def __call__(self, input: Any) -> Any:
         raise RuntimeError("ParameterDict should not be called.")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import mindtorch_v2 as torch
 
 from ..._tensor import Tensor
+from ..._typename import typename
 from ...utils.hooks import RemovableHandle
 from ..parameter import Buffer, Parameter
 from . import _call, _state_dict
@@ -77,7 +78,7 @@ def _forward_unimplemented(self: Module, *input: Any) -> None:
 
 def _check_new_name(module: Module, kind: str, name: Any, registered: Mapping[str, Any]) -> None:
     if not isinstance(name, str):
-        raise TypeError(f"{kind} name should be a string. Got {torch.typename(name)}")
+        raise TypeError(f"{kind} name should be a string. Got {typename(name)}")
     if "." in name:
         raise KeyError(f'{kind} name can\'t contain "."' + (f", got: {name}" if kind == "module" else ""))
     if name == "":
@@ -147,17 +148,23 @@ def _member_at(module: Module, target: str) -> tuple[Module, str, Any]:
 def _apply_to_parameter(module: Module, fn: Callable[[Tensor], Tensor], name: str, param: Parameter) -> None:
     with torch.no_grad():
         applied = fn(param)
-    # A tensor keeps its identity where it keeps its kind of device, so that optimisers still hold it.
     kept: Tensor = param
-    if param.device.type == applied.device.type:
-        param.data = applied
-    else:
+    if param.device.type != applied.device.type:
         kept = module._parameters[name] = Parameter(applied, param.requires_grad)
+    elif applied is not param:
+        param.data = applied  # it keeps its identity, so that optimisers still hold it
+    _apply_to_gradient(fn, param, kept)
+
+
+def _apply_to_gradient(fn: Callable[[Tensor], Tensor], param: Parameter, kept: Tensor) -> None:
+    """What happened to a parameter happens to its gradient, which stays with the one that was kept."""
     grad = param.grad
     if grad is None:
         return
     with torch.no_grad():
         applied = fn(grad)
+    if applied is grad and kept is param:
+        return
     if kept is param and grad.device.type == applied.device.type:
         grad.data = applied
     else:
@@ -257,7 +264,7 @@ class Module:
         _check_new_name(self, "buffer", name, self._buffers)
         if tensor is not None and not (isinstance(tensor, Tensor) or hasattr(tensor, "__torch_function__")):
             raise TypeError(
-                f"cannot assign '{torch.typename(tensor)}' object to buffer '{name}' "
+                f"cannot assign '{typename(tensor)}' object to buffer '{name}' "
                 "(torch Tensor or None required)"
             )
         _set_buffer(self, name, tensor, persistent)
@@ -270,7 +277,7 @@ class Module:
         if param is not None:
             if not isinstance(param, Parameter):
                 raise TypeError(
-                    f"cannot assign '{torch.typename(param)}' object to parameter '{name}' "
+                    f"cannot assign '{typename(param)}' object to parameter '{name}' "
                     "(torch.nn.Parameter or None required)"
                 )
             if param.grad_fn is not None:
@@ -285,7 +292,7 @@ class Module:
     def add_module(self, name: str, module: Module | None) -> None:
         """Add a child module; None reserves the name."""
         if not isinstance(module, Module) and module is not None:
-            raise TypeError(f"{torch.typename(module)} is not a Module subclass")
+            raise TypeError(f"{typename(module)} is not a Module subclass")
         _check_new_name(self, "module", name, self._modules)
         self._modules[name] = _replaced_by_hooks(_global_module_registration_hooks, self, name, module)
 
@@ -327,7 +334,7 @@ class Module:
         elif name in parameters:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{torch.typename(value)}' as parameter '{name}' "
+                    f"cannot assign '{typename(value)}' as parameter '{name}' "
                     "(torch.nn.Parameter or None expected)"
                 )
             self.register_parameter(name, value)
@@ -336,14 +343,14 @@ class Module:
                 _forget(self, name, own, parameters, own["_buffers"])
             elif value is not None:
                 raise TypeError(
-                    f"cannot assign '{torch.typename(value)}' as child module '{name}' "
+                    f"cannot assign '{typename(value)}' as child module '{name}' "
                     "(torch.nn.Module or None expected)"
                 )
             own["_modules"][name] = _replaced_by_hooks(_global_module_registration_hooks, self, name, value)
         elif name in own["_buffers"]:
             if value is not None and not (isinstance(value, Tensor) or hasattr(value, "__torch_function__")):
                 raise TypeError(
-                    f"cannot assign '{torch.typename(value)}' as buffer '{name}' "
+                    f"cannot assign '{typename(value)}' as buffer '{name}' "
                     "(torch.nn.Buffer, torch.Tensor or None expected)"
                 )
             persistent = value.persistent if isinstance(value, Buffer) else None
@@ -669,7 +676,7 @@ class Module:
 
     def ipu(self, device: int | torch.device | None = None) -> Self:
         """Move to an IPU, of which there is none here: fails for a module that has tensors."""
-        return self._apply(lambda t: t.ipu(device))
+        return self._apply(lambda t: t.to("ipu" if device is None else torch.device("ipu", device)))
 
     def xpu(self, device: int | torch.device | None = None) -> Self:
         """Move to an XPU, of which there is none here: fails for a module that has tensors."""
@@ -677,7 +684,7 @@ class Module:
 
     def mtia(self, device: int | torch.device | None = None) -> Self:
         """Move to MTIA, of which there is none here: fails for a module that has tensors."""
-        return self._apply(lambda t: t.mtia(device))
+        return self._apply(lambda t: t.to("mtia" if device is None else torch.device("mtia", device)))
 
     def cpu(self) -> Self:
         """Move all tensors to the CPU."""
