@@ -33,7 +33,7 @@ def widely(kernel: Any) -> Any:
 def relu(self: np.ndarray, out: Any = None) -> np.ndarray:
     if self.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
-    return np.maximum(self, 0, out)
+    return np.maximum(self, 0, out=out)
 
 
 relu.derivative(self=lambda g, out: F.threshold_backward(g, out, 0))

@@ -476,7 +476,7 @@ logaddexp2.derivative(self=lambda g, self, out: g * F.exp2(self - out), other=la
 def _extreme(name: str, ufunc: Any, better: str) -> Any:
     @op(f"aten::{name}(Tensor self, Tensor other) -> Tensor", promote="same", out=True)
     def extreme(self: Any, other: Any, out: Any = None) -> Any:
-        return ufunc(self, other, out)
+        return ufunc(self, other, out=out)
 
     def gradient(mine: str, theirs: str) -> Any:
         def rule(g: Any, self: Any, other: Any) -> Any:

@@ -365,9 +365,9 @@ def _clamp(self: np.ndarray, low: Any, high: Any, out: Any = None) -> np.ndarray
         if bound is not None:
             self, bound_ = _dispatch.promote_number(self, bound) if bound.__class__ is not np.ndarray else _dispatch.promote_pair(self, bound)
     if low is not None:
-        made = np.maximum(self, low, out)
-        return made if high is None else np.minimum(made, high, made if made.__class__ is np.ndarray else None)
-    return np.minimum(self, high, out)
+        made = np.maximum(self, low, out=out)
+        return made if high is None else np.minimum(made, high, out=made if made.__class__ is np.ndarray else None)
+    return np.minimum(self, high, out=out)
 
 
 @op("aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", inplace=True, expose="no", node="ClampBackward1")
@@ -447,7 +447,7 @@ def _one_sided(name: str, ufunc: Any, keep: str) -> None:
     @op(f"aten::{name}(Tensor self, Scalar {side}) -> Tensor", inplace=True, expose="no", node=None)
     def by_number(self: np.ndarray, bound: Any, out: Any = None) -> np.ndarray:
         promoted, number = _dispatch.promote_number(self, bound)
-        return ufunc(promoted, number, out if promoted is self else None)
+        return ufunc(promoted, number, out=out if promoted is self else None)
 
     if side == "min":
         by_number.derivative(self=lambda g, self, min: F.where(self >= min, g, 0))

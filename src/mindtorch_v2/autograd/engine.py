@@ -165,7 +165,7 @@ def _evaluate(
         return
     results = _apply(node, buffer)
     if node._post_hooks:
-        results = _run_post_hooks(node, results, buffer)
+        results = _run_post_hooks(node, _fit_all(node, results), buffer)
     if not keep_graph:
         node.release()
     del buffer
@@ -226,6 +226,16 @@ def _fit(node: Node, place: int, gradient: Tensor, following: Node, number: int)
                 return gradient
         gradient = gradient.to(_dtype.BY_NUM[np_dtype.num])
     return gradient
+
+
+def _fit_all(node: Node, results: tuple) -> tuple:
+    """All gradients as hooks see them."""
+    edges = node.next
+    if len(results) != len(edges):
+        results = _match_results(node, results, len(edges))
+    return tuple(
+        g if g is None or edge is None else _fit(node, place, g, *edge) for place, (g, edge) in enumerate(zip(results, edges))
+    )
 
 
 def _reduce_to(node: Node, place: int, gradient: Tensor, shape: tuple) -> Tensor:
