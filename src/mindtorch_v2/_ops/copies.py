@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _device, _dispatch, _dtype
 from .._dispatch import FUNCTIONS, METHODS, OPS, broadcast_text, composite, function, ints, op, view, wrap
-from .._graph import storage_of, version_of
+from .._graph import grad_state, storage_of, version_of
 from .._storage import UntypedStorage
 from .._tensor import Tensor, _strided
 from ._layout import cast, copied, empty_in
@@ -62,7 +62,7 @@ def contiguous(self: Any, memory_format: Any = _CONTIGUOUS) -> Any:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     if self.is_contiguous(memory_format):
         return self
-    return _contiguous(self, memory_format)
+    return _contiguous(self, memory_format=memory_format)
 
 
 @composite("aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", expose="no")
@@ -440,7 +440,7 @@ def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Any:
 
 @composite("aten::set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)", expose="no")
 def _set_(self: Any, source: Any, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
-    if self._rg:
+    if self._rg and grad_state.enabled:
         if self._grad_fn is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         raise RuntimeError("derivative for aten::set_ is not implemented")

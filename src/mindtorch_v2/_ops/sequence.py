@@ -9,6 +9,7 @@ import numpy as np
 
 from .._dispatch import composite, op
 from .._dtype import BY_NUM
+from .._tensor import Tensor
 from ._namespace import functions as F
 
 _NOT_SORTED = (
@@ -162,6 +163,11 @@ def pad_sequence(
         raise RuntimeError("received an empty list of sequences")
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    for i, sequence in enumerate(sequences):
+        if not isinstance(sequence, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got {type(sequence).__name__}"
+            )
     first = sequences[0]
     longest = max(t.shape[0] for t in sequences)
     shape = (len(sequences), longest) if batch_first else (longest, len(sequences))
