@@ -137,7 +137,9 @@ def _encode(text: Any, codec: Any = "utf-8") -> bytes:
 
 
 def _bytearray(*args: Any) -> bytearray:
-    if args and type(args[0]) not in (bytes, bytearray, str):
+    if args and type(args[0]) is str:
+        return bytearray(_encode(*args))
+    if args and type(args[0]) not in (bytes, bytearray):
         raise UnpicklingError(f"bytearray of {type(args[0])} is not allowed")
     return bytearray(*args)
 

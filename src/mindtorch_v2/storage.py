@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import warnings
 from collections.abc import Iterator
@@ -453,6 +454,13 @@ BFloat16Storage = _LEGACY["BFloat16Storage"]
 ComplexDoubleStorage = _LEGACY["ComplexDoubleStorage"]
 ComplexFloatStorage = _LEGACY["ComplexFloatStorage"]
 Storage = FloatStorage  # torch.Storage: the class of the dtype that is default at first
+
+
+def _load_from_bytes(b: bytes) -> Any:
+    """A storage from the bytes that torch's own pickles of storages hold."""
+    from .serialization import load
+
+    return load(io.BytesIO(b))
 
 
 def is_storage(obj: Any, /) -> bool:
