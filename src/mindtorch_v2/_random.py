@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 import mindtorch_v2 as torch
 
+from . import _device
+
 __all__ = ["Generator", "default_generator"]
 
 _DEFAULT_SEED = 67280421310721  # what torch gives a generator nobody has seeded
@@ -29,6 +31,7 @@ STATE_NBYTES = _WORDS_END + _TAIL.size
 class Generator:
     """Source of random draws on the CPU: one MT19937 stream and the normal that waits from the last pair."""
 
+    __module__ = "mindtorch_v2"  # where torch has it, and where pickle finds it
     __slots__ = ("__weakref__", "_bits", "_float_normal", "_seed", "_untouched", "raw", "waiting_normal")
 
     # raw(n): the next n 32-bit draws, as uint64.
@@ -38,7 +41,7 @@ class Generator:
 
     def __init__(self, device: Any = None) -> None:
         if device is not None:
-            kind = torch.device(device).type
+            kind = _device.device(device).type
             if kind == "meta":
                 raise RuntimeError("META device type not an accelerator.")
             if kind != "cpu":
@@ -59,7 +62,7 @@ class Generator:
     @property
     def device(self) -> Any:
         """The device the numbers are made on: always the CPU."""
-        return torch.device("cpu")
+        return _device.CPU
 
     def manual_seed(self, seed: int, /) -> Generator:
         """Start the stream of `seed` and return the generator."""

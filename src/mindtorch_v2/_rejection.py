@@ -353,9 +353,9 @@ def multinomial_with_replacement(gen: Generator, weights: Array, n_samples: int)
     """For each row of weights, n_samples indices by looking uniforms up in the cumulated distribution."""
     out = np.empty((len(weights), n_samples), np.int64)
     for row, to in zip(weights, out):
-        if (row < 0).any():
+        if not (row >= 0).all():
             raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
-        if not np.isfinite(row).all():
+        if np.isinf(row).any():
             raise RuntimeError(
                 "invalid multinomial distribution (encountering probability entry = infinity or NaN)"
             )

@@ -397,7 +397,7 @@ def integers(gen: Generator, n: int, dtype: np.dtype[Any], low: int, high: int) 
         wide = draws64(gen, n)
         if span < 1 << 64:
             wide %= np.uint64(span)
-        wide += np.uint64(low & 0xFFFFFFFFFFFFFFFF)
+            wide += np.uint64(low & 0xFFFFFFFFFFFFFFFF)
         return wide.view(np.int64).astype(dtype, copy=False)
     narrow = gen.raw(n).astype(np.uint32)
     narrow %= np.uint32(span)

@@ -1,0 +1,118 @@
+"""Dropout: a tensor and a probability in, the tensor with elements or whole features dropped out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch, _dtype, _sampling
+from .._dispatch import composite, op, wrap
+from .._random import default_generator
+from ._namespace import functions as F
+from .creation import _empty_like, dense_like
+from .random import put
+from .random_draws import bernoulli_float_
+
+_ALPHA = 1.7580993408473766  # scale times alpha of SELU: what a dropped element is set to, negated
+
+
+def _check(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p:g}")
+
+
+def _noise(input: Any, keep: float) -> Any:
+    """1 / keep where an element stays, else 0."""
+    if _dispatch.recorder is not None or input._array_missing or input.dtype._rank != 2:
+        return bernoulli_float_(_empty_like(input), keep).div_(keep)
+    array = input._array
+    made = dense_like(array, array.dtype)
+    put(made, _sampling.bernoulli(default_generator, array.size, keep))
+    kind = np.float64 if made.dtype.itemsize == 8 else np.float32
+    made *= made.dtype.type(kind(1.0) / kind(keep))
+    return wrap(made)
+
+
+def _feature_noise(input: Any, keep: float) -> Any:
+    """Ones and zeros, one for each feature map of each sample."""
+    if input.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    shape = (*input.shape[:2], *[1] * (input.dim() - 2))
+    return bernoulli_float_(input.new_empty(shape), keep)
+
+
+def _alpha_parts(noise: Any, p: float) -> tuple[Any, Any]:
+    """Factor and offset that keep mean and variance of self-normalising activations."""
+    a = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
+    offset = noise.add(-1).mul_(_ALPHA * a).add_(_ALPHA * a * p)
+    return noise.mul_(a), offset
+
+
+def _declare(name: str, feature: bool, alpha: bool) -> tuple[Any, Any]:
+    """Declare `aten::<name>` and `aten::<name>_`."""
+
+    def body(input: Any, p: Any, train: Any, multiply: Any) -> Any:
+        _check(p)
+        if p == 0 or not train or not input.numel():
+            return input
+        if p == 1:
+            return multiply(input, F.zeros((), dtype=input.dtype))
+        if alpha:
+            noise = _feature_noise(input, 1 - p) if feature else bernoulli_float_(_empty_like(input), 1 - p)
+            factor, offset = _alpha_parts(noise, p)
+            return multiply(input, factor).add_(offset)
+        if feature:
+            return multiply(input, _feature_noise(input, 1 - p).div_(1 - p))
+        return multiply(input, _noise(input, 1 - p))
+
+    @composite(f"aten::{name}(Tensor input, float p, bool train) -> Tensor", expose="function")
+    def plain(input: Any, p: Any, train: Any) -> Any:
+        return body(input, p, train, F.mul)
+
+    @composite(f"aten::{name}_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", expose="function")
+    def inplace(self: Any, p: Any, train: Any) -> Any:
+        return body(self, p, train, F.mul_)
+
+    return plain, inplace
+
+
+dropout, dropout_ = _declare("dropout", False, False)
+alpha_dropout, alpha_dropout_ = _declare("alpha_dropout", False, True)
+feature_dropout, feature_dropout_ = _declare("feature_dropout", True, False)
+feature_alpha_dropout, feature_alpha_dropout_ = _declare("feature_alpha_dropout", True, True)
+
+
+@op(
+    "aten::native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)",
+    on="tensors",
+    expose="function",
+)
+def native_dropout(input: Any, p: Any, train: Any) -> Any:
+    if not input.numel():
+        return input.clone(), F.empty_like(input, dtype=_dtype.bool_)
+    if train is False:
+        return input.clone(), F.ones_like(input, dtype=_dtype.bool_)
+    mask = bernoulli_float_(_empty_like(input, dtype=_dtype.bool_), 1 - p)
+    return input.mul(mask).mul_(_scale(p)), mask
+
+
+def _scale(p: float) -> float:
+    return 0.0 if p == 1 else 1.0 / (1.0 - p)
+
+
+def _native_backward(g: Any, result1: Any, p: float, train: Any) -> Any:
+    return native_dropout_backward(g, result1, 1.0 if train is False else _scale(p))
+
+
+native_dropout.derivative(input=_native_backward)
+
+
+@op("aten::native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor", on="tensors",
+    expose="no")  # fmt: skip
+def native_dropout_backward(grad_output: Any, mask: Any, scale: float) -> Any:
+    return grad_output.mul(mask).mul(scale)
+
+
+native_dropout_backward.derivative(grad_output=lambda g, mask, scale: g.mul(mask).mul(scale))

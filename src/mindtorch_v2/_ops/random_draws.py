@@ -1,0 +1,334 @@
+"""Draws whose parameters are tensors: bernoulli, multinomial, poisson, binomial, gamma and Dirichlet. The
+samplers are in `_sampling` and `_rejection`; here they meet tensors, argument checks and torch's messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch, _dtype, _rejection, _sampling
+from .._dispatch import function, op
+from .._dtype import BY_NUM
+from ._layout import dense_order
+from ._namespace import functions as F
+from .creation import _empty, _empty_like, finish
+from .random import generator_of, invalid_combination, not_implemented, put, real, target
+
+
+def _zeros(g: Any) -> Any:
+    return F.zeros_like(g)
+
+
+def _no_derivative(name: str) -> Any:
+    raise RuntimeError(f"derivative for aten::{name} is not implemented")
+
+
+# --- bernoulli
+
+
+def _check_probabilities(p: np.ndarray, kernel: str) -> None:
+    dtype = BY_NUM[p.dtype.num]
+    if dtype._rank != 2:
+        raise not_implemented(kernel, dtype)
+    if not ((p >= 0) & (p <= 1)).all():
+        raise RuntimeError(
+            "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  "
+            "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
+
+
+def _bernoulli_scalar(self: np.ndarray, p: Any, generator: Any, out: Any = None) -> np.ndarray:
+    out = target(self, out)
+    gen = generator_of(generator, "bernoulli_")
+    chance = real(p, "bernoulli_(): argument 'p' (position 1)")
+    if not 0 <= chance <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={chance:g}")
+    if not out.size:
+        return out
+    if out.dtype.kind == "c":
+        raise not_implemented("bernoulli_scalar_cpu_", BY_NUM[out.dtype.num])
+    return put(out, _sampling.bernoulli(gen, out.size, chance))
+
+
+def _bernoulli_each(self: np.ndarray, p: np.ndarray, generator: Any, out: Any = None) -> np.ndarray:
+    out = target(self, out)
+    gen = generator_of(generator, "bernoulli_")
+    if p.shape != out.shape:
+        p = _expanded(p, out.shape)
+    if not out.size:
+        return out
+    if out.dtype.kind == "c":
+        raise not_implemented("bernoulli_tensor_cpu_self_", BY_NUM[out.dtype.num])
+    _check_probabilities(p, "bernoulli_tensor_cpu_p_")
+    if not out.flags.c_contiguous:
+        p = p.transpose(dense_order(out.shape, out.strides))
+    return put(out, _sampling.bernoulli_each(gen, np.ascontiguousarray(p).reshape(-1)))
+
+
+def _expanded(p: np.ndarray, shape: tuple) -> np.ndarray:
+    try:
+        return np.broadcast_to(p, shape)
+    except ValueError:
+        lead = len(shape) - p.ndim
+        for d in range(len(shape) - 1, -1, -1):
+            if d >= lead and p.shape[d - lead] not in (1, shape[d]):
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({shape[d]}) must match the existing size "
+                    f"({p.shape[d - lead]}) at non-singleton dimension {d}.  Target sizes: {list(shape)}.  "
+                    f"Tensor sizes: {list(p.shape)}"
+                ) from None
+        raise
+
+
+_bernoulli_float = op(
+    "aten::bernoulli.float(Tensor self, float p=0.5, *, Generator? generator=None) -> Tensor",
+    inplace=True, expose="no", node="BernoulliBackward2",
+)(_bernoulli_scalar)  # fmt: skip
+_bernoulli_float.derivative(self=_zeros)
+_bernoulli_tensor = op(
+    "aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
+    inplace=True, expose="no", node="BernoulliBackward1",
+)(_bernoulli_each)  # fmt: skip
+_bernoulli_tensor.derivative(self=_zeros, p=_zeros)
+bernoulli_float_, _bernoulli_tensor_ = (d.op.inplace.entry for d in (_bernoulli_float, _bernoulli_tensor))
+
+
+@op("aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor",
+    expose="no", node="BernoulliBackward0")  # fmt: skip
+def _bernoulli(self: np.ndarray, generator: Any) -> np.ndarray:
+    return _bernoulli_each(self, self, generator, np.empty(self.shape, self.dtype))
+
+
+_bernoulli.derivative(self=_zeros)
+
+
+@_bernoulli.recorded
+def _(self: Any, generator: Any) -> Any:
+    made = _empty_like(self, memory_format=_dtype.contiguous_format)
+    return _bernoulli_tensor_(made, self, generator=generator)
+
+
+@op("aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", expose="no",
+    node="NotImplemented")  # fmt: skip
+def _bernoulli_p(self: np.ndarray, p: Any, generator: Any) -> np.ndarray:
+    return _bernoulli_scalar(self, p, generator, np.empty(self.shape, self.dtype))
+
+
+_bernoulli_p.derivative(self=lambda g: _no_derivative("bernoulli"))
+
+
+@_bernoulli_p.recorded
+def _(self: Any, p: Any, generator: Any) -> Any:
+    made = _empty_like(self, memory_format=_dtype.contiguous_format)
+    return bernoulli_float_(made, p, generator=generator)
+
+
+@function(expose="method")
+def bernoulli_(self: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
+    """Fill with ones, with probability p (a number, or a tensor of one for each element), and zeros."""
+    if isinstance(p, _dispatch.Tensor):
+        return _bernoulli_tensor_(self, p, generator=generator)
+    if not isinstance(p, (int, float, np.number)):
+        accepted = ("Tensor p, *, torch.Generator generator = None",
+                    "float p = 0.5, *, torch.Generator generator = None")  # fmt: skip
+        raise invalid_combination("bernoulli_", (p,), {"generator": generator}, accepted)
+    return bernoulli_float_(self, p, generator=generator)
+
+
+@function()
+def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = None) -> Any:
+    """Ones and zeros: the input holds the probabilities, unless `p` gives one for all."""
+    if p is not None:
+        if out is not None:
+            accepted = ("Tensor input, *, torch.Generator generator = None, Tensor out = None",
+                        "Tensor input, float p, *, torch.Generator generator = None")  # fmt: skip
+            raise invalid_combination("bernoulli", (input, p), {"generator": generator, "out": out}, accepted)
+        return _bernoulli_p(input, p, generator=generator)
+    if out is None:
+        return _bernoulli(input, generator=generator)
+    if out.shape != input.shape:
+        out.resize_(input.shape)
+    return _bernoulli_tensor_(out, input, generator=generator)
+
+
+# --- multinomial
+
+
+def _check_multinomial(self: np.ndarray, num_samples: Any, replacement: bool) -> None:
+    dtype = BY_NUM[self.dtype.num]
+    if self.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if dtype._rank != 2:
+        raise RuntimeError(f"multinomial only supports floating-point dtypes for input, got: {dtype._abbr}")
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > self.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+
+
+def _check_weights(weights: np.ndarray) -> None:
+    if not weights.size:
+        return
+    if not (weights.min() >= 0 and weights.max() < np.inf):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if (weights.sum(-1) == 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
+@op("aten::multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, "
+    "Generator? generator=None) -> Tensor", expose="no", nondifferentiable=True)  # fmt: skip
+def _multinomial(self: np.ndarray, num_samples: int, replacement: bool, generator: Any) -> np.ndarray:
+    _check_multinomial(self, num_samples, replacement)
+    gen = generator_of(generator, "multinomial")
+    rows = self.reshape(-1, self.shape[-1])
+    if replacement and num_samples > 1:
+        made = _rejection.multinomial_with_replacement(gen, rows, num_samples)
+    else:
+        _check_weights(self)
+        made = _first_places(gen, self, num_samples)
+    return made.reshape(*self.shape[:-1], num_samples)
+
+
+def _first_places(gen: Any, weights: np.ndarray, n: int) -> np.ndarray:
+    """Indices in the order in which independent waiting times, each of its weight's rate, run out."""
+    waits = put(np.empty_like(weights), _sampling.exponential(gen, weights.size, weights.dtype))
+    scores = weights / waits
+    if n == 1:
+        return scores.argmax(-1)
+    wide = scores if scores.dtype.num < 24 else scores.astype(np.float32)  # bfloat16 cannot be sorted
+    return np.ascontiguousarray(np.argsort(-wide, axis=-1, kind="stable")[..., :n])
+
+
+@_multinomial.recorded
+def _(self: Any, num_samples: int, replacement: bool, generator: Any) -> Any:
+    _check_multinomial(self._array, num_samples, replacement)
+    if replacement and num_samples > 1:
+        made = _empty((*self.shape[:-1], num_samples), dtype=_dtype.int64)
+        made._array[...] = _multinomial.op.kernel(self._array, num_samples, True, generator)
+        return made
+    _check_weights(self._array)
+    waits = F.exponential_(_empty_like(self), 1.0, generator=generator)
+    scores = F.div(self, waits)
+    if num_samples == 1:
+        return F.argmax(scores, -1, True)
+    return F.topk(scores, num_samples)[1]
+
+
+@function()
+def multinomial(
+    input: Any, num_samples: Any, replacement: bool = False, *, generator: Any = None, out: Any = None
+) -> Any:
+    """Indices drawn in proportion to the weights of each row."""
+    if not hasattr(num_samples, "__index__"):
+        kind = _dispatch.type_name(num_samples)
+        raise TypeError(f"multinomial(): argument 'num_samples' (position 2) must be int, not {kind}")
+    if out is not None and out.dtype is not _dtype.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype._abbr}")
+    made = _multinomial(input, num_samples.__index__(), bool(replacement), generator=generator)
+    return finish(made, False, False, out)
+
+
+# --- poisson, binomial
+
+
+@op("aten::poisson(Tensor self, Generator? generator=None) -> Tensor", expose="function")
+def poisson(self: np.ndarray, generator: Any) -> np.ndarray:
+    dtype = BY_NUM[self.dtype.num]
+    if dtype._rank != 2:
+        raise not_implemented("poisson_cpu", dtype)
+    return _rejection.poisson(
+        generator_of(generator, "poisson"), np.ascontiguousarray(self).reshape(self.shape)
+    )
+
+
+poisson.derivative(self=_zeros)
+
+
+@op("aten::binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor", expose="function",
+    node="NotImplemented")  # fmt: skip
+def binomial(count: np.ndarray, prob: np.ndarray, generator: Any) -> np.ndarray:
+    for name, array in (("count", count), ("prob", prob)):
+        dtype = BY_NUM[array.dtype.num]
+        if dtype._rank != 2:
+            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: {dtype._abbr}")
+    if count.dtype != prob.dtype:
+        names = BY_NUM[prob.dtype.num]._abbr, BY_NUM[count.dtype.num]._abbr
+        raise RuntimeError(f"Found dtype {names[0]} but expected {names[1]}")
+    if count.dtype.num not in (np.dtype("f4").num, np.dtype("f8").num):
+        raise not_implemented("binomial_cpu", BY_NUM[count.dtype.num])
+    count, prob = np.broadcast_arrays(count, prob)
+    made = _rejection.binomial(generator_of(generator, "binomial"), count, prob)
+    return np.ascontiguousarray(made).reshape(count.shape)
+
+
+binomial.derivative(count=lambda g: _no_derivative("binomial"), prob=lambda g: _no_derivative("binomial"))
+
+
+# --- gamma, Dirichlet
+
+
+def _only_wide(array: np.ndarray, kernel: str) -> None:
+    if array.dtype.num not in (np.dtype("f4").num, np.dtype("f8").num):
+        raise not_implemented(kernel, BY_NUM[array.dtype.num])
+
+
+@op("aten::_standard_gamma(Tensor self, Generator? generator=None) -> Tensor", expose="function",
+    node="StandardGammaBackward0")  # fmt: skip
+def _standard_gamma(self: np.ndarray, generator: Any) -> np.ndarray:
+    _only_wide(self, "gamma_cpu")
+    gen = generator_of(generator, "_standard_gamma")
+    return _rejection.standard_gamma(gen, np.ascontiguousarray(self).reshape(self.shape))
+
+
+_standard_gamma.derivative(self=lambda g, self, result: g * F._standard_gamma_grad(self, result))
+
+
+def _slope(f: Any, at: np.ndarray) -> np.ndarray:
+    """The derivative of f by five points, good to about ten digits."""
+    h = 1e-3 * np.maximum(at, 1e-2)
+    return (f(at - 2 * h) - 8 * f(at - h) + 8 * f(at + h) - f(at + 2 * h)) / (12 * h)
+
+
+@op("aten::_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", expose="function")
+def _standard_gamma_grad(self: np.ndarray, output: np.ndarray) -> np.ndarray:
+    """How a gamma number moves with its shape at a fixed quantile: -(dF/dalpha) / density.
+
+    torch approximates this to about three digits; here it has about ten."""
+    from scipy import special
+
+    a, x = np.broadcast_arrays(self.astype(np.float64), output.astype(np.float64))
+    with np.errstate(all="ignore"):
+        lower = _slope(lambda s: special.gammainc(s, x), a)
+        upper = -_slope(lambda s: special.gammaincc(s, x), a)
+        density = np.exp((a - 1) * np.log(x) - x - special.gammaln(a))
+        moved = -np.where(x < a, lower, upper) / density
+        tiny = x < 1e-8  # there F is x**a / Gamma(a + 1)
+        moved = np.where(tiny, x / a * (special.digamma(a + 1) - np.log(x)), moved)
+    return moved.astype(self.dtype)
+
+
+@op("aten::_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor", expose="function",
+    node="NotImplemented")  # fmt: skip
+def _sample_dirichlet(self: np.ndarray, generator: Any) -> np.ndarray:
+    _only_wide(self, "dirichlet")
+    gen = generator_of(generator, "_sample_dirichlet")
+    return _rejection.dirichlet(gen, np.ascontiguousarray(self).reshape(self.shape))
+
+
+_sample_dirichlet.derivative(self=lambda g: _no_derivative("_sample_dirichlet"))
+
+
+@op("aten::_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor", expose="function")
+def _dirichlet_grad(x: np.ndarray, alpha: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """How a beta number moves with its first shape at a fixed quantile, over the rest 1 - x.
+
+    torch approximates this to about three digits; here it has about ten."""
+    from scipy import special
+
+    at, a, whole = (v.astype(np.float64) for v in np.broadcast_arrays(x, alpha, total))
+    b = whole - a
+    with np.errstate(all="ignore"):
+        density = np.exp((a - 1) * np.log(at) + (b - 1) * np.log1p(-at) - special.betaln(a, b))
+        moved = -_slope(lambda s: special.betainc(s, b, at), a) / (density * (1 - at))
+    return moved.astype(x.dtype)

@@ -1,0 +1,426 @@
+"""Random factories: rand, randn, randint, randperm and their `_like` forms: sizes and options in, tensors
+out. The drawing and its checks are those of the fills in `random`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _device, _dispatch, _dtype, _sampling
+from .._dispatch import composite, function, op
+from .._dtype import BY_NUM
+from .._meta import meta_tensor
+from .._random import Generator, default_generator
+from ._scalars import fitting
+from .creation import _empty, _empty_like, _sizes, finish
+from .random import (
+    DIGITS,
+    check_normal,
+    generator_of,
+    int64,
+    integers,
+    invalid_combination,
+    normal_,
+    normals,
+    not_implemented,
+    put,
+    random_from_,
+    shaped,
+    uniform_,
+    uniforms,
+)
+
+_STRIDED = _dtype.strided
+
+
+# --- rand and randn
+
+
+def _declare_factory(name: str, draw: Any, fill: Any) -> tuple[Any, Any]:
+    """Declare `aten::<name>` and its form with a generator."""
+    tail = (
+        "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+    )
+
+    @op(f"aten::{name}(SymInt[] size, *, {tail}", expose="no", nondifferentiable=True)
+    def plain(size: tuple, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> np.ndarray:
+        return draw(default_generator, size, dtype or _dtype.Default.dtype)
+
+    @op(
+        f"aten::{name}.generator(SymInt[] size, *, Generator? generator, {tail}",
+        expose="no",
+        nondifferentiable=True,
+    )
+    def drawn(
+        size: tuple, generator: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any
+    ) -> np.ndarray:
+        return draw(generator_of(generator, name), size, dtype or _dtype.Default.dtype)
+
+    plain.recorded(lambda size, dtype, layout, device, pin_memory: fill(_empty(size, dtype=dtype)))
+    drawn.recorded(
+        lambda size, generator, dtype, layout, device, pin_memory: fill(
+            _empty(size, dtype=dtype), generator=generator
+        )
+    )
+    return plain, drawn
+
+
+def _declare_like(name: str, draw: Any, fill: Any) -> tuple[Any, Any]:
+    """Declare `aten::<name>_like` and its form with a generator."""
+    tail = ("ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+            "MemoryFormat? memory_format=None) -> Tensor")  # fmt: skip
+
+    def filled(self: np.ndarray, gen: Generator, dtype: Any, memory_format: Any) -> np.ndarray:
+        made = _empty_like.op.kernel(self, dtype, None, None, None, memory_format)
+        return put(made, draw(gen, made.shape, BY_NUM[made.dtype.num], made.flags.c_contiguous))
+
+    @op(f"aten::{name}_like(Tensor self, *, {tail}", expose="no", nondifferentiable=True)
+    def plain(
+        self: np.ndarray, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any
+    ) -> np.ndarray:
+        return filled(self, default_generator, dtype, memory_format)
+
+    @op(f"aten::{name}_like.generator(Tensor self, *, Generator? generator, {tail}",
+        expose="no", nondifferentiable=True)  # fmt: skip
+    def drawn(
+        self: np.ndarray,
+        generator: Any,
+        dtype: Any,
+        layout: Any,
+        device: Any,
+        pin_memory: Any,
+        memory_format: Any,
+    ) -> np.ndarray:
+        return filled(self, generator_of(generator, name + "_like"), dtype, memory_format)
+
+    plain.recorded(
+        lambda self, dtype, layout, device, pin_memory, memory_format: fill(
+            _empty_like(self, dtype=dtype, memory_format=memory_format)
+        )
+    )
+    drawn.recorded(
+        lambda self, generator, dtype, layout, device, pin_memory, memory_format: fill(
+            _empty_like(self, dtype=dtype, memory_format=memory_format), generator=generator
+        )
+    )
+    return plain, drawn
+
+
+def _draw_uniform(gen: Generator, size: tuple, dtype: Any, contiguous: bool = True) -> np.ndarray:
+    if dtype._rank < 2:
+        raise not_implemented("check_uniform_bounds", dtype)
+    return uniforms(gen, math.prod(size), dtype).reshape(size)
+
+
+def _draw_normal(gen: Generator, size: tuple, dtype: Any, contiguous: bool = True) -> np.ndarray:
+    count = math.prod(size)
+    check_normal(dtype, count)
+    return normals(gen, count, dtype, 0.0, 1.0, contiguous).reshape(size)
+
+
+def _front(name: str, ops: tuple[Any, Any], fill: Any, doc: str) -> Any:
+    plain, drawn = ops
+
+    def factory(
+        *size: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = _STRIDED,
+        device: Any = None, pin_memory: bool = False, requires_grad: bool = False, names: Any = None,
+        **keyword: Any,
+    ) -> Any:  # fmt: skip
+        shape = _sizes(size, keyword.pop("size", None))
+        if keyword:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(keyword))}'")
+        if (device is not None or _device._state.default is not None) and _device.resolve(
+            device
+        ) is _device.META:
+            return finish(meta_tensor(shape, (dtype or _dtype.Default.dtype)._np), requires_grad)
+        if out is not None:
+            return finish(fill(shaped(out, shape), generator=generator), requires_grad, pin_memory)
+        made = (
+            plain(shape, dtype=dtype) if generator is None else drawn(shape, generator=generator, dtype=dtype)
+        )
+        return finish(made, requires_grad, pin_memory) if requires_grad or pin_memory else made
+
+    factory.__name__, factory.__doc__ = name, doc
+    return function(name, expose="function")(factory)
+
+
+def _like_front(name: str, ops: tuple[Any, Any], doc: str) -> Any:
+    plain, drawn = ops
+
+    def like(
+        input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
+        pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
+    ) -> Any:  # fmt: skip
+        if input._array_missing or (device is not None and _device.resolve(device) is _device.META):
+            return finish(meta_tensor(input.shape, (dtype or input.dtype)._np), requires_grad)
+        if generator is None:
+            made = plain(input, dtype=dtype, memory_format=memory_format)
+        else:
+            made = drawn(input, generator=generator, dtype=dtype, memory_format=memory_format)
+        return finish(made, requires_grad, pin_memory) if requires_grad or pin_memory else made
+
+    like.__name__, like.__doc__ = name, doc
+    return function(name, expose="function")(like)
+
+
+rand = _front(
+    "rand", _declare_factory("rand", _draw_uniform, uniform_), uniform_, "Uniform numbers of [0, 1)."
+)
+randn = _front("randn", _declare_factory("randn", _draw_normal, normal_), normal_, "Standard normal numbers.")
+rand_like = _like_front(
+    "rand_like",
+    _declare_like("rand", _draw_uniform, uniform_),
+    "Uniform numbers of [0, 1) like another tensor.",
+)
+randn_like = _like_front(
+    "randn_like",
+    _declare_like("randn", _draw_normal, normal_),
+    "Standard normal numbers like another tensor.",
+)
+
+
+# --- randint
+
+
+_TAIL = "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+
+
+def _declare_randint(text: str, with_low: bool, with_generator: bool) -> Any:
+    """Declare one overload of aten::randint."""
+
+    def parts(arguments: tuple) -> tuple[int, int, tuple, Any, Any]:
+        rest = list(arguments)
+        low = rest.pop(0) if with_low else 0
+        high, size = rest.pop(0), rest.pop(0)
+        generator = rest.pop(0) if with_generator else None
+        return low, high, size, generator, rest[0] if isinstance(rest[0], _dtype.dtype) else _dtype.int64
+
+    @op(f"aten::randint{text}", expose="no", nondifferentiable=True)
+    def randint_op(*arguments: Any) -> np.ndarray:
+        low, high, size, generator, dtype = parts(arguments)
+        gen = generator_of(generator, "randint")
+        return integers(gen, math.prod(size), dtype, low, high).reshape(size)
+
+    @randint_op.recorded
+    def _(*arguments: Any) -> Any:
+        low, high, size, generator, dtype = parts(arguments)
+        return random_from_(_empty(size, dtype=dtype), low, high, generator=generator)
+
+    return randint_op
+
+
+_randint_high = _declare_randint(f"(SymInt high, SymInt[] size, *, {_TAIL}", False, False)
+_randint_high_gen = _declare_randint(
+    f".generator(SymInt high, SymInt[] size, *, Generator? generator, {_TAIL}", False, True
+)
+_randint_low = _declare_randint(f".low(SymInt low, SymInt high, SymInt[] size, *, {_TAIL}", True, False)
+_randint_low_gen = _declare_randint(
+    f".low_generator(SymInt low, SymInt high, SymInt[] size, *, Generator? generator, {_TAIL}", True, True
+)
+
+_RANDINT_OPTIONS = (
+    "Tensor out = None, torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, "
+    "bool pin_memory = False, bool requires_grad = False"
+)
+_RANDINT_OVERLOADS = tuple(
+    f"{first}, tuple of ints size, *, {gen}{_RANDINT_OPTIONS}"
+    for first in ("int high", "int low, int high")
+    for gen in ("torch.Generator generator, ", "")
+)
+
+
+def _named(args: tuple, keyword: dict, order: tuple[str, ...]) -> dict:
+    """Positional arguments under the names they stand for; the first, low, may be left out."""
+    names = order if len(args) + len(keyword) >= len(order) else order[1:]
+    return {**keyword, **dict(zip([n for n in names if n not in keyword], args))}
+
+
+@function(expose="function")
+def randint(
+    *args: Any, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = _STRIDED,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, **keyword: Any,
+) -> Any:  # fmt: skip
+    """Integers of [low, high)."""
+    values = _named(args, keyword, ("low", "high", "size"))
+    size = values.get("size")
+    if (
+        "high" not in values
+        or len(args) + len(keyword) > 3
+        or not isinstance(size, (tuple, list, np.ndarray))
+    ):
+        raise invalid_combination("randint", args, {**keyword, "generator": generator}, _RANDINT_OVERLOADS)
+    low, high = values.get("low"), values["high"]
+    for position, (name, value) in enumerate(
+        (("low", low), ("high", high)) if low is not None else (("high", high),), 1
+    ):
+        if not hasattr(value, "__index__") or isinstance(value, bool):
+            raise TypeError(
+                f"randint(): argument '{name}' (position {position}) must be int, not "
+                f"{_dispatch.type_name(value)}"
+            )
+    shape = _sizes((size,))
+    high = int64(high.__index__())
+    if _device.resolve(device) is _device.META:
+        return finish(meta_tensor(shape, (dtype or _dtype.int64)._np), requires_grad)
+    if out is not None:
+        first = 0 if low is None else int64(low.__index__())
+        return finish(
+            random_from_(shaped(out, shape), first, high, generator=generator), requires_grad, pin_memory
+        )
+    dtype = dtype or _dtype.int64
+    if low is None:
+        if generator is None:
+            made = _randint_high(high, shape, dtype=dtype)
+        else:
+            made = _randint_high_gen(high, shape, generator=generator, dtype=dtype)
+    else:
+        low = int64(low.__index__())
+        if generator is None:
+            made = _randint_low(low, high, shape, dtype=dtype)
+        else:
+            made = _randint_low_gen(low, high, shape, generator=generator, dtype=dtype)
+    return finish(made, requires_grad, pin_memory) if requires_grad or pin_memory else made
+
+
+def _declare_randint_like(text: str, with_low: bool, with_generator: bool) -> Any:
+    """Declare one overload of aten::randint_like."""
+
+    def parts(arguments: tuple) -> tuple[Any, int, int, Any, Any, Any]:
+        rest = list(arguments)
+        self = rest.pop(0)
+        low = rest.pop(0) if with_low else 0
+        high = rest.pop(0)
+        generator = rest.pop(0) if with_generator else None
+        return self, low, high, generator, rest[0], rest[-1]
+
+    @op(f"aten::randint_like{text}", expose="no", nondifferentiable=True)
+    def randint_like_op(*arguments: Any) -> np.ndarray:
+        self, low, high, generator, dtype, memory_format = parts(arguments)
+        gen = generator_of(generator, "randint_like")
+        made = _empty_like.op.kernel(self, dtype, None, None, None, memory_format)
+        return put(made, integers(gen, made.size, BY_NUM[made.dtype.num], low, high))
+
+    @randint_like_op.recorded
+    def _(*arguments: Any) -> Any:
+        self, low, high, generator, dtype, memory_format = parts(arguments)
+        made = _empty_like(self, dtype=dtype, memory_format=memory_format)
+        return random_from_(made, low, high, generator=generator)
+
+    return randint_like_op
+
+
+_LIKE_TAIL = ("ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+              "MemoryFormat? memory_format=None) -> Tensor")  # fmt: skip
+_randint_like = _declare_randint_like(f"(Tensor self, SymInt high, *, {_LIKE_TAIL}", False, False)
+_randint_like_gen = _declare_randint_like(
+    f".generator(Tensor self, SymInt high, *, Generator? generator, {_LIKE_TAIL}", False, True
+)
+_randint_like_low = _declare_randint_like(
+    f".low_dtype(Tensor self, SymInt low, SymInt high, *, {_LIKE_TAIL}", True, False
+)
+_randint_like_low_gen = _declare_randint_like(
+    f".low_generator_dtype(Tensor self, SymInt low, SymInt high, *, Generator? generator, {_LIKE_TAIL}",
+    True,
+    True,
+)
+
+
+@function(expose="function")
+def randint_like(
+    input: Any, *bounds: Any, generator: Any = None, dtype: Any = None, layout: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
+    **keyword: Any,
+) -> Any:  # fmt: skip
+    """Integers of [low, high) like another tensor."""
+    values = _named(bounds, keyword, ("low", "high"))
+    if "high" not in values or not values.keys() <= {"low", "high"}:
+        raise TypeError('randint_like() missing 1 required positional arguments: "high"')
+    high, low = values["high"], values.get("low")
+    high = int(high.item()) if isinstance(high, _dispatch.Tensor) else int64(high.__index__())
+    if input._array_missing or (device is not None and _device.resolve(device) is _device.META):
+        return finish(meta_tensor(input.shape, (dtype or input.dtype)._np), requires_grad)
+    options = {"dtype": dtype, "memory_format": memory_format}
+    if generator is not None:
+        options["generator"] = generator
+    if low is None:
+        made = (_randint_like if generator is None else _randint_like_gen)(input, high, **options)
+    else:
+        make = _randint_like_low if generator is None else _randint_like_low_gen
+        made = make(input, int64(low.__index__()), high, **options)
+    return finish(made, requires_grad, pin_memory) if requires_grad or pin_memory else made
+
+
+# --- randperm
+
+
+def _permutation(n: int, generator: Any, dtype: Any) -> np.ndarray:
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    if dtype._rank == 2:
+        most = (1 << DIGITS[dtype._name]) + 1
+        if n > most:
+            raise RuntimeError(f"n cannot be greater than {most} for {dtype._abbr} type.")
+    elif dtype._rank == 1:
+        fitting(n, dtype._np)
+    else:
+        raise not_implemented("randperm", dtype)
+    return _sampling.permutation(generator_of(generator, "randperm"), n).astype(dtype._np, copy=False)
+
+
+@composite(
+    "aten::randperm.generator_out(SymInt n, Generator? generator, Tensor(a!) result) -> Tensor(a!)",
+    expose="no",
+)
+def _randperm_into(n: int, generator: Any, result: Any) -> Any:
+    values = _permutation(n, generator, result.dtype)
+    np.copyto(shaped(result, (n,))._array, values)
+    _dispatch.storage_of(result)._version += 1
+    return result
+
+
+@op(f"aten::randperm(SymInt n, *, {_TAIL}", expose="no", nondifferentiable=True)
+def _randperm(n: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> np.ndarray:
+    return _permutation(n, None, dtype)
+
+
+@op(
+    f"aten::randperm.generator(SymInt n, *, Generator? generator, {_TAIL}",
+    expose="no",
+    nondifferentiable=True,
+)
+def _randperm_gen(
+    n: int, generator: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> np.ndarray:
+    return _permutation(n, generator, dtype)
+
+
+_randperm.recorded(
+    lambda n, dtype, layout, device, pin_memory: _randperm_into(n, None, _empty((n,), dtype=dtype))
+)
+_randperm_gen.recorded(
+    lambda n, generator, dtype, layout, device, pin_memory: _randperm_into(
+        n, generator, _empty((n,), dtype=dtype)
+    )
+)
+
+
+@function(expose="function")
+def randperm(
+    n: Any, *, generator: Any = None, out: Any = None, dtype: Any = None, layout: Any = _STRIDED,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Any:  # fmt: skip
+    """The integers of [0, n) in random order."""
+    if not hasattr(n, "__index__") or isinstance(n, bool):
+        raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {_dispatch.type_name(n)}")
+    n = n.__index__()
+    if out is not None:
+        return finish(_randperm_into(n, generator, out), requires_grad, pin_memory)
+    dtype = dtype or _dtype.int64
+    if _device.resolve(device) is _device.META:
+        return finish(meta_tensor((n,), dtype._np), requires_grad)
+    made = (
+        _randperm(n, dtype=dtype) if generator is None else _randperm_gen(n, generator=generator, dtype=dtype)
+    )
+    return finish(made, requires_grad, pin_memory) if requires_grad or pin_memory else made
