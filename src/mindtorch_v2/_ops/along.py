@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from . import _dims
 from ._accumulate import add_rows
 from ._namespace import functions as F
 from ._scalars import fitting
+from ._warn import warn_once
 from .scatter import _AT, _divide, _extreme_backward, _identity, _prod_backward, check_bounds
 from .shape import size_text
 
@@ -218,7 +218,7 @@ def index_reduce(
 ) -> np.ndarray:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    warnings.warn("index_reduce() is in beta and the API may change at any time.", UserWarning, stacklevel=3)
+    warn_once("index_reduce() is in beta and the API may change at any time.")
     d = _dims.one(dim, self.ndim)
     _check_source("index_reduce_", self, d, index, source)
     where = _vector(index)
@@ -246,7 +246,7 @@ def _(
     if reduce == "prod":
         to_self, to_source = _prod_backward(
             g, self, source, result,
-            lambda x, y: _quietly(x, dim, index, y, "prod", include_self),
+            lambda x, y: F.index_reduce(x, dim, index, y, "prod", include_self=include_self),
             lambda x: index_select(x, dim, index),
             lambda x, y: F.index_add(x, dim, index, y),
         )  # fmt: skip
@@ -263,9 +263,3 @@ def _(
     if not include_self:
         to_self = _index_fill_scalar(to_self, dim, index, 0)
     return to_self, to_source
-
-
-def _quietly(self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool) -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return F.index_reduce(self, dim, index, source, reduce, include_self=include_self)

@@ -66,8 +66,9 @@ def contiguous(self: Any, memory_format: Any = _CONTIGUOUS) -> Any:
 
 
 @composite("aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", expose="no")
-def _contiguous(self: Any, memory_format: Any) -> Any:
-    return clone(self, memory_format=memory_format)
+def _contiguous(self: Any, memory_format: Any = None) -> Any:
+    wanted = memory_format or _CONTIGUOUS
+    return self if self.is_contiguous(wanted) else clone(self, memory_format=wanted)
 
 
 # ---------------------------------------------------------------------------------------------------- copy_, fill_, zero_

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from .._graph import grad_state, storage_of
 from .._tensor import Tensor
 from ._namespace import functions as F
 from ._scalars import fitting
+from ._warn import warn_once
 from .copies import _copy_, _fill_tensor_, alias
 from .indexing import _INDEX_KINDS, index, index_put_
 from .pieces import select, slice_, unsqueeze
@@ -98,7 +98,7 @@ def _as_parts(where: Any) -> tuple:
     if isinstance(where, list) and len(where) < 32:
         for part in where:
             if isinstance(part, (Tensor, list, tuple, slice, type(Ellipsis), type(None), _ndarray)):
-                warnings.warn(_NON_TUPLE, UserWarning, stacklevel=4)
+                warn_once(_NON_TUPLE, 4)
                 return tuple(where)
     return (where,)
 

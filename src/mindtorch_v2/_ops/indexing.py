@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from .. import _dtype
-from .._dispatch import broadcast_text, composite, function, op
+from .._dispatch import function, op
 from .._dtype import BY_NUM
-from .._tensor import Tensor
-from . import _dims
 from ._accumulate import add_rows, linear_index
 from ._layout import dense_order, empty_ordered
 from ._namespace import functions as F
-from ._scalars import fitting
+from ._warn import warn_once
 from .shape import size_text
 
 _ALL = slice(None)
@@ -38,7 +35,7 @@ def _numpy_index(array: np.ndarray, indices: list) -> tuple:
         if kind is not _INT64:
             if kind.kind == "b" or kind.num == 2:
                 if kind.num == 2:
-                    warnings.warn(_BYTE_MASK, UserWarning, stacklevel=5)
+                    warn_once(_BYTE_MASK)
                 _check_mask(array, index, len(found) if not any(f is not _ALL and f.dtype.kind == "b" and f.ndim > 1 for f in found) else 0)
                 index = index if kind.kind == "b" else index.astype(bool)
             elif kind.num not in (5, 7):
@@ -83,7 +80,7 @@ def _explain(array: np.ndarray, index: tuple, error: IndexError) -> IndexError:
     if "broadcast" in str(error):
         listed = ", ".join(size_text(s) for s in shapes)
         return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}")
-    return IndexError(f"too many indices for tensor of dimension {array.ndim}")
+    return IndexError(f"too many indices for tensor of dimension {array.ndim} (got {len(index)})")
 
 
 @op("aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", expose="no")
@@ -213,4 +210,24 @@ index_put.derivative(
 )
 index_put_ = index_put.op.inplace.entry
 index_put.recorded(lambda self, indices, values, accumulate: index_put_(F.clone(self), indices, values, accumulate))
+
+
+@function("index_put")
+def _index_put_front(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """A copy of `input` with values written at the places that index tensors name."""
+    return index_put(input, _checked("index_put", indices), values, accumulate)
+
+
+@function("index_put_")
+def _index_put_front_(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:
+    """Write values at the places that index tensors name."""
+    return index_put_(input, _checked("index_put_", indices), values, accumulate)
+
+
+def _checked(name: str, indices: Any) -> Any:
+    if not isinstance(indices, (tuple, list)):
+        raise TypeError(f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}")
+    return indices
+
+
 index_put.op.inplace.recorded(lambda self, indices, values, accumulate: _index_put_impl_(self, indices, values, accumulate, False))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from .._dtype import BY_NUM
 from .._tensor import Tensor
 from ._namespace import functions as F
 from ._scalars import fitting
+from ._warn import warn_once
 
 _KIND_NAMES = {
     "Byte": "unsigned char", "Char": "signed char", "Short": "short int", "Int": "int", "Long": "long int", "Half": "c10::Half",
@@ -44,11 +44,10 @@ def _where(condition: np.ndarray, self: np.ndarray, other: np.ndarray) -> np.nda
             raise RuntimeError(
                 f"where expected condition to be a boolean tensor, but got a tensor with dtype {BY_NUM[condition.dtype.num]._abbr}"
             )
-        warnings.warn(
+        warn_once(
             "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of PyTorch. Use "
-            "a boolean condition instead.",
-            UserWarning, stacklevel=3,
-        )  # fmt: skip
+            "a boolean condition instead."
+        )
         condition = condition.astype(bool)
     if self.dtype is not other.dtype:
         self, other = promote_pair(self, other)

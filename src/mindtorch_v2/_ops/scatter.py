@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from .._tensor import Tensor
 from . import _dims
 from ._namespace import functions as F
 from ._scalars import fitting
+from ._warn import warn_once
 from .shape import size_text
 
 _INDEX_NUMS = (5, 7)  # NumPy's numbers of int32 and int64
@@ -215,7 +215,7 @@ def _choose(src: Any, value: Any, reduce: Any) -> tuple[Any, Any]:
     given = src if src is not None else value
     if isinstance(given, Tensor):
         if reduce is not None:
-            warnings.warn(_REDUCE_WARNING, UserWarning, stacklevel=3)
+            warn_once(_REDUCE_WARNING)
         return (_scatter_src if reduce is None else _scatter_reducing), given
     if given is None:
         raise TypeError('scatter() missing 1 required positional arguments: "src"')

@@ -1,0 +1,248 @@
+"""Diagonals and triangles: diag, diag_embed, tril, triu, trace; and copies with a part replaced (the *_scatter ops)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dtype
+from .._dispatch import composite, function, op
+from . import _dims
+from ._namespace import functions as F
+from .pieces import diagonal, select, slice_
+from .shape import as_strided, size_text
+
+
+# ---------------------------------------------------------------------------------------------------- diag
+
+
+@op("aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
+def diag_embed(self: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
+    shape, a, b = _embedded_shape(self.shape, offset, dim1, dim2)
+    out = np.zeros(shape, self.dtype)
+    diagonal.op.kernel(out, offset, a, b)[...] = self
+    return out
+
+
+def _embedded_shape(shape: tuple, offset: int, dim1: int, dim2: int) -> tuple[tuple, int, int]:
+    ndim = len(shape) + 1
+    a, b = _dims.one(dim1, ndim), _dims.one(dim2, ndim)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    if not shape:
+        raise RuntimeError("diag_embed: input must have at least one dimension")
+    found = list(shape[:-1])
+    n = shape[-1] + abs(offset)
+    for d in sorted((a, b)):
+        found.insert(d, n)
+    return tuple(found), a, b
+
+
+@diag_embed.recorded
+def _(self: Any, offset: int, dim1: int, dim2: int) -> Any:
+    shape, a, b = _embedded_shape(tuple(self.shape), offset, dim1, dim2)
+    made = F.zeros(shape, dtype=self.dtype)
+    diagonal(made, offset, a, b).copy_(self)
+    return made
+
+
+diag_embed.derivative(self=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2))
+
+
+@composite("aten::diag(Tensor self, int diagonal=0) -> Tensor", out=True)
+def diag(self: Any, diagonal: int = 0) -> Any:
+    if self.ndim == 1:
+        return diag_embed(self, diagonal)
+    if self.ndim == 2:
+        return F.diagonal_copy(self, diagonal)
+    raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {self.ndim}D")
+
+
+@composite("aten::diagflat(Tensor self, int offset=0) -> Tensor")
+def diagflat(self: Any, offset: int = 0) -> Any:
+    return diag(F.view(F.contiguous(self), (-1,)), offset)
+
+
+# ---------------------------------------------------------------------------------------------------- triangles
+
+
+def _triangle(name: str, keep_lower: bool) -> Any:
+    def kernel(self: np.ndarray, diagonal: int, out: Any = None) -> np.ndarray:
+        if self.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        rows, columns = self.shape[-2:]
+        mask = np.tri(rows, columns, diagonal if keep_lower else diagonal - 1, dtype=bool)
+        if not keep_lower:
+            np.logical_not(mask, out=mask)
+        if out is None:
+            out = np.zeros(self.shape, self.dtype)
+            np.copyto(out, self, where=mask)
+        else:
+            np.copyto(out, np.zeros((), self.dtype), where=~mask)
+        return out
+
+    entry = op(f"aten::{name}(Tensor self, SymInt diagonal=0) -> Tensor", inplace=True, out=True)(kernel)
+    entry.derivative(self=lambda g, diagonal: entry(g, diagonal))
+    return entry
+
+
+tril, triu = _triangle("tril", True), _triangle("triu", False)
+
+
+def _triangle_places(lower: bool, row: int, col: int, offset: int, dtype: Any) -> np.ndarray:
+    for name, n in (("row", row), ("col", col)):
+        if n < 0:
+            raise RuntimeError(f"{name} must be non-negative, got{n}")
+    mask = np.tri(row, col, offset if lower else offset - 1, dtype=bool)
+    return np.stack((mask if lower else ~mask).nonzero()).astype(_dtype.int64._np if dtype is None else dtype._np, copy=False)
+
+
+_PLACES = "(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None)"
+
+
+@op(f"aten::tril_indices{_PLACES} -> Tensor", expose="no", nondifferentiable=True)
+def _tril_indices(row: int, col: int, offset: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> np.ndarray:
+    return _triangle_places(True, row, col, offset, dtype)
+
+
+@op(f"aten::triu_indices{_PLACES} -> Tensor", expose="no", nondifferentiable=True)
+def _triu_indices(row: int, col: int, offset: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> np.ndarray:
+    return _triangle_places(False, row, col, offset, dtype)
+
+
+def _indices_front(name: str, entry: Any) -> None:
+    def front(
+        row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+        pin_memory: bool = False, requires_grad: bool = False,
+    ) -> Any:  # fmt: skip
+        return entry(row, col, offset, dtype=dtype, device=device)
+
+    front.__name__ = front.__qualname__ = name
+    front.__doc__ = "Row and column of each element of a triangle."
+    function(name, expose="function")(front)
+
+
+_indices_front("tril_indices", _tril_indices)
+_indices_front("triu_indices", _triu_indices)
+
+
+@op("aten::trace(Tensor self) -> Tensor")
+def trace(self: np.ndarray) -> np.ndarray:
+    if self.ndim != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
+    line = self.diagonal()
+    if self.dtype.kind in "iub":
+        return line.sum(dtype=np.int64)
+    if self.dtype in _dtype.LOW_FLOATS:
+        return line.sum(dtype=np.float32).astype(self.dtype)
+    return line.sum(dtype=self.dtype)
+
+
+@composite("aten::trace_backward(Tensor grad, SymInt[] sizes) -> Tensor", expose="no")
+def trace_backward(grad: Any, sizes: tuple) -> Any:
+    if len(sizes) != 2:
+        raise RuntimeError("expected matrix input")
+    flat = F.zeros((sizes[0] * sizes[1],), dtype=grad.dtype)
+    places = F.arange(0, sizes[0] * sizes[1], sizes[1] + 1)
+    if sizes[0] > sizes[1]:
+        places = F.slice(places, 0, 0, min(sizes))
+    return F.view(flat.index_fill_(0, places, grad), sizes)
+
+
+trace.derivative(self=lambda g, self_shape: trace_backward(g, self_shape))
+
+
+# ---------------------------------------------------------------------------------------------------- copies with a part replaced
+
+
+def _copy_with_strides(array: np.ndarray) -> np.ndarray:
+    """A copy whose strides are those of `array`, gaps in memory included; contiguous if `array` overlaps itself."""
+    if array.flags.c_contiguous:
+        return array.copy()
+    if array.size == 0 or 0 in array.strides:
+        return array.copy()
+    extent = sum([(n - 1) * s for n, s in zip(array.shape, array.strides)]) // array.itemsize + 1
+    memory = np.zeros(extent, array.dtype)
+    out = np.lib.stride_tricks.as_strided(memory, array.shape, array.strides)
+    out[...] = array
+    return out
+
+
+def _clone_with_strides(self: Any) -> Any:
+    """The same on tensors, with the ops that torch shows."""
+    array = self._array
+    if 0 in array.strides and array.size:
+        return F.clone(self)
+    offset = self.storage_offset()
+    extent = sum([(n - 1) * s for n, s in zip(array.shape, array.strides)]) // array.itemsize + 1 if array.size else 0
+    memory = as_strided(self, (extent,), (1,), offset)
+    return as_strided(F.clone(memory), tuple(self.shape), self.stride(), 0)
+
+
+def _same_size(src: Any, part: Any) -> None:
+    if tuple(src.shape) != tuple(part.shape):
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {size_text(src.shape)}, slice size = {size_text(part.shape)}"
+        )
+
+
+def _replacing(text: str, view: Any) -> Any:
+    """Declare `<view>_scatter`: a copy of self with the part that `view` shows replaced by src."""
+
+    def kernel(self: np.ndarray, src: np.ndarray, *where: Any) -> np.ndarray:
+        out = _copy_with_strides(self)
+        part = view.op.kernel(out, *where)
+        _same_size(src, part)
+        part[...] = src
+        return out
+
+    def shown(self: Any, src: Any, *where: Any) -> Any:
+        out = _clone_with_strides(self)
+        part = view(out, *where)
+        _same_size(src, part)
+        part.copy_(src)
+        return out
+
+    entry = op(text)(kernel)
+    entry.recorded(shown)
+    return entry
+
+
+select_scatter = _replacing("aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", select)
+select_scatter.derivative(
+    self=lambda g, src_shape, dim, index: F.select_scatter(g, g.new_zeros(src_shape), dim, index),
+    src=lambda g, dim, index: select(g, dim, index),
+)
+slice_scatter = _replacing(
+    "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", slice_
+)
+slice_scatter.derivative(
+    self=lambda g, src_shape, dim, start, end, step: F.slice_scatter(g, g.new_zeros(src_shape), dim, start, end, step),
+    src=lambda g, dim, start, end, step: slice_(g, dim, start, end, step),
+)
+diagonal_scatter = _replacing(
+    "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", diagonal
+)
+diagonal_scatter.derivative(
+    self=lambda g, src_shape, offset, dim1, dim2: F.diagonal_scatter(g, g.new_zeros(src_shape), offset, dim1, dim2),
+    src=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),
+)
+
+
+@op("aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
+    on="tensors")  # fmt: skip
+def as_strided_scatter(self: Any, src: Any, size: tuple, stride: tuple, storage_offset: Any) -> Any:
+    out = _clone_with_strides(self)
+    part = as_strided(out, size, stride, storage_offset)
+    _same_size(src, part)
+    part.copy_(src)
+    return out
+
+
+as_strided_scatter.derivative(
+    self=lambda g, src_shape, size, stride, storage_offset: F.as_strided_scatter(
+        F.contiguous(g), g.new_zeros(src_shape), size, stride, storage_offset
+    ),
+    src=lambda g, size, stride, storage_offset: as_strided(F.contiguous(g), size, stride, storage_offset),
+)

@@ -1,0 +1,133 @@
+"""The `*_copy` ops: what a view shows, as a contiguous copy. One table makes them all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dtype
+from .._dispatch import call_out, function, ints, op
+from . import complex_views, copies, pieces, shape
+from ._namespace import functions as F
+
+_CONTIGUOUS = _dtype.contiguous_format
+
+
+def _copying(text: str, plain: Any, node: str | None, listed: bool = False, expose: str = "no") -> Any:
+    """Declare the copying twin of the view op `plain`."""
+    view_kernel = plain.op.kernel
+
+    def kernel(self: np.ndarray, *arguments: Any) -> Any:
+        found = view_kernel(self, *arguments)
+        return [x.copy() for x in found] if listed else found.copy()
+
+    def shown(self: Any, *arguments: Any) -> Any:
+        found = plain(self, *arguments)
+        return [F.clone(x, memory_format=_CONTIGUOUS) for x in found] if listed else F.clone(found, memory_format=_CONTIGUOUS)
+
+    options: dict[str, Any] = {"out": not listed, "expose": expose}
+    if node is not None:
+        options["node"] = node + "_copy"
+    if listed:
+        options["returns"] = tuple
+    if plain.op.body == "tensors":
+        entry = op(text, on="tensors", **options)(shown)
+    else:
+        entry = op(text, **options)(kernel)
+        entry.recorded(shown)
+    entry.derivative(**plain.op.rules)
+    return entry
+
+
+_TABLE = (
+    ("alias_copy(Tensor self) -> Tensor", copies.alias, "AliasBackward0"),
+    ("as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", shape.as_strided,
+     "AsStridedBackward0"),
+    ("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor", pieces.diagonal, "DiagonalBackward0"),
+    ("expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor", shape._expand, "ExpandBackward0"),
+    ("permute_copy(Tensor self, int[] dims) -> Tensor", shape._permute, "PermuteBackward0"),
+    ("select_copy.int(Tensor self, int dim, SymInt index) -> Tensor", pieces.select, "SelectBackward0"),
+    ("slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", pieces.slice_,
+     "SliceBackward0"),
+    ("t_copy(Tensor self) -> Tensor", shape.t, "TBackward0"),
+    ("transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor", shape.transpose, "TransposeBackward0"),
+    ("unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor", pieces.unfold, "UnfoldBackward0"),
+    ("unsqueeze_copy(Tensor self, int dim) -> Tensor", pieces.unsqueeze, "UnsqueezeBackward0"),
+    ("view_as_complex_copy(Tensor self) -> Tensor", complex_views.view_as_complex, "ViewAsComplexBackward0"),
+    ("view_as_real_copy(Tensor self) -> Tensor", complex_views.view_as_real, "ViewAsRealBackward0"),
+)  # fmt: skip
+for _text, _plain, _node in _TABLE:
+    _copying("aten::" + _text, _plain, _node, expose="function")
+
+_LISTED = (
+    ("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", pieces._split, "SplitBackward0"),
+    ("split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", pieces.split_with_sizes, "SplitWithSizesBackward0"),
+    ("unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", pieces.unbind, "UnbindBackward0"),
+)  # fmt: skip
+for _text, _plain, _node in _LISTED:
+    _copying("aten::" + _text, _plain, _node, listed=True, expose="function")
+
+_squeeze_copy = _copying("aten::squeeze_copy(Tensor self) -> Tensor", pieces._squeeze, "SqueezeBackward0")
+_squeeze_copy_dim = _copying("aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor", pieces._squeeze_dim, "SqueezeBackward1")
+_squeeze_copy_dims = _copying("aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", pieces._squeeze_dims, "SqueezeBackward2")
+_view_copy = _copying("aten::view_copy(Tensor self, SymInt[] size) -> Tensor", shape._view, "ViewBackward0")
+
+
+@op("aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", expose="no", nondifferentiable=True)
+def _view_copy_dtype(self: np.ndarray, dtype: Any) -> np.ndarray:
+    return shape._view_dtype.op.kernel(self, dtype).copy()
+
+
+def _no_gradient(g: Any) -> Any:
+    raise RuntimeError("derivative for aten::detach_copy is not implemented")
+
+
+@op("aten::detach_copy(Tensor self) -> Tensor", expose="function", node="NotImplemented", out=True)
+def detach_copy(self: np.ndarray) -> np.ndarray:
+    return self.copy()
+
+
+detach_copy.derivative(self=_no_gradient)
+detach_copy.recorded(lambda self: F.clone(copies.detach(self), memory_format=_CONTIGUOUS))
+
+
+@function(expose="function")
+def squeeze_copy(input: Any, dim: Any = None, *, out: Any = None) -> Any:
+    """A copy without dimensions of length one."""
+    if dim is None:
+        chosen, arguments = _squeeze_copy, (input,)
+    elif isinstance(dim, (tuple, list)):
+        chosen, arguments = _squeeze_copy_dims, (input, ints(dim))
+    else:
+        chosen, arguments = _squeeze_copy_dim, (input, dim)
+    return call_out(chosen.op, out, arguments) if out is not None else chosen(*arguments)
+
+
+@function(expose="function")
+def view_copy(input: Any, size: Any = None, *, dtype: Any = None, out: Any = None) -> Any:
+    """A copy in another shape, or of the same bytes as another dtype."""
+    if isinstance(size, _dtype.dtype) or dtype is not None:
+        return _view_copy_dtype(input, dtype or size)
+    return call_out(_view_copy.op, out, (input, ints(size))) if out is not None else _view_copy(input, ints(size))
+
+
+@op("aten::narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor", out=True)
+def narrow_copy(self: np.ndarray, dim: int, start: int, length: int) -> np.ndarray:
+    if self.ndim == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    d = shape._dims.one(dim, self.ndim)
+    n = self.shape[d]
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    begin = start + n if start < 0 else start
+    if begin < 0 or begin + length > n:
+        raise RuntimeError(f"start ({begin}) + length ({length}) exceeds dimension size ({n}).")
+    return self[(slice(None),) * d + (slice(begin, begin + length),)].copy()
+
+
+narrow_copy.derivative(
+    self=lambda g, self_shape, dim, start, length: F.slice_backward(
+        g, self_shape, dim, start % max(self_shape[dim], 1), start % max(self_shape[dim], 1) + length, 1
+    )
+)
