@@ -492,13 +492,14 @@ def glu_backward(grad_output: np.ndarray, self: np.ndarray, dim: int) -> np.ndar
 def rrelu_with_noise(self: np.ndarray, noise: np.ndarray, lower: Any, upper: Any, training: bool, generator: Any) -> np.ndarray:
     if not training:
         return np.where(self > 0, self, self * self.dtype.type((lower + upper) / 2))
-    from .. import _random
+    from .. import _random, _sampling
 
     source = generator or _random.default_generator
     flat, keep = self.reshape(-1), noise.reshape(-1)
     negative = np.flatnonzero(flat <= 0)
     keep[...] = 1
-    keep[negative] = _random.uniform(source, (negative.size,), np.dtype(np.float64), lower, upper).astype(self.dtype)
+    low, high = (float(self.dtype.type(v)) for v in (lower, upper))
+    keep[negative] = (_sampling.unit53(source, negative.size) * (high - low) + low).astype(self.dtype)
     if not np.shares_memory(keep, noise):
         noise[...] = keep.reshape(noise.shape)
     return (flat * keep).reshape(self.shape)

@@ -55,6 +55,8 @@ def finish(tensor: Any, requires_grad: bool, pin_memory: bool = False, out: Any 
         _dispatch.give_out(out, tensor._array)
         tensor = out
     if requires_grad:
+        if tensor.dtype._rank < 2:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
         tensor.requires_grad = True
     return tensor
 
