@@ -1,0 +1,457 @@
+"""Pooling over one to three dimensions: max (with the places it came from), average, adaptive, powers.
+
+A max or average pool goes window place by window place over whole arrays. Adaptive averages are separable: one small matrix a dimension.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import composite, op
+from .._dtype import INTEGRAL_NUMS
+from ._namespace import functions as F
+
+
+def _fill(values: Any, dims: int) -> tuple:
+    values = _dispatch.ints(values)
+    return values * dims if len(values) == 1 else tuple(values)
+
+
+def pooled_size(n: int, k: int, padding: int, stride: int, dilation: int, ceil_mode: bool) -> int:
+    """How many windows fit; in ceil mode the last must start inside the input or its left padding."""
+    size = (n + 2 * padding - dilation * (k - 1) - 1 + (stride - 1 if ceil_mode else 0)) // stride + 1
+    if ceil_mode and (size - 1) * stride >= n + padding:
+        size -= 1
+    return size
+
+
+def _check(name: str, x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, out: tuple) -> None:
+    for s in stride:
+        if s == 0:
+            raise RuntimeError("stride should not be zero")
+    for k, p in zip(kernel, padding):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if p > k // 2:
+            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation=1")
+    if any(n < 1 for n in out):
+        dims = len(kernel)
+        have = "x".join(str(n) for n in x.shape[-dims - 1 :])
+        want = "x".join([str(x.shape[-dims - 1]), *map(str, out)])
+        raise RuntimeError(f"Given input size: ({have}). Calculated output size: ({want}). Output size is too small")
+
+
+def _windows(kernel: tuple, out: tuple, stride: tuple, dilation: tuple) -> Any:
+    for place in itertools.product(*map(range, kernel)):
+        yield place, (..., *[slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, s, d in zip(place, out, stride, dilation)])
+
+
+def _widen(x: np.ndarray, padding: tuple, kernel: tuple, stride: tuple, dilation: tuple, out: tuple, value: Any) -> np.ndarray:
+    """The input inside a frame of `value` that all windows fit in."""
+    dims = len(kernel)
+    need = [max((o - 1) * s + d * (k - 1) + 1, n + p) for o, s, d, k, n, p in zip(out, stride, dilation, kernel, x.shape[-dims:], padding)]
+    if not any(padding) and all(n >= m for n, m in zip(x.shape[-dims:], need)):
+        return x
+    made = np.full((*x.shape[:-dims], *[max(m, n + p) for m, n, p in zip(need, x.shape[-dims:], padding)]), value, x.dtype)
+    made[(..., *[slice(p, p + n) for p, n in zip(padding, x.shape[-dims:])])] = x
+    return made
+
+
+# ---------------------------------------------------------------------------------------------------- max
+
+
+def _lowest(dtype: np.dtype) -> Any:
+    return -np.inf if dtype.num not in INTEGRAL_NUMS else np.iinfo(dtype).min
+
+
+def max_pool(x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Maxima and their flat places in the input's last dimensions."""
+    dims = len(kernel)
+    spatial = x.shape[-dims:]
+    out = tuple(pooled_size(*args, ceil_mode) for args in zip(spatial, kernel, padding, stride, dilation))
+    _check("max_pool", x, kernel, stride, padding, out)
+    frame = _widen(x, padding, kernel, stride, dilation, out, _lowest(x.dtype))
+    best = which = None
+    for number, (_, window) in enumerate(_windows(kernel, out, stride, dilation)):
+        values = frame[window]
+        if best is None:
+            best = np.array(values, order="C")
+            which = np.zeros(best.shape, np.int16)
+            continue
+        better = values > best
+        if x.dtype.kind == "f":
+            better |= values != values
+        np.copyto(best, values, where=better)
+        np.copyto(which, np.int16(number), where=better)
+    assert best is not None and which is not None
+    return best, _flat_places(which, kernel, out, stride, padding, dilation, spatial)
+
+
+def _flat_places(which: np.ndarray, kernel: tuple, out: tuple, stride: tuple, padding: tuple, dilation: tuple, spatial: tuple) -> np.ndarray:
+    """Window places (numbers in the kernel) as flat indices into the input's spatial dimensions."""
+    steps = [math.prod(spatial[d + 1 :]) for d in range(len(spatial))]
+    shifts = np.array(
+        [sum((i * e - p) * s for i, e, p, s in zip(place, dilation, padding, steps)) for place in itertools.product(*map(range, kernel))],
+        np.int64,
+    )
+    start = np.zeros(out, np.int64)
+    for d, (n, s) in enumerate(zip(out, stride)):
+        start = start + (np.arange(n, dtype=np.int64) * s * steps[d]).reshape(*[-1 if e == d else 1 for e in range(len(out))])
+    return shifts[which] + start
+
+
+def scatter_max(g: np.ndarray, places: np.ndarray, shape: tuple, dims: int, overlapping: bool) -> np.ndarray:
+    """Gradients added back at the places that the maxima came from."""
+    count = math.prod(shape[-dims:])
+    lead = math.prod(shape[:-dims])
+    flat = places.reshape(lead, -1) + (np.arange(lead, dtype=np.int64) * count)[:, None]
+    values = g.reshape(lead, -1)
+    if not overlapping:
+        made = np.zeros(lead * count, g.dtype)
+        made[flat] = values
+    else:
+        made = np.bincount(flat.ravel(), weights=values.ravel(), minlength=lead * count).astype(g.dtype)
+    return made.reshape(shape)
+
+
+def _declare_max(dims: int, schema_tail: str) -> Any:
+    name = f"max_pool{dims}d_with_indices"
+
+    @op(f"aten::{name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, int[{dims}] dilation=1, "
+        "bool ceil_mode=False) -> (Tensor, Tensor)", expose="no", node=f"MaxPool{dims}DWithIndicesBackward0")  # fmt: skip
+    def with_indices(self: np.ndarray, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+        kernel = _fill(kernel_size, dims)
+        if self.ndim not in (dims + 1, dims + 2):
+            kind = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}[dims]
+            raise RuntimeError(f"max_pool{dims}d: Expected {kind} (batch mode) tensor for input with non-zero size")
+        return max_pool(self, kernel, _fill(stride, dims) if stride else kernel, _fill(padding, dims), _fill(dilation, dims), ceil_mode)
+
+    @with_indices.backward("self")
+    def _(grads: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, result1: Any) -> Any:
+        return (backward(grads[0], self, kernel_size, stride, padding, dilation, ceil_mode, result1.detach()),)
+
+    @op(f"aten::{name}_backward(Tensor grad_output, Tensor self, int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
+        f"int[{dims}] dilation, bool ceil_mode, Tensor indices) -> Tensor", expose="no")  # fmt: skip
+    def backward(
+        grad_output: np.ndarray, self: np.ndarray, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: np.ndarray
+    ) -> np.ndarray:
+        kernel, steps = _fill(kernel_size, dims), _fill(stride or kernel_size, dims)
+        spread = _fill(dilation, dims)
+        overlapping = any(s < (k - 1) * d + 1 for k, s, d in zip(kernel, steps, spread))
+        return scatter_max(grad_output, indices, self.shape, dims, overlapping)
+
+    backward.derivative(
+        grad_output=lambda g, indices: F.gather(
+            g.reshape(*g.shape[:-dims], -1), -1, indices.reshape(*indices.shape[:-dims], -1)).reshape(indices.shape),
+        self=lambda self: F.zeros_like(self),
+    )  # fmt: skip
+    return with_indices
+
+
+max_pool2d_with_indices = _declare_max(2, "")
+max_pool3d_with_indices = _declare_max(3, "")
+
+
+@composite("aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
+           "bool ceil_mode=False) -> (Tensor, Tensor)", expose="no")  # fmt: skip
+def max_pool1d_with_indices(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+    kernel = _fill(kernel_size, 1)
+    steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
+    wide = F.unsqueeze(self, -2)
+    made, places = max_pool2d_with_indices(wide, (1, *kernel), (1, *steps), (0, *_fill(padding, 1)), (1, *_fill(dilation, 1)), ceil_mode)
+    return F.squeeze(made, -2), F.squeeze(places, -2)
+
+
+def _declare_plain_max(dims: int, with_indices: Any) -> None:
+    @composite(f"aten::max_pool{dims}d(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, int[{dims}] dilation=1, "
+               "bool ceil_mode=False) -> Tensor", expose="function")  # fmt: skip
+    def plain(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+        if stride is None:
+            stride = ()
+        return with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
+
+
+for _dims, _with in ((1, max_pool1d_with_indices), (2, max_pool2d_with_indices), (3, max_pool3d_with_indices)):
+    _declare_plain_max(_dims, _with)
+
+
+def _declare_unpool(dims: int) -> None:
+    extra = ", int[3] stride, int[3] padding" if dims == 3 else ""
+
+    @op(f"aten::max_unpool{dims}d(Tensor self, Tensor indices, SymInt[{dims}] output_size{extra}) -> Tensor", expose="no")
+    def unpool(self: np.ndarray, indices: np.ndarray, output_size: tuple, *_: Any) -> np.ndarray:
+        if self.shape != indices.shape:
+            raise RuntimeError(
+                f"Expected shape of indices to be: {list(self.shape)} but got: {list(indices.shape)}"
+            )
+        size = tuple(output_size)[-dims:]
+        lead, count = math.prod(self.shape[:-dims]), math.prod(size)
+        if indices.size and (indices.min() < 0 or indices.max() >= count):
+            bad = int(indices[(indices < 0) | (indices >= count)].flat[0])
+            raise RuntimeError(f"Found an invalid max index: {bad} (output volumes are of size {'x'.join(map(str, size))}")
+        made = np.zeros((lead, count), self.dtype)
+        np.put_along_axis(made, indices.reshape(lead, -1), self.reshape(lead, -1), 1)
+        return made.reshape(*self.shape[:-dims], *size)
+
+    unpool.derivative(self=lambda g, indices: F.gather(
+        g.reshape(*g.shape[:-dims], -1), -1, indices.reshape(*indices.shape[:-dims], -1)).reshape(indices.shape))  # fmt: skip
+
+
+_declare_unpool(2)
+_declare_unpool(3)
+
+
+# ---------------------------------------------------------------------------------------------------- average
+
+
+def _divisors(n: int, o: int, k: int, s: int, p: int, include_pad: bool) -> np.ndarray:
+    start = np.arange(o) * s - p
+    end = np.minimum(start + k, n + p)
+    return (end - start) if include_pad else (np.minimum(end, n) - np.maximum(start, 0))
+
+
+def _divisor(spatial: tuple, out: tuple, kernel: tuple, stride: tuple, padding: tuple, include_pad: bool, override: Any, kind: Any) -> Any:
+    if override is not None:
+        if override == 0:
+            raise RuntimeError("divisor must be not zero")
+        return kind(override)
+    parts = [_divisors(*args, include_pad) for args in zip(spatial, out, kernel, stride, padding)]
+    made = parts[0].astype(np.float64)
+    for part in parts[1:]:
+        made = made[..., None] * part
+    return kind(made.flat[0]) if made.size and (made == made.flat[0]).all() else made.astype(kind)
+
+
+def avg_pool(
+    x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, ceil_mode: bool, include_pad: bool, override: Any
+) -> np.ndarray:
+    """Averages of windows."""
+    dims = len(kernel)
+    ones = (1,) * dims
+    out = tuple(pooled_size(*args, ceil_mode) for args in zip(x.shape[-dims:], kernel, padding, stride, ones))
+    _check("avg_pool", x, kernel, stride, padding, out)
+    frame = _widen(x, padding, kernel, stride, ones, out, 0)
+    made = None
+    for _, window in _windows(kernel, out, stride, ones):
+        made = np.array(frame[window], order="C") if made is None else np.add(made, frame[window], made)
+    return np.divide(made, _divisor(x.shape[-dims:], out, kernel, stride, padding, include_pad, override, x.dtype.type)).astype(x.dtype, copy=False)
+
+
+def avg_pool_gradient(
+    g: np.ndarray, shape: tuple, kernel: tuple, stride: tuple, padding: tuple, include_pad: bool, override: Any
+) -> np.ndarray:
+    """What an average pool sends back to an input of `shape`."""
+    dims = len(kernel)
+    out, spatial = g.shape[-dims:], shape[-dims:]
+    scaled = g / _divisor(spatial, out, kernel, stride, padding, include_pad, override, g.dtype.type)
+    size = [max((o - 1) * s + k, n + 2 * p) for o, s, k, n, p in zip(out, stride, kernel, spatial, padding)]
+    made = np.zeros((*shape[:-dims], *size), g.dtype)
+    for _, window in _windows(kernel, out, stride, (1,) * dims):
+        made[window] += scaled
+    return np.ascontiguousarray(made[(..., *[slice(p, p + n) for p, n in zip(padding, spatial)])])
+
+
+def _declare_avg(dims: int) -> Any:
+    name = f"avg_pool{dims}d"
+
+    @op(f"aten::{name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, bool ceil_mode=False, "
+        "bool count_include_pad=True, int? divisor_override=None) -> Tensor", expose="no", node=f"AvgPool{dims}DBackward0")  # fmt: skip
+    def pool(
+        self: np.ndarray, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool, divisor_override: Any
+    ) -> np.ndarray:
+        kernel = _fill(kernel_size, dims)
+        return avg_pool(self, kernel, _fill(stride, dims) if stride else kernel, _fill(padding, dims), ceil_mode, count_include_pad, divisor_override)
+
+    @op(f"aten::{name}_backward(Tensor grad_output, Tensor self, int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
+        "bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor", expose="no")  # fmt: skip
+    def backward(
+        grad_output: np.ndarray, self: np.ndarray, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+        divisor_override: Any,
+    ) -> np.ndarray:  # fmt: skip
+        kernel = _fill(kernel_size, dims)
+        steps = _fill(stride, dims) if stride else kernel
+        return avg_pool_gradient(grad_output, self.shape, kernel, steps, _fill(padding, dims), count_include_pad, divisor_override)
+
+    pool.derivative(
+        self=lambda g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: backward(
+            g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    )  # fmt: skip
+    backward.derivative(
+        grad_output=lambda g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: pool(
+            g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+        self=lambda self: F.zeros_like(self),
+    )  # fmt: skip
+    return pool
+
+
+avg_pool2d = _declare_avg(2)
+avg_pool3d = _declare_avg(3)
+
+
+@composite("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, "
+           "bool count_include_pad=True) -> Tensor", expose="function")  # fmt: skip
+def avg_pool1d(self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool) -> Any:
+    kernel = _fill(kernel_size, 1)
+    steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
+    made = avg_pool2d(F.unsqueeze(self, -2), (1, *kernel), (1, *steps), (0, *_fill(padding, 1)), ceil_mode, count_include_pad)
+    return F.squeeze(made, -2)
+
+
+# ---------------------------------------------------------------------------------------------------- adaptive
+
+
+def _bins(n: int, out: int) -> list[tuple[int, int]]:
+    return [(i * n // out, -((-(i + 1) * n) // out)) for i in range(out)]
+
+
+def averaging_matrix(n: int, out: int, kind: Any) -> np.ndarray:
+    """(out, n): row i averages the inputs of bin i."""
+    made = np.zeros((out, n), kind)
+    for i, (start, end) in enumerate(_bins(n, out)):
+        made[i, start:end] = 1 / (end - start)
+    return made
+
+
+def apply_along(x: np.ndarray, matrices: list[np.ndarray]) -> np.ndarray:
+    """Apply one matrix to each of the last dimensions."""
+    dims = len(matrices)
+    for d, matrix in enumerate(matrices):
+        axis = x.ndim - dims + d
+        if axis == x.ndim - 1:
+            x = np.matmul(x, matrix.T)
+        else:
+            x = np.moveaxis(np.matmul(np.moveaxis(x, axis, -1), matrix.T), -1, axis)
+    return np.ascontiguousarray(x)
+
+
+def _declare_adaptive_avg(dims: int) -> Any:
+    @op(f"aten::_adaptive_avg_pool{dims}d(Tensor self, SymInt[{dims}] output_size) -> Tensor", expose="no",
+        node=f"AdaptiveAvgPool{dims}DBackward0")  # fmt: skip
+    def pool(self: np.ndarray, output_size: Any) -> np.ndarray:
+        size = _fill(output_size, dims)
+        return apply_along(self, [averaging_matrix(n, o, self.dtype) for n, o in zip(self.shape[-dims:], size)])
+
+    @op(f"aten::_adaptive_avg_pool{dims}d_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no")
+    def backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
+        pairs = zip(self.shape[-dims:], grad_output.shape[-dims:])
+        return apply_along(grad_output, [averaging_matrix(n, o, grad_output.dtype).T for n, o in pairs])
+
+    pool.derivative(self=lambda g, self: backward(g, self))
+    backward.derivative(
+        grad_output=lambda g, grad_output_shape: pool(g, grad_output_shape[-dims:]), self=lambda self: F.zeros_like(self)
+    )
+
+    @composite(f"aten::adaptive_avg_pool{dims}d(Tensor self, SymInt[{dims}] output_size) -> Tensor", expose="no")
+    def public(self: Any, output_size: Any) -> Any:
+        size = _fill(output_size, dims)
+        if any(n < 0 for n in size):
+            raise RuntimeError(f"adaptive_avg_pool{dims}d: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, size))}}}")
+        if all(n == 1 for n in size):
+            return F.mean(self, tuple(range(-dims, 0)), True)
+        return pool(self, size)
+
+    return public
+
+
+adaptive_avg_pool2d = _declare_adaptive_avg(2)
+adaptive_avg_pool3d = _declare_adaptive_avg(3)
+
+
+@composite("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", expose="function")
+def adaptive_avg_pool1d(self: Any, output_size: Any) -> Any:
+    return F.squeeze(adaptive_avg_pool2d(F.unsqueeze(self, -2), (1, *_fill(output_size, 1))), -2)
+
+
+def _declare_adaptive_max(dims: int) -> Any:
+    @op(f"aten::adaptive_max_pool{dims}d(Tensor self, int[{dims}] output_size) -> (Tensor, Tensor)", expose="no",
+        node=f"AdaptiveMaxPool{dims}DBackward0")  # fmt: skip
+    def pool(self: np.ndarray, output_size: Any) -> Any:
+        size = _fill(output_size, dims)
+        spatial = self.shape[-dims:]
+        lead = self.shape[:-dims]
+        made = np.empty((*lead, *size), self.dtype)
+        places = np.empty((*lead, *size), np.int64)
+        flat = np.arange(math.prod(spatial)).reshape(spatial)
+        for place in itertools.product(*map(range, size)):
+            window = tuple(slice(*_bins(n, o)[i]) for n, o, i in zip(spatial, size, place))
+            values = self[(..., *window)].reshape(*lead, -1)
+            best = values.argmax(-1)
+            made[(..., *place)] = np.take_along_axis(values, best[..., None], -1)[..., 0]
+            places[(..., *place)] = flat[window].reshape(-1)[best]
+        return made, places
+
+    @op(f"aten::adaptive_max_pool{dims}d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor", expose="no")
+    def backward(grad_output: np.ndarray, self: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        return scatter_max(grad_output, indices, self.shape, dims, True)
+
+    @pool.backward("self")
+    def _(grads: Any, self: Any, result1: Any) -> Any:
+        return (backward(grads[0], self, result1.detach()),)
+
+    backward.derivative(
+        grad_output=lambda g, indices: F.gather(
+            g.reshape(*g.shape[:-dims], -1), -1, indices.reshape(*indices.shape[:-dims], -1)).reshape(indices.shape),
+        self=lambda self: F.zeros_like(self),
+    )  # fmt: skip
+    return pool
+
+
+adaptive_max_pool2d = _declare_adaptive_max(2)
+adaptive_max_pool3d = _declare_adaptive_max(3)
+
+
+@composite("aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", expose="function")
+def adaptive_max_pool1d(self: Any, output_size: Any) -> Any:
+    made, places = adaptive_max_pool2d(F.unsqueeze(self, -2), (1, *_fill(output_size, 1)))
+    return F.squeeze(made, -2), F.squeeze(places, -2)
+
+
+# ---------------------------------------------------------------------------------------------------- fractional
+
+
+def _fractional_starts(samples: np.ndarray, n: int, out: int, k: int) -> np.ndarray:
+    """Window starts of one dimension from a random number, as Graham's pseudo-random sequence."""
+    if out == 1:
+        return np.array([n - k])
+    alpha = (n - k) / (out - 1)
+    index = np.arange(out - 1)
+    starts = ((index + samples) * alpha).astype(np.int64) - int(samples * alpha)
+    return np.concatenate([starts, [n - k]])
+
+
+def _declare_fractional(dims: int) -> None:
+    @op(f"aten::fractional_max_pool{dims}d(Tensor self, int[{dims}] kernel_size, int[{dims}] output_size, Tensor random_samples) "
+        "-> (Tensor, Tensor)", expose="no")  # fmt: skip
+    def pool(self: np.ndarray, kernel_size: Any, output_size: Any, random_samples: np.ndarray) -> Any:
+        kernel, size = _fill(kernel_size, dims), _fill(output_size, dims)
+        x = self if self.ndim == dims + 2 else self[None]
+        spatial = x.shape[-dims:]
+        for n, o, k in zip(spatial, size, kernel):
+            if o + k - 1 > n:
+                raise RuntimeError(f"fractional_max_pool{dims}d(): pool height {k} too large relative to input height {n}")
+        made = np.empty((*x.shape[:2], *size), x.dtype)
+        places = np.empty(made.shape, np.int64)
+        flat = np.arange(math.prod(spatial)).reshape(spatial)
+        for b, c in itertools.product(range(x.shape[0]), range(x.shape[1])):
+            # the samples come width first
+            starts = [_fractional_starts(random_samples[b, c, dims - 1 - d] if dims == 2 else random_samples[b, c, d], spatial[d], size[d], kernel[d])
+                      for d in range(dims)]  # fmt: skip
+            for place in itertools.product(*map(range, size)):
+                window = tuple(slice(starts[d][i], starts[d][i] + kernel[d]) for d, i in enumerate(place))
+                values = x[(b, c, *window)].reshape(-1)
+                best = values.argmax()
+                made[(b, c, *place)], places[(b, c, *place)] = values[best], flat[window].reshape(-1)[best]
+        return (made, places) if self.ndim == dims + 2 else (made[0], places[0])
+
+    @pool.backward("self")
+    def _(grads: Any, self: Any, result1: Any) -> Any:
+        return (getattr(F, f"adaptive_max_pool{dims}d_backward")(grads[0], self, result1.detach()),)
+
+
+_declare_fractional(2)
+_declare_fractional(3)
