@@ -396,7 +396,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _start_workers(self, loader: DataLoader[Any]) -> None:
         import multiprocessing
 
-        context = loader.multiprocessing_context or multiprocessing.get_context()
+        context: Any = loader.multiprocessing_context or multiprocessing
         make_fetcher = functools.partial(
             _DatasetKind.create_fetcher,
             self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last,

@@ -10,12 +10,14 @@ the descriptor of the file that holds them.
 
 from __future__ import annotations
 
+import functools
 import io
 import mmap
 import os
 import pickle
 import socket
 import struct
+import sys
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
@@ -26,9 +28,10 @@ import mindtorch_v2 as torch
 
 from ...._tensor import _INTERNAL
 
-_HAS_FILES = hasattr(os, "memfd_create") and hasattr(socket, "send_fds")
+_HAS_FILES = hasattr(os, "memfd_create") and hasattr(socket, "send_fds") and sys.maxsize > 2**32
 _FILE_FROM = 256 * 1024  # bytes from which a file costs the receiver less than the copies through a socket
 _ALIGNMENT = 64
+_MAP_FAILED = 2 ** (8 * struct.calcsize("P")) - 1  # (void *) -1
 _HEAD = struct.Struct("<II")  # number of buffers, whether they are in a file
 
 
@@ -136,6 +139,42 @@ def _send_file(connection: Connection, views: list[memoryview]) -> None:
         os.close(file)
 
 
+@functools.cache
+def _libc() -> Any:
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    return libc
+
+
+class _Pages:
+    """The pages of a file as memory, given back when the last array on them is gone.
+
+    Python's `mmap` would keep the file open as long: with every batch that a program keeps, a descriptor.
+    """
+
+    def __init__(self, file: int, nbytes: int) -> None:
+        libc = _libc()
+        flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
+        address = libc.mmap(None, nbytes, mmap.PROT_READ | mmap.PROT_WRITE, flags, file, 0)
+        if address == _MAP_FAILED:
+            raise MemoryError(f"DataLoader: {nbytes} bytes from a worker could not be mapped")
+        self._unmap = functools.partial(libc.munmap, address, nbytes)
+        self.__array_interface__ = {
+            "data": (address, False),
+            "shape": (nbytes,),
+            "typestr": "|u1",
+            "version": 3,
+        }
+
+    def __del__(self) -> None:
+        if hasattr(self, "_unmap"):
+            self._unmap()
+
+
 def _receive_file(connection: Connection, sizes: tuple[int, ...]) -> list[Any]:
     with socket.socket(fileno=os.dup(connection.fileno())) as carrier:
         carrier.setblocking(True)
@@ -143,8 +182,7 @@ def _receive_file(connection: Connection, sizes: tuple[int, ...]) -> list[Any]:
     if not files:
         raise EOFError
     try:
-        flags = mmap.MAP_SHARED | getattr(mmap, "MAP_POPULATE", 0)
-        pages = memoryview(mmap.mmap(files[0], sum(map(_aligned, sizes)), flags=flags))
+        pages = np.asarray(_Pages(files[0], sum(map(_aligned, sizes))))
     finally:
         os.close(files[0])
     buffers, start = [], 0
