@@ -1,0 +1,317 @@
+"""Lists of tensors: `torch._foreach_*`, one op on every tensor of a list, as optimisers and clipping use it.
+
+On the CPU each is the plain op, one tensor after another, and a profile shows that; autograd sees the plain ops.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._dispatch import NUMBERS, composite, function
+from .._tensor import Tensor
+from ._namespace import functions as F
+
+_UNARY = (
+    "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg "
+    "reciprocal round "
+    "rsqrt sigmoid sign sin sinh sqrt tan tanh trunc"
+).split()
+# Public name: (op for a number, op for a tensor, name of the second argument)
+_BINARY = {
+    "add": ("add", "add"),
+    "sub": ("sub", "sub"),
+    "mul": ("mul", "mul"),
+    "div": ("div", "div"),
+    "clamp_min": ("clamp_min", "maximum"),
+    "clamp_max": ("clamp_max", "minimum"),
+    "maximum": ("clamp_min", "maximum"),
+    "minimum": ("clamp_max", "minimum"),
+    "pow": ("pow", "pow"),
+}
+_WITH_ALPHA = ("add", "sub")
+_WITH_TENSOR = ("add", "mul", "div")
+
+
+def _check_lists(name: str, *lists: Any) -> None:
+    for position, tensors in enumerate(lists):
+        if not isinstance(tensors, (tuple, list)):
+            kind = type(tensors).__name__
+            raise TypeError(f"{name}(): argument {position + 1} must be tuple of Tensors, not {kind}")
+        if not tensors:
+            raise RuntimeError("Tensor list must have at least one tensor.")
+        for i, tensor in enumerate(tensors):
+            if not isinstance(tensor, Tensor):
+                raise TypeError(
+                    f"expected Tensor as element {i} in argument {position}, but got {type(tensor).__name__}"
+                )
+        if len(tensors) != len(lists[0]):
+            raise RuntimeError(
+                f"Tensor lists must have the same number of tensors, got {len(lists[0])} and {len(tensors)}"
+            )
+
+
+def _check_scalars(tensors: Any, scalars: Any) -> None:
+    if len(scalars) != len(tensors):
+        raise RuntimeError("Tensor list must have same number of elements as scalar list.")
+
+
+def _is_scalar_list(value: Any) -> bool:
+    return isinstance(value, (tuple, list)) and not any(isinstance(v, Tensor) for v in value)
+
+
+def _into(method: str, tensor: Any, *args: Any, **kwargs: Any) -> Any:
+    return getattr(tensor, method + "_")(*args, **kwargs)
+
+
+def _maximum_into(method: str, tensor: Any, other: Any) -> Any:
+    """maximum and minimum have no in-place form of their own."""
+    return tensor.copy_(getattr(F, method)(tensor, other))
+
+
+def _declare_unary(name: str) -> None:
+    op = f"aten::_foreach_{name}"
+
+    @composite(f"{op}(Tensor[] self) -> Tensor[]", expose="no")
+    def each(self: Any) -> Any:
+        return [getattr(F, name)(t) for t in self]
+
+    @composite(f"{op}_(Tensor(a!)[] self) -> ()", expose="no")
+    def each_(self: Any) -> Any:
+        for t in self:
+            _into(name, t)
+
+    def front(self: Any) -> Any:
+        _check_lists(f"_foreach_{name}", self)
+        return tuple(each(self))
+
+    def front_(self: Any) -> Any:
+        _check_lists(f"_foreach_{name}_", self)
+        each_(self)
+        return list(self)
+
+    function(f"_foreach_{name}", expose="function")(front)
+    function(f"_foreach_{name}_", expose="function")(front_)
+
+
+def _declare_binary(name: str) -> None:
+    by_number, by_tensor = _BINARY[name]
+    op = f"aten::_foreach_{name}"
+    second = "exponent" if name == "pow" else "scalar"
+    many = "exponent" if name == "pow" else "scalars"
+    other_name = "exponent" if name == "pow" else "other"
+    alpha_text = ", *, Scalar alpha=1" if name in _WITH_ALPHA else ""
+
+    def plain(t: Any, other: Any, alpha: Any) -> Any:
+        f = getattr(F, by_tensor if isinstance(other, Tensor) else by_number)
+        return f(t, other) if alpha == 1 else f(t, other, alpha=alpha)
+
+    def inplace(t: Any, other: Any, alpha: Any) -> Any:
+        if isinstance(other, Tensor) and by_tensor in ("maximum", "minimum"):
+            return _maximum_into(by_tensor, t, other)
+        method = by_tensor if isinstance(other, Tensor) else by_number
+        return _into(method, t, other) if alpha == 1 else _into(method, t, other, alpha=alpha)
+
+    def overloads(suffix: str, tensors: str, result: str, do: Any) -> dict[str, Any]:
+        """The forms of one name: with a number, numbers, tensors or one tensor."""
+
+        @composite(f"{op}{suffix}.Scalar({tensors} self, Scalar {second}) -> {result}", expose="no")
+        def with_scalar(self: Any, scalar: Any) -> Any:
+            return [do(t, scalar, 1) for t in self]
+
+        @composite(f"{op}{suffix}.ScalarList({tensors} self, Scalar[] {many}) -> {result}", expose="no")
+        def with_scalars(self: Any, scalars: Any) -> Any:
+            return [do(t, s, 1) for t, s in zip(self, scalars)]
+
+        @composite(
+            f"{op}{suffix}.List({tensors} self, Tensor[] {other_name}{alpha_text}) -> {result}", expose="no"
+        )
+        def with_list(self: Any, other: Any, alpha: Any = 1) -> Any:
+            return [do(t, o, alpha) for t, o in zip(self, other)]
+
+        made = {"scalar": with_scalar, "scalars": with_scalars, "list": with_list}
+        if name in _WITH_TENSOR:
+            alpha_of_tensor = alpha_text if name == "add" else ""
+
+            @composite(
+                f"{op}{suffix}.Tensor({tensors} self, Tensor other{alpha_of_tensor}) -> {result}", expose="no"
+            )
+            def with_tensor(self: Any, other: Any, alpha: Any = 1) -> Any:
+                return [do(t, other, alpha) for t in self]
+
+            made["tensor"] = with_tensor
+        return made
+
+    def call(full_name: str, forms: dict[str, Any], self: Any, other: Any, alpha: Any) -> Any:
+        _check_lists(full_name, self)
+        options = {} if alpha == 1 else {"alpha": alpha}
+        if other.__class__ in NUMBERS:
+            return forms["scalar"](self, other)
+        if isinstance(other, Tensor):
+            if "tensor" not in forms:
+                return forms["scalar"](self, other.item())
+            if other.dim():
+                raise RuntimeError(
+                    f"scalar tensor expected to be 0 dim but it has {other.dim()} dimensions and "
+                    f"{other.numel()} "
+                    "elements."
+                )
+            return forms["tensor"](self, other, **options)
+        if _is_scalar_list(other):
+            _check_scalars(self, other)
+            return forms["scalars"](self, other)
+        _check_lists(full_name, self, other)
+        return forms["list"](self, other, **options)
+
+    forms = overloads("", "Tensor[]", "Tensor[]", plain)
+    forms_ = overloads("_", "Tensor(a!)[]", "()", inplace)
+
+    def front(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+        if name == "pow" and self.__class__ in NUMBERS:
+            return tuple(F.pow(self, exponent) for exponent in other)
+        return tuple(call(f"_foreach_{name}", forms, self, other, alpha))
+
+    def front_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+        call(f"_foreach_{name}_", forms_, self, other, alpha)
+        return list(self)
+
+    function(f"_foreach_{name}", expose="function")(front)
+    function(f"_foreach_{name}_", expose="function")(front_)
+
+
+def _declare_ternary(name: str) -> None:
+    """addcmul and addcdiv (with a value) and lerp (with a weight)."""
+    op = f"aten::_foreach_{name}"
+    lerp = name == "lerp"
+    lists = "Tensor[] tensors1" if lerp else "Tensor[] tensor1, Tensor[] tensor2"
+    scalar = "Scalar weight" if lerp else "Scalar value=1"
+    scalars = "Scalar[] weight" if lerp else "Scalar[] scalars"
+    kinds = (("", "Tensor[]", "Tensor[]"), ("_", "Tensor(a!)[]", "()"))
+
+    def one(inplace: bool, t: Any, others: Any, value: Any) -> Any:
+        f = getattr(t, name + "_" if inplace else name)
+        return f(*others, value) if lerp else f(*others, value=value)
+
+    def forms(suffix: str, tensors: str, result: str) -> tuple[Any, Any]:
+        inplace = suffix == "_"
+
+        def body(*args: Any) -> Any:
+            self, *others, value = args
+            return [one(inplace, t, o, value) for t, *o in zip(self, *others)]
+
+        def body_of_list(*args: Any) -> Any:
+            self, *others, values = args
+            return [one(inplace, t, o, v) for t, *o, v in zip(self, *others, values)]
+
+        with_scalar = composite(
+            f"{op}{suffix}.Scalar({tensors} self, {lists}, {scalar}) -> {result}", expose="no"
+        )(body)
+        text = f"{op}{suffix}.ScalarList({tensors} self, {lists}, {scalars}) -> {result}"
+        return with_scalar, composite(text, expose="no")(body_of_list)
+
+    for kind in kinds:
+        with_scalar, with_scalars = forms(*kind)
+        full_name = f"_foreach_{name}{kind[0]}"
+        function(full_name, expose="function")(_ternary_front(full_name, with_scalar, with_scalars, lerp))
+
+
+def _ternary_front(full_name: str, with_scalar: Any, with_scalars: Any, lerp: bool) -> Any:
+    inplace = full_name.endswith("_")
+
+    def call(lists: Any, value: Any) -> Any:
+        _check_lists(full_name, *lists)
+        if isinstance(value, Tensor):
+            value = value.tolist()
+            if not isinstance(value, list) or len(value) != len(lists[0]):
+                given = len(value) if isinstance(value, list) else 1
+                raise RuntimeError(
+                    f"Expected length of scalars to match input of length {len(lists[0])} but got {given} "
+                    "instead."
+                )
+        if isinstance(value, (tuple, list)):
+            _check_scalars(lists[0], value)
+            made = with_scalars(*lists, value)
+        else:
+            made = with_scalar(*lists, value)
+        return list(lists[0]) if inplace else tuple(made)
+
+    if lerp:
+        return lambda self, tensors1, weight: call((self, tensors1), weight)
+    return lambda self, tensor1, tensor2, value=1: call((self, tensor1, tensor2), value)
+
+
+for _name in _UNARY:
+    _declare_unary(_name)
+for _name in _BINARY:
+    _declare_binary(_name)
+for _name in ("addcmul", "addcdiv", "lerp"):
+    _declare_ternary(_name)
+
+
+@composite(
+    "aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]", expose="no"
+)
+def _norm(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
+    return [F.linalg_vector_norm(t, ord, dtype=dtype) for t in self]
+
+
+@function(expose="function")
+def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
+    """The vector norm of each tensor."""
+    _check_lists("_foreach_norm", self)
+    return tuple(_norm(self, ord, dtype))
+
+
+@composite("aten::_foreach_max(Tensor[] self) -> Tensor[]", expose="no")
+def _max(self: Any) -> Any:
+    return [F.max(t) for t in self]
+
+
+@function(expose="function")
+def _foreach_max(self: Any) -> Any:
+    """The largest element of each tensor."""
+    _check_lists("_foreach_max", self)
+    return tuple(_max(self))
+
+
+@composite(
+    "aten::_foreach_clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]", expose="no"
+)
+def _clone(self: Any, memory_format: Any = None) -> Any:
+    return [F.clone(t, memory_format=memory_format) for t in self]
+
+
+@function(expose="function")
+def _foreach_clone(self: Any, *, memory_format: Any = None) -> Any:
+    """A copy of each tensor."""
+    _check_lists("_foreach_clone", self)
+    return tuple(_clone(self, memory_format=memory_format))
+
+
+@composite("aten::_foreach_zero_(Tensor(a!)[] self) -> ()", expose="no")
+def _zero_(self: Any) -> Any:
+    for t in self:
+        t.zero_()
+
+
+@function(expose="function")
+def _foreach_zero_(self: Any) -> Any:
+    """Fill each tensor with zeros."""
+    _check_lists("_foreach_zero_", self)
+    _zero_(self)
+    return list(self)
+
+
+@composite(
+    "aten::_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> ()", expose="no"
+)
+def _copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    for t, s in zip(self, src):
+        t.copy_(s, non_blocking)
+
+
+@function(expose="function")
+def _foreach_copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    """Copy each tensor of `src` into the one at its place."""
+    _check_lists("_foreach_copy_", self, src)
+    _copy_(self, src, non_blocking)
+    return list(self)
