@@ -32,9 +32,19 @@ class Generator:
     """Source of random draws on the CPU: one MT19937 stream and the normal that waits from the last pair."""
 
     __module__ = "mindtorch_v2"  # where torch has it, and where pickle finds it
-    __slots__ = ("__weakref__", "_bits", "_float_normal", "_seed", "_untouched", "raw", "waiting_normal")
+    __slots__ = (
+        "__weakref__",
+        "_bits",
+        "_float_normal",
+        "_made",
+        "_seed",
+        "_untouched",
+        "raw",
+        "waiting_normal",
+    )
 
-    # raw(n): the next n 32-bit draws, as uint64.
+    # raw(n): the next n 32-bit draws, as uint64. It and _bits are made when first asked for: importing
+    # numpy.random takes 10 ms.
     # waiting_normal: the second standard normal of a pair of which the first is given out, else None.
     # _untouched: torch's own `next` field after seeding or set_state, and the first two words it holds for:
     # they change with the first draw, so drawing itself keeps no account.
@@ -46,18 +56,25 @@ class Generator:
                 raise RuntimeError("META device type not an accelerator.")
             if kind != "cpu":
                 raise RuntimeError(f"Cannot get a generator for device {kind!r}: there is only the CPU here.")
-        self._bits = np.random.MT19937(0)
-        self.raw = self._bits.random_raw
-        self._float_normal: tuple[float, int] = (0.0, 0)
+        self._made = False
         self._set_seed(_DEFAULT_SEED)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("_bits", "raw"):
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        bits = np.random.MT19937(0)
+        bits._legacy_seeding(self._seed & 0xFFFFFFFF)
+        self._bits, self.raw, self._made = bits, bits.random_raw, True
+        return getattr(self, name)
 
     def _set_seed(self, seed: int) -> None:
         self._seed = seed
         first = seed & 0xFFFFFFFF
-        self._bits._legacy_seeding(first)
+        if self._made:
+            self._bits._legacy_seeding(first)
         self._untouched = (0, first, (1812433253 * (first ^ first >> 30) + 1) & 0xFFFFFFFF)
         self.waiting_normal: float | None = None
-        self._float_normal = (0.0, 0)
+        self._float_normal: tuple[float, int] = (0.0, 0)
 
     @property
     def device(self) -> Any:

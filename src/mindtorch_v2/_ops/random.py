@@ -68,7 +68,7 @@ def target(self: np.ndarray, out: np.ndarray | None) -> np.ndarray:
     """The array a fill writes to."""
     if out is None:
         return np.empty_like(self)
-    if 0 in out.strides and any(s == 0 and n > 1 for s, n in zip(out.strides, out.shape)):
+    if 0 in out.strides and out.size and any(s == 0 and n > 1 for s, n in zip(out.strides, out.shape)):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "
             "location. Please clone() the tensor before performing the operation."
