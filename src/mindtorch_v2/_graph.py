@@ -24,6 +24,8 @@ class _GradState(threading.local):
     multithreading = True
     anomaly = False
     anomaly_check_nan = True
+    run_nr = -1  # number of the backward pass that runs on this thread; -1: none
+    run_is_partial = False  # that pass goes to some leaves or tensors only
 
 
 grad_state = _GradState()

@@ -169,6 +169,16 @@ def is_multithreading_enabled() -> bool:
     return grad_state.multithreading
 
 
+def _current_graph_task_id() -> int:
+    """The number of the backward pass that runs on this thread; -1 when none does."""
+    return grad_state.run_nr
+
+
+def _is_checkpoint_valid() -> bool:
+    """Whether the backward pass that runs reaches every leaf: a re-entrant checkpoint needs that."""
+    return not grad_state.run_is_partial
+
+
 def _profiler_enabled() -> bool:
     """Whether something records ops now."""
     return _dispatch.recorder is not None

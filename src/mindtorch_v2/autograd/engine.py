@@ -7,6 +7,7 @@ torch's order. No recursion: a graph may be as deep as memory allows. A backward
 from __future__ import annotations
 
 import heapq
+import itertools
 from sys import getrefcount
 from typing import Any
 
@@ -15,6 +16,7 @@ from .._graph import AccumulateGrad, Node, grad_state
 from .._tensor import Tensor
 
 _new = object.__new__
+_run_numbers = itertools.count()
 
 
 def _count_references(buffer: list) -> int:
@@ -94,8 +96,8 @@ def run(
         if not waiting.get(node):
             heapq.heappush(heap, (-node.seq, id(node), node))
     state = grad_state
-    before = state.enabled
-    state.enabled = create_graph
+    before = state.enabled, state.run_nr, state.run_is_partial
+    state.enabled, state.run_nr, state.run_is_partial = create_graph, next(_run_numbers), needed is not None
     try:
         while heap:
             node = heapq.heappop(heap)[2]
@@ -114,7 +116,7 @@ def run(
             finally:
                 ranges.exit(token)
     finally:
-        state.enabled = before
+        state.enabled, state.run_nr, state.run_is_partial = before
 
 
 def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_graph: bool) -> None:
