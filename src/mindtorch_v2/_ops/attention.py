@@ -1,0 +1,179 @@
+"""Scaled dot-product attention: one fused kernel forward and backward, or the plain ops where the kernel does not serve."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import composite, op
+from .._dtype import LOW_FLOATS, NP_BOOL
+from ._namespace import functions as F
+
+
+def _scores(query: np.ndarray, key: np.ndarray, is_causal: bool, mask: Any, scale: float) -> np.ndarray:
+    made = np.matmul(query * query.dtype.type(scale), key.swapaxes(-1, -2))
+    if is_causal:
+        rows, columns = made.shape[-2:]
+        made += np.triu(np.full((rows, columns), -np.inf, made.dtype), 1)
+    if mask is not None:
+        if mask.dtype is NP_BOOL:
+            made = np.where(mask, made, made.dtype.type(-np.inf))
+        else:
+            made += mask
+    return made
+
+
+def _wide(*arrays: Any) -> list[Any]:
+    return [a.astype(np.float32) if isinstance(a, np.ndarray) and a.dtype in LOW_FLOATS else a for a in arrays]
+
+
+_FLASH = "aten::_scaled_dot_product_flash_attention_for_cpu"
+
+
+@op(f"{_FLASH}(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, "
+    "float? scale=None) -> (Tensor output, Tensor logsumexp)", expose="no", node="ScaledDotProductFlashAttentionForCpuBackward0")  # fmt: skip
+def flash(
+    query: np.ndarray, key: np.ndarray, value: np.ndarray, dropout_p: float, is_causal: bool, attn_mask: Any, scale: Any
+) -> Any:
+    q, k, v, mask = _wide(query, key, value, attn_mask)
+    made = _scores(q, k, is_causal, mask, 1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    top = np.maximum.reduce(made, axis=-1, keepdims=True)
+    top = np.where(np.isneginf(top), made.dtype.type(0), top)
+    np.subtract(made, top, made)
+    np.exp(made, made)
+    total = np.add.reduce(made, axis=-1, keepdims=True)
+    logs = (np.log(total) + top)[..., 0]
+    np.true_divide(made, np.where(total == 0, made.dtype.type(1), total), made)
+    # torch lays its output out as (batch, length, heads, width)
+    out = np.ascontiguousarray(np.matmul(made, v).swapaxes(1, 2)).swapaxes(1, 2)
+    return out.astype(query.dtype, copy=False), logs
+
+
+@flash.backward("query", "key", "value")
+def _(
+    grads: Any, query: Any, key: Any, value: Any, dropout_p: float, is_causal: bool, attn_mask: Any, scale: Any, output: Any, logsumexp: Any
+) -> Any:
+    if _dispatch.grad_state.enabled:
+        return _open_gradients(grads[0], query, key, value, is_causal, attn_mask, scale)
+    return flash_backward(grads[0], query, key, value, output, logsumexp, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)
+
+
+@op(f"{_FLASH}_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, "
+    "Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)", expose="no",
+    nondifferentiable=True)  # fmt: skip
+def flash_backward(
+    grad_out: np.ndarray, query: np.ndarray, key: np.ndarray, value: np.ndarray, out: np.ndarray, logsumexp: np.ndarray, dropout_p: float,
+    is_causal: bool, attn_mask: Any, scale: Any,
+) -> Any:  # fmt: skip
+    g, q, k, v, o, mask = _wide(grad_out, query, key, value, out, attn_mask)
+    factor = q.dtype.type(1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    weights = np.exp(_scores(q, k, is_causal, mask, factor) - logsumexp[..., None])
+    weights = np.nan_to_num(weights, copy=False, nan=0.0)
+    to_value = np.matmul(weights.swapaxes(-1, -2), g)
+    slope = np.matmul(g, v.swapaxes(-1, -2))
+    np.subtract(slope, np.add.reduce(g * o, axis=-1, keepdims=True), slope)
+    np.multiply(slope, weights, slope)
+    np.multiply(slope, factor, slope)
+    to_query, to_key = np.matmul(slope, k), np.matmul(slope.swapaxes(-1, -2), q)
+    return tuple(a.astype(query.dtype, copy=False) for a in (to_query, to_key, to_value))
+
+
+def _open_gradients(g: Any, query: Any, key: Any, value: Any, is_causal: bool, attn_mask: Any, scale: Any) -> tuple:
+    """The gradients from differentiable ops: for second derivatives."""
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    weights = F.softmax(_plain_scores(query, key, is_causal, attn_mask, factor), -1)
+    slope = F.matmul(g, value.transpose(-2, -1))
+    slope = weights * (slope - (slope * weights).sum(-1, True)) * factor
+    return F.matmul(slope, key), F.matmul(slope.transpose(-2, -1), query), F.matmul(weights.transpose(-2, -1), g)
+
+
+def _plain_scores(query: Any, key: Any, is_causal: bool, mask: Any, factor: float) -> Any:
+    made = F.matmul(query * factor, key.transpose(-2, -1))
+    if is_causal:
+        made = made + _causal(query.shape[-2], key.shape[-2], query.dtype)
+    if mask is not None:
+        made = F.masked_fill(made, F.logical_not(mask), -math.inf) if mask.dtype._rank == 0 else made + mask
+    return made
+
+
+def _causal(rows: int, columns: int, dtype: Any) -> Any:
+    return _dispatch.wrap(np.triu(np.full((rows, columns), -np.inf, np.float32), 1).astype(dtype._np))
+
+
+@composite("aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, "
+           "bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
+           expose="function")  # fmt: skip
+def attention_math(
+    query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, dropout_mask: Any, scale: Any, enable_gqa: bool
+) -> Any:
+    """Attention by plain ops; the factor is split between query and key, as torch does for precision."""
+    factor = math.sqrt(1 / math.sqrt(query.shape[-1]) if scale is None else abs(scale))
+    sign = -1.0 if scale is not None and scale < 0 else 1.0
+    if is_causal:
+        attn_mask = F.tril(F.ones((query.shape[-2], key.shape[-2]), dtype=_dispatch._dtype.bool_))
+    if attn_mask is not None and attn_mask.dtype._rank == 0:
+        blocked = F.zeros_like(attn_mask, dtype=query.dtype)
+        attn_mask = F.masked_fill_(blocked, F.logical_not(attn_mask), -math.inf)
+    weights = F.matmul(F.mul(query, factor * sign), F.mul(F.transpose(key, -2, -1), factor))
+    if attn_mask is not None:
+        weights = F.add_(weights, attn_mask) if not (weights._rg and _dispatch.grad_state.enabled) else F.add(weights, attn_mask)
+    weights = F._safe_softmax(weights, -1)
+    if dropout_p > 0:
+        weights = F.dropout(weights, dropout_p, True)
+    return F.matmul(weights, value), weights
+
+
+@composite("aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", expose="no")
+def _safe_softmax(self: Any, dim: int, dtype: Any) -> Any:
+    """softmax that gives 0 for a row of -inf only."""
+    made = F.softmax(self, dim, dtype)
+    empty = F.all(F.eq(self, -math.inf), dim, True)
+    return F.masked_fill(made, empty, 0.0) if bool(empty._array.any()) else made
+
+
+def _check(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool) -> None:
+    if is_causal and attn_mask is not None:
+        raise RuntimeError(
+            "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+        )
+    if not query.dtype is key.dtype is value.dtype:
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {_short(query)} key.dtype: {_short(key)} and "
+            f"value.dtype: {_short(value)} instead."
+        )
+    if min(query.ndim, key.ndim, value.ndim) < 2:
+        raise RuntimeError(
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim}, key.dim: {key.ndim} and "
+            f"value.dim: {value.ndim} instead."
+        )
+    if attn_mask is not None and attn_mask.dtype._rank and attn_mask.dtype is not query.dtype:
+        raise RuntimeError(
+            f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {_short(attn_mask)} and  query.dtype: "
+            f"{_short(query)} instead."
+        )
+
+
+def _short(tensor: Any) -> str:
+    return {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}.get(tensor.dtype._name, tensor.dtype._name)
+
+
+@composite("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, "
+           "bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor", expose="no")  # fmt: skip
+def scaled_dot_product_attention(
+    query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, scale: Any, enable_gqa: bool
+) -> Any:
+    _check(query, key, value, attn_mask, is_causal)
+    if enable_gqa and key.shape[-3] != query.shape[-3]:
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
+    fused = (
+        query.ndim == key.ndim == value.ndim == 4 and dropout_p == 0.0 and query.shape[-1] == value.shape[-1]
+        and query.shape[:2] == key.shape[:2] == value.shape[:2] and (attn_mask is None or not attn_mask._rg)
+        and not query._array_missing and 0 not in query.shape and 0 not in key.shape
+    )  # fmt: skip
+    if fused:
+        return flash(query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)[0]
+    return attention_math(query, key, value, attn_mask, dropout_p, is_causal, None, scale=scale, enable_gqa=enable_gqa)[0]

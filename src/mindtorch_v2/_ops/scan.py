@@ -1,0 +1,166 @@
+"""Running totals along a dimension: cumulative sums, products, extremes, log-sums; differences and products over ranges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch, return_types
+from .._dispatch import function, op
+from .._dtype import INTEGRAL_NUMS, LOW_FLOATS
+from . import _dims
+from ._namespace import functions as F
+from .pointwise import conj
+
+
+def _running(ufunc: Any, self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
+    if dtype is not None:
+        self = self.astype(dtype._np)
+    dim = _dims.one(dim, self.ndim)
+    kind = np.int64 if self.dtype.num in INTEGRAL_NUMS and dtype is None else np.float32 if self.dtype in LOW_FLOATS else self.dtype
+    if not self.ndim:
+        return self.astype(kind if self.dtype.num in INTEGRAL_NUMS else self.dtype)
+    made = ufunc.accumulate(self, axis=dim, dtype=kind)
+    return made.astype(self.dtype) if self.dtype in LOW_FLOATS else made
+
+
+@op("aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace=True, out=True)
+def cumsum(self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
+    return _running(np.add, self, dim, dtype)
+
+
+def _reversed_sum(g: Any, dim: int) -> Any:
+    return g if not g.ndim else g.flip(dim).cumsum(dim).flip(dim)
+
+
+cumsum.derivative(self=lambda g, dim: _reversed_sum(g, dim))
+
+
+@op("aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace=True, out=True)
+def cumprod(self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
+    return _running(np.multiply, self, dim, dtype)
+
+
+def _cumprod_grad(g: Any, self: Any, out: Any, dim: int) -> Any:
+    """d out[k] / d self[i] is the product of all others up to k: exact also where there are zeros."""
+    if not self.ndim:
+        return g.clone()
+    if not (self._array == 0).any():
+        return _reversed_sum(g * conj(out), dim) / conj(self)
+    dim = _dims.one(dim, self.ndim)
+    n = self.shape[dim]
+    x = self.movedim(dim, -1)
+    gg = g.movedim(dim, -1)
+    columns = []
+    for i in range(n):
+        before = x.narrow(-1, 0, i).prod(-1, True) if i else F.ones((*x.shape[:-1], 1), dtype=x.dtype)
+        tail = [before]
+        if i + 1 < n:
+            tail.append(before * x.narrow(-1, i + 1, n - i - 1).cumprod(-1))
+        columns.append((gg.narrow(-1, i, n - i) * conj(F.cat(tail, -1))).sum(-1))
+    return F.stack(columns, -1).movedim(-1, dim)
+
+
+cumprod.derivative(self=_cumprod_grad)
+
+
+def _running_extreme(name: str, better: Any) -> None:
+    @op(f"aten::{name}(Tensor self, int dim) -> (Tensor values, Tensor indices)", returns=getattr(return_types, name))
+    def extreme(self: np.ndarray, dim: int) -> Any:
+        dim = _dims.one(dim, self.ndim)
+        if not self.ndim:
+            return self.copy(), np.zeros((), np.int64)
+        ufunc = np.maximum if name == "cummax" else np.minimum
+        values = ufunc.accumulate(self, axis=dim)
+        index = np.arange(self.shape[dim]).reshape([-1 if d == dim else 1 for d in range(self.ndim)])
+        hit = (self == values) | (self != self)
+        return values, np.maximum.accumulate(np.where(hit, index, 0), axis=dim).astype(np.int64)
+
+    extreme.derivative(
+        self=lambda g, indices, dim, self_shape: F.scatter_add(F.zeros(self_shape, dtype=g.dtype), dim, indices, g) if self_shape else g
+    )
+
+
+_running_extreme("cummax", np.greater_equal)
+_running_extreme("cummin", np.less_equal)
+
+
+@op("aten::logcumsumexp(Tensor self, int dim) -> Tensor", out=True)
+def logcumsumexp(self: np.ndarray, dim: int) -> np.ndarray:
+    dim = _dims.one(dim, self.ndim)
+    return self.copy() if not self.ndim else np.logaddexp.accumulate(self, axis=dim)
+
+
+def _logcumsumexp_grad(g: Any, self: Any, out: Any, dim: int) -> Any:
+    if not self.ndim:
+        return g
+    # exp(self) * reversed sum of g * exp(-out), with the signs of g kept apart so that logs exist
+    low = F.full((), -float("inf"), dtype=self.dtype)
+    positive = F.where(g > 0, F.log(F.abs(g)), low)
+    negative = F.where(g < 0, F.log(F.abs(g)), low)
+
+    def back(logs: Any) -> Any:
+        return F.exp(F.logcumsumexp((logs - out).flip(dim), dim).flip(dim) + self)
+
+    return back(positive) - back(negative)
+
+
+logcumsumexp.derivative(self=_logcumsumexp_grad)
+
+
+@function()
+def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
+    """Differences of neighbours along a dimension, n times."""
+    if not input.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    parts = [p for p in (prepend, input, append) if p is not None]
+    made = F.cat(parts, dim) if len(parts) > 1 else input
+    for _ in range(n):
+        length = made.shape[dim]
+        if length <= 1:
+            made = made.narrow(dim, 0, 0)
+            break
+        a, b = made.narrow(dim, 1, length - 1), made.narrow(dim, 0, length - 1)
+        made = F.logical_xor(a, b) if made.dtype._rank == 0 else a - b
+    if out is not None:
+        _dispatch.give_out(out, made._array)
+        return out
+    return made
+
+
+def _spacing(y: Any, x: Any, dx: Any, dim: int) -> Any:
+    if x is not None:
+        return F.diff(x, dim=-1 if x.ndim == 1 else dim) if x.ndim == y.ndim or x.ndim == 1 else F.diff(x, dim=dim)
+    return 1 if dx is None else dx
+
+
+def _trapezoid_pairs(y: Any, dim: int) -> Any:
+    n = y.shape[dim]
+    return y.narrow(dim, 1, n - 1) + y.narrow(dim, 0, n - 1)
+
+
+def _weighted_pairs(y: Any, x: Any, dx: Any, dim: int) -> Any:
+    dim = _dims.one(dim, y.ndim)
+    steps = _spacing(y, x, dx, dim)
+    if x is not None and x.ndim == 1 and y.ndim > 1:
+        steps = steps.reshape([-1 if d == dim else 1 for d in range(y.ndim)])
+    return _trapezoid_pairs(y, dim) * steps / 2.0
+
+
+@function(expose="function")
+def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The integral by the trapezoidal rule."""
+    return _weighted_pairs(y, x, dx, dim).sum(dim)
+
+
+@function(expose="function")
+def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The integral by the trapezoidal rule."""
+    return trapezoid(y, x, dx=dx, dim=dim)
+
+
+@function(expose="function")
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
+    """The running integral by the trapezoidal rule."""
+    return _weighted_pairs(y, x, dx, dim).cumsum(dim)
