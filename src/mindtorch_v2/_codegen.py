@@ -189,6 +189,7 @@ def write_prepare(w: Writer, plan: Plan, depth: int, operator: bool) -> None:
         elif argument.kind == "Tensor?":
             w(depth, f"a_{name} = None if {name} is None else {name}._array")
         elif argument.kind == "Tensor[]":
+            w(depth, f"if {name}.__class__ is not list and not isinstance({name}, (tuple, list)): raise TypeError({name!r})")
             w(depth, f"a_{name} = [x._array for x in {name}]")
         elif argument.kind == "Tensor?[]":
             w(depth, f"a_{name} = [None if x is None else x._array for x in {name}]")

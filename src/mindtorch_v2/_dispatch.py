@@ -322,6 +322,9 @@ def bad_argument(op: Op, arguments: Any) -> None:
         elif argument.kind == "Tensor?":
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(f"{where} Tensor, not {type_name(value)}")
+        elif argument.type in ("int", "SymInt"):
+            if not hasattr(value, "__index__"):
+                raise TypeError(f"{where} int, not {type_name(value)}")
         elif argument.kind in ("Tensor[]", "Tensor?[]"):
             if not isinstance(value, (tuple, list)):
                 raise TypeError(f"{where} tuple of Tensors, not {type_name(value)}")

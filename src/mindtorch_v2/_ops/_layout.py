@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._dtype import channels_last, channels_last_3d, contiguous_format, preserve_format
+from ._warn import warn_once
 
 _CHANNELS_LAST = {channels_last: (4, (0, 2, 3, 1), (0, 3, 1, 2)), channels_last_3d: (5, (0, 2, 3, 4, 1), (0, 4, 1, 2, 3))}
 
@@ -80,13 +81,30 @@ def copied(array: np.ndarray, memory_format: Any = None) -> np.ndarray:
 
 def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
     """The values in another dtype, laid out densely in the same order; complex to real drops the imaginary part."""
-    if array.dtype.kind == "c" and dtype.kind not in "cb":
-        array = array.real
-    if array.flags.c_contiguous:
+    if array.flags.c_contiguous and array.dtype.kind not in "cf":
         return array.astype(dtype, "C")
     out = empty_as(array, dtype)
-    np.copyto(out, array, casting="unsafe")
+    store(out, array)
     return out
+
+
+_COMPLEX_TO_REAL = "Casting complex values to real discards the imaginary part"
+
+
+def store(out: np.ndarray, array: np.ndarray) -> None:
+    """Copy `array` into `out`, whatever their dtypes; what does not fit is cut off in silence, as C does it."""
+    source, target = array.dtype, out.dtype
+    if source is target:
+        np.copyto(out, array)
+        return
+    if source.kind == "c" and target.kind not in "cb":
+        warn_once(_COMPLEX_TO_REAL, 5)
+        array = array.real
+    if source.kind in "cf" and (target.kind in "iu" or target.itemsize < source.itemsize):
+        with np.errstate(invalid="ignore", over="ignore", under="ignore"):
+            np.copyto(out, array, casting="unsafe")
+    else:
+        np.copyto(out, array, casting="unsafe")
 
 
 def is_channels_last(array: np.ndarray) -> bool:

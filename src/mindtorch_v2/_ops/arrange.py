@@ -496,11 +496,9 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple:
     sizes = (shape,) if hasattr(shape, "__index__") else tuple(shape)
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
-    found, step = [], math.prod(sizes)
-    for n in sizes:
-        step //= max(n, 1)
-        found.append(F.remainder(F.div(indices, max(step, 1), rounding_mode="floor"), n))
-    return tuple(found)
+    steps = [math.prod(sizes[d + 1 :]) for d in range(len(sizes))]
+    places = F.div(unsqueeze(indices, -1), F.tensor(steps, dtype=indices.dtype), rounding_mode="floor")
+    return F.unbind(F.remainder(places, F.tensor(sizes, dtype=indices.dtype)), -1)
 
 
 for _function in (meshgrid, broadcast_tensors, broadcast_shapes, cartesian_prod, block_diag, unravel_index):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from .._dispatch import FUNCTIONS, METHODS, OPS, broadcast_text, composite, func
 from .._graph import grad_state, storage_of, version_of
 from .._storage import UntypedStorage
 from .._tensor import Tensor, _strided
-from ._layout import cast, copied, empty_in
+from ._layout import cast, copied, empty_in, store
 from ._namespace import functions as F
 from ._scalars import fitting
 
@@ -58,7 +59,7 @@ def contiguous(self: Any, memory_format: Any = _CONTIGUOUS) -> Any:
     if memory_format is _CONTIGUOUS:
         if not self._array_missing and self._array.flags.c_contiguous:
             return self
-    elif memory_format is _dtype.preserve_format:
+    elif memory_format is _dtype.preserve_format and not self.is_contiguous():
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     if self.is_contiguous(memory_format):
         return self
@@ -79,7 +80,7 @@ def copy(self: np.ndarray, src: np.ndarray, non_blocking: bool, out: Any = None)
     if out is None:
         out = np.empty_like(self)
     try:
-        np.copyto(out, src if src.dtype.kind != "c" or out.dtype.kind in "cb" else src.real, casting="unsafe")
+        store(out, src)
     except ValueError:
         text = broadcast_text((out.shape, src.shape))
         if text is None:
@@ -117,7 +118,7 @@ def _fill_tensor_kernel(self: np.ndarray, value: np.ndarray, out: Any = None) ->
         raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
     if out is None:
         out = np.empty_like(self)
-    np.copyto(out, value if value.dtype.kind != "c" or out.dtype.kind in "cb" else value.real, casting="unsafe")
+    store(out, value)
     return out
 
 
@@ -221,7 +222,7 @@ def _to_copy(
     if memory_format is None or memory_format is _dtype.preserve_format:
         return cast(self, self.dtype if dtype is None else dtype._np)
     out = empty_in(self, memory_format, None if dtype is None else dtype._np)
-    np.copyto(out, self if self.dtype.kind != "c" or out.dtype.kind in "cb" else self.real, casting="unsafe")
+    store(out, self)
     return out
 
 
@@ -428,8 +429,10 @@ def _resize_(self: Any, size: tuple, memory_format: Any = None) -> Any:
 
 
 @function(expose="method")
-def resize_(self: Any, *size: Any, memory_format: Any = None) -> Any:
+def resize_(self: Any, *size: Any, memory_format: Any = None, **named: Any) -> Any:
     """Change the shape in place; new elements, if any, are not initialised."""
+    if named:
+        size = (named["size"],)
     wanted = ints(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else ints(size)
     return _resize_(self, wanted, memory_format=memory_format)
 
@@ -478,3 +481,59 @@ def _steps(size: Any) -> list[int]:
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
     """Look at the memory of another tensor or storage from now on."""
     return _set_.op.kernel(self, source, storage_offset, size, stride)
+
+
+@function(expose="method")
+def resize(self: Any, *sizes: Any) -> Any:
+    """The same elements in another shape; the old name of view, which warns."""
+    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    wanted = ints(sizes[0]) if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else ints(sizes)
+    if math.prod(wanted) != self.numel():
+        raise RuntimeError(
+            f"requested resize to {'x'.join(map(str, wanted))} ({math.prod(wanted)} elements in total), but the given tensor has a size of "
+            f"{'x'.join(map(str, self.shape))} ({self.numel()} elements). autograd's resize can only change the shape of a given tensor, "
+            "while preserving the number of elements. "
+        )
+    return F.reshape(self, wanted)
+
+
+@function(expose="method")
+def resize_as(self: Any, tensor: Any) -> Any:
+    """The same elements in the shape of another tensor; warns as `resize` does."""
+    warnings.warn("non-inplace resize_as is deprecated", UserWarning, stacklevel=2)
+    return F.reshape(self, tuple(tensor.shape))
+
+
+@function(expose="method")
+def storage(self: Any) -> Any:
+    """The memory as a storage of elements; `untyped_storage` is the newer one, of bytes."""
+    from ..storage import TypedStorage, _warn_typed_storage_removal
+
+    _warn_typed_storage_removal(stacklevel=2)
+    return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype, _internal=True)
+
+
+@function(expose="method")
+def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions from the outermost to the innermost in memory."""
+    if not isinstance(ambiguity_check, bool):
+        if not isinstance(ambiguity_check, (tuple, list)) or not all(isinstance(f, _dtype.memory_format) for f in ambiguity_check):
+            raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    shape, strides = tuple(self.shape), self.stride()
+    order = sorted(range(len(shape)), key=lambda d: (-strides[d], d))
+    if ambiguity_check is False:
+        return tuple(order)
+    ambiguous = any(strides[a] == strides[b] for a, b in zip(order, order[1:]))
+    if ambiguity_check is True:
+        fits = not ambiguous
+    else:
+        fits = sum(self.is_contiguous(memory_format=f) for f in ambiguity_check) == 1 or not ambiguous
+    if not fits:
+        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+    return tuple(order)
+
+
+@function()
+def is_same_size(input: Any, other: Any) -> bool:
+    """Whether two tensors have the same shape."""
+    return input.shape == other.shape

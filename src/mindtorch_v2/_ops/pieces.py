@@ -215,7 +215,7 @@ def diagonal(self: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
     shape = [self.shape[d] for d in others] + [length]
     strides = [self.strides[d] for d in others] + [self.strides[a] + self.strides[b]]
     if length == 0:
-        return np.ndarray(shape, self.dtype)
+        return np.lib.stride_tricks.as_strided(self, shape, strides)
     start: list[Any] = [_ALL] * self.ndim
     start[b if offset >= 0 else a] = slice(abs(offset), None)
     return np.lib.stride_tricks.as_strided(self[tuple(start)], shape, strides)
@@ -400,7 +400,12 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
         return _split(tensor, split_size_or_sections, dim)
     if isinstance(split_size_or_sections, (tuple, list)):
         return split_with_sizes(tensor, ints(split_size_or_sections), dim)
-    return _split(tensor, int(split_size_or_sections), dim)
+    if not hasattr(split_size_or_sections, "__index__"):
+        raise TypeError(
+            "split_with_sizes(): argument 'split_sizes' (position 2) must be tuple of ints, not "
+            f"{type(split_size_or_sections).__name__}"
+        )
+    return _split(tensor, split_size_or_sections.__index__(), dim)
 
 
 def _split_method(self: Any, split_size: Any, dim: int = 0) -> Any:

@@ -195,8 +195,15 @@ def _reshape_alias(self: np.ndarray, size: tuple, stride: tuple) -> np.ndarray:
 _reshape_alias.derivative(self=lambda g, self_shape: F.reshape(g, self_shape))
 
 
-@view("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", expose="no", nondifferentiable=True)
-def _view_dtype(self: np.ndarray, dtype: Any) -> np.ndarray:
+@op("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", on="tensors", expose="no", nondifferentiable=True)
+def _view_dtype(self: Any, dtype: Any) -> Any:
+    made = wrap(as_dtype(self._array, dtype))
+    made._storage = storage_of(self)
+    return made
+
+
+def as_dtype(self: np.ndarray, dtype: Any) -> np.ndarray:
+    """The same bytes as elements of another dtype."""
     wanted, item = dtype._np, dtype.itemsize
     if item == self.itemsize:
         return self.view(wanted)
@@ -218,8 +225,10 @@ def _view_dtype(self: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 @function("view", expose="method")
-def view_(self: Any, *size: Any, dtype: Any = None) -> Any:
+def view_(self: Any, *size: Any, **named: Any) -> Any:
     """The same elements in another shape, or the same bytes as another dtype."""
+    if named:
+        size = (named["dtype"] if "dtype" in named else ints(named["size"]),)
     if len(size) == 1:
         first = size[0]
         if first.__class__ is tuple:
@@ -232,10 +241,11 @@ def view_(self: Any, *size: Any, dtype: Any = None) -> Any:
             except (TypeError, ValueError):
                 raise _bad_view_arguments(size) from None
     elif not size:
-        if dtype is not None:
-            return _view_dtype(self, dtype)
         raise _bad_view_arguments(size)
     return _view(self, size)
+
+
+view_.__name__ = view_.__qualname__ = "view"
 
 
 def _bad_view_arguments(given: tuple) -> TypeError:
@@ -280,6 +290,8 @@ def reshaped(self: Any, shape: Any) -> Any:
     """A view where one is possible, else a view of a copy."""
     if shape.__class__ is not tuple:
         shape = ints(shape)
+    if self._array_missing:
+        return _view(self, shape)
     array = self._array
     if array.flags.c_contiguous:
         return _view(self, shape)
@@ -304,12 +316,12 @@ def reshape(input: Any, *shape: Any, **named: Any) -> Any:
 
 @composite("aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)", expose="method")
 def view_as(self: Any, other: Any) -> Any:
-    return _view(self, other._array.shape)
+    return _view(self, tuple(other.shape))
 
 
 @composite("aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", expose="method")
 def reshape_as(self: Any, other: Any) -> Any:
-    return _reshape(self, other._array.shape)
+    return _reshape(self, tuple(other.shape))
 
 
 @function()
@@ -598,8 +610,10 @@ def sum_to(g: Any, shape: tuple) -> Any:
 
 
 @function(expose="method")
-def expand(self: Any, *size: Any, implicit: bool = False) -> Any:
+def expand(self: Any, *size: Any, implicit: bool = False, **named: Any) -> Any:
     """The tensor with dimensions of length 1 repeated without copying."""
+    if named:
+        size = (ints(named["size"]),)
     if len(size) == 1 and size[0].__class__ is not int and not hasattr(size[0], "__index__"):
         return _expand(self, size[0], implicit=implicit)
     if not size:

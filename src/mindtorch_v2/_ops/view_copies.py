@@ -76,7 +76,7 @@ _view_copy = _copying("aten::view_copy(Tensor self, SymInt[] size) -> Tensor", s
 
 @op("aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", expose="no", nondifferentiable=True)
 def _view_copy_dtype(self: np.ndarray, dtype: Any) -> np.ndarray:
-    return shape._view_dtype.op.kernel(self, dtype).copy()
+    return shape.as_dtype(self, dtype).copy()
 
 
 def _no_gradient(g: Any) -> Any:
