@@ -62,6 +62,47 @@ class Tensor:
     __hash__ = object.__hash__
 
     if TYPE_CHECKING:
+        # Operators arrive with the ops, at run time.
+        __add__: Any
+        __radd__: Any
+        __iadd__: Any
+        __sub__: Any
+        __rsub__: Any
+        __isub__: Any
+        __mul__: Any
+        __rmul__: Any
+        __imul__: Any
+        __truediv__: Any
+        __rtruediv__: Any
+        __itruediv__: Any
+        __floordiv__: Any
+        __rfloordiv__: Any
+        __mod__: Any
+        __rmod__: Any
+        __pow__: Any
+        __rpow__: Any
+        __ipow__: Any
+        __matmul__: Any
+        __rmatmul__: Any
+        __imatmul__: Any
+        __and__: Any
+        __rand__: Any
+        __or__: Any
+        __ror__: Any
+        __xor__: Any
+        __rxor__: Any
+        __lshift__: Any
+        __rshift__: Any
+        __neg__: Any
+        __pos__: Any
+        __abs__: Any
+        __invert__: Any
+        __lt__: Any
+        __le__: Any
+        __gt__: Any
+        __ge__: Any
+        __getitem__: Any
+        __setitem__: Any
 
         def __getattr__(self, name: str) -> Any: ...
 

@@ -1,6 +1,6 @@
 """Lists of tensors: `torch._foreach_*`, one op on every tensor of a list, as optimisers and clipping use it.
 
-On the CPU each is the plain op, one tensor after another, and a profile shows that; autograd sees the plain ops.
+On the CPU each is the plain op, one tensor after another, as a profile shows; autograd sees the plain ops.
 """
 
 from __future__ import annotations

@@ -153,7 +153,8 @@ class UninitializedTensorMixin:
         self.data = torch.empty(shape, device=device, dtype=dtype)
 
     def _like(self, device: Any = None, dtype: Any = None) -> Any:
-        made = type(self)(self.requires_grad, device or self._lazy_device, dtype or self._lazy_dtype)
+        kind: Any = type(self)
+        made = kind(self.requires_grad, device or self._lazy_device, dtype or self._lazy_dtype)
         if hasattr(self, "persistent"):
             made.persistent = self.persistent
         return made

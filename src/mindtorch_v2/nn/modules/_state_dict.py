@@ -33,7 +33,8 @@ class _IncompatibleKeys(NamedTuple):
             f"_IncompatibleKeys(missing_keys={self.missing_keys!r}, unexpected_keys={self.unexpected_keys!r})"
         )
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return repr(self)
 
 
 class HookOfModule:

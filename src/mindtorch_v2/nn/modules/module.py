@@ -650,7 +650,7 @@ class Module:
 
     # ------------------------------------------------------------------------------ changing all members
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Module:
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Replace every parameter, gradient and buffer by what `fn` makes of it."""
         if recurse:
             for module in self.children():
@@ -670,19 +670,19 @@ class Module:
         fn(self)
         return self
 
-    def cuda(self, device: int | torch.device | None = None) -> Self:
+    def cuda(self, device: Any = None) -> Self:
         """Move to CUDA, of which there is none here: fails for a module that has tensors."""
         return self._apply(lambda t: t.cuda(device))
 
-    def ipu(self, device: int | torch.device | None = None) -> Self:
+    def ipu(self, device: Any = None) -> Self:
         """Move to an IPU, of which there is none here: fails for a module that has tensors."""
         return self._apply(lambda t: t.to("ipu" if device is None else torch.device("ipu", device)))
 
-    def xpu(self, device: int | torch.device | None = None) -> Self:
+    def xpu(self, device: Any = None) -> Self:
         """Move to an XPU, of which there is none here: fails for a module that has tensors."""
         return self._apply(lambda t: t.xpu(device))
 
-    def mtia(self, device: int | torch.device | None = None) -> Self:
+    def mtia(self, device: Any = None) -> Self:
         """Move to MTIA, of which there is none here: fails for a module that has tensors."""
         return self._apply(lambda t: t.to("mtia" if device is None else torch.device("mtia", device)))
 

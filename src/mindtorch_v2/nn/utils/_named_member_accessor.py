@@ -114,7 +114,7 @@ class NamedMemberAccessor:
         module, attr = self._at(path)
         return swap_submodule(module, attr, value)
 
-    def get_tensor(self, name: str) -> torch.Tensor:
+    def get_tensor(self, name: str) -> Any:
         """The tensor at a dotted path."""
         module, attr = self._at(name)
         if not hasattr(module, attr):

@@ -186,6 +186,9 @@ def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Any:
 
 
 class _SpectralNorm(Module):
+    _u: torch.Tensor
+    _v: torch.Tensor
+
     def __init__(
         self, weight: torch.Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12
     ) -> None:

@@ -99,7 +99,7 @@ class ParametrizationList(ModuleList):
                     pass
         return new
 
-    def _keep_original(self, original: torch.Tensor, new: torch.Tensor) -> None:
+    def _keep_original(self, original: torch.Tensor, new: Any) -> None:
         if original.dtype != new.dtype:
             raise ValueError(
                 "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
@@ -116,7 +116,7 @@ class ParametrizationList(ModuleList):
             _maybe_set(original, new)
         _register_parameter_or_buffer(self, "original", original)
 
-    def _keep_originals(self, original: torch.Tensor, new: Sequence[Any]) -> None:
+    def _keep_originals(self, original: torch.Tensor, new: Any) -> None:
         for i, original_i in enumerate(new):
             if not isinstance(original_i, torch.Tensor):
                 raise ValueError(

@@ -445,16 +445,14 @@ def is_pruned(module: Any) -> bool:
 def _validate_pruning_amount_init(amount: Any) -> None:
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-    if (isinstance(amount, numbers.Integral) and amount < 0) or (
-        not isinstance(amount, numbers.Integral) and (float(amount) > 1.0 or float(amount) < 0.0)
-    ):
+    if float(amount) < 0 or (not isinstance(amount, numbers.Integral) and float(amount) > 1.0):
         raise ValueError(
             f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer"
         )
 
 
 def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
-    if isinstance(amount, numbers.Integral) and amount > tensor_size:
+    if isinstance(amount, numbers.Integral) and float(amount) > tensor_size:
         raise ValueError(
             f"amount={amount} should be smaller than the number of parameters to prune={tensor_size}"
         )
@@ -469,7 +467,7 @@ def _validate_structured_pruning(t: Any) -> None:
         )
 
 
-def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+def _compute_nparams_toprune(amount: Any, tensor_size: int) -> Any:
     return amount if isinstance(amount, numbers.Integral) else round(amount * tensor_size)
 
 
