@@ -202,7 +202,7 @@ class Distribution:
             if name in self.__dict__:
                 value = self.__dict__[name]
                 new.__dict__[name] = value.expand(batch_shape + value.shape[value.dim() - event_dim :])
-        super(cls, new).__init__(batch_shape, self._event_shape, validate_args=False)
+        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
         new._validate_args = self._validate_args
         return new
 

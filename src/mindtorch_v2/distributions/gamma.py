@@ -25,7 +25,7 @@ class Gamma(ExponentialFamily):
         self.concentration, self.rate = broadcast_all(concentration, rate)
         super().__init__(self.concentration.size(), validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Gamma:
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         return self._expand_parameters(Gamma, batch_shape, _instance, {"concentration": 0, "rate": 0})
 
     @property

@@ -62,7 +62,7 @@ class TransformedDistribution(Distribution):
             torch.Size(forward_shape[:cut]), torch.Size(forward_shape[cut:]), validate_args=validate_args
         )
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> TransformedDistribution:
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         new = self._get_checked_instance(TransformedDistribution, _instance)
         batch_shape = torch.Size(batch_shape)
         transform = ComposeTransform(self.transforms)
