@@ -64,7 +64,7 @@ class Adafactor(Optimizer):
         self._numbers_to_tensors("step")
 
     def _first_state(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        if torch.is_complex(param):
+        if param.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
         if grad.is_sparse:
             raise RuntimeError("Adafactor does not support sparse gradients")

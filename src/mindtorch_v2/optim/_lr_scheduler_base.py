@@ -70,7 +70,7 @@ def _mark_steps(optimizer: Any) -> None:
 
     @functools.wraps(function)
     def marked_step(*args: Any, **kwargs: Any) -> Any:
-        optimizer = reference()
+        optimizer: Any = reference()
         optimizer._opt_called = True
         return function(optimizer, *args, **kwargs)
 

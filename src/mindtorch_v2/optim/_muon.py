@@ -63,7 +63,7 @@ class Muon(Optimizer):
                     )
 
     def _first_state(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        if torch.is_complex(param):
+        if param.is_complex():
             raise RuntimeError("Muon does not support complex parameters")
         if grad.is_sparse:
             raise RuntimeError("Muon does not support sparse gradients")

@@ -118,7 +118,7 @@ def adadelta(
         grad = -grad if maximize else grad
         if weight_decay != 0:
             grad = grad.add(param, alpha=weight_decay)
-        is_complex = torch.is_complex(param)
+        is_complex = param.is_complex()
         if is_complex:
             square_avg, acc_delta, grad = _view_as_real(square_avg, acc_delta, grad)
         square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)

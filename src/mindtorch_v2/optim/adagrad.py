@@ -86,7 +86,7 @@ class Adagrad(Optimizer):
         else:
             step = torch.tensor(0.0, dtype=dtype)
         start = group["initial_accumulator_value"]
-        if torch.is_complex(param):
+        if param.is_complex():
             start = complex(start, start)
         return {"step": step, "sum": torch.full_like(param, start, memory_format=torch.preserve_format)}
 
@@ -154,7 +154,7 @@ def adagrad(
         if grad.is_sparse:
             _update_rows(param, grad, total, step_lr, eps)
             continue
-        if torch.is_complex(param):
+        if param.is_complex():
             grad, total, param = _view_as_real(grad, total, param)
         total.addcmul_(grad, grad, value=1)
         root = total.sqrt()

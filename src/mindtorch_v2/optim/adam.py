@@ -220,7 +220,7 @@ def _update(
             grad = grad.addcmul_(param.clone(), weight_decay)
         else:
             grad = grad.add(param, alpha=weight_decay)
-    if torch.is_complex(param):
+    if param.is_complex():
         grad, exp_avg, exp_avg_sq, max_exp_avg_sq, param = _view_as_real(
             grad, exp_avg, exp_avg_sq, max_exp_avg_sq, param
         )

@@ -122,7 +122,7 @@ def adamax(
         step += 1
         if weight_decay != 0:
             grad = grad.add(param, alpha=weight_decay)
-        if torch.is_complex(param):
+        if param.is_complex():
             param, grad, exp_avg, exp_inf = _view_as_real(param, grad, exp_avg, exp_inf)
         exp_avg.lerp_(grad, 1 - beta1)
         exp_inf.mul_(beta2)

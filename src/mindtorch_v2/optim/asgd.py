@@ -118,7 +118,7 @@ def asgd(
     lr = _to_scalar(lr)
     for param, grad, ax, mu, eta, step in zip(params, grads, axs, mus, etas, state_steps):
         grad = -grad if maximize else grad
-        if torch.is_complex(param):
+        if param.is_complex():
             grad, param, ax = _view_as_real(grad, param, ax)
         step += 1
         if weight_decay != 0:

@@ -66,13 +66,13 @@ class LBFGS(Optimizer):
                 view = param.grad.to_dense().view(-1)
             else:
                 view = param.grad.view(-1)
-            views.append(torch.view_as_real(view).view(-1) if torch.is_complex(view) else view)
+            views.append(torch.view_as_real(view).view(-1) if view.is_complex() else view)
         return torch.cat(views, 0)
 
     def _move(self, step_size: Any, direction: Any) -> None:
         offset = 0
         for param in self._params:
-            if torch.is_complex(param):
+            if param.is_complex():
                 param = torch.view_as_real(param)
             count = param.numel()
             param.add_(direction[offset : offset + count].view_as(param), alpha=step_size)

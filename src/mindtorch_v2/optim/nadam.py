@@ -136,7 +136,7 @@ def nadam(
     lists = zip(params, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps)
     for param, grad, exp_avg, exp_avg_sq, mu_product, step in lists:
         grad = -grad if maximize else grad
-        if torch.is_complex(param):
+        if param.is_complex():
             param, grad, exp_avg, exp_avg_sq = _view_as_real(param, grad, exp_avg, exp_avg_sq)
         step += 1
         count = _get_value(step)

@@ -153,7 +153,7 @@ def _check_fused(
 
 
 def _check_fused_param(param: Tensor) -> None:
-    if not torch.is_floating_point(param):
+    if not param.is_floating_point():
         raise RuntimeError(
             "`fused=True` requires all the params to be floating point Tensors of supported devices: "
             "['mps', 'cuda', 'xpu', 'hpu', 'cpu', 'mtia', 'privateuseone'] "

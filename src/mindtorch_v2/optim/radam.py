@@ -126,7 +126,7 @@ def radam(
     rho_inf = 2 / (1 - beta2) - 1
     for param, grad, exp_avg, exp_avg_sq, step in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps):
         grad = -grad if maximize else grad
-        if torch.is_complex(param):
+        if param.is_complex():
             param, grad, exp_avg, exp_avg_sq = _view_as_real(param, grad, exp_avg, exp_avg_sq)
         step += 1
         count = _get_value(step)

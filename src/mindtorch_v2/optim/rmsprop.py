@@ -133,7 +133,7 @@ def rmsprop(
         step += 1
         if weight_decay != 0:
             grad = grad.add(param, alpha=weight_decay)
-        is_complex = torch.is_complex(param)
+        is_complex = param.is_complex()
         if is_complex:
             param, grad, square_avg = _view_as_real(param, grad, square_avg)
         square_avg.mul_(alpha).addcmul_(grad, grad, value=1 - alpha)

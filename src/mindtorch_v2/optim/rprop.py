@@ -64,7 +64,7 @@ class Rprop(Optimizer):
     def _first_state(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> dict[str, Any]:
         step = torch.zeros((), dtype=_get_scalar_dtype())
         prev = torch.zeros_like(param, memory_format=torch.preserve_format)
-        if torch.is_complex(param):
+        if param.is_complex():
             size = complex(float(group["lr"]), float(group["lr"]))
         else:
             size = _to_scalar(group["lr"])
@@ -115,7 +115,7 @@ def rprop(
     for param, grad, prev, step_size, step in zip(params, grads, prevs, step_sizes, state_steps):
         grad = -grad if maximize else grad
         step += 1
-        if torch.is_complex(param):
+        if param.is_complex():
             grad, prev, param, step_size = _view_as_real(grad, prev, param, step_size)
         factor = grad.mul(prev.clone() if differentiable else prev).sign()
         factor[factor.gt(0)] = etaplus

@@ -27,7 +27,7 @@ class SparseAdam(Optimizer):
         maximize: bool = False,
     ) -> None:
         _check_lr(lr)
-        if not lr > 0.0:
+        if not 0.0 < lr:  # noqa: SIM300 -- a wrong type is named as torch names it
             raise ValueError(f"Invalid learning rate: {lr}")
         if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")

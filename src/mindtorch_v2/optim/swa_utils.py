@@ -88,7 +88,7 @@ def get_swa_avg_fn() -> Callable[[Any, Any, Any], Any]:
 
 
 def _is_continuous(tensor: Tensor) -> bool:
-    return torch.is_floating_point(tensor) or torch.is_complex(tensor)
+    return tensor.is_floating_point() or tensor.is_complex()
 
 
 def _number(value: Any) -> Any:
