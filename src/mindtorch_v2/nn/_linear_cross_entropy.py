@@ -52,7 +52,7 @@ def linear_cross_entropy(
             )
         elif input.dim() == 2:
             resolved = options._adjust(input.shape[0], input.shape[1], num_classes, input.dtype, input.device)
-            return _chunked(
+            return LinearCrossEntropyBatchChunked.apply(
                 input, linear_weight, linear_bias, target, weight, get_enum(reduction), ignored, resolved
             )
     if out_features:
@@ -88,21 +88,6 @@ def _check(input: Tensor, linear_weight: Tensor, linear_bias: Tensor | None) -> 
         )
 
 
-def _chunked(
-    input: Tensor,
-    linear_weight: Tensor,
-    linear_bias: Tensor | None,
-    target: Tensor,
-    weight: Tensor | None,
-    reduction: int,
-    ignore_index: int,
-    options: LinearCrossEntropyOptions,
-) -> Tensor:
-    return _function().apply(
-        input, linear_weight, linear_bias, target, weight, reduction, ignore_index, options
-    )
-
-
 def _gradients_of(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     """What the forward pass kept, times the incoming gradient."""
     if ctx.gradients is None:
@@ -116,27 +101,20 @@ def _gradients_of(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     return gradients
 
 
-def _function() -> Any:
-    """The autograd function; made on first use because torch.autograd is not there while nn is imported."""
-    global _Chunked
-    if _Chunked is None:
+class LinearCrossEntropyBatchChunked(torch.autograd.Function):
+    """The loss of a batch taken in chunks; arguments are those of _forward."""
 
-        class LinearCrossEntropyBatchChunked(torch.autograd.Function):  # type: ignore[misc, name-defined]
-            @staticmethod
-            def forward(ctx: Any, *args: Any) -> Tensor:
-                return _forward(ctx, *args)
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Tensor:
+        """The loss, with the gradients kept for backward unless there is no reduction."""
+        return _forward(ctx, *args)
 
-            @staticmethod
-            def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-                with torch.no_grad():
-                    gradients = _per_row(ctx, grad) if ctx.reduction == 0 else _gradients_of(ctx, grad)
-                return (*gradients, None, None, None, None, None)
-
-        _Chunked = LinearCrossEntropyBatchChunked
-    return _Chunked
-
-
-_Chunked: Any = None
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        """The gradients of input, weight and bias."""
+        with torch.no_grad():
+            gradients = _per_row(ctx, grad) if ctx.reduction == 0 else _gradients_of(ctx, grad)
+        return (*gradients, None, None, None, None, None)
 
 
 def _forward(
