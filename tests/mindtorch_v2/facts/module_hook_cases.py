@@ -272,7 +272,6 @@ def backward_hooks_complain_about_bad_results(torch: Any, show: Any) -> None:
     a, _, b = many(x, y)
     a.sum().backward()
     show(seen)
-    show.raises(lambda: many(x, y, 3)[0].add_(1).sum().backward())
 
 
 def old_and_full_backward_hooks_cannot_be_mixed(torch: Any, show: Any) -> None:
