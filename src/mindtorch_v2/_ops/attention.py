@@ -47,8 +47,11 @@ def flash(
     total = np.add.reduce(made, axis=-1, keepdims=True)
     logs = (np.log(total) + top)[..., 0]
     np.true_divide(made, np.where(total == 0, made.dtype.type(1), total), made)
-    # torch lays its output out as (batch, length, heads, width)
-    out = np.ascontiguousarray(np.matmul(made, v).swapaxes(1, 2)).swapaxes(1, 2)
+    out = np.matmul(made, v)
+    if not query.flags.c_contiguous:  # laid out like the query
+        like = np.empty_like(query, out.dtype)
+        like[...] = out
+        out = like
     return out.astype(query.dtype, copy=False), logs
 
 
