@@ -155,8 +155,8 @@ class _BatchNorm(_NormBase):
 class _LazyNormBase(LazyModuleMixin, _NormBase):
     """A normalisation that takes num_features from its first input."""
 
-    weight: UninitializedParameter
-    bias: UninitializedParameter
+    weight: Any
+    bias: Any
 
     def __init__(
         self,

@@ -528,8 +528,8 @@ class _LazyConvXdMixin(LazyModuleMixin):
     in_channels: int
     out_channels: int
     kernel_size: tuple[int, ...]
-    weight: UninitializedParameter
-    bias: UninitializedParameter | None
+    weight: Any
+    bias: Any
 
     def reset_parameters(self) -> None:
         """As the convolution, once the sizes are known."""

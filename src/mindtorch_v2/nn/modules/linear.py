@@ -141,8 +141,8 @@ class LazyLinear(LazyModuleMixin, Linear):
     """A Linear that takes in_features from its first input."""
 
     cls_to_become = Linear
-    weight: UninitializedParameter
-    bias: UninitializedParameter | None
+    weight: Any
+    bias: Any
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
         # The bias is made below, without a size: there is nothing to initialise it from yet.

@@ -109,12 +109,12 @@ class RNNBase(Module):
             value = getattr(self, name)
             if not isinstance(value, bool):
                 raise TypeError(f"{name} should be of type bool, got: {type(value).__name__}")
-        if not isinstance(dropout, numbers.Real) or not 0 <= dropout <= 1 or isinstance(dropout, bool):
+        if not isinstance(dropout, numbers.Number) or not 0 <= self.dropout <= 1 or isinstance(dropout, bool):
             raise ValueError(
                 "dropout should be a number in range [0, 1] "
                 "representing the probability of an element being zeroed"
             )
-        if dropout > 0 and self.num_layers == 1:
+        if self.dropout > 0 and self.num_layers == 1:
             warnings.warn(
                 "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects "
                 f"num_layers greater than 1, but got dropout={dropout} and num_layers={self.num_layers}",
