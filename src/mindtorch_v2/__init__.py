@@ -59,7 +59,7 @@ from .version import __version__  # noqa: E402
 _LAZY = {
     name: name
     for name in (
-        "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional",
+        "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures",
         "hub", "jit", "linalg", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "random",
         "return_types", "serialization", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu", "__config__",
         "_C", "_dynamo", "_utils", "_tensor_str", "_as_torch", "_compile",
@@ -73,7 +73,12 @@ _LAZY_NAMES = {
     "DoubleStorage": "storage", "HalfStorage": "storage", "BFloat16Storage": "storage", "LongStorage": "storage",
     "IntStorage": "storage", "ShortStorage": "storage", "CharStorage": "storage", "ByteStorage": "storage",
     "BoolStorage": "storage", "ComplexFloatStorage": "storage", "ComplexDoubleStorage": "storage",
-    "autocast": "amp",
+    "autocast": "amp", "is_autocast_enabled": "_autocast", "set_autocast_enabled": "_autocast", "get_autocast_dtype": "_autocast",
+    "set_autocast_dtype": "_autocast", "is_autocast_cache_enabled": "_autocast", "set_autocast_cache_enabled": "_autocast",
+    "clear_autocast_cache": "_autocast", "autocast_increment_nesting": "_autocast", "autocast_decrement_nesting": "_autocast",
+    "is_autocast_cpu_enabled": "_autocast", "set_autocast_cpu_enabled": "_autocast", "get_autocast_cpu_dtype": "_autocast",
+    "set_autocast_cpu_dtype": "_autocast", "get_float32_matmul_precision": "backends._precision",
+    "set_float32_matmul_precision": "backends._precision",
 }  # fmt: skip
 
 

@@ -105,10 +105,12 @@ class GradScaler:
                         grad = grad._values()
                     grads_by_kind.setdefault((grad.device, grad.dtype), []).append(grad)
             found: dict[Any, Any] = {}
+            factors: dict[Any, Any] = {}
             for (device, _), grads in grads_by_kind.items():
                 if device not in found:
-                    found[device] = found_inf.clone()
-                torch._amp_foreach_non_finite_check_and_unscale_(grads, found[device], inv_scale)
+                    found[device] = found_inf.to(device=device, non_blocking=True, copy=True)
+                    factors[device] = inv_scale.to(device=device, non_blocking=True, copy=True)
+                torch._amp_foreach_non_finite_check_and_unscale_(grads, found[device], factors[device])
         return found
 
     def unscale_(self, optimizer: Any) -> None:
@@ -181,9 +183,10 @@ class GradScaler:
             found = [one for state in states for one in state["found_inf_per_device"].values()]
             if not found:
                 raise AssertionError("No inf checks were recorded prior to update.")
+            found = [one.to(device=scale.device, non_blocking=True) for one in found]
             found_inf = found[0]
             for other in found[1:]:
-                found_inf = found_inf + other
+                found_inf += other
             torch._amp_update_scale_(
                 scale,
                 growth_tracker,
