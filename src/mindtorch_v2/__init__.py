@@ -43,6 +43,7 @@ _install(_dispatch.METHODS)
 
 pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 can_cast = _can_cast_dtypes
+legacy_contiguous_format = contiguous_format
 
 from . import autograd as autograd  # noqa: E402
 from .autograd.grad_mode import (  # noqa: E402
