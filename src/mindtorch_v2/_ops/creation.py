@@ -12,6 +12,7 @@ from .. import _dispatch
 from .._dispatch import composite, function, op, wrap
 from .._dtype import BY_NUM, Default
 from .._meta import meta_tensor
+from ._layout import empty_as
 from ._namespace import functions as F
 
 _STRIDED = _dtype.strided
@@ -204,9 +205,7 @@ def _empty_like(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any
 
 def dense_like(array: np.ndarray, np_dtype: Any) -> np.ndarray:
     """An empty array in the memory order of `array`, or contiguous where that is not dense."""
-    if array.flags.c_contiguous:
-        return np.empty(array.shape, np_dtype)
-    return np.empty_like(array, np_dtype, "K", False)
+    return empty_as(array, np_dtype)
 
 
 @_empty_like.recorded

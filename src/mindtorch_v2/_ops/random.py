@@ -14,7 +14,7 @@ from .._dispatch import function, op
 from .._dtype import BY_NUM
 from .._meta import meta_tensor
 from .._random import Generator, default_generator
-from ._layout import dense_order
+from ._layout import dense_order, empty_as
 from ._namespace import functions as F
 from .creation import _empty, _empty_like, _sizes, finish
 
@@ -67,7 +67,7 @@ def invalid_combination(name: str, args: tuple, kwargs: dict, accepted: tuple[st
 def target(self: np.ndarray, out: np.ndarray | None) -> np.ndarray:
     """The array a fill writes to."""
     if out is None:
-        return np.empty_like(self)
+        return empty_as(self)
     if 0 in out.strides and out.size and any(s == 0 and n > 1 for s, n in zip(out.strides, out.shape)):
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single memory "

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _dispatch, _dtype, _rejection, _sampling
 from .._dispatch import function, op
 from .._dtype import BY_NUM
-from ._layout import dense_order
+from ._layout import dense_order, empty_as
 from ._namespace import functions as F
 from .creation import _empty, _empty_like, finish
 from .random import generator_of, invalid_combination, not_implemented, put, real, target
@@ -192,7 +192,7 @@ def _multinomial(self: np.ndarray, num_samples: int, replacement: bool, generato
 
 def _first_places(gen: Any, weights: np.ndarray, n: int) -> np.ndarray:
     """Indices in the order in which independent waiting times, each of its weight's rate, run out."""
-    waits = put(np.empty_like(weights), _sampling.exponential(gen, weights.size, weights.dtype))
+    waits = put(empty_as(weights), _sampling.exponential(gen, weights.size, weights.dtype))
     scores = weights / waits
     if n == 1:
         return scores.argmax(-1)
