@@ -1,4 +1,4 @@
-"""Random numbers are torch's, draw for draw: values, layouts, errors, and the generator's state after each call."""
+"""Random numbers are torch's, draw for draw: values, layouts, errors, and the generator's state afterwards."""
 
 from __future__ import annotations
 
@@ -254,22 +254,28 @@ def test_recorded_dropout_shows_the_ops_torch_shows() -> None:
     assert _names(lambda: F.alpha_dropout(x, 0.3, True)) == ["alpha_dropout", *like, *alpha]
 
 
-def test_recording_changes_no_number() -> None:
-    x = torch.arange(40.0).reshape(5, 8).t()
-    for function in (
+_X = torch.arange(40.0).reshape(5, 8).t()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
         lambda: torch.randn(40),
-        lambda: torch.rand_like(x),
+        lambda: torch.rand_like(_X),
         lambda: torch.randint(0, 9, (5,)),
-        lambda: torch.normal(x, x + 1),
-        lambda: torch.normal(2.0, x + 1),
-        lambda: torch.bernoulli(x / 40),
-        lambda: torch.multinomial(x + 1, 1),
-        lambda: torch.multinomial(x + 1, 3, True),
-        lambda: F.dropout(x, 0.3),
-    ):
-        torch.manual_seed(8)
-        plain = function()
-        torch.manual_seed(8)
-        seen: list[Any] = []
-        _names(lambda: seen.append(function()))
-        assert torch.equal(seen[0], plain)
+        lambda: torch.normal(_X, _X + 1),
+        lambda: torch.normal(2.0, _X + 1),
+        lambda: torch.bernoulli(_X / 40),
+        lambda: torch.multinomial(_X + 1, 1),
+        lambda: torch.multinomial(_X + 1, 3),
+        lambda: torch.multinomial(_X + 1, 3, True),
+        lambda: F.dropout(_X, 0.3),
+    ],
+)
+def test_recording_changes_no_number(function: Any) -> None:
+    torch.manual_seed(8)
+    plain = function()
+    torch.manual_seed(8)
+    seen: list[Any] = []
+    _names(lambda: seen.append(function()))
+    assert torch.equal(seen[0], plain)
