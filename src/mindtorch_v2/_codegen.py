@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 from . import _dispatch
+from ._autocast import LISTED
 from ._dispatch import Op
 from ._graph import Node
 from ._schema import Argument
@@ -513,6 +514,10 @@ def write_function(w: Writer, plan: Plan, name: str) -> None:
             w(3, f"return recorder(OP, {plan.call()})")
         else:
             w(2, f"if recorder is not None: return recorder(OP, {plan.call()})")
+    if op.name in LISTED and op.inplace_of is None:
+        w(2, "if autocast is not None:")
+        w(3, f"t = autocast(OP, ({plan.call()},))")
+        w(3, "if t is not None: return t")
     if op.body == "composite":
         w(2, "if OP is None: return None")
         w(2, f"return K_{plan.uid}({plan.call()})")

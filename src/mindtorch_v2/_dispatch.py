@@ -37,7 +37,8 @@ recorder: Any = None
 # `exit(token)`, for what is no op: the engine's nodes and annotations.
 ranges: Any = None
 
-# While autocast is on anywhere: a callable `autocast(op, arguments) -> arguments`, asked by ops that torch's autocast lists.
+# While autocast is on in some thread: a callable `autocast(op, arguments)` that ops of torch's autocast lists ask first; it
+# gives their result on cast arguments, or None where this thread does not cast.
 autocast: Any = None
 
 Tensor: Any = None  # the Tensor class, set by _tensor

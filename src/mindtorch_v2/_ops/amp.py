@@ -60,7 +60,8 @@ def _update_scale(
     else:
         good = tracker.item() + 1
         if good == growth_interval:
-            grown = np.float32(scale.item()) * np.float32(scale_growth_factor)
+            with np.errstate(over="ignore"):
+                grown = np.float32(scale.item()) * np.float32(scale_growth_factor)
             if np.isfinite(grown):
                 scale[...] = grown
             good = 0
