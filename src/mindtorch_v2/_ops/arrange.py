@@ -18,6 +18,7 @@ from ._namespace import functions as F
 from ._warn import warn_once
 from .join import cat, common_dtype
 from .pieces import select, unsqueeze
+from .scatter import allocated
 from .shape import _expand, _permute, _view, reshaped, size_text
 
 _ALL = slice(None)
@@ -196,7 +197,8 @@ def _(self: Any, repeats: tuple) -> Any:
         parts = F.unfold(parts, d, padded[d], max(padded[d], 1))
     parts.copy_(F.expand_as(source, parts))
     first = F.arange(ndim)
-    order = F.flatten(cat([unsqueeze(first, -1), unsqueeze(first + ndim, -1)], -1))
+    second = first + ndim
+    order = F.flatten(cat([unsqueeze(first, -1), unsqueeze(second, -1)], -1))
     return F.reshape(_permute(parts, tuple(order.tolist())), target)
 
 
@@ -267,13 +269,7 @@ def _(repeats: Any, output_size: Any) -> Any:
     if output_size is None:
         select(total, 0, -1).item()
     (repeats >= 0).all().item()
-    return _dispatch_wrap(_repeat_places.op.kernel(repeats._array, output_size))
-
-
-def _dispatch_wrap(array: np.ndarray) -> Any:
-    made = F.empty(array.shape, dtype=_dtype.BY_NUM[array.dtype.num])
-    made._array[...] = array
-    return made
+    return allocated(_repeat_places.op.kernel(repeats._array, output_size))
 
 
 @composite("aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",

@@ -13,7 +13,7 @@ from .._dispatch import FUNCTIONS, METHODS, OPS, broadcast_text, composite, func
 from .._graph import grad_state, storage_of, version_of
 from .._storage import UntypedStorage
 from .._tensor import Tensor, _strided
-from ._layout import cast, copied, empty_in, store
+from ._layout import cast, copied, empty_as, empty_in, store
 from ._namespace import functions as F
 from ._scalars import fitting
 
@@ -66,6 +66,9 @@ def contiguous(self: Any, memory_format: Any = _CONTIGUOUS) -> Any:
     return _contiguous(self, memory_format=memory_format)
 
 
+F.contiguous = contiguous
+
+
 @composite("aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", expose="no")
 def _contiguous(self: Any, memory_format: Any = None) -> Any:
     wanted = memory_format or _CONTIGUOUS
@@ -90,7 +93,7 @@ def copy(self: np.ndarray, src: np.ndarray, non_blocking: bool, out: Any = None)
     return out
 
 
-copy.derivative(self=lambda g: F.zeros_like(g), src=lambda g, src_dtype: to(g, src_dtype))
+copy.derivative(self=lambda g: F.zeros_like(g, memory_format=_CONTIGUOUS), src=lambda g, src_dtype: to(g, src_dtype))
 _copy_ = copy.op.inplace.entry
 
 
@@ -232,8 +235,12 @@ _to_copy.derivative(self=lambda g, self_dtype: to(g, self_dtype))
 @_to_copy.recorded
 def _(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, memory_format: Any) -> Any:
     wanted = self.dtype if dtype is None else dtype
-    if memory_format in (None, _dtype.preserve_format) and _is_dense(self._array):
-        made = F.empty_strided(self.shape, self.stride(), dtype=wanted)
+    if memory_format in (None, _dtype.preserve_format):
+        strides = self.stride()
+        if not _is_dense(self._array):
+            laid = empty_as(self._array)
+            strides = tuple([s // laid.itemsize for s in laid.strides])
+        made = F.empty_strided(self.shape, strides, dtype=wanted)
     else:
         made = F.empty_like(self, dtype=wanted, memory_format=memory_format)
     return _copy_(made, self, non_blocking)
@@ -322,6 +329,9 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     return _to(
         self, dtype=dtype, device=device, non_blocking=non_blocking, copy=copy, memory_format=memory_format
     )
+
+
+F.to = to
 
 
 def _converter(name: str, wanted: Any) -> Any:

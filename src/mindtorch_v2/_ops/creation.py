@@ -332,7 +332,15 @@ def new_empty_strided(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """A tensor of a shape and strides with this tensor's dtype, not filled."""
-    return finish(_empty_strided(tuple(size), tuple(stride), dtype=dtype or self.dtype), requires_grad)
+    return finish(_new_empty_strided(self, tuple(size), tuple(stride), dtype=dtype), requires_grad)
+
+
+@composite("aten::new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, ScalarType? dtype=None, Layout? layout=None, "
+           "Device? device=None, bool? pin_memory=None) -> Tensor", expose="no")  # fmt: skip
+def _new_empty_strided(
+    self: Any, size: Any, stride: Any, dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: Any = None
+) -> Any:
+    return _empty_strided(size, stride, dtype=dtype or self.dtype)
 
 
 @function(expose="method")

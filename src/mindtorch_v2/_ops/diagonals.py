@@ -11,6 +11,7 @@ from .._dispatch import composite, function, op
 from . import _dims
 from ._namespace import functions as F
 from .pieces import diagonal, select, slice_
+from .scatter import allocated
 from .shape import as_strided, size_text
 
 
@@ -139,6 +140,9 @@ def trace(self: np.ndarray) -> np.ndarray:
     return line.sum(dtype=self.dtype)
 
 
+trace.recorded(lambda self: allocated(np.asarray(trace.op.kernel(self._array))))
+
+
 @composite("aten::trace_backward(Tensor grad, SymInt[] sizes) -> Tensor", expose="no")
 def trace_backward(grad: Any, sizes: tuple) -> Any:
     if len(sizes) != 2:
@@ -211,21 +215,21 @@ def _replacing(text: str, view: Any) -> Any:
 
 select_scatter = _replacing("aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", select)
 select_scatter.derivative(
-    self=lambda g, src_shape, dim, index: F.select_scatter(g, g.new_zeros(src_shape), dim, index),
+    self=lambda g, src_shape, dim, index: F.select_scatter(g, F.zeros(src_shape, dtype=g.dtype), dim, index),
     src=lambda g, dim, index: select(g, dim, index),
 )
 slice_scatter = _replacing(
     "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", slice_
 )
 slice_scatter.derivative(
-    self=lambda g, src_shape, dim, start, end, step: F.slice_scatter(g, g.new_zeros(src_shape), dim, start, end, step),
+    self=lambda g, src_shape, dim, start, end, step: F.slice_scatter(g, F.zeros(src_shape, dtype=g.dtype), dim, start, end, step),
     src=lambda g, dim, start, end, step: slice_(g, dim, start, end, step),
 )
 diagonal_scatter = _replacing(
     "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", diagonal
 )
 diagonal_scatter.derivative(
-    self=lambda g, src_shape, offset, dim1, dim2: F.diagonal_scatter(g, g.new_zeros(src_shape), offset, dim1, dim2),
+    self=lambda g, src_shape, offset, dim1, dim2: F.diagonal_scatter(g, F.zeros(src_shape, dtype=g.dtype), offset, dim1, dim2),
     src=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ from .._graph import grad_state, storage_of
 from .._tensor import Tensor
 from ._namespace import functions as F
 from ._scalars import fitting
-from ._warn import warn_once
 from .copies import _copy_, _fill_tensor_, alias
 from .indexing import _INDEX_KINDS, index, index_put_
 from .pieces import select, slice_, unsqueeze
@@ -98,7 +98,7 @@ def _as_parts(where: Any) -> tuple:
     if isinstance(where, list) and len(where) < 32:
         for part in where:
             if isinstance(part, (Tensor, list, tuple, slice, type(Ellipsis), type(None), _ndarray)):
-                warn_once(_NON_TUPLE, 4)
+                warnings.warn(_NON_TUPLE, UserWarning, stacklevel=4)
                 return tuple(where)
     return (where,)
 
@@ -122,12 +122,25 @@ def _index_tensor(part: Any) -> Tensor | None:
     if isinstance(part, Tensor):
         return part
     if isinstance(part, _ndarray):
-        return F.from_numpy(part) if part.ndim else F.tensor(part.item())
+        return F.to(F.from_numpy(part), device="cpu") if part.ndim else F.tensor(part.item())
     if isinstance(part, (list, tuple, range)):
-        if len(part) == 0:
-            return F.empty((0,), dtype=_dispatch._dtype.int64)
-        return F.tensor(list(part))
+        return _sequence_tensor(part)
     return None
+
+
+def _sequence_tensor(part: Any) -> Tensor:
+    """A sequence of integers or bools as an index tensor."""
+    try:
+        array = np.asarray(part if len(part) else (), None if len(part) else np.int64)
+    except (ValueError, TypeError):
+        return F.tensor(list(part))
+    if array.dtype.kind not in "ib":
+        return F.tensor(list(part))
+    if _dispatch.recorder is None:
+        return _dispatch.wrap(array)
+    made = F.empty(array.shape, dtype=_dispatch._dtype.BY_NUM[array.dtype.num])
+    made._array[...] = array
+    return F.lift_fresh(F.to(made, device="cpu"))
 
 
 def _apply(self: Any, where: Any) -> tuple[Any, list | None]:
@@ -194,7 +207,8 @@ def _place(indices: list | None, dim: int, tensor: Any) -> list:
 
 def _flag(value: Any) -> Any:
     """True or False as an index along a dimension of length one: takes it once, or not at all."""
-    return F.zeros((1,) if value else (0,), dtype=_dispatch._dtype.int64)
+    places = F.empty((1,) if value else (0,), dtype=_dispatch._dtype.int64)
+    return F.fill_(places, 0) if value else places
 
 
 # ---------------------------------------------------------------------------------------------------- writing

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .. import _dtype
-from .._dispatch import function, op
+from .._dispatch import function, op, wrap
 from .._dtype import BY_NUM
+from .._graph import storage_of
 from ._accumulate import add_rows, linear_index
 from ._layout import dense_order, empty_ordered
 from ._namespace import functions as F
@@ -187,8 +188,47 @@ def _index_put_impl(
     return out
 
 
+@index.recorded
+def _(self: Any, indices: Any) -> Any:
+    return wrap(index.op.kernel(self._array, [None if i is None else i._array for i in _without_masks(indices)]))
+
+
+def _is_mask(tensor: Any) -> bool:
+    return tensor is not None and tensor._array.dtype.num in (0, 2)
+
+
+def _without_masks(indices: Any) -> list:
+    """Each mask as the places where it is true, found by aten::nonzero."""
+    found: list[Any] = []
+    for tensor in indices:
+        if _is_mask(tensor):
+            places = F.nonzero(tensor)
+            found += [F.select(places, 1, d) for d in range(tensor.ndim)]
+        else:
+            found.append(tensor)
+    return found
+
+
+@_index_put_impl.op.inplace.recorded
+def _(self: Any, indices: Any, values: Any, accumulate: bool, unsafe: bool) -> Any:
+    if len(indices) == 1 and _is_mask(indices[0]) and values.numel() == 1 and not accumulate:
+        mask = indices[0]
+        _check_mask(self._array, mask._array, 0)
+        for _ in range(self.ndim - mask.ndim):
+            mask = F.unsqueeze(mask, -1)
+        return F.masked_fill_(self, mask, values.item())
+    if any([_is_mask(i) for i in indices]):
+        for tensor in indices:
+            if _is_mask(tensor):
+                _check_mask(self._array, tensor._array, 0 if tensor is indices[0] else len(indices) - 1)
+        indices = _without_masks(indices)
+    _put(self._array, [None if i is None else i._array for i in indices], values._array, accumulate)
+    storage_of(self)._version += 1
+    return self
+
+
 def _index_put_self(g: Any, indices: Any, accumulate: bool) -> Any:
-    return g if accumulate else index_put(g, indices, g.new_zeros(()), False)
+    return g if accumulate else index_put(g, indices, F.zeros((), dtype=g.dtype), False)
 
 
 _index_put_impl.derivative(

@@ -8,6 +8,7 @@ from .. import _dispatch
 from .._dispatch import function, ints, view
 from .._graph import attach, grad_state, storage_of
 from . import pieces, shape
+from .shape import _restride
 
 
 def _take_over(self: Any, seen: Any) -> Any:
@@ -26,8 +27,10 @@ def _ready(self: Any) -> None:
 
 def _declare(text: str, plain: Any, node: str) -> Any:
     """`name_` as an op of its own: the view that `plain` makes, with its own node name."""
-    entry = view(text, expose="no", node=node)(plain.op.kernel)
+    kernel = plain.op.kernel
+    entry = view(text, expose="no", node=node)(kernel)
     entry.derivative(**plain.op.rules)
+    entry.recorded(lambda self, *arguments: _restride(self, kernel(self._array, *arguments), _as_strided))
     return entry
 
 
@@ -37,6 +40,7 @@ _squeeze_dims = _declare("aten::squeeze_.dims(Tensor(a!) self, int[] dim) -> Ten
 _unsqueeze = _declare("aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", pieces.unsqueeze, "UnsqueezeBackward1")
 _t = _declare("aten::t_(Tensor(a!) self) -> Tensor(a!)", shape.t, "TBackward1")
 _transpose = _declare("aten::transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", shape.transpose, "TransposeBackward1")
+_t.recorded(lambda self: _transpose(self, 0, 1 if self.ndim > 1 else 0))
 _as_strided = _dispatch.op(
     "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)",
     on="tensors", view=True, expose="no", node="AsStridedBackward1",

@@ -205,7 +205,7 @@ def masked_select(self: np.ndarray, mask: np.ndarray) -> np.ndarray:
 @composite("aten::masked_select_backward(Tensor grad, Tensor input, Tensor mask) -> Tensor", expose="no")
 def masked_select_backward(grad: Any, input: Any, mask: Any) -> Any:
     wide = F.expand(input, _common_shape(input._array.shape, mask._array.shape))
-    return F.masked_scatter_(F.zeros_like(wide, memory_format=_dtype.contiguous_format), mask, grad)
+    return F.masked_scatter_(F.zeros_like(wide), mask, grad)
 
 
 masked_select.derivative(self=lambda g, self, mask: masked_select_backward(g, self, mask))
@@ -245,7 +245,7 @@ def masked_scatter_backward(grad_output: Any, mask: Any, sizes: tuple) -> Any:
     for n in sizes:
         total *= n
     if found.numel() < total:
-        found = F.cat([found, found.new_zeros((total - found.numel(),))], 0)
+        found = F.cat([found, F.zeros((total - found.numel(),), dtype=found.dtype)], 0)
     return F.view(found, sizes)
 
 

@@ -291,10 +291,10 @@ unfold_backward.derivative(grad_in=lambda g, dim, size, step: F.unfold(g, dim, s
 # ---------------------------------------------------------------------------------------------------- several views at once
 
 
-def _zeros_for(g: Any, grads: tuple, shapes: list) -> list:
+def _zeros_for(grads: tuple, shapes: list) -> list:
     """Gradients of several outputs with zeros where none arrived."""
-    some = next(x for x in grads if x is not None)
-    return [some.new_zeros(shape) if x is None else x for x, shape in zip(grads, shapes)]
+    dtype = next(x for x in grads if x is not None).dtype
+    return [F.zeros(shape, dtype=dtype) if x is None else x for x, shape in zip(grads, shapes)]
 
 
 @view("aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", returns=tuple)
@@ -312,7 +312,9 @@ unbind.recorded(lambda self, dim: [select(self, dim, i) for i in range(self.shap
 
 def _unbind_back(grads: tuple, shape: tuple, dim: int) -> Any:
     d = dim % len(shape)
-    return F.stack(_zeros_for(None, grads, [shape[:d] + shape[d + 1 :]] * len(grads)), d)
+    dtype = next(x for x in grads if x is not None).dtype
+    part = shape[:d] + shape[d + 1 :]
+    return F.stack([F.expand(F.zeros((), dtype=dtype), part) if x is None else x for x in grads], d)
 
 
 unbind.derivative(self=lambda grads, self_shape, dim: _unbind_back(grads, self_shape, dim))
@@ -338,7 +340,7 @@ def _cut(array: np.ndarray, sizes: Any, d: int) -> list[np.ndarray]:
 
 
 def _join_back(grads: tuple, shape: tuple, sizes: Any, d: int) -> Any:
-    return F.cat(_zeros_for(None, grads, [(*shape[:d], n, *shape[d + 1 :]) for n in sizes]), d)
+    return F.cat(_zeros_for(grads, [(*shape[:d], n, *shape[d + 1 :]) for n in sizes]), d)
 
 
 @view("aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", returns=tuple, expose="no")

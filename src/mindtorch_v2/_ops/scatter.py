@@ -52,6 +52,13 @@ def _check_index(index: np.ndarray, name: str) -> None:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
 
 
+def allocated(array: np.ndarray) -> Any:
+    """A tensor of these values whose memory aten::empty took."""
+    made = F.empty(array.shape, dtype=BY_NUM[array.dtype.num])
+    made._array[...] = array
+    return made
+
+
 def _as_1d(array: np.ndarray) -> np.ndarray:
     return array if array.ndim else array.reshape(1)
 
@@ -337,15 +344,19 @@ def _prod_backward(g: Any, self: Any, src: Any, result: Any, reduce: Any, read: 
     single = zero & (zeros == 1)
     others = reduce(self, F.masked_fill(src, single, 1))
     divisor = F.masked_fill(src, zero, 1)
-    to_src = F.where(single, read(g * others), read(g * result) / divisor)
+    divided = read(g * result) / divisor
+    to_src = F.where(single, read(g * others), divided)
     return to_self, to_src
 
 
 def _extreme_backward(g: Any, self: Any, src: Any, result: Any, value: Any, add: Any, read: Any) -> tuple[Any, Any]:
     """Gradients of a maximum or minimum: shared evenly among those that reach it."""
-    self_reaches, src_reaches = (self == result).to(g.dtype), (src == value).to(g.dtype)
+    self_reaches = (self == result).to(g.dtype)
+    src_reaches = (src == value).to(g.dtype)
     shared = g / add(self_reaches, src_reaches)
-    return (self == result) * shared, (src == value) * read(shared)
+    to_self = self_reaches * shared
+    read_shared = read(shared)
+    return to_self, src_reaches * read_shared
 
 
 # ---------------------------------------------------------------------------------------------------- take, put
@@ -366,6 +377,7 @@ def _check_flat(array: np.ndarray, index: np.ndarray) -> None:
         raise IndexError(f"out of range: tried to access index {int(bad)} on a tensor of {n} elements.")
 
 
+take.recorded(lambda self, index: allocated(take.op.kernel(self._array, index._array)))
 take.derivative(self=lambda g, self, index: F.put_(F.zeros_like(self), index, g, True))
 
 
@@ -394,7 +406,7 @@ def put(self: np.ndarray, index: np.ndarray, source: np.ndarray, accumulate: boo
 
 
 put.derivative(
-    self=lambda g, index, source_shape, accumulate: g if accumulate else F.put(g, index, g.new_zeros(source_shape), False),
+    self=lambda g, index, source_shape, accumulate: g if accumulate else F.put(g, index, F.zeros(source_shape, dtype=g.dtype), False),
     source=lambda g, index, source: take(g, index).reshape_as(source),
 )
 put.recorded(lambda self, index, source, accumulate: F.put_(F.clone(self), index, source, accumulate))

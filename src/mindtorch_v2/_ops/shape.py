@@ -24,12 +24,12 @@ def inner_strided(kernel: Any) -> Any:
     return body
 
 
-def _restride(self: Any, array: np.ndarray) -> Any:
+def _restride(self: Any, array: np.ndarray, by: Any = None) -> Any:
     item = array.itemsize
     offset = self.storage_offset()
     if array.size:
         offset += (array.__array_interface__["data"][0] - self._array.__array_interface__["data"][0]) // item
-    return F.as_strided(self, array.shape, tuple([s // item for s in array.strides]), offset)
+    return (by or F.as_strided)(self, array.shape, tuple([s // item for s in array.strides]), offset)
 
 
 def strided_view(text: str, **options: Any) -> Any:

@@ -301,10 +301,9 @@ def _same_layout(gradient: Tensor, variable: Tensor) -> bool:
 def _layout_copy(gradient: Tensor, variable: Tensor) -> Tensor:
     if gradient.is_sparse or gradient._array_missing:
         return gradient.clone()
-    if variable._array.flags.c_contiguous:
+    if variable._array.flags.c_contiguous and _dispatch.recorder is None:
         return gradient.clone(memory_format=_dtype.contiguous_format)
-    copy = _dispatch.FUNCTIONS["empty_strided"](variable.shape, variable.stride(), dtype=gradient.dtype)
-    return copy.copy_(gradient)
+    return gradient.new_empty_strided(variable.shape, variable.stride()).copy_(gradient)
 
 
 # ---------------------------------------------------------------------------------------------------- hooks

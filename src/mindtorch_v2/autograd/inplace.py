@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _dispatch
+from .. import _dispatch, _dtype
 from .._graph import RELEASED_TEXT, Node, attach, edge, grad_state, storage_of
 from .._tensor import Tensor
 
@@ -70,11 +70,9 @@ class CopySlices(Node):
         if self.fn is None:
             raise RuntimeError(RELEASED_TEXT)
         size, stride, offset = self.geometry
-        base_stride = self.base_stride
-        whole = _dispatch.FUNCTIONS["empty_strided"](self.base_shape, base_stride, dtype=gradient.dtype)
-        whole = whole.copy_(gradient) if not grad_state.enabled else gradient.clone()
+        whole = gradient.new_empty_strided(self.base_shape, self.base_stride).copy_(gradient)
         part = whole.as_strided(size, stride, offset)
-        results = self.fn.apply(part.clone())
+        results = self._apply_inner(part.clone(memory_format=_dtype.contiguous_format))
         first = results[0]
         if self.next[0] is not None:
             if first is None:
@@ -85,6 +83,16 @@ class CopySlices(Node):
         else:
             answer = None
         return (answer, *results[1:])
+
+    def _apply_inner(self, gradient: Any) -> tuple:
+        ranges, fn = _dispatch.ranges, self.fn
+        if ranges is None:
+            return fn.apply(gradient)
+        token = ranges.enter(fn.name(), 1, fn._recorded_sequence(), fn.forward_thread, (gradient,))
+        try:
+            return fn.apply(gradient)
+        finally:
+            ranges.exit(token)
 
     def release(self) -> None:
         if self.fn is not None:
