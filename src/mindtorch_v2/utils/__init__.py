@@ -9,7 +9,17 @@ from typing import Any
 __all__ = ["set_module"]
 
 _PARTS = frozenset(
-    {"_pytree", "benchmark", "checkpoint", "collect_env", "data", "dlpack", "hooks", "model_zoo"}
+    (
+        "_pytree",
+        "benchmark",
+        "checkpoint",
+        "collect_env",
+        "data",
+        "dlpack",
+        "hooks",
+        "model_zoo",
+        "tensorboard",
+    )
 )
 
 

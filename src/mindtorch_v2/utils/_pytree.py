@@ -289,6 +289,8 @@ class PyTreeSpec:
     """The shape of a tree: its root's type, what that type needs to be rebuilt, and its children's shapes."""
 
     __slots__ = ("type", "_context", "_children", "num_nodes", "num_leaves", "num_children")
+    num_nodes: int
+    num_leaves: int
 
     def __init__(self, type: Any, context: Any, children_specs: list[PyTreeSpec]) -> None:
         self.type = type

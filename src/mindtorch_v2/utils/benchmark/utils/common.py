@@ -165,10 +165,10 @@ class Measurement:
             f"thread{'s' if task.num_threads > 1 else ''}"
         )
         if self.has_warnings:
-            spread = self.iqr / self.median
+            ratio = self.iqr / self.median
             lines += [
-                f"  WARNING: Interquartile range is {spread * 100:.1f}% of the median measurement.",
-                f"           This {_GROSS if spread > _IQR_GROSS_THRESHOLD else _SLIGHT}.",
+                f"  WARNING: Interquartile range is {ratio * 100:.1f}% of the median measurement.",
+                f"           This {_GROSS if ratio > _IQR_GROSS_THRESHOLD else _SLIGHT}.",
             ]
         return "\n".join(lines)
 

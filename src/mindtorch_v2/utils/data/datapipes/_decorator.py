@@ -156,7 +156,7 @@ def runtime_validation(f: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def checked(self: Any) -> Any:
-        expected = _item_class(type(self))
+        expected = _item_class(type(self))  # type: ignore[arg-type]
         for item in f(self):
             if _validation_on and not isinstance(item, expected):
                 raise RuntimeError(
@@ -169,7 +169,7 @@ def runtime_validation(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @functools.cache
-def _item_class(cls: type) -> type:
+def _item_class(cls: Any) -> type:
     """The class of items that a pipe class declares; object when it declares none."""
     for ancestor in cls.__mro__:
         for base in getattr(ancestor, "__orig_bases__", ()):

@@ -1,0 +1,142 @@
+"""Summaries: a tag and a value in, TensorBoard's record of it out. Writes nothing."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+from tensorboard.compat.proto.summary_pb2 import HistogramProto, Summary, SummaryMetadata  # type: ignore[import-not-found,unused-ignore]
+from tensorboard.compat.proto.tensor_pb2 import TensorProto  # type: ignore[import-not-found,unused-ignore]
+from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto  # type: ignore[import-not-found,unused-ignore]
+
+import mindtorch_v2 as torch
+
+__all__ = ["histogram", "image", "make_np", "scalar", "text"]
+
+
+def make_np(x: Any) -> np.ndarray[Any, Any]:
+    """A number, array or tensor as an array."""
+    if isinstance(x, np.ndarray):
+        return x
+    if np.isscalar(x):
+        return np.array([x])
+    if isinstance(x, torch.Tensor):
+        x = x.detach()
+        return (x.to(torch.float32) if x.dtype is torch.bfloat16 else x).cpu().numpy()
+    raise NotImplementedError(f"Got {type(x)}, but numpy array or torch tensor are expected.")
+
+
+def scalar(name: str, tensor: Any, *, new_style: bool = False, double_precision: bool = False) -> Summary:
+    """The record of a number."""
+    array = make_np(tensor).squeeze()
+    if array.ndim != 0:
+        raise AssertionError(
+            f"Tensor should contain one element (0 dimensions). Was given size: {array.size} and "
+            f"{array.ndim} "
+            "dimensions."
+        )
+    value = float(array)
+    if not new_style:
+        return Summary(value=[Summary.Value(tag=name, simple_value=value)])
+    if double_precision:
+        content = TensorProto(double_val=[value], dtype="DT_DOUBLE")
+    else:
+        content = TensorProto(float_val=[value], dtype="DT_FLOAT")
+    metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="scalars"))
+    return Summary(value=[Summary.Value(tag=name, tensor=content, metadata=metadata)])
+
+
+def _exponential_bins() -> np.ndarray[Any, Any]:
+    positive = []
+    edge = 1e-12
+    while edge < 1e20:
+        positive.append(edge)
+        edge *= 1.1
+    return np.array([-e for e in reversed(positive)] + [0.0] + positive)
+
+
+def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) -> Summary:
+    """The record of a distribution.
+
+    `bins`: "tensorflow" for exponential ones, else what np.histogram takes.
+    """
+    flat = make_np(values).astype(float).reshape(-1)
+    if flat.size == 0:
+        raise ValueError("The input has no element.")
+    if isinstance(bins, str) and bins == "tensorflow":
+        bins = _exponential_bins()
+    counts, edges = np.histogram(flat, bins=bins)
+    if max_bins is not None and len(counts) > max_bins:
+        every = len(counts) // max_bins
+        rest = len(counts) % every
+        if rest:
+            counts = np.pad(counts, (0, every - rest))
+        counts = counts.reshape(-1, every).sum(axis=-1)
+        edges = np.append(edges[:-1][::every], edges[-1])
+    used = np.flatnonzero(counts)
+    if used.size == 0:
+        raise ValueError("The histogram is empty, please file a bug report.")
+    first, last = int(used[0]), int(used[-1]) + 1
+    # The record has right edges only: an empty bucket in front says where the first used one begins.
+    if first > 0:
+        kept, limits = counts[first - 1 : last], edges[first : last + 1]
+    else:
+        kept, limits = np.concatenate([[0], counts[:last]]), edges[: last + 1]
+    proto = HistogramProto(
+        min=float(flat.min()), max=float(flat.max()), num=flat.size, sum=float(flat.sum()),
+        sum_squares=float(flat.dot(flat)), bucket_limit=limits.tolist(), bucket=kept.tolist(),
+    )  # fmt: skip
+    return Summary(value=[Summary.Value(tag=name, histo=proto)])
+
+
+def _as_hwc(array: np.ndarray[Any, Any], dataformats: str) -> np.ndarray[Any, Any]:
+    """A picture, or several side by side, with height, width and colour channels in this order."""
+    formats = dataformats.upper()
+    if array.ndim != len(formats):
+        raise AssertionError(
+            "size of input tensor and input format are different.         "
+            f"tensor shape: {array.shape}, input_format: {dataformats}"
+        )
+    if "N" in formats:
+        array = array.transpose([formats.index(d) for d in "NCHW"])
+        n, channels, height, width = array.shape
+        if channels == 1:
+            array = np.concatenate([array] * 3, axis=1)
+            channels = 3
+        columns = int(np.ceil(np.sqrt(n))) if n > 8 else n
+        rows = -(-n // columns)
+        grid = np.zeros((channels, rows * height, columns * width), array.dtype)
+        for i, picture in enumerate(array):
+            y, x = divmod(i, columns)
+            grid[:, y * height : (y + 1) * height, x * width : (x + 1) * width] = picture
+        return grid.transpose(1, 2, 0)
+    if "C" not in formats:
+        array = array.transpose([formats.index(d) for d in "HW"])
+        return np.stack([array] * 3, axis=2)
+    array = array.transpose([formats.index(d) for d in "HWC"])
+    return np.concatenate([array] * 3, axis=2) if array.shape[2] == 1 else array
+
+
+def image(tag: str, tensor: Any, dataformats: str = "NCHW") -> Summary:
+    """The record of a picture, as PNG."""
+    from PIL import Image  # type: ignore[import-not-found,unused-ignore]
+
+    array = _as_hwc(make_np(tensor), dataformats)
+    scale = 1 if array.dtype == np.uint8 else 255
+    array = (array.astype(np.float32) * scale).clip(0, 255).astype(np.uint8)
+    out = io.BytesIO()
+    Image.fromarray(array).save(out, format="PNG")
+    height, width, channels = array.shape
+    picture = Summary.Image(
+        height=height, width=width, colorspace=channels, encoded_image_string=out.getvalue()
+    )
+    return Summary(value=[Summary.Value(tag=tag, image=picture)])
+
+
+def text(tag: str, text: str) -> Summary:
+    """The record of a text."""
+    metadata = SummaryMetadata(plugin_data=SummaryMetadata.PluginData(plugin_name="text"))
+    shape = TensorShapeProto(dim=[TensorShapeProto.Dim(size=1)])
+    content = TensorProto(dtype="DT_STRING", string_val=[text.encode("utf_8")], tensor_shape=shape)
+    return Summary(value=[Summary.Value(tag=tag + "/text_summary", metadata=metadata, tensor=content)])
