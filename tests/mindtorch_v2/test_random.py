@@ -1,4 +1,4 @@
-"""Random numbers are torch's, draw for draw: values, layouts, errors, and the generator's state afterwards."""
+"""Random numbers are torch's, draw for draw: values, layouts, errors, and the generator's state after it."""
 
 from __future__ import annotations
 

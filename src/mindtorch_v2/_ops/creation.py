@@ -12,6 +12,7 @@ from .. import _dispatch
 from .._dispatch import composite, function, op, wrap
 from .._dtype import BY_NUM, Default
 from .._meta import meta_tensor
+from .._sampling import fma64
 from ._layout import empty_as
 from ._namespace import functions as F
 
@@ -421,14 +422,32 @@ def range_(
 
 
 def _line(start: float, end: float, steps: int, dtype: Any) -> np.ndarray:
-    """`steps` numbers from start to end, counted from both ends as torch does, so that both are exact."""
+    """`steps` numbers from start to end, counted from both ends as torch does, so that both are exact. Float32 and float64
+    have one rounding in each product and sum, the shorter floats one after every step."""
     if steps == 1:
         return np.full(1, start)
-    kind = np.float32 if dtype is _dtype.float32 else np.complex128 if dtype.is_complex else np.float64
-    step = kind((end - start) / (steps - 1))
     index = np.arange(steps)
-    half = steps // 2
-    return np.where(index < half, kind(start) + step * index.astype(kind), kind(end) - step * (steps - index - 1).astype(kind))
+    lower = index < steps // 2
+    count = np.where(lower, index, steps - 1 - index).astype(np.float64)
+    if dtype._np in _dtype.LOW_FLOATS:
+        kind = dtype._np.type
+        first, last = kind(start), kind(end)
+        step = kind((last - first) / kind(steps - 1))
+        moved = (step * count.astype(dtype._np)).astype(dtype._np)
+        return np.where(lower, first + moved, last - moved)
+    if dtype is _dtype.float32:
+        first, last = np.float32(start), np.float32(end)
+        step = float((last - first) / np.float32(steps - 1))
+        return np.where(lower, float(first) + step * count, float(last) - step * count).astype(np.float32)
+    if dtype.is_complex:
+        parts = [(v.real, v.imag) if isinstance(v, complex) else (v, 0.0) for v in (start, end)]
+        made = np.empty(steps, dtype._np)
+        made.real, made.imag = (_line(*ends, steps, dtype.to_real()) for ends in zip(*parts))
+        return made
+    if dtype._rank < 2:
+        start, end = int(start), int(end)
+    step = (end - start) / (steps - 1)
+    return np.where(lower, fma64(count, step, start), fma64(count, -step, end))
 
 
 def _spaced(name: str, schema: str, finish_line: Any) -> Any:
@@ -440,7 +459,8 @@ def _spaced(name: str, schema: str, finish_line: Any) -> Any:
 def _linspace_kernel(start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    dtype = dtype or Default.dtype
+    if dtype is None:
+        dtype = Default.dtype.to_complex() if isinstance(start + end, complex) else Default.dtype
     return _line(start, end, steps, dtype).astype(dtype._np) if steps else np.empty(0, dtype._np)
 
 
