@@ -70,7 +70,7 @@ _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "set_printoptions": "_tensor_str", "get_printoptions": "_tensor_str",
     "manual_seed": "random", "seed": "random", "initial_seed": "random", "get_rng_state": "random", "set_rng_state": "random",
     "default_generator": "_random", "Generator": "_random", "as_torch": "_as_torch", "compile": "_compile",
-    "TypedStorage": "storage", "typename": "_typename", "Storage": "storage", "is_storage": "storage", "FloatStorage": "storage",
+    "TypedStorage": "storage", "typename": "_typename", "vmap": "func", "Storage": "storage", "is_storage": "storage", "FloatStorage": "storage",
     "DoubleStorage": "storage", "HalfStorage": "storage", "BFloat16Storage": "storage", "LongStorage": "storage",
     "IntStorage": "storage", "ShortStorage": "storage", "CharStorage": "storage", "ByteStorage": "storage",
     "BoolStorage": "storage", "ComplexFloatStorage": "storage", "ComplexDoubleStorage": "storage",

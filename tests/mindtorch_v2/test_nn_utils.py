@@ -1,4 +1,4 @@
-"""nn.utils and the module functions of torch.func show what torch was recorded to show."""
+"""nn.utils and torch.func show what torch was recorded to show."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 FACTS = Path(__file__).parent / "facts"
-MODULES = ("nn_utils_cases", "nn_parametrize_cases")
+MODULES = ("nn_utils_cases", "nn_parametrize_cases", "func_cases")
 
 
 def _load(name: str) -> Any:

@@ -1,0 +1,139 @@
+"""rearrange: a tensor and a pattern such as `"b (h w) c -> b c h w"` in, the tensor reshaped and permuted."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import mindtorch_v2 as torch
+
+_ELLIPSIS = "..."
+_REST = [_ELLIPSIS]  # an ellipsis that stands by itself; one in brackets is a dimension made of it
+_TOKEN = re.compile(r"\.\.\.|[A-Za-z_]\w*|\d+|[()]|\S")
+
+
+class DimensionBindError(Exception):
+    """The lengths of a pattern do not fit the tensor."""
+
+
+def _parsed(side: str) -> list[list[str]]:
+    """The dimensions of one side: each a list of the names it is made of."""
+    dims: list[list[str]] = []
+    group: list[str] | None = None
+    for symbol in _TOKEN.findall(side):
+        if symbol == "(":
+            if group is not None:
+                raise ValueError("brackets are nested in rearrange expression")
+            group = []
+        elif symbol == ")":
+            if group is None:
+                raise ValueError("brackets are not balanced in rearrange expression")
+            dims.append(group)
+            group = None
+        elif symbol == "1":
+            if group is None:
+                dims.append([])
+        elif symbol != _ELLIPSIS and not symbol.isidentifier():
+            raise ValueError(f"Unexpected symbol {symbol!r} in rearrange expression")
+        elif group is not None:
+            group.append(symbol)
+        else:
+            dims.append(_REST if symbol == _ELLIPSIS else [symbol])
+    if group is not None:
+        raise ValueError("brackets are not balanced in rearrange expression")
+    return dims
+
+
+def _names(dims: list[list[str]]) -> list[str]:
+    return [name for dim in dims for name in dim]
+
+
+def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> torch.Tensor:
+    """Reshape and permute a tensor, or a list of tensors that is stacked first, as a pattern says."""
+    if not isinstance(tensor, torch.Tensor):
+        tensor = torch.stack(list(tensor))
+    sides = pattern.split("->")
+    if len(sides) != 2:
+        raise ValueError("Pattern must contain a single '->' separator")
+    left, right = _parsed(sides[0]), _parsed(sides[1])
+    _check(left, right, tensor, axes_lengths)
+
+    rest = tensor.dim() - (len(left) - (_ELLIPSIS in _names(left)))  # dimensions that "..." stands for
+    sizes: dict[str, int] = {}
+    flat: list[int] = []  # the length of every name, in the order of the left side
+    order: dict[str, list[int]] = {}  # name -> its places in `flat`
+    place = 0
+    for dim in left:
+        if dim is _REST:
+            order[_ELLIPSIS] = list(range(len(flat), len(flat) + rest))
+            flat += tensor.shape[place : place + rest]
+            place += rest
+            continue
+        length = tensor.shape[place]
+        place += 1
+        sizes.update(_lengths(dim, length, axes_lengths))
+        for name in dim:
+            order[name] = [len(flat)]
+            flat.append(sizes[name])
+    split = tensor.reshape(flat)
+    permuted = split.permute([i for name in _names(right) for i in order[name]])
+    shape: list[int] = []
+    for dim in right:
+        if dim is _REST:
+            shape += [flat[i] for i in order[_ELLIPSIS]]
+        else:
+            shape.append(math.prod(flat[i] for name in dim for i in order[name]))
+    return permuted.reshape(shape)
+
+
+def _check(
+    left: list[list[str]], right: list[list[str]], tensor: torch.Tensor, lengths: dict[str, int]
+) -> None:
+    first, second = _names(left), _names(right)
+    for names in (first, second):
+        repeated = {name for name in names if names.count(name) > 1}
+        if repeated:
+            raise ValueError(
+                f"Identifiers appear more than once on one side of rearrange expression: {repeated}"
+            )
+    uneven = set(first) ^ set(second)
+    if uneven:
+        raise ValueError(
+            f"Identifiers only on one side of rearrange expression (should be on both): {uneven}"
+        )
+    unknown = set(lengths) - set(first)
+    if unknown:
+        raise ValueError(
+            f"Identifiers only on one side of rearrange expression (should be on both): {unknown}"
+        )
+    dims = len(left)
+    if _ELLIPSIS in first:
+        if dims - 1 > tensor.dim():
+            raise ValueError(
+                f"Number of dimensions in pattern ({dims - 1}) must be less than or equal to the number of "
+                f"dimensions in the tensor ({tensor.dim()})"
+            )
+    elif dims != tensor.dim():
+        raise ValueError(
+            f"Number of dimensions in pattern ({dims}) must be equal to the number of dimensions in the "
+            "tensor "
+            f"({tensor.dim()})"
+        )
+
+
+def _lengths(names: list[str], length: int, given: dict[str, int]) -> dict[str, int]:
+    """The length of each name that makes up a dimension; one may be left to find."""
+    unknown = [name for name in names if name not in given]
+    known = {name: given[name] for name in names if name in given}
+    product = math.prod(known.values())
+    if len(unknown) > 1:
+        raise DimensionBindError(
+            f"cannot infer the sizes of two dimensions at once {unknown[0]} and {unknown[1]}"
+        )
+    if length % product or (not unknown and product != length):
+        shape = tuple(given.get(name, "?") for name in names)
+        raise DimensionBindError(
+            f"inferred dimension does not evenly fit into larger dimension: {length} vs {shape}"
+        )
+    return {**known, **dict.fromkeys(unknown, length // product)}

@@ -1,0 +1,156 @@
+"""vmap: a function of one example in, one of a batch out.
+
+Calls it once an example and stacks what it returns.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import mindtorch_v2 as torch
+
+from ..utils._pytree import _broadcast_to_and_flatten, tree_flatten, tree_unflatten
+
+_RANDOM = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+    "'different' "
+    "randomness flags on vmap or perform the randomness operation out of vmap"
+)
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """Map `func` over a dimension of its arguments."""
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(
+            f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}"
+        )
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        return _mapped(func, in_dims, out_dims, randomness, args, kwargs)
+
+    return wrapped
+
+
+def _name(func: Callable[..., Any]) -> str:
+    return getattr(func, "__name__", repr(func))
+
+
+def _mapped(
+    func: Callable[..., Any],
+    in_dims: Any,
+    out_dims: Any,
+    randomness: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    values, dims, spec = _checked_inputs(func, in_dims, args)
+    sizes = list(dict.fromkeys(v.size(d) for v, d in zip(values, dims) if d is not None))
+    if len(sizes) > 1:
+        raise ValueError(
+            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+            f"{[v.size(d) for v, d in zip(values, dims) if d is not None]} for the mapped dimension"
+        )
+    results = []
+    before = torch.get_rng_state() if randomness != "different" else None
+    for i in range(sizes[0]):
+        if i and randomness == "same":
+            torch.set_rng_state(before)
+        one = [v if d is None else v.select(d, i) for v, d in zip(values, dims)]
+        results.append(func(*tree_unflatten(one, spec), **kwargs))
+    if randomness == "error" and not torch.equal(before, torch.get_rng_state()):
+        torch.set_rng_state(before)
+        raise RuntimeError(_RANDOM)
+    return _stacked(func, out_dims, results)
+
+
+def _checked_inputs(
+    func: Callable[..., Any], in_dims: Any, args: tuple[Any, ...]
+) -> tuple[list[Any], list[Any], Any]:
+    """The arguments flattened, the dimension to map over for each (or None), and their structure."""
+    name = _name(func)
+    who = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(
+            f"{who}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure "
+            "of inputs, "
+            f"got: {type(in_dims)}."
+        )
+    if not args:
+        raise ValueError(
+            f"vmap({name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to "
+            "vmap over "
+            "a function with no inputs. The latter is unsupported."
+        )
+    values, spec = tree_flatten(args)
+    dims = _broadcast_to_and_flatten(in_dims, spec)
+    if dims is None:
+        raise ValueError(
+            f"{who}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{tree_flatten(in_dims)[1]} but inputs has structure {spec}."
+        )
+    for i, (value, dim) in enumerate(zip(values, dims)):
+        if not isinstance(dim, int) and dim is not None:
+            raise ValueError(
+                f"{who}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or "
+                "None."
+            )
+        if dim is None:
+            continue
+        if not isinstance(value, torch.Tensor):
+            raise ValueError(
+                f"{who}: Got in_dim={dim} for an input but the input is of type {type(value)}. We cannot "
+                "vmap over "
+                "non-Tensor arguments, please use None as the respective in_dim"
+            )
+        if not -value.dim() <= dim < value.dim():
+            raise ValueError(
+                f"{who}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality "
+                f"{value.dim()} so expected in_dim to satisfy -{value.dim()} <= in_dim < {value.dim()}."
+            )
+        dims[i] = dim % value.dim()
+    return values, dims, spec
+
+
+def _stacked(func: Callable[..., Any], out_dims: Any, results: list[Any]) -> Any:
+    """The results of all examples, stacked along their output dimensions."""
+    name = _name(func)
+    flat, specs = zip(*(tree_flatten(result) for result in results))
+    spec = specs[0]
+    dims = _broadcast_to_and_flatten(out_dims, spec)
+    if not isinstance(out_dims, (int, tuple, list, dict, type(None))):
+        raise ValueError(
+            f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python "
+            "collection of ints "
+            "representing where in the outputs the vmapped dimension should appear."
+        )
+    if dims is None:
+        raise ValueError(
+            f"vmap({name}, ..., out_dims={out_dims})(<inputs>): out_dims is not compatible with the "
+            "structure of "
+            f"`outputs`. out_dims has structure {tree_flatten(out_dims)[1]} but outputs has structure {spec}."
+        )
+    made = []
+    for values, dim in zip(zip(*flat), dims):
+        if dim is None:
+            made.append(values[0])
+            continue
+        if not isinstance(values[0], torch.Tensor):
+            raise ValueError(
+                f"vmap({name}, ...): `{name}` must only return Tensors, got type {type(values[0])}. Did "
+                "you mean to "
+                "set out_dims= to None for output?"
+            )
+        made.append(torch.stack(values, dim))
+    return tree_unflatten(made, spec)
