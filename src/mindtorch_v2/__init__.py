@@ -54,6 +54,7 @@ from .autograd.grad_mode import (  # noqa: E402
     no_grad,
     set_grad_enabled,
 )
+from ._threads import get_num_interop_threads, get_num_threads, set_num_interop_threads, set_num_threads  # noqa: E402
 from .version import __version__  # noqa: E402
 
 # Loaded when first asked for: a bare `import mindtorch_v2` stays quick, and `torch.nn`, `torch.cuda` ... are simply there.

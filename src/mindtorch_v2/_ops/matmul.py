@@ -428,7 +428,7 @@ def linear(input: Any, weight: Any, bias: Any) -> Any:
             made = addmm(bias, flat, F.t(weight))
             return F.view(made, (*shape[:-1], made._array.shape[1] if not made._array_missing else made.shape[1]))
     made = _matmul_function(input, F.t(weight))
-    return made if bias is None else F.add_(made, bias) if not grad_on() or not made._rg else F.add(made, bias)
+    return made if bias is None else F.add_(made, bias)
 
 
 @composite("aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", expose="function")

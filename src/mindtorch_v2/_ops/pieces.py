@@ -522,7 +522,7 @@ def _independent(self: Any, arrays: list) -> list:
     found = []
     for array in arrays:
         piece = _dispatch.wrap(array)
-        piece._storage = storage_of(self)
+        piece._storage = storage_of(self)._alias()  # writes to one piece do not count for the others
         found.append(piece)
     return found
 

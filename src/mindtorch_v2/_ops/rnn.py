@@ -1,0 +1,378 @@
+"""Recurrent layers and cells: RNN, LSTM, GRU. A float32 LSTM layer is one kernel over all its steps, each way; the others step by ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import composite, function, op
+from .._dtype import float32
+from ._namespace import functions as F
+
+# ---------------------------------------------------------------------------------------------------- steps
+
+
+def _tanh_step(gates: Any, hidden: Any, w_hh: Any, b_hh: Any) -> Any:
+    return F.tanh(F.add_(F.linear(hidden, w_hh, b_hh), gates))
+
+
+def _relu_step(gates: Any, hidden: Any, w_hh: Any, b_hh: Any) -> Any:
+    return F.relu(F.add_(F.linear(hidden, w_hh, b_hh), gates))
+
+
+def _gru_step(gates: Any, hidden: Any, w_hh: Any, b_hh: Any) -> Any:
+    from_input = F.unsafe_chunk(gates, 3, 1)
+    from_hidden = F.unsafe_chunk(F.linear(hidden, w_hh, b_hh), 3, 1)
+    reset = F.sigmoid_(F.add_(from_hidden[0], from_input[0]))
+    update = F.sigmoid_(F.add_(from_hidden[1], from_input[1]))
+    new = F.tanh_(F.add(from_input[2], F.mul_(from_hidden[2], reset)))
+    return F.add_(F.mul_(F.sub(hidden, new), update), new)
+
+
+def _lstm_gates(gates: Any, cell: Any) -> tuple[Any, Any]:
+    """Hidden and cell state after a step, from the four gates' sums."""
+    chunks = F.unsafe_chunk(gates, 4, 1)
+    keep_in, forget = F.sigmoid_(chunks[0]), F.sigmoid_(chunks[1])
+    new, out = F.tanh_(chunks[2]), F.sigmoid_(chunks[3])
+    after = F.add_(F.mul(forget, cell), F.mul(keep_in, new))
+    return F.mul(out, F.tanh(after)), after
+
+
+def _lstm_step(gates: Any, state: tuple, w_hh: Any, b_hh: Any, w_hr: Any = None) -> tuple:
+    hidden, cell = _lstm_gates(F.add_(F.linear(state[0], w_hh, b_hh), gates), state[1])
+    return (hidden if w_hr is None else F.matmul(hidden, F.t(w_hr))), cell
+
+
+# ---------------------------------------------------------------------------------------------------- cells
+
+_CELL = "Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"
+
+
+def _check_cell(input: Any, hidden: Any, w_hh: Any, name: str) -> None:
+    if input.shape[0] != hidden.shape[0]:
+        raise RuntimeError(
+            f"Input batch size {input.shape[0]} doesn't match hidden{'[0]' if name == 'lstm' else ''} batch size {hidden.shape[0]}"
+        )
+    if hidden.shape[1] != w_hh.shape[1]:
+        raise RuntimeError(f"hidden{'[0]' if name == 'lstm' else ''} has inconsistent hidden_size: got {hidden.shape[1]}, expected {w_hh.shape[1]}")
+
+
+@composite(f"aten::lstm_cell(Tensor input, Tensor[] hx, {_CELL}) -> (Tensor, Tensor)", expose="function")
+def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+    hidden, cell = hx
+    _check_cell(input, hidden, w_hh, "lstm")
+    gates = F.linear(hidden, w_hh, b_hh)
+    return _lstm_gates(F.add_(gates, F.linear(input, w_ih, b_ih)), cell)
+
+
+@composite(f"aten::gru_cell(Tensor input, Tensor hx, {_CELL}) -> Tensor", expose="function")
+def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+    _check_cell(input, hx, w_hh, "gru")
+    return _gru_step(F.linear(input, w_ih, b_ih), hx, w_hh, b_hh)
+
+
+def _simple_cell(name: str, activation: str) -> None:
+    @composite(f"aten::{name}(Tensor input, Tensor hx, {_CELL}) -> Tensor", expose="function")
+    def cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+        _check_cell(input, hx, w_hh, "rnn")
+        gates = F.linear(hx, w_hh, b_hh)
+        return getattr(F, activation)(F.add_(gates, F.linear(input, w_ih, b_ih)))
+
+
+_simple_cell("rnn_tanh_cell", "tanh")
+_simple_cell("rnn_relu_cell", "relu")
+
+
+# ---------------------------------------------------------------------------------------------------- the fused LSTM layer
+
+
+def _lstm_forward(x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, bias: Any, h: np.ndarray, c: np.ndarray) -> tuple:
+    """All steps of one direction. Gives outputs, last states and what backward needs: gates after activation, cells, tanh of cells.
+
+    sigmoid(z) = (tanh(z / 2) + 1) / 2, so one tanh serves all four gates when those of the sigmoids are halved beforehand.
+    """
+    steps, batch, width = x.shape
+    size = w_hh.shape[1]
+    half = np.full((4, 1), 0.5, x.dtype)
+    half[2] = 1
+    half = np.repeat(half, size, 0)
+    sums = np.matmul(x.reshape(steps * batch, width), (w_ih * half).T)
+    if bias is not None:
+        sums += bias * half[:, 0]
+    sums = sums.reshape(steps, batch, 4 * size)
+    turned = np.ascontiguousarray((w_hh * half).T)
+    out = np.empty((steps, batch, size), x.dtype)
+    cells = np.empty((steps + 1, batch, size), x.dtype)
+    curves = np.empty((steps, batch, size), x.dtype)
+    cells[0] = c
+    for step in range(steps):
+        gates = sums[step]
+        np.add(gates, np.matmul(h, turned), gates)
+        np.tanh(gates, gates)
+        for part in (gates[:, : 2 * size], gates[:, 3 * size :]):
+            np.add(part, 1, part)
+            np.multiply(part, 0.5, part)
+        after = np.multiply(gates[:, size : 2 * size], cells[step], cells[step + 1])
+        np.add(after, gates[:, :size] * gates[:, 2 * size : 3 * size], after)
+        curve = np.tanh(after, curves[step])
+        h = np.multiply(gates[:, 3 * size :], curve, out[step])
+    return out, h, cells[steps], sums, cells, curves
+
+
+def _lstm_backward(
+    g_out: np.ndarray, g_h: Any, g_c: Any, gates: np.ndarray, cells: np.ndarray, curves: np.ndarray, w_hh: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Gradients of the gates' sums at every step, and of the first states."""
+    steps, batch, four = gates.shape
+    size = four // 4
+    i, f, n, o = (gates[:, :, k * size : (k + 1) * size] for k in range(4))
+    # factors that do not depend on what flows back, for all steps at once
+    to_cell = o * (1 - curves * curves)
+    factors = np.empty((steps, batch, 3, size), gates.dtype)
+    np.multiply(n * i, 1 - i, factors[:, :, 0])
+    np.multiply(cells[:-1] * f, 1 - f, factors[:, :, 1])
+    np.multiply(i, 1 - n * n, factors[:, :, 2])
+    to_out = curves * o * (1 - o)
+    made = np.empty((steps, batch, 4, size), gates.dtype)
+    dh = np.zeros((batch, size), gates.dtype) if g_h is None else g_h.astype(gates.dtype)
+    dc = np.zeros((batch, size), gates.dtype) if g_c is None else g_c.astype(gates.dtype)
+    for step in range(steps - 1, -1, -1):
+        dh = dh + g_out[step] if g_out is not None else dh
+        dc = dc + dh * to_cell[step]
+        now = made[step]
+        np.multiply(factors[step], dc[:, None, :], now[:, :3])
+        np.multiply(dh, to_out[step], now[:, 3])
+        dh = np.matmul(now.reshape(batch, four), w_hh)
+        dc = dc * f[step]
+    return made.reshape(steps, batch, four), dh, dc
+
+
+_LAYER = ("Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor weight3, Tensor hx_, Tensor cx_, bool reverse, "
+          "int[] batch_sizes, int mode, int hidden_size, int num_layers, bool has_biases, bool bidirectional, bool batch_first, bool train")  # fmt: skip
+
+
+@op(f"aten::mkldnn_rnn_layer({_LAYER}) -> (Tensor, Tensor, Tensor, Tensor)", expose="no")
+def lstm_layer(
+    input: np.ndarray, weight0: np.ndarray, weight1: np.ndarray, weight2: np.ndarray, weight3: np.ndarray, hx_: np.ndarray, cx_: np.ndarray,
+    reverse: bool, batch_sizes: Any, mode: int, hidden_size: int, num_layers: int, has_biases: bool, *_: Any,
+) -> Any:  # fmt: skip
+    x = input[::-1] if reverse else input
+    bias = weight2 + weight3 if has_biases else None
+    out, h, c, gates, cells, curves = _lstm_forward(np.ascontiguousarray(x), weight0, weight1, bias, hx_, cx_)
+    # what backward needs, in one block: gates, cells, curves
+    space = np.concatenate([gates.reshape(-1), cells.reshape(-1), curves.reshape(-1)])
+    return (np.ascontiguousarray(out[::-1]) if reverse else out), h.copy(), c.copy(), space
+
+
+@lstm_layer.backward("input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_")
+def _(
+    grads: Any, input: Any, weight0: Any, weight1: Any, weight2: Any, weight3: Any, hx_: Any, cx_: Any, result0: Any, result1: Any,
+    result2: Any, result3: Any, reverse: bool, batch_sizes: Any, mode: int, hidden_size: int, num_layers: int, has_biases: bool,
+    bidirectional: bool, batch_first: bool, train: bool,
+) -> Any:  # fmt: skip
+    return F.mkldnn_rnn_layer_backward(
+        input, weight0, weight1, weight2, weight3, hx_, cx_, result0.detach(), result1.detach(), result2.detach(), *grads[:3], reverse, mode,
+        hidden_size, num_layers, has_biases, train, bidirectional, batch_sizes, batch_first, result3.detach(),
+    )  # fmt: skip
+
+
+@op("aten::mkldnn_rnn_layer_backward(Tensor input, Tensor weight1, Tensor weight2, Tensor weight3, Tensor weight4, Tensor hx_, Tensor cx_tmp, "
+    "Tensor output, Tensor hy_, Tensor cy_, Tensor? grad_output, Tensor? grad_hy, Tensor? grad_cy, bool reverse, int mode, int hidden_size, "
+    "int num_layers, bool has_biases, bool train, bool bidirectional, int[] batch_sizes, bool batch_first, Tensor workspace) "
+    "-> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)", expose="no")  # fmt: skip
+def lstm_layer_backward(
+    input: np.ndarray, weight1: np.ndarray, weight2: np.ndarray, weight3: Any, weight4: Any, hx_: np.ndarray, cx_tmp: np.ndarray,
+    output: np.ndarray, hy_: Any, cy_: Any, grad_output: Any, grad_hy: Any, grad_cy: Any, reverse: bool, mode: int, hidden_size: int,
+    num_layers: int, has_biases: bool, train: bool, bidirectional: bool, batch_sizes: Any, batch_first: bool, workspace: np.ndarray,
+) -> Any:  # fmt: skip
+    steps, batch, width = input.shape
+    size = weight2.shape[1]
+    first, second = steps * batch * 4 * size, (steps + 1) * batch * size
+    gates = workspace[:first].reshape(steps, batch, 4 * size)
+    cells = workspace[first : first + second].reshape(steps + 1, batch, size)
+    curves = workspace[first + second :].reshape(steps, batch, size)
+    x, out, g = (a if a is None or not reverse else a[::-1] for a in (input, output, grad_output))
+    sums, dh, dc = _lstm_backward(g, grad_hy, grad_cy, gates, cells, curves, weight2)
+    flat = sums.reshape(steps * batch, 4 * size)
+    before = np.concatenate([hx_[None], out[:-1]]).reshape(steps * batch, size)
+    to_input = np.matmul(flat, weight1).reshape(steps, batch, width)
+    to_w1 = np.matmul(flat.T, np.ascontiguousarray(x).reshape(steps * batch, width))
+    to_w2 = np.matmul(flat.T, before)
+    to_bias = np.add.reduce(flat, axis=0) if has_biases else np.zeros(np.shape(weight3), flat.dtype)
+    if reverse:
+        to_input = np.ascontiguousarray(to_input[::-1])
+    return to_input, to_w1, to_w2, to_bias, to_bias.copy(), dh, dc
+
+
+# ---------------------------------------------------------------------------------------------------- whole layers
+
+
+def _groups(params: Any, has_biases: bool, projected: bool = False) -> list[tuple]:
+    """(w_ih, w_hh, b_ih, b_hh, w_hr) for each layer and direction."""
+    width = (4 if has_biases else 2) + projected
+    made = []
+    for start in range(0, len(params), width):
+        part = list(params[start : start + width])
+        biases = part[2:4] if has_biases else [None, None]
+        made.append((part[0], part[1], *biases, part[-1] if projected else None))
+    return made
+
+
+def _sequence(step: Any, input: Any, state: Any, group: tuple, reverse: bool) -> tuple[Any, Any]:
+    """One direction of one layer over a (steps, batch, width) input."""
+    sums = F.unbind(F.linear(input, group[0], group[2]), 0)
+    outputs = []
+    pairs = isinstance(state, tuple)
+    for gates in reversed(sums) if reverse else sums:
+        extra = (group[4],) if pairs else ()
+        state = step(gates, state, group[1], group[3], *extra)
+        outputs.append(state[0] if pairs else state)
+    if reverse:
+        outputs.reverse()
+    return F.stack(outputs, 0), state
+
+
+def _fused(input: Any, state: Any, group: tuple, reverse: bool, has_biases: bool, train: bool) -> tuple[Any, Any]:
+    hidden, cell = state
+    third, fourth = (group[2], group[3]) if has_biases else (F.zeros(group[0].shape), F.zeros(group[1].shape))
+    out, h, c, _ = lstm_layer(
+        input, group[0], group[1], third, fourth, hidden, cell, reverse, (), 2, group[1].shape[1], 1, has_biases, False, False, train
+    )
+    return out, (h, c)
+
+
+def _layers(input: Any, states: list, run: Any, num_layers: int, bidirectional: bool, dropout: float, train: bool) -> tuple[Any, list]:
+    """Stack layers, joining directions and dropping out between layers."""
+    directions = 2 if bidirectional else 1
+    last = []
+    for layer in range(num_layers):
+        outputs = []
+        for direction in range(directions):
+            number = layer * directions + direction
+            out, state = run(input, states[number], number, direction == 1)
+            outputs.append(out)
+            last.append(state)
+        input = outputs[0] if directions == 1 else F.cat(outputs, outputs[0].ndim - 1)
+        if dropout > 0 and train and layer + 1 < num_layers:
+            input = F.dropout(input, dropout, True)
+    return input, last
+
+
+@composite("aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+           "bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)", expose="no")  # fmt: skip
+def lstm_input(
+    input: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool
+) -> Any:
+    projected = hx[0].shape[2] != hx[1].shape[2]
+    groups = _groups(params, has_biases, projected)
+    fused = not projected and input.dtype is float32 and not input._array_missing and input.shape[0] and input.shape[1]
+    if batch_first:
+        input = F.transpose(input, 0, 1)
+    if fused:
+        if not input.is_contiguous():
+            input = F.contiguous(input)
+        states = [(F.select(hx[0], 0, k), F.select(hx[1], 0, k)) for k in range(len(groups))]
+        out, last = _layers(
+            input, states, lambda x, s, k, reverse: _fused(x, s, groups[k], reverse, has_biases, train), num_layers, bidirectional, dropout, train
+        )
+    else:
+        states = list(zip(F.unbind(hx[0], 0), F.unbind(hx[1], 0)))
+        out, last = _layers(
+            input, states, lambda x, s, k, reverse: _sequence(_lstm_step, x, s, groups[k], reverse), num_layers, bidirectional, dropout, train
+        )
+    hidden, cell = F.stack([s[0] for s in last], 0), F.stack([s[1] for s in last], 0)
+    return (F.transpose(out, 0, 1) if batch_first else out), hidden, cell
+
+
+def _packed_sequence(step: Any, data: Any, sizes: list[int], state: Any, group: tuple, reverse: bool) -> tuple[Any, Any]:
+    """One direction of one layer over packed data: the batch shrinks (or, backwards, grows) as sequences end."""
+    pairs = isinstance(state, tuple)
+    whole = state if pairs else (state,)
+    sums = F.split(F.linear(data, group[0], group[2]), sizes, 0)
+    extra = (group[4],) if pairs else ()
+    outputs: list[Any] = []
+    finished: list[tuple] = []
+    now = tuple(s.narrow(0, 0, sizes[-1] if reverse else sizes[0]) for s in whole)
+    previous = sizes[-1] if reverse else sizes[0]
+    for gates, size in zip(reversed(sums) if reverse else sums, reversed(sizes) if reverse else sizes):
+        if size < previous:
+            finished.append(tuple(s.narrow(0, size, previous - size) for s in now))
+            now = tuple(s.narrow(0, 0, size) for s in now)
+        elif size > previous:
+            now = tuple(F.cat([s, w.narrow(0, previous, size - previous)], 0) for s, w in zip(now, whole))
+        previous = size
+        result = step(gates, now if pairs else now[0], group[1], group[3], *extra)
+        now = tuple(result) if pairs else (result,)
+        outputs.append(now[0])
+    if reverse:
+        outputs.reverse()
+    else:
+        finished.append(now)
+        finished.reverse()
+        now = tuple(F.cat([part[k] for part in finished], 0) for k in range(len(now)))
+    return F.cat(outputs, 0), (now if pairs else now[0])
+
+
+@composite("aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
+           "bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)", expose="no")  # fmt: skip
+def lstm_data(
+    data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool
+) -> Any:
+    groups = _groups(params, has_biases, hx[0].shape[2] != hx[1].shape[2])
+    sizes = batch_sizes.tolist()
+    states = list(zip(F.unbind(hx[0], 0), F.unbind(hx[1], 0)))
+    out, last = _layers(
+        data, states, lambda x, s, k, reverse: _packed_sequence(_lstm_step, x, sizes, s, groups[k], reverse), num_layers, bidirectional, dropout,
+        train,
+    )  # fmt: skip
+    return out, F.stack([s[0] for s in last], 0), F.stack([s[1] for s in last], 0)
+
+
+@function(expose="function")
+def lstm(*args: Any) -> Any:
+    """A stack of LSTM layers over a batch of sequences, or over packed ones."""
+    return lstm_data(*args) if isinstance(args[1], _dispatch.Tensor) else lstm_input(*args)
+
+
+def _declare_layers(name: str, step: Any) -> None:
+    @composite(f"aten::{name}.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+               "bool bidirectional, bool batch_first) -> (Tensor, Tensor)", expose="no")  # fmt: skip
+    def layers(
+        input: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool
+    ) -> Any:
+        groups = _groups(params, has_biases)
+        if batch_first:
+            input = F.transpose(input, 0, 1)
+        out, last = _layers(
+            input, list(F.unbind(hx, 0)), lambda x, s, k, reverse: _sequence(step, x, s, groups[k], reverse), num_layers, bidirectional, dropout,
+            train,
+        )  # fmt: skip
+        hidden = F.stack(last, 0)
+        return (F.transpose_(out, 0, 1) if batch_first else out), hidden
+
+    @composite(f"aten::{name}.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
+               "bool train, bool bidirectional) -> (Tensor, Tensor)", expose="no")  # fmt: skip
+    def packed(
+        data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool
+    ) -> Any:
+        groups = _groups(params, has_biases)
+        sizes = batch_sizes.tolist()
+        out, last = _layers(
+            data, list(F.unbind(hx, 0)), lambda x, s, k, reverse: _packed_sequence(step, x, sizes, s, groups[k], reverse), num_layers,
+            bidirectional, dropout, train,
+        )  # fmt: skip
+        return out, F.stack(last, 0)
+
+    def front(*args: Any) -> Any:
+        return packed(*args) if isinstance(args[2], _dispatch.Tensor) else layers(*args)
+
+    front.__name__ = name
+    front.__doc__ = f"A stack of {name} layers over a batch of sequences, or over packed ones."
+    function(name, expose="function")(front)
+
+
+_declare_layers("gru", _gru_step)
+_declare_layers("rnn_tanh", _tanh_step)
+_declare_layers("rnn_relu", _relu_step)
