@@ -1,0 +1,132 @@
+"""as_torch(): `import torch` gives this package, in a process of its own each time."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+
+def run(program: str, *paths: Path) -> str:
+    """What a program prints; it must end well."""
+    code = "".join(f"import sys; sys.path.insert(0, {str(path)!r})\n" for path in paths) + textwrap.dedent(
+        program
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_imports_of_torch_give_the_same_module_objects() -> None:
+    run(
+        """
+        import mindtorch_v2, sys
+        mindtorch_v2.as_torch()
+        import torch
+        import torch.nn.functional as F
+        from torch import nn
+        from torch.nn import Linear
+        from torch.nn.modules.linear import Linear as SameLinear
+        from torch.utils.data import DataLoader, TensorDataset
+        from torch.optim.lr_scheduler import StepLR
+        import torch.cuda.amp
+        assert torch is mindtorch_v2
+        assert F is sys.modules["mindtorch_v2.nn.functional"] is torch.nn.functional
+        assert Linear is SameLinear is mindtorch_v2.nn.Linear
+        assert sys.modules["torch.nn"] is sys.modules["mindtorch_v2.nn"]
+        assert F.__spec__.name == "mindtorch_v2.nn.functional" and F.__name__ == "mindtorch_v2.nn.functional"
+        """
+    )
+
+
+def test_other_modules_that_import_torch_run_unchanged(tmp_path: Path) -> None:
+    (tmp_path / "somebody.py").write_text(
+        "import torch\nimport torch.nn as nn\n\n"
+        "class Net(nn.Module):\n"
+        "    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(2, 1)\n"
+        "    def forward(self, x):\n        return torch.relu(self.a(x))\n"
+    )
+    printed = run(
+        """
+        import mindtorch_v2
+        with mindtorch_v2.as_torch() as torch:
+            import somebody
+        net = somebody.Net()
+        print(tuple(net(torch.ones(3, 2)).shape), somebody.torch is mindtorch_v2)
+        """,
+        tmp_path,
+    )
+    assert printed == "(3, 1) True\n"
+
+
+def test_leaving_the_block_undoes_it(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("real = True\n")
+    run(
+        """
+        import sys, mindtorch_v2
+        finders = list(sys.meta_path)
+        with mindtorch_v2.as_torch():
+            import torch.nn
+            assert torch is mindtorch_v2
+        assert sys.meta_path == finders
+        assert not [name for name in sys.modules if name == "torch" or name.startswith("torch.")]
+        import torch
+        assert torch.real
+        """,
+        tmp_path,
+    )
+
+
+def test_blocks_nest_and_a_plain_call_stays_in_force() -> None:
+    run(
+        """
+        import mindtorch_v2
+        with mindtorch_v2.as_torch():
+            with mindtorch_v2.as_torch():
+                import torch
+            import torch.nn
+        mindtorch_v2.as_torch()
+        with mindtorch_v2.as_torch():
+            pass
+        import torch.optim
+        assert torch is mindtorch_v2
+        """
+    )
+
+
+def test_it_refuses_when_real_torch_is_already_imported(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text("real = True\n")
+    run(
+        """
+        import torch, mindtorch_v2
+        try:
+            mindtorch_v2.as_torch()
+        except RuntimeError as error:
+            assert "already imported" in str(error)
+        else:
+            raise AssertionError("two kinds of torch")
+        assert torch.real
+        """,
+        tmp_path,
+    )
+
+
+@pytest.mark.parametrize("name", ["torch.ao", "torch.nn.nothing", "torchvision_of_nobody"])
+def test_modules_this_package_does_not_have_are_not_found(name: str) -> None:
+    run(
+        f"""
+        import mindtorch_v2
+        mindtorch_v2.as_torch()
+        try:
+            import {name}
+        except ModuleNotFoundError as error:
+            assert error.name == {name!r}, error.name
+        else:
+            raise AssertionError
+        """
+    )
