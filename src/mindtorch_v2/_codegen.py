@@ -513,7 +513,11 @@ def write_function(w: Writer, plan: Plan, name: str) -> None:
             w(3, f"if not ({second}.__class__ in NUMBERS or isinstance({second}, Tensor)): return NotImplemented")
             w(3, f"return recorder(OP, {plan.call()})")
         else:
-            w(2, f"if recorder is not None: return recorder(OP, {plan.call()})")
+            w(2, "if recorder is not None:")
+            for argument, local in zip(plan.arguments, plan.names):
+                if argument.type.startswith("Scalar") and not argument.type.startswith("ScalarType"):
+                    w(3, f"if isinstance({local}, Tensor): {local} = {local}.item()")
+            w(3, f"return recorder(OP, {plan.call()})")
     if op.name in LISTED and op.inplace_of is None:
         w(2, "if autocast is not None:")
         w(3, f"t = autocast(OP, ({plan.call()},))")

@@ -656,12 +656,14 @@ def tensor(
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """A tensor that shares memory with `data` where it can."""
     if isinstance(data, _dispatch.Tensor):
-        return data if (dtype is None or dtype is data.dtype) and device is None else data.to(device=device, dtype=dtype)
+        if _dispatch.recorder is None and device is None and (dtype is None or dtype is data.dtype):
+            return data
+        return data.to(device=device, dtype=dtype)
     if isinstance(data, np.ndarray):
         made = from_numpy(data) if min(data.strides, default=0) >= 0 else wrap(data.copy())
-        return made if dtype is None else made.to(dtype)
+        return made if dtype is None and _dispatch.recorder is None else made.to(device=device, dtype=dtype)
     made = wrap(array_of(data, dtype)) if _dispatch.recorder is None else _record_new(array_of(data, dtype))
-    return made if device is None else made.to(device)
+    return made if device is None or _device.resolve(device) is _device.CPU else made.to(device)
 
 
 @function(expose="function")
