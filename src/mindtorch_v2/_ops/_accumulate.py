@@ -10,13 +10,15 @@ import numpy as np
 def add_rows(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
     """target[places[k]] += rows[k], for every k; places are from 0."""
     count = places.size
-    if count == 0:
-        return
-    if count == 1:
-        target[places[0]] += rows[0]
+    if count <= 4:
+        for place, row in zip(places.tolist(), rows):
+            target[place] += row
         return
     if rows.ndim == 1:
         np.add.at(target, places, rows)
+        return
+    if rows.size >= _MANY and target.flags.c_contiguous and target.dtype.kind in "fc" and target.itemsize >= 4:
+        _add_rows_sparse(target, places, rows)
         return
     order = places.argsort(kind="stable")
     ordered = places[order]
@@ -26,6 +28,25 @@ def add_rows(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
         return
     starts = np.concatenate(([0], starts + 1))
     target[ordered[starts]] += np.add.reduceat(rows[order], starts, axis=0)
+
+
+_MANY = 1 << 14
+
+
+def _add_rows_sparse(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
+    """The same as a product with a sparse matrix that has one 1 in each column: a compiled loop, in the order of `places`."""
+    from scipy.sparse import csc_array
+
+    count, n = places.size, target.shape[0]
+    ones = np.ones(count, target.dtype)
+    matrix = csc_array((ones, places, np.arange(count + 1)), shape=(n, count))
+    flat = target.reshape(n, -1)
+    found = matrix @ rows.reshape(count, -1)
+    if count * 4 >= n:
+        flat += found
+    else:
+        touched = np.unique(places)
+        flat[touched] += found[touched]
 
 
 def add_flat(target: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:

@@ -14,7 +14,7 @@ from ._accumulate import add_rows
 from ._namespace import functions as F
 from ._scalars import fitting
 from ._warn import warn_once
-from .scatter import _AT, _divide, _extreme_backward, _identity, _prod_backward, check_bounds
+from .scatter import _AT, _divide, _extreme_backward, _identity, _prod_backward, check_bounds, outside
 from .shape import size_text
 
 
@@ -44,7 +44,7 @@ def index_select(self: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
     if index.dtype.num not in (5, 7):
         raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     n = self.shape[d] if self.ndim else 1
-    if index.size and (index.min() < 0 or index.max() >= n):
+    if outside(index, n):
         raise IndexError("index out of range in self")
     if self.ndim == 0:
         return self.copy()
@@ -223,7 +223,7 @@ def index_reduce(
     _check_source("index_reduce_", self, d, index, source)
     where = _vector(index)
     n = self.shape[d] if self.ndim else 1
-    if where.size and (where.min() < 0 or where.max() >= n):
+    if outside(where, n):
         raise IndexError("index out of range in self")
     if out is None:
         out = _copy_of(self)

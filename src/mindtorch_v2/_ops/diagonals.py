@@ -10,6 +10,8 @@ from .. import _dtype
 from .._dispatch import composite, function, op
 from . import _dims
 from ._namespace import functions as F
+from ._scalars import fitting
+from .copies import inplace_only
 from .pieces import diagonal, select, slice_
 from .scatter import allocated
 from .shape import as_strided, size_text
@@ -63,6 +65,29 @@ def diag(self: Any, diagonal: int = 0) -> Any:
 @composite("aten::diagflat(Tensor self, int offset=0) -> Tensor")
 def diagflat(self: Any, offset: int = 0) -> Any:
     return diag(F.view(F.contiguous(self), (-1,)), offset)
+
+
+def _fill_diagonal(self: np.ndarray, fill_value: Any, wrap: bool, out: Any = None) -> np.ndarray:
+    if self.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if self.ndim > 2 and len(set(self.shape)) != 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    if out is None:
+        out = self.copy()
+    line = np.einsum("i" * self.ndim + "->i", out[(slice(min(self.shape)),) * self.ndim])
+    line[...] = fitting(fill_value, self.dtype)
+    if wrap and self.ndim == 2 and self.shape[0] > self.shape[1] + 1:
+        step = self.shape[1] + 1
+        for start in range(step, self.shape[0], step):
+            block = out[start : start + self.shape[1]]
+            np.einsum("ii->i", block[:, : block.shape[0]])[...] = fitting(fill_value, self.dtype)
+    return out
+
+
+_fill_diagonal_op = inplace_only(
+    "aten::fill_diagonal(Tensor self, Scalar fill_value, bool wrap=False) -> Tensor", _fill_diagonal, node="FillDiagonalBackward0"
+)
+_fill_diagonal_op.derivative(self=lambda g, fill_value, wrap: g.clone().fill_diagonal_(0, wrap))
 
 
 # ---------------------------------------------------------------------------------------------------- triangles

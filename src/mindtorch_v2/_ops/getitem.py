@@ -21,6 +21,7 @@ from .shape import _expand, _view
 _ndarray = np.ndarray
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 _HUGE = 1 << 62
+_WHOLE = slice(None)
 _NON_TUPLE = (
     "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] instead of "
     "x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an error or a "
@@ -51,17 +52,50 @@ def getitem(self: Any, where: Any) -> Any:
                     if found.__class__ is not _ndarray:
                         found = self._array[(*where, ...)]
                     return as_view(self, found)
+            elif where is None:
+                return as_view(self, unsqueeze.op.kernel(self._array, 0))
         except (IndexError, TypeError):
             pass
     elif kind is int:
-        if self.ndim:
+        try:
+            return select(self, 0, where)
+        except IndexError:
             return _select(self, 0, where, self)
+    elif kind is tuple and not self._array_missing:
+        found = _basic_views(self, where)
+        if found is not None:
+            return found
     if kind is slice:
         return _slice(self, 0, where, True)
     viewed, indices = _apply(self, where)
     if indices is not None:
         return index(viewed, indices)
     return alias(self) if viewed is self else viewed
+
+
+def _basic_views(self: Any, where: tuple) -> Any:
+    """The views of an index made of integers and plain slices only; None if there is more to it."""
+    shape, dim, found = self._array.shape, 0, self
+    if len(where) > len(shape):
+        return None
+    for n, part in zip(shape, where):
+        if part.__class__ is int:
+            if not -n <= part < n:
+                return None
+            found = select(found, dim, part)
+        elif part.__class__ is slice:
+            if part == _WHOLE:
+                dim += 1
+                continue
+            start, stop, step = part.indices(n) if part.step is None or part.step.__class__ is int and part.step else (0, 0, 0)
+            if step <= 0:
+                return None
+            if start or stop < n or step != 1:
+                found = slice_(found, dim, start, stop if stop > start else start, step)
+            dim += 1
+        else:
+            return None
+    return found if found is not self else None
 
 
 def _select(self: Any, dim: int, place: int, original: Any) -> Any:
@@ -255,8 +289,6 @@ def _write_plain(self: Any, where: Any, value: Any) -> bool:
     array = self._array
     if value.__class__ is _ndarray:
         if value.dtype.kind == "c" and array.dtype.kind != "c":
-            return False
-        if value.ndim and np.may_share_memory(value, array):
             return False
     else:
         value = fitting(value, array.dtype, True)

@@ -86,12 +86,15 @@ def _explain(array: np.ndarray, index: tuple, error: IndexError) -> IndexError:
 
 @op("aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", expose="no")
 def index(self: np.ndarray, indices: list) -> np.ndarray:
-    first = indices[0]
-    if len(indices) == 1 and first is not None and first.dtype is _INT64 and self.flags.c_contiguous and self.ndim:
-        try:
-            return self.take(first, 0)
-        except IndexError as error:
-            raise _explain(self, (first,), error) from None
+    last = indices[-1] if indices else None
+    if last is not None and last.dtype is _INT64 and self.flags.c_contiguous:
+        # one index tensor: take is several times faster than NumPy's general indexing
+        dim = len(indices) - 1
+        if dim == 0 or not any([i is not None for i in indices[:-1]]):
+            try:
+                return self.take(last, dim)
+            except (IndexError, ValueError) as error:
+                raise _explain(self, (_ALL,) * dim + (last,), error) from None
     where = _numpy_index(self, indices)
     try:
         found = self[where]

@@ -40,22 +40,22 @@ def common_dtype(arrays: list[np.ndarray]) -> np.dtype:
     return _dtype.result_dtype([(_dtype.BY_NUM[a.dtype.num], a.ndim == 0) for a in arrays])._np
 
 
+_NOTHING = (0,)  # the shape of tensors that torch skips for old times' sake
+
+
 def _joined(arrays: list[np.ndarray], dim: int) -> np.ndarray:
-    dtype, plain = arrays[0].dtype, True
+    dtype, same, plain = arrays[0].dtype, True, True
     for array in arrays:
         if array.dtype is not dtype:
-            wanted = common_dtype(arrays)
-            arrays = [a if a.dtype is wanted else a.astype(wanted) for a in arrays]
-            dtype = wanted
-            break
-    for array in arrays:
-        if array.shape == (0,):
-            arrays = [a for a in arrays if a.shape != (0,)] or arrays[:1]
-            break
-    for array in arrays:
+            same = False
+        if array.shape == _NOTHING:
+            same = False
         if not array.flags.c_contiguous:
             plain = False
-            break
+    if not same:
+        dtype = common_dtype(arrays)
+        kept = [a for a in arrays if a.shape != _NOTHING] or arrays[:1]
+        arrays = [a if a.dtype is dtype else a.astype(dtype) for a in kept]
     try:
         if plain or all([is_channels_last(a) for a in arrays]):
             return np.concatenate(arrays, dim)

@@ -12,7 +12,7 @@ from .._graph import storage_of
 from .._tensor import Tensor
 from . import _dims
 from ._namespace import functions as F
-from .shape import _restride, restrided, size_text, strided_view
+from .shape import _restride, restrided, shape_of, size_text, strided_view
 
 _ALL = slice(None)
 
@@ -114,7 +114,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:
 
 @composite("aten::narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)", expose="no")
 def _narrow(self: Any, dim: int, start: int, length: int) -> Any:
-    shape = self.shape
+    shape = shape_of(self)
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
@@ -421,7 +421,7 @@ _dispatch.FUNCTIONS["split"], _dispatch.METHODS["split"] = split, _split_method
 
 @composite("aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]")
 def chunk(self: Any, chunks: int, dim: int) -> Any:
-    shape = self.shape
+    shape = shape_of(self)
     if not shape:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:

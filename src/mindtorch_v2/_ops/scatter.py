@@ -21,9 +21,17 @@ _INDEX_NUMS = (5, 7)  # NumPy's numbers of int32 and int64
 # ---------------------------------------------------------------------------------------------------- places
 
 
+_UNSIGNED = {5: np.dtype(np.uint32), 7: np.dtype(np.uint64)}
+
+
+def outside(index: np.ndarray, n: int) -> bool:
+    """Whether some index is not in [0, n): seen as unsigned, a negative one is huge, so one pass tells."""
+    return index.size != 0 and bool(index.view(_UNSIGNED[index.dtype.num]).max() >= n)
+
+
 def check_bounds(index: np.ndarray, n: int, dim: int, error: Any = RuntimeError, prefix: str = "") -> None:
     """Raise torch's error for an index outside [0, n)."""
-    if index.size and (index.min() < 0 or index.max() >= n):
+    if outside(index, n):
         bad = index[(index < 0) | (index >= n)].reshape(-1)[0]
         raise error(f"{prefix}index {int(bad)} is out of bounds for dimension {dim} with size {n}")
 

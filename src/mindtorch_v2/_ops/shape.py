@@ -324,15 +324,14 @@ def reshape_as(self: Any, other: Any) -> Any:
     return _reshape(self, tuple(other.shape))
 
 
-@function()
-def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:
-    """Join the dimensions from `start_dim` to `end_dim`."""
-    return _flatten(input, start_dim, end_dim)
+def shape_of(tensor: Any) -> tuple:
+    """The shape as a plain tuple, without the cost of a Size."""
+    return tensor._meta.shape if tensor._array_missing else tensor._array.shape
 
 
-@composite("aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)", expose="no")
-def _flatten(self: Any, start_dim: int, end_dim: int) -> Any:
-    shape = self.shape
+@composite("aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)")
+def flatten(self: Any, start_dim: int, end_dim: int) -> Any:
+    shape = shape_of(self)
     ndim = len(shape)
     start, end = _dims.one(start_dim, ndim), _dims.one(end_dim, ndim)
     if start > end:
@@ -350,7 +349,7 @@ def _flatten(self: Any, start_dim: int, end_dim: int) -> Any:
 @composite("aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)")
 def unflatten(self: Any, dim: int, sizes: Any) -> Any:
     sizes = ints(sizes)
-    shape = self.shape
+    shape = shape_of(self)
     d = _dims.one(dim, len(shape))
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
@@ -570,6 +569,8 @@ def _expand(self: np.ndarray, size: tuple, implicit: bool) -> np.ndarray:
     lead = len(size) - len(shape)
     if lead < 0:
         raise _bad_expand(self, size, shape)
+    if shape == size[lead:] and (not lead or min(size) >= 0):
+        return restrided(self, size, (0,) * lead + steps)
     strides = [0] * len(size)
     wanted = list(size)
     for d in range(len(size)):
@@ -635,3 +636,18 @@ def broadcast_to(input: Any, size: Any) -> Any:
 @composite("aten::broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)", expose="no")
 def _broadcast_to(self: Any, size: Any) -> Any:
     return _expand(self, size)
+
+
+@composite("aten::sum_to_size(Tensor self, SymInt[] size) -> Tensor", expose="no")
+def _sum_to_size(self: Any, size: tuple) -> Any:
+    have = tuple(self.shape)
+    lead = len(have) - len(size)
+    if lead < 0 or any(n != m and m != 1 for n, m in zip(have[lead:], size)):
+        raise RuntimeError(f"size {{{size_text(size)}}} is not expandable to size {{{size_text(have)}}}.")
+    return sum_to(self, size)
+
+
+@function(expose="method")
+def sum_to_size(self: Any, *size: Any) -> Any:
+    """The sum down to a shape that broadcasts to this tensor's."""
+    return _sum_to_size(self, ints(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else ints(size))
