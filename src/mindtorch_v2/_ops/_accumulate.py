@@ -17,7 +17,12 @@ def add_rows(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
     if rows.ndim == 1:
         np.add.at(target, places, rows)
         return
-    if rows.size >= _MANY and target.flags.c_contiguous and target.dtype.kind in "fc" and target.itemsize >= 4:
+    if (
+        rows.size >= _MANY
+        and target.flags.c_contiguous
+        and target.dtype.kind in "fc"
+        and target.itemsize >= 4
+    ):
         _add_rows_sparse(target, places, rows)
         return
     order = places.argsort(kind="stable")
@@ -34,7 +39,7 @@ _MANY = 1 << 14
 
 
 def _add_rows_sparse(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
-    """The same as a product with a sparse matrix that has one 1 in each column: a compiled loop, in the order of `places`."""
+    """The same as a product with a sparse matrix, one 1 in each column: a compiled loop."""
     from scipy.sparse import csc_array
 
     count, n = places.size, target.shape[0]
@@ -55,7 +60,7 @@ def add_flat(target: np.ndarray, places: np.ndarray, values: np.ndarray) -> None
 
 
 def linear_index(indices: Any, shape: tuple) -> np.ndarray:
-    """Several broadcast index arrays (from 0) over the leading dimensions of `shape` as one index into them joined."""
+    """Broadcast index arrays (from 0) over the leading dimensions of `shape`, as one index."""
     found = indices[0]
     for index, n in zip(indices[1:], shape[1:]):
         found = found * n + index

@@ -1,4 +1,4 @@
-"""Memory layouts: arrays in, arrays in the order of dimensions that torch would choose out. Knows nothing of tensors."""
+"""Memory layouts: arrays in, arrays laid out as torch would do it out. Knows nothing of tensors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ import numpy as np
 from .._dtype import channels_last, channels_last_3d, contiguous_format, preserve_format
 from ._warn import warn_once
 
-_CHANNELS_LAST = {channels_last: (4, (0, 2, 3, 1), (0, 3, 1, 2)), channels_last_3d: (5, (0, 2, 3, 4, 1), (0, 4, 1, 2, 3))}
+_CHANNELS_LAST = {
+    channels_last: (4, (0, 2, 3, 1), (0, 3, 1, 2)),
+    channels_last_3d: (5, (0, 2, 3, 4, 1), (0, 4, 1, 2, 3)),
+}
 
 
 def dense_order(shape: tuple, *operands: tuple) -> list[int]:
-    """Dimensions from outermost to innermost in memory, by the strides of the first operand that can tell two of them apart.
+    """Dimensions from outermost to innermost in memory, by the first operand that tells two of them apart.
 
     A broadcast (zero) stride tells nothing and leaves a dimension where it stands.
     """
@@ -48,7 +51,7 @@ def empty_ordered(shape: tuple, order: list[int], dtype: Any) -> np.ndarray:
 
 
 def empty_as(array: np.ndarray, dtype: Any = None) -> np.ndarray:
-    """Uninitialised memory in the layout that `preserve_format` gives for `array`: its own order of dimensions, dense."""
+    """Uninitialised memory as `preserve_format` lays it out: `array`'s order of dimensions, dense."""
     dtype = dtype or array.dtype
     if array.flags.c_contiguous or array.ndim < 2:
         return np.empty(array.shape, dtype)
@@ -70,7 +73,9 @@ def empty_in(array: np.ndarray, memory_format: Any, dtype: Any = None) -> np.nda
 
 def copied(array: np.ndarray, memory_format: Any = None) -> np.ndarray:
     """A copy with memory of its own, laid out as torch's clone lays it out."""
-    if array.flags.c_contiguous and (memory_format is None or memory_format is contiguous_format or memory_format is preserve_format):
+    if array.flags.c_contiguous and (
+        memory_format is None or memory_format is contiguous_format or memory_format is preserve_format
+    ):
         return array.copy()
     if memory_format is contiguous_format:
         return contiguous_copy(array)
@@ -80,7 +85,7 @@ def copied(array: np.ndarray, memory_format: Any = None) -> np.ndarray:
 
 
 def contiguous_copy(array: np.ndarray) -> np.ndarray:
-    """A C-contiguous copy; large transposes go in strips of 16 columns, 2 to 4 times faster than NumPy's own order."""
+    """A C-contiguous copy; large transposes go in strips of 16 columns, 2 to 4 times faster."""
     if array.size < _LARGE or array.strides[-1] < 1024 or array.shape[-1] < 32:
         return array.copy()
     out = np.empty(array.shape, array.dtype)
@@ -97,9 +102,11 @@ def _copy_in_strips(out: np.ndarray, array: np.ndarray) -> None:
 
 
 def cast(array: np.ndarray, dtype: Any) -> np.ndarray:
-    """The values in another dtype, laid out densely in the same order; complex to real drops the imaginary part."""
+    """The values in another dtype, dense, in the same order; complex to real drops the imaginary part."""
     kind = array.dtype.kind
-    if array.flags.c_contiguous and (kind not in "cf" or (dtype.kind == kind and dtype.itemsize >= array.itemsize)):
+    if array.flags.c_contiguous and (
+        kind not in "cf" or (dtype.kind == kind and dtype.itemsize >= array.itemsize)
+    ):
         return array.astype(dtype, "C")
     out = empty_as(array, dtype)
     store(out, array)
@@ -110,10 +117,16 @@ _COMPLEX_TO_REAL = "Casting complex values to real discards the imaginary part"
 
 
 def store(out: np.ndarray, array: np.ndarray) -> None:
-    """Copy `array` into `out`, whatever their dtypes; what does not fit is cut off in silence, as C does it."""
+    """Copy `array` into `out`, whatever their dtypes; what does not fit is cut off, as C does it."""
     source, target = array.dtype, out.dtype
     if source is target:
-        if array.size >= _LARGE and array.shape == out.shape and array.strides[-1] >= 1024 and array.shape[-1] >= 32 and out.flags.c_contiguous:
+        if (
+            array.size >= _LARGE
+            and array.shape == out.shape
+            and array.strides[-1] >= 1024
+            and array.shape[-1] >= 32
+            and out.flags.c_contiguous
+        ):
             _copy_in_strips(out, array)
         else:
             np.copyto(out, array)
@@ -129,7 +142,7 @@ def store(out: np.ndarray, array: np.ndarray) -> None:
 
 
 def is_channels_last(array: np.ndarray) -> bool:
-    """Whether a 4-d or 5-d array lies in memory with its channels innermost, and not also in the plain order."""
+    """Whether a 4-d or 5-d array lies in memory with its channels innermost, and only so."""
     if array.ndim not in (4, 5) or array.flags.c_contiguous:
         return False
     order = (0, 2, 3, 1) if array.ndim == 4 else (0, 2, 3, 4, 1)

@@ -1,7 +1,8 @@
-"""Python numbers for arrays: a number and a NumPy dtype in, the number as that dtype out, with torch's overflow errors."""
+"""Numbers for arrays: a Python number and a dtype in, the number fitted to it out, or torch's error."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,10 @@ import numpy as np
 from .. import _dtype
 
 _C_NAMES = {
-    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t", "uint16": "uint16_t",
-    "uint32": "uint32_t", "uint64": "uint64_t", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float",
-    "float64": "double", "bool": "bool", "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
+    "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t", "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double", "bool": "bool",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
 }  # fmt: skip
 _INFINITY = float("inf")
 _LARGEST = {d._np.num: _dtype.finfo(d).max for d in _dtype.ALL if d._rank >= 2}
@@ -35,7 +37,7 @@ def fitting(value: Any, dtype: np.dtype, boxed: bool = False) -> Any:
         value = value.real
     if kind in "iu":
         if value.__class__ is not int:
-            if value != value or value in (_INFINITY, -_INFINITY):
+            if math.isnan(value) or value in (_INFINITY, -_INFINITY):
                 raise _overflow(dtype)
             value = int(value)
         info = np.iinfo(dtype)

@@ -33,7 +33,7 @@ def _copy_of(self: np.ndarray) -> np.ndarray:
     return np.array(self, order="C")
 
 
-# ---------------------------------------------------------------------------------------------------- index_select
+# --------------------------------------------------------------------------------------- index_select
 
 
 @op("aten::index_select(Tensor self, int dim, Tensor index) -> Tensor", out=True)
@@ -51,43 +51,61 @@ def index_select(self: np.ndarray, dim: int, index: np.ndarray) -> np.ndarray:
     return self.take(_vector(index), d)
 
 
-@composite("aten::index_select_backward(Tensor grad, SymInt[] self_sizes, int dim, Tensor index) -> Tensor", expose="no")
+@composite(
+    "aten::index_select_backward(Tensor grad, SymInt[] self_sizes, int dim, Tensor index) -> Tensor",
+    expose="no",
+)
 def index_select_backward(grad: Any, self_sizes: tuple, dim: int, index: Any) -> Any:
     return F.index_add_(grad.new_zeros(self_sizes), dim, index, grad)
 
 
-index_select.derivative(self=lambda g, self_shape, dim, index: index_select_backward(g, self_shape, dim, index))
+index_select.derivative(
+    self=lambda g, self_shape, dim, index: index_select_backward(g, self_shape, dim, index)
+)
 
 
-# ---------------------------------------------------------------------------------------------------- index_add, index_copy
+# ------------------------------------------------------------------------------ index_add, index_copy
 
 
 def _check_source(name: str, self: np.ndarray, d: int, index: np.ndarray, source: np.ndarray) -> None:
     if index.ndim > 1:
         raise IndexError(
-            f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: {BY_NUM[index.dtype.num]._abbr} and size: "
+            f"{name}(): Index is supposed to be a vector, but got dim: {index.ndim} with type: "
+            f"{BY_NUM[index.dtype.num]._abbr} and size: "
             f"{size_text(index.shape)}"
         )
     if index.dtype.num not in (5, 7):
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {BY_NUM[index.dtype.num]._abbr}")
+        raise RuntimeError(
+            f"{name}(): Expected dtype int32/int64 for index but got: {BY_NUM[index.dtype.num]._abbr}"
+        )
     if self.dtype != source.dtype:
         raise RuntimeError(
-            f"{name}(): self ({BY_NUM[self.dtype.num]._abbr}) and source ({BY_NUM[source.dtype.num]._abbr}) must have the same scalar type"
+            f"{name}(): self ({BY_NUM[self.dtype.num]._abbr}) and source ({BY_NUM[source.dtype.num]._abbr}) "
+            "must have the same scalar type"
         )
     if self.ndim:
         rest = [n for a, n in enumerate(self.shape) if a != d]
-        if source.ndim != self.ndim or [n for a, n in enumerate(source.shape) if a != d] != rest:
-            if index.size == (source.shape[d] if d < source.ndim else 1) or source.ndim != self.ndim:
-                raise RuntimeError(
-                    "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-                    f"{size_text(self.shape)} source.shape = {size_text(source.shape)}"
-                )
+        given = [n for a, n in enumerate(source.shape) if a != d]
+        counted = index.size == (source.shape[d] if d < source.ndim else 1)
+        if source.ndim != self.ndim or (given != rest and counted):
+            raise RuntimeError(
+                "source tensor shape must match self tensor shape, excluding the specified dimension. "
+                "Got self.shape = "
+                f"{size_text(self.shape)} source.shape = {size_text(source.shape)}"
+            )
     length = source.shape[d] if source.ndim else 1
     if index.size != length:
-        raise RuntimeError(f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): ({length}), for dim: {d}")
+        raise RuntimeError(
+            f"{name}(): Number of indices ({index.size}) should be equal to source.size(dim): ({length}), "
+            f"for dim: {d}"
+        )
 
 
-@op("aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor", inplace=True, out=True)
+@op(
+    "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+    inplace=True,
+    out=True,
+)
 def index_add(
     self: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, alpha: Any, out: Any = None
 ) -> np.ndarray:
@@ -111,31 +129,45 @@ def _spread(g: Any, source: Any, dim: int, index: Any, alpha: Any) -> Any:
     return found if alpha == 1 else found * alpha
 
 
-index_add.derivative(self=lambda g: g, source=lambda g, source, dim, index, alpha: _spread(g, source, dim, index, alpha))
+index_add.derivative(
+    self=lambda g: g, source=lambda g, source, dim, index, alpha: _spread(g, source, dim, index, alpha)
+)
 
 
 @op("aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", inplace=True, out=True)
-def index_copy(self: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, out: Any = None) -> np.ndarray:
+def index_copy(
+    self: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, out: Any = None
+) -> np.ndarray:
     d = _dims.one(dim, self.ndim)
     if index.ndim > 1:
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
     if index.dtype.num != 7:
-        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {BY_NUM[index.dtype.num]._abbr}")
+        raise RuntimeError(
+            f"index_copy_(): Expected a long tensor for index, but got {BY_NUM[index.dtype.num]._abbr}"
+        )
     if self.dtype != source.dtype:
         raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {BY_NUM[self.dtype.num]._abbr} and (source) "
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{BY_NUM[self.dtype.num]._abbr} and (source) "
             f"{BY_NUM[source.dtype.num]._abbr}"
         )
     length = source.shape[d] if source.ndim else 1
     if source.ndim and self.ndim:
-        mine, theirs = [n for a, n in enumerate(self.shape) if a != d], [n for a, n in enumerate(source.shape) if a != d]
+        mine, theirs = (
+            [n for a, n in enumerate(self.shape) if a != d],
+            [n for a, n in enumerate(source.shape) if a != d],
+        )
         if mine != theirs:
             raise RuntimeError(
-                "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
-                f"{' '.join(map(str, mine))} at dimension {d} and source slice shape: {' '.join(map(str, theirs))} at dimension 0."
+                "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice "
+                "shape: "
+                f"{' '.join(map(str, mine))} at dimension {d} and source slice shape: "
+                f"{' '.join(map(str, theirs))} at dimension 0."
             )
     if index.size != length:
-        raise IndexError(f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({length})")
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) ({length})"
+        )
     where = _vector(index)
     check_bounds(where, self.shape[d] if self.ndim else 1, d, IndexError, "index_copy_(): ")
     if out is None:
@@ -150,7 +182,7 @@ index_copy.derivative(
 )
 
 
-# ---------------------------------------------------------------------------------------------------- index_fill
+# ----------------------------------------------------------------------------------------- index_fill
 
 
 def _fill_along(self: np.ndarray, dim: int, index: np.ndarray, value: Any, out: Any) -> np.ndarray:
@@ -170,22 +202,39 @@ def _fill_along(self: np.ndarray, dim: int, index: np.ndarray, value: Any, out: 
     return out
 
 
-@op("aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", inplace=True, expose="no")
-def _index_fill_scalar(self: np.ndarray, dim: int, index: np.ndarray, value: Any, out: Any = None) -> np.ndarray:
+@op(
+    "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    inplace=True,
+    expose="no",
+)
+def _index_fill_scalar(
+    self: np.ndarray, dim: int, index: np.ndarray, value: Any, out: Any = None
+) -> np.ndarray:
     if isinstance(value, complex) and self.dtype.kind != "c":
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
     return _fill_along(self, dim, index, fitting(value, self.dtype), out)
 
 
 _index_fill_scalar.derivative(self=lambda g, dim, index: _index_fill_scalar(g, dim, index, 0))
-_index_fill_scalar.recorded(lambda self, dim, index, value: _index_fill_scalar.op.inplace.entry(F.clone(self), dim, index, value))
+_index_fill_scalar.recorded(
+    lambda self, dim, index, value: _index_fill_scalar.op.inplace.entry(F.clone(self), dim, index, value)
+)
 
 
-@op("aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-    inplace=True, node="IndexFillBackward1", expose="no")  # fmt: skip
-def _index_fill_tensor(self: np.ndarray, dim: int, index: np.ndarray, value: np.ndarray, out: Any = None) -> np.ndarray:
+@op(
+    "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+    inplace=True,
+    node="IndexFillBackward1",
+    expose="no",
+)
+def _index_fill_tensor(
+    self: np.ndarray, dim: int, index: np.ndarray, value: np.ndarray, out: Any = None
+) -> np.ndarray:
     if value.ndim:
-        raise RuntimeError(f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+            "dimension(s)."
+        )
     return _fill_along(self, dim, index, value.astype(self.dtype), out)
 
 
@@ -193,7 +242,9 @@ _index_fill_tensor.derivative(
     self=lambda g, dim, index: _index_fill_scalar(g, dim, index, 0),
     value=lambda g, dim, index: index_select(g, dim, F.unique(index)).sum(),
 )
-_index_fill_tensor.recorded(lambda self, dim, index, value: _index_fill_tensor.op.inplace.entry(F.clone(self), dim, index, value))
+_index_fill_tensor.recorded(
+    lambda self, dim, index, value: _index_fill_tensor.op.inplace.entry(F.clone(self), dim, index, value)
+)
 
 
 @function()
@@ -205,19 +256,33 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:
 @function(expose="method")
 def index_fill_(self: Any, dim: int, index: Any, value: Any) -> Any:
     """Set whole slices along a dimension to one value."""
-    return (_index_fill_tensor if isinstance(value, Tensor) else _index_fill_scalar).op.inplace.entry(self, dim, index, value)
+    return (_index_fill_tensor if isinstance(value, Tensor) else _index_fill_scalar).op.inplace.entry(
+        self, dim, index, value
+    )
 
 
-# ---------------------------------------------------------------------------------------------------- index_reduce
+# --------------------------------------------------------------------------------------- index_reduce
 
 
-@op("aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool include_self=True) -> Tensor",
-    inplace=True, out=True)  # fmt: skip
+@op(
+    "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
+    "include_self=True) -> Tensor",
+    inplace=True,
+    out=True,
+)
 def index_reduce(
-    self: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, reduce: str, include_self: bool, out: Any = None
+    self: np.ndarray,
+    dim: int,
+    index: np.ndarray,
+    source: np.ndarray,
+    reduce: str,
+    include_self: bool,
+    out: Any = None,
 ) -> np.ndarray:
     if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+        raise RuntimeError(
+            f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
+        )
     warn_once("index_reduce() is in beta and the API may change at any time.")
     d = _dims.one(dim, self.ndim)
     _check_source("index_reduce_", self, d, index, source)
@@ -241,7 +306,15 @@ def index_reduce(
 
 @index_reduce.backward("self", "source")
 def _(
-    g: Any, self: Any, dim: int, index: Any, source: Any, reduce: str, include_self: bool, result: Any, needs: tuple
+    g: Any,
+    self: Any,
+    dim: int,
+    index: Any,
+    source: Any,
+    reduce: str,
+    include_self: bool,
+    result: Any,
+    needs: tuple,
 ) -> tuple[Any, Any]:
     if reduce == "prod":
         to_self, to_source = _prod_backward(
@@ -258,7 +331,13 @@ def _(
     else:
         value = index_select(result, dim, index)
         to_self, to_source = _extreme_backward(
-            g, self, source, result, value, lambda x, y: F.index_add(x, dim, index, y), lambda x: index_select(x, dim, index)
+            g,
+            self,
+            source,
+            result,
+            value,
+            lambda x, y: F.index_add(x, dim, index, y),
+            lambda x: index_select(x, dim, index),
         )
     if not include_self:
         to_self = _index_fill_scalar(to_self, dim, index, 0)

@@ -33,7 +33,7 @@ def _dims_given(name: str, dims: tuple, named: Any) -> Any:
     return ints(dims[0]) if len(dims) == 1 else ints(dims)
 
 
-# ---------------------------------------------------------------------------------------------------- flip
+# ----------------------------------------------------------------------------------------------- flip
 
 
 @op("aten::flip(Tensor self, int[] dims) -> Tensor", expose="no")
@@ -74,7 +74,7 @@ def flipud(self: Any) -> Any:
     return _flip(self, (0,))
 
 
-# ---------------------------------------------------------------------------------------------------- roll, rot90
+# ---------------------------------------------------------------------------------------- roll, rot90
 
 
 def _check_roll(shifts: tuple, dims: tuple) -> None:
@@ -99,7 +99,7 @@ def roll(self: np.ndarray, shifts: tuple, dims: tuple) -> np.ndarray:
     for shift, dim in zip(shifts, dims):
         d = _dims.one(dim, self.ndim)
         lead, cut = (_ALL,) * d, -shift % self.shape[d]
-        found = cat.op.kernel([found[(*lead, slice(cut, None))], found[(*lead, slice(0, cut))]], d)
+        found = cat.op.kernel([found[lead + (slice(cut, None),)], found[lead + (slice(0, cut),)]], d)
     return found
 
 
@@ -127,7 +127,9 @@ def _check_rotation(ndim: int, dims: tuple) -> tuple[int, int]:
     if ndim < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
     if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+        raise RuntimeError(
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
+        )
     for place, d in enumerate(dims):
         if not -ndim <= d < ndim:
             raise RuntimeError(f"Rotation dim{place} out of range, dim{place} = {d}")
@@ -159,13 +161,15 @@ def _(self: Any, k: int, dims: tuple) -> Any:
 rot90.derivative(self=lambda g, k, dims: rot90(g, -k, dims))
 
 
-# ---------------------------------------------------------------------------------------------------- repeat, tile
+# --------------------------------------------------------------------------------------- repeat, tile
 
 
 def _repeated_shape(shape: tuple, repeats: tuple) -> tuple[tuple, tuple]:
     """The shape with leading ones, and the shape of the result."""
     if len(repeats) < len(shape):
-        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor"
+        )
     padded = (1,) * (len(repeats) - len(shape)) + tuple(shape)
     target = tuple([n * r for n, r in zip(padded, repeats)])
     for n in target:
@@ -207,7 +211,8 @@ def _repeat_back(g: Any, shape: tuple, repeats: tuple) -> Any:
         return g.new_zeros(shape)
     for _ in range(len(repeats) - len(shape)):
         g = g.sum(0, False)
-    split, summed = [], []
+    split: list[int] = []
+    summed: list[int] = []
     for n, r in zip(shape, repeats[len(repeats) - len(shape) :]):
         if r != 1:
             summed.append(len(split))
@@ -240,7 +245,7 @@ def tile(input: Any, *dims: Any, **named: Any) -> Any:
     return _tile(input, _dims_given("tile", dims, named.get("dims")))
 
 
-# ---------------------------------------------------------------------------------------------------- repeat_interleave
+# ---------------------------------------------------------------------------------- repeat_interleave
 
 
 def _check_repeats(repeats: np.ndarray) -> None:
@@ -252,10 +257,16 @@ def _check_repeats(repeats: np.ndarray) -> None:
         raise RuntimeError("repeats can not be negative")
 
 
-@op("aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor", nondifferentiable=True, expose="no")
+@op(
+    "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
+    nondifferentiable=True,
+    expose="no",
+)
 def _repeat_places(repeats: np.ndarray, output_size: Any) -> np.ndarray:
     if repeats.dtype.kind not in "iu":
-        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{_dtype.BY_NUM[repeats.dtype.num]._abbr}'")
+        raise NotImplementedError(
+            f"\"repeat_interleave_cpu\" not implemented for '{_dtype.BY_NUM[repeats.dtype.num]._abbr}'"
+        )
     _check_repeats(repeats)
     found = np.repeat(np.arange(repeats.size), repeats).astype(repeats.dtype, copy=False)
     if output_size is not None and found.size != output_size:
@@ -272,8 +283,11 @@ def _(repeats: Any, output_size: Any) -> Any:
     return allocated(_repeat_places.op.kernel(repeats._array, output_size))
 
 
-@composite("aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
-           expose="no")  # fmt: skip
+@composite(
+    "aten::repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, SymInt? "
+    "output_size=None) -> Tensor",
+    expose="no",
+)
 def _repeat_evenly(self: Any, repeats: int, dim: Any = None, output_size: Any = None) -> Any:
     if dim is None:
         self, dim = F.flatten(self), 0
@@ -284,12 +298,17 @@ def _repeat_evenly(self: Any, repeats: int, dim: Any = None, output_size: Any = 
     shape = list(wide.shape)
     shape[d + 1] = repeats
     if output_size is not None and self.size(d) * repeats != output_size:
-        raise RuntimeError("repeat_interleave: Invalid output_size, expected {} but got {}".format(self.size(d) * repeats, output_size))
+        raise RuntimeError(
+            f"repeat_interleave: Invalid output_size, expected {self.size(d) * repeats} but got {output_size}"
+        )
     return F.flatten(F.clone(_expand(wide, tuple(shape)), memory_format=_dtype.contiguous_format), d, d + 1)
 
 
-@composite("aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? output_size=None) -> Tensor",
-           expose="no")  # fmt: skip
+@composite(
+    "aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, SymInt? "
+    "output_size=None) -> Tensor",
+    expose="no",
+)
 def _repeat_unevenly(self: Any, repeats: Any, dim: Any = None, output_size: Any = None) -> Any:
     if dim is None:
         self, dim = F.flatten(self), 0
@@ -297,7 +316,8 @@ def _repeat_unevenly(self: Any, repeats: Any, dim: Any = None, output_size: Any 
         repeats = _expand(F.reshape(repeats, (1,)), (self.size(dim),))
     elif repeats.ndim == 1 and repeats.size(0) != self.size(dim):
         raise RuntimeError(
-            f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.size(0)} and "
+            "repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{repeats.size(0)} and "
             f"input.size({dim}) = {self.size(dim)}"
         )
     _check_repeats(repeats._array)
@@ -316,7 +336,7 @@ def repeat_interleave(input: Any, repeats: Any = None, dim: Any = None, *, outpu
     return _repeat_evenly(input, repeats, dim, output_size=output_size)
 
 
-# ---------------------------------------------------------------------------------------------------- grids, products
+# ------------------------------------------------------------------------------------ grids, products
 
 
 @composite("aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]", expose="no")
@@ -334,7 +354,9 @@ def _meshgrid(tensors: Any, indexing: str) -> tuple:
     shape = []
     for tensor in given:
         if tensor.ndim > 1:
-            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tensor}")
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tensor}"
+            )
         shape.append(tensor.numel())
     found = []
     for d, tensor in enumerate(given):
@@ -351,7 +373,9 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
         tensors = tuple(tensors[0])
     if indexing is None:
         if tensors:
-            warn_once("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
+            warn_once(
+                "torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument."
+            )
         indexing = "ij"
     return _meshgrid(tensors, indexing=indexing)
 
@@ -385,7 +409,8 @@ def broadcast_shapes(*shapes: Any) -> Size:
                 continue
             if result[d] != 1:
                 raise RuntimeError(
-                    f"Attempting to broadcast a dimension of length {shape[d]} at {d}! Mismatching argument at index {number} had {shape}; "
+                    f"Attempting to broadcast a dimension of length {shape[d]} at {d}! Mismatching argument "
+                    f"at index {number} had {shape}; "
                     f"but expected shape should be broadcastable to {result}"
                 )
             result[d] = shape[d]
@@ -431,7 +456,8 @@ def _block_shapes(tensors: Any) -> list[tuple[int, int]]:
     for place, x in enumerate(tensors):
         if x.ndim > 2:
             raise RuntimeError(
-                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {place} has {x.ndim} dimensions"
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {place} has "
+                f"{x.ndim} dimensions"
             )
         found.append((1, 1) if x.ndim == 0 else (1, x.shape[0]) if x.ndim == 1 else tuple(x.shape))
     return found
@@ -502,7 +528,7 @@ for _function in (meshgrid, broadcast_tensors, broadcast_shapes, cartesian_prod,
 
 
 @composite("aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", expose="no")
-def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:  # noqa: N803
+def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     if x.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     n = x.numel() if N is None else N
@@ -519,7 +545,6 @@ def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:  # noqa: N8
 
 
 @function(expose="function")
-def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:
     """The powers of each element, one row each."""
     return _vander(x, N, increasing)
-

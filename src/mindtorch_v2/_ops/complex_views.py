@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch, _dtype
-from .._dispatch import composite, function, view
+from .._dispatch import composite, view
 from ._namespace import functions as F
 from .pieces import select
 
@@ -29,7 +29,10 @@ view_as_real.derivative(self=lambda g: F.view_as_complex(F.contiguous(g)))
 def view_as_complex(self: np.ndarray) -> np.ndarray:
     if self.dtype.kind != "f":
         kind = _dtype.BY_NUM[self.dtype.num]._abbr
-        raise RuntimeError(f"view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: {kind}")
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of "
+            f"scalar type: {kind}"
+        )
     if self.itemsize == 2:
         raise NotImplementedError("view_as_complex: complex numbers of half precision are not available here")
     if self.ndim == 0:

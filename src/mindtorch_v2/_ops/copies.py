@@ -1,7 +1,8 @@
-"""Copies and conversions: clone, contiguous, copy_, to and the dtype methods, fill_, detach, resize_ and set_."""
+"""Copies and conversions: clone, contiguous, copy_, to, fill_, detach, resize_, set_; tensors in and out."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from typing import Any
@@ -21,7 +22,7 @@ _new = object.__new__
 _CONTIGUOUS = _dtype.contiguous_format
 
 
-# ---------------------------------------------------------------------------------------------------- clone, contiguous
+# ---------------------------------------------------------------------------------- clone, contiguous
 
 
 @op("aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor")
@@ -69,16 +70,24 @@ def contiguous(self: Any, memory_format: Any = _CONTIGUOUS) -> Any:
 F.contiguous = contiguous
 
 
-@composite("aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)", expose="no")
+@composite(
+    "aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=contiguous_format) -> Tensor(a)",
+    expose="no",
+)
 def _contiguous(self: Any, memory_format: Any = None) -> Any:
     wanted = memory_format or _CONTIGUOUS
     return self if self.is_contiguous(wanted) else clone(self, memory_format=wanted)
 
 
-# ---------------------------------------------------------------------------------------------------- copy_, fill_, zero_
+# -------------------------------------------------------------------------------- copy_, fill_, zero_
 
 
-@op("aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", inplace=True, node="CopyBackwards", expose="no")
+@op(
+    "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
+    inplace=True,
+    node="CopyBackwards",
+    expose="no",
+)
 def copy(self: np.ndarray, src: np.ndarray, non_blocking: bool, out: Any = None) -> np.ndarray:
     if out is None:
         out = np.empty_like(self)
@@ -93,7 +102,9 @@ def copy(self: np.ndarray, src: np.ndarray, non_blocking: bool, out: Any = None)
     return out
 
 
-copy.derivative(self=lambda g: F.zeros_like(g, memory_format=_CONTIGUOUS), src=lambda g, src_dtype: to(g, src_dtype))
+copy.derivative(
+    self=lambda g: F.zeros_like(g, memory_format=_CONTIGUOUS), src=lambda g, src_dtype: to(g, src_dtype)
+)
 _copy_ = copy.op.inplace.entry
 
 
@@ -118,7 +129,9 @@ def _fill_kernel(self: np.ndarray, value: Any, out: Any = None) -> np.ndarray:
 
 def _fill_tensor_kernel(self: np.ndarray, value: np.ndarray, out: Any = None) -> np.ndarray:
     if value.ndim:
-        raise RuntimeError(f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions.")
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value.ndim} dimensions."
+        )
     if out is None:
         out = np.empty_like(self)
     store(out, value)
@@ -132,14 +145,22 @@ def inplace_only(text: str, kernel: Any, **options: Any) -> Any:
     return made
 
 
-_fill_scalar = inplace_only("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", _fill_kernel, node="FillBackward2")
+_fill_scalar = inplace_only(
+    "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", _fill_kernel, node="FillBackward2"
+)
 _fill_scalar.derivative(self=lambda g: F.zeros_like(g))
-_fill_tensor = inplace_only("aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", _fill_tensor_kernel, node="FillBackward3")
+_fill_tensor = inplace_only(
+    "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", _fill_tensor_kernel, node="FillBackward3"
+)
 _fill_tensor.derivative(self=lambda g: F.zeros_like(g), value=lambda g: g.sum())
 _fill_scalar_, _fill_tensor_ = _fill_scalar.op.inplace.entry, _fill_tensor.op.inplace.entry
-_filled = op("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", expose="no", node="FillBackward0")(_fill_kernel)
+_filled = op("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", expose="no", node="FillBackward0")(
+    _fill_kernel
+)
 _filled.derivative(self=lambda g: F.zeros_like(g))
-_filled_tensor = op("aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", expose="no", node="FillBackward1")(_fill_tensor_kernel)
+_filled_tensor = op(
+    "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", expose="no", node="FillBackward1"
+)(_fill_tensor_kernel)
 _filled_tensor.derivative(self=lambda g: F.zeros_like(g), value=lambda g: g.sum())
 
 
@@ -167,7 +188,7 @@ zero.derivative(self=lambda g: F.zeros_like(g))
 zero_ = FUNCTIONS["zero_"] = zero.op.inplace.entry
 
 
-# ---------------------------------------------------------------------------------------------------- detach, alias
+# -------------------------------------------------------------------------------------- detach, alias
 
 
 @composite("aten::detach(Tensor(a) self) -> Tensor(a)")
@@ -214,13 +235,23 @@ def lift_fresh(self: Any) -> Any:
     return self
 
 
-# ---------------------------------------------------------------------------------------------------- to
+# ------------------------------------------------------------------------------------------------- to
 
 
-@op("aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
-    "bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor", node="ToCopyBackward0", expose="no")  # fmt: skip
+@op(
+    "aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None, bool non_blocking=False, MemoryFormat? memory_format=None) -> Tensor",
+    node="ToCopyBackward0",
+    expose="no",
+)
 def _to_copy(
-    self: np.ndarray, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, memory_format: Any
+    self: np.ndarray,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    non_blocking: bool,
+    memory_format: Any,
 ) -> np.ndarray:
     if memory_format is None or memory_format is _dtype.preserve_format:
         return cast(self, self.dtype if dtype is None else dtype._np)
@@ -233,7 +264,9 @@ _to_copy.derivative(self=lambda g, self_dtype: to(g, self_dtype))
 
 
 @_to_copy.recorded
-def _(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, memory_format: Any) -> Any:
+def _(
+    self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, memory_format: Any
+) -> Any:
     wanted = self.dtype if dtype is None else dtype
     if memory_format in (None, _dtype.preserve_format):
         strides = self.stride()
@@ -246,26 +279,56 @@ def _(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_bloc
     return _copy_(made, self, non_blocking)
 
 
-@composite("aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-           "bool? pin_memory=None, bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-           expose="no")  # fmt: skip
+@composite(
+    "aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, "
+    "MemoryFormat? memory_format=None) -> Tensor(a)",
+    expose="no",
+)
 def _to(
-    self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, copy: bool, memory_format: Any
+    self: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    non_blocking: bool,
+    copy: bool,
+    memory_format: Any,
 ) -> Any:
     if device is not None and device is not self.device:
         return _to_other_device(self, dtype, device)
-    if not copy and (dtype is None or dtype is self.dtype):
-        if memory_format is None or memory_format is _dtype.preserve_format or self.is_contiguous(memory_format):
-            return self
+    if (
+        not copy
+        and (dtype is None or dtype is self.dtype)
+        and (
+            memory_format is None
+            or memory_format is _dtype.preserve_format
+            or self.is_contiguous(memory_format)
+        )
+    ):
+        return self
     return _to_copy(self, dtype=dtype, non_blocking=non_blocking, memory_format=memory_format)
 
 
-@composite("aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
-           "MemoryFormat? memory_format=None) -> Tensor(a)", expose="no")  # fmt: skip
-def _to_dtype(self: Any, dtype: Any, non_blocking: bool = False, copy: bool = False, memory_format: Any = None) -> Any:
-    if not copy and not self._array_missing and dtype._np is self._array.dtype:
-        if memory_format is None or memory_format is _dtype.preserve_format or self.is_contiguous(memory_format):
-            return self
+@composite(
+    "aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+    "MemoryFormat? memory_format=None) -> Tensor(a)",
+    expose="no",
+)
+def _to_dtype(
+    self: Any, dtype: Any, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
+) -> Any:
+    if (
+        not copy
+        and not self._array_missing
+        and dtype._np is self._array.dtype
+        and (
+            memory_format is None
+            or memory_format is _dtype.preserve_format
+            or self.is_contiguous(memory_format)
+        )
+    ):
+        return self
     return _to_copy(self, dtype=dtype, non_blocking=non_blocking, memory_format=memory_format)
 
 
@@ -279,11 +342,15 @@ _PYTHON_TYPES = {float: _dtype.float64, int: _dtype.int64, bool: _dtype.bool_, c
 
 
 def _bad_to(args: tuple, kwargs: dict) -> TypeError:
-    given = ", ".join([type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()])
+    given = ", ".join(
+        [type(a).__name__ for a in args] + [f"{k}={type(v).__name__}" for k, v in kwargs.items()]
+    )
     tail = "bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
     return TypeError(
-        f"to() received an invalid combination of arguments - got ({given}{', ' if kwargs else ''}), but expected one of:\n"
-        f" * (torch.device device = None, torch.dtype dtype = None, {tail} * (torch.dtype dtype, {tail} * (Tensor tensor, {tail}"
+        f"to() received an invalid combination of arguments - got ({given}{', ' if kwargs else ''}), but "
+        "expected one of:\n"
+        f" * (torch.device device = None, torch.dtype dtype = None, {tail} * (torch.dtype dtype, {tail} * "
+        f"(Tensor tensor, {tail}"
     )
 
 
@@ -298,31 +365,41 @@ def parse_to(args: tuple, kwargs: dict) -> tuple[Any, Any, bool, bool, Any]:
     elif isinstance(first, _dtype.dtype) or first in _PYTHON_TYPES:
         names = ("dtype", "non_blocking", "copy")
     elif first is None or isinstance(first, (str, int, _device.device)):
-        names = ("device", "dtype", "non_blocking", "copy") if args or "tensor" not in named else ("tensor", "non_blocking", "copy")
+        names = (
+            ("device", "dtype", "non_blocking", "copy")
+            if args or "tensor" not in named
+            else ("tensor", "non_blocking", "copy")
+        )
     else:
         raise _bad_to(args, kwargs)
     if len(args) > len(names):
         raise _bad_to(args, kwargs)
     values = dict(zip(names, args))
     for name, value in named.items():
-        if name in values or name not in names and not (name == "device" and names[0] == "dtype"):
+        if name in values or (name not in names and not (name == "device" and names[0] == "dtype")):
             raise _bad_to(args, kwargs)
         values[name] = value
     if "tensor" in values:
         device, dtype = values["tensor"].device, values["tensor"].dtype
     else:
         device, dtype = values.get("device"), values.get("dtype")
-        dtype = _PYTHON_TYPES.get(dtype, dtype)
+        dtype = _PYTHON_TYPES.get(dtype, dtype) if isinstance(dtype, type) else dtype
         if isinstance(device, int) and not isinstance(device, bool):
             raise RuntimeError("Cannot access accelerator device when none is available.")
         if device is not None:
             device = _device.resolve(device)
-    return device, dtype, bool(values.get("non_blocking", False)), bool(values.get("copy", False)), memory_format
+    return (
+        device,
+        dtype,
+        bool(values.get("non_blocking", False)),
+        bool(values.get("copy", False)),
+        memory_format,
+    )
 
 
 @function(expose="method")
 def to(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """This tensor as another dtype, on another device or in another memory format; itself if nothing changes."""
+    """This tensor in another dtype, device or memory format; itself if nothing changes."""
     if len(args) == 1 and not kwargs and args[0].__class__ is _dtype.dtype:
         return _to_dtype(self, args[0])
     device, dtype, non_blocking, copy, memory_format = parse_to(args, kwargs)
@@ -345,8 +422,9 @@ def _converter(name: str, wanted: Any) -> Any:
 
 
 for _name, _wanted in (
-    ("float", _dtype.float32), ("double", _dtype.float64), ("half", _dtype.float16), ("bfloat16", _dtype.bfloat16),
-    ("int", _dtype.int32), ("long", _dtype.int64), ("short", _dtype.int16), ("char", _dtype.int8), ("byte", _dtype.uint8),
+    ("float", _dtype.float32), ("double", _dtype.float64), ("half", _dtype.float16),
+    ("bfloat16", _dtype.bfloat16), ("int", _dtype.int32), ("long", _dtype.int64), ("short", _dtype.int16),
+    ("char", _dtype.int8), ("byte", _dtype.uint8),
     ("bool", _dtype.bool_), ("cfloat", _dtype.complex64), ("cdouble", _dtype.complex128),
 ):  # fmt: skip
     _converter(_name, _wanted)
@@ -399,7 +477,7 @@ def xpu(self: Any, device: Any = None, non_blocking: bool = False, memory_format
     raise AssertionError("Torch not compiled with XPU enabled")
 
 
-# ---------------------------------------------------------------------------------------------------- resize_, set_
+# -------------------------------------------------------------------------------------- resize_, set_
 
 
 def _no_resize(self: Any) -> None:
@@ -427,7 +505,10 @@ def _resize_to(self: Any, size: tuple) -> Any:
     return self
 
 
-@composite("aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)", expose="no")
+@composite(
+    "aten::resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)",
+    expose="no",
+)
 def _resize_(self: Any, size: tuple, memory_format: Any = None) -> Any:
     if self.shape != size:
         _resize_to(self, size)
@@ -447,7 +528,10 @@ def resize_(self: Any, *size: Any, memory_format: Any = None, **named: Any) -> A
     return _resize_(self, wanted, memory_format=memory_format)
 
 
-@composite("aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)")
+@composite(
+    "aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> "
+    "Tensor(a!)"
+)
 def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Any:
     return _resize_(self, tuple(the_template.shape), memory_format=memory_format)
 
@@ -462,7 +546,9 @@ def _set_(self: Any, source: Any, storage_offset: int = 0, size: Any = None, str
         source = wrap(np.empty(0, self._array.dtype))
     if isinstance(source, Tensor):
         if source.dtype is not self.dtype:
-            raise RuntimeError("Could not set tensor of type {} to a tensor of type {}".format(self.dtype._name, source.dtype._name))
+            raise RuntimeError(
+                f"Could not set tensor of type {self.dtype._name} to a tensor of type {source.dtype._name}"
+            )
         storage = storage_of(source)
         if size is None:
             array = source._array
@@ -500,8 +586,10 @@ def resize(self: Any, *sizes: Any) -> Any:
     wanted = ints(sizes[0]) if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else ints(sizes)
     if math.prod(wanted) != self.numel():
         raise RuntimeError(
-            f"requested resize to {'x'.join(map(str, wanted))} ({math.prod(wanted)} elements in total), but the given tensor has a size of "
-            f"{'x'.join(map(str, self.shape))} ({self.numel()} elements). autograd's resize can only change the shape of a given tensor, "
+            f"requested resize to {'x'.join(map(str, wanted))} ({math.prod(wanted)} elements in total), but "
+            "the given tensor has a size of "
+            f"{'x'.join(map(str, self.shape))} ({self.numel()} elements). autograd's resize can only change "
+            "the shape of a given tensor, "
             "while preserving the number of elements. "
         )
     return F.reshape(self, wanted)
@@ -526,20 +614,25 @@ def storage(self: Any) -> Any:
 @function(expose="method")
 def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dimensions from the outermost to the innermost in memory."""
-    if not isinstance(ambiguity_check, bool):
-        if not isinstance(ambiguity_check, (tuple, list)) or not all(isinstance(f, _dtype.memory_format) for f in ambiguity_check):
-            raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    formats = ambiguity_check if isinstance(ambiguity_check, (tuple, list)) else ()
+    if not isinstance(ambiguity_check, bool) and not (
+        formats and all(isinstance(f, _dtype.memory_format) for f in formats)
+    ):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     shape, strides = tuple(self.shape), self.stride()
     order = sorted(range(len(shape)), key=lambda d: (-strides[d], d))
     if ambiguity_check is False:
         return tuple(order)
-    ambiguous = any(strides[a] == strides[b] for a, b in zip(order, order[1:]))
+    ambiguous = any(strides[a] == strides[b] for a, b in itertools.pairwise(order))
     if ambiguity_check is True:
         fits = not ambiguous
     else:
         fits = sum(self.is_contiguous(memory_format=f) for f in ambiguity_check) == 1 or not ambiguous
     if not fits:
-        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one of the given memory formats.")
+        raise RuntimeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of the given memory "
+            "formats."
+        )
     return tuple(order)
 
 

@@ -1,4 +1,4 @@
-"""Diagonals and triangles: diag, diag_embed, tril, triu, trace; and copies with a part replaced (the *_scatter ops)."""
+"""Diagonals and triangles (diag, tril, trace ...), and copies with a part replaced (the *_scatter ops)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from .pieces import diagonal, select, slice_
 from .scatter import allocated
 from .shape import as_strided, size_text
 
-
-# ---------------------------------------------------------------------------------------------------- diag
+# ----------------------------------------------------------------------------------------------- diag
 
 
 @op("aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
@@ -85,12 +84,14 @@ def _fill_diagonal(self: np.ndarray, fill_value: Any, wrap: bool, out: Any = Non
 
 
 _fill_diagonal_op = inplace_only(
-    "aten::fill_diagonal(Tensor self, Scalar fill_value, bool wrap=False) -> Tensor", _fill_diagonal, node="FillDiagonalBackward0"
+    "aten::fill_diagonal(Tensor self, Scalar fill_value, bool wrap=False) -> Tensor",
+    _fill_diagonal,
+    node="FillDiagonalBackward0",
 )
 _fill_diagonal_op.derivative(self=lambda g, fill_value, wrap: g.clone().fill_diagonal_(0, wrap))
 
 
-# ---------------------------------------------------------------------------------------------------- triangles
+# ------------------------------------------------------------------------------------------ triangles
 
 
 def _triangle(name: str, keep_lower: bool) -> Any:
@@ -121,19 +122,28 @@ def _triangle_places(lower: bool, row: int, col: int, offset: int, dtype: Any) -
         if n < 0:
             raise RuntimeError(f"{name} must be non-negative, got{n}")
     mask = np.tri(row, col, offset if lower else offset - 1, dtype=bool)
-    return np.stack((mask if lower else ~mask).nonzero()).astype(_dtype.int64._np if dtype is None else dtype._np, copy=False)
+    return np.stack((mask if lower else ~mask).nonzero()).astype(
+        _dtype.int64._np if dtype is None else dtype._np, copy=False
+    )
 
 
-_PLACES = "(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, bool? pin_memory=None)"
+_PLACES = (
+    "(int row, int col, int offset=0, *, ScalarType? dtype=long, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None)"
+)
 
 
 @op(f"aten::tril_indices{_PLACES} -> Tensor", expose="no", nondifferentiable=True)
-def _tril_indices(row: int, col: int, offset: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> np.ndarray:
+def _tril_indices(
+    row: int, col: int, offset: int, dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> np.ndarray:
     return _triangle_places(True, row, col, offset, dtype)
 
 
 @op(f"aten::triu_indices{_PLACES} -> Tensor", expose="no", nondifferentiable=True)
-def _triu_indices(row: int, col: int, offset: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> np.ndarray:
+def _triu_indices(
+    row: int, col: int, offset: int, dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> np.ndarray:
     return _triangle_places(False, row, col, offset, dtype)
 
 
@@ -182,11 +192,11 @@ def trace_backward(grad: Any, sizes: tuple) -> Any:
 trace.derivative(self=lambda g, self_shape: trace_backward(g, self_shape))
 
 
-# ---------------------------------------------------------------------------------------------------- copies with a part replaced
+# ------------------------------------------------------------------------ copies with a part replaced
 
 
 def _copy_with_strides(array: np.ndarray) -> np.ndarray:
-    """A copy whose strides are those of `array`, gaps in memory included; contiguous if `array` overlaps itself."""
+    """A copy with the strides of `array`, gaps included; contiguous if `array` overlaps itself."""
     if array.flags.c_contiguous:
         return array.copy()
     if array.size == 0 or 0 in array.strides:
@@ -204,7 +214,11 @@ def _clone_with_strides(self: Any) -> Any:
     if 0 in array.strides and array.size:
         return F.clone(self)
     offset = self.storage_offset()
-    extent = sum([(n - 1) * s for n, s in zip(array.shape, array.strides)]) // array.itemsize + 1 if array.size else 0
+    extent = (
+        sum([(n - 1) * s for n, s in zip(array.shape, array.strides)]) // array.itemsize + 1
+        if array.size
+        else 0
+    )
     memory = as_strided(self, (extent,), (1,), offset)
     return as_strided(F.clone(memory), tuple(self.shape), self.stride(), 0)
 
@@ -212,7 +226,8 @@ def _clone_with_strides(self: Any) -> Any:
 def _same_size(src: Any, part: Any) -> None:
     if tuple(src.shape) != tuple(part.shape):
         raise RuntimeError(
-            f"expected src to have a size equal to the slice of self. src size = {size_text(src.shape)}, slice size = {size_text(part.shape)}"
+            f"expected src to have a size equal to the slice of self. src size = {size_text(src.shape)}, "
+            f"slice size = {size_text(part.shape)}"
         )
 
 
@@ -238,29 +253,41 @@ def _replacing(text: str, view: Any) -> Any:
     return entry
 
 
-select_scatter = _replacing("aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", select)
+select_scatter = _replacing(
+    "aten::select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor", select
+)
 select_scatter.derivative(
     self=lambda g, src_shape, dim, index: F.select_scatter(g, F.zeros(src_shape, dtype=g.dtype), dim, index),
     src=lambda g, dim, index: select(g, dim, index),
 )
 slice_scatter = _replacing(
-    "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", slice_
+    "aten::slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
+    "step=1) -> Tensor",
+    slice_,
 )
 slice_scatter.derivative(
-    self=lambda g, src_shape, dim, start, end, step: F.slice_scatter(g, F.zeros(src_shape, dtype=g.dtype), dim, start, end, step),
+    self=lambda g, src_shape, dim, start, end, step: F.slice_scatter(
+        g, F.zeros(src_shape, dtype=g.dtype), dim, start, end, step
+    ),
     src=lambda g, dim, start, end, step: slice_(g, dim, start, end, step),
 )
 diagonal_scatter = _replacing(
-    "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor", diagonal
+    "aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    diagonal,
 )
 diagonal_scatter.derivative(
-    self=lambda g, src_shape, offset, dim1, dim2: F.diagonal_scatter(g, F.zeros(src_shape, dtype=g.dtype), offset, dim1, dim2),
+    self=lambda g, src_shape, offset, dim1, dim2: F.diagonal_scatter(
+        g, F.zeros(src_shape, dtype=g.dtype), offset, dim1, dim2
+    ),
     src=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2),
 )
 
 
-@op("aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
-    on="tensors")  # fmt: skip
+@op(
+    "aten::as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
+    "storage_offset=None) -> Tensor",
+    on="tensors",
+)
 def as_strided_scatter(self: Any, src: Any, size: tuple, stride: tuple, storage_offset: Any) -> Any:
     out = _clone_with_strides(self)
     part = as_strided(out, size, stride, storage_offset)

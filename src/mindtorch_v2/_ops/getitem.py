@@ -23,11 +23,16 @@ _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 _HUGE = 1 << 62
 _WHOLE = slice(None)
 _NON_TUPLE = (
-    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use x[tuple(seq)] instead of "
-    "x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an error or a "
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
+    "2.9; use x[tuple(seq)] instead of "
+    "x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], which will "
+    "result either in an error or a "
     "different result"
 )
-_VALID = "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices (got {})"
+_VALID = (
+    "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+    "(got {})"
+)
 
 
 def getitem(self: Any, where: Any) -> Any:
@@ -44,13 +49,15 @@ def getitem(self: Any, where: Any) -> Any:
             elif kind is tuple:
                 basic = True
                 for part in where:
-                    if part.__class__ not in _BASIC or (part.__class__ is slice and part.step is not None and part.step <= 0):
+                    if part.__class__ not in _BASIC or (
+                        part.__class__ is slice and part.step is not None and part.step <= 0
+                    ):
                         basic = False
                         break
                 if basic:
                     found = self._array[where]
                     if found.__class__ is not _ndarray:
-                        found = self._array[(*where, ...)]
+                        found = self._array[where + (...,)]
                     return as_view(self, found)
             elif where is None:
                 return as_view(self, unsqueeze.op.kernel(self._array, 0))
@@ -87,11 +94,15 @@ def _basic_views(self: Any, where: tuple) -> Any:
             if part == _WHOLE:
                 dim += 1
                 continue
-            start, stop, step = part.indices(n) if part.step is None or part.step.__class__ is int and part.step else (0, 0, 0)
+            start, stop, step = (
+                part.indices(n)
+                if part.step is None or (part.step.__class__ is int and part.step)
+                else (0, 0, 0)
+            )
             if step <= 0:
                 return None
             if start or stop < n or step != 1:
-                found = slice_(found, dim, start, stop if stop > start else start, step)
+                found = slice_(found, dim, start, max(start, stop), step)
             dim += 1
         else:
             return None
@@ -102,7 +113,8 @@ def _select(self: Any, dim: int, place: int, original: Any) -> Any:
     shape = self.shape
     if not shape:
         raise IndexError(
-            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to convert a 0-dim tensor to a "
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+            "convert a 0-dim tensor to a "
             "number"
         )
     n = shape[dim]
@@ -142,9 +154,9 @@ def _dimensions_used(parts: tuple) -> int:
     for part in parts:
         if part is None or part is Ellipsis or isinstance(part, (bool, np.bool_)):
             continue
-        if isinstance(part, Tensor) and part._array.dtype.num in (0, 2):
-            used += part.ndim
-        elif isinstance(part, _ndarray) and part.dtype.num in (0, 2):
+        if (isinstance(part, Tensor) and part._array.dtype.num in (0, 2)) or (
+            isinstance(part, _ndarray) and part.dtype.num in (0, 2)
+        ):
             used += part.ndim
         else:
             used += 1
@@ -208,7 +220,9 @@ def _apply(self: Any, where: Any) -> tuple[Any, list | None]:
     return found, indices
 
 
-def _apply_tensor(self: Any, found: Any, dim: int, indices: list | None, part: Any) -> tuple[Any, int, list | None]:
+def _apply_tensor(
+    self: Any, found: Any, dim: int, indices: list | None, part: Any
+) -> tuple[Any, int, list | None]:
     tensor = _index_tensor(part)
     if tensor is None:
         if isinstance(part, str):
@@ -245,7 +259,7 @@ def _flag(value: Any) -> Any:
     return F.fill_(places, 0) if value else places
 
 
-# ---------------------------------------------------------------------------------------------------- writing
+# -------------------------------------------------------------------------------------------- writing
 
 
 def setitem(self: Any, where: Any, value: Any) -> None:
@@ -262,7 +276,9 @@ def setitem(self: Any, where: Any, value: Any) -> None:
     if not is_tensor:
         if not isinstance(value, (int, float, complex, np.integer)):
             raise TypeError(f"can't assign a {_full_name(value)} to a torch.{self.dtype._abbr}Tensor")
-        value = F.lift_fresh(_dispatch.wrap(np.array(fitting(_number(value), self._array.dtype, True), self._array.dtype)))
+        value = F.lift_fresh(
+            _dispatch.wrap(np.array(fitting(_number(value), self._array.dtype, True), self._array.dtype))
+        )
     if where is False:
         return
     if where is True:
@@ -278,11 +294,13 @@ def setitem(self: Any, where: Any, value: Any) -> None:
 
 
 def _write_plain(self: Any, where: Any, value: Any) -> bool:
-    """Write with one NumPy assignment, if the index is basic and NumPy and torch agree; False if something else must decide."""
+    """Write with one NumPy assignment where NumPy and torch agree; False if something else must decide."""
     kind = where.__class__
     if kind is tuple:
         for part in where:
-            if part.__class__ not in _BASIC or (part.__class__ is slice and part.step is not None and part.step <= 0):
+            if part.__class__ not in _BASIC or (
+                part.__class__ is slice and part.step is not None and part.step <= 0
+            ):
                 return False
     elif kind not in _BASIC or (kind is slice and where.step is not None and where.step <= 0):
         return False

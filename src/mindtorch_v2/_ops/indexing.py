@@ -22,7 +22,7 @@ _BYTE_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dt
 _INT64 = _dtype.NP_INT64
 
 
-# ---------------------------------------------------------------------------------------------------- index, index_put
+# ----------------------------------------------------------------------------------- index, index_put
 
 
 def _numpy_index(array: np.ndarray, indices: list) -> tuple:
@@ -37,7 +37,13 @@ def _numpy_index(array: np.ndarray, indices: list) -> tuple:
             if kind.kind == "b" or kind.num == 2:
                 if kind.num == 2:
                     warn_once(_BYTE_MASK)
-                _check_mask(array, index, len(found) if not any(f is not _ALL and f.dtype.kind == "b" and f.ndim > 1 for f in found) else 0)
+                _check_mask(
+                    array,
+                    index,
+                    len(found)
+                    if not any(f is not _ALL and f.dtype.kind == "b" and f.ndim > 1 for f in found)
+                    else 0,
+                )
                 index = index if kind.kind == "b" else index.astype(bool)
             elif kind.num not in (5, 7):
                 raise IndexError(_INDEX_KINDS)
@@ -49,12 +55,13 @@ def _check_mask(array: np.ndarray, mask: np.ndarray, at: int) -> None:
     for d, n in enumerate(mask.shape):
         if at + d >= array.ndim or array.shape[at + d] != n:
             raise IndexError(
-                f"The shape of the mask {size_text(mask.shape)} at index {d} does not match the shape of the indexed tensor "
+                f"The shape of the mask {size_text(mask.shape)} at index {d} does not match the shape of "
+                "the indexed tensor "
                 f"{size_text(array.shape)} at index {at + d}"
             )
 
 
-def _explain(array: np.ndarray, index: tuple, error: IndexError) -> IndexError:
+def _explain(array: np.ndarray, index: tuple, error: Exception) -> IndexError:
     """torch's error for an index that NumPy refused."""
     at, count = 0, 0
     shapes = []
@@ -75,12 +82,16 @@ def _explain(array: np.ndarray, index: tuple, error: IndexError) -> IndexError:
             return IndexError("index is out of bounds for dimension with size 0")
         bad = (part < -n) | (part >= n)
         if bad.any():
-            return IndexError(f"index {int(part[bad][0])} is out of bounds for dimension {count} with size {n}")
+            return IndexError(
+                f"index {int(part[bad][0])} is out of bounds for dimension {count} with size {n}"
+            )
         at += 1
         count += 1
     if "broadcast" in str(error):
         listed = ", ".join(size_text(s) for s in shapes)
-        return IndexError(f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}")
+        return IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}"
+        )
     return IndexError(f"too many indices for tensor of dimension {array.ndim} (got {len(index)})")
 
 
@@ -125,15 +136,13 @@ def _laid_out(array: np.ndarray, where: tuple, found: np.ndarray) -> np.ndarray:
     return out
 
 
-index.derivative(self=lambda g, indices, self_shape: _index_put_impl_(g.new_zeros(self_shape), indices, g, True, True))
-
-
 def _put(out: np.ndarray, indices: list, values: np.ndarray, accumulate: bool) -> None:
     where = _numpy_index(out, indices)
     if values.dtype is not out.dtype and values.dtype != out.dtype:
         if not (values.ndim == 0 and len(where) == 1 and where[0] is not _ALL and where[0].dtype.kind == "b"):
             raise RuntimeError(
-                f"Index put requires the source and destination dtypes match, got {BY_NUM[out.dtype.num]._abbr} for the destination and "
+                "Index put requires the source and destination dtypes match, got "
+                f"{BY_NUM[out.dtype.num]._abbr} for the destination and "
                 f"{BY_NUM[values.dtype.num]._abbr} for the source."
             )
         values = values.astype(out.dtype)
@@ -147,7 +156,8 @@ def _put(out: np.ndarray, indices: list, values: np.ndarray, accumulate: bool) -
     except ValueError:
         shape = out[where].shape
         raise RuntimeError(
-            f"shape mismatch: value tensor of shape {size_text(values.shape)} cannot be broadcast to indexing result of shape "
+            f"shape mismatch: value tensor of shape {size_text(values.shape)} cannot be broadcast to "
+            "indexing result of shape "
             f"{size_text(shape)}"
         ) from None
 
@@ -171,8 +181,10 @@ def _add_at(out: np.ndarray, where: tuple, values: np.ndarray) -> None:
     lead = len(places)
     flat = linear_index(places, out.shape)
     rest = out.shape[lead:]
-    values = np.broadcast_to(values if values.ndim <= flat.ndim + len(rest) else values.reshape(values.shape[-(flat.ndim + len(rest)) :]),
-                             (*flat.shape, *rest))  # fmt: skip
+    ndim = flat.ndim + len(rest)
+    if values.ndim > ndim:
+        values = values.reshape(values.shape[-ndim:])
+    values = np.broadcast_to(values, (*flat.shape, *rest))
     target = out.reshape((-1, *rest)) if out.flags.c_contiguous else None
     if target is None:
         np.add.at(out, where, values)
@@ -180,8 +192,13 @@ def _add_at(out: np.ndarray, where: tuple, values: np.ndarray) -> None:
     add_rows(target, flat.reshape(-1), values.reshape((-1, *rest)))
 
 
-@op("aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool unsafe=False) -> Tensor",
-    inplace=True, node="IndexPutImplBackward0", expose="no")  # fmt: skip
+@op(
+    "aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool "
+    "unsafe=False) -> Tensor",
+    inplace=True,
+    node="IndexPutImplBackward0",
+    expose="no",
+)
 def _index_put_impl(
     self: np.ndarray, indices: list, values: np.ndarray, accumulate: bool, unsafe: bool, out: Any = None
 ) -> np.ndarray:
@@ -193,7 +210,9 @@ def _index_put_impl(
 
 @index.recorded
 def _(self: Any, indices: Any) -> Any:
-    return wrap(index.op.kernel(self._array, [None if i is None else i._array for i in _without_masks(indices)]))
+    return wrap(
+        index.op.kernel(self._array, [None if i is None else i._array for i in _without_masks(indices)])
+    )
 
 
 def _is_mask(tensor: Any) -> bool:
@@ -235,13 +254,22 @@ def _index_put_self(g: Any, indices: Any, accumulate: bool) -> Any:
 
 
 _index_put_impl.derivative(
-    self=lambda g, indices, accumulate: _index_put_self(g, indices, accumulate), values=lambda g, indices: index(g, indices)
+    self=lambda g, indices, accumulate: _index_put_self(g, indices, accumulate),
+    values=lambda g, indices: index(g, indices),
 )
 _index_put_impl_ = _index_put_impl.op.inplace.entry
+index.derivative(
+    self=lambda g, indices, self_shape: _index_put_impl_(g.new_zeros(self_shape), indices, g, True, True)
+)
 
 
-@op("aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor", inplace=True)
-def index_put(self: np.ndarray, indices: list, values: np.ndarray, accumulate: bool, out: Any = None) -> np.ndarray:
+@op(
+    "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
+    inplace=True,
+)
+def index_put(
+    self: np.ndarray, indices: list, values: np.ndarray, accumulate: bool, out: Any = None
+) -> np.ndarray:
     if out is None:
         out = self.copy("K")
     _put(out, indices, values, accumulate)
@@ -249,10 +277,13 @@ def index_put(self: np.ndarray, indices: list, values: np.ndarray, accumulate: b
 
 
 index_put.derivative(
-    self=lambda g, indices, accumulate: _index_put_self(g, indices, accumulate), values=lambda g, indices: index(g, indices)
+    self=lambda g, indices, accumulate: _index_put_self(g, indices, accumulate),
+    values=lambda g, indices: index(g, indices),
 )
 index_put_ = index_put.op.inplace.entry
-index_put.recorded(lambda self, indices, values, accumulate: index_put_(F.clone(self), indices, values, accumulate))
+index_put.recorded(
+    lambda self, indices, values, accumulate: index_put_(F.clone(self), indices, values, accumulate)
+)
 
 
 @function("index_put")
@@ -269,8 +300,13 @@ def _index_put_front_(input: Any, indices: Any, values: Any, accumulate: bool = 
 
 def _checked(name: str, indices: Any) -> Any:
     if not isinstance(indices, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not {type(indices).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'indices' (position 1) must be tuple of Tensors, not "
+            f"{type(indices).__name__}"
+        )
     return indices
 
 
-index_put.op.inplace.recorded(lambda self, indices, values, accumulate: _index_put_impl_(self, indices, values, accumulate, False))
+index_put.op.inplace.recorded(
+    lambda self, indices, values, accumulate: _index_put_impl_(self, indices, values, accumulate, False)
+)

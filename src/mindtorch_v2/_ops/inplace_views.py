@@ -1,4 +1,4 @@
-"""Views that replace what they view: squeeze_, unsqueeze_, t_, transpose_, swapaxes_, swapdims_, as_strided_."""
+"""Views that replace what they view: squeeze_, unsqueeze_, t_, transpose_, swapaxes_, as_strided_."""
 
 from __future__ import annotations
 
@@ -35,14 +35,25 @@ def _declare(text: str, plain: Any, node: str) -> Any:
 
 
 _squeeze = _declare("aten::squeeze_(Tensor(a!) self) -> Tensor(a!)", pieces._squeeze, "SqueezeBackward3")
-_squeeze_dim = _declare("aten::squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", pieces._squeeze_dim, "SqueezeBackward4")
-_squeeze_dims = _declare("aten::squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", pieces._squeeze_dims, "SqueezeBackward5")
-_unsqueeze = _declare("aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", pieces.unsqueeze, "UnsqueezeBackward1")
+_squeeze_dim = _declare(
+    "aten::squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", pieces._squeeze_dim, "SqueezeBackward4"
+)
+_squeeze_dims = _declare(
+    "aten::squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", pieces._squeeze_dims, "SqueezeBackward5"
+)
+_unsqueeze = _declare(
+    "aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", pieces.unsqueeze, "UnsqueezeBackward1"
+)
 _t = _declare("aten::t_(Tensor(a!) self) -> Tensor(a!)", shape.t, "TBackward1")
-_transpose = _declare("aten::transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)", shape.transpose, "TransposeBackward1")
+_transpose = _declare(
+    "aten::transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
+    shape.transpose,
+    "TransposeBackward1",
+)
 _t.recorded(lambda self: _transpose(self, 0, 1 if self.ndim > 1 else 0))
 _as_strided = _dispatch.op(
-    "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a!)",
+    "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
+    "Tensor(a!)",
     on="tensors", view=True, expose="no", node="AsStridedBackward1",
 )(shape.as_strided.op.kernel)  # fmt: skip
 _as_strided.derivative(**shape.as_strided.op.rules)

@@ -26,11 +26,14 @@ def _check_cat(arrays: list[np.ndarray], dim: int) -> None:
         if array.shape == (0,):
             continue
         if array.ndim != first.ndim:
-            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.ndim} and {array.ndim}")
+            raise RuntimeError(
+                f"Tensors must have same number of dimensions: got {first.ndim} and {array.ndim}"
+            )
         for axis in range(first.ndim):
             if axis != d and array.shape[axis] != first.shape[axis]:
                 raise RuntimeError(
-                    f"Sizes of tensors must match except in dimension {d}. Expected size {first.shape[axis]} but got size "
+                    f"Sizes of tensors must match except in dimension {d}. Expected size "
+                    f"{first.shape[axis]} but got size "
                     f"{array.shape[axis]} for tensor number {place} in the list."
                 )
 
@@ -105,7 +108,8 @@ def _check_stack(tensors: Any, name: str = "stack") -> None:
     for place, tensor in enumerate(tensors):
         if tensor.shape != shape:
             raise RuntimeError(
-                f"stack expects each tensor to be equal size, but got {size_text(shape)} at entry 0 and {size_text(tensor.shape)} at entry "
+                f"stack expects each tensor to be equal size, but got {size_text(shape)} at entry 0 and "
+                f"{size_text(tensor.shape)} at entry "
                 f"{place}"
             )
 
@@ -132,10 +136,12 @@ def _(tensors: Any, dim: int) -> Any:
     return _view(joined, (*shape[:d], len(tensors), *shape[d:]))
 
 
-stack.derivative(tensors=lambda g, dim, tensors_shapes: [select(g, dim, i) for i in range(len(tensors_shapes))])
+stack.derivative(
+    tensors=lambda g, dim, tensors_shapes: [select(g, dim, i) for i in range(len(tensors_shapes))]
+)
 
 
-# ---------------------------------------------------------------------------------------------------- stacks along an axis
+# ------------------------------------------------------------------------------- stacks along an axis
 
 
 def _atleast(name: str, least: int, grow: Any) -> Any:
@@ -181,7 +187,10 @@ _atleast_3d = _atleast("atleast_3d", 3, _grow_3d)
 
 def _some(tensors: Any, name: str) -> None:
     if not isinstance(tensors, (tuple, list)):
-        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not {type(tensors).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+            f"{type(tensors).__name__}"
+        )
     if not tensors:
         raise RuntimeError(f"{name} expects a non-empty TensorList")
 

@@ -15,7 +15,8 @@ from ._scalars import fitting
 from ._warn import warn_once
 
 _KIND_NAMES = {
-    "Byte": "unsigned char", "Char": "signed char", "Short": "short int", "Int": "int", "Long": "long int", "Half": "c10::Half",
+    "Byte": "unsigned char", "Char": "signed char", "Short": "short int", "Int": "int", "Long": "long int",
+    "Half": "c10::Half",
     "Float": "float", "Double": "double", "BFloat16": "c10::BFloat16",
 }  # fmt: skip
 
@@ -31,10 +32,12 @@ def _common_shape(a: tuple, b: tuple) -> tuple:
 
 def _fits_into(shape: tuple, common: tuple) -> None:
     if common != shape:
-        raise RuntimeError(f"output with shape {list(shape)} doesn't match the broadcast shape {list(common)}")
+        raise RuntimeError(
+            f"output with shape {list(shape)} doesn't match the broadcast shape {list(common)}"
+        )
 
 
-# ---------------------------------------------------------------------------------------------------- where
+# ---------------------------------------------------------------------------------------------- where
 
 
 @op("aten::where.self(Tensor condition, Tensor self, Tensor other) -> Tensor", out=True, expose="no")
@@ -42,10 +45,12 @@ def _where(condition: np.ndarray, self: np.ndarray, other: np.ndarray) -> np.nda
     if condition.dtype.kind != "b":
         if condition.dtype.num != 2:
             raise RuntimeError(
-                f"where expected condition to be a boolean tensor, but got a tensor with dtype {BY_NUM[condition.dtype.num]._abbr}"
+                "where expected condition to be a boolean tensor, but got a tensor with dtype "
+                f"{BY_NUM[condition.dtype.num]._abbr}"
             )
         warn_once(
-            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a future version of PyTorch. Use "
+            "where received a uint8 condition tensor. This behavior is deprecated and will be removed in a "
+            "future version of PyTorch. Use "
             "a boolean condition instead."
         )
         condition = condition.astype(bool)
@@ -62,7 +67,8 @@ def _where_text(condition: tuple, self: tuple, other: tuple) -> str:
 
 
 _where.derivative(
-    self=lambda g, condition: _where_number(condition, g, 0), other=lambda g, condition: _where_number(condition, 0, g)
+    self=lambda g, condition: _where_number(condition, g, 0),
+    other=lambda g, condition: _where_number(condition, 0, g),
 )
 
 
@@ -89,12 +95,17 @@ _MISSING = object()
 
 def _choose(condition: Any, input: Any, other: Any, out: Any, given: tuple) -> Any:
     numbers = _dispatch.NUMBERS
-    if not isinstance(condition, Tensor) or not all(isinstance(x, Tensor) or x.__class__ in numbers for x in (input, other)):
+    if not isinstance(condition, Tensor) or not all(
+        isinstance(x, Tensor) or x.__class__ in numbers for x in (input, other)
+    ):
         kinds = ", ".join(type(x).__name__ for x in given)
         raise TypeError(
-            f"where() received an invalid combination of arguments - got ({kinds}), but expected one of:\n * (Tensor condition)\n"
-            " * (Tensor condition, Tensor input, Tensor other, *, Tensor out = None)\n * (Tensor condition, Number self, Tensor other)\n"
-            " * (Tensor condition, Tensor input, Number other)\n * (Tensor condition, Number self, Number other)\n"
+            f"where() received an invalid combination of arguments - got ({kinds}), but expected one of:\n "
+            "* (Tensor condition)\n"
+            " * (Tensor condition, Tensor input, Tensor other, *, Tensor out = None)\n * (Tensor condition, "
+            "Number self, Tensor other)\n"
+            " * (Tensor condition, Tensor input, Number other)\n * (Tensor condition, Number self, Number "
+            "other)\n"
         )
     if out is not None:
         return call_out(_where.op, out, (condition, _as_tensor(input), _as_tensor(other)))
@@ -104,15 +115,19 @@ def _choose(condition: Any, input: Any, other: Any, out: Any, given: tuple) -> A
 
 
 @function(expose="function")
-def where(condition: Any, input: Any = _MISSING, other: Any = _MISSING, *, out: Any = None, **named: Any) -> Any:
-    """Elements of `input` where the condition holds, else of `other`; with a condition alone, where it holds."""
+def where(
+    condition: Any, input: Any = _MISSING, other: Any = _MISSING, *, out: Any = None, **named: Any
+) -> Any:
+    """Elements of `input` where the condition holds, else of `other`; alone: where it holds."""
     if named:
         input = named.pop("self", input)
         if named:
             raise TypeError(f"where() got an unexpected keyword argument '{next(iter(named))}'")
     if input is _MISSING and other is _MISSING:
         return _where_true(condition)
-    return _choose(condition, input, other, out, tuple(x for x in (condition, input, other) if x is not _MISSING))
+    return _choose(
+        condition, input, other, out, tuple(x for x in (condition, input, other) if x is not _MISSING)
+    )
 
 
 @function("where", expose="method")
@@ -121,13 +136,15 @@ def where_method(self: Any, condition: Any, other: Any) -> Any:
     return _choose(condition, self, other, None, (condition, other))
 
 
-# ---------------------------------------------------------------------------------------------------- masked_fill
+# ---------------------------------------------------------------------------------------- masked_fill
 
 
 def _check_mask(mask: np.ndarray) -> None:
     if mask.dtype.kind != "b":
         kind = BY_NUM[mask.dtype.num]._abbr
-        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {_KIND_NAMES.get(kind, kind)}")
+        raise RuntimeError(
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {_KIND_NAMES.get(kind, kind)}"
+        )
 
 
 def _masked(self: np.ndarray, mask: np.ndarray, value: Any, out: Any) -> np.ndarray:
@@ -153,12 +170,22 @@ def _masked_fill_scalar(self: np.ndarray, mask: np.ndarray, value: Any, out: Any
 _masked_fill_scalar.derivative(self=lambda g, mask: _masked_fill_scalar(g, mask, 0))
 
 
-@op("aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor", inplace=True, node="MaskedFillBackward1", expose="no")
+@op(
+    "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
+    inplace=True,
+    node="MaskedFillBackward1",
+    expose="no",
+)
 def _masked_fill_tensor(self: np.ndarray, mask: np.ndarray, value: np.ndarray, out: Any = None) -> np.ndarray:
     if value.ndim:
-        raise RuntimeError(f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} dimension(s).")
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.ndim} "
+            "dimension(s)."
+        )
     if value.dtype is not self.dtype:
-        value = (value.real if value.dtype.kind == "c" and self.dtype.kind != "c" else value).astype(self.dtype)
+        value = (value.real if value.dtype.kind == "c" and self.dtype.kind != "c" else value).astype(
+            self.dtype
+        )
     return _masked(self, mask, value, out)
 
 
@@ -170,11 +197,17 @@ _masked_fill_tensor.derivative(
 def _clone_for(self: Any, mask: Any) -> Any:
     """A contiguous copy of `self` in the shape it has together with `mask`."""
     shape = _common_shape(self._array.shape, mask._array.shape)
-    return F.clone(self if shape == self._array.shape else F.expand(self, shape), memory_format=_dtype.contiguous_format)
+    return F.clone(
+        self if shape == self._array.shape else F.expand(self, shape), memory_format=_dtype.contiguous_format
+    )
 
 
-_masked_fill_scalar.recorded(lambda self, mask, value: _masked_fill_scalar.op.inplace.entry(_clone_for(self, mask), mask, value))
-_masked_fill_tensor.recorded(lambda self, mask, value: _masked_fill_tensor.op.inplace.entry(_clone_for(self, mask), mask, value))
+_masked_fill_scalar.recorded(
+    lambda self, mask, value: _masked_fill_scalar.op.inplace.entry(_clone_for(self, mask), mask, value)
+)
+_masked_fill_tensor.recorded(
+    lambda self, mask, value: _masked_fill_tensor.op.inplace.entry(_clone_for(self, mask), mask, value)
+)
 
 
 @function()
@@ -186,10 +219,12 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:
 @function(expose="method")
 def masked_fill_(self: Any, mask: Any, value: Any) -> Any:
     """Set elements to `value` where the mask is true."""
-    return (_masked_fill_tensor if isinstance(value, Tensor) else _masked_fill_scalar).op.inplace.entry(self, mask, value)
+    return (_masked_fill_tensor if isinstance(value, Tensor) else _masked_fill_scalar).op.inplace.entry(
+        self, mask, value
+    )
 
 
-# ---------------------------------------------------------------------------------------------------- masked_select, _scatter
+# ---------------------------------------------------------------------------- masked_select, _scatter
 
 
 @op("aten::masked_select(Tensor self, Tensor mask) -> Tensor", out=True)
@@ -215,18 +250,23 @@ masked_select.derivative(self=lambda g, self, mask: masked_select_backward(g, se
 def masked_scatter(self: np.ndarray, mask: np.ndarray, source: np.ndarray, out: Any = None) -> np.ndarray:
     if self.dtype != source.dtype:
         raise RuntimeError(
-            f"masked_scatter: expected self and source to have same dtypes but got{BY_NUM[self.dtype.num]._abbr} and "
+            "masked_scatter: expected self and source to have same dtypes but "
+            f"got{BY_NUM[self.dtype.num]._abbr} and "
             f"{BY_NUM[source.dtype.num]._abbr}"
         )
     if mask.dtype.kind != "b":
-        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype {BY_NUM[mask.dtype.num]._abbr}")
+        raise RuntimeError(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype "
+            f"{BY_NUM[mask.dtype.num]._abbr}"
+        )
     common = _common_shape(mask.shape, self.shape)
     if out is None:
         out = np.empty(common, self.dtype)
         out[...] = self
     elif out.shape != common:
         raise RuntimeError(
-            f"expand(CPUBoolType{{{list(mask.shape)}}}, size={list(out.shape)}): the number of sizes provided ({out.ndim}) must be greater "
+            f"expand(CPUBoolType{{{list(mask.shape)}}}, size={list(out.shape)}): the number of sizes "
+            f"provided ({out.ndim}) must be greater "
             f"or equal to the number of dimensions in the tensor ({mask.ndim})"
         )
     if mask.shape != common:
@@ -238,7 +278,9 @@ def masked_scatter(self: np.ndarray, mask: np.ndarray, source: np.ndarray, out: 
     return out
 
 
-@composite("aten::masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor", expose="no")
+@composite(
+    "aten::masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor", expose="no"
+)
 def masked_scatter_backward(grad_output: Any, mask: Any, sizes: tuple) -> Any:
     found = masked_select(grad_output, mask)
     total = 1
@@ -256,7 +298,7 @@ masked_scatter.derivative(
 masked_scatter.recorded(lambda self, mask, source: F.masked_scatter_(_clone_for(self, mask), mask, source))
 
 
-# ---------------------------------------------------------------------------------------------------- nonzero
+# -------------------------------------------------------------------------------------------- nonzero
 
 
 @op("aten::nonzero(Tensor self) -> Tensor", out=True, nondifferentiable=True, expose="no")
@@ -286,7 +328,11 @@ def argwhere(self: Any) -> Any:
     return _nonzero(self)
 
 
-@op("aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor", out=True, nondifferentiable=True)
+@op(
+    "aten::nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
+    out=True,
+    nondifferentiable=True,
+)
 def nonzero_static(self: np.ndarray, size: int, fill_value: int) -> np.ndarray:
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")

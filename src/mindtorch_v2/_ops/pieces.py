@@ -1,4 +1,4 @@
-"""Pieces: views of a part of a tensor (select, slice, diagonal, unfold, split ...) and dimensions of length one."""
+"""Pieces: views of a part of a tensor (select, slice, split ...) and dimensions of length one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .shape import _restride, restrided, shape_of, size_text, strided_view
 _ALL = slice(None)
 
 
-# ---------------------------------------------------------------------------------------------------- select, slice
+# -------------------------------------------------------------------------------------- select, slice
 
 
 @strided_view("aten::select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)")
@@ -33,7 +33,8 @@ def select(self: np.ndarray, dim: int, index: int) -> np.ndarray:
         n = self.shape[d]
         if not -n <= index < n:
             raise IndexError(
-                f"select(): index {index} out of range for tensor of size {size_text(self.shape)} at dimension {d}"
+                f"select(): index {index} out of range for tensor of size {size_text(self.shape)} at "
+                f"dimension {d}"
             ) from None
         raise
 
@@ -41,8 +42,11 @@ def select(self: np.ndarray, dim: int, index: int) -> np.ndarray:
 select.derivative(self=lambda g, self_shape, dim, index: F.select_backward(g, self_shape, dim, index))
 
 
-@op("aten::select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
-    node="SelectBackwardBackward0", expose="no")  # fmt: skip
+@op(
+    "aten::select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
+    node="SelectBackwardBackward0",
+    expose="no",
+)
 def select_backward(grad_output: np.ndarray, input_sizes: tuple, dim: int, index: int) -> np.ndarray:
     whole = np.zeros(input_sizes, grad_output.dtype)
     whole[(_ALL,) * _dims.one(dim, len(input_sizes)) + (index,)] = grad_output
@@ -63,13 +67,15 @@ def bounds(start: Any, end: Any, length: int) -> tuple[int, int]:
     """First and one past the last place of a slice, cut to what is there."""
     begin = 0 if start is None else start + length if start < 0 else start
     stop = length if end is None else end + length if end < 0 else end
-    begin = 0 if begin < 0 else length if begin > length else begin
-    stop = begin if stop < begin else length if stop > length else stop
+    begin = 0 if begin < 0 else min(begin, length)
+    stop = begin if stop < begin else min(stop, length)
     return begin, stop
 
 
 @strided_view(
-    "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor(a)", expose="no"
+    "aten::slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
+    "Tensor(a)",
+    expose="no",
 )
 def slice_(self: np.ndarray, dim: int, start: Any, end: Any, step: int) -> np.ndarray:
     if step <= 0:
@@ -86,9 +92,15 @@ slice_.derivative(
 )
 
 
-@op("aten::slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt step) -> Tensor",
-    node="SliceBackwardBackward0", expose="no")  # fmt: skip
-def slice_backward(grad_output: np.ndarray, input_sizes: tuple, dim: int, start: Any, end: Any, step: int) -> np.ndarray:
+@op(
+    "aten::slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, "
+    "SymInt step) -> Tensor",
+    node="SliceBackwardBackward0",
+    expose="no",
+)
+def slice_backward(
+    grad_output: np.ndarray, input_sizes: tuple, dim: int, start: Any, end: Any, step: int
+) -> np.ndarray:
     whole = np.zeros(input_sizes, grad_output.dtype)
     whole[(_ALL,) * _dims.one(dim, len(input_sizes)) + (slice(start, end, step),)] = grad_output
     return whole
@@ -128,14 +140,16 @@ def _narrow(self: Any, dim: int, start: int, length: int) -> Any:
     return slice_(self, dim, begin, begin + length, 1)
 
 
-# ---------------------------------------------------------------------------------------------------- dimensions of length one
+# --------------------------------------------------------------------------- dimensions of length one
 
 
 @strided_view("aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)")
 def unsqueeze(self: np.ndarray, dim: int) -> np.ndarray:
     ndim = self.ndim
     d = dim if 0 <= dim <= ndim else _dims.one(dim, ndim + 1)
-    if self.flags.c_contiguous and 1 not in self.shape:  # reshape gives the new dimension the stride torch gives it; newaxis gives it none
+    if (
+        self.flags.c_contiguous and 1 not in self.shape
+    ):  # reshape gives the new dimension the stride torch gives it; newaxis gives it none
         shape = self.shape
         return self.reshape((*shape[:d], 1, *shape[d:]))
     return self[(_ALL,) * d + (None,)]
@@ -173,7 +187,9 @@ _squeeze_dim.derivative(
 )
 
 
-@strided_view("aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", node="SqueezeBackward2", expose="no")
+@strided_view(
+    "aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", node="SqueezeBackward2", expose="no"
+)
 def _squeeze_dims(self: np.ndarray, dim: tuple) -> np.ndarray:
     dims = _dims.many(dim, self.ndim) if dim else ()
     return self.squeeze(tuple([d for d in dims if self.shape[d] == 1])) if self.ndim else self.view()
@@ -201,7 +217,7 @@ def squeeze(input: Any, dim: Any = None) -> Any:
     return _squeeze_dim(input, dim.__index__())
 
 
-# ---------------------------------------------------------------------------------------------------- diagonal, unfold
+# ----------------------------------------------------------------------------------- diagonal, unfold
 
 
 @strided_view("aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)")
@@ -211,7 +227,7 @@ def diagonal(self: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     rows, columns = self.shape[a], self.shape[b]
     length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
-    others = [d for d in range(self.ndim) if d != a and d != b]
+    others = [d for d in range(self.ndim) if d not in (a, b)]
     shape = [self.shape[d] for d in others] + [length]
     strides = [self.strides[d] for d in others] + [self.strides[a] + self.strides[b]]
     if length == 0:
@@ -226,9 +242,15 @@ diagonal.derivative(
 )
 
 
-@op("aten::diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> Tensor",
-    node="DiagonalBackwardBackward0", expose="no")  # fmt: skip
-def diagonal_backward(grad_output: np.ndarray, input_sizes: tuple, offset: int, dim1: int, dim2: int) -> np.ndarray:
+@op(
+    "aten::diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) "
+    "-> Tensor",
+    node="DiagonalBackwardBackward0",
+    expose="no",
+)
+def diagonal_backward(
+    grad_output: np.ndarray, input_sizes: tuple, offset: int, dim1: int, dim2: int
+) -> np.ndarray:
     whole = np.zeros(input_sizes, grad_output.dtype)
     diagonal.op.kernel(whole, offset, dim1, dim2)[...] = grad_output
     return whole
@@ -262,11 +284,16 @@ def unfold(self: np.ndarray, dimension: int, size: int, step: int) -> np.ndarray
     return restrided(self, [*shape, size], [*strides, stride])
 
 
-unfold.derivative(self=lambda g, self_shape, dimension, size, step: F.unfold_backward(g, self_shape, dimension, size, step))
+unfold.derivative(
+    self=lambda g, self_shape, dimension, size, step: F.unfold_backward(g, self_shape, dimension, size, step)
+)
 
 
-@op("aten::unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
-    node="UnfoldBackwardBackward0", expose="no")  # fmt: skip
+@op(
+    "aten::unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor",
+    node="UnfoldBackwardBackward0",
+    expose="no",
+)
 def unfold_backward(grad_in: np.ndarray, input_sizes: tuple, dim: int, size: int, step: int) -> np.ndarray:
     whole = np.zeros(input_sizes, grad_in.dtype)
     if not input_sizes:
@@ -288,7 +315,7 @@ def unfold_backward(grad_in: np.ndarray, input_sizes: tuple, dim: int, size: int
 unfold_backward.derivative(grad_in=lambda g, dim, size, step: F.unfold(g, dim, size, step))
 
 
-# ---------------------------------------------------------------------------------------------------- several views at once
+# ------------------------------------------------------------------------------ several views at once
 
 
 def _zeros_for(grads: tuple, shapes: list) -> list:
@@ -325,7 +352,9 @@ def _split_sizes(n: int, split_size: int) -> list[int]:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
     if split_size == 0:
         if n:
-            raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+            raise RuntimeError(
+                f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
+            )
         return [0]
     count = max((n + split_size - 1) // split_size, 1)
     return [split_size] * (count - 1) + [n - split_size * (count - 1)]
@@ -334,7 +363,7 @@ def _split_sizes(n: int, split_size: int) -> list[int]:
 def _cut(array: np.ndarray, sizes: Any, d: int) -> list[np.ndarray]:
     lead, begin, found = (_ALL,) * d, 0, []
     for n in sizes:
-        found.append(array[(*lead, slice(begin, begin + n))])
+        found.append(array[lead + (slice(begin, begin + n),)])
         begin += n
     return found
 
@@ -343,7 +372,11 @@ def _join_back(grads: tuple, shape: tuple, sizes: Any, d: int) -> Any:
     return F.cat(_zeros_for(grads, [(*shape[:d], n, *shape[d + 1 :]) for n in sizes]), d)
 
 
-@view("aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]", returns=tuple, expose="no")
+@view(
+    "aten::split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]",
+    returns=tuple,
+    expose="no",
+)
 def _split(self: np.ndarray, split_size: int, dim: int) -> list:
     if self.ndim == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
@@ -374,25 +407,36 @@ def _check_sizes(shape: tuple, sizes: tuple, dim: int) -> int:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = _dims.one(dim, len(shape))
     if sizes and min(sizes) < 0:
-        raise RuntimeError(f"split_with_sizes expects split_sizes have only non-negative entries, but got split_sizes={size_text(sizes)}")
+        raise RuntimeError(
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={size_text(sizes)}"
+        )
     if sum(sizes) != shape[d]:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {shape[d]} (input tensor's size at dimension {d}), but got "
+            f"split_with_sizes expects split_sizes to sum exactly to {shape[d]} (input tensor's size at "
+            f"dimension {d}), but got "
             f"split_sizes={size_text(sizes)}"
         )
     return d
 
 
-@view("aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]", returns=tuple)
+@view(
+    "aten::split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+    returns=tuple,
+)
 def split_with_sizes(self: np.ndarray, split_sizes: tuple, dim: int) -> list:
     return _cut(self, split_sizes, _check_sizes(self.shape, split_sizes, dim))
 
 
 split_with_sizes.recorded(
-    lambda self, split_sizes, dim: [_restride(self, x) for x in split_with_sizes.op.kernel(self._array, split_sizes, dim)]
+    lambda self, split_sizes, dim: [
+        _restride(self, x) for x in split_with_sizes.op.kernel(self._array, split_sizes, dim)
+    ]
 )
 split_with_sizes.derivative(
-    self=lambda grads, self_shape, split_sizes, dim: _join_back(grads, self_shape, split_sizes, dim % len(self_shape)),
+    self=lambda grads, self_shape, split_sizes, dim: _join_back(
+        grads, self_shape, split_sizes, dim % len(self_shape)
+    ),
 )
 
 
@@ -442,10 +486,14 @@ def _pieces_at(self: Any, edges: Any, dim: int) -> tuple:
     return tuple(found)
 
 
-@composite("aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]", expose="no")
+@composite(
+    "aten::tensor_split.sections(Tensor(a -> *) self, SymInt sections, int dim=0) -> Tensor(a)[]", expose="no"
+)
 def _tensor_split_sections(self: Any, sections: int, dim: int) -> tuple:
     if not self.ndim:
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+        raise RuntimeError(
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        )
     d = _dims.one(dim, self.ndim)
     if sections <= 0:
         raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
@@ -458,22 +506,31 @@ def _tensor_split_sections(self: Any, sections: int, dim: int) -> tuple:
     return tuple(found)
 
 
-@composite("aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]", expose="no")
+@composite(
+    "aten::tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]", expose="no"
+)
 def _tensor_split_indices(self: Any, indices: tuple, dim: int) -> tuple:
     if not self.ndim:
-        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims")
+        raise RuntimeError(
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        )
     return _pieces_at(self, indices, _dims.one(dim, self.ndim))
 
 
 @function()
-def tensor_split(input: Any, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None) -> Any:
+def tensor_split(
+    input: Any, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
+) -> Any:
     """Views of pieces: so many of nearly equal length, or cut at the places given."""
     where = next(x for x in (indices_or_sections, indices, sections) if x is not None)
     if isinstance(where, Tensor):
         if where.ndim > 1 or where._array.dtype != np.int64:
             raise RuntimeError(
-                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or one-dimensional tensor, but got a tensor with "
-                f"{where.ndim} dims" if where.ndim > 1 else "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                "one-dimensional tensor, but got a tensor with "
+                f"{where.ndim} dims"
+                if where.ndim > 1
+                else "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
                 f"{where.dtype._abbr}"
             )
         where = where.tolist()
@@ -488,7 +545,8 @@ def _axis_split(name: str, least: int, axis: int) -> Any:
         d = 0 if name == "hsplit" and self.ndim == 1 else axis
         if sections == 0 or self.size(d) % sections:
             raise RuntimeError(
-                f"torch.{name} attempted to split along dimension {d}, but the size of the dimension {self.size(d)} is not divisible by the "
+                f"torch.{name} attempted to split along dimension {d}, but the size of the dimension "
+                f"{self.size(d)} is not divisible by the "
                 f"split_size {sections}!"
             )
         return _tensor_split_sections(self, sections, d)
@@ -497,10 +555,13 @@ def _axis_split(name: str, least: int, axis: int) -> Any:
     def by_indices(self: Any, indices: tuple) -> Any:
         return _tensor_split_indices(self, indices, 0 if name == "hsplit" and self.ndim == 1 else axis)
 
-    def front(input: Any, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None) -> Any:
+    def front(
+        input: Any, indices_or_sections: Any = None, *, indices: Any = None, sections: Any = None
+    ) -> Any:
         if input.ndim < least:
             raise RuntimeError(
-                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with {input.ndim} dimensions!"
+                f"torch.{name} requires a tensor with at least {least} dimension, but got a tensor with "
+                f"{input.ndim} dimensions!"
             )
         where = next(x for x in (indices_or_sections, indices, sections) if x is not None)
         if isinstance(where, (tuple, list)):
@@ -527,7 +588,11 @@ def _independent(self: Any, arrays: list) -> list:
     return found
 
 
-@op("aten::unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", on="tensors", returns=tuple)
+@op(
+    "aten::unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+    on="tensors",
+    returns=tuple,
+)
 def unsafe_split(self: Any, split_size: int, dim: int) -> list:
     if _dispatch.recorder is not None:
         _split.op.inner(self, split_size, dim)
@@ -541,13 +606,19 @@ unsafe_split.derivative(
 )
 
 
-@op("aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", on="tensors", returns=tuple)
+@op(
+    "aten::unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+    on="tensors",
+    returns=tuple,
+)
 def unsafe_split_with_sizes(self: Any, split_sizes: tuple, dim: int) -> list:
     return _independent(self, split_with_sizes.op.kernel(self._array, split_sizes, dim))
 
 
 unsafe_split_with_sizes.derivative(
-    self=lambda grads, self_shape, split_sizes, dim: _join_back(grads, self_shape, split_sizes, dim % len(self_shape)),
+    self=lambda grads, self_shape, split_sizes, dim: _join_back(
+        grads, self_shape, split_sizes, dim % len(self_shape)
+    ),
 )
 
 

@@ -1,4 +1,4 @@
-"""Gather and scatter: reading, writing and reducing along one dimension at places given by an index tensor."""
+"""Gather and scatter: reading, writing and reducing along a dimension at places that a tensor gives."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from .shape import size_text
 _INDEX_NUMS = (5, 7)  # NumPy's numbers of int32 and int64
 
 
-# ---------------------------------------------------------------------------------------------------- places
+# --------------------------------------------------------------------------------------------- places
 
 
-_UNSIGNED = {5: np.dtype(np.uint32), 7: np.dtype(np.uint64)}
+_UNSIGNED: dict[int, np.dtype] = {5: np.dtype(np.uint32), 7: np.dtype(np.uint64)}
 
 
 def outside(index: np.ndarray, n: int) -> bool:
@@ -76,7 +76,7 @@ def _flat(array: np.ndarray) -> np.ndarray:
     return array.reshape(-1)
 
 
-# ---------------------------------------------------------------------------------------------------- gather
+# --------------------------------------------------------------------------------------------- gather
 
 
 @op("aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor", out=True)
@@ -92,14 +92,18 @@ def gather(self: np.ndarray, dim: int, index: np.ndarray, sparse_grad: bool) -> 
     for axis in range(array.ndim):
         if axis != d and where.shape[axis] > array.shape[axis]:
             raise RuntimeError(
-                f"Size does not match at dimension {axis} expected index {size_text(shape)} to be no larger than self "
+                f"Size does not match at dimension {axis} expected index {size_text(shape)} to be no larger "
+                "than self "
                 f"{size_text(self.shape)} apart from dimension {d}"
             )
     check_bounds(where, array.shape[d], d)
     return _flat(array).take(places(where, array.shape, d)).reshape(shape)
 
 
-@composite("aten::gather_backward(Tensor grad, Tensor self, int dim, Tensor index, bool sparse_grad) -> Tensor", expose="no")
+@composite(
+    "aten::gather_backward(Tensor grad, Tensor self, int dim, Tensor index, bool sparse_grad) -> Tensor",
+    expose="no",
+)
 def gather_backward(grad: Any, self: Any, dim: int, index: Any, sparse_grad: bool) -> Any:
     return F.scatter_add_(grad.new_zeros(self.shape), dim, index, grad)
 
@@ -109,10 +113,12 @@ gather.derivative(
 )
 
 
-# ---------------------------------------------------------------------------------------------------- scatter
+# -------------------------------------------------------------------------------------------- scatter
 
 
-def _scatter_places(self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray | None) -> tuple[Any, Any, int]:
+def _scatter_places(
+    self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray | None
+) -> tuple[Any, Any, int]:
     """Where to write in a contiguous array of self's shape, the part of `src` to write, and the dimension."""
     d = _dims.one(dim, self.ndim)
     _check_index(index, "scatter")
@@ -131,7 +137,8 @@ def _scatter_places(self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarr
     if not fits or not covered:
         more = f" and to be no larger size than src {size_text(src.shape)}" if src is not None else ""
         raise RuntimeError(
-            f"Expected index {size_text(index.shape)} to be no larger than self {size_text(self.shape)} apart from dimension {d}{more}"
+            f"Expected index {size_text(index.shape)} to be no larger than self {size_text(self.shape)} "
+            f"apart from dimension {d}{more}"
         )
     check_bounds(where, array.shape[d], d)
     if given is not None and given.shape != where.shape:
@@ -154,7 +161,9 @@ def _finish(out: np.ndarray, work: np.ndarray) -> np.ndarray:
 
 
 @op("aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", inplace=True, expose="no")
-def _scatter_src(self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, out: Any = None) -> np.ndarray:
+def _scatter_src(
+    self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, out: Any = None
+) -> np.ndarray:
     where, given, _ = _scatter_places(self, dim, index, src)
     out, work = _target(self, out)
     if where is not None:
@@ -163,11 +172,17 @@ def _scatter_src(self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray,
 
 
 _scatter_src.derivative(
-    self=lambda g, dim, index: _scatter_value(g, dim, index, 0), src=lambda g, dim, index: gather(g, dim, index)
+    self=lambda g, dim, index: _scatter_value(g, dim, index, 0),
+    src=lambda g, dim, index: gather(g, dim, index),
 )
 
 
-@op("aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", inplace=True, node="ScatterBackward1", expose="no")
+@op(
+    "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    inplace=True,
+    node="ScatterBackward1",
+    expose="no",
+)
 def _scatter_value(self: np.ndarray, dim: int, index: np.ndarray, value: Any, out: Any = None) -> np.ndarray:
     where, _, _ = _scatter_places(self, dim, index, None)
     value = fitting(value, self.dtype)
@@ -192,9 +207,15 @@ def _not_differentiable(g: Any) -> Any:
     raise RuntimeError("derivative for aten::scatter is not implemented")
 
 
-@op("aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
-    inplace=True, node="NotImplemented", expose="no")  # fmt: skip
-def _scatter_reducing(self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, reduce: str, out: Any = None) -> np.ndarray:
+@op(
+    "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+    inplace=True,
+    node="NotImplemented",
+    expose="no",
+)
+def _scatter_reducing(
+    self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, reduce: str, out: Any = None
+) -> np.ndarray:
     ufunc = _reducer(reduce)
     where, given, _ = _scatter_places(self, dim, index, src)
     out, work = _target(self, out)
@@ -206,9 +227,15 @@ def _scatter_reducing(self: np.ndarray, dim: int, index: np.ndarray, src: np.nda
 _scatter_reducing.derivative(self=_not_differentiable, src=_not_differentiable)
 
 
-@op("aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
-    inplace=True, node="NotImplemented", expose="no")  # fmt: skip
-def _scatter_value_reducing(self: np.ndarray, dim: int, index: np.ndarray, value: Any, reduce: str, out: Any = None) -> np.ndarray:
+@op(
+    "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
+    inplace=True,
+    node="NotImplemented",
+    expose="no",
+)
+def _scatter_value_reducing(
+    self: np.ndarray, dim: int, index: np.ndarray, value: Any, reduce: str, out: Any = None
+) -> np.ndarray:
     ufunc = _reducer(reduce)
     where, _, _ = _scatter_places(self, dim, index, None)
     out, work = _target(self, out)
@@ -220,7 +247,8 @@ def _scatter_value_reducing(self: np.ndarray, dim: int, index: np.ndarray, value
 _scatter_value_reducing.derivative(self=_not_differentiable)
 
 _REDUCE_WARNING = (
-    "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future PyTorch release. Use "
+    "The reduce argument of torch.scatter with Tensor src is deprecated and will be removed in a future "
+    "PyTorch release. Use "
     "torch.scatter_reduce instead for more reduction options."
 )
 
@@ -238,17 +266,32 @@ def _choose(src: Any, value: Any, reduce: Any) -> tuple[Any, Any]:
 
 
 @function()
-def scatter(input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None, out: Any = None) -> Any:
+def scatter(
+    input: Any,
+    dim: int,
+    index: Any,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: Any = None,
+    out: Any = None,
+) -> Any:
     """A copy of `input` with values written along a dimension at the places in `index`."""
     chosen, given = _choose(src, value, reduce)
     more = () if reduce is None else (reduce,)
     if out is not None:
         return call_out(chosen.op, out, (input, dim, index, given, *more))
-    return chosen(input, dim, index, given) if reduce is None else chosen(input, dim, index, given, reduce=reduce)
+    return (
+        chosen(input, dim, index, given)
+        if reduce is None
+        else chosen(input, dim, index, given, reduce=reduce)
+    )
 
 
 @function(expose="method")
-def scatter_(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None) -> Any:
+def scatter_(
+    self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None
+) -> Any:
     """Write values along a dimension at the places in `index`."""
     chosen, given = _choose(src, value, reduce)
     entry = chosen.op.inplace.entry
@@ -256,7 +299,9 @@ def scatter_(self: Any, dim: int, index: Any, src: Any = None, *, value: Any = N
 
 
 @op("aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", inplace=True, out=True)
-def scatter_add(self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, out: Any = None) -> np.ndarray:
+def scatter_add(
+    self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, out: Any = None
+) -> np.ndarray:
     where, given, _ = _scatter_places(self, dim, index, src)
     out, work = _target(self, out)
     if where is not None:
@@ -267,7 +312,7 @@ def scatter_add(self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, 
 scatter_add.derivative(self=lambda g: g, src=lambda g, dim, index: gather(g, dim, index))
 
 
-# ---------------------------------------------------------------------------------------------------- scatter_reduce
+# ------------------------------------------------------------------------------------- scatter_reduce
 
 
 def _identity(reduce: str, dtype: np.dtype) -> Any:
@@ -292,10 +337,20 @@ def _divide(total: np.ndarray, count: np.ndarray) -> None:
         np.divide(total, count.astype(total.dtype), out=total)
 
 
-@op("aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool include_self=True) -> Tensor",
-    inplace=True, out=True)  # fmt: skip
+@op(
+    "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
+    "include_self=True) -> Tensor",
+    inplace=True,
+    out=True,
+)
 def scatter_reduce(
-    self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, reduce: str, include_self: bool, out: Any = None
+    self: np.ndarray,
+    dim: int,
+    index: np.ndarray,
+    src: np.ndarray,
+    reduce: str,
+    include_self: bool,
+    out: Any = None,
 ) -> np.ndarray:
     if reduce not in _AT:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
@@ -315,7 +370,15 @@ def scatter_reduce(
 
 @scatter_reduce.backward("self", "src")
 def _(
-    g: Any, self: Any, dim: int, index: Any, src: Any, reduce: str, include_self: bool, result: Any, needs: tuple
+    g: Any,
+    self: Any,
+    dim: int,
+    index: Any,
+    src: Any,
+    reduce: str,
+    include_self: bool,
+    result: Any,
+    needs: tuple,
 ) -> tuple[Any, Any]:
     if not g.any() if g.numel() == 0 else False:
         return F.zeros_like(self), F.zeros_like(src)
@@ -336,14 +399,22 @@ def _(
     else:
         value = gather(result, dim, index)
         to_self, to_src = _extreme_backward(
-            g, self, src, result, value, lambda x, y: F.scatter_add(x, dim, index, y), lambda x: gather(x, dim, index)
+            g,
+            self,
+            src,
+            result,
+            value,
+            lambda x, y: F.scatter_add(x, dim, index, y),
+            lambda x: gather(x, dim, index),
         )
     if not include_self:
         to_self = _scatter_value(to_self, dim, index, 0)
     return to_self, to_src
 
 
-def _prod_backward(g: Any, self: Any, src: Any, result: Any, reduce: Any, read: Any, add: Any) -> tuple[Any, Any]:
+def _prod_backward(
+    g: Any, self: Any, src: Any, result: Any, reduce: Any, read: Any, add: Any
+) -> tuple[Any, Any]:
     """Gradients of a product: the product of the others, worked out without dividing by a single zero."""
     masked_self = F.masked_fill(self, self == 0, 1)
     to_self = g * reduce(masked_self, src) / masked_self
@@ -357,7 +428,9 @@ def _prod_backward(g: Any, self: Any, src: Any, result: Any, reduce: Any, read: 
     return to_self, to_src
 
 
-def _extreme_backward(g: Any, self: Any, src: Any, result: Any, value: Any, add: Any, read: Any) -> tuple[Any, Any]:
+def _extreme_backward(
+    g: Any, self: Any, src: Any, result: Any, value: Any, add: Any, read: Any
+) -> tuple[Any, Any]:
     """Gradients of a maximum or minimum: shared evenly among those that reach it."""
     self_reaches = (self == result).to(g.dtype)
     src_reaches = (src == value).to(g.dtype)
@@ -367,13 +440,15 @@ def _extreme_backward(g: Any, self: Any, src: Any, result: Any, value: Any, add:
     return to_self, src_reaches * read_shared
 
 
-# ---------------------------------------------------------------------------------------------------- take, put
+# ------------------------------------------------------------------------------------------ take, put
 
 
 @op("aten::take(Tensor self, Tensor index) -> Tensor", out=True)
 def take(self: np.ndarray, index: np.ndarray) -> np.ndarray:
     if index.dtype.num != 7:
-        raise RuntimeError(f"take(): Expected a long tensor for index, but got {BY_NUM[index.dtype.num]._abbr}")
+        raise RuntimeError(
+            f"take(): Expected a long tensor for index, but got {BY_NUM[index.dtype.num]._abbr}"
+        )
     _check_flat(self, index)
     return _flat(self).take(index)
 
@@ -390,12 +465,17 @@ take.derivative(self=lambda g, self, index: F.put_(F.zeros_like(self), index, g,
 
 
 @op("aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", inplace=True)
-def put(self: np.ndarray, index: np.ndarray, source: np.ndarray, accumulate: bool, out: Any = None) -> np.ndarray:
+def put(
+    self: np.ndarray, index: np.ndarray, source: np.ndarray, accumulate: bool, out: Any = None
+) -> np.ndarray:
     if index.dtype.num != 7:
-        raise RuntimeError(f"put_(): Expected a long tensor for index, but got {BY_NUM[index.dtype.num]._abbr}")
+        raise RuntimeError(
+            f"put_(): Expected a long tensor for index, but got {BY_NUM[index.dtype.num]._abbr}"
+        )
     if source.dtype != self.dtype:
         raise RuntimeError(
-            f"put_(): self and source expected to have the same dtype, but got self.dtype = {BY_NUM[self.dtype.num]._abbr} and source.dtype "
+            "put_(): self and source expected to have the same dtype, but got self.dtype = "
+            f"{BY_NUM[self.dtype.num]._abbr} and source.dtype "
             f"= {BY_NUM[source.dtype.num]._abbr}"
         )
     if source.size != index.size:
@@ -414,7 +494,9 @@ def put(self: np.ndarray, index: np.ndarray, source: np.ndarray, accumulate: boo
 
 
 put.derivative(
-    self=lambda g, index, source_shape, accumulate: g if accumulate else F.put(g, index, F.zeros(source_shape, dtype=g.dtype), False),
+    self=lambda g, index, source_shape, accumulate: (
+        g if accumulate else F.put(g, index, F.zeros(source_shape, dtype=g.dtype), False)
+    ),
     source=lambda g, index, source: take(g, index).reshape_as(source),
 )
 put.recorded(lambda self, index, source, accumulate: F.put_(F.clone(self), index, source, accumulate))
@@ -431,7 +513,9 @@ def take_along_dim(input: Any, indices: Any, dim: Any = None, *, out: Any = None
 @composite("aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", expose="no")
 def _take_along_dim(self: Any, indices: Any, dim: Any = None) -> Any:
     if indices._array.dtype.num != 7:
-        raise RuntimeError(f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype._abbr}")
+        raise RuntimeError(
+            f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype._abbr}"
+        )
     if dim is None:
         return gather(F.reshape(self, (-1,)), 0, F.reshape(indices, (-1,)))
     if self.ndim != indices.ndim:
@@ -441,7 +525,9 @@ def _take_along_dim(self: Any, indices: Any, dim: Any = None) -> Any:
         )
     d = _dims.one(dim, self.ndim)
     mine, theirs = list(self.shape), list(indices.shape)
-    common = list(np.broadcast_shapes(tuple(mine[:d] + [1] + mine[d + 1 :]), tuple(theirs[:d] + [1] + theirs[d + 1 :])))
+    common = list(
+        np.broadcast_shapes(tuple(mine[:d] + [1] + mine[d + 1 :]), tuple(theirs[:d] + [1] + theirs[d + 1 :]))
+    )
     wide = F.broadcast_to(indices, tuple(common[:d] + [theirs[d]] + common[d + 1 :]))
     source = F.broadcast_to(self, tuple(common[:d] + [mine[d]] + common[d + 1 :]))
     return gather(source, d, F.remainder(wide, mine[d]))

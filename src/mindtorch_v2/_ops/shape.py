@@ -1,4 +1,4 @@
-"""Views: other ways to look at the same memory. Arrays in, views of them out; what copies is in `copies` and `arrange`."""
+"""Views: other ways to look at the same memory. Arrays in, views of them out; copies are in `copies`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from .._graph import storage_of
 from .._tensor import _strided
 from . import _dims
 from ._namespace import functions as F
-
 
 
 def inner_strided(kernel: Any) -> Any:
@@ -48,7 +47,9 @@ def sizes_of(name: str, size: tuple) -> Any:
     if len(size) == 1 and not hasattr(size[0], "__index__"):
         return size[0]
     if not size:
-        raise TypeError(f'{name}() missing 1 required positional arguments: "{"dims" if name == "permute" else "size"}"')
+        raise TypeError(
+            f'{name}() missing 1 required positional arguments: "{"dims" if name == "permute" else "size"}"'
+        )
     return size
 
 
@@ -56,19 +57,28 @@ def size_text(size: Any) -> str:
     return str(list(size))
 
 
-# ---------------------------------------------------------------------------------------------------- as_strided
+# ----------------------------------------------------------------------------------------- as_strided
 
 
-@op("aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
-    on="tensors", view=True)  # fmt: skip
+@op(
+    "aten::as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
+    "Tensor(a)",
+    on="tensors",
+    view=True,
+)
 def as_strided(self: Any, size: tuple, stride: tuple, storage_offset: int | None) -> Any:
     array = self._array
     if len(size) != len(stride):
         raise RuntimeError("mismatch in length of strides and shape")
     if stride and min(stride) < 0:
-        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got strides: {size_text(stride)}")
+        raise RuntimeError(
+            f"as_strided: Negative strides are not supported at the moment, got strides: {size_text(stride)}"
+        )
     if size and min(size) < 0:
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={size_text(size)} and strides={size_text(stride)}")
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={size_text(size)} and "
+            f"strides={size_text(stride)}"
+        )
     storage = storage_of(self)
     if storage_offset is None:
         storage_offset = self.storage_offset()
@@ -91,7 +101,9 @@ def _reach(size: tuple, stride: tuple) -> int:
     return 0 if 0 in size else sum((n - 1) * s for n, s in zip(size, stride)) + 1
 
 
-def _as_strided_backward(g: Any, size: tuple, stride: tuple, offset: int, in_shape: tuple, in_stride: tuple, in_offset: int) -> Any:
+def _as_strided_backward(
+    g: Any, size: tuple, stride: tuple, offset: int, in_shape: tuple, in_stride: tuple, in_offset: int
+) -> Any:
     """Write the gradient into memory as the view looked at it, then look at that memory as the input did."""
     if 0 in in_shape or 0 in size:
         return g.new_zeros(in_shape)
@@ -108,7 +120,11 @@ def _as_strided_backward(g: Any, size: tuple, stride: tuple, offset: int, in_sha
         places = F.arange(extent).as_strided(size, stride, offset - start).reshape(-1)
         memory = memory.index_add(0, places, g.reshape(-1))
     else:
-        memory = F.as_strided_scatter(memory, g, size, stride, offset - start) if g._rg else _written(memory, g, size, stride, offset - start)
+        memory = (
+            F.as_strided_scatter(memory, g, size, stride, offset - start)
+            if g._rg
+            else _written(memory, g, size, stride, offset - start)
+        )
     if _overlaps(looked_shape, in_stride):
         seen = F.arange(extent).as_strided(looked_shape, in_stride, in_offset - start).reshape(-1)
         count = memory.new_zeros((extent,)).index_add(0, seen, memory.new_ones((seen.numel(),)))
@@ -128,12 +144,18 @@ def _written(memory: Any, g: Any, size: tuple, stride: tuple, offset: int) -> An
 
 as_strided.derivative(
     self=lambda g, size, stride, storage_offset, self_shape, self_strides, self_offset: _as_strided_backward(
-        g, size, stride, self_offset if storage_offset is None else storage_offset, self_shape, self_strides, self_offset
+        g,
+        size,
+        stride,
+        self_offset if storage_offset is None else storage_offset,
+        self_shape,
+        self_strides,
+        self_offset,
     )
 )
 
 
-# ---------------------------------------------------------------------------------------------------- view, reshape
+# -------------------------------------------------------------------------------------- view, reshape
 
 
 def _bad_view(array: np.ndarray, size: tuple) -> RuntimeError:
@@ -145,14 +167,16 @@ def _bad_view(array: np.ndarray, size: tuple) -> RuntimeError:
             return RuntimeError(f"invalid shape dimension {n} at index {place} of shape {size_text(size)}")
     if -1 in size and 0 in size and array.size == 0:
         return RuntimeError(
-            f"cannot reshape tensor of 0 elements into shape {size_text(size)} because the unspecified dimension size -1 can be any "
+            f"cannot reshape tensor of 0 elements into shape {size_text(size)} because the unspecified "
+            "dimension size -1 can be any "
             "value and is ambiguous"
         )
     return RuntimeError(f"shape '{size_text(size)}' is invalid for input of size {array.size}")
 
 
 _NOT_VIEWABLE = (
-    "view size is not compatible with input tensor's size and stride (at least one dimension spans across two contiguous subspaces). "
+    "view size is not compatible with input tensor's size and stride (at least one dimension spans across "
+    "two contiguous subspaces). "
     "Use .reshape(...) instead."
 )
 
@@ -195,7 +219,12 @@ def _reshape_alias(self: np.ndarray, size: tuple, stride: tuple) -> np.ndarray:
 _reshape_alias.derivative(self=lambda g, self_shape: F.reshape(g, self_shape))
 
 
-@op("aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", on="tensors", expose="no", nondifferentiable=True)
+@op(
+    "aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)",
+    on="tensors",
+    expose="no",
+    nondifferentiable=True,
+)
 def _view_dtype(self: Any, dtype: Any) -> Any:
     made = wrap(as_dtype(self._array, dtype))
     made._storage = storage_of(self)
@@ -216,7 +245,9 @@ def as_dtype(self: np.ndarray, dtype: Any) -> np.ndarray:
     if item > self.itemsize:
         times = item // self.itemsize
         if self.shape[-1] % times:
-            raise RuntimeError(f"self.size(-1) must be divisible by {times} {words}, but got {self.shape[-1]}")
+            raise RuntimeError(
+                f"self.size(-1) must be divisible by {times} {words}, but got {self.shape[-1]}"
+            )
         for d in range(self.ndim - 1):
             step = self.strides[d] // self.itemsize
             if step % times and self.shape[d] > 1:
@@ -250,14 +281,22 @@ view_.__name__ = view_.__qualname__ = "view"
 
 def _bad_view_arguments(given: tuple) -> TypeError:
     names = ", ".join(type(g).__name__ for g in given)
-    why = f"      didn't match because some of the arguments have invalid types: (!{names}!)\n" if given else ""
+    why = (
+        f"      didn't match because some of the arguments have invalid types: (!{names}!)\n" if given else ""
+    )
     return TypeError(
-        f"view() received an invalid combination of arguments - got ({names}), but expected one of:\n * (torch.dtype dtype)\n{why}"
+        f"view() received an invalid combination of arguments - got ({names}), but expected one of:\n * "
+        f"(torch.dtype dtype)\n{why}"
         f" * (tuple of ints size)\n{why}"
     )
 
 
-@op("aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor", on="tensors", node="UnsafeViewBackward0", expose="no")
+@op(
+    "aten::_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
+    on="tensors",
+    node="UnsafeViewBackward0",
+    expose="no",
+)
 def _unsafe_view(self: Any, size: tuple) -> Any:
     found = _viewed(self._array, size)
     if found is None:
@@ -362,7 +401,8 @@ def unflatten(self: Any, dim: int, sizes: Any) -> Any:
         if sizes.count(-1) > 1:
             raise RuntimeError("only one dimension can be inferred")
         raise RuntimeError(
-            f"unflatten: Provided sizes {size_text(sizes)} don't multiply up to the size of dim {d} ({length}) in the input tensor"
+            f"unflatten: Provided sizes {size_text(sizes)} don't multiply up to the size of dim {d} "
+            f"({length}) in the input tensor"
         )
     sizes = tuple([length // known if n == -1 else n for n in sizes])
     return _view(self, (*shape[:d], *sizes, *shape[d + 1 :]))
@@ -373,7 +413,7 @@ def ravel(self: Any) -> Any:
     return _view(F.contiguous(self), (-1,))
 
 
-# ---------------------------------------------------------------------------------------------------- order of dimensions
+# -------------------------------------------------------------------------------- order of dimensions
 
 
 @strided_view("aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
@@ -409,7 +449,8 @@ def _permute(self: np.ndarray, dims: tuple) -> np.ndarray:
         ndim = self.ndim
         if len(dims) != ndim:
             raise RuntimeError(
-                "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering of "
+                "permute(sparse_coo): number of dimensions in the tensor input does not match the length of "
+                "the desired ordering of "
                 f"dimensions i.e. input.dim() = {ndim} is not equal to len(dims) = {len(dims)}"
             ) from None
         if len({_dims.one(d, ndim) for d in dims}) != ndim:
@@ -455,7 +496,8 @@ def _movedim_body(self: Any, source: Any, destination: Any, name: str = "movedim
     source, destination = ints(source), ints(destination)
     if len(source) != len(destination):
         raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({size_text(source)} dims) should contain the same number of dims as "
+            f"movedim: Invalid source or destination dims: source ({size_text(source)} dims) should contain "
+            "the same number of dims as "
             f"destination ({size_text(destination)} dims)"
         )
     moved, places = [_dims.one(d, ndim) for d in source], [_dims.one(d, ndim) for d in destination]
@@ -488,8 +530,10 @@ def _numpy_t(self: Any) -> Any:
         import warnings
 
         warnings.warn(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will throw an error in a "
-            "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and "
+            "it will throw an error in a "
+            "future release. Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
             "reverse the dimensions of a tensor.",
             UserWarning, stacklevel=4,
         )  # fmt: skip
@@ -498,7 +542,9 @@ def _numpy_t(self: Any) -> Any:
 
 def _needs_matrix(self: Any, name: str) -> None:
     if self.ndim < 2:
-        raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
+        raise RuntimeError(
+            f"tensor.{name} is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor."
+        )
 
 
 @composite("aten::mT(Tensor(a) self) -> Tensor(a)", expose="no")
@@ -518,7 +564,9 @@ def _m_h(self: Any) -> Any:
 def _matrix_h(self: Any) -> Any:
     if self.ndim not in (2, 0):
         more = ". For batches of matrices, consider using tensor.mH" if self.ndim > 2 else "."
-        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor{more}")
+        raise RuntimeError(
+            f"tensor.H is only supported on matrices (2-D tensors). Got {self.ndim}-D tensor{more}"
+        )
     if self.ndim == 0:
         return F.conj(self) if self._array.dtype.kind == "c" else F.alias(self)
     found = transpose(self, 0, 1)
@@ -538,7 +586,7 @@ _dispatch.METHODS["mH"] = property(_m_h, doc="The last two dimensions swapped, c
 _dispatch.METHODS["H"] = property(_matrix_h, doc="The conjugate transpose of a matrix.")
 
 
-# ---------------------------------------------------------------------------------------------------- expand
+# --------------------------------------------------------------------------------------------- expand
 
 
 def _bad_expand(array: np.ndarray, size: tuple, shape: tuple) -> RuntimeError:
@@ -546,16 +594,20 @@ def _bad_expand(array: np.ndarray, size: tuple, shape: tuple) -> RuntimeError:
     if lead < 0:
         kind = _dtype.BY_NUM[array.dtype.num]._abbr
         return RuntimeError(
-            f"expand(torch.{kind}Tensor{{{size_text(shape)}}}, size={size_text(size)}): the number of sizes provided ({len(size)}) must be "
+            f"expand(torch.{kind}Tensor{{{size_text(shape)}}}, size={size_text(size)}): the number of sizes "
+            f"provided ({len(size)}) must be "
             f"greater or equal to the number of dimensions in the tensor ({len(shape)})"
         )
     for d in range(len(size) - 1, -1, -1):
         have = shape[d - lead] if d >= lead else 1
         if size[d] == -1 and d < lead:
-            return RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {d}")
+            return RuntimeError(
+                f"The expanded size of the tensor (-1) isn't allowed in a leading, non-existing dimension {d}"
+            )
         if size[d] != -1 and have != size[d] and (have != 1 or size[d] < 0):
             return RuntimeError(
-                f"The expanded size of the tensor ({size[d]}) must match the existing size ({have}) at non-singleton dimension {d}.  "
+                f"The expanded size of the tensor ({size[d]}) must match the existing size ({have}) at "
+                f"non-singleton dimension {d}.  "
                 f"Target sizes: {size_text(size)}.  Tensor sizes: {size_text(shape)}"
             )
     return RuntimeError("expand: sizes do not fit")
@@ -580,7 +632,7 @@ def _expand(self: np.ndarray, size: tuple, implicit: bool) -> np.ndarray:
                 raise _bad_expand(self, size, shape)
             continue
         have = shape[d - lead]
-        if n == -1 or n == have:
+        if n in (-1, have):
             wanted[d] = have
             strides[d] = steps[d - lead]
         elif have != 1 or n < 0:
@@ -589,7 +641,7 @@ def _expand(self: np.ndarray, size: tuple, implicit: bool) -> np.ndarray:
 
 
 def restrided(array: np.ndarray, shape: Any, strides: Any) -> np.ndarray:
-    """A view of `array` from its first element with other lengths and strides (in bytes) that stay inside it."""
+    """A view of `array` from its first element, with other lengths and strides (in bytes) inside it."""
     if array.flags.c_contiguous and array.dtype.num < 24 and array.size:
         return np.ndarray(shape, array.dtype, array, 0, strides)
     return np.lib.stride_tricks.as_strided(array, shape, strides)
@@ -642,7 +694,7 @@ def _broadcast_to(self: Any, size: Any) -> Any:
 def _sum_to_size(self: Any, size: tuple) -> Any:
     have = tuple(self.shape)
     lead = len(have) - len(size)
-    if lead < 0 or any(n != m and m != 1 for n, m in zip(have[lead:], size)):
+    if lead < 0 or any(m not in (n, 1) for n, m in zip(have[lead:], size)):
         raise RuntimeError(f"size {{{size_text(size)}}} is not expandable to size {{{size_text(have)}}}.")
     return sum_to(self, size)
 
@@ -650,4 +702,6 @@ def _sum_to_size(self: Any, size: tuple) -> Any:
 @function(expose="method")
 def sum_to_size(self: Any, *size: Any) -> Any:
     """The sum down to a shape that broadcasts to this tensor's."""
-    return _sum_to_size(self, ints(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else ints(size))
+    return _sum_to_size(
+        self, ints(size[0]) if len(size) == 1 and not hasattr(size[0], "__index__") else ints(size)
+    )

@@ -24,7 +24,11 @@ def _copying(text: str, plain: Any, node: str | None, listed: bool = False, expo
 
     def shown(self: Any, *arguments: Any) -> Any:
         found = plain(self, *arguments)
-        return [F.clone(x, memory_format=_CONTIGUOUS) for x in found] if listed else F.clone(found, memory_format=_CONTIGUOUS)
+        return (
+            [F.clone(x, memory_format=_CONTIGUOUS) for x in found]
+            if listed
+            else F.clone(found, memory_format=_CONTIGUOUS)
+        )
 
     options: dict[str, Any] = {"out": not listed, "expose": expose}
     if node is not None:
@@ -40,19 +44,26 @@ def _copying(text: str, plain: Any, node: str | None, listed: bool = False, expo
     return entry
 
 
+_SLICE_COPY = (
+    "slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"
+)
 _TABLE = (
     ("alias_copy(Tensor self) -> Tensor", copies.alias, "AliasBackward0"),
-    ("as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor", shape.as_strided,
+    ("as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
+     shape.as_strided,
      "AsStridedBackward0"),
-    ("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor", pieces.diagonal, "DiagonalBackward0"),
-    ("expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor", shape._expand, "ExpandBackward0"),
+    ("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+     pieces.diagonal, "DiagonalBackward0"),
+    ("expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor",
+     shape._expand, "ExpandBackward0"),
     ("permute_copy(Tensor self, int[] dims) -> Tensor", shape._permute, "PermuteBackward0"),
     ("select_copy.int(Tensor self, int dim, SymInt index) -> Tensor", pieces.select, "SelectBackward0"),
-    ("slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor", pieces.slice_,
+    (_SLICE_COPY, pieces.slice_,
      "SliceBackward0"),
     ("t_copy(Tensor self) -> Tensor", shape.t, "TBackward0"),
     ("transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor", shape.transpose, "TransposeBackward0"),
-    ("unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor", pieces.unfold, "UnfoldBackward0"),
+    ("unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor",
+     pieces.unfold, "UnfoldBackward0"),
     ("unsqueeze_copy(Tensor self, int dim) -> Tensor", pieces.unsqueeze, "UnsqueezeBackward0"),
     ("view_as_complex_copy(Tensor self) -> Tensor", complex_views.view_as_complex, "ViewAsComplexBackward0"),
     ("view_as_real_copy(Tensor self) -> Tensor", complex_views.view_as_real, "ViewAsRealBackward0"),
@@ -61,16 +72,22 @@ for _text, _plain, _node in _TABLE:
     _copying("aten::" + _text, _plain, _node, expose="function")
 
 _LISTED = (
-    ("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", pieces._split, "SplitBackward0"),
-    ("split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]", pieces.split_with_sizes, "SplitWithSizesBackward0"),
+    ("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+     pieces._split, "SplitBackward0"),
+    ("split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+     pieces.split_with_sizes, "SplitWithSizesBackward0"),
     ("unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", pieces.unbind, "UnbindBackward0"),
 )  # fmt: skip
 for _text, _plain, _node in _LISTED:
     _copying("aten::" + _text, _plain, _node, listed=True, expose="function")
 
 _squeeze_copy = _copying("aten::squeeze_copy(Tensor self) -> Tensor", pieces._squeeze, "SqueezeBackward0")
-_squeeze_copy_dim = _copying("aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor", pieces._squeeze_dim, "SqueezeBackward1")
-_squeeze_copy_dims = _copying("aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", pieces._squeeze_dims, "SqueezeBackward2")
+_squeeze_copy_dim = _copying(
+    "aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor", pieces._squeeze_dim, "SqueezeBackward1"
+)
+_squeeze_copy_dims = _copying(
+    "aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", pieces._squeeze_dims, "SqueezeBackward2"
+)
 _view_copy = _copying("aten::view_copy(Tensor self, SymInt[] size) -> Tensor", shape._view, "ViewBackward0")
 
 
@@ -95,6 +112,7 @@ detach_copy.recorded(lambda self: F.clone(copies.detach(self), memory_format=_CO
 @function(expose="function")
 def squeeze_copy(input: Any, dim: Any = None, *, out: Any = None) -> Any:
     """A copy without dimensions of length one."""
+    arguments: tuple
     if dim is None:
         chosen, arguments = _squeeze_copy, (input,)
     elif isinstance(dim, (tuple, list)):
@@ -109,7 +127,11 @@ def view_copy(input: Any, size: Any = None, *, dtype: Any = None, out: Any = Non
     """A copy in another shape, or of the same bytes as another dtype."""
     if isinstance(size, _dtype.dtype) or dtype is not None:
         return _view_copy_dtype(input, dtype or size)
-    return call_out(_view_copy.op, out, (input, ints(size))) if out is not None else _view_copy(input, ints(size))
+    return (
+        call_out(_view_copy.op, out, (input, ints(size)))
+        if out is not None
+        else _view_copy(input, ints(size))
+    )
 
 
 @op("aten::narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor", out=True)
