@@ -1,0 +1,62 @@
+"""The command line: what `mindtorch-prof` prints, and its exit codes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mindtorch_v2 import version
+from mindtorch_v2.profiler import cli
+
+README = Path(__file__).parents[2] / "README.md"
+
+
+def losses(text: str) -> list[tuple[int, float]]:
+    return [
+        (int(step), float(loss))
+        for step, loss in re.findall(r"^step +(\d+)  loss ([\d.]+)$", text, re.MULTILINE)
+    ]
+
+
+def test_the_demo_prints_the_losses_shown_in_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo"]) == 0
+    printed = losses(capsys.readouterr().out)
+    shown = losses(README.read_text())
+    assert [step for step, _ in printed] == [step for step, _ in shown] == [1, *range(10, 101, 10)]
+    assert [loss for _, loss in printed] == pytest.approx([loss for _, loss in shown], abs=2e-3)
+
+
+def test_the_demo_ends_with_the_last_step_and_repeats_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["demo", "--steps", "3", "--seed", "7"]) == 0
+    first = capsys.readouterr().out
+    assert [step for step, _ in losses(first)] == [1, 3]
+    cli.main(["demo", "--steps", "3", "--seed", "7"])
+    assert capsys.readouterr().out == first
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["nothing"], ["demo", "--steps", "0"], ["demo", "--steps", "many"]]
+)
+def test_wrong_arguments_end_with_code_2_and_a_usage_line(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("usage: mindtorch-prof")
+
+
+@pytest.mark.parametrize("command", sorted(cli._COMMANDS))
+def test_every_command_has_an_example_in_its_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main([command, "--help"])
+    assert ended.value.code == 0
+    assert f"example:\n  mindtorch-prof {command}" in capsys.readouterr().out
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        cli.main(["--version"])
+    assert capsys.readouterr().out == f"mindtorch-prof {version.__version__}\n"
