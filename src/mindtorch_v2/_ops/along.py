@@ -284,6 +284,10 @@ def index_reduce(
             f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}."
         )
     warn_once("index_reduce() is in beta and the API may change at any time.")
+    kind = self.dtype.kind
+    if (kind == "b" and reduce == "mean") or (kind == "c" and reduce in ("amax", "amin")):
+        name = {"mean": "div_floor_cpu", "amax": "maximum_cpu", "amin": "minimum_cpu"}[reduce]
+        raise NotImplementedError(f"\"{name}\" not implemented for '{BY_NUM[self.dtype.num]._abbr}'")
     d = _dims.one(dim, self.ndim)
     _check_source("index_reduce_", self, d, index, source)
     where = _vector(index)

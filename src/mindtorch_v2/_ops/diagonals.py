@@ -167,8 +167,10 @@ _indices_front("triu_indices", _triu_indices)
 def trace(self: np.ndarray) -> np.ndarray:
     if self.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {self.ndim}")
+    if self.dtype.kind == "b":
+        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
     line = self.diagonal()
-    if self.dtype.kind in "iub":
+    if self.dtype.kind in "iu":
         return line.sum(dtype=np.int64)
     if self.dtype in _dtype.LOW_FLOATS:
         return line.sum(dtype=np.float32).astype(self.dtype)

@@ -85,6 +85,9 @@ def _basic_views(self: Any, where: tuple) -> Any:
     shape, dim, found = self._array.shape, 0, self
     if len(where) > len(shape):
         return None
+    for part in where:
+        if part.__class__ is not int and part.__class__ is not slice:
+            return None
     for n, part in zip(shape, where):
         if part.__class__ is int:
             if not -n <= part < n:

@@ -67,8 +67,8 @@ def _where_text(condition: tuple, self: tuple, other: tuple) -> str:
 
 
 _where.derivative(
-    self=lambda g, condition: _where_number(condition, g, 0),
-    other=lambda g, condition: _where_number(condition, 0, g),
+    self=lambda g, condition: _where_other(condition, g, 0),
+    other=lambda g, condition: _where_self(condition, 0, g),
 )
 
 
@@ -81,7 +81,17 @@ def _as_tensor(value: Any) -> Any:
 
 
 @composite("aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", expose="no")
-def _where_number(condition: Any, self: Any, other: Any) -> Any:
+def _where_other(condition: Any, self: Any, other: Any) -> Any:
+    return _where(condition, self, _as_tensor(other))
+
+
+@composite("aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor", expose="no")
+def _where_self(condition: Any, self: Any, other: Any) -> Any:
+    return _where(condition, _as_tensor(self), other)
+
+
+@composite("aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", expose="no")
+def _where_both(condition: Any, self: Any, other: Any) -> Any:
     return _where(condition, _as_tensor(self), _as_tensor(other))
 
 
@@ -109,9 +119,11 @@ def _choose(condition: Any, input: Any, other: Any, out: Any, given: tuple) -> A
         )
     if out is not None:
         return call_out(_where.op, out, (condition, _as_tensor(input), _as_tensor(other)))
-    if isinstance(input, Tensor) and isinstance(other, Tensor):
-        return _where(condition, input, other)
-    return _where_number(condition, input, other)
+    if isinstance(input, Tensor):
+        if isinstance(other, Tensor):
+            return _where(condition, input, other)
+        return _where_other(condition, input, other)
+    return (_where_self if isinstance(other, Tensor) else _where_both)(condition, input, other)
 
 
 @function(expose="function")
