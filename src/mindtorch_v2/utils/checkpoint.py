@@ -434,8 +434,11 @@ def _noting(ops: list[str]) -> Iterator[None]:
     ops.clear()
 
     def note(op: Any, *arguments: Any) -> Any:
-        shapes = ", ".join(str(list(value.shape)) for value in arguments if isinstance(value, torch.Tensor))
-        ops.append(f"  {op.qualified_name}({shapes})")
+        if op.name != "detach":  # the checkpoint's own doing
+            shapes = ", ".join(
+                str(list(value.shape)) for value in arguments if isinstance(value, torch.Tensor)
+            )
+            ops.append(f"  {op.qualified_name}({shapes})")
         return op.run(*arguments) if before is None else before(op, *arguments)
 
     _dispatch.recorder = note

@@ -6,6 +6,7 @@ Knows nothing of who calls the hooks in the dictionary.
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
@@ -197,7 +198,7 @@ class BackwardHook:
             "no inputs "
             "require gradients. See https://docs.pytorch.org/docs/main/generated/torch.nn.Module.html"
             "#torch.nn.Module.register_full_backward_hook for more details.",
-            stacklevel=5,
+            stacklevel=_level_of_the_caller(),
         )
         gradients = (None,) * self.n_inputs
         for user_hook in self.user_hooks:
@@ -208,6 +209,15 @@ class BackwardHook:
                     "None for all gradients."
                 )
         self.grad_outputs = None
+
+
+def _level_of_the_caller() -> int:
+    """How far up the stack the first frame outside this package is: where the user called backward."""
+    package = __name__.partition(".")[0]
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def _spread(indices: list[int], values: Sequence[Any], size: int) -> tuple[Any, ...]:
