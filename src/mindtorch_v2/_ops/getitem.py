@@ -67,7 +67,7 @@ def getitem(self: Any, where: Any) -> Any:
         try:
             return select(self, 0, where)
         except IndexError:
-            return _select(self, 0, where, self)
+            return _select(self, 0, where, 0)
     elif kind is tuple and not self._array_missing:
         found = _basic_views(self, where)
         if found is not None:
@@ -104,7 +104,7 @@ def _basic_views(self: Any, where: tuple) -> Any:
             )
             if step <= 0:
                 return None
-            if start or stop < n or step != 1:
+            if part.start or stop < n or step != 1:
                 found = slice_(found, dim, start, max(start, stop), step)
             dim += 1
         else:
@@ -112,7 +112,8 @@ def _basic_views(self: Any, where: tuple) -> Any:
     return found if found is not self else None
 
 
-def _select(self: Any, dim: int, place: int, original: Any) -> Any:
+def _select(self: Any, dim: int, place: int, at: int) -> Any:
+    """aten::select with the errors of indexing; `at` is the place of the integer in the index."""
     shape = self.shape
     if not shape:
         raise IndexError(
@@ -122,7 +123,6 @@ def _select(self: Any, dim: int, place: int, original: Any) -> Any:
         )
     n = shape[dim]
     if not -n <= place < n:
-        at = dim + len(original.shape) - len(shape) if original.ndim > len(shape) else dim
         raise IndexError(f"index {place} is out of bounds for dimension {at} with size {n}")
     return select(self, dim, place)
 
@@ -135,7 +135,7 @@ def _slice(self: Any, dim: int, part: slice, always: bool) -> Any:
     if step <= 0:
         raise ValueError("step must be greater than zero")
     n = self.size(dim)
-    if not always and step == 1 and start == 0 and stop >= n:
+    if not always and step == 1 and not part.start and stop >= n:
         return self
     return slice_(self, dim, start, max(stop, start), step)
 
@@ -198,13 +198,13 @@ def _apply(self: Any, where: Any) -> tuple[Any, list | None]:
     used = _dimensions_used(parts)
     if used > self.ndim:
         if self.ndim == 0 and any(p.__class__ is int for p in parts):
-            _select(self, 0, 0, self)
+            _select(self, 0, 0, 0)
         raise IndexError(f"too many indices for tensor of dimension {self.ndim}")
     found, dim, indices = self, 0, None
     free = self.ndim - used
-    for part in parts:
+    for at, part in enumerate(parts):
         if part.__class__ is int:
-            found = _select(found, dim, part, self)
+            found = _select(found, dim, part, at)
         elif part.__class__ is slice:
             found = _slice(found, dim, part, False)
             dim += 1
@@ -219,19 +219,19 @@ def _apply(self: Any, where: Any) -> tuple[Any, list | None]:
             indices = _place(indices, dim, _flag(part))
             dim += 1
         else:
-            found, dim, indices = _apply_tensor(self, found, dim, indices, part)
+            found, dim, indices = _apply_tensor(found, dim, indices, part, at)
     return found, indices
 
 
 def _apply_tensor(
-    self: Any, found: Any, dim: int, indices: list | None, part: Any
+    found: Any, dim: int, indices: list | None, part: Any, at: int
 ) -> tuple[Any, int, list | None]:
     tensor = _index_tensor(part)
     if tensor is None:
         if isinstance(part, str):
             raise TypeError("new(): invalid data type 'str'")
         if hasattr(part, "__index__"):
-            return _select(found, dim, part.__index__(), self), dim, indices
+            return _select(found, dim, part.__index__(), at), dim, indices
         raise IndexError(_VALID.format(type(part).__name__))
     number = tensor._array.dtype.num
     if tensor.ndim == 0:
@@ -239,7 +239,7 @@ def _apply_tensor(
             found = unsqueeze(found, dim)
             return found, dim + 1, _place(indices, dim, _flag(bool(tensor.item())))
         if number in (1, 3, 5, 7):
-            return _select(found, dim, int(tensor.item()), self), dim, indices
+            return _select(found, dim, int(tensor.item()), at), dim, indices
         raise IndexError(_INDEX_KINDS)
     if number in (0, 2):
         return found, dim + tensor.ndim, _place(indices, dim, tensor)

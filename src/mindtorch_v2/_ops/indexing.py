@@ -61,23 +61,29 @@ def _check_mask(array: np.ndarray, mask: np.ndarray, at: int) -> None:
             )
 
 
-def _explain(array: np.ndarray, index: tuple, error: Exception) -> IndexError:
+def _explain(array: np.ndarray, index: tuple) -> IndexError:
     """torch's error for an index that NumPy refused."""
-    at, count = 0, 0
-    shapes = []
+    at, parts = 0, []
     for part in index:
         if part is _ALL:
             at += 1
-            continue
-        if part.dtype.kind == "b":
+        elif part.dtype.kind == "b":
+            parts.append((at, (int(np.count_nonzero(part)),), None))
             at += part.ndim
-            count += 1
-            shapes.append((int(np.count_nonzero(part)),))
+        else:
+            parts.append((at, part.shape, part))
+            at += 1
+    try:
+        np.broadcast_shapes(*[shape for _, shape, _ in parts])
+    except ValueError:
+        listed = ", ".join(size_text(shape) for _, shape, _ in parts)
+        return IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}"
+        )
+    for count, (d, _, part) in enumerate(parts):
+        if part is None or d >= array.ndim:
             continue
-        if at >= array.ndim:
-            break
-        n = array.shape[at]
-        shapes.append(part.shape)
+        n = array.shape[d]
         if n == 0 and part.size:
             return IndexError("index is out of bounds for dimension with size 0")
         bad = (part < -n) | (part >= n)
@@ -85,13 +91,6 @@ def _explain(array: np.ndarray, index: tuple, error: Exception) -> IndexError:
             return IndexError(
                 f"index {int(part[bad][0])} is out of bounds for dimension {count} with size {n}"
             )
-        at += 1
-        count += 1
-    if "broadcast" in str(error):
-        listed = ", ".join(size_text(s) for s in shapes)
-        return IndexError(
-            f"shape mismatch: indexing tensors could not be broadcast together with shapes {listed}"
-        )
     return IndexError(f"too many indices for tensor of dimension {array.ndim} (got {len(index)})")
 
 
@@ -104,13 +103,13 @@ def index(self: np.ndarray, indices: list) -> np.ndarray:
         if dim == 0 or not any([i is not None for i in indices[:-1]]):
             try:
                 return self.take(last, dim)
-            except (IndexError, ValueError) as error:
-                raise _explain(self, (_ALL,) * dim + (last,), error) from None
+            except (IndexError, ValueError):
+                raise _explain(self, (_ALL,) * dim + (last,)) from None
     where = _numpy_index(self, indices)
     try:
         found = self[where]
-    except IndexError as error:
-        raise _explain(self, where, error) from None
+    except IndexError:
+        raise _explain(self, where) from None
     if self.flags.c_contiguous or self.ndim < 3 or found.ndim < 2:
         return found if found.flags.c_contiguous else np.ascontiguousarray(found)
     return _laid_out(self, where, found)
@@ -151,8 +150,8 @@ def _put(out: np.ndarray, indices: list, values: np.ndarray, accumulate: bool) -
             _add_at(out, where, values)
         else:
             out[where] = values
-    except IndexError as error:
-        raise _explain(out, where, error) from None
+    except IndexError:
+        raise _explain(out, where) from None
     except ValueError:
         shape = out[where].shape
         raise RuntimeError(
