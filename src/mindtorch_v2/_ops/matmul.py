@@ -327,7 +327,7 @@ def matmul(self: Any, other: Any) -> Any:
     if a == 2 and b == 1:
         return mv(self, other)
     if a == 1 and b == 2:
-        return F.squeeze_(mm(F.unsqueeze(self, 0), other), 0)
+        return mm(F.unsqueeze(self, 0), other).squeeze_(0)
     if b <= 2 and a >= 3 and _folded(self, other):
         return _matmul_folded(self, other)
     if a <= 2 and b >= 3:
