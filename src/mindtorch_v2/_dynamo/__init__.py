@@ -46,7 +46,15 @@ def graph_break(msg: str = "") -> None:
     """End a compiled region; there is none."""
 
 
-def mark_dynamic(t: Any, index: Any, **options: Any) -> None:
+def mark_dynamic(
+    t: Any,
+    index: Any,
+    *,
+    hint_override: int | None = None,
+    min: int | None = None,
+    max: int | None = None,
+    specialize_on: Any = None,
+) -> None:
     """Say that a dimension changes from call to call; eager code does not mind."""
 
 

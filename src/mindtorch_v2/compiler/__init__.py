@@ -62,7 +62,9 @@ def assume_constant_result(fn: Any) -> Any:
     return fn
 
 
-def nested_compile_region(fn: Callable | None = None, **options: Any) -> Any:
+def nested_compile_region(
+    fn: Callable | None = None, *, options: Any = None, max_reuse_entries: int = 8, reuse_hash_fn: Any = None
+) -> Any:
     """`fn` as it is. Without `fn`, a decorator."""
     return _unchanged if fn is None else fn
 

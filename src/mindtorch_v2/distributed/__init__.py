@@ -116,13 +116,21 @@ def init_process_group(
     group_name: str = "",
     pg_options: Any = None,
     device_id: Any = None,
+    _ranks: Any = None,
 ) -> NoReturn:
     """Refuses: this library runs in one process."""
     raise _unavailable("init_process_group")
 
 
 def new_group(
-    ranks: Any = None, timeout: Any = None, backend: Any = None, *args: Any, **kwargs: Any
+    ranks: Any = None,
+    timeout: Any = None,
+    backend: Any = None,
+    pg_options: Any = None,
+    use_local_synchronization: bool = False,
+    group_desc: Any = None,
+    device_id: Any = None,
+    sort_ranks: bool = True,
 ) -> NoReturn:
     """Raises: no group is initialised."""
     raise _no_group()

@@ -83,7 +83,7 @@ class _Dependent(Constraint):
             event_dim=self._event_dim if event_dim is NotImplemented else event_dim,
         )
 
-    def check(self, value: Any) -> Any:
+    def check(self, x: Any) -> Any:
         raise ValueError("Cannot determine validity of dependent constraint")
 
 
@@ -244,7 +244,7 @@ class _Real(Constraint):
     """Every number, but not NaN."""
 
     def check(self, value: Any) -> Any:
-        return value == value  # noqa: PLR0124 - False for NaN
+        return value == value  # False for NaN
 
 
 class _GreaterThan(_Bounded):
@@ -325,8 +325,8 @@ class _Multinomial(Constraint):
     def __init__(self, upper_bound: Any) -> None:
         self.upper_bound = upper_bound
 
-    def check(self, value: Any) -> Any:
-        return (value >= 0).all(dim=-1) & (value.sum(dim=-1) <= self.upper_bound)
+    def check(self, x: Any) -> Any:
+        return (x >= 0).all(dim=-1) & (x.sum(dim=-1) <= self.upper_bound)
 
 
 class _LowerTriangular(Constraint):

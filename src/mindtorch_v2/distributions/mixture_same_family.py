@@ -95,14 +95,14 @@ class MixtureSameFamily(Distribution):
         deviation = self.component_distribution.mean - self._pad(self.mean)
         return within + torch.sum(probs * deviation.pow(2.0), dim=dim)
 
-    def cdf(self, value: Any) -> Any:
-        cdf = self.component_distribution.cdf(self._pad(value))
+    def cdf(self, x: Any) -> Any:
+        cdf = self.component_distribution.cdf(self._pad(x))
         return torch.sum(cdf * self.mixture_distribution.probs, dim=-1)
 
-    def log_prob(self, value: Any) -> Any:
+    def log_prob(self, x: Any) -> Any:
         if self._validate_args:
-            self._validate_sample(value)
-        log_prob = self.component_distribution.log_prob(self._pad(value))
+            self._validate_sample(x)
+        log_prob = self.component_distribution.log_prob(self._pad(x))
         log_weights = torch.log_softmax(self.mixture_distribution.logits, dim=-1)
         return torch.logsumexp(log_prob + log_weights, dim=-1)
 

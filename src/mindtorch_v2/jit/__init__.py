@@ -128,7 +128,20 @@ def trace(
     return func
 
 
-def trace_module(mod: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+def trace_module(
+    mod: Any,
+    inputs: Any,
+    optimize: None = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-05,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
+) -> Any:
     """`mod` as it is."""
     warn_eager("torch.jit.trace_module")
     return mod
@@ -264,6 +277,9 @@ def fuser(name: str) -> Iterator[None]:
 
 class strict_fusion:
     """A block that a script must fuse; eager code fuses nothing, as in torch."""
+
+    def __init__(self) -> None:
+        warn_eager("torch.jit.strict_fusion")
 
     def __enter__(self) -> None:
         return None

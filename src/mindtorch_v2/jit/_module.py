@@ -6,6 +6,9 @@ from ..nn import Module
 class ScriptModule(Module):
     """A module written for scripting; it runs eagerly."""
 
+    def __init__(self) -> None:
+        super().__init__()
+
 
 class RecursiveScriptModule(ScriptModule):
     """What `script` gives in torch; here it gives the module itself."""

@@ -15,12 +15,11 @@ __all__ = ["autocast"]
 class autocast(autocast_mode.autocast):
     """Old name of `torch.amp.autocast('cpu', ...)`."""
 
-    def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:
+    def __init__(self, enabled: bool = True, dtype: Any = torch.bfloat16, cache_enabled: bool = True) -> None:
         warnings.warn(
             "`torch.cpu.amp.autocast(args...)` is deprecated. "
             "Please use `torch.amp.autocast('cpu', args...)` instead.",
             FutureWarning,
             stacklevel=2,
         )
-        dtype = torch.bfloat16 if dtype is None else dtype
         super().__init__("cpu", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)

@@ -17,14 +17,13 @@ __all__ = ["autocast", "custom_fwd", "custom_bwd"]
 class autocast(autocast_mode.autocast):
     """Old name of `torch.amp.autocast('cuda', ...)`."""
 
-    def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:
+    def __init__(self, enabled: bool = True, dtype: Any = torch.float16, cache_enabled: bool = True) -> None:
         warnings.warn(
             "`torch.cuda.amp.autocast(args...)` is deprecated. "
             "Please use `torch.amp.autocast('cuda', args...)` instead.",
             FutureWarning,
             stacklevel=2,
         )
-        dtype = torch.float16 if dtype is None else dtype
         super().__init__("cuda", enabled=enabled, dtype=dtype, cache_enabled=cache_enabled)
 
 
