@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import functools
 import types
 from typing import Any
 
@@ -105,6 +106,16 @@ class Op:
             self._parsed = _schema.parse(self.text)
         return self._parsed
 
+    @functools.cached_property
+    def allocates(self) -> int:
+        """Whether results are new memory: 0 no, 1 always, 2 unless they are an argument or a view (a body of tensors)."""
+        returns = self.schema.returns
+        if self.is_view or self.inplace_of is not None or self.body == "composite" or not returns:
+            return 0
+        if not returns[0].startswith("Tensor") or "(a" in returns[0]:
+            return 0
+        return 1 if self.body == "arrays" and self.inner is None else 2
+
     def derivative(op, /, **rules: Any) -> None:  # noqa: N805  (torch calls an argument `self`)
         """Gradient rules by argument. A rule's parameters say what is saved: `g` (or `grads`), arguments, `out`, `x_shape`."""
         op.rules = rules
@@ -169,7 +180,7 @@ def _register(made: Op, options: dict[str, Any]) -> Any:
         text = f"{name}_{'.' + overload if overload else ''}{made.text[dot:]}"
         text = text.replace("Tensor self", "Tensor(a!) self", 1)
         text = text[: text.rindex("->")] + "-> Tensor(a!)"
-        inherited = {k: v for k, v in options.items() if k in ("promote", "node", "flops", "nondifferentiable")}
+        inherited = {k: v for k, v in options.items() if k in ("promote", "node", "nondifferentiable")}
         made.inplace = Op(text, made.kernel, made.body, {**inherited, "inplace_of": made})  # type: ignore[attr-defined]
         made.entry.inplace = made.inplace.entry  # type: ignore[attr-defined]
         if names in ("both", "function"):

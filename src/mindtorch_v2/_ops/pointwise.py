@@ -14,6 +14,11 @@ from ._namespace import functions as F
 
 
 
+def _numel_of_self(self: Any, *_: Any) -> int:
+    """torch's flops of add and mul: one for each element of the first operand."""
+    return self.numel()
+
+
 def _scaled(other: Any, alpha: Any, self: np.ndarray) -> Any:
     """alpha * other in self's dtype."""
     if self.dtype.num in INTEGRAL_NUMS and not isinstance(alpha, (int, np.integer)):
@@ -25,7 +30,7 @@ def _scaled(other: Any, alpha: Any, self: np.ndarray) -> Any:
 
 
 @op("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", promote="same", inplace=True, out=True,
-    operators=("__add__", "__radd__"), inplace_operators=("__iadd__",), expose="no")  # fmt: skip
+    operators=("__add__", "__radd__"), inplace_operators=("__iadd__",), expose="no", flops=_numel_of_self)  # fmt: skip
 def add_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     if alpha != 1:
         other = _scaled(other, alpha, self)
@@ -78,7 +83,7 @@ def _as_zero_dim(value: Any, like: Any) -> Any:
 
 
 @op("aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True,
-    operators=("__mul__", "__rmul__"), inplace_operators=("__imul__",))  # fmt: skip
+    operators=("__mul__", "__rmul__"), inplace_operators=("__imul__",), flops=_numel_of_self)  # fmt: skip
 def mul(self: Any, other: Any, out: Any = None) -> Any:
     return np.multiply(self, other, out)
 

@@ -1,1 +1,10 @@
-"""Profiler: dispatched ops in, tables and traces out. Knows tensors only as recorded numbers."""
+"""The profiler: dispatched ops in, tables and traces out. Knows tensors only through the recorder's hook in the dispatcher."""
+
+from __future__ import annotations
+
+from .annotation import record_function
+from .devices import DeviceType, ProfilerActivity
+from .schedule import ProfilerAction, schedule
+from .session import _KinetoProfile, profile, supported_activities
+
+__all__ = ["profile", "schedule", "supported_activities", "ProfilerAction", "ProfilerActivity", "record_function", "DeviceType", "_KinetoProfile"]

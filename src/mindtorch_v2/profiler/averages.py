@@ -1,0 +1,101 @@
+"""Averages: a Trace and its tree in, one row per group out, as columns. Knows nothing of text, files or torch's classes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .trace import ANNOTATION, Trace
+from .tree import Tree
+
+_STEP = re.compile(r"ProfilerStep#\d+$")
+
+
+@dataclass(frozen=True)
+class Rows:
+    """One entry a group, in the order in which groups first appear."""
+
+    first: np.ndarray  # row of the group's first event in the trace
+    count: np.ndarray
+    total_ns: np.ndarray
+    self_ns: np.ndarray
+    memory: np.ndarray
+    self_memory: np.ndarray
+    flops: np.ndarray
+    names: tuple[str, ...]  # the group's name
+
+
+def merged(trace: Trace, parent: np.ndarray) -> np.ndarray:
+    """Rows that are an only child of their parent's name: torch shows both as one event."""
+    gone = np.zeros(len(trace), bool)
+    up = parent
+    while True:
+        alive = ~gone & (up >= 0)
+        children = np.bincount(up[alive], minlength=len(trace)) if alive.any() else np.zeros(len(trace), np.int64)
+        safe = np.maximum(up, 0)
+        again = alive & (children[safe] == 1) & (trace.name[safe] == trace.name)
+        if not again.any():
+            return gone
+        # one level at a time: a child whose own parent goes now waits for the next round
+        again &= ~again[safe] | (up < 0)
+        gone |= again
+        up = np.where(alive & again[safe], up[safe], up)
+
+
+def group_names(trace: Trace) -> tuple[np.ndarray, tuple[str, ...]]:
+    """For each name of the table, the number of its group and the groups' names: all steps are one group."""
+    ids, table = [], {}
+    for text in trace.names:
+        shown = "ProfilerStep*" if _STEP.match(text) else text
+        ids.append(table.setdefault(shown, len(table)))
+    return np.array(ids, np.int64), tuple(table)
+
+
+def averages(
+    trace: Trace, tree: Tree, keep: np.ndarray, *, by_inputs: np.ndarray | None = None, by_stack: np.ndarray | None = None,
+    by_overload: bool = False,
+) -> Rows:  # fmt: skip
+    """Group the events of `keep` (a mask) by name, and also by input shapes, stack or overload where given (numbers by row)."""
+    rows = np.flatnonzero(keep)
+    group_of, texts = group_names(trace)
+    parts = [group_of[trace.name[rows]], (trace.kind[rows] == ANNOTATION).astype(np.int64)]
+    if by_inputs is not None:
+        parts.append(by_inputs[rows])
+    if by_stack is not None:
+        parts.append(by_stack[rows])
+    if by_overload:
+        parts.append(trace.name[rows].astype(np.int64))
+    number, first = _number(parts)
+    order = np.argsort(trace.start_ns[rows][first], kind="stable")
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    group, count = rank[number], len(order)
+
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.bincount(group, weights=values[rows], minlength=count).astype(np.int64)
+
+    leading = rows[first][order]
+    return Rows(
+        leading, np.bincount(group, minlength=count), total(trace.end_ns - trace.start_ns), total(tree.self_ns), total(tree.memory),
+        total(tree.self_memory), total(trace.flops), tuple(texts[group_of[n]] for n in trace.name[leading].tolist()),
+    )  # fmt: skip
+
+
+def _number(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Equal tuples get equal numbers; and the first place of each."""
+    combined = parts[0]
+    for part in parts[1:]:
+        _, part = np.unique(part, return_inverse=True)
+        combined = combined * (int(part.max(initial=0)) + 1) + part.reshape(-1)
+    _, first, number = np.unique(combined, return_index=True, return_inverse=True)
+    return number.reshape(-1), first
+
+
+def shape_numbers(trace: Trace, shapes: list[Any]) -> np.ndarray:
+    """For each event a number of its input shapes; events without any share one."""
+    table: dict[str, int] = {}
+    by_index = np.array([table.setdefault(str(s), len(table)) for s in shapes] + [table.setdefault("[]", len(table))], np.int64)
+    return by_index[trace.inputs]

@@ -1,0 +1,392 @@
+"""The recorder: ops and annotations as they happen in, a Trace out. Written for its cost while it runs.
+
+Each recorded thread has one plain list that grows by a few integers an event; long lists are sealed into int64 arrays. Names,
+shapes and stacks are interned when first met and looked up after the stop. Nothing recorded keeps a tensor alive.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._graph import grad_state, storage_of
+from .._storage import Block
+from . import trace as columns
+from .trace import Health, Memory, Trace
+
+clock = time.perf_counter_ns
+get_ident = threading.get_ident
+
+WIDTH = 5  # integers an event: key, start, end, sequence number, inputs (an index, or -1)
+SEAL = WIDTH * 100_000  # a list this long is turned into an array
+_RANGES = 1 << 40  # keys from here on are annotations and nodes, below they are ops
+
+
+@dataclass(frozen=True)
+class Config:
+    """What to record; decided when recording starts."""
+
+    record_shapes: bool = False
+    profile_memory: bool = False
+    with_stack: bool = False
+    with_flops: bool = False
+    with_modules: bool = False
+    all_threads: bool = False
+
+
+class Buffer:
+    """The events of one thread."""
+
+    __slots__ = ("thread", "rows", "sealed", "extend")
+
+    def __init__(self, thread: int) -> None:
+        self.thread = thread
+        self.rows: list[int] = []
+        self.sealed: list[np.ndarray] = []
+        self.extend = self.rows.extend
+
+    def seal(self) -> None:
+        """Move what was recorded so far into an array."""
+        if self.rows:
+            self.sealed.append(np.array(self.rows, np.int64).reshape(-1, WIDTH))
+            self.rows.clear()
+
+    def array(self) -> np.ndarray:
+        """All events, in the order in which they ended."""
+        self.seal()
+        return np.concatenate(self.sealed) if self.sealed else np.empty((0, WIDTH), np.int64)
+
+
+class Recorder:
+    """A recording in progress."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.thread = get_ident()
+        self.buffers: dict[int, Buffer] = {self.thread: Buffer(self.thread)}
+        self.ops: dict[int, Any] = {}  # key -> Op, of those met
+        self.ranges: list[tuple] = []  # (name, scope, forward thread), by key - _RANGES
+        self.range_keys: dict[tuple, int] = {}
+        self.inputs: dict[Any, int] = {}  # what went into an op -> index
+        self.memory: list[int] = []  # time, bytes, address, thread
+        self.open_ranges = 0
+        self.flops: dict[int, int] = {}  # index of inputs -> flops
+
+    # ------------------------------------------------------------------------------------------------ life
+
+    def start(self) -> None:
+        """Begin: from now on every op of the recorded threads is seen."""
+        self.origin_ns = time.time_ns() - clock()
+        self.begun_ns = clock()
+        self.frees = _Frees(self)
+        _dispatch.recorder = self._choose()
+        _dispatch.ranges = _Ranges(self)
+
+    def stop(self) -> Trace:
+        """End, and give what was recorded."""
+        if getattr(_dispatch.ranges, "owner", None) is self:
+            _dispatch.recorder = _dispatch.ranges = None
+        self.ended_ns = clock()
+        self.frees.recorder = None
+        return self.seal()
+
+    def buffer(self, thread: int) -> Buffer | None:
+        """The buffer of a thread; None if that thread is not recorded."""
+        found = self.buffers.get(thread)
+        if found is None and self.config.all_threads:
+            found = self.buffers[thread] = Buffer(thread)
+        return found
+
+    # ------------------------------------------------------------------------------------------------ the hot path
+
+    def _choose(self) -> Any:
+        """The function that sees each op, for these settings."""
+        config = self.config
+        if config.all_threads:
+            return self._all_threads()
+        detailed = config.record_shapes or config.with_flops
+        if config.profile_memory:
+            return self._with_memory(detailed)
+        return self._with_shapes() if detailed else self._plain()
+
+    def _plain(self) -> Any:
+        buffer = self.buffers[self.thread]
+        rows, extend, owner, state, seen = buffer.rows, buffer.extend, self.thread, grad_state, self.ops
+        ident, now = get_ident, clock
+
+        def record(op: Any, *arguments: Any) -> Any:
+            if ident() != owner:
+                return op.run(*arguments)
+            key = op.uid
+            if key not in seen:
+                seen[key] = op
+            sequence = state.seq if state.enabled else -1
+            start = now()
+            try:
+                return op.run(*arguments)
+            finally:
+                extend((key, start, now(), sequence, -1))
+                if len(rows) > SEAL:
+                    buffer.seal()
+
+        return record
+
+    def _with_shapes(self) -> Any:
+        buffer = self.buffers[self.thread]
+        rows, extend, owner, state = buffer.rows, buffer.extend, self.thread, grad_state
+        ident, now, find = get_ident, clock, self._inputs_of
+
+        def record(op: Any, *arguments: Any) -> Any:
+            if ident() != owner:
+                return op.run(*arguments)
+            sequence = state.seq if state.enabled else -1
+            inputs = find(op, arguments)
+            start = now()
+            try:
+                return op.run(*arguments)
+            finally:
+                extend((op.uid, start, now(), sequence, inputs))
+                if len(rows) > SEAL:
+                    buffer.seal()
+
+        return record
+
+    def _with_memory(self, detailed: bool) -> Any:
+        buffer = self.buffers[self.thread]
+        rows, extend, owner, state, seen = buffer.rows, buffer.extend, self.thread, grad_state, self.ops
+        ident, now, find, born = get_ident, clock, self._inputs_of, self._born
+
+        def record(op: Any, *arguments: Any) -> Any:
+            if ident() != owner:
+                return op.run(*arguments)
+            key = op.uid
+            if key not in seen:
+                seen[key] = op
+            sequence = state.seq if state.enabled else -1
+            inputs = find(op, arguments) if detailed else -1
+            start = now()
+            try:
+                result = op.run(*arguments)
+                if op.allocates:
+                    born(op, arguments, result)
+                return result
+            finally:
+                extend((key, start, now(), sequence, inputs))
+                if len(rows) > SEAL:
+                    buffer.seal()
+
+        return record
+
+    def _all_threads(self) -> Any:
+        config, state, seen = self.config, grad_state, self.ops
+        detailed = config.record_shapes or config.with_flops
+        ident, now, find, born, buffers = get_ident, clock, self._inputs_of, self._born, self.buffers
+        memory = config.profile_memory
+
+        def record(op: Any, *arguments: Any) -> Any:
+            thread = ident()
+            buffer = buffers.get(thread) or self.buffer(thread)
+            key = op.uid
+            if key not in seen:
+                seen[key] = op
+            sequence = state.seq if state.enabled else -1
+            inputs = find(op, arguments) if detailed else -1
+            start = now()
+            try:
+                result = op.run(*arguments)
+                if memory and op.allocates:
+                    born(op, arguments, result)
+                return result
+            finally:
+                buffer.extend((key, start, now(), sequence, inputs))
+                if len(buffer.rows) > SEAL:
+                    buffer.seal()
+
+        return record
+
+    def _inputs_of(self, op: Any, arguments: tuple) -> int:
+        """The index of what goes into an op: shapes, strides and types of tensors, values of numbers. Numbers only are kept."""
+        key = op.uid
+        if key not in self.ops:
+            self.ops[key] = op
+        parts: list[Any] = [key]
+        for value in arguments:
+            array = getattr(value, "_array", None)
+            if array is not None:
+                parts.append((array.shape, array.strides, array.dtype.num))
+            else:
+                parts.append(_plain_value(value))
+        described = tuple(parts)
+        inputs = self.inputs
+        found = inputs.get(described)
+        if found is None:
+            found = inputs[described] = len(inputs)
+            if self.config.with_flops and op.flops is not None:
+                self.flops[found] = _count_flops(op, arguments)
+        return found
+
+    def _born(self, op: Any, arguments: tuple, result: Any) -> None:
+        """Note the memory of an op's fresh results, and watch for its end."""
+        for tensor in result if isinstance(result, (tuple, list)) else (result,):
+            array = getattr(tensor, "_array", None)
+            if array is None or not array.nbytes:
+                continue
+            if op.allocates == 2 and (tensor._base is not None or any(tensor is a for a in arguments)):
+                continue
+            storage = storage_of(tensor)
+            if storage._block is not None:
+                continue
+            address = array.__array_interface__["data"][0]
+            storage._block = Block(address, array.nbytes, self.frees)
+            self.memory.extend((clock(), array.nbytes, address, get_ident()))
+
+    # ------------------------------------------------------------------------------------------------ after the stop
+
+    def seal(self) -> Trace:
+        """What was recorded, as a Trace."""
+        parts = [(buffer.thread, buffer.array()) for buffer in self.buffers.values()]
+        rows = np.concatenate([array for _, array in parts])
+        thread = np.concatenate([np.full(len(array), t, np.int64) for t, array in parts]) if parts else np.empty(0, np.int64)
+        # within a thread events came in the order of their ends: of two that start together the later one is the outer
+        order = np.lexsort((-np.arange(len(rows)), rows[:, 1], thread))
+        rows, thread = rows[order], thread[order]
+        names, name, kind, scope, forward = self._names(rows[:, 0])
+        inputs = rows[:, 4].astype(np.int32)
+        flops = np.zeros(len(rows), np.int64)
+        if self.flops:
+            by_input = np.zeros(len(self.inputs) + 1, np.int64)
+            for index, value in self.flops.items():
+                by_input[index] = value
+            flops = by_input[inputs]
+        return Trace(
+            names=tuple(text for text, _ in names), overloads=tuple(overload for _, overload in names), name=name,
+            start_ns=rows[:, 1], end_ns=rows[:, 2], thread=thread, kind=kind, scope=scope, sequence=rows[:, 3], forward_thread=forward,
+            inputs=inputs, flops=flops, stack=np.full(len(rows), -1, np.int32), input_table=self._input_table(), memory=self._memory(),
+            health=Health(unfinished=self.open_ranges), origin_ns=self.origin_ns, window_ns=(self.begun_ns, self.ended_ns),
+            settings={"pid": os.getpid(), "thread": self.thread, **vars(self.config)},
+        )  # fmt: skip
+
+    def _names(self, keys: np.ndarray) -> tuple:
+        """The string table, and by event: name id, kind, scope and forward thread."""
+        found, place = np.unique(keys, return_inverse=True)
+        table: dict[tuple[str, str], int] = {}
+        ids, kinds, scopes, forwards = (np.zeros(len(found), np.int64) for _ in range(4))
+        for number, key in enumerate(found.tolist()):
+            if key < _RANGES:
+                op = self.ops[key]
+                name, kinds[number] = (op.qualified_name, op.overload), columns.OP
+            else:
+                text, scopes[number], forwards[number] = self.ranges[key - _RANGES]
+                name = (text, "")
+                kinds[number] = (
+                    columns.ANNOTATION if scopes[number] == columns.USER_SCOPE
+                    else columns.ENGINE if text.startswith("autograd::engine::")
+                    else columns.NODE if scopes[number] == columns.BACKWARD_SCOPE else columns.OP
+                )  # fmt: skip
+            ids[number] = table.setdefault(name, len(table))
+        place = place.reshape(-1)
+        return (
+            list(table), ids[place].astype(np.int32), kinds[place].astype(np.int8), scopes[place].astype(np.int8), forwards[place]
+        )
+
+    def _input_table(self) -> tuple:
+        return tuple((self.ops.get(described[0]), described[1:]) for described in self.inputs)
+
+    def _memory(self) -> Memory:
+        if not self.memory:
+            return Memory.none()
+        rows = np.array(self.memory, np.int64).reshape(-1, 4)
+        rows = rows[np.argsort(rows[:, 0], kind="stable")]
+        return Memory(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], np.cumsum(rows[:, 1]))
+
+
+class _Frees:
+    """Called when a watched allocation ends; forgets its recorder at the stop, so that later frees cost nothing."""
+
+    __slots__ = ("recorder",)
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder: Recorder | None = recorder
+
+    def __call__(self, block: Block) -> None:
+        recorder = self.recorder
+        if recorder is not None:
+            thread = get_ident()
+            recorder.memory.extend((clock(), -block.nbytes, block.address, thread))
+
+
+class _Ranges:
+    """What is no op: annotations, the engine's nodes. `enter` gives a token for `exit`."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Recorder) -> None:
+        self.owner = owner
+
+    def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> Any:
+        owner = self.owner
+        buffer = owner.buffers.get(get_ident()) or owner.buffer(get_ident())
+        if buffer is None:
+            return None
+        described = (name, scope, forward_thread)
+        key = owner.range_keys.get(described)
+        if key is None:
+            key = owner.range_keys[described] = _RANGES + len(owner.ranges)
+            owner.ranges.append(described)
+        inputs = -1
+        if owner.config.record_shapes or owner.config.with_flops:
+            inputs = owner._inputs_of(_RangeInputs, arguments)
+        owner.open_ranges += 1
+        return (buffer, key, sequence, inputs, clock())
+
+    def exit(self, token: Any) -> None:
+        if token is None:
+            return
+        end = clock()
+        buffer, key, sequence, inputs, start = token
+        self.owner.open_ranges -= 1
+        buffer.extend((key, start, end, sequence, inputs))
+
+
+class _RangeInputs:
+    """Stands for the op in the inputs of a range."""
+
+    uid = -1
+    flops = None
+    schema = None
+
+
+def _plain_value(value: Any) -> Any:
+    """A hashable copy of an argument that is no tensor; tensors in lists by their numbers."""
+    if value is None or value.__class__ in (int, float, bool, str, complex):
+        return value
+    if isinstance(value, (list, tuple)):
+        return tuple([_describe(item) for item in value])
+    return str(value)
+
+
+def _describe(value: Any) -> Any:
+    array = getattr(value, "_array", None)
+    return (array.shape, array.strides, array.dtype.num) if array is not None else _plain_value(value)
+
+
+def _count_flops(op: Any, arguments: tuple) -> int:
+    try:
+        return int(op.flops(*arguments))
+    except Exception:  # a formula that does not fit these arguments must not stop the user's program
+        return 0
+
+
+def _after_fork() -> None:
+    """A child process starts with nothing recording."""
+    _dispatch.recorder = _dispatch.ranges = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

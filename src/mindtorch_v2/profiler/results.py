@@ -1,0 +1,278 @@
+"""Results: a Trace in, everything people ask of it out, each computed once and only when asked: tree, events, averages."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from . import averages as grouping
+from . import inputs as described
+from .event_list import EventList
+from .events import FunctionEvent, FunctionEventAvg, Interval
+from .trace import ANNOTATION, PYTHON, Trace
+from .tree import Tree, tree
+
+_MEMORY_KEY = "[memory]"
+
+
+class RowEvent(FunctionEvent):
+    """A FunctionEvent that looks its fields up in the columns when they are read."""
+
+    # what a row does not say has torch's value here
+    node_id = -1
+    count = 1
+    kwinputs: Any = {}
+    use_device = None
+    device_memory_usage = 0
+    is_async = is_remote = is_legacy = is_python_function = False
+    device_index = 0
+    self_cpu_percent = total_cpu_percent = total_device_percent = -1
+    activity_type = _metadata_json = flow_id = flow_type = flow_start = event_metadata = None
+    external_id = linked_correlation_id = 0
+    python_id = python_parent_id = python_module_id = -1
+    from .devices import DeviceType as _devices
+
+    device_type = _devices.CPU
+    _results: Results
+    _row: int
+
+    def __init__(self, results: Results, row: int, name: str) -> None:
+        self._results = results
+        self._row = row
+        self.name = name
+
+    def __getattr__(self, field: str) -> Any:
+        make = _FIELDS.get(field)
+        if make is None:
+            raise AttributeError(f"'FunctionEvent' object has no attribute '{field}'")
+        value = make(self._results, self._row)
+        self.__dict__[field] = value
+        return value
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        return int(self._results.shown_self_ns[self._row]) / 1000
+
+    @property
+    def self_cpu_memory_usage(self) -> int:
+        return int(self._results.shown_self_memory[self._row])
+
+
+def _time_range(results: Results, row: int) -> Interval:
+    base = results.trace.window_ns[0]
+    return Interval((int(results.trace.start_ns[row]) - base) / 1000, (int(results.trace.end_ns[row]) - base) / 1000)
+
+
+def _description(results: Results, row: int) -> tuple:
+    index = int(results.trace.inputs[row])
+    return () if index < 0 else results.trace.input_table[index][1]
+
+
+def _input(results: Results, row: int, how: Any) -> Any:
+    return [] if results.trace.inputs[row] < 0 or not results.shapes_recorded else how(_description(results, row))
+
+
+def _flops(results: Results, row: int) -> int:
+    return int(results.trace.flops[row])
+
+
+_FIELDS: dict[str, Any] = {
+    "id": lambda r, i: i + 1,
+    "trace_name": lambda r, i: r.trace.names[r.trace.name[i]],
+    "overload_name": lambda r, i: r.trace.overloads[r.trace.name[i]],
+    "time_range": _time_range,
+    "thread": lambda r, i: r.thread_number(int(r.trace.thread[i])),
+    "fwd_thread": lambda r, i: r.thread_number(int(r.trace.forward_thread[i])),
+    "device_resource_id": lambda r, i: r.thread_number(int(r.trace.thread[i])),
+    "kernels": lambda r, i: [],
+    "cpu_parent": lambda r, i: r.parent_event(i),
+    "cpu_children": lambda r, i: r.child_events(i),
+    "input_shapes": lambda r, i: _input(r, i, described.shapes),
+    "structured_input_shapes": lambda r, i: _input(r, i, described.structured_shapes),
+    "structured_input_strides": lambda r, i: _input(r, i, described.strides),
+    "input_dtypes": lambda r, i: _input(r, i, described.types),
+    "concrete_inputs": lambda r, i: _input(r, i, described.concrete),
+    "stack": lambda r, i: list(r.trace.stacks[r.trace.stack[i]]) if r.trace.stack[i] >= 0 else [],
+    "scope": lambda r, i: int(r.trace.scope[i]),
+    "sequence_nr": lambda r, i: int(r.trace.sequence[i]),
+    "cpu_memory_usage": lambda r, i: int(r.tree.memory[i]),
+    "flops": _flops,
+    "is_user_annotation": lambda r, i: bool(r.trace.kind[i] == ANNOTATION),
+}
+
+
+class Results:
+    """What one recording shows."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    @property
+    def shapes_recorded(self) -> bool:
+        return bool(self.trace.settings.get("record_shapes") or self.trace.settings.get("with_flops"))
+
+    @cached_property
+    def tree(self) -> Tree:
+        return tree(self.trace)
+
+    @cached_property
+    def shown(self) -> np.ndarray:
+        """Mask of the events people see: no Python frames, and only one of a parent and its only child of the same name."""
+        return ~grouping.merged(self.trace, self.tree.parent) & (self.trace.kind != PYTHON)
+
+    @cached_property
+    def shown_parent(self) -> np.ndarray:
+        """Parents among the shown events."""
+        parent = self.tree.parent.copy()
+        hidden = ~self.shown
+        while True:
+            skip = (parent >= 0) & hidden[np.maximum(parent, 0)]
+            if not skip.any():
+                return parent
+            parent[skip] = self.tree.parent[parent[skip]]
+
+    @cached_property
+    def shown_self_ns(self) -> np.ndarray:
+        return self._own(self.trace.end_ns - self.trace.start_ns)
+
+    @cached_property
+    def shown_self_memory(self) -> np.ndarray:
+        return self._own(self.tree.memory)
+
+    def _own(self, total: np.ndarray) -> np.ndarray:
+        parent, shown = self.shown_parent, self.shown
+        inner = shown & (parent >= 0)
+        return total - np.bincount(parent[inner], weights=total[inner], minlength=len(total)).astype(np.int64)
+
+    @cached_property
+    def _threads(self) -> dict[int, int]:
+        numbers = {0: 0}
+        main = self.trace.settings.get("thread", 0)
+        for thread in [main, *np.unique(self.trace.thread).tolist()]:
+            numbers.setdefault(thread, len(numbers))
+        return numbers
+
+    def thread_number(self, thread: int) -> int:
+        """Threads are numbered from 1 in events, as torch does; 0 is none."""
+        return self._threads.setdefault(thread, len(self._threads))
+
+    # ------------------------------------------------------------------------------------------------ events
+
+    @cached_property
+    def _by_row(self) -> dict[int, RowEvent]:
+        names = self.trace.names
+        rows = np.flatnonzero(self.shown)
+        return {row: RowEvent(self, row, names[name]) for row, name in zip(rows.tolist(), self.trace.name[rows].tolist())}
+
+    @cached_property
+    def events(self) -> EventList:
+        """All events, in the order in which they began, with memory outside events as [memory]."""
+        made: list[Any] = list(self._by_row.values())
+        rows = np.flatnonzero(self.shown)
+        starts = self.trace.start_ns[rows]
+        made = [made[i] for i in np.argsort(starts, kind="stable").tolist()]
+        loose = self._loose_events()
+        if loose:
+            made = sorted([*made, *loose], key=lambda event: event.time_range.start)
+        settings = self.trace.settings
+        return EventList(
+            made, use_device=None, profile_memory=bool(settings.get("profile_memory")), with_flops=bool(settings.get("with_flops")),
+            results=self,
+        )  # fmt: skip
+
+    def _loose_events(self) -> list[FunctionEvent]:
+        memory, base = self.trace.memory, self.trace.window_ns[0]
+        made = []
+        for i in self.tree.loose.tolist():
+            at = (int(memory.time_ns[i]) - base) / 1000
+            made.append(
+                FunctionEvent(
+                    id=0, name=_MEMORY_KEY, trace_name=None, thread=self.thread_number(int(memory.thread[i])), start_us=at, end_us=at,
+                    overload_name="", fwd_thread=0, input_shapes=[], stack=[], scope=0, cpu_memory_usage=int(memory.nbytes[i]),
+                )  # fmt: skip
+            )
+        return made
+
+    def parent_event(self, row: int) -> RowEvent | None:
+        """The event around a row."""
+        parent = int(self.shown_parent[row])
+        return None if parent < 0 else self._by_row[parent]
+
+    @cached_property
+    def _children(self) -> tuple[np.ndarray, np.ndarray]:
+        rows = np.flatnonzero(self.shown & (self.shown_parent >= 0))
+        order = np.argsort(self.shown_parent[rows], kind="stable")
+        return self.shown_parent[rows][order], rows[order]
+
+    def child_events(self, row: int) -> list[RowEvent]:
+        """The events directly inside a row."""
+        parents, rows = self._children
+        first, last = np.searchsorted(parents, [row, row + 1])
+        return [self._by_row[r] for r in rows[first:last].tolist()]
+
+    # ------------------------------------------------------------------------------------------------ averages
+
+    def key_averages(self, by_shape: bool = False, by_stack: int = 0, by_overload: bool = False) -> EventList:
+        """One FunctionEventAvg a group of events."""
+        trace, shown = self.trace, self.shown
+        numbers = stacks = None
+        if by_shape:
+            numbers = grouping.shape_numbers(trace, [described.shapes(d) for _, d in trace.input_table])
+        if by_stack > 0:
+            table: dict[tuple, int] = {}
+            ids = [table.setdefault(tuple(s[:by_stack]), len(table)) for s in trace.stacks] + [table.setdefault((), len(table))]
+            stacks = np.array(ids, np.int64)[trace.stack]
+        own = Tree(
+            self.tree.parent, self.tree.depth, self.shown_self_ns, self.tree.memory, self.shown_self_memory, self.tree.loose
+        )
+        rows = grouping.averages(trace, own, shown, by_inputs=numbers, by_stack=stacks, by_overload=by_overload)
+        made = self._avg_objects(rows, by_shape, by_stack, by_overload)
+        settings = trace.settings
+        return EventList(
+            made, use_device=None, profile_memory=bool(settings.get("profile_memory")), with_flops=bool(settings.get("with_flops")),
+            results=self,
+        )  # fmt: skip
+
+    def _avg_objects(self, rows: grouping.Rows, by_shape: bool, by_stack: int, by_overload: bool) -> list[FunctionEventAvg]:
+        trace, made = self.trace, []
+        columns = zip(
+            rows.names, rows.first.tolist(), rows.count.tolist(), rows.total_ns.tolist(), rows.self_ns.tolist(), rows.memory.tolist(),
+            rows.self_memory.tolist(), rows.flops.tolist(),
+        )  # fmt: skip
+        for name, first, count, total, own, memory, own_memory, flops in columns:
+            row = FunctionEventAvg()
+            row.key, row.count = name, count
+            row.cpu_time_total, row.self_cpu_time_total = total / 1000, own / 1000
+            row.cpu_memory_usage, row.self_cpu_memory_usage, row.flops = memory, own_memory, flops
+            row.scope, row.node_id = int(trace.scope[first]), -1
+            row.overload_name = trace.overloads[trace.name[first]] if by_overload else ""
+            row.input_shapes = _input(self, first, described.shapes) if by_shape else ""
+            stack = trace.stacks[trace.stack[first]][:by_stack] if by_stack > 0 and trace.stack[first] >= 0 else ()
+            row.stack = list(stack)
+            made.append(row)
+        if len(self.tree.loose):
+            made.append(self._loose_average())
+        return made
+
+    def _loose_average(self) -> FunctionEventAvg:
+        row = FunctionEventAvg()
+        total = int(self.trace.memory.nbytes[self.tree.loose].sum())
+        row.key, row.count, row.scope, row.node_id = _MEMORY_KEY, len(self.tree.loose), 0, -1
+        row.cpu_memory_usage = row.self_cpu_memory_usage = total
+        row.input_shapes, row.stack, row.overload_name, row.flops = "", [], "", 0
+        return row
+
+    def total_average(self) -> FunctionEventAvg:
+        """The sum of all events, as a row `Total`."""
+        total = FunctionEventAvg()
+        total.key = "Total"
+        shown = self.shown
+        total.count = int(shown.sum()) + len(self.tree.loose)
+        total.cpu_time_total = float((self.trace.end_ns - self.trace.start_ns)[shown].sum()) / 1000
+        total.self_cpu_time_total = float(self.shown_self_ns[shown].sum()) / 1000
+        total.cpu_memory_usage = int(self.tree.memory[shown].sum())
+        total.self_cpu_memory_usage = int(self.shown_self_memory[shown].sum())
+        total.flops = int(self.trace.flops[shown].sum())
+        return total

@@ -1,0 +1,90 @@
+"""The Trace: what was recorded, as columns. Live recordings and loaded files both become one; nothing after it knows which.
+
+Imports NumPy only. A Trace never changes once made: everything derived from it (tree, averages, events) is computed beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+# kinds of events
+OP, NODE, ENGINE, ANNOTATION, PYTHON, KERNEL, RUNTIME = range(7)
+
+# torch's RecordScope values
+FUNCTION_SCOPE, BACKWARD_SCOPE, USER_SCOPE = 0, 1, 7
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes taken (positive) and given back (negative), in order of time."""
+
+    time_ns: np.ndarray  # int64
+    nbytes: np.ndarray  # int64, signed
+    address: np.ndarray  # int64
+    thread: np.ndarray  # int64, a thread's identity
+    total: np.ndarray  # int64, bytes alive that were taken in this recording
+
+    @staticmethod
+    def none() -> Memory:
+        empty = np.empty(0, np.int64)
+        return Memory(empty, empty, empty, empty, empty)
+
+
+@dataclass(frozen=True)
+class Health:
+    """What is missing from a trace or was repaired in it; all zero means complete."""
+
+    dropped: int = 0
+    unfinished: int = 0
+    repaired: int = 0
+    notes: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return not (self.dropped or self.unfinished or self.repaired or self.notes)
+
+    def line(self) -> str:
+        """One line for people; empty when the trace is complete."""
+        parts = [f"{n:,} {what}" for n, what in (
+            (self.dropped, "dropped"), (self.unfinished, "unfinished"), (self.repaired, "repaired")) if n]  # fmt: skip
+        return "; ".join([*parts, *self.notes])
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Events, one array a column, sorted by (thread, start, longest first): a parent stands before its children."""
+
+    names: tuple[str, ...]  # the string table
+    overloads: tuple[str, ...]  # overload name by name id, "" where there is none
+    name: np.ndarray  # int32, into `names`
+    start_ns: np.ndarray  # int64
+    end_ns: np.ndarray  # int64
+    thread: np.ndarray  # int64, a thread's identity
+    kind: np.ndarray  # int8, one of the kinds above
+    scope: np.ndarray  # int8, torch's RecordScope
+    sequence: np.ndarray  # int64, -1: none
+    forward_thread: np.ndarray  # int64, of backward nodes; 0: none
+    inputs: np.ndarray  # int32, into `input_table`; -1: not recorded
+    flops: np.ndarray  # int64
+    stack: np.ndarray  # int32, into `stacks`; -1: not recorded
+    input_table: tuple[Any, ...] = ()  # what went into an event: tuples of Input
+    stacks: tuple[tuple[str, ...], ...] = ()
+    memory: Memory = field(default_factory=Memory.none)
+    health: Health = Health()
+    origin_ns: int = 0  # time 0 of start_ns, in nanoseconds since the epoch
+    window_ns: tuple[int, int] = (0, 0)  # when recording began and ended
+    settings: dict[str, Any] = field(default_factory=dict)  # record_shapes, with_stack, ...
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+class Input:
+    """One argument of an event: a tensor's shape, strides and type, a list of such, or a plain value."""
+
+    __slots__ = ("shape", "strides", "type", "value")
+
+    def __init__(self, shape: Any, strides: Any, type: str, value: Any = None) -> None:
+        self.shape, self.strides, self.type, self.value = shape, strides, type, value

@@ -1,0 +1,117 @@
+"""Nesting: a Trace in; parents, depths, self times and self memory out, by a few passes over columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .trace import Trace
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Columns beside a Trace's: who contains whom, and what is an event's own."""
+
+    parent: np.ndarray  # int64, row of the parent; -1: none
+    depth: np.ndarray  # int64
+    self_ns: np.ndarray  # int64, duration less that of the children
+    memory: np.ndarray  # int64, bytes taken less given back inside the event
+    self_memory: np.ndarray  # int64, the same less the children's
+    loose: np.ndarray  # int64, rows of Trace.memory that no event contains
+
+
+def depths(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """Depth of each event of one thread, sorted by start (longest first): how many earlier ones are still open."""
+    order = np.argsort(end, kind="stable")
+    ended = np.searchsorted(end[order], start, side="right")
+    # an event without length has ended by its own start; it and what it contains must not count themselves out
+    place = np.empty(len(end), np.int64)
+    place[order] = np.arange(len(end))
+    return np.arange(len(start)) - np.minimum(ended, place)
+
+
+def parents(depth: np.ndarray) -> np.ndarray:
+    """The parent of each event from depths in preorder: the last earlier event one level up."""
+    parent = np.full(len(depth), -1, np.int64)
+    if not len(depth):
+        return parent
+    above = np.flatnonzero(depth == 0)
+    for level in range(1, int(depth.max()) + 1):
+        rows = np.flatnonzero(depth == level)
+        parent[rows] = above[np.searchsorted(above, rows) - 1]
+        above = rows
+    return parent
+
+
+def tree(trace: Trace) -> Tree:
+    """Compute the nesting of a trace, thread by thread."""
+    count = len(trace)
+    parent = np.full(count, -1, np.int64)
+    depth = np.zeros(count, np.int64)
+    for first, last in thread_slices(trace.thread):
+        part = slice(first, last)
+        depth[part] = depths(trace.start_ns[part], trace.end_ns[part])
+        found = parents(depth[part])
+        parent[part] = np.where(found < 0, -1, found + first)
+    duration = trace.end_ns - trace.start_ns
+    inner = parent >= 0
+    self_ns = duration - _sum_by(parent[inner], duration[inner], count)
+    self_memory, loose = own_memory(trace, parent)
+    return Tree(parent, depth, self_ns, _total_up(self_memory, parent, depth), self_memory, loose)
+
+
+def thread_slices(thread: np.ndarray) -> list[tuple[int, int]]:
+    """(first, last) rows of each thread in a column that is sorted by thread."""
+    if not len(thread):
+        return []
+    cuts = np.flatnonzero(np.diff(thread)) + 1
+    bounds = [0, *cuts.tolist(), len(thread)]
+    return list(zip(bounds[:-1], bounds[1:]))
+
+
+def _sum_by(rows: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
+    """Integer sums by row; exact, since float64 holds all integers below 2**53."""
+    return np.bincount(rows, weights=values, minlength=count).astype(np.int64)
+
+
+def _total_up(own: np.ndarray, parent: np.ndarray, depth: np.ndarray) -> np.ndarray:
+    """Own values plus those of all descendants, level by level from the deepest."""
+    total = own.copy()
+    if not total.any():
+        return total
+    for level in range(int(depth.max(initial=0)), 0, -1):
+        rows = np.flatnonzero(depth == level)
+        total += _sum_by(parent[rows], total[rows], len(total))
+    return total
+
+
+def own_memory(trace: Trace, parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Bytes that each event took itself (not in a child), and the memory rows outside every event."""
+    own = np.zeros(len(trace), np.int64)
+    memory = trace.memory
+    loose = [np.empty(0, np.int64)]
+    if len(memory.time_ns):
+        known = np.unique(trace.thread)
+        loose.append(np.flatnonzero(~np.isin(memory.thread, known)))
+    for first, last in thread_slices(trace.thread):
+        here = np.flatnonzero(memory.thread == trace.thread[first])
+        if not len(here):
+            continue
+        owner = innermost(trace.start_ns[first:last], trace.end_ns[first:last], parent[first:last] - first, memory.time_ns[here])
+        inside = owner >= 0
+        own[first:last] += _sum_by(owner[inside], memory.nbytes[here][inside], last - first)
+        loose.append(here[~inside])
+    return own, np.sort(np.concatenate(loose))
+
+
+def innermost(start: np.ndarray, end: np.ndarray, parent: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """The deepest event that contains each time: from the last one begun, up through parents until one is still open."""
+    owner = np.searchsorted(start, times, side="right") - 1
+    open_ = owner >= 0
+    while True:
+        ended = open_ & (end[np.maximum(owner, 0)] < times)
+        if not ended.any():
+            return np.where(open_, owner, -1)
+        owner = np.where(ended, np.where(parent[np.maximum(owner, 0)] < 0, -1, parent[np.maximum(owner, 0)]), owner)
+        open_ = owner >= 0
