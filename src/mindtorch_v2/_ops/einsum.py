@@ -1,0 +1,314 @@
+"""Sums over named indices: einsum, tensordot and their relatives, brought to batched matrix products."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import composite, function
+from . import _dims
+from ._namespace import functions as F
+
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def _parse(equation: str, operands: list[Any]) -> tuple[list[list[Any]], list[Any] | None]:
+    """Labels of each operand and of the output; an ellipsis is the label `...`. None: no output given."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+
+    def labels(text: str, who: str) -> list[Any]:
+        found: list[Any] = []
+        i = 0
+        while i < len(text):
+            if text.startswith("...", i):
+                if "..." in found:
+                    raise RuntimeError(f"einsum(): found '.' for {who} for which an ellipsis was already found")
+                found.append("...")
+                i += 3
+                continue
+            if text[i] == ".":
+                raise RuntimeError(f"einsum(): found '.' for {who} that is not part of any ellipsis")
+            if text[i] not in _LETTERS:
+                raise RuntimeError(f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z]")
+            found.append(text[i])
+            i += 1
+        return found
+
+    parts = [labels(text, f"operand {n}") for n, text in enumerate(left.split(","))]
+    if len(parts) > len(operands):
+        raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+    if len(parts) < len(operands):
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+    return parts, labels(right, "the output") if arrow else None
+
+
+def _sublists(args: tuple) -> tuple[list[list[Any]], list[Any] | None, list[Any]]:
+    """The other call form: operand, list of numbers, operand, list, ..., output list."""
+    operands, parts = [], []
+    for i in range(0, len(args) - 1, 2):
+        operands.append(args[i])
+        parts.append(["..." if x is Ellipsis else _LETTERS[x] for x in args[i + 1]])
+    output = ["..." if x is Ellipsis else _LETTERS[x] for x in args[-1]] if len(args) % 2 else None
+    return parts, output, operands
+
+
+@function(expose="function")
+def einsum(*args: Any) -> Any:
+    """The sum of products over indices named in an equation, such as "bij,bjk->bik"."""
+    if isinstance(args[0], _dispatch.Tensor):
+        parts, output, operands = _sublists(args)
+        equation = ",".join("".join(p) for p in parts) + ("" if output is None else "->" + "".join(output))
+    else:
+        equation, *rest = args
+        operands = list(rest[0]) if len(rest) == 1 and isinstance(rest[0], (list, tuple)) else list(rest)
+    if not operands:
+        raise RuntimeError("einsum(): must provide at least one operand")
+    return _einsum(equation, operands)
+
+
+@composite("aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor", expose="no")
+def _einsum(equation: str, tensors: Any, path: Any) -> Any:
+    operands = list(tensors)
+    parts, output = _parse(equation, operands)
+    extra = 0  # dimensions that an ellipsis covers
+    for n, (labels, operand) in enumerate(zip(parts, operands)):
+        plain = len(labels) - ("..." in labels)
+        if "..." in labels:
+            if operand.ndim < plain:
+                raise RuntimeError(_count_text(n, plain, operand.ndim, True))
+            extra = max(extra, operand.ndim - plain)
+        elif operand.ndim != plain:
+            raise RuntimeError(_count_text(n, plain, operand.ndim, False))
+    spread = [("...", k) for k in range(extra)]
+    if output is None:
+        counts: dict[Any, int] = {}
+        for labels in parts:
+            for label in labels:
+                if label != "...":
+                    counts[label] = counts.get(label, 0) + 1
+        output = (["..."] if any("..." in p for p in parts) else []) + sorted((k for k, n in counts.items() if n == 1), key=_LETTERS.index)
+    order = _expand(output, spread, extra)
+    for label in order:
+        if not isinstance(label, tuple) and not any(label in p for p in parts):
+            raise RuntimeError(f"einsum(): output subscript {label} does not appear in the equation for any input operand")
+    named = [_expand(labels, spread, operand.ndim - (len(labels) - 1)) if "..." in labels else list(labels) for labels, operand in zip(parts, operands)]
+    every = list(order)
+    for labels in named:
+        every += [label for label in labels if label not in every]
+    aligned = [_align(operand, labels, every, n) for n, (operand, labels) in enumerate(zip(operands, named))]
+    _check_sizes(every, aligned, named)
+    return _contract(aligned, len(order))
+
+
+def _count_text(number: int, plain: int, have: int, ellipsis: bool) -> str:
+    if have < plain:
+        return (
+            f"einsum(): the number of subscripts in the equation ({plain}) is more than the number of dimensions ({have}) for operand {number}"
+            if ellipsis else
+            f"einsum(): the number of subscripts in the equation ({plain}) does not match the number of dimensions ({have}) for operand {number} and no ellipsis was given"
+        )  # fmt: skip
+    return f"einsum(): the number of subscripts in the equation ({plain}) does not match the number of dimensions ({have}) for operand {number} and no ellipsis was given"
+
+
+def _expand(labels: list[Any], spread: list, count: int) -> list[Any]:
+    made: list[Any] = []
+    for label in labels:
+        made += spread[len(spread) - count :] if label == "..." else [label]
+    return made
+
+
+def _align(operand: Any, labels: list[Any], every: list[Any], number: int) -> Any:
+    """The operand with one dimension a label, in the common order; repeated labels become a diagonal."""
+    seen: dict[Any, int] = {}
+    d = 0
+    for label in labels:
+        if label in seen:
+            if operand.shape[seen[label]] != operand.shape[d]:
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand {number} but the sizes don't match, {operand.shape[d]} != "
+                    f"{operand.shape[seen[label]]}"
+                )
+            operand = F.movedim(F.diagonal(operand, 0, seen[label], d), -1, seen[label])
+        else:
+            seen[label] = d
+            d += 1
+    missing = [label for label in every if label not in seen]
+    for _ in missing:
+        operand = F.unsqueeze(operand, operand.ndim)
+    places = dict(seen)
+    for k, label in enumerate(missing):
+        places[label] = d + k
+    return F.permute(operand, [places[label] for label in every])
+
+
+def _check_sizes(every: list[Any], operands: list[Any], named: list[list[Any]]) -> None:
+    for place, label in enumerate(every):
+        size = 1
+        for number, operand in enumerate(operands):
+            n = operand.shape[place]
+            if n != 1 and size != 1 and n != size:
+                raise RuntimeError(
+                    f"einsum(): subscript {label if not isinstance(label, tuple) else '...'} has size {n} for operand {number} which does not "
+                    f"broadcast with previously seen size {size}"
+                )
+            size = max(size, n)
+
+
+def _contract(operands: list[Any], kept: int) -> Any:
+    """Multiply from left to right; a dimension is summed as soon as no later operand has it."""
+    total = operands[0].ndim
+    made = operands[0]
+    last = [max((i for i, o in enumerate(operands) if o.shape[d] != 1), default=0) for d in range(total)]
+    if len(operands) == 1:
+        dims = list(range(kept, total))
+        return F.sum(made, dims).reshape(made.shape[:kept]) if dims else made
+    early = [d for d in range(kept, total) if last[d] == 0]
+    if early:
+        made = F.sum(made, early, True)
+    for i, operand in enumerate(operands[1:], 1):
+        summed = [d for d in range(kept, total) if last[d] == i]
+        if len(operands) == 2 and not summed and total == kept:
+            made = F.mul(made, operand)
+            continue
+        made = _sum_product(made, operand, summed)
+    if total > kept:
+        made = F.view(made, tuple(made.shape[:kept])) if made.is_contiguous() else made.reshape(made.shape[:kept])
+    return made
+
+
+def _sum_product(a: Any, b: Any, summed: list[int]) -> Any:
+    """Sum of a * b over `summed`, those dimensions kept with length 1: one batched matrix product."""
+    ndim = a.ndim
+    early_a = [d for d in summed if a.shape[d] != 1 and b.shape[d] == 1]
+    early_b = [d for d in summed if b.shape[d] != 1 and a.shape[d] == 1]
+    if early_a:
+        a = F.sum(a, early_a, True)
+    if early_b:
+        b = F.sum(b, early_b, True)
+    contracted = [d for d in summed if a.shape[d] != 1 or (d not in early_a and d not in early_b)]
+    if not contracted and not summed:
+        return F.mul(a, b)
+    batch, left, right = [], [], []
+    for d in range(ndim):
+        if d in contracted:
+            continue
+        if a.shape[d] != 1 and b.shape[d] != 1:
+            batch.append(d)
+        elif b.shape[d] != 1:
+            right.append(d)
+        else:
+            left.append(d)
+    sizes = [max(a.shape[d], b.shape[d]) for d in range(ndim)]
+
+    def size(dims: list[int]) -> int:
+        return math.prod(sizes[d] for d in dims)
+
+    x = F.reshape(F.permute(a, [*batch, *left, *contracted, *right]), (size(batch), size(left), size(contracted)))
+    y = F.reshape(F.permute(b, [*batch, *contracted, *right, *left]), (size(batch), size(contracted), size(right)))
+    made = F.bmm(x, y)
+    order = [*batch, *left, *contracted, *right]
+    made = F.view(made, tuple(1 if d in contracted else sizes[d] for d in order))
+    back = [0] * ndim
+    for place, d in enumerate(order):
+        back[d] = place
+    return F.permute(made, back)
+
+
+@function(expose="function")
+def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
+    """Contract two tensors over several dimensions."""
+    if isinstance(dims, _dispatch.Tensor):
+        dims = dims.tolist() if dims.ndim else int(dims.item())
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.ndim, b.ndim):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        first, second = list(range(a.ndim - dims, a.ndim)), list(range(dims))
+    else:
+        first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
+    made = _tensordot(a, b, first, second)
+    if out is not None:
+        _dispatch.give_out(out, made._array)
+        return out
+    return made
+
+
+@composite("aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor", expose="no")
+def _tensordot(self: Any, other: Any, dims_self: Any, dims_other: Any) -> Any:
+    if len(dims_self) != len(dims_other):
+        raise RuntimeError("both dimension lists should have same length")
+    first = [_dims.one(d, self.ndim) for d in dims_self]
+    second = [_dims.one(d, other.ndim) for d in dims_other]
+    for d, e in zip(first, second):
+        n, m = self.shape[d], other.shape[e]
+        if n != m and n != 1 and m != 1:
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {n} in dim {d} and second has size {m} in dim {e}")
+        if m == 1 and n != 1:
+            self = F.sum(self, d, True)
+        elif n == 1 and m != 1:
+            other = F.sum(other, e, True)
+    free_a = [d for d in range(self.ndim) if d not in first]
+    free_b = [d for d in range(other.ndim) if d not in second]
+    inner = math.prod(self.shape[d] for d in first)
+    left = F.reshape(F.permute(self, [*free_a, *first]), (math.prod(self.shape[d] for d in free_a), inner))
+    right = F.reshape(F.permute(other, [*second, *free_b]), (inner, math.prod(other.shape[d] for d in free_b)))
+    return F.reshape(F.mm(left, right), [*(self.shape[d] for d in free_a), *(other.shape[d] for d in free_b)])
+
+
+@composite("aten::inner(Tensor self, Tensor other) -> Tensor")
+def inner(self: Any, other: Any) -> Any:
+    if self.ndim == 0 or other.ndim == 0:
+        return F.mul(self, other)
+    if self.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            f"inner() the last dimension must match on both input tensors but got shapes {list(self.shape)} and {list(other.shape)}"
+        )
+    return _tensordot(self, other, [-1], [-1])
+
+
+@composite("aten::kron(Tensor self, Tensor other) -> Tensor")
+def kron(self: Any, other: Any) -> Any:
+    ndim = max(self.ndim, other.ndim)
+    a = F.reshape(self, [1] * (ndim - self.ndim) + list(self.shape))
+    b = F.reshape(other, [1] * (ndim - other.ndim) + list(other.shape))
+    shape_a, shape_b, result = [], [], []
+    for n, m in zip(a.shape, b.shape):
+        shape_a += [n, 1]
+        shape_b += [1, m]
+        result.append(n * m)
+    return F.reshape(F.mul(F.reshape(a, shape_a), F.reshape(b, shape_b)), result)
+
+
+@function(expose="function")
+def chain_matmul(*matrices: Any, out: Any = None) -> Any:
+    """The product of several matrices, in the cheapest order."""
+    import warnings
+
+    warnings.warn(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which accepts a "
+        "list of two or more tensors rather than multiple parameters.", UserWarning, stacklevel=2,
+    )  # fmt: skip
+    return matrices[0] if len(matrices) == 1 else multi_dot(list(matrices))
+
+
+def multi_dot(matrices: list[Any]) -> Any:
+    """The product of several matrices in the order that multiplies least."""
+    sizes = [m.shape[0] for m in matrices] + [matrices[-1].shape[1]]
+    count = len(matrices)
+    cost = np.zeros((count, count))
+    split = np.zeros((count, count), int)
+    for span in range(1, count):
+        for i in range(count - span):
+            j = i + span
+            options = [cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)]
+            split[i, j] = i + int(np.argmin(options))
+            cost[i, j] = min(options)
+
+    def multiply(i: int, j: int) -> Any:
+        return matrices[i] if i == j else F.mm(multiply(i, split[i, j]), multiply(split[i, j] + 1, j))
+
+    return multiply(0, count - 1)

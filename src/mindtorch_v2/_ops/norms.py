@@ -1,0 +1,253 @@
+"""Norms and distances of vectors."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import composite, function, op, unalias
+from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
+from . import _dims
+from ._namespace import functions as F
+from .reduction import restore
+
+
+def _norm(x: np.ndarray, order: float, dims: Any, keepdim: bool) -> np.ndarray:
+    if x.dtype.kind == "c":
+        x = np.abs(x)
+    if order == 2:
+        return np.sqrt(np.add.reduce(np.multiply(x, x), axis=dims, keepdims=keepdim))
+    if order == 1:
+        return np.add.reduce(np.abs(x), axis=dims, keepdims=keepdim)
+    if order == 0:
+        return np.add.reduce((x != 0).astype(x.dtype), axis=dims, keepdims=keepdim)
+    if order == math.inf:
+        return np.maximum.reduce(np.abs(x), axis=dims, keepdims=keepdim, initial=0 if x.size == 0 else None)
+    if order == -math.inf:
+        return np.minimum.reduce(np.abs(x), axis=dims, keepdims=keepdim)
+    return np.power(np.add.reduce(np.power(np.abs(x), order), axis=dims, keepdims=keepdim), 1 / order)
+
+
+@op("aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    expose="no")  # fmt: skip
+def linalg_vector_norm(self: np.ndarray, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if self.dtype.num in INTEGRAL_NUMS:
+        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {BY_NUM[self.dtype.num]._abbr}")
+    if dtype is not None:
+        self = self.astype(dtype._np)
+    low = self.dtype in LOW_FLOATS
+    made = _norm(self.astype(np.float32) if low else self, float(ord), _dims.many(dim, self.ndim), keepdim)
+    kind = self.dtype if self.dtype.kind != "c" else BY_NUM[self.dtype.num].to_real()._np
+    return np.asarray(made).astype(kind, copy=False)
+
+
+def _norm_grad(g: Any, self: Any, out: Any, ord: Any, dim: Any, keepdim: bool, self_shape: Any) -> Any:
+    order = float(ord)
+    if dim is not None or keepdim:
+        g, out = restore(g, dim, keepdim, self_shape), restore(out, dim, keepdim, self_shape)
+    if order == 0.0:
+        return F.zeros_like(self)
+    if order == 1.0:
+        return F.sgn(self) * g
+    if order == 2.0:
+        return g * F.masked_fill_(self / out, out == 0, 0) if not _dispatch.grad_state.enabled else g * F.masked_fill(self / out, out == 0, 0)
+    if math.isinf(order):
+        size = F.abs(self)
+        mask = F.logical_or(size == out, F.isnan(size))
+        return F.sgn(self) * ((g / mask.sum(_dims.many(dim, len(self_shape)), True)) * mask)
+    if order < 1.0:
+        part = F.sgn(self) * F.masked_fill(F.pow(F.abs(self), order - 1), self == 0, 0)
+        return part * g * F.pow(out, 1 - order)
+    if order < 2.0:
+        part = F.sgn(self) * F.pow(F.abs(self), order - 1)
+        return part * F.masked_fill(g / F.pow(out, order - 1), out == 0, 0)
+    part = self * F.pow(F.abs(self), order - 2)
+    return part * F.masked_fill(g / F.pow(out, order - 1), out == 0, 0)
+
+
+linalg_vector_norm.derivative(self=_norm_grad)
+
+
+@function(expose="function")
+def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+    """The p-norm of all elements or along dimensions, or a matrix norm."""
+    if p == "nuc":
+        made = F.linalg_matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    elif p is None or p == "fro":
+        made = linalg_vector_norm(input, 2, dim, keepdim, dtype=dtype)
+    elif isinstance(p, str):
+        raise RuntimeError(f"only valid string values are 'fro' and 'nuc', found {p}")
+    else:
+        made = linalg_vector_norm(input, p, dim, keepdim, dtype=dtype)
+    if out is not None:
+        _dispatch.give_out(out, made._array)
+        return out
+    return made
+
+
+@function("norm", expose="method")
+def norm_method(self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, **aliases: Any) -> Any:
+    """The p-norm."""
+    if aliases:
+        return unalias(norm, aliases, input=self, p=p, dim=dim, keepdim=keepdim, dtype=dtype)
+    return norm(self, p, dim, keepdim, dtype=dtype)
+
+
+@function(expose="function")
+def frobenius_norm(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
+    """The square root of the sum of squares."""
+    return linalg_vector_norm(input, 2, dim or None, keepdim)
+
+
+@function(expose="function")
+def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
+    """The sum of singular values."""
+    return F.linalg_matrix_norm(input, "nuc", dim, keepdim)
+
+
+@composite("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor")
+def dist(self: Any, other: Any, p: Any) -> Any:
+    return linalg_vector_norm(F.sub(self, other), p)
+
+
+@op("aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", on="tensors", inplace=False)
+def renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    return self * _renorm_factor(self, p, dim, maxnorm)
+
+
+def _renorm_factor(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    dims = [d for d in range(self.ndim) if d != _dims.one(dim, self.ndim)]
+    size = linalg_vector_norm(self, p, dims, True)
+    return F.where(size > maxnorm, maxnorm / (size + 1e-7), F.ones((), dtype=size.dtype))
+
+
+def _renorm_grad(g: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    from ..autograd import grad
+
+    state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
+    state.enabled = True
+    try:
+        x = self if enabled and self._rg else self.detach().requires_grad_()
+        return grad(x * _renorm_factor(x, p, dim, maxnorm), x, g, create_graph=enabled)[0]
+    finally:
+        state.enabled = enabled
+
+
+renorm.derivative(self=_renorm_grad)
+
+
+@function("renorm_", expose="method")
+def renorm_(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    """In-place renorm."""
+    return self.copy_(renorm(self, p, dim, maxnorm))
+
+
+# ---------------------------------------------------------------------------------------------------- distances
+
+
+@composite("aten::pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor", expose="function")
+def pairwise_distance(x1: Any, x2: Any, p: float, eps: float, keepdim: bool) -> Any:
+    dim = max(x1.ndim, x2.ndim) - 1
+    return F.norm(F.add(F.sub(x1, x2), eps), p, dim, keepdim)
+
+
+@composite("aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", expose="function")
+def cosine_similarity(x1: Any, x2: Any, dim: int, eps: float) -> Any:
+    if x1.dtype._rank < 2 and x2.dtype._rank < 2:
+        raise RuntimeError("expected common dtype to be floating point, yet common dtype is " + x1.dtype._abbr)
+    if x1.shape != x2.shape:
+        x1, x2 = F.broadcast_tensors(x1, x2)
+    first = F.clone(linalg_vector_norm(x1, 2, dim, True))
+    second = F.clone(linalg_vector_norm(x2, 2, dim, True))
+    state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
+    state.enabled = False
+    try:
+        for size in (first, second):
+            F.clamp_min_(size.detach(), F.scalar_tensor(eps, dtype=size.dtype))
+    finally:
+        state.enabled = enabled
+    return F.sum(F.mul(F.div(x1, first), F.div(x2, second)), dim)
+
+
+def _pair_distances(a: np.ndarray, b: np.ndarray, p: float) -> np.ndarray:
+    """(..., n, d) and (..., m, d) to (..., n, m)."""
+    if p == 2 and a.shape[-1] > 8:
+        square = (a * a).sum(-1)[..., :, None] + (b * b).sum(-1)[..., None, :] - 2 * np.matmul(a, np.swapaxes(b, -1, -2))
+        close = square < 1e-4 * np.maximum((a * a).sum(-1)[..., :, None], 1e-30)
+        made = np.sqrt(np.maximum(square, 0))
+        if close.any():  # cancellation: exact where points nearly coincide
+            exact = _norm(a[..., :, None, :] - b[..., None, :, :], p, -1, False)
+            made = np.where(close, exact, made)
+        return made.astype(a.dtype)
+    return _norm(a[..., :, None, :] - b[..., None, :, :], p, -1, False)
+
+
+@op("aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", expose="no", node="CdistBackward0")
+def _cdist_forward(x1: np.ndarray, x2: np.ndarray, p: float, compute_mode: Any) -> np.ndarray:
+    return _pair_distances(x1, x2, p)
+
+
+def _distance_slope(g: Any, difference: Any, distance: Any, p: float) -> Any:
+    """g * d distance / d difference, 0 where points coincide; (..., n, m, d)."""
+    g, distance = g.unsqueeze(-1), distance.unsqueeze(-1)
+    zero = F.zeros((), dtype=difference.dtype)
+    if p == 0:
+        return F.zeros_like(difference) * g
+    if p == 1:
+        return g * F.sgn(difference)
+    if math.isinf(p):
+        hit = (F.abs(difference) == distance).to(difference.dtype)
+        return g * F.sgn(difference) * hit
+    if p == 2:
+        return F.where(distance == 0, zero, g * difference / distance)
+    slope = difference * F.pow(F.abs(difference), p - 2) * F.pow(distance, 1 - p)
+    return F.where(F.logical_or(distance == 0, difference == 0), zero, g * slope)
+
+
+@_cdist_forward.backward("x1", "x2")
+def _(g: Any, x1: Any, x2: Any, out: Any, p: float, needs: Any) -> Any:
+    slope = _distance_slope(g, x1.unsqueeze(-2) - x2.unsqueeze(-3), out, p)
+    return (slope.sum(-2) if needs[0] else None), (-slope.sum(-3) if needs[1] else None)
+
+
+@function(expose="function")
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Any:
+    """Distances between all pairs of rows."""
+    modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+    if compute_mode not in modes:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    if x1.ndim < 2 or x2.ndim < 2:
+        which, bad = ("X1", x1) if x1.ndim < 2 else ("X2", x2)
+        raise RuntimeError(f"cdist only supports at least 2D tensors, {which} got: {bad.ndim}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    return _cdist_forward(x1, x2, p, None if modes.index(compute_mode) == 0 else modes.index(compute_mode))
+
+
+@op("aten::_pdist_forward(Tensor self, float p=2) -> Tensor", expose="no", node="PdistBackward0")
+def _pdist_forward(self: np.ndarray, p: float) -> np.ndarray:
+    rows, columns = np.triu_indices(self.shape[0], 1)
+    return _norm(self[rows] - self[columns], p, -1, False)
+
+
+def _pdist_grad(g: Any, self: Any, out: Any, p: float) -> Any:
+    rows, columns = (_dispatch.wrap(i) for i in np.triu_indices(self.shape[0], 1))
+    slope = _distance_slope(g, F.index_select(self, 0, rows) - F.index_select(self, 0, columns), out, p)
+    return F.index_add(F.index_add(F.zeros_like(self), 0, rows, slope), 0, columns, -slope)
+
+
+_pdist_forward.derivative(self=_pdist_grad)
+
+
+@composite("aten::pdist(Tensor self, float p=2) -> Tensor", expose="function")
+def pdist(self: Any, p: float) -> Any:
+    if self.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {self.ndim}D")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+    return _pdist_forward(F.contiguous(self), p)
