@@ -97,7 +97,7 @@ def _einsum(equation: str, tensors: Any, path: Any) -> Any:
     named = [_expand(labels, spread, operand.ndim - (len(labels) - 1)) if "..." in labels else list(labels) for labels, operand in zip(parts, operands)]
     every = list(order)
     for labels in named:
-        every += [label for label in labels if label not in every]
+        every += [label for label in dict.fromkeys(labels) if label not in every]
     aligned = [_align(operand, labels, every, n) for n, (operand, labels) in enumerate(zip(operands, named))]
     _check_sizes(every, aligned, named)
     return _contract(aligned, len(order))

@@ -226,7 +226,12 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
         raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
-    return _cdist_forward(x1, x2, p, None if modes.index(compute_mode) == 0 else modes.index(compute_mode))
+    return _cdist(x1, x2, p, None if modes.index(compute_mode) == 0 else modes.index(compute_mode))
+
+
+@composite("aten::cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", expose="no")
+def _cdist(x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
+    return _cdist_forward(x1, x2, p, compute_mode)
 
 
 @op("aten::_pdist_forward(Tensor self, float p=2) -> Tensor", expose="no", node="PdistBackward0")
