@@ -10,8 +10,6 @@ from .. import _dtype
 from .._dispatch import composite, function, op
 from . import _dims
 from ._namespace import functions as F
-from ._scalars import fitting
-from .copies import inplace_only
 from .pieces import diagonal, select, slice_
 from .scatter import allocated
 from .shape import as_strided, size_text
@@ -66,29 +64,21 @@ def diagflat(self: Any, offset: int = 0) -> Any:
     return diag(F.view(F.contiguous(self), (-1,)), offset)
 
 
-def _fill_diagonal(self: np.ndarray, fill_value: Any, wrap: bool, out: Any = None) -> np.ndarray:
-    if self.ndim < 2:
-        raise RuntimeError("dimensions must larger than 1")
-    if self.ndim > 2 and len(set(self.shape)) != 1:
-        raise RuntimeError("all dimensions of input must be of equal length")
-    if out is None:
-        out = self.copy()
-    line = np.einsum("i" * self.ndim + "->i", out[(slice(min(self.shape)),) * self.ndim])
-    line[...] = fitting(fill_value, self.dtype)
-    if wrap and self.ndim == 2 and self.shape[0] > self.shape[1] + 1:
-        step = self.shape[1] + 1
-        for start in range(step, self.shape[0], step):
-            block = out[start : start + self.shape[1]]
-            np.einsum("ii->i", block[:, : block.shape[0]])[...] = fitting(fill_value, self.dtype)
-    return out
-
-
-_fill_diagonal_op = inplace_only(
-    "aten::fill_diagonal(Tensor self, Scalar fill_value, bool wrap=False) -> Tensor",
-    _fill_diagonal,
-    node="FillDiagonalBackward0",
+@composite(
+    "aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)", expose="method"
 )
-_fill_diagonal_op.derivative(self=lambda g, fill_value, wrap: g.clone().fill_diagonal_(0, wrap))
+def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+    shape, strides, offset = tuple(self.shape), self.stride(), self.storage_offset()
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) != 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    size, step = min(shape), sum(strides)
+    as_strided(self, (size,), (step,), offset).fill_(fill_value)
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        more = (self.numel() + shape[1]) // (shape[1] + 1) - size
+        as_strided(self, (more,), (step,), offset + strides[0] * (shape[1] + 1)).fill_(fill_value)
+    return self
 
 
 # ------------------------------------------------------------------------------------------ triangles

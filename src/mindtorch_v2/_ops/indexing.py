@@ -180,6 +180,8 @@ def _add_at(out: np.ndarray, where: tuple, values: np.ndarray) -> None:
     lead = len(places)
     flat = linear_index(places, out.shape)
     rest = out.shape[lead:]
+    if flat.size == 0 or out.size == 0:
+        return
     ndim = flat.ndim + len(rest)
     if values.ndim > ndim:
         values = values.reshape(values.shape[-ndim:])

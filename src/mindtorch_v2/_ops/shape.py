@@ -387,6 +387,8 @@ def flatten(self: Any, start_dim: int, end_dim: int) -> Any:
 
 @composite("aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)")
 def unflatten(self: Any, dim: int, sizes: Any) -> Any:
+    if not hasattr(dim, "__index__"):
+        raise TypeError(f"unflatten(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
     sizes = ints(sizes)
     shape = shape_of(self)
     d = _dims.one(dim, len(shape))
