@@ -118,11 +118,17 @@ def test_a_legacy_file_of_torch_loads() -> None:
     assert _plain(torch.load(_saved(expected, _use_new_zipfile_serialization=False))) == _plain(expected)
 
 
-def test_marked_sparse_and_generator_files_of_torch_load() -> None:
+def test_conjugates_and_negatives_of_a_file_are_computed() -> None:
     lazy = torch.load(CHECKPOINTS / "lazy_views.pt")
     assert lazy["conj"].tolist() == [1 - 2j, 3 + 4j]
     assert lazy["neg"].tolist() == [-2.0, 4.0]
+
+
+def test_a_sparse_tensor_of_torch_loads() -> None:
     assert torch.load(CHECKPOINTS / "sparse.pt").to_dense().tolist() == np.eye(3).tolist()
+
+
+def test_a_generator_of_torch_loads_with_its_state() -> None:
     generator = torch.load(CHECKPOINTS / "generator.pt", weights_only=False)
     assert torch.equal(generator.get_state(), torch.Generator().manual_seed(7).get_state())
 
