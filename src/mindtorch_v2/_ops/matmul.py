@@ -104,9 +104,11 @@ def addmm(self: np.ndarray, mat1: np.ndarray, mat2: np.ndarray, beta: Any, alpha
         raise RuntimeError(
             f"self and mat2 must have the same dtype, but got {BY_NUM[self.dtype.num]._abbr} and {BY_NUM[mat2.dtype.num]._abbr}"
         )
-    made = product(mat1, mat2)
-    _check_expands(self, made.shape)
-    return _scaled_sum(self, beta, made, alpha)
+    _check_expands(self, (mat1.shape[0], mat2.shape[1]))
+    if mat1.dtype in LOW_FLOATS:  # the whole sum in float32, with one rounding at the end
+        made = np.matmul(mat1.astype(np.float32), mat2.astype(np.float32))
+        return _scaled_sum(self.astype(np.float32), beta, made, alpha).astype(mat1.dtype)
+    return _scaled_sum(self, beta, np.matmul(mat1, mat2), alpha)
 
 
 def _check_expands(self: np.ndarray, shape: tuple) -> None:
