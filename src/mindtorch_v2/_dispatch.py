@@ -86,6 +86,7 @@ class Op:
         self.joint: Any = None
         self.joint_wrt: tuple[str, ...] | None = None
         self.node: Any = None
+        self.meta: Any = None  # for meta tensors, where running the kernel on zeros would not do
         self._parsed: _schema.Schema | None = None
         self.uid = next(_UIDS)
         cell = types.CellType(self)

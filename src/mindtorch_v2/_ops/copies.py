@@ -12,6 +12,7 @@ import numpy as np
 from .. import _device, _dispatch, _dtype
 from .._dispatch import FUNCTIONS, METHODS, OPS, broadcast_text, composite, function, ints, op, view, wrap
 from .._graph import grad_state, storage_of, version_of
+from .._meta import MetaArray
 from .._storage import UntypedStorage
 from .._tensor import Tensor, _strided
 from ._layout import cast, copied, empty_as, empty_in, store
@@ -491,6 +492,9 @@ def _resize_to(self: Any, size: tuple) -> Any:
     count = math.prod(size)
     if size and min(size) < 0:
         raise RuntimeError("numel: integer multiplication overflow")
+    if self._array_missing:
+        self._meta = MetaArray(size, self._meta.dtype)
+        return self
     array = self._array
     storage = storage_of(self)
     offset = self.storage_offset()

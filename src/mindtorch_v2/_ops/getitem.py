@@ -152,12 +152,17 @@ def _as_parts(where: Any) -> tuple:
     return (where,)
 
 
+def _kind(tensor: Any) -> int:
+    """NumPy's number of a tensor's dtype: 0 for bool, 2 for uint8, 5 and 7 for int32 and int64."""
+    return (tensor._meta if tensor._array_missing else tensor._array).dtype.num
+
+
 def _dimensions_used(parts: tuple) -> int:
     used = 0
     for part in parts:
         if part is None or part is Ellipsis or isinstance(part, (bool, np.bool_)):
             continue
-        if (isinstance(part, Tensor) and part._array.dtype.num in (0, 2)) or (
+        if (isinstance(part, Tensor) and _kind(part) in (0, 2)) or (
             isinstance(part, _ndarray) and part.dtype.num in (0, 2)
         ):
             used += part.ndim
@@ -233,7 +238,7 @@ def _apply_tensor(
         if hasattr(part, "__index__"):
             return _select(found, dim, part.__index__(), at), dim, indices
         raise IndexError(_VALID.format(type(part).__name__))
-    number = tensor._array.dtype.num
+    number = _kind(tensor)
     if tensor.ndim == 0:
         if number in (0, 2):
             found = unsqueeze(found, dim)
@@ -250,7 +255,7 @@ def _apply_tensor(
 
 def _place(indices: list | None, dim: int, tensor: Any) -> list:
     indices = [] if indices is None else indices
-    skipped = sum([1 if i is None or i._array.dtype.num not in (0, 2) else i.ndim for i in indices])
+    skipped = sum([1 if i is None or _kind(i) not in (0, 2) else i.ndim for i in indices])
     indices += [None] * (dim - skipped)
     indices.append(tensor)
     return indices

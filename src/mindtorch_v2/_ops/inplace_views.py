@@ -13,6 +13,9 @@ from .shape import _restride
 
 def _take_over(self: Any, seen: Any) -> Any:
     """`self` looks at memory as `seen` does, from now on."""
+    if seen._array_missing:
+        self._meta = seen._meta
+        return self
     self._array = seen._array
     storage_of(self)._version += 1
     if seen._grad_fn is not None:

@@ -72,27 +72,34 @@ _where.derivative(
 )
 
 
-def _as_tensor(value: Any) -> Any:
+def _as_tensor(value: Any, other: Any = None) -> Any:
+    """A number as a 0-dim tensor of the dtype that the result has together with `other`."""
     if isinstance(value, Tensor):
         return value
+    kinds = [(_dtype.number_dtype(value), 2)]
+    if isinstance(other, Tensor):
+        kinds.append((other.dtype, 0 if other.ndim else 1))
+    elif other is not None:
+        kinds.append((_dtype.number_dtype(other), 2))
+    dtype = _dtype.result_dtype(kinds)
     if _dispatch.recorder is not None:
-        return F.scalar_tensor(value, dtype=_dtype.number_dtype(value))
-    return wrap(np.array(value, _dtype.number_dtype(value)._np))
+        return F.scalar_tensor(value, dtype=dtype)
+    return wrap(np.array(value, dtype._np))
 
 
 @composite("aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", expose="no")
 def _where_other(condition: Any, self: Any, other: Any) -> Any:
-    return _where(condition, self, _as_tensor(other))
+    return _where(condition, self, _as_tensor(other, self))
 
 
 @composite("aten::where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor", expose="no")
 def _where_self(condition: Any, self: Any, other: Any) -> Any:
-    return _where(condition, _as_tensor(self), other)
+    return _where(condition, _as_tensor(self, other), other)
 
 
 @composite("aten::where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor", expose="no")
 def _where_both(condition: Any, self: Any, other: Any) -> Any:
-    return _where(condition, _as_tensor(self), _as_tensor(other))
+    return _where(condition, _as_tensor(self, other), _as_tensor(other, self))
 
 
 @composite("aten::where(Tensor condition) -> Tensor[]", expose="no")

@@ -9,6 +9,7 @@ import numpy as np
 from .. import _dispatch, _dtype
 from .._dispatch import as_view, composite, function, ints, op, view, wrap
 from .._graph import storage_of
+from .._meta import meta_tensor
 from .._tensor import _strided
 from . import _dims
 from ._namespace import functions as F
@@ -85,6 +86,14 @@ def as_strided(self: Any, size: tuple, stride: tuple, storage_offset: int | None
     elif storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     return as_view(self, _strided(storage, array.dtype, storage_offset, size, stride))
+
+
+def _meta_strided(self: Any, size: tuple, stride: tuple, storage_offset: int | None) -> Any:
+    item = self._meta.dtype.itemsize
+    return meta_tensor(size, self._meta.dtype, tuple([s * item for s in stride]))
+
+
+as_strided.op.meta = _meta_strided
 
 
 def _overlaps(size: tuple, stride: tuple) -> bool:
