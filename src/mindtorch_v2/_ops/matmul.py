@@ -421,7 +421,7 @@ def linear(input: Any, weight: Any, bias: Any) -> Any:
     if bias is not None and weight.ndim == 2:
         if dims == 2:
             return addmm(bias, input, F.t(weight))
-        if dims > 2 and bias.ndim == 1 and input.is_contiguous():
+        if dims and bias.ndim == 1 and input.is_contiguous():
             shape = input._array.shape if not input._array_missing else tuple(input.shape)
             rows = 1
             for n in shape[:-1]:
