@@ -5,6 +5,7 @@ Works through the module's own `_save_to_state_dict` and `_load_from_state_dict`
 
 from __future__ import annotations
 
+import functools
 import warnings
 import weakref
 from collections import OrderedDict
@@ -37,15 +38,18 @@ class _IncompatibleKeys(NamedTuple):
         return repr(self)
 
 
-class HookOfModule:
+class _WrappedHook:
     """A hook that may want its module as the first argument; held weakly, so that there is no cycle."""
 
     def __init__(self, hook: Callable[..., Any], module: Any = None) -> None:
         self.hook = hook
-        self.module = None if module is None else weakref.ref(module)
+        functools.update_wrapper(self, hook)
+        self.with_module = module is not None
+        if module is not None:
+            self.module = weakref.ref(module)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.module is None:
+        if not self.with_module:
             return self.hook(*args, **kwargs)
         module = self.module()
         if module is None:
@@ -53,11 +57,23 @@ class HookOfModule:
         return self.hook(module, *args, **kwargs)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"hook": self.hook, "module": None if self.module is None else self.module()}
+        state = {"hook": self.hook, "with_module": self.with_module}
+        if self.with_module:
+            state["module"] = self.module()
+        return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.hook = state["hook"]
-        self.module = None if state["module"] is None else weakref.ref(state["module"])
+        functools.update_wrapper(self, self.hook)
+        self.with_module = state["with_module"]
+        if self.with_module:
+            if state["module"] is None:
+                raise RuntimeError("You are trying to revive the hook of a dead Module!")
+            self.module = weakref.ref(state["module"])
+
+
+# Pickled modules name these classes where torch has them.
+_WrappedHook.__module__ = _IncompatibleKeys.__module__ = __name__.rpartition(".")[0] + ".module"
 
 
 def save_members(module: Any, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:

@@ -40,7 +40,7 @@ from ._global_hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
-from ._state_dict import _EXTRA_STATE_KEY_SUFFIX, _IncompatibleKeys  # noqa: F401
+from ._state_dict import _EXTRA_STATE_KEY_SUFFIX, _IncompatibleKeys, _WrappedHook  # noqa: F401
 from ._to import parse_to
 
 if TYPE_CHECKING:
@@ -435,7 +435,7 @@ class Module:
         self, hook: Callable[..., Any], with_module: bool = False
     ) -> RemovableHandle:
         """Call `hook(state_dict, prefix, metadata, strict, missing, unexpected, errors)` before loading."""
-        wrapped = _state_dict.HookOfModule(hook, self if with_module else None)
+        wrapped = _WrappedHook(hook, self if with_module else None)
         return _register_hook(self._load_state_dict_pre_hooks, wrapped)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
