@@ -29,10 +29,24 @@ def _scaled(other: Any, alpha: Any, self: np.ndarray) -> Any:
     return scaled if scaled.dtype is self.dtype else scaled.astype(self.dtype)
 
 
+def _wide(array: Any) -> Any:
+    """Half or bfloat16 as float32: torch's kernels work in it and round once, at the end."""
+    return np.asarray(array).astype(np.float32)
+
+
+def _rounded(result: Any, dtype: np.dtype, out: Any) -> Any:
+    if out is None:
+        return result.astype(dtype)
+    np.copyto(out, result, casting="unsafe")
+    return out
+
+
 @op("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", promote="same", inplace=True, out=True,
     operators=("__add__", "__radd__"), inplace_operators=("__iadd__",), expose="no", flops=_numel_of_self)  # fmt: skip
 def add_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     if alpha != 1:
+        if self.dtype in LOW_FLOATS:
+            return _rounded(_wide(self) + _wide(other) * float(self.dtype.type(alpha)), self.dtype, out)
         other = _scaled(other, alpha, self)
     return np.add(self, other, out)
 
@@ -50,6 +64,8 @@ def sub_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
         )  # fmt: skip
     if alpha != 1:
+        if self.dtype in LOW_FLOATS:
+            return _rounded(_wide(self) - _wide(other) * float(self.dtype.type(alpha)), self.dtype, out)
         other = _scaled(other, alpha, self)
     return np.subtract(self, other, out)
 
@@ -561,6 +577,8 @@ def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
 
 @op("aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", promote="same", inplace=True, out=True)
 def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) -> Any:
+    if self.dtype in LOW_FLOATS:
+        return _rounded(_wide(self) + _wide(tensor1) * _wide(tensor2) * value, self.dtype, out)
     product = np.multiply(tensor1, tensor2)
     if value != 1:
         if product.__class__ is np.ndarray:
@@ -586,6 +604,8 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) 
             "(input.dtype) for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The future addcdiv behavior is "
             "just the latter implementation: (input + value * tensor1 / tensor2), for all dtypes."
         )
+    if self.dtype in LOW_FLOATS:
+        return _rounded(_wide(self) + _wide(tensor1) * value / _wide(tensor2), self.dtype, out)
     if value == 1:
         quotient = np.true_divide(tensor1, tensor2)
     else:
@@ -607,6 +627,12 @@ addcdiv.derivative(
 @op("aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", inplace=True, expose="no")
 def lerp_scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
     _check_same_dtype(self, end, "end")
+    if self.dtype in LOW_FLOATS:
+        start, stop = _wide(self), _wide(end)
+        nearer_start = abs(weight) < 0.5
+        rest = np.float32(1) - np.float32(weight)
+        made = start + (stop - start) * weight if nearer_start else stop - (stop - start) * rest
+        return _rounded(made, self.dtype, out)
     step = np.subtract(end, self)
     if abs(weight) < 0.5:
         if step.__class__ is np.ndarray:
@@ -614,7 +640,8 @@ def lerp_scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
         else:
             step = (step * weight).astype(self.dtype)
         return np.add(self, step, out)
-    return np.subtract(end, np.multiply(step, 1 - weight).astype(self.dtype, copy=False), out)
+    kind = self.dtype.type
+    return np.subtract(end, np.multiply(step, kind(1) - kind(weight)).astype(self.dtype, copy=False), out)
 
 
 def _check_same_dtype(self: np.ndarray, other: np.ndarray, name: str) -> None:
@@ -631,7 +658,11 @@ lerp_scalar.derivative(self=lambda g, weight: g * (1 - weight), end=lambda g, we
 def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
     _check_same_dtype(self, end, "end")
     _check_same_dtype(self, weight, "weight")
-    return np.where(np.abs(weight) < 0.5, self + weight * (end - self), end - (end - self) * (1 - weight))
+    dtype = self.dtype
+    if dtype in LOW_FLOATS:
+        self, end, weight = _wide(self), _wide(end), _wide(weight)
+    made = np.where(np.abs(weight) < 0.5, self + weight * (end - self), end - (end - self) * (1 - weight))
+    return made.astype(dtype, copy=False)
 
 
 lerp_tensor.derivative(
