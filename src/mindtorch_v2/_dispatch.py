@@ -52,6 +52,8 @@ NUMBERS = frozenset(
      np.bool_, np.complex64, np.complex128, np.uint16, np.uint32, np.uint64)
 )  # fmt: skip
 
+LOW_NUMS = frozenset(dtype.num for dtype in _dtype.LOW_FLOATS)
+
 OPS: dict[str, Op] = {}  # "add.Tensor" -> Op
 FUNCTIONS: dict[str, Any] = {}  # name -> the function of torch's that many people call
 METHODS: dict[str, Any] = {}  # name -> method of Tensor
@@ -293,6 +295,8 @@ def promote_number(a: np.ndarray, value: Any) -> tuple[Any, Any]:
     rank = _dtype.BY_NUM[a.dtype.num]._rank
     if rank == 2:
         if value.__class__ is float or not isinstance(value, complex):
+            if a.dtype.num in LOW_NUMS:  # a Python float would lift bfloat16 to float32
+                return a, a.dtype.type(value)
             return a, (value if value.__class__ in (float, int) else value.item() if hasattr(value, "item") else value)
         a = a.astype(_dtype.BY_NUM[a.dtype.num].to_complex()._np)
         return a, value
@@ -304,6 +308,13 @@ def promote_number(a: np.ndarray, value: Any) -> tuple[Any, Any]:
     if a.dtype is _dtype.NP_INT64 and -(1 << 63) <= value < 1 << 63:
         return a, int(value)
     return a, np.array(value).astype(a.dtype)
+
+
+def promote_factor(a: np.ndarray, value: Any) -> tuple[Any, Any]:
+    """An array and a number to multiply or divide by; for half and bfloat16 the number stays a float32, as in torch."""
+    if a.dtype.num in LOW_NUMS and not isinstance(value, complex):
+        return a, np.float32(value)
+    return promote_number(a, value)
 
 
 def promote_all(*operands: Any) -> list[Any]:
@@ -383,11 +394,30 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
         return run_meta(op, arguments)
     if isinstance(error, (AttributeError, TypeError)):
         bad_argument(op, arguments)
+    if isinstance(error, ValueError) and "read-only" in str(error) and tensors and tensors[0] is arguments[0]:
+        return _write_again(op, error, arguments)
     if isinstance(error, ValueError) and "broadcast" in str(error) and tensors:
         text = broadcast_text([t._array.shape for t in tensors])
         if text is not None:
             raise RuntimeError(text) from None
     raise error
+
+
+def _write_again(op: Op, error: Exception, arguments: tuple) -> Any:
+    """An op could not write: refuse an expanded tensor; a part of one, whose elements are all distinct, may be written."""
+    array = arguments[0]._array
+    if any(step == 0 and n > 1 for step, n in zip(array.strides, array.shape)):
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+            "Please clone() the tensor before performing the operation."
+        ) from None
+    array = array.view()
+    try:
+        array.setflags(write=True)
+    except ValueError:
+        raise error from None
+    arguments[0]._array = array
+    return op.run(*arguments)
 
 
 def no_derivative(op: Op) -> None:

@@ -495,7 +495,13 @@ class Tensor:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if self._array.dtype is _dtype.NP_BFLOAT16:
             raise TypeError("Got unsupported ScalarType BFloat16")
-        return self._array.view()
+        array = self._array.view()
+        if not array.flags.writeable and array.base is not None:
+            try:
+                array.setflags(write=True)
+            except ValueError:
+                pass  # memory that NumPy itself was told not to write
+        return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()

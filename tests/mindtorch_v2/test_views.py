@@ -180,6 +180,34 @@ def test_detach_shares_memory_and_version_but_is_no_view() -> None:
     assert not y.requires_grad
 
 
+@pytest.mark.parametrize(
+    "write", ["add_(1)", "copy_(x)", "mul_(x)", "scatter_(1, j, 1.0)", "fill_(torch.ones(()))"]
+)
+def test_writing_to_an_expanded_tensor_is_refused(write: str) -> None:
+    expanded = torch.zeros(4).expand(3, 4)
+    names = {"e": expanded, "x": torch.ones(3, 4), "j": torch.zeros(3, 4, dtype=torch.int64), "torch": torch}
+    with pytest.raises(
+        RuntimeError, match="more than one element of the written-to tensor refers to a single"
+    ):
+        eval("e." + write, names)
+
+
+def test_a_part_of_an_expanded_tensor_without_repetition_can_be_written() -> None:
+    base = torch.zeros(4)
+    base.expand(3, 4)[1].add_(1)
+    base.expand(3, 4)[2, :2] = 5
+    assert base.tolist() == [5, 5, 1, 1]
+
+
+def test_masks_and_indices_write_to_expanded_tensors_with_a_warning() -> None:
+    base = torch.zeros(2)
+    with pytest.warns(UserWarning, match="Use of masked_fill_ on expanded tensors is deprecated"):
+        base.expand(3, 2).masked_fill_(torch.ones(3, 2, dtype=torch.bool), 1.0)
+    with pytest.warns(UserWarning, match="Use of index_put_ on expanded tensors is deprecated"):
+        base.expand(3, 2)[torch.tensor([0])] = 2.0
+    assert base.tolist() == [2, 2]
+
+
 def test_writing_through_a_view_of_a_leaf_is_refused() -> None:
     leaf = torch.ones(3, requires_grad=True)
     with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,27 @@ def copied(array: np.ndarray, memory_format: Any = None) -> np.ndarray:
     out = empty_in(array, memory_format)
     np.copyto(out, array)
     return out
+
+
+def writable(array: np.ndarray) -> np.ndarray:
+    """`array`, or the same memory to write to where an expanded tensor's is marked as not to be written."""
+    if array.flags.writeable:
+        return array
+    array = array.view()
+    array.setflags(write=True)
+    return array
+
+
+def expanded_target(array: np.ndarray, name: str, example: str) -> np.ndarray:
+    """An expanded tensor's memory, for the ops that torch still lets write there with a warning."""
+    if any(step == 0 and n > 1 for step, n in zip(array.strides, array.shape)):
+        warnings.warn(
+            f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing "
+            f"this operation. This also applies to advanced indexing e.g. {example}",
+            UserWarning,
+            stacklevel=5,
+        )
+    return writable(array)
 
 
 def contiguous_copy(array: np.ndarray) -> np.ndarray:

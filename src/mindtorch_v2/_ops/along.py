@@ -11,6 +11,7 @@ from .._dtype import BY_NUM
 from .._tensor import Tensor
 from . import _dims
 from ._accumulate import add_rows
+from ._layout import expanded_target
 from ._namespace import functions as F
 from ._scalars import fitting
 from ._warn import warn_once
@@ -198,6 +199,8 @@ def _fill_along(self: np.ndarray, dim: int, index: np.ndarray, value: Any, out: 
         raise IndexError(f"index {int(bad)} is out of bounds for dimension {d} with size {n}")
     if out is None:
         out = self.copy("K")
+    elif not out.flags.writeable:
+        out = expanded_target(out, "index_fill_", "tensor[mask] = scalar")
     _front(out, d)[where] = value
     return out
 

@@ -15,7 +15,7 @@ from .._graph import grad_state, storage_of, version_of
 from .._meta import MetaArray
 from .._storage import UntypedStorage
 from .._tensor import Tensor, _strided
-from ._layout import cast, copied, empty_as, empty_in, store
+from ._layout import cast, copied, empty_as, empty_in, store, writable
 from ._namespace import functions as F
 from ._scalars import fitting
 
@@ -95,6 +95,8 @@ def copy(self: np.ndarray, src: np.ndarray, non_blocking: bool, out: Any = None)
     try:
         store(out, src)
     except ValueError:
+        if not out.flags.writeable:
+            raise
         text = broadcast_text((out.shape, src.shape))
         if text is None:
             shape = np.broadcast_shapes(out.shape, src.shape)
@@ -124,7 +126,7 @@ def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
 def _fill_kernel(self: np.ndarray, value: Any, out: Any = None) -> np.ndarray:
     if out is None:
         out = np.empty_like(self)
-    out.fill(fitting(value, out.dtype, out.size == 1))
+    writable(out).fill(fitting(value, out.dtype, out.size == 1))
     return out
 
 
@@ -181,7 +183,7 @@ def fill(input: Any, value: Any) -> Any:
 def zero(self: np.ndarray, out: Any = None) -> np.ndarray:
     if out is None:
         return np.zeros_like(self)
-    out.fill(0)
+    writable(out).fill(0)
     return out
 
 

@@ -11,7 +11,7 @@ from .._dispatch import function, op, wrap
 from .._dtype import BY_NUM
 from .._graph import storage_of
 from ._accumulate import add_rows, linear_index
-from ._layout import dense_order, empty_ordered
+from ._layout import dense_order, empty_ordered, expanded_target
 from ._namespace import functions as F
 from ._warn import warn_once
 from .shape import size_text
@@ -136,6 +136,8 @@ def _laid_out(array: np.ndarray, where: tuple, found: np.ndarray) -> np.ndarray:
 
 
 def _put(out: np.ndarray, indices: list, values: np.ndarray, accumulate: bool) -> None:
+    if not out.flags.writeable:
+        out = expanded_target(out, "index_put_", "tensor[indices] = tensor")
     where = _numpy_index(out, indices)
     if values.dtype is not out.dtype and values.dtype != out.dtype:
         if not (values.ndim == 0 and len(where) == 1 and where[0] is not _ALL and where[0].dtype.kind == "b"):

@@ -10,6 +10,7 @@ from .. import _dispatch, _dtype
 from .._dispatch import broadcast_text, call_out, composite, function, op, promote_pair, wrap
 from .._dtype import BY_NUM
 from .._tensor import Tensor
+from ._layout import expanded_target
 from ._namespace import functions as F
 from ._scalars import fitting
 from ._warn import warn_once
@@ -177,6 +178,8 @@ def _masked(self: np.ndarray, mask: np.ndarray, value: Any, out: Any) -> np.ndar
             out[...] = self
     else:
         _fits_into(out.shape, common)
+        if not out.flags.writeable:
+            out = expanded_target(out, "masked_fill_", "tensor[mask] = scalar")
     np.copyto(out, value, where=mask)
     return out
 

@@ -85,7 +85,10 @@ def as_strided(self: Any, size: tuple, stride: tuple, storage_offset: int | None
         storage_offset = self.storage_offset()
     elif storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
-    return as_view(self, _strided(storage, array.dtype, storage_offset, size, stride))
+    found = _strided(storage, array.dtype, storage_offset, size, stride)
+    if 0 in stride and any([s == 0 and n > 1 for s, n in zip(stride, size)]):
+        found.setflags(write=False)
+    return as_view(self, found)
 
 
 def _meta_strided(self: Any, size: tuple, stride: tuple, storage_offset: int | None) -> Any:
@@ -633,7 +636,7 @@ def _expand(self: np.ndarray, size: tuple, implicit: bool) -> np.ndarray:
     if lead < 0:
         raise _bad_expand(self, size, shape)
     if shape == size[lead:] and (not lead or min(size) >= 0):
-        return restrided(self, size, (0,) * lead + steps)
+        return _repeating(restrided(self, size, (0,) * lead + steps))
     strides = [0] * len(size)
     wanted = list(size)
     for d in range(len(size)):
@@ -648,7 +651,13 @@ def _expand(self: np.ndarray, size: tuple, implicit: bool) -> np.ndarray:
             strides[d] = steps[d - lead]
         elif have != 1 or n < 0:
             raise _bad_expand(self, size, shape)
-    return restrided(self, wanted, strides)
+    return _repeating(restrided(self, wanted, strides))
+
+
+def _repeating(array: np.ndarray) -> np.ndarray:
+    """Mark a view in which elements repeat as not to be written: NumPy then refuses what torch refuses."""
+    array.setflags(write=False)
+    return array
 
 
 def restrided(array: np.ndarray, shape: Any, strides: Any) -> np.ndarray:
