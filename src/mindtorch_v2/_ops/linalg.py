@@ -279,7 +279,7 @@ def _(grads: Any, A: Any, Q: Any, R: Any, mode: str) -> Any:
 def _tall_qr_grad(Q: Any, R: Any, gq: Any, gr: Any) -> Any:
     middle = None
     if gr is not None:
-        middle = F.matmul(gr, mh(R))
+        middle = F.matmul(R, mh(gr))
     if gq is not None:
         part = F.matmul(mh(gq), Q)
         middle = -part if middle is None else middle - part
