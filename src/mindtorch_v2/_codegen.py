@@ -198,6 +198,9 @@ def write_prepare(w: Writer, plan: Plan, depth: int, operator: bool) -> None:
         write_promotion(w, plan, depth, operator)
 
 
+FACTORS = ("mul", "mul_", "div", "div_")
+
+
 def write_promotion(w: Writer, plan: Plan, depth: int, operator: bool) -> None:
     names = [python_name(a.name) for a in plan.plain_tensors]
     first = names[0]
@@ -217,7 +220,8 @@ def write_promotion(w: Writer, plan: Plan, depth: int, operator: bool) -> None:
     w(depth, f"if t_{other}:")
     w(depth + 1, f"a_{other} = {other}._array")
     w(depth + 1, f"if a_{first}.dtype is not a_{other}.dtype: a_{first}, a_{other} = promote_pair(a_{first}, a_{other})")
-    w(depth, f"elif {other}.__class__ in NUMBERS: a_{first}, a_{other} = promote_number(a_{first}, {other})")
+    promote = "promote_factor" if plan.op.name in FACTORS else "promote_number"
+    w(depth, f"elif {other}.__class__ in NUMBERS: a_{first}, a_{other} = {promote}(a_{first}, {other})")
     if operator:
         w(depth, "else: return NotImplemented")
     else:

@@ -101,6 +101,8 @@ def _as_zero_dim(value: Any, like: Any) -> Any:
 @op("aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True,
     operators=("__mul__", "__rmul__"), inplace_operators=("__imul__",), flops=_numel_of_self)  # fmt: skip
 def mul(self: Any, other: Any, out: Any = None) -> Any:
+    if other.__class__ is np.float32 and self.dtype in LOW_FLOATS:
+        return _rounded(np.multiply(_wide(self), other), self.dtype, out)
     return np.multiply(self, other, out)
 
 
@@ -117,6 +119,8 @@ mul.derivative(self=lambda g, other: g * conj(other), other=lambda g, self: g * 
 @op("aten::div.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", inplace=True, out=True,
     operators=("__truediv__",), inplace_operators=("__itruediv__",), expose="no")  # fmt: skip
 def div_tensor(self: Any, other: Any, out: Any = None) -> Any:
+    if other.__class__ is np.float32 and self.dtype in LOW_FLOATS:
+        return _rounded(np.true_divide(_wide(self), other), self.dtype, out)
     return np.true_divide(self, other, out)
 
 
