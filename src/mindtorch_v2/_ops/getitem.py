@@ -35,46 +35,46 @@ _VALID = (
 )
 
 
-def getitem(self: Any, where: Any) -> Any:
+def getitem(self: Any, key: Any, /) -> Any:
     """Elements, as a view where the index is made of integers, slices, None and Ellipsis, else as a copy."""
-    kind = where.__class__
+    kind = key.__class__
     if _dispatch.recorder is None and not (self._rg and grad_state.enabled) and not self._array_missing:
         # nothing records this: one NumPy view does what several ops would
         try:
             if kind is int:
-                return as_view(self, self._array[where, ...])
+                return as_view(self, self._array[key, ...])
             if kind is slice:
-                if where.step is None or where.step > 0:
-                    return as_view(self, self._array[(where,)])
+                if key.step is None or key.step > 0:
+                    return as_view(self, self._array[(key,)])
             elif kind is tuple:
                 basic = True
-                for part in where:
+                for part in key:
                     if part.__class__ not in _BASIC or (
                         part.__class__ is slice and part.step is not None and part.step <= 0
                     ):
                         basic = False
                         break
                 if basic:
-                    found = self._array[where]
+                    found = self._array[key]
                     if found.__class__ is not _ndarray:
-                        found = self._array[where + (...,)]
+                        found = self._array[key + (...,)]
                     return as_view(self, found)
-            elif where is None:
+            elif key is None:
                 return as_view(self, unsqueeze.op.kernel(self._array, 0))
         except (IndexError, TypeError):
             pass
     elif kind is int:
         try:
-            return select(self, 0, where)
+            return select(self, 0, key)
         except IndexError:
-            return _select(self, 0, where, 0)
+            return _select(self, 0, key, 0)
     elif kind is tuple and not self._array_missing:
-        found = _basic_views(self, where)
+        found = _basic_views(self, key)
         if found is not None:
             return found
     if kind is slice:
-        return _slice(self, 0, where, True)
-    viewed, indices = _apply(self, where)
+        return _slice(self, 0, key, True)
+    viewed, indices = _apply(self, key)
     if indices is not None:
         return index(viewed, indices)
     return alias(self) if viewed is self else viewed
@@ -270,7 +270,7 @@ def _flag(value: Any) -> Any:
 # -------------------------------------------------------------------------------------------- writing
 
 
-def setitem(self: Any, where: Any, value: Any) -> None:
+def setitem(self: Any, key: Any, value: Any, /) -> None:
     """Write to the elements that the index names."""
     is_tensor = isinstance(value, Tensor)
     if (
@@ -278,7 +278,7 @@ def setitem(self: Any, where: Any, value: Any) -> None:
         and not self._array_missing
         and not (grad_state.enabled and (self._rg or (is_tensor and value._rg)))
         and (is_tensor or value.__class__ is float or (value.__class__ is int and -_HUGE < value < _HUGE))
-        and _write_plain(self, where, value._array if is_tensor else value)
+        and _write_plain(self, key, value._array if is_tensor else value)
     ):
         return
     if not is_tensor:
@@ -287,12 +287,12 @@ def setitem(self: Any, where: Any, value: Any) -> None:
         value = F.lift_fresh(
             _dispatch.wrap(np.array(fitting(_number(value), self._array.dtype, True), self._array.dtype))
         )
-    if where is False:
+    if key is False:
         return
-    if where is True:
+    if key is True:
         _copy_to(unsqueeze(self, 0), value)
         return
-    viewed, indices = _apply(self, where)
+    viewed, indices = _apply(self, key)
     if indices is None:
         _copy_to(viewed, value)
         return
@@ -355,4 +355,9 @@ def _copy_to(target: Any, value: Any) -> None:
         _copy_(target, short if short.shape == target.shape else _expand(short, target.shape))
 
 
-METHODS["__getitem__"], METHODS["__setitem__"] = getitem, setitem
+def delitem(self: Any, key: Any, /) -> None:
+    """Refuse: a tensor keeps all its elements."""
+    raise TypeError("Tensor does not support deleting items")
+
+
+METHODS["__getitem__"], METHODS["__setitem__"], METHODS["__delitem__"] = getitem, setitem, delitem

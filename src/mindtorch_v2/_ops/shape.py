@@ -397,7 +397,13 @@ def flatten(self: Any, start_dim: int, end_dim: int) -> Any:
     return reshaped(self, (*shape[:start], total, *shape[end + 1 :]))
 
 
-@composite("aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)")
+@function("unflatten", expose="method")
+def _unflatten_method(self: Any, dim: int, sizes: Any) -> Any:
+    """Cut a dimension into several."""
+    return unflatten(self, dim, sizes)
+
+
+@composite("aten::unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)", expose="function")
 def unflatten(self: Any, dim: int, sizes: Any) -> Any:
     if not hasattr(dim, "__index__"):
         raise TypeError(f"unflatten(): argument 'dim' (position 1) must be int, not {type(dim).__name__}")
