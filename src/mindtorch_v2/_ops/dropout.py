@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch, _dtype, _sampling
-from .._dispatch import composite, op, wrap
+from .._dispatch import Tensor, composite, op, wrap
 from .._random import default_generator
 from ._namespace import functions as F
 from .creation import _empty_like, dense_like
@@ -55,6 +55,8 @@ def _declare(name: str, feature: bool, alpha: bool) -> tuple[Any, Any]:
 
     def body(input: Any, p: Any, train: Any, multiply: Any) -> Any:
         _check(p)
+        if not isinstance(input, Tensor):
+            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
         if p == 0 or not train or not input.numel():
             return input
         if p == 1:

@@ -138,13 +138,35 @@ def _embedding_bag(
     weight: np.ndarray, indices: np.ndarray, offsets: np.ndarray, scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Any,
     include_last_offset: bool, padding_idx: int,
 ) -> Any:  # fmt: skip
+    common = indices.dtype if indices.dtype is offsets.dtype else np.promote_types(indices.dtype, offsets.dtype)
+    if common.num not in (np.dtype(np.int64).num, np.dtype(np.int32).num):
+        culprit = indices if indices.dtype.kind == "f" else offsets
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{BY_NUM[culprit.dtype.num]._abbr}Tensor instead (while checking arguments for embedding_bag)"
+        )
+    if offsets.size and offsets[0] != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+            f"However, got {offsets[0]}\n[ torch.LongTensor{{}} ]"
+        )
+    if offsets.size and offsets[-1] > indices.size:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {indices.size} but got offsets[-1] of {offsets[-1]}"
+        )
     if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
         raise RuntimeError(
             f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {int(indices[(indices < 0) | (indices >= weight.shape[0])][0])}"
         )
     bags = offsets.size - 1 if include_last_offset else offsets.size
     bounds = np.concatenate([offsets[:bags], [offsets[-1] if include_last_offset and bags else indices.size]]).astype(np.int64)
-    owner = np.repeat(np.arange(bags), np.diff(bounds))
+    lengths = np.diff(bounds)
+    if (lengths < 0).any():
+        raise RuntimeError(
+            "Expected i < index_size to be true, but got false.  "
+            "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
+    owner = np.repeat(np.arange(bags), lengths)
     if owner.size < indices.size:
         owner = np.concatenate([owner, np.full(indices.size - owner.size, max(bags - 1, 0))])
     kept = indices != padding_idx if padding_idx >= 0 else np.ones(indices.shape, bool)

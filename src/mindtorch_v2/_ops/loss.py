@@ -35,7 +35,7 @@ def _reduce_array(array: np.ndarray, reduction: int) -> Any:
 
 def _check_target(name: str, self: np.ndarray, target: np.ndarray) -> None:
     if target.dtype.num != np.dtype(np.int64).num and target.dtype.num != np.dtype(np.uint8).num:
-        raise RuntimeError(f"expected scalar type Long but found {BY_NUM[target.dtype.num]._abbr}")
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {BY_NUM[target.dtype.num]._abbr}")
 
 
 def _nll_pieces(self: np.ndarray, target: np.ndarray, weight: Any, ignore_index: int) -> tuple:
@@ -170,8 +170,8 @@ def nll_loss_nd(self: Any, target: Any, weight: Any, reduction: int, ignore_inde
            "float label_smoothing=0.0) -> Tensor", expose="no")  # fmt: skip
 def cross_entropy_loss(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, label_smoothing: float) -> Any:
     channel = 0 if self.ndim == 1 else 1
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    if label_smoothing > 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     if tuple(self.shape) == tuple(target.shape) and target.dtype.is_floating_point:
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
@@ -307,6 +307,8 @@ def _square(d: np.ndarray) -> np.ndarray:
 
 
 def _smooth_l1(d: np.ndarray, beta: float) -> np.ndarray:
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     size, kind = np.abs(d), d.dtype.type
     return size if beta == 0 else np.where(size < beta, kind(0.5) * size * size / kind(beta), size - kind(0.5 * beta))
 
@@ -316,6 +318,8 @@ def _smooth_l1_slope(d: np.ndarray, beta: float) -> np.ndarray:
 
 
 def _huber(d: np.ndarray, delta: float) -> np.ndarray:
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
     size, kind = np.abs(d), d.dtype.type
     return np.where(size <= delta, kind(0.5) * size * size, kind(delta) * (size - kind(0.5 * delta)))
 
@@ -586,6 +590,8 @@ def multilabel_margin_loss(self: Any, target: Any, reduction: int) -> Any:
 def multi_margin_loss(self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int) -> Any:
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
+    if target.dtype._np != np.int64:
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype._abbr}")
     flat = self if self.ndim == 2 else self.reshape(1, -1)
     places = target.reshape(-1, 1)
     chosen = F.gather(flat, 1, places)

@@ -257,13 +257,17 @@ def _(
 def _batch_norm_impl_index(
     input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float, cudnn_enabled: bool
 ) -> Any:
-    channels = input.shape[1]
+    channels = input.shape[1] if input.ndim > 1 else 0
     for name, value in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
         if value is not None and value.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
     if not training and (running_mean is None or running_var is None):
         missing = "running_mean" if running_mean is None else "running_var"
         raise RuntimeError(f"{missing} must be defined in evaluation mode")
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
+    if input.ndim < 2:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got 1)")
     return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
@@ -390,6 +394,18 @@ def _(grads: Any, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, 
 @composite("aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", expose="function")
 def rms_norm(input: Any, normalized_shape: Any, weight: Any, eps: Any) -> Any:
     shape = _dispatch.ints(normalized_shape)
+    if weight is not None and tuple(weight.shape) != shape:
+        raise RuntimeError(
+            "Expected weight to be of same shape as normalized_shape, but got weight of shape "
+            f"{list(weight.shape)} and normalized_shape = {list(shape)}"
+        )
+    if input.ndim < len(shape):
+        raise ValueError(f"Input tensor must have at least {len(shape)} dimensions, but got {input.ndim}")
+    if tuple(input.shape[input.ndim - len(shape) :]) != shape:
+        sizes = ", ".join(map(str, shape))  # torch has no comma after the star here, unlike in layer_norm
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*{sizes}], but got input of size{list(input.shape)}"
+        )
     _check_normalized(input._array if not input._array_missing else input._meta, shape, None if weight is None else weight._array, None)
     return _fused_rms_norm(input, shape, weight, eps)
 

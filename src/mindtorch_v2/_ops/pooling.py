@@ -22,6 +22,31 @@ def _fill(values: Any, dims: int) -> tuple:
     return values * dims if len(values) == 1 else tuple(values)
 
 
+_COUNTS = {1: "one int", 2: "two ints", 3: "three ints"}
+
+
+def _check_window(name: str, dims: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1) -> None:
+    """Raise where an argument has another number of entries than the window has dimensions."""
+    given = {
+        "kernel_size must either be": kernel_size,
+        "stride must either be omitted,": stride,
+        "padding must either be": padding,
+        "dilation must be either": dilation,
+    }
+    for text, values in given.items():
+        if values.__class__ is not int and values and len(values) not in (1, dims):
+            if name == "avg_pool3d" and values is kernel_size:
+                text = "kernel_size must be"
+            raise RuntimeError(f"{name}: {text} a single int, or a tuple of {_COUNTS[dims]}")
+
+
+def _one(name: str, argument: str, values: Any) -> tuple:
+    values = _dispatch.ints(values)
+    if len(values) != 1:
+        raise RuntimeError(f"{name}() argument '{argument}' should contain one int (got {len(values)})")
+    return values
+
+
 def pooled_size(n: int, k: int, padding: int, stride: int, dilation: int, ceil_mode: bool) -> int:
     """How many windows fit; in ceil mode the last must start inside the input or its left padding."""
     size = (n + 2 * padding - dilation * (k - 1) - 1 + (stride - 1 if ceil_mode else 0)) // stride + 1
@@ -125,6 +150,7 @@ def _declare_max(dims: int, schema_tail: str) -> Any:
     @op(f"aten::{name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, int[{dims}] dilation=1, "
         "bool ceil_mode=False) -> (Tensor, Tensor)", expose="no", node=f"MaxPool{dims}DWithIndicesBackward0")  # fmt: skip
     def with_indices(self: np.ndarray, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+        _check_window(f"max_pool{dims}d", dims, kernel_size, stride, padding, dilation)
         kernel = _fill(kernel_size, dims)
         if self.ndim not in (dims + 1, dims + 2):
             kind = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}[dims]
@@ -160,11 +186,33 @@ max_pool3d_with_indices = _declare_max(3, "")
 @composite("aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
            "bool ceil_mode=False) -> (Tensor, Tensor)", expose="no")  # fmt: skip
 def max_pool1d_with_indices(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+    if self.ndim not in (2, 3):
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {self.ndim}-dimensional tensor for argument #1 'self' "
+            "(while checking arguments for max_pool1d)"
+        )
     kernel = _fill(kernel_size, 1)
     steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
     wide = F.unsqueeze(self, -2)
     made, places = max_pool2d_with_indices(wide, (1, *kernel), (1, *steps), (0, *_fill(padding, 1)), (1, *_fill(dilation, 1)), ceil_mode)
     return F.squeeze(made, -2), F.squeeze(places, -2)
+
+
+def _check_line(self: Any, kernel_size: Any, stride: Any) -> None:
+    if self.ndim not in (2, 3):
+        raise RuntimeError(
+            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, "
+            f"but got:{list(self.shape)}"
+        )
+    kernel, steps = _dispatch.ints(kernel_size), _dispatch.ints(stride)
+    if len(kernel) != 1:
+        raise RuntimeError(
+            f"max_pool1d() kernel_size must be an int, list of ints or tuple of ints of size 1 but got size {len(kernel)}"
+        )
+    if len(steps) > 1:
+        raise RuntimeError(
+            f"max_pool1d() stride must be None, an int, list of ints, or tuple of ints of size 1 but got size {len(steps)}"
+        )
 
 
 def _declare_plain_max(dims: int, with_indices: Any) -> None:
@@ -173,6 +221,8 @@ def _declare_plain_max(dims: int, with_indices: Any) -> None:
     def plain(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
         if stride is None:
             stride = ()
+        if dims == 1:
+            _check_line(self, kernel_size, stride)
         return with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
@@ -192,8 +242,8 @@ def _declare_unpool(dims: int) -> None:
         size = tuple(output_size)[-dims:]
         lead, count = math.prod(self.shape[:-dims]), math.prod(size)
         if indices.size and (indices.min() < 0 or indices.max() >= count):
-            bad = int(indices[(indices < 0) | (indices >= count)].flat[0])
-            raise RuntimeError(f"Found an invalid max index: {bad} (output volumes are of size {'x'.join(map(str, size))}")
+            bad = int(indices[(indices < 0) | (indices >= count)].flat[-1])
+            raise RuntimeError(f"Found an invalid max index: {bad} (output volumes are of size {'x'.join(map(str, size))})")
         made = np.zeros((lead, count), self.dtype)
         np.put_along_axis(made, indices.reshape(lead, -1), self.reshape(lead, -1), 1)
         return made.reshape(*self.shape[:-dims], *size)
@@ -264,6 +314,7 @@ def _declare_avg(dims: int) -> Any:
     def pool(
         self: np.ndarray, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool, divisor_override: Any
     ) -> np.ndarray:
+        _check_window(name, dims, kernel_size, stride, padding)
         kernel = _fill(kernel_size, dims)
         return avg_pool(self, kernel, _fill(stride, dims) if stride else kernel, _fill(padding, dims), ceil_mode, count_include_pad, divisor_override)
 
@@ -296,7 +347,7 @@ avg_pool3d = _declare_avg(3)
 @composite("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, "
            "bool count_include_pad=True) -> Tensor", expose="function")  # fmt: skip
 def avg_pool1d(self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool) -> Any:
-    kernel = _fill(kernel_size, 1)
+    kernel = _one("avg_pool1d", "kernel_size", kernel_size)
     steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
     made = avg_pool2d(F.unsqueeze(self, -2), (1, *kernel), (1, *steps), (0, *_fill(padding, 1)), ceil_mode, count_include_pad)
     return F.squeeze(made, -2)
@@ -348,6 +399,8 @@ def _declare_adaptive_avg(dims: int) -> Any:
 
     @composite(f"aten::adaptive_avg_pool{dims}d(Tensor self, SymInt[{dims}] output_size) -> Tensor", expose="no")
     def public(self: Any, output_size: Any) -> Any:
+        if output_size.__class__ is not int and len(output_size) != dims:
+            raise RuntimeError(f"adaptive_avg_pool{dims}d: output_size must be {dims}")
         size = _fill(output_size, dims)
         if any(n < 0 for n in size):
             raise RuntimeError(f"adaptive_avg_pool{dims}d: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, size))}}}")
@@ -364,13 +417,15 @@ adaptive_avg_pool3d = _declare_adaptive_avg(3)
 
 @composite("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", expose="function")
 def adaptive_avg_pool1d(self: Any, output_size: Any) -> Any:
-    return F.squeeze(adaptive_avg_pool2d(F.unsqueeze(self, -2), (1, *_fill(output_size, 1))), -2)
+    return F.squeeze(adaptive_avg_pool2d(F.unsqueeze(self, -2), (1, *_one("adaptive_avg_pool1d", "output_size", output_size))), -2)
 
 
 def _declare_adaptive_max(dims: int) -> Any:
     @op(f"aten::adaptive_max_pool{dims}d(Tensor self, int[{dims}] output_size) -> (Tensor, Tensor)", expose="no",
         node=f"AdaptiveMaxPool{dims}DBackward0")  # fmt: skip
     def pool(self: np.ndarray, output_size: Any) -> Any:
+        if output_size.__class__ is not int and len(output_size) != dims:
+            raise RuntimeError(f"adaptive_max_pool{dims}d(): internal error: output_size.size() must be {dims}")
         size = _fill(output_size, dims)
         spatial = self.shape[-dims:]
         lead = self.shape[:-dims]
@@ -407,7 +462,8 @@ adaptive_max_pool3d = _declare_adaptive_max(3)
 
 @composite("aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", expose="function")
 def adaptive_max_pool1d(self: Any, output_size: Any) -> Any:
-    made, places = adaptive_max_pool2d(F.unsqueeze(self, -2), (1, *_fill(output_size, 1)))
+    size = _one("adaptive_max_pool1d", "output_size", output_size)
+    made, places = adaptive_max_pool2d(F.unsqueeze(self, -2), (1, *size))
     return F.squeeze(made, -2), F.squeeze(places, -2)
 
 
@@ -431,9 +487,12 @@ def _declare_fractional(dims: int) -> None:
         kernel, size = _fill(kernel_size, dims), _fill(output_size, dims)
         x = self if self.ndim == dims + 2 else self[None]
         spatial = x.shape[-dims:]
-        for n, o, k in zip(spatial, size, kernel):
-            if o + k - 1 > n:
-                raise RuntimeError(f"fractional_max_pool{dims}d(): pool height {k} too large relative to input height {n}")
+        # torch asks for one more element than it needs in three dimensions.
+        for d, side in ((0, "height"), (1, "width")) if dims == 2 else ((0, "time"), (2, "width"), (1, "height")):
+            n, o, k = spatial[d], size[d], kernel[d]
+            if o + k - 1 > n - (dims == 3):
+                where = "fractional_max_pool2d()" if dims == 2 else "fractional_max_pool3d_out()"
+                raise RuntimeError(f"{where}: pool {side} {k} too large relative to input {side} {n}")
         made = np.empty((*x.shape[:2], *size), x.dtype)
         places = np.empty(made.shape, np.int64)
         flat = np.arange(math.prod(spatial)).reshape(spatial)

@@ -50,33 +50,36 @@ def _lstm_step(gates: Any, state: tuple, w_hh: Any, b_hh: Any, w_hr: Any = None)
 _CELL = "Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"
 
 
-def _check_cell(input: Any, hidden: Any, w_hh: Any, name: str) -> None:
-    if input.shape[0] != hidden.shape[0]:
-        raise RuntimeError(
-            f"Input batch size {input.shape[0]} doesn't match hidden{'[0]' if name == 'lstm' else ''} batch size {hidden.shape[0]}"
-        )
-    if hidden.shape[1] != w_hh.shape[1]:
-        raise RuntimeError(f"hidden{'[0]' if name == 'lstm' else ''} has inconsistent hidden_size: got {hidden.shape[1]}, expected {w_hh.shape[1]}")
+def _check_cell(input: Any, states: Any, w_ih: Any, w_hh: Any) -> None:
+    if input.shape[1] != w_ih.shape[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
+    for number, state in enumerate(states):
+        if input.shape[0] != state.shape[0]:
+            raise RuntimeError(f"Input batch size {input.shape[0]} doesn't match hidden{number} batch size {state.shape[0]}")
+        if state.shape[1] != w_hh.shape[1]:
+            raise RuntimeError(f"hidden{number} has inconsistent hidden_size: got {state.shape[1]}, expected {w_hh.shape[1]}")
 
 
 @composite(f"aten::lstm_cell(Tensor input, Tensor[] hx, {_CELL}) -> (Tensor, Tensor)", expose="function")
 def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
+    if isinstance(hx, _dispatch.Tensor):
+        raise TypeError("lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not Tensor")
     hidden, cell = hx
-    _check_cell(input, hidden, w_hh, "lstm")
+    _check_cell(input, hx, w_ih, w_hh)
     gates = F.linear(hidden, w_hh, b_hh)
     return _lstm_gates(F.add_(gates, F.linear(input, w_ih, b_ih)), cell)
 
 
 @composite(f"aten::gru_cell(Tensor input, Tensor hx, {_CELL}) -> Tensor", expose="function")
 def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
-    _check_cell(input, hx, w_hh, "gru")
+    _check_cell(input, (hx,), w_ih, w_hh)
     return _gru_step(F.linear(input, w_ih, b_ih), hx, w_hh, b_hh)
 
 
 def _simple_cell(name: str, activation: str) -> None:
     @composite(f"aten::{name}(Tensor input, Tensor hx, {_CELL}) -> Tensor", expose="function")
     def cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
-        _check_cell(input, hx, w_hh, "rnn")
+        _check_cell(input, (hx,), w_ih, w_hh)
         gates = F.linear(hx, w_hh, b_hh)
         return getattr(F, activation)(F.add_(gates, F.linear(input, w_ih, b_ih)))
 
@@ -222,6 +225,8 @@ def _groups(params: Any, has_biases: bool, projected: bool = False) -> list[tupl
 
 def _sequence(step: Any, input: Any, state: Any, group: tuple, reverse: bool) -> tuple[Any, Any]:
     """One direction of one layer over a (steps, batch, width) input."""
+    if not input.shape[0]:
+        raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
     sums = F.unbind(F.linear(input, group[0], group[2]), 0)
     outputs = []
     pairs = isinstance(state, tuple)
