@@ -12,6 +12,9 @@ from .._dispatch import composite, op
 from .._dtype import LOW_FLOATS, NP_BOOL
 from ._namespace import functions as F
 
+# The ways attention may take; torch.backends.cuda and torch.nn.attention.sdpa_kernel switch them.
+ALLOWED = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True, "reduced_math": False}
+
 
 def _scores(query: np.ndarray, key: np.ndarray, is_causal: bool, mask: Any, scale: float) -> np.ndarray:
     made = np.matmul(query * query.dtype.type(scale), key.swapaxes(-1, -2))
@@ -34,7 +37,7 @@ _FLASH = "aten::_scaled_dot_product_flash_attention_for_cpu"
 
 
 @op(f"{_FLASH}(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, "
-    "float? scale=None) -> (Tensor output, Tensor logsumexp)", expose="no", node="ScaledDotProductFlashAttentionForCpuBackward0")  # fmt: skip
+    "float? scale=None) -> (Tensor output, Tensor logsumexp)", expose="no", node="ScaledDotProductFlashAttentionForCpuBackward0", outputs=1)  # fmt: skip
 def flash(
     query: np.ndarray, key: np.ndarray, value: np.ndarray, dropout_p: float, is_causal: bool, attn_mask: Any, scale: Any
 ) -> Any:
@@ -168,6 +171,9 @@ def _short(tensor: Any) -> str:
 def scaled_dot_product_attention(
     query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, scale: Any, enable_gqa: bool
 ) -> Any:
+    if attn_mask is not None and not isinstance(attn_mask, _dispatch.Tensor):
+        kind = type(attn_mask).__name__
+        raise TypeError(f"scaled_dot_product_attention(): argument 'attn_mask' (position 4) must be Tensor, not {kind}")
     _check(query, key, value, attn_mask, is_causal)
     if enable_gqa and key.shape[-3] != query.shape[-3]:
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
@@ -177,6 +183,13 @@ def scaled_dot_product_attention(
         and query.shape[:2] == key.shape[:2] == value.shape[:2] and (attn_mask is None or not attn_mask._rg)
         and not query._array_missing and 0 not in query.shape and 0 not in key.shape
     )  # fmt: skip
-    if fused:
+    if not ALLOWED["flash"] and not ALLOWED["math"]:
+        raise RuntimeError(
+            "No viable backend for scaled_dot_product_attention was found. "
+            "This is likely due to turning off both the math kernel and the fused kernels."
+        )
+    if fused and ALLOWED["flash"]:
         return flash(query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)[0]
+    if not ALLOWED["math"]:
+        raise RuntimeError("No available kernel.  Aborting execution.")
     return attention_math(query, key, value, attn_mask, dropout_p, is_causal, None, scale=scale, enable_gqa=enable_gqa)[0]

@@ -109,12 +109,12 @@ def _declare_nll(suffix: str) -> Any:
     backward_text = (f"aten::nll_loss{suffix}_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
                      "SymInt ignore_index, Tensor total_weight) -> Tensor")  # fmt: skip
     node = "NllLossBackward0" if not suffix else "NllLoss2DBackward0"
-    forward = op(forward_text, expose="no", node=node)(_nll_forward)
+    forward = op(forward_text, expose="no", node=node, outputs=1)(_nll_forward)
     backward = op(backward_text, expose="no")(_nll_backward)
 
     @forward.backward("self")
     def _(grads: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any) -> Any:
-        return (backward(grads[0], self, target, weight, reduction, ignore_index, total_weight.detach()),)
+        return (backward(grads[0], self, target, weight, reduction, ignore_index, total_weight),)
 
     backward.derivative(
         grad_output=lambda g, target, weight, reduction, ignore_index, total_weight: _nll_double(
@@ -554,6 +554,12 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float, 
 @composite("aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, "
            "bool swap=False, int reduction=1) -> Tensor", expose="function")  # fmt: skip
 def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float, p: float, eps: float, swap: bool, reduction: int) -> Any:
+    a, b, c = anchor.ndim, positive.ndim, negative.ndim
+    if not a == b == c:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {a}D, positive {b}D, and negative {c}D inputs"
+        )
     near = F.pairwise_distance(anchor, positive, p, eps)
     far = F.pairwise_distance(anchor, negative, p, eps)
     if swap:

@@ -31,6 +31,8 @@ def _mean(array: np.ndarray, axis: Any) -> np.ndarray:
 @composite("aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
            "bool cudnn_enable=True) -> Tensor", expose="function")  # fmt: skip
 def layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float, cudnn_enable: bool) -> Any:
+    if normalized_shape.__class__ is int:
+        raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
     return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
 
@@ -52,7 +54,7 @@ def _check_normalized(input: np.ndarray, shape: tuple, weight: Any, bias: Any) -
 
 
 @op("aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
-    expose="function")  # fmt: skip
+    expose="function", outputs=1)  # fmt: skip
 def native_layer_norm(input: np.ndarray, normalized_shape: tuple, weight: Any, bias: Any, eps: float) -> Any:
     _check_normalized(input, normalized_shape, weight, bias)
     x, w, b = _wide(input, weight, bias)
@@ -157,7 +159,7 @@ def _per_channel(array: Any, ndim: int) -> Any:
 
 
 @op("aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
-    "float momentum, float eps) -> (Tensor, Tensor, Tensor)", expose="function")  # fmt: skip
+    "float momentum, float eps) -> (Tensor, Tensor, Tensor)", expose="function", outputs=1)  # fmt: skip
 def native_batch_norm(
     input: np.ndarray, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
 ) -> Any:

@@ -42,6 +42,8 @@ def _check_window(name: str, dims: int, kernel_size: Any, stride: Any, padding: 
 
 def _one(name: str, argument: str, values: Any) -> tuple:
     values = _dispatch.ints(values)
+    if values is None:
+        raise TypeError(f"{name}(): argument '{argument}' (position 2) must be tuple of ints, not NoneType")
     if len(values) != 1:
         raise RuntimeError(f"{name}() argument '{argument}' should contain one int (got {len(values)})")
     return values
@@ -148,7 +150,7 @@ def _declare_max(dims: int, schema_tail: str) -> Any:
     name = f"max_pool{dims}d_with_indices"
 
     @op(f"aten::{name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, int[{dims}] dilation=1, "
-        "bool ceil_mode=False) -> (Tensor, Tensor)", expose="no", node=f"MaxPool{dims}DWithIndicesBackward0")  # fmt: skip
+        "bool ceil_mode=False) -> (Tensor, Tensor)", expose="no", node=f"MaxPool{dims}DWithIndicesBackward0", outputs=1)  # fmt: skip
     def with_indices(self: np.ndarray, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
         _check_window(f"max_pool{dims}d", dims, kernel_size, stride, padding, dilation)
         kernel = _fill(kernel_size, dims)
@@ -159,7 +161,7 @@ def _declare_max(dims: int, schema_tail: str) -> Any:
 
     @with_indices.backward("self")
     def _(grads: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, result1: Any) -> Any:
-        return (backward(grads[0], self, kernel_size, stride, padding, dilation, ceil_mode, result1.detach()),)
+        return (backward(grads[0], self, kernel_size, stride, padding, dilation, ceil_mode, result1),)
 
     @op(f"aten::{name}_backward(Tensor grad_output, Tensor self, int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
         f"int[{dims}] dilation, bool ceil_mode, Tensor indices) -> Tensor", expose="no")  # fmt: skip
@@ -422,7 +424,7 @@ def adaptive_avg_pool1d(self: Any, output_size: Any) -> Any:
 
 def _declare_adaptive_max(dims: int) -> Any:
     @op(f"aten::adaptive_max_pool{dims}d(Tensor self, int[{dims}] output_size) -> (Tensor, Tensor)", expose="no",
-        node=f"AdaptiveMaxPool{dims}DBackward0")  # fmt: skip
+        node=f"AdaptiveMaxPool{dims}DBackward0", outputs=1)  # fmt: skip
     def pool(self: np.ndarray, output_size: Any) -> Any:
         if output_size.__class__ is not int and len(output_size) != dims:
             raise RuntimeError(f"adaptive_max_pool{dims}d(): internal error: output_size.size() must be {dims}")
@@ -446,7 +448,7 @@ def _declare_adaptive_max(dims: int) -> Any:
 
     @pool.backward("self")
     def _(grads: Any, self: Any, result1: Any) -> Any:
-        return (backward(grads[0], self, result1.detach()),)
+        return (backward(grads[0], self, result1),)
 
     backward.derivative(
         grad_output=lambda g, indices: F.gather(
@@ -482,7 +484,7 @@ def _fractional_starts(samples: np.ndarray, n: int, out: int, k: int) -> np.ndar
 
 def _declare_fractional(dims: int) -> None:
     @op(f"aten::fractional_max_pool{dims}d(Tensor self, int[{dims}] kernel_size, int[{dims}] output_size, Tensor random_samples) "
-        "-> (Tensor, Tensor)", expose="no")  # fmt: skip
+        "-> (Tensor, Tensor)", expose="no", outputs=1)  # fmt: skip
     def pool(self: np.ndarray, kernel_size: Any, output_size: Any, random_samples: np.ndarray) -> Any:
         kernel, size = _fill(kernel_size, dims), _fill(output_size, dims)
         x = self if self.ndim == dims + 2 else self[None]
@@ -509,7 +511,7 @@ def _declare_fractional(dims: int) -> None:
 
     @pool.backward("self")
     def _(grads: Any, self: Any, result1: Any) -> Any:
-        return (getattr(F, f"adaptive_max_pool{dims}d_backward")(grads[0], self, result1.detach()),)
+        return (getattr(F, f"adaptive_max_pool{dims}d_backward")(grads[0], self, result1),)
 
 
 _declare_fractional(2)

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+from ..._ops.attention import ALLOWED
 from .._precision import FP32Precision, get_float32_matmul_precision, set_float32_matmul_precision
 
 __all__ = [
@@ -67,58 +68,55 @@ class cuBLASModule(FP32Precision):
 
 matmul = cuBLASModule()
 
-# Which attention kernels may be chosen, and whether math attention may sum in half precision.
-_sdp = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True, "reduced_math": False}
-
 
 def flash_sdp_enabled() -> bool:
     """Whether flash attention may be chosen."""
-    return _sdp["flash"]
+    return ALLOWED["flash"]
 
 
 def enable_flash_sdp(enabled: bool) -> None:
     """Allow flash attention, or not."""
-    _sdp["flash"] = enabled
+    ALLOWED["flash"] = enabled
 
 
 def mem_efficient_sdp_enabled() -> bool:
     """Whether memory-efficient attention may be chosen."""
-    return _sdp["mem_efficient"]
+    return ALLOWED["mem_efficient"]
 
 
 def enable_mem_efficient_sdp(enabled: bool) -> None:
     """Allow memory-efficient attention, or not."""
-    _sdp["mem_efficient"] = enabled
+    ALLOWED["mem_efficient"] = enabled
 
 
 def math_sdp_enabled() -> bool:
     """Whether plain attention may be chosen."""
-    return _sdp["math"]
+    return ALLOWED["math"]
 
 
 def enable_math_sdp(enabled: bool) -> None:
     """Allow plain attention, or not."""
-    _sdp["math"] = enabled
+    ALLOWED["math"] = enabled
 
 
 def cudnn_sdp_enabled() -> bool:
     """Whether cuDNN's attention may be chosen."""
-    return _sdp["cudnn"]
+    return ALLOWED["cudnn"]
 
 
 def enable_cudnn_sdp(enabled: bool) -> None:
     """Allow cuDNN's attention, or not."""
-    _sdp["cudnn"] = enabled
+    ALLOWED["cudnn"] = enabled
 
 
 def fp16_bf16_reduction_math_sdp_allowed() -> bool:
     """Whether plain attention may sum in half precision."""
-    return _sdp["reduced_math"]
+    return ALLOWED["reduced_math"]
 
 
 def allow_fp16_bf16_reduction_math_sdp(enabled: bool) -> None:
     """Allow plain attention to sum in half precision, or not."""
-    _sdp["reduced_math"] = enabled
+    ALLOWED["reduced_math"] = enabled
 
 
 def is_flash_attention_available() -> bool:
@@ -141,9 +139,9 @@ def sdp_kernel(
         FutureWarning,
         stacklevel=3,
     )
-    before = dict(_sdp)
-    _sdp.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+    before = dict(ALLOWED)
+    ALLOWED.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
     try:
         yield
     finally:
-        _sdp.update(before)
+        ALLOWED.update(before)
