@@ -140,7 +140,9 @@ def sdp_kernel(
         stacklevel=3,
     )
     before = dict(ALLOWED)
-    ALLOWED.update(flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn)
+    ALLOWED.update(
+        flash=enable_flash, math=enable_math, mem_efficient=enable_mem_efficient, cudnn=enable_cudnn
+    )
     try:
         yield
     finally:
