@@ -51,6 +51,7 @@ class Plan:
         self.uid = op.uid
         self.multiple = len(self.schema.returns) > 1
         self.listed = self.schema.returns[:1] and self.schema.returns[0].endswith("[]")
+        self.tracked = tracked_outputs(op) if self.multiple else 1
         self.returns_tensors = bool(self.schema.returns) and all(r.startswith("Tensor") for r in self.schema.returns)
         self.numbers_allowed = bool(op.promote)
         self.read_rules()
@@ -159,6 +160,14 @@ class Plan:
         return f"*[edge(x) for x in {name}]"
 
 
+def tracked_outputs(op: Op) -> int:
+    """How many outputs (the first ones) gradients flow through: the declaration says, or those before places and flags."""
+    names = op.schema.return_names
+    if op.outputs:
+        return op.outputs
+    return next((i for i, name in enumerate(names) if name in ("indices", "info", "pivots")), len(names))
+
+
 def parameters(rule: Any) -> tuple[str, ...]:
     code = rule.__code__
     return code.co_varnames[: code.co_argcount]
@@ -263,8 +272,10 @@ def write_node(w: Writer, plan: Plan, depth: int, recorded: bool) -> None:
         w(depth, f"node.next = ({edges},)")
     else:
         w(depth, "node.next = edges")
-    if plan.multiple:
-        count = len(plan.schema.returns)
+    if plan.multiple and plan.tracked == 1:
+        w(depth, "node.shapes = r0.shape", "node.dtypes = r0.dtype")
+    elif plan.multiple:
+        count = plan.tracked
         w(depth, f"node.n_outputs = {count}")
         w(depth, "node.shapes = (" + ", ".join(f"r{i}.shape" for i in range(count)) + ")")
         w(depth, "node.dtypes = (" + ", ".join(f"r{i}.dtype" for i in range(count)) + ")")
@@ -306,7 +317,7 @@ def write_save(w: Writer, plan: Plan, depth: int, name: str, users: set[str]) ->
         return
     if inplace and name == "self":
         w(depth, "node.s_self = kept")
-        w(depth, "node.v_self = 0")
+        w(depth, "node.v_self = 0 if kept is None else version_of(kept)")
         return
     needed = [plan.requires(a) for a in plan.differentiable if a.name in users]
     guard = "" if not users or len(needed) == len(plan.differentiable) else f" if {' or '.join(needed)} else None"
@@ -384,7 +395,7 @@ def write_unwrap(w: Writer, plan: Plan, depth: int) -> None:
 
 def write_attach(w: Writer, plan: Plan, depth: int) -> None:
     if plan.multiple:
-        for i in range(len(plan.schema.returns)):
+        for i in range(plan.tracked):
             w(depth, f"if r{i}.dtype.num not in INTEGRAL_NUMS: t{i}._rg = True; t{i}._grad_fn = node; t{i}._output_nr = {i}")
     elif plan.listed:
         w(depth, "for i, x in enumerate(ts): x._rg = True; x._grad_fn = node; x._output_nr = i")

@@ -84,6 +84,7 @@ class Op:
         self.nondifferentiable = options.get("nondifferentiable", False)
         self.node_name = options.get("node")
         self.return_type = options.get("returns")
+        self.outputs = options.get("outputs", 0)
         self.rules: dict[str, Any] = {}
         self.joint: Any = None
         self.joint_wrt: tuple[str, ...] | None = None
@@ -199,7 +200,8 @@ def op(text: str, **options: Any) -> Any:
 
     promote: bring the tensor arguments to one dtype first ("same"; "float": integers become the default dtype; "compare").
     inplace, out: also make `name_` and take `out=`. operators, inplace_operators: dunder names. node: the backward node's
-    name. nondifferentiable: results never need gradients. returns: a result type for several outputs. expose: "both",
+    name. nondifferentiable: results never need gradients. returns: a result type for several outputs; outputs: how many of them
+    (the first ones) have gradients, where that is not clear from their names. expose: "both",
     "function", "method" or "no". flops: `flops(*arguments)`. A kernel may take `out=` to write in place.
     """
 

@@ -218,7 +218,7 @@ def _unpack_result(node: Node, saved: SavedResult) -> Any:
     elif alias._storage._version != saved.version:
         owner = f", which is output {saved.number} of {node.name()}"
         raise RuntimeError(modified_text(alias, owner, alias._storage._version, saved.version))
-    if not grad_state.enabled:
+    if not grad_state.enabled or alias._array.dtype.num in _dtype.INTEGRAL_NUMS:
         return alias
     fresh = alias.__class__.__new__(alias.__class__)
     fresh._array, fresh._storage = alias._array, alias._storage

@@ -133,7 +133,7 @@ SUM, MEAN, MAX = 0, 1, 2
 
 @op("aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
     "Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
-    expose="function", node="EmbeddingBagBackward0")  # fmt: skip
+    expose="function", node="EmbeddingBagBackward0", outputs=1)  # fmt: skip
 def _embedding_bag(
     weight: np.ndarray, indices: np.ndarray, offsets: np.ndarray, scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Any,
     include_last_offset: bool, padding_idx: int,
@@ -198,14 +198,14 @@ def _(
     result1: Any, result2: Any, result3: Any, weight_shape: Any, needs: Any,
 ) -> Any:  # fmt: skip
     g = grads[0]
-    owner = result1.detach()
+    owner = result1
     to_weight = to_samples = None
     if mode == MAX:
         spread = F.zeros(weight_shape, dtype=g.dtype)
-        empty = (result2.detach() == 0).unsqueeze(-1)
-        return F.scatter_add(spread, 0, result3.detach(), F.masked_fill(g, empty, 0)), None
+        empty = (result2 == 0).unsqueeze(-1)
+        return F.scatter_add(spread, 0, result3, F.masked_fill(g, empty, 0)), None
     if mode == MEAN:
-        g = g / F.clamp(result2.detach(), min=1).unsqueeze(-1)
+        g = g / F.clamp(result2, min=1).unsqueeze(-1)
     rows = F.index_select(g, 0, owner)
     if needs[0]:
         scaled = rows if per_sample_weights is None else rows * per_sample_weights.unsqueeze(-1)

@@ -156,7 +156,7 @@ _LAYER = ("Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor 
           "int[] batch_sizes, int mode, int hidden_size, int num_layers, bool has_biases, bool bidirectional, bool batch_first, bool train")  # fmt: skip
 
 
-@op(f"aten::mkldnn_rnn_layer({_LAYER}) -> (Tensor, Tensor, Tensor, Tensor)", expose="no")
+@op(f"aten::mkldnn_rnn_layer({_LAYER}) -> (Tensor, Tensor, Tensor, Tensor)", expose="no", outputs=3)
 def lstm_layer(
     input: np.ndarray, weight0: np.ndarray, weight1: np.ndarray, weight2: np.ndarray, weight3: np.ndarray, hx_: np.ndarray, cx_: np.ndarray,
     reverse: bool, batch_sizes: Any, mode: int, hidden_size: int, num_layers: int, has_biases: bool, *_: Any,
@@ -176,8 +176,8 @@ def _(
     bidirectional: bool, batch_first: bool, train: bool,
 ) -> Any:  # fmt: skip
     return F.mkldnn_rnn_layer_backward(
-        input, weight0, weight1, weight2, weight3, hx_, cx_, result0.detach(), result1.detach(), result2.detach(), *grads[:3], reverse, mode,
-        hidden_size, num_layers, has_biases, train, bidirectional, batch_sizes, batch_first, result3.detach(),
+        input, weight0, weight1, weight2, weight3, hx_, cx_, result0, result1, result2, *grads, reverse, mode,
+        hidden_size, num_layers, has_biases, train, bidirectional, batch_sizes, batch_first, result3,
     )  # fmt: skip
 
 

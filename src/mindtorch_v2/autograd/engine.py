@@ -101,18 +101,18 @@ def run(
     try:
         while heap:
             node = heapq.heappop(heap)[2]
-            buffer = buffers.pop(node)
             if needed is not None and node not in needed:
+                del buffers[node]
                 continue
             ranges = _dispatch.ranges
             if ranges is None:
-                _evaluate(node, buffer, keep_graph, create_graph, captures, needed, waiting, buffers, heap)
+                _evaluate(node, keep_graph, create_graph, captures, needed, waiting, buffers, heap)
                 continue
             token = ranges.enter(
                 "autograd::engine::evaluate_function: " + node.name(), 0, node._recorded_sequence(), node.forward_thread, ()
             )
             try:
-                _evaluate(node, buffer, keep_graph, create_graph, captures, needed, waiting, buffers, heap)
+                _evaluate(node, keep_graph, create_graph, captures, needed, waiting, buffers, heap)
             finally:
                 ranges.exit(token)
     finally:
@@ -146,8 +146,9 @@ def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_gra
 
 
 def _evaluate(
-    node: Node, buffer: list, keep_graph: bool, create_graph: bool, captures: Any, needed: Any, waiting: dict, buffers: dict, heap: list
+    node: Node, keep_graph: bool, create_graph: bool, captures: Any, needed: Any, waiting: dict, buffers: dict, heap: list
 ) -> None:
+    buffer = buffers.pop(node)  # held here alone, so that gradients are freed as soon as they were used
     if node._output_hooks is not None or node._pre_hooks is not None or node._retain is not None:
         buffer = _run_pre_hooks(node, buffer)
     if captures is not None:

@@ -40,18 +40,7 @@ def check_inplace(tensor: Any) -> None:
 
 def keep_before_write(tensor: Any) -> Any:
     """A copy of what is about to be overwritten and that the backward pass needs; it keeps its history."""
-    state, enabled = grad_state, grad_state.enabled
-    state.enabled = False
-    try:
-        copy = tensor.clone()
-    finally:
-        state.enabled = enabled
-    if tensor._rg:
-        fn, number = edge(tensor)
-        attach(copy, fn, number)
-        if copy._grad_fn.__class__.__name__ == "AccumulateGrad":
-            copy._grad_fn = None
-    return copy
+    return tensor.clone()
 
 
 class CopySlices(Node):
