@@ -76,6 +76,13 @@ class Generator:
         self.waiting_normal: float | None = None
         self._float_normal: tuple[float, int] = (0.0, 0)
 
+    def _renew_lock(self) -> None:
+        """In a forked child: go on with another lock. A thread of the parent may hold the old one."""
+        if self._made:
+            bits = np.random.MT19937(0)
+            bits.state = self._bits.state
+            self._bits, self.raw = bits, bits.random_raw
+
     @property
     def device(self) -> Any:
         """The device the numbers are made on: always the CPU."""
@@ -186,3 +193,5 @@ class Generator:
 
 default_generator = Generator()
 default_generator.seed()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=default_generator._renew_lock)
