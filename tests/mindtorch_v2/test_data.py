@@ -164,6 +164,22 @@ def test_workers_do_not_record() -> None:
     assert [float(batch) for batch in iterator] == [1.0] * 4
 
 
+def test_a_profile_shows_each_batch_as_a_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    class Ranges:
+        def enter(self, *what: Any) -> str:
+            seen.append(what)
+            return "token"
+
+        def exit(self, token: str) -> None:
+            seen.append(token)
+
+    monkeypatch.setattr(_dispatch, "ranges", Ranges())
+    next(iter(DataLoader(Squares())))
+    assert seen == [("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", 7, -1, 0, ()), "token"]
+
+
 def test_iterators_inherited_by_a_worker_do_not_act_for_their_parent(
     capfd: pytest.CaptureFixture[str],
 ) -> None:

@@ -285,14 +285,14 @@ def _node_of(tree: Any, is_leaf: _IsLeaf) -> NodeDef | None:
 # ------------------------------------------------------------------------------------------------- tree specs
 
 
-class PyTreeSpec:
+class TreeSpec:
     """The shape of a tree: its root's type, what that type needs to be rebuilt, and its children's shapes."""
 
     __slots__ = ("type", "_context", "_children", "num_nodes", "num_leaves", "num_children")
     num_nodes: int
     num_leaves: int
 
-    def __init__(self, type: Any, context: Any, children_specs: list[PyTreeSpec]) -> None:
+    def __init__(self, type: Any, context: Any, children_specs: list[TreeSpec]) -> None:
         self.type = type
         self._context = context
         self._children = children_specs
@@ -306,7 +306,7 @@ class PyTreeSpec:
         return self._context
 
     @property
-    def children_specs(self) -> list[PyTreeSpec]:
+    def children_specs(self) -> list[TreeSpec]:
         """The shapes of the children."""
         return self._children
 
@@ -314,11 +314,11 @@ class PyTreeSpec:
         """Whether this is the shape of a leaf."""
         return self.type is None
 
-    def children(self) -> list[PyTreeSpec]:
+    def children(self) -> list[TreeSpec]:
         """The shapes of the children, as a new list."""
         return list(self._children)
 
-    def child(self, index: int) -> PyTreeSpec:
+    def child(self, index: int) -> TreeSpec:
         """The shape of one child."""
         return self._children[index]
 
@@ -377,7 +377,7 @@ class PyTreeSpec:
         )
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, PyTreeSpec):
+        if not isinstance(other, TreeSpec):
             return NotImplemented
         return (
             self.type is other.type
@@ -396,27 +396,31 @@ class PyTreeSpec:
         return f"TreeSpec({self.type.__name__}, {self._context}, [{inner}])"
 
 
-TreeSpec = PyTreeSpec
-_LEAF = PyTreeSpec(None, None, [])
+PyTreeSpec = TreeSpec
 
 
-def LeafSpec() -> PyTreeSpec:
+class LeafSpec(TreeSpec):
     """The shape of a leaf."""
-    return _LEAF
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(None, None, [])
 
 
+_LEAF = LeafSpec()
 treespec_leaf = LeafSpec
 
 
-def treespec_tuple(iterable: Iterable[PyTreeSpec] = (), /) -> PyTreeSpec:
+def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
     """The shape of a tuple of trees."""
-    return PyTreeSpec(tuple, None, list(iterable))
+    return TreeSpec(tuple, None, list(iterable))
 
 
-def treespec_dict(mapping: Any = (), /, **kwargs: PyTreeSpec) -> PyTreeSpec:
+def treespec_dict(mapping: Any = (), /, **kwargs: TreeSpec) -> TreeSpec:
     """The shape of a dict of trees."""
     children = dict(mapping, **kwargs)
-    return PyTreeSpec(dict, list(children), list(children.values()))
+    return TreeSpec(dict, list(children), list(children.values()))
 
 
 # -------------------------------------------------------------------------------------- flatten and unflatten
@@ -427,25 +431,25 @@ def tree_is_leaf(tree: Any, is_leaf: _IsLeaf = None) -> bool:
     return _node_of(tree, is_leaf) is None
 
 
-def _flatten(tree: Any, leaves: list[Any], is_leaf: _IsLeaf) -> PyTreeSpec:
+def _flatten(tree: Any, leaves: list[Any], is_leaf: _IsLeaf) -> TreeSpec:
     node = _node_of(tree, is_leaf)
     if node is None:
         leaves.append(tree)
         return _LEAF
     parts, context = node.flatten_fn(tree)
-    return PyTreeSpec(node.type, context, [_flatten(part, leaves, is_leaf) for part in parts])
+    return TreeSpec(node.type, context, [_flatten(part, leaves, is_leaf) for part in parts])
 
 
-def tree_flatten(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[Any], PyTreeSpec]:
+def tree_flatten(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[Any], TreeSpec]:
     """The leaves of a tree and its shape."""
     leaves: list[Any] = []
     spec = _flatten(tree, leaves, is_leaf)
     return leaves, spec
 
 
-def tree_unflatten(leaves: Iterable[Any], treespec: PyTreeSpec) -> Any:
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     """The tree of the given shape with the given leaves."""
-    if not isinstance(treespec, PyTreeSpec):
+    if not isinstance(treespec, TreeSpec):
         raise TypeError(
             f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}."
         )
@@ -472,7 +476,7 @@ def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
     return [leaf for arg in (*args, *kwargs.values()) for leaf in tree_iter(arg)]
 
 
-def tree_structure(tree: Any, is_leaf: _IsLeaf = None) -> PyTreeSpec:
+def tree_structure(tree: Any, is_leaf: _IsLeaf = None) -> TreeSpec:
     """The shape of a tree."""
     return tree_flatten(tree, is_leaf)[1]
 
@@ -496,9 +500,7 @@ def tree_leaves_with_path(tree: Any, is_leaf: _IsLeaf = None) -> list[tuple[KeyP
     return list(_with_path(tree, is_leaf, ()))
 
 
-def tree_flatten_with_path(
-    tree: Any, is_leaf: _IsLeaf = None
-) -> tuple[list[tuple[KeyPath, Any]], PyTreeSpec]:
+def tree_flatten_with_path(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
     """The leaves with the paths to them, and the shape."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
@@ -581,7 +583,7 @@ def tree_any_only(
     return any(pred(leaf) for leaf in tree_iter(tree, is_leaf) if isinstance(leaf, type_or_types))
 
 
-def _broadcast_to_and_flatten(tree: Any, treespec: PyTreeSpec, is_leaf: _IsLeaf = None) -> list[Any] | None:
+def _broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: _IsLeaf = None) -> list[Any] | None:
     """The leaves of `tree`, each once for every leaf of the shape below it; None where they disagree."""
     node = _node_of(tree, is_leaf)
     if node is None:

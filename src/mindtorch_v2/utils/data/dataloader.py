@@ -39,6 +39,8 @@ __all__ = ["DataLoader", "get_worker_info", "default_collate", "default_convert"
 
 _T_co = TypeVar("_T_co", covariant=True)
 
+_USER_SCOPE = 7  # torch's number for annotations in a profile
+
 
 class _DatasetKind:
     Map = 0
@@ -302,11 +304,15 @@ class _BaseDataLoaderIter:
         raise NotImplementedError
 
     def __next__(self) -> Any:
-        if _dispatch.recorder is None:
+        ranges = _dispatch.ranges
+        if ranges is None:
             data = self._next_data()
         else:
-            with torch.autograd.profiler.record_function(self._profile_name):
+            token = ranges.enter(self._profile_name, _USER_SCOPE, -1, 0, ())
+            try:
                 data = self._next_data()
+            finally:
+                ranges.exit(token)
         self._num_yielded += 1
         expected = self._IterableDataset_len_called
         if (

@@ -79,6 +79,8 @@ def _worker_loop(task: WorkerTask, connection: Connection, forget_parent: Callab
         seed = task.base_seed + task.worker_id
         random.seed(seed)
         torch.manual_seed(seed)
+        # A generator of its own first: the lock of the inherited one may be held by a thread of the parent.
+        np.random.set_bit_generator(np.random.MT19937(0))
         np.random.seed(_generate_state(task.base_seed, task.worker_id))  # noqa: NPY002  (users' code draws from it)
         _worker_info = WorkerInfo(task.worker_id, task.num_workers, seed, task.dataset)
         tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
