@@ -120,6 +120,13 @@ class Op:
             return 0
         return 1 if self.body == "arrays" and self.inner is None else 2
 
+    @functools.cached_property
+    def sequenced(self) -> bool:
+        """Whether a profile shows the thread's next sequence number with it: not with factories, which autograd never sees."""
+        made = self.name.endswith(("_like", "_strided")) and self.nondifferentiable
+        has_tensors = any(a.kind.startswith("Tensor") for a in self.schema.arguments)
+        return has_tensors and not made
+
     def derivative(op, /, **rules: Any) -> None:  # noqa: N805  (torch calls an argument `self`)
         """Gradient rules by argument. A rule's parameters say what is saved: `g` (or `grads`), arguments, `out`, `x_shape`."""
         op.rules = rules

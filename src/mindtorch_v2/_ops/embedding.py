@@ -9,6 +9,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM
+from ._accumulate import add_rows
 from ._namespace import functions as F
 
 
@@ -70,18 +71,10 @@ def _sparse_gradient(grad: Any, indices: Any, num_weights: int, padding_idx: int
     )
 
 
-def add_rows(rows: np.ndarray, places: np.ndarray, count: int) -> np.ndarray:
-    """Sum `rows` into a table of `count` rows at `places`: by a sorted reduction where rows repeat, much faster than np.add.at."""
+def sum_rows(rows: np.ndarray, places: np.ndarray, count: int) -> np.ndarray:
+    """A table of `count` rows with each of `rows` added at its place."""
     made = np.zeros((count, *rows.shape[1:]), rows.dtype)
-    if not places.size:
-        return made
-    order = np.argsort(places, kind="stable")
-    ordered = places[order]
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    if starts.size == places.size:
-        made[places] = rows
-    else:
-        made[ordered[starts]] = np.add.reduceat(rows[order], starts, axis=0)
+    add_rows(made, places, rows)
     return made
 
 
@@ -95,7 +88,7 @@ def embedding_dense_backward(
     if scale_grad_by_freq:
         counts = np.bincount(places, minlength=num_weights)
         rows = rows / counts[places][:, None].astype(rows.dtype)
-    made = add_rows(rows, places, num_weights)
+    made = sum_rows(rows, places, num_weights)
     if padding_idx != -1:
         made[padding_idx] = 0
     return made
@@ -184,7 +177,7 @@ def _embedding_bag(
             made[bag] = np.take_along_axis(values, best[None], 0)[0]
             places[bag] = indices[members][best]
     else:
-        made = add_rows(rows, owner[kept], bags)
+        made = sum_rows(rows, owner[kept], bags)
         if mode == MEAN:
             made = made / np.maximum(sizes, 1)[:, None].astype(made.dtype)
     return made, owner, sizes, places

@@ -11,6 +11,7 @@ from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, LOW_FLOATS
 from ._namespace import functions as F
+from .reduction import mean_into
 
 NONE, MEAN, SUM = 0, 1, 2
 
@@ -20,6 +21,16 @@ def reduced(tensor: Any, reduction: int) -> Any:
     if reduction == MEAN:
         return F.mean(tensor)
     return F.sum(tensor) if reduction == SUM else tensor
+
+
+def reduced_into(losses: np.ndarray, reduction: int) -> Any:
+    """An array of losses reduced as torch's kernels show it while something records: the mean goes into a given output."""
+    made = _dispatch.wrap(losses)
+    if reduction != MEAN:
+        return reduced(made, reduction)
+    out = _dispatch.wrap(np.empty((), losses.dtype))
+    _dispatch.recorder(mean_into.op, made, (), False, None, out)
+    return out
 
 
 def _reduce_array(array: np.ndarray, reduction: int) -> Any:
@@ -329,15 +340,15 @@ def _huber_slope(d: np.ndarray, delta: float) -> np.ndarray:
 
 
 mse_loss = _declare_distance("mse_loss", "", _square, lambda d: d * d.dtype.type(2), (lambda d: 2 * d, lambda d: 2.0), "MseLossBackward0")
-mse_loss.recorded(lambda self, target, reduction: reduced(_dispatch.wrap(_square(np.subtract(
-    *_dispatch.promote_pair(self._array, target._array)))), reduction))  # fmt: skip
+mse_loss.recorded(lambda self, target, reduction: reduced_into(_square(np.subtract(
+    *_dispatch.promote_pair(self._array, target._array))), reduction))  # fmt: skip
 smooth_l1_loss = _declare_distance(
     "smooth_l1_loss", "beta=1.0", _smooth_l1, _smooth_l1_slope,
     (lambda d, beta: F.sign(d) if beta == 0 else F.clamp(d / beta, -1, 1), lambda d, beta: (F.abs(d) < beta) / beta if beta else 0.0 * d),
     "SmoothL1LossBackward0",
 )  # fmt: skip
-smooth_l1_loss.recorded(lambda self, target, reduction, beta: reduced(_dispatch.wrap(_smooth_l1(np.subtract(
-    *_dispatch.promote_pair(self._array, target._array)), beta)), reduction))  # fmt: skip
+smooth_l1_loss.recorded(lambda self, target, reduction, beta: reduced_into(_smooth_l1(np.subtract(
+    *_dispatch.promote_pair(self._array, target._array)), beta), reduction))  # fmt: skip
 huber_loss = _declare_distance(
     "huber_loss", "delta=1.0", _huber, _huber_slope,
     (lambda d, delta: F.clamp(d, -delta, delta), lambda d, delta: (F.abs(d) <= delta).to(d.dtype)), "HuberLossBackward0",

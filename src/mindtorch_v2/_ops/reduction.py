@@ -121,13 +121,29 @@ def mean_all(self: np.ndarray, dtype: Any) -> Any:
     return _mean(self, None, False, dtype)
 
 
+@op("aten::sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor out) -> Tensor(a!)",
+    expose="no", on="tensors", nondifferentiable=True)  # fmt: skip
+def sum_into(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
+    out._array[...] = _total(self._array, _dims.many(dim, self.ndim), keepdim, dtype)
+    return out
+
+
 def _record_mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     """What torch's mean shows inside: a sum into its output, and a division in place."""
     _check_mean(self._array, dtype)
     dims = _dims.many(dim, self.ndim)
     count = math.prod([self.shape[d] for d in dims])
-    total = sum_dim(self, dim, keepdim, dtype=dtype)
-    return F.div_(total, count if count else math.nan)
+    kept = [1 if d in dims else n for d, n in enumerate(self.shape) if keepdim or d not in dims]
+    made = _dispatch.wrap(np.empty(kept, self._array.dtype if dtype is None else dtype._np))
+    _dispatch.recorder(sum_into.op, self, dim, keepdim, dtype, made)
+    return F.div_(made, count if count else math.nan)
+
+
+@op("aten::mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor out) -> Tensor(a!)",
+    expose="no", on="tensors", nondifferentiable=True)  # fmt: skip
+def mean_into(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
+    _dispatch.recorder(sum_into.op, self, dim, keepdim, dtype, out)
+    return F.div_(out, max(self.numel(), 1))
 
 
 mean_all.derivative(self=lambda g, self_shape: g.expand(self_shape) / max(math.prod(self_shape), 1))

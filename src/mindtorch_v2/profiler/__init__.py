@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .annotation import record_function
+from .config import _ExperimentalConfig
 from .devices import DeviceType, ProfilerActivity
 from .schedule import ProfilerAction, schedule
 from .session import _KinetoProfile, profile, supported_activities
 
-__all__ = ["profile", "schedule", "supported_activities", "ProfilerAction", "ProfilerActivity", "record_function", "DeviceType", "_KinetoProfile"]
+__all__ = ["profile", "schedule", "supported_activities", "ProfilerAction", "ProfilerActivity", "record_function", "DeviceType", "_ExperimentalConfig", "_KinetoProfile"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _dispatch
-from .._graph import grad_state
 from .trace import USER_SCOPE
 
 
@@ -25,7 +24,7 @@ class record_function:
         ranges = _dispatch.ranges
         if ranges is not None:
             self._ranges = ranges
-            self.record = ranges.enter(self.name, USER_SCOPE, grad_state.seq if grad_state.enabled else -1, 0, (self.args,) if self.args else ())
+            self.record = ranges.enter(self.name, USER_SCOPE, -1, 0, (self.args,) if self.args else ())
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:

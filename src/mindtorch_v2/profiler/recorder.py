@@ -257,6 +257,7 @@ class Recorder:
         order = np.lexsort((-np.arange(len(rows)), rows[:, 1], thread))
         rows, thread = rows[order], thread[order]
         names, name, kind, scope, forward = self._names(rows[:, 0])
+        sequence = np.where(np.isin(rows[:, 0], [key for key, op in self.ops.items() if not op.sequenced]), -1, rows[:, 3])
         inputs = rows[:, 4].astype(np.int32)
         flops = np.zeros(len(rows), np.int64)
         if self.flops:
@@ -266,7 +267,7 @@ class Recorder:
             flops = by_input[inputs]
         return Trace(
             names=tuple(text for text, _ in names), overloads=tuple(overload for _, overload in names), name=name,
-            start_ns=rows[:, 1], end_ns=rows[:, 2], thread=thread, kind=kind, scope=scope, sequence=rows[:, 3], forward_thread=forward,
+            start_ns=rows[:, 1], end_ns=rows[:, 2], thread=thread, kind=kind, scope=scope, sequence=sequence, forward_thread=forward,
             inputs=inputs, flops=flops, stack=np.full(len(rows), -1, np.int32), input_table=self._input_table(), memory=self._memory(),
             health=Health(unfinished=self.open_ranges), origin_ns=self.origin_ns, window_ns=(self.begun_ns, self.ended_ns),
             settings={"pid": os.getpid(), "thread": self.thread, **vars(self.config)},
@@ -359,7 +360,7 @@ class _RangeInputs:
 
     uid = -1
     flops = None
-    schema = None
+    sequenced = True
 
 
 def _plain_value(value: Any) -> Any:

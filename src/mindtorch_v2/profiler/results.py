@@ -253,15 +253,15 @@ class Results:
             row.stack = list(stack)
             made.append(row)
         if len(self.tree.loose):
-            made.append(self._loose_average())
+            made.append(self._loose_average(by_shape))
         return made
 
-    def _loose_average(self) -> FunctionEventAvg:
+    def _loose_average(self, by_shape: bool) -> FunctionEventAvg:
         row = FunctionEventAvg()
         total = int(self.trace.memory.nbytes[self.tree.loose].sum())
         row.key, row.count, row.scope, row.node_id = _MEMORY_KEY, len(self.tree.loose), 0, -1
         row.cpu_memory_usage = row.self_cpu_memory_usage = total
-        row.input_shapes, row.stack, row.overload_name, row.flops = "", [], "", 0
+        row.input_shapes, row.stack, row.overload_name, row.flops = ([] if by_shape else ""), [], "", 0
         return row
 
     def total_average(self) -> FunctionEventAvg:
