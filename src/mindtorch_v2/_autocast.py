@@ -187,8 +187,11 @@ def run_cast(op: Any, arguments: tuple) -> Any:
     cast = _cast_all(arguments, dtype)
     switches.on = False
     try:
-        recorder = _dispatch.recorder
-        return op.run(*cast) if recorder is None else recorder(op, *cast)
+        if _dispatch.recorder is not None:
+            return _dispatch.recorder(op, *cast)
+        count = sum(not argument.keyword_only for argument in op.schema.arguments)
+        named = {argument.name: value for argument, value in zip(op.schema.arguments[count:], cast[count:])}
+        return op.entry(*cast[:count], **named)
     finally:
         switches.on = True
 
