@@ -348,12 +348,12 @@ def _warn_of_pinning(device: str) -> None:
         warnings.warn(
             "pin_memory_device is deprecated, the current accelerator will be used as the device,"
             f"ignore pin_memory_device='{device}'.",
-            stacklevel=5,
+            stacklevel=6,
         )
     warnings.warn(
         "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't "
         "be used.",
-        stacklevel=5,
+        stacklevel=6,
     )
 
 
