@@ -184,7 +184,9 @@ def _profiler_enabled() -> bool:
     return _dispatch.recorder is not None
 
 
+from .gradcheck import gradcheck, gradgradcheck  # noqa: E402  (needs what stands above)
+
 __all__ = [
-    "Function", "Variable", "backward", "enable_grad", "grad", "inference_mode", "inplace", "no_grad", "set_grad_enabled",
+    "Function", "Variable", "backward", "enable_grad", "grad", "gradcheck", "gradgradcheck", "inference_mode", "inplace", "no_grad", "set_grad_enabled",
     "set_multithreading_enabled",
 ]  # fmt: skip
