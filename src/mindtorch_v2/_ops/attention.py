@@ -84,7 +84,9 @@ def flash_backward(
     np.multiply(slope, weights, slope)
     np.multiply(slope, factor, slope)
     to_query, to_key = np.matmul(slope, k), np.matmul(slope.swapaxes(-1, -2), q)
-    return tuple(a.astype(query.dtype, copy=False) for a in (to_query, to_key, to_value))
+    # laid out as (batch, length, heads, width), as torch's kernel leaves them: what follows can view them
+    made = (np.ascontiguousarray(a.swapaxes(1, 2)).swapaxes(1, 2) for a in (to_query, to_key, to_value))
+    return tuple(a.astype(query.dtype, copy=False) for a in made)
 
 
 def _open_gradients(g: Any, query: Any, key: Any, value: Any, is_causal: bool, attn_mask: Any, scale: Any) -> tuple:

@@ -59,9 +59,28 @@ def _bitwise(name: str, ufunc: Any, operators: tuple[str, ...], inplace_operator
     return bits
 
 
-_bitwise("bitwise_and", np.bitwise_and, ("__and__", "__rand__"), ("__iand__",))
-_bitwise("bitwise_or", np.bitwise_or, ("__or__", "__ror__"), ("__ior__",))
-_bitwise("bitwise_xor", np.bitwise_xor, ("__xor__", "__rxor__"), ("__ixor__",))
+def _bit_operator(name: str, bits: Any) -> None:
+    """`x & y`: torch shows the operator as an op of its own around the bitwise one."""
+
+    @composite(f"aten::{name}.Tensor(Tensor self, Tensor other) -> Tensor", expose="no")
+    def shown(self: Any, other: Any) -> Any:
+        return bits(self, other)
+
+    direct = bits.op.operator
+
+    def operator(self: Any, other: Any) -> Any:
+        if _dispatch.recorder is None:
+            return direct(self, other)
+        if other.__class__ not in _dispatch.NUMBERS and not isinstance(other, _dispatch.Tensor):
+            return NotImplemented
+        return shown(self, other)
+
+    operator.__name__ = name
+    function(name, expose="method")(operator)
+
+
+for _name, _ufunc, _short in (("bitwise_and", np.bitwise_and, "and"), ("bitwise_or", np.bitwise_or, "or"), ("bitwise_xor", np.bitwise_xor, "xor")):
+    _bit_operator(f"__{_short}__", _bitwise(_name, _ufunc, (f"__r{_short}__",), (f"__i{_short}__",)))
 _bitwise("bitwise_left_shift", np.left_shift, ("__lshift__",), ("__ilshift__",))
 _bitwise("bitwise_right_shift", np.right_shift, ("__rshift__",), ("__irshift__",))
 
@@ -115,7 +134,7 @@ def _floating_only(ufunc: Any) -> Any:
     return kernel
 
 
-_test("isnan", _floating_only(np.isnan))
+_test("isnan", _floating_only(np.isnan)).recorded(lambda self: ne(self, self))
 _test("isinf", _floating_only(np.isinf))
 _test("isposinf", lambda self: self == np.inf)
 _test("isneginf", lambda self: self == -np.inf)

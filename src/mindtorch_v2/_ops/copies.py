@@ -335,6 +335,18 @@ def _to_dtype(
     return _to_copy(self, dtype=dtype, non_blocking=non_blocking, memory_format=memory_format)
 
 
+@composite(
+    "aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+    "MemoryFormat? memory_format=None) -> Tensor(a)",
+    expose="no",
+)
+def to_device(
+    self: Any, device: Any, dtype: Any, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
+) -> Any:
+    """The form that torch.tensor calls."""
+    return _to_copy(self, dtype=dtype) if copy or dtype is not self.dtype else self
+
+
 def _to_other_device(self: Any, dtype: Any, device: Any) -> Any:
     if self._array_missing:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")

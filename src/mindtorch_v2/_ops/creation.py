@@ -616,12 +616,21 @@ def _has_tensors(data: Any) -> bool:
     return isinstance(data, _dispatch.Tensor)
 
 
-def _record_new(array: np.ndarray) -> Any:
-    """What torch.tensor shows in a profile: the allocation, `to`, `lift_fresh`."""
-    made = _empty(tuple(array.shape), dtype=BY_NUM[array.dtype.num])
-    np.copyto(made._array, array)
-    made = F.to(made, made.dtype)
-    return F.lift_fresh(made)
+def _record_new(data: Any, array: np.ndarray) -> Any:
+    """What torch.tensor shows in a profile: for lists the allocation, `to`, `lift_fresh`; for NumPy arrays a copy by `to`."""
+    from .copies import to_device
+
+    dtype = BY_NUM[array.dtype.num]
+    if isinstance(data, np.ndarray):
+        return to_device(F.lift_fresh(wrap(array)), _device.CPU, dtype, copy=True)
+    state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
+    state.enabled = False
+    try:
+        made = _empty(tuple(array.shape), dtype=dtype)
+        np.copyto(made._array, array)
+        return F.lift_fresh(to_device(made, _device.CPU, dtype))
+    finally:
+        state.enabled = enabled
 
 
 @function(expose="function")
@@ -648,7 +657,7 @@ def tensor(
     if _dispatch.recorder is None:
         made = wrap(array)
     else:
-        made = F.detach_(_record_new(array))
+        made = F.detach_(_record_new(data, array))
     return finish(made, requires_grad, pin_memory) if requires_grad or pin_memory else made
 
 
@@ -662,7 +671,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     if isinstance(data, np.ndarray):
         made = from_numpy(data) if min(data.strides, default=0) >= 0 else wrap(data.copy())
         return made if dtype is None and _dispatch.recorder is None else made.to(device=device, dtype=dtype)
-    made = wrap(array_of(data, dtype)) if _dispatch.recorder is None else _record_new(array_of(data, dtype))
+    made = wrap(array_of(data, dtype)) if _dispatch.recorder is None else _record_new(data, array_of(data, dtype))
     return made if device is None or _device.resolve(device) is _device.CPU else made.to(device)
 
 

@@ -11,6 +11,7 @@ from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, LOW_FLOATS
 from ._namespace import functions as F
+from .pointwise import div_scalar, mul_scalar
 from .reduction import mean_into
 
 NONE, MEAN, SUM = 0, 1, 2
@@ -213,7 +214,7 @@ def _cross_entropy_probabilities(self: Any, target: Any, weight: Any, reduction:
     if reduction == NONE:
         return F.neg(F.sum(made, channel))
     made = F.neg(F.sum(made))
-    return F.div(made, max(self.numel() / classes, 1) if self.numel() else 1) if reduction == MEAN else made
+    return div_scalar(made, max(self.numel() / classes, 1) if self.numel() else 1) if reduction == MEAN else made
 
 
 def _cross_entropy_smooth(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, smoothing: float, channel: int) -> Any:
@@ -240,7 +241,7 @@ def _cross_entropy_smooth(self: Any, target: Any, weight: Any, reduction: int, i
         smooth = F.sum(spread)
     else:
         smooth = spread
-    return F.add(F.mul(plain, 1 - smoothing), F.mul(smooth, smoothing / classes))
+    return F.add(mul_scalar(plain, 1 - smoothing), mul_scalar(smooth, smoothing / classes))
 
 
 # ---------------------------------------------------------------------------------------------------- distances between numbers

@@ -212,7 +212,7 @@ def native_batch_norm_backward(
     else:
         center = _per_channel(running_mean._array, x.ndim)
         rstd = _per_channel(np.reciprocal(np.sqrt(running_var._array + running_var._array.dtype.type(eps))), x.ndim)
-    total = F.sum(grad_out, axes)._array if _dispatch.recorder is not None else np.add.reduce(g, axis=axes)
+    total = np.add.reduce(g, axis=axes)
     normal = np.multiply(np.subtract(x, center), rstd)
     product = np.add.reduce(np.multiply(g, normal), axis=axes)
     first = second = third = np.empty(0, input._array.dtype)

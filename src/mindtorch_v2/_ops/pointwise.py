@@ -151,7 +151,7 @@ def _truncated(self: Any, other: Any) -> Any:
 
 
 @op("aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", promote="same", inplace=True, expose="no",
-    node="DivBackward1")  # fmt: skip
+    node="DivBackward2")  # fmt: skip
 def div_mode(self: Any, other: Any, rounding_mode: Any) -> Any:
     if rounding_mode is None:
         if self.dtype.num in INTEGRAL_NUMS:
@@ -498,6 +498,33 @@ def logaddexp2(self: Any, other: Any) -> Any:
 logaddexp2.derivative(self=lambda g, self, out: g * F.exp2(self - out), other=lambda g, other, out: g * F.exp2(other - out))
 
 
+# The overloads that take a number as such: called by composite ops, as torch's own do; their nodes have numbers of their own.
+
+
+@op("aten::mul.Scalar(Tensor self, Scalar other) -> Tensor", expose="no", node="MulBackward1", flops=_numel_of_self)
+def mul_scalar(self: Any, other: Any) -> Any:
+    return np.multiply(*_dispatch.promote_number(self, other))
+
+
+mul_scalar.derivative(self=lambda g, other: mul_scalar(g, conj(other)))
+
+
+@op("aten::div.Scalar(Tensor self, Scalar other) -> Tensor", expose="no", node="DivBackward1")
+def div_scalar(self: Any, other: Any) -> Any:
+    return np.true_divide(*_dispatch.promote_number(self if self.dtype.num not in INTEGRAL_NUMS else self.astype(Default.np), other))
+
+
+div_scalar.derivative(self=lambda g, other: div_scalar(g, conj(other)))
+
+
+@op("aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", expose="no", node="AddBackward1", flops=_numel_of_self)
+def add_scalar(self: Any, other: Any, alpha: Any) -> Any:
+    return np.add(*_dispatch.promote_number(self, other * alpha))
+
+
+add_scalar.derivative(self=lambda g: g)
+
+
 def _extreme(name: str, ufunc: Any, better: str) -> Any:
     @op(f"aten::{name}(Tensor self, Tensor other) -> Tensor", promote="same", out=True)
     def extreme(self: Any, other: Any, out: Any = None) -> Any:
@@ -510,7 +537,9 @@ def _extreme(name: str, ufunc: Any, better: str) -> Any:
             tie = first == second
             if not isinstance(first, _dispatch.Tensor):
                 return None
-            return F.masked_fill(F.where(tie, g / 2, g), wins(first, second), 0)
+            shared = F.where(tie, g / 2, g)
+            fill = F.masked_fill if _dispatch.grad_state.enabled else F.masked_fill_
+            return fill(shared, wins(first, second), 0)
 
         return rule
 

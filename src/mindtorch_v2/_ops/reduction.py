@@ -326,7 +326,8 @@ def _var_grad(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, self_
 
 
 def _std_grad(g: Any, self: Any, out: Any, dim: Any, correction: Any, keepdim: bool, self_shape: Any) -> Any:
-    slope = F.masked_fill(g / (out * 2), out == 0, 0)
+    fill = F.masked_fill if _dispatch.grad_state.enabled else F.masked_fill_
+    slope = fill(g / (out * 2), out == 0, 0)
     return _var_grad(slope, self, dim, correction, keepdim, self_shape)
 
 
@@ -633,7 +634,7 @@ logsumexp.derivative(
 def _(self: Any, dim: Any, keepdim: bool) -> Any:
     if self.dtype._rank < 2:
         self = self.to(Default.dtype)
-    top = F.amax(self, dim, True)
+    top = F.amax(F.real(self), dim, True)
     flat = top if keepdim else F.squeeze(top, dim)
     F.masked_fill_(flat, F.eq(F.abs(flat), math.inf), 0)
     made = F.exp_(F.sub(self, top))

@@ -11,6 +11,7 @@ from .._dispatch import composite, function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
 from . import _dims
 from ._namespace import functions as F
+from .copies import _to as to_dtype_layout
 
 
 def _prepare(self: np.ndarray, dim: int, name: str) -> tuple[np.ndarray, int]:
@@ -94,8 +95,8 @@ _log_softmax_backward_data.derivative(
 def _public(name: str, inner: Any) -> Any:
     @composite(f"aten::{name}.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", expose="no")
     def public(self: Any, dim: int, dtype: Any) -> Any:
-        if dtype is not None and dtype is not self.dtype:
-            self = F.to(self, dtype)
+        if dtype is not None and (dtype is not self.dtype or _dispatch.recorder is not None):
+            self = to_dtype_layout(self, dtype=dtype)
         return inner(self, dim, False)
 
     def front(input: Any, dim: Any = None, dtype: Any = None, *, out: Any = None, **aliases: Any) -> Any:

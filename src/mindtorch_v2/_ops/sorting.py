@@ -43,12 +43,20 @@ def sort_op(self: np.ndarray, stable: Any, dim: int, descending: bool) -> Any:
 sort_op.derivative(self=lambda g, dim, indices, self_shape: _selected(g, dim, indices, self_shape))
 
 
+@op("aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", expose="no", returns=return_types.sort)
+def sort_plain(self: np.ndarray, dim: int, descending: bool) -> Any:
+    return sort_op.op.kernel(self, False, dim, descending)
+
+
+sort_plain.derivative(self=lambda g, dim, indices, self_shape: _selected(g, dim, indices, self_shape))
+
+
 @function()
 def sort(input: Any, dim: int = -1, descending: bool = False, stable: Any = False, *, out: Any = None, **aliases: Any) -> Any:
     """Sorted values along a dimension and where they came from."""
     if aliases:
         return unalias(sort, {("dim" if k == "axis" else k): v for k, v in aliases.items()}, input=input, descending=descending, stable=stable)
-    made = sort_op(input, stable=stable, dim=dim, descending=descending)
+    made = sort_op(input, stable=stable, dim=dim, descending=descending) if stable else sort_plain(input, dim, descending)
     return made if out is None else _give_pair(made, out)
 
 

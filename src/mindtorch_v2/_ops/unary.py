@@ -380,10 +380,15 @@ def _inside(self: Any, low: Any, high: Any) -> Any:
         return self <= high
     if high is None:
         return self >= low
-    return F.logical_and(self >= low, self <= high)
+    return F.logical_and_(self >= low, self <= high)
 
 
-clamp_number.derivative(self=lambda g, self, min, max: F.where(_inside(self, min, max), g, 0))
+def _where_inside(g: Any, self: Any, low: Any, high: Any) -> Any:
+    zero = F.scalar_tensor(0.0, dtype=g.dtype)
+    return F.where(_inside(self, low, high), g, zero)
+
+
+clamp_number.derivative(self=lambda g, self, min, max: _where_inside(g, self, min, max))
 
 
 @op("aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", inplace=True, expose="no", node="ClampBackward0")
@@ -450,9 +455,9 @@ def _one_sided(name: str, ufunc: Any, keep: str) -> None:
         return ufunc(promoted, number, out=out if promoted is self else None)
 
     if side == "min":
-        by_number.derivative(self=lambda g, self, min: F.where(self >= min, g, 0))
+        by_number.derivative(self=lambda g, self, min: _where_inside(g, self, min, None))
     else:
-        by_number.derivative(self=lambda g, self, max: F.where(self <= max, g, 0))
+        by_number.derivative(self=lambda g, self, max: _where_inside(g, self, None, max))
 
     def front(input: Any, bound: Any, *, out: Any = None) -> Any:
         if isinstance(bound, _dispatch.Tensor):

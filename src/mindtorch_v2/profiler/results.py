@@ -162,7 +162,8 @@ class Results:
 
     @cached_property
     def _by_row(self) -> dict[int, RowEvent]:
-        names = self.trace.names
+        group_of, groups = grouping.group_names(self.trace)
+        names = [groups[number] for number in group_of.tolist()]
         rows = np.flatnonzero(self.shown)
         return {row: RowEvent(self, row, names[name]) for row, name in zip(rows.tolist(), self.trace.name[rows].tolist())}
 
