@@ -91,65 +91,77 @@ _simple_cell("rnn_relu_cell", "relu")
 # ---------------------------------------------------------------------------------------------------- the fused LSTM layer
 
 
+def _gates_first(matrix: np.ndarray, size: int) -> np.ndarray:
+    """Rows in the order i, f, o, g instead of torch's i, f, g, o, those of the sigmoids halved."""
+    made = np.concatenate([matrix[: 2 * size], matrix[3 * size :], matrix[2 * size : 3 * size]])
+    made[: 3 * size] *= 0.5
+    return made
+
+
 def _lstm_forward(x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, bias: Any, h: np.ndarray, c: np.ndarray) -> tuple:
     """All steps of one direction. Gives outputs, last states and what backward needs: gates after activation, cells, tanh of cells.
 
-    sigmoid(z) = (tanh(z / 2) + 1) / 2, so one tanh serves all four gates when those of the sigmoids are halved beforehand.
+    States stand as (features, batch), so that each gate is a contiguous block. sigmoid(z) = (tanh(z / 2) + 1) / 2: with the sigmoids'
+    sums halved beforehand one tanh serves all four gates.
     """
     steps, batch, width = x.shape
     size = w_hh.shape[1]
-    half = np.full((4, 1), 0.5, x.dtype)
-    half[2] = 1
-    half = np.repeat(half, size, 0)
-    sums = np.matmul(x.reshape(steps * batch, width), (w_ih * half).T)
+    sums = np.matmul(_gates_first(w_ih, size), np.ascontiguousarray(x.reshape(steps * batch, width).T))
     if bias is not None:
-        sums += bias * half[:, 0]
-    sums = sums.reshape(steps, batch, 4 * size)
-    turned = np.ascontiguousarray((w_hh * half).T)
-    out = np.empty((steps, batch, size), x.dtype)
-    cells = np.empty((steps + 1, batch, size), x.dtype)
-    curves = np.empty((steps, batch, size), x.dtype)
-    cells[0] = c
+        sums += _gates_first(bias[:, None], size)
+    sums = np.ascontiguousarray(sums.reshape(4 * size, steps, batch).swapaxes(0, 1))
+    recurrent = _gates_first(w_hh, size)
+    out = np.empty((steps, size, batch), x.dtype)
+    cells = np.empty((steps + 1, size, batch), x.dtype)
+    curves = np.empty((steps, size, batch), x.dtype)
+    cells[0] = c.T
+    h = np.ascontiguousarray(h.T)
+    product = np.empty((4 * size, batch), x.dtype)
     for step in range(steps):
         gates = sums[step]
-        np.add(gates, np.matmul(h, turned), gates)
+        np.matmul(recurrent, h, product)
+        np.add(gates, product, gates)
         np.tanh(gates, gates)
-        for part in (gates[:, : 2 * size], gates[:, 3 * size :]):
-            np.add(part, 1, part)
-            np.multiply(part, 0.5, part)
-        after = np.multiply(gates[:, size : 2 * size], cells[step], cells[step + 1])
-        np.add(after, gates[:, :size] * gates[:, 2 * size : 3 * size], after)
+        logistic = gates[: 3 * size]
+        np.add(logistic, 1, logistic)
+        np.multiply(logistic, 0.5, logistic)
+        after = np.multiply(gates[size : 2 * size], cells[step], cells[step + 1])
+        np.add(after, np.multiply(gates[:size], gates[3 * size :], product[:size]), after)
         curve = np.tanh(after, curves[step])
-        h = np.multiply(gates[:, 3 * size :], curve, out[step])
-    return out, h, cells[steps], sums, cells, curves
+        h = np.multiply(gates[2 * size : 3 * size], curve, out[step])
+    return np.ascontiguousarray(out.swapaxes(1, 2)), h.T, cells[steps].T, sums, cells, curves
 
 
 def _lstm_backward(
-    g_out: np.ndarray, g_h: Any, g_c: Any, gates: np.ndarray, cells: np.ndarray, curves: np.ndarray, w_hh: np.ndarray
+    g_out: Any, g_h: Any, g_c: Any, gates: np.ndarray, cells: np.ndarray, curves: np.ndarray, w_hh: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Gradients of the gates' sums at every step, and of the first states."""
-    steps, batch, four = gates.shape
+    """Gradients of the gates' sums at every step, as (gates i f o g, steps, batch), and of the first states."""
+    steps, four, batch = gates.shape
     size = four // 4
-    i, f, n, o = (gates[:, :, k * size : (k + 1) * size] for k in range(4))
+    i, f, o, n = (gates[:, k * size : (k + 1) * size] for k in range(4))
     # factors that do not depend on what flows back, for all steps at once
     to_cell = o * (1 - curves * curves)
-    factors = np.empty((steps, batch, 3, size), gates.dtype)
-    np.multiply(n * i, 1 - i, factors[:, :, 0])
-    np.multiply(cells[:-1] * f, 1 - f, factors[:, :, 1])
-    np.multiply(i, 1 - n * n, factors[:, :, 2])
+    factors = np.empty((steps, 3, size, batch), gates.dtype)  # i, f, g
+    np.multiply(n * i, 1 - i, factors[:, 0])
+    np.multiply(cells[:-1] * f, 1 - f, factors[:, 1])
+    np.multiply(i, 1 - n * n, factors[:, 2])
     to_out = curves * o * (1 - o)
-    made = np.empty((steps, batch, 4, size), gates.dtype)
-    dh = np.zeros((batch, size), gates.dtype) if g_h is None else g_h.astype(gates.dtype)
-    dc = np.zeros((batch, size), gates.dtype) if g_c is None else g_c.astype(gates.dtype)
+    made = np.empty((steps, 4, size, batch), gates.dtype)  # i, f, g, o: torch's order, as w_hh has it
+    turned = np.ascontiguousarray(w_hh.T)
+    dh = np.zeros((size, batch), gates.dtype) if g_h is None else np.array(g_h.T, gates.dtype)
+    dc = np.zeros((size, batch), gates.dtype) if g_c is None else np.array(g_c.T, gates.dtype)
+    flowing = None if g_out is None else np.ascontiguousarray(g_out.swapaxes(1, 2))
+    product = np.empty((size, batch), gates.dtype)
     for step in range(steps - 1, -1, -1):
-        dh = dh + g_out[step] if g_out is not None else dh
-        dc = dc + dh * to_cell[step]
+        if flowing is not None:
+            np.add(dh, flowing[step], dh)
+        np.add(dc, np.multiply(dh, to_cell[step], product), dc)
         now = made[step]
-        np.multiply(factors[step], dc[:, None, :], now[:, :3])
-        np.multiply(dh, to_out[step], now[:, 3])
-        dh = np.matmul(now.reshape(batch, four), w_hh)
-        dc = dc * f[step]
-    return made.reshape(steps, batch, four), dh, dc
+        np.multiply(factors[step], dc, now[:3])
+        np.multiply(dh, to_out[step], now[3])
+        np.matmul(turned, now.reshape(four, batch), dh)
+        np.multiply(dc, f[step], dc)
+    return np.ascontiguousarray(made.reshape(steps, four, batch).swapaxes(0, 1)), dh.T, dc.T
 
 
 _LAYER = ("Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor weight3, Tensor hx_, Tensor cx_, bool reverse, "
@@ -166,7 +178,7 @@ def lstm_layer(
     out, h, c, gates, cells, curves = _lstm_forward(np.ascontiguousarray(x), weight0, weight1, bias, hx_, cx_)
     # what backward needs, in one block: gates, cells, curves
     space = np.concatenate([gates.reshape(-1), cells.reshape(-1), curves.reshape(-1)])
-    return (np.ascontiguousarray(out[::-1]) if reverse else out), h.copy(), c.copy(), space
+    return (np.ascontiguousarray(out[::-1]) if reverse else out), np.array(h, order="C"), np.array(c, order="C"), space
 
 
 @lstm_layer.backward("input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_")
@@ -193,20 +205,20 @@ def lstm_layer_backward(
     steps, batch, width = input.shape
     size = weight2.shape[1]
     first, second = steps * batch * 4 * size, (steps + 1) * batch * size
-    gates = workspace[:first].reshape(steps, batch, 4 * size)
-    cells = workspace[first : first + second].reshape(steps + 1, batch, size)
-    curves = workspace[first + second :].reshape(steps, batch, size)
+    gates = workspace[:first].reshape(steps, 4 * size, batch)
+    cells = workspace[first : first + second].reshape(steps + 1, size, batch)
+    curves = workspace[first + second :].reshape(steps, size, batch)
     x, out, g = (a if a is None or not reverse else a[::-1] for a in (input, output, grad_output))
     sums, dh, dc = _lstm_backward(g, grad_hy, grad_cy, gates, cells, curves, weight2)
-    flat = sums.reshape(steps * batch, 4 * size)
+    flat = sums.reshape(4 * size, steps * batch)
     before = np.concatenate([hx_[None], out[:-1]]).reshape(steps * batch, size)
-    to_input = np.matmul(flat, weight1).reshape(steps, batch, width)
-    to_w1 = np.matmul(flat.T, np.ascontiguousarray(x).reshape(steps * batch, width))
-    to_w2 = np.matmul(flat.T, before)
-    to_bias = np.add.reduce(flat, axis=0) if has_biases else np.zeros(np.shape(weight3), flat.dtype)
+    to_input = np.matmul(flat.T, weight1).reshape(steps, batch, width)
+    to_w1 = np.matmul(flat, np.ascontiguousarray(x).reshape(steps * batch, width))
+    to_w2 = np.matmul(flat, before)
+    to_bias = np.add.reduce(flat, axis=1) if has_biases else np.zeros(np.shape(weight3), flat.dtype)
     if reverse:
         to_input = np.ascontiguousarray(to_input[::-1])
-    return to_input, to_w1, to_w2, to_bias, to_bias.copy(), dh, dc
+    return to_input, to_w1, to_w2, to_bias, to_bias.copy(), np.array(dh, order="C"), np.array(dc, order="C")
 
 
 # ---------------------------------------------------------------------------------------------------- whole layers
