@@ -250,6 +250,8 @@ def _reduce_to(node: Node, place: int, gradient: Tensor, shape: tuple) -> Tensor
             f"Function {node.name()} returned an invalid gradient at index {place} - got {list(have)} but expected shape compatible "
             f"with {list(shape)}"
         )
+    if not shape:
+        return gradient.sum()
     dims = list(range(lead)) + [d for d in range(lead, len(have)) if shape[d - lead] == 1 and have[d] != 1]
     if dims:
         gradient = gradient.sum(dims, True)

@@ -1,0 +1,356 @@
+"""Derivatives of functions: a function of tensors and a point in; Jacobians, Hessians and their products with vectors out.
+
+Products from the right (`jvp`, `hvp`) come from differentiating a backward pass with respect to the gradient put into it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mindtorch_v2 as torch
+
+__all__ = ["vjp", "jvp", "jacobian", "hessian", "hvp", "vhp"]
+
+_STRICT = " This is not allowed in strict mode"
+_STRATEGIES = ("forward-mode", "reverse-mode")
+
+
+# ---------------------------------------------------------------------------------------------------- arguments and results
+
+
+def _tensors(value: Any, what: str, caller: str) -> tuple[bool, tuple]:
+    """Whether a tuple was given, and the tensors as one."""
+    given = value if isinstance(value, tuple) else (value,)
+    for place, item in enumerate(given):
+        if not isinstance(item, torch.Tensor):
+            where = f"the value at index {place}" if isinstance(value, tuple) else f"the given {what}"
+            raise TypeError(
+                f"The {what} given to {caller} must be either a Tensor or a tuple of Tensors but {where} has type {type(item)}."
+            )
+    return isinstance(value, tuple), given
+
+
+def _prepared(inputs: tuple, create_graph: bool) -> tuple:
+    """Inputs to differentiate at: apart from the user's history unless that is to be kept."""
+    return tuple(
+        x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(True) for x in inputs
+    )
+
+
+def _finished(values: Any, create_graph: bool) -> Any:
+    if isinstance(values, tuple):
+        return tuple(_finished(v, create_graph) for v in values)
+    return values if create_graph else values.detach()
+
+
+def _unpacked(values: tuple, as_tuple: bool) -> Any:
+    return values if as_tuple else values[0]
+
+
+def _called(func: Any, inputs: Any, caller: str, create_graph: bool) -> tuple[bool, tuple, bool, tuple]:
+    """Inputs made ready and the function's outputs, both with whether they are tuples."""
+    is_tuple, given = _tensors(inputs, "inputs", caller)
+    ready = _prepared(given, create_graph)
+    several, outputs = _tensors(func(*ready), "outputs of the user-provided function", caller)
+    return is_tuple, ready, several, outputs
+
+
+def _vector(v: Any, others: tuple, others_tuple: bool, caller: str, source: str, create_graph: bool) -> tuple:
+    """The vector of a product, checked against the tensors it belongs to; 1 where that is the only choice."""
+    if v is None:
+        if len(others) != 1 or others[0].numel() != 1:
+            raise RuntimeError(f"The vector v can only be None if {source} a single Tensor with a single element.")
+        return (torch.ones_like(others[0]),)
+    _, vectors = _tensors(v, "v", caller)
+    vectors = tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach() for x in vectors)
+    if len(others) != len(vectors):
+        if others_tuple:
+            raise RuntimeError(f"v is a tuple of invalid length: should be {len(others)} but got {len(vectors)}.")
+        raise RuntimeError("The given v should contain a single Tensor.")
+    for place, (vector, other) in enumerate(zip(vectors, others)):
+        if vector.size() != other.size():
+            prefix = f"Entry {place} in " if others_tuple else ""
+            raise RuntimeError(f"{prefix}v has invalid size: should be {other.size()} but got {vector.size()}.")
+    return vectors
+
+
+def _single(outputs: tuple, several: bool, caller: str) -> None:
+    if several or not isinstance(outputs[0], torch.Tensor):
+        raise RuntimeError(f"The function given to {caller} should return a single Tensor")
+    if outputs[0].numel() != 1:
+        raise RuntimeError(f"The Tensor returned by the function given to {caller} should contain a single element")
+
+
+# ---------------------------------------------------------------------------------------------------- strictness
+
+
+def _need_outputs(outputs: tuple, strict: bool) -> None:
+    for place, output in enumerate(outputs):
+        if strict and not output.requires_grad:
+            raise RuntimeError(
+                f"Output {place} of the user-provided function does not require gradients. The outputs must be computed in a "
+                "differentiable manner from the input when running in strict mode."
+            )
+
+
+def _need_jacobian(jacobian: tuple, strict: bool) -> None:
+    for place, part in enumerate(jacobian):
+        if strict and not part.requires_grad:
+            raise RuntimeError(
+                "While computing the hessian, found that the jacobian of the user-provided function with respect to input "
+                f"{place} is independent of the input.{_STRICT}. You should ensure that your function is twice differentiable and "
+                "that the jacobian depends on the inputs (this would be violated by a linear function for example)."
+            )
+
+
+def _filled(grads: tuple, like: tuple, strict: bool, create_graph: bool, what: str, whole: str) -> tuple:
+    """Zeros for missing gradients, or an error when `strict`; `{}` in `what` is the place that was missing."""
+    made = []
+    for place, (gradient, other) in enumerate(zip(grads, like)):
+        if gradient is None:
+            if strict:
+                raise RuntimeError(f"{what.format(place)}{_STRICT}.")
+            gradient = torch.zeros_like(other)
+        elif strict and create_graph and not gradient.requires_grad:
+            raise RuntimeError(
+                f"The {whole} of the user-provided function is independent of input {place}.{_STRICT} when create_graph=True."
+            )
+        made.append(gradient)
+    return tuple(made)
+
+
+_OUTPUT = "The output of the user-provided function is independent of input {}."
+_JACOBIAN = "The jacobian of the user-provided function is independent of input {}."
+_TRICK = (
+    "The gradient with respect to the input is independent of entry {} in the grad_outputs when using the double backward trick to "
+    "compute forward mode gradients."
+)
+_HESSIAN_TRICK = (
+    "The hessian of the user-provided function is independent of entry {} in the grad_jacobian when using the double backward trick "
+    "to compute the hessian vector product."
+)
+
+
+def _grad(outputs: tuple, inputs: tuple, seeds: Any = None, create_graph: bool = False, keep: bool | None = None) -> tuple:
+    """`autograd.grad` that passes over outputs without history."""
+    if seeds is None:
+        seeds = (None,) * len(outputs)
+    pairs = [(o, s) for o, s in zip(outputs, seeds) if o is not None and o.requires_grad]
+    if not pairs:
+        return (None,) * len(inputs)
+    kept, given = zip(*pairs)
+    return torch.autograd.grad(
+        kept, inputs, given, allow_unused=True, create_graph=create_graph, retain_graph=keep
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- products with vectors
+
+
+def vjp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict: Any = False) -> tuple:
+    """The outputs of `func`, and the product of a vector with its Jacobian."""
+    with torch.enable_grad():
+        is_tuple, ready, several, outputs = _called(func, inputs, "vjp", create_graph)
+        _need_outputs(outputs, strict)
+        vector = _vector(v, outputs, several, "vjp", "the user-provided function returns", create_graph)
+    with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
+        found = _grad(outputs, ready, vector, create_graph)
+        product = _filled(found, ready, strict, create_graph, _OUTPUT, "jacobian")
+    return _answers(outputs, several, product, is_tuple, create_graph)
+
+
+def jvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict: Any = False) -> tuple:
+    """The outputs of `func`, and the product of its Jacobian with a vector."""
+    source = "the input to the user-provided function is"
+    with torch.enable_grad():
+        is_tuple, given = _tensors(inputs, "inputs", "jvp")
+        ready = _prepared(given, create_graph)
+        vector = _vector(v, ready, is_tuple, "jvp", source, create_graph)
+        several, outputs = _tensors(func(*ready), "outputs of the user-provided function", "jvp")
+        _need_outputs(outputs, strict)
+        seeds = tuple(torch.zeros_like(o, requires_grad=True) for o in outputs)
+        found = _grad(outputs, ready, seeds, create_graph=True)
+        pulled = _filled(found, ready, strict, False, _OUTPUT, "jacobian")
+    with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
+        pushed = _grad(pulled, seeds, vector, create_graph)
+        product = _filled(pushed, outputs, strict, create_graph, _TRICK, "jacobian")
+    return _answers(outputs, several, product, several, create_graph)
+
+
+def vhp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict: Any = False) -> tuple:
+    """The value of a scalar `func`, and the product of a vector with its Hessian."""
+    source = "the input to the user-provided function is"
+    with torch.enable_grad():
+        is_tuple, given = _tensors(inputs, "inputs", "vhp")
+        ready = _prepared(given, create_graph)
+        vector = _vector(v, ready, is_tuple, "vhp", source, create_graph)
+        several, outputs = _tensors(func(*ready), "outputs of the user-provided function", "vhp")
+        _single(outputs, several, "vhp")
+        _need_outputs(outputs, strict)
+        first = _filled(_grad(outputs, ready, create_graph=True), ready, strict, False, _OUTPUT, "jacobian")
+        _need_jacobian(first, strict)
+    with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
+        second = _grad(first, ready, vector, create_graph)
+        product = _filled(second, ready, strict, create_graph, _JACOBIAN, "hessian")
+    return _answers(outputs, several, product, is_tuple, create_graph)
+
+
+def hvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict: Any = False) -> tuple:
+    """The value of a scalar `func`, and the product of its Hessian with a vector."""
+    source = "the input to the user-provided function is"
+    with torch.enable_grad():
+        is_tuple, given = _tensors(inputs, "inputs", "hvp")
+        ready = _prepared(given, create_graph)
+        vector = _vector(v, ready, is_tuple, "hvp", source, create_graph)
+        several, outputs = _tensors(func(*ready), "outputs of the user-provided function", "hvp")
+        _single(outputs, several, "hvp")
+        _need_outputs(outputs, strict)
+        first = _filled(_grad(outputs, ready, create_graph=True), ready, strict, False, _OUTPUT, "jacobian")
+        _need_jacobian(first, strict)
+        seeds = tuple(torch.zeros_like(x, requires_grad=True) for x in ready)
+        second = _grad(first, ready, seeds, create_graph=True)
+        pulled = _filled(second, ready, strict, False, _JACOBIAN, "hessian")
+    with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
+        pushed = _grad(pulled, seeds, vector, create_graph)
+        product = _filled(pushed, ready, strict, create_graph, _HESSIAN_TRICK, "hessian")
+    return _answers(outputs, several, product, is_tuple, create_graph)
+
+
+def _answers(outputs: tuple, several: bool, product: tuple, product_tuple: bool, create_graph: bool) -> tuple:
+    return (
+        _unpacked(_finished(outputs, create_graph), several),
+        _unpacked(_finished(product, create_graph), product_tuple),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- whole matrices
+
+
+def jacobian(
+    func: Any, inputs: Any, create_graph: Any = False, strict: Any = False, vectorize: Any = False, strategy: Any = "reverse-mode"
+) -> Any:
+    """The Jacobian of `func`: for each output and input a tensor of the output's shape followed by the input's."""
+    if strategy not in _STRATEGIES:
+        raise AssertionError(
+            'Expected strategy to be either "forward-mode" or "reverse-mode". Hint: If your function has more outputs than inputs, '
+            '"forward-mode" tends to be more performant. Otherwise, prefer to use "reverse-mode".'
+        )
+    if strategy == "forward-mode":
+        _check_forward(create_graph, strict, vectorize)
+        return _forward_jacobian(func, inputs)
+    with torch.enable_grad():
+        is_tuple, ready, several, outputs = _called(func, inputs, "jacobian", create_graph)
+        _need_outputs(outputs, strict)
+        if vectorize and strict:
+            raise RuntimeError(
+                "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
+                "`strict=False` or `vectorize=False`."
+            )
+        rows = tuple(_rows(output, place, ready, create_graph, strict) for place, output in enumerate(outputs))
+    rows = _finished(rows, create_graph)
+    return _unpacked(tuple(_unpacked(row, is_tuple) for row in rows), several)
+
+
+def _rows(output: Any, place: int, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
+    """The part of a Jacobian that belongs to one output: a backward pass for each of its elements."""
+    parts: list[list] = [[] for _ in inputs]
+    flat = output.reshape(-1)
+    for number in range(output.numel()):
+        found = _grad((flat[number],), inputs, create_graph=create_graph, keep=True)
+        for column, (part, gradient, x) in enumerate(zip(parts, found, inputs)):
+            if gradient is not None:
+                if strict and create_graph and not gradient.requires_grad:
+                    raise RuntimeError(  # the number is the output's, as in torch
+                        f"The jacobian of the user-provided function is independent of input {place}.{_STRICT} when "
+                        "create_graph=True."
+                    )
+                part.append(gradient)
+                continue
+            if strict:
+                raise RuntimeError(
+                    f"Output {place} of the user-provided function is independent of input {column}.{_STRICT}."
+                )
+            part.append(torch.zeros_like(x))
+    return tuple(_stacked(part, output, x) for part, x in zip(parts, inputs))
+
+
+def _stacked(rows: list, output: Any, x: Any) -> Any:
+    if not rows:
+        return x.new_zeros(output.size() + x.size())
+    return torch.stack(rows, dim=0).view(output.size() + x.size())
+
+
+def _check_forward(create_graph: bool, strict: bool, vectorize: bool) -> None:
+    name = "torch.autograd.functional.jacobian"
+    if create_graph:
+        raise NotImplementedError(
+            f'{name}: `create_graph=True` and `strategy="forward-mode"` are not supported together (yet). Please either set '
+            '`create_graph=False` or `strategy="reverse-mode"`.'
+        )
+    if strict:
+        raise RuntimeError(
+            f'{name}: `strict=True` and `strategy="forward-mode"` are not supported together (yet). Please either set `strict=False` '
+            'or `strategy="reverse-mode"`.'
+        )
+    if not vectorize:
+        raise NotImplementedError(
+            "Computing Jacobian using forward-AD or forward-over-reverse Hessian isonly implemented for `vectorize=True`."
+        )
+
+
+def _forward_jacobian(func: Any, inputs: Any) -> Any:
+    """A Jacobian column by column: one product with a unit vector for each element of the inputs."""
+    is_tuple, given = _tensors(inputs, "inputs", "jacobian")
+    with torch.enable_grad():
+        ready = tuple(x.detach().requires_grad_(True) for x in given)
+        several, outputs = _tensors(func(*ready), "outputs of the user-provided function", "jacobian")
+        seeds = tuple(torch.zeros_like(o, requires_grad=True) for o in outputs)
+        pulled = _grad(outputs, ready, seeds, create_graph=True)
+    parts: list[list] = [[] for _ in outputs]
+    for x, back in zip(ready, pulled):
+        columns: list[list] = [[] for _ in outputs]
+        unit = torch.zeros_like(x, memory_format=torch.contiguous_format).detach()
+        flat = unit.view(-1)
+        for number in range(x.numel()):
+            flat[number] = 1
+            found = _grad((back,), seeds, (unit.clone(),), keep=True)
+            flat[number] = 0
+            for column, pushed, output in zip(columns, found, outputs):
+                column.append(torch.zeros_like(output) if pushed is None else pushed)
+        for part, column, output in zip(parts, columns, outputs):
+            whole = torch.stack(column, -1) if column else output.new_zeros(*output.shape, 0)
+            part.append(whole.reshape(output.size() + x.size()).detach())
+    rows = [part if is_tuple else part[0] for part in parts]
+    return rows if several else rows[0]
+
+
+def hessian(
+    func: Any,
+    inputs: Any,
+    create_graph: Any = False,
+    strict: Any = False,
+    vectorize: Any = False,
+    outer_jacobian_strategy: Any = "reverse-mode",
+) -> Any:
+    """The Hessian of a scalar `func`: for each pair of inputs a tensor of the one's shape followed by the other's."""
+    is_tuple, given = _tensors(inputs, "inputs", "hessian")
+    if outer_jacobian_strategy not in _STRATEGIES:
+        raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
+
+    def scalar(*point: Any) -> Any:
+        several, outputs = _tensors(func(*point), "outputs of the user-provided function", "hessian")
+        _single(outputs, several, "hessian")
+        _need_outputs(outputs, strict)
+        return outputs[0].squeeze()
+
+    def gradient(*point: Any) -> Any:
+        if outer_jacobian_strategy == "forward-mode":
+            point = tuple(x.requires_grad_(True) for x in point)
+        found = jacobian(scalar, point, create_graph=True)
+        _need_jacobian(found, strict)
+        return found
+
+    result = jacobian(
+        gradient, given, create_graph=create_graph, strict=strict, vectorize=vectorize, strategy=outer_jacobian_strategy
+    )
+    return result if is_tuple else result[0][0]
