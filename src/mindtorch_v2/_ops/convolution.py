@@ -47,6 +47,57 @@ def _columns(x: np.ndarray, kernel: tuple, out: tuple, stride: tuple, padding: t
     return made
 
 
+class _Grid:
+    """How a convolution of stride 1 reads its padded input: as flat runs.
+
+    The output is computed on a grid as wide as the padded input, so that the column of each kernel place is one contiguous run of it
+    (whole-run copies instead of a copy a row); what lies beyond the output's width is cut off at the end, or is zero on the way back.
+    """
+
+    def __init__(self, spatial: tuple, kernel: tuple, padding: tuple, dilation: tuple) -> None:
+        self.spatial, self.padding = spatial, padding
+        self.padded = tuple(n + 2 * p for n, p in zip(spatial, padding))
+        self.out = tuple(n - d * (k - 1) for n, k, d in zip(self.padded, kernel, dilation))
+        steps = [math.prod(self.padded[d + 1 :]) for d in range(len(spatial))]
+        self.offsets = [sum(i * d * s for i, d, s in zip(place, dilation, steps)) for place in itertools.product(*map(range, kernel))]
+        self.grid = (self.out[0], *self.padded[1:])
+        self.length = math.prod(self.grid)
+        self.total = max(self.offsets) + self.length
+        self.inside = (..., *[slice(p, p + n) for p, n in zip(padding, spatial)])
+        self.crop = (..., *[slice(0, n) for n in self.out])
+
+    def columns(self, x: np.ndarray) -> np.ndarray:
+        """Patches as columns: (N, C, places, length)."""
+        n, c = x.shape[:2]
+        flat = np.zeros((n, c, self.total), x.dtype)
+        size = math.prod(self.padded)
+        flat[:, :, :size].reshape(n, c, *self.padded)[self.inside] = x
+        made = np.empty((n, c, len(self.offsets), self.length), x.dtype)
+        for place, offset in enumerate(self.offsets):
+            made[:, :, place] = flat[:, :, offset : offset + self.length]
+        return made
+
+    def cropped(self, made: np.ndarray) -> np.ndarray:
+        """Results on the grid, (N, C, length), without what lies beyond the output."""
+        return np.ascontiguousarray(made.reshape(*made.shape[:2], *self.grid)[self.crop])
+
+    def spread(self, g: np.ndarray) -> np.ndarray:
+        """An output's gradient on the grid, zero beyond the output: (N, C, length)."""
+        made = np.zeros((*g.shape[:2], *self.grid), g.dtype)
+        made[self.crop] = g
+        return made.reshape(*g.shape[:2], self.length)
+
+    def gathered(self, columns: np.ndarray) -> np.ndarray:
+        """Gradients of columns (N, C, places, length), added up where they came from: (N, C, *spatial)."""
+        n, c = columns.shape[:2]
+        flat = np.zeros((n, c, self.total), columns.dtype)
+        for place, offset in enumerate(self.offsets):
+            part = flat[:, :, offset : offset + self.length]
+            np.add(part, columns[:, :, place], part)
+        size = math.prod(self.padded)
+        return np.ascontiguousarray(flat[:, :, :size].reshape(n, c, *self.padded)[self.inside])
+
+
 def _is_pointwise(kernel: tuple, stride: tuple, padding: tuple) -> bool:
     return not any(padding) and all(k == 1 for k in kernel) and all(s == 1 for s in stride)
 
@@ -60,15 +111,23 @@ def forward(x: np.ndarray, w: np.ndarray, stride: tuple, padding: tuple, dilatio
     length = math.prod(out)
     if w.shape[1] == 1 and groups > 1 and w.shape[0] == groups:
         return _depthwise(x, w, out, stride, padding, dilation)
+    grid = None
     if _is_pointwise(kernel, stride, padding):
         columns = np.ascontiguousarray(x)
+    elif _unit(stride):
+        grid = _Grid(x.shape[2:], kernel, padding, dilation)
+        columns, length = grid.columns(x), grid.length
     else:
         columns = _columns(x, kernel, out, stride, padding, dilation)
     if groups == 1:
         made = np.matmul(w.reshape(w.shape[0], -1), columns.reshape(n, -1, length))
     else:
         made = np.matmul(w.reshape(1, groups, w.shape[0] // groups, -1), columns.reshape(n, groups, -1, length))
-    return made.reshape(n, w.shape[0], *out)
+    return made.reshape(n, w.shape[0], *out) if grid is None else grid.cropped(made.reshape(n, w.shape[0], length))
+
+
+def _unit(stride: tuple) -> bool:
+    return all(s == 1 for s in stride)
 
 
 def _depthwise(x: np.ndarray, w: np.ndarray, out: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
@@ -90,13 +149,20 @@ def input_gradient(
     n, out, kernel = g.shape[0], g.shape[2:], w.shape[2:]
     per_group = w.shape[1]
     length = math.prod(out)
-    g = np.ascontiguousarray(g)
+    grid = None
+    if _unit(stride) and not _is_pointwise(kernel, stride, padding):
+        grid = _Grid(tuple(spatial), kernel, padding, dilation)
+        grid = grid if grid.out == tuple(out) else None
+    g = np.ascontiguousarray(g) if grid is None else grid.spread(g)
+    length = length if grid is None else grid.length
     if groups == 1:
         columns = np.matmul(w.reshape(w.shape[0], -1).T, g.reshape(n, -1, length))
     else:
         turned = w.reshape(1, groups, w.shape[0] // groups, -1).swapaxes(-1, -2)
         columns = np.matmul(turned, g.reshape(n, groups, -1, length))
     channels = per_group * groups
+    if grid is not None:
+        return grid.gathered(columns.reshape(n, channels, -1, length))
     if _is_pointwise(kernel, stride, padding) and tuple(spatial) == tuple(out):
         return columns.reshape(n, channels, *spatial)
     columns = columns.reshape(n, channels, *kernel, *out)
@@ -116,8 +182,15 @@ def weight_gradient(
         return weight_gradient(g.astype(np.float32), x.astype(np.float32), kernel, stride, padding, dilation, groups).astype(g.dtype)
     n, channels, out = x.shape[0], x.shape[1], g.shape[2:]
     length = math.prod(out)
-    columns = np.ascontiguousarray(x) if _is_pointwise(kernel, stride, padding) else _columns(x, kernel, out, stride, padding, dilation)
-    g = np.ascontiguousarray(g)
+    grid = None
+    if _unit(stride) and not _is_pointwise(kernel, stride, padding):
+        grid = _Grid(x.shape[2:], kernel, padding, dilation)
+    if grid is not None and grid.out == tuple(out):
+        columns, g, length = grid.columns(x), grid.spread(g), grid.length
+    else:
+        pointwise = _is_pointwise(kernel, stride, padding)
+        columns = np.ascontiguousarray(x) if pointwise else _columns(x, kernel, out, stride, padding, dilation)
+        g = np.ascontiguousarray(g)
     if groups == 1:
         made = np.matmul(g.reshape(n, -1, length), columns.reshape(n, -1, length).swapaxes(1, 2)).sum(0)
     else:

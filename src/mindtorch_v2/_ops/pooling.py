@@ -103,20 +103,25 @@ def max_pool(x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilati
     out = tuple(pooled_size(*args, ceil_mode) for args in zip(spatial, kernel, padding, stride, dilation))
     _check("max_pool", x, kernel, stride, padding, out)
     frame = _widen(x, padding, kernel, stride, dilation, out, _lowest(x.dtype))
-    best = which = None
-    for number, (_, window) in enumerate(_windows(kernel, out, stride, dilation)):
-        values = frame[window]
-        if best is None:
-            best = np.array(values, order="C")
-            which = np.zeros(best.shape, np.int16)
-            continue
-        better = values > best
-        if x.dtype.kind == "f":
-            better |= values != values
-        np.copyto(best, values, where=better)
-        np.copyto(which, np.int16(number), where=better)
-    assert best is not None and which is not None
-    return best, _flat_places(which, kernel, out, stride, padding, dilation, spatial)
+    pieces = [np.ascontiguousarray(frame[window]) for _, window in _windows(kernel, out, stride, dilation)]
+    best = pieces[0].copy()
+    for values in pieces[1:]:
+        np.maximum(best, values, best)
+    return best, _flat_places(_first_equal(pieces, best), kernel, out, stride, padding, dilation, spatial)
+
+
+def _first_equal(pieces: list[np.ndarray], best: np.ndarray) -> np.ndarray:
+    """The number of the first piece that holds each maximum: sums and products of flags, which beat masked writes by far."""
+    kind = np.int8 if len(pieces) < 128 else np.int16
+    nan = best.dtype.kind in "fV" and bool(np.isnan(best).any())
+    which = np.zeros(best.shape, kind)
+    for values in reversed(pieces[:-1]):
+        other = values != best
+        if nan:
+            other &= values == values
+        np.add(which, 1, which)
+        np.multiply(which, other.view(np.int8), which)
+    return which
 
 
 def _flat_places(which: np.ndarray, kernel: tuple, out: tuple, stride: tuple, padding: tuple, dilation: tuple, spatial: tuple) -> np.ndarray:
