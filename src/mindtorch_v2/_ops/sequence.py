@@ -51,7 +51,7 @@ def _checked_lengths(lengths: Any, batch_size: int) -> Any:
 
 
 @op("aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)",
-    expose="function", node="PackPaddedSequenceBackward0")  # fmt: skip
+    expose="function", node="PackPaddedSequenceBackward0", outputs=1)  # fmt: skip
 def _pack_padded_sequence(input: np.ndarray, lengths: np.ndarray, batch_first: bool) -> Any:
     steps = input.swapaxes(0, 1) if batch_first else input
     lengths = _checked_lengths(lengths, steps.shape[1])
@@ -78,7 +78,7 @@ def _(input: Any, lengths: Any, batch_first: bool) -> Any:
 
 
 _pack_padded_sequence.derivative(
-    input=lambda g, input_shape, result1, batch_first: F._pack_padded_sequence_backward(  # noqa: PLW0108
+    input=lambda g, input_shape, result1, batch_first: F._pack_padded_sequence_backward(
         g, input_shape, result1, batch_first
     )
 )

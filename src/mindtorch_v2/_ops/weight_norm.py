@@ -36,15 +36,15 @@ def _other_dims(ndim: int, dim: int) -> tuple[int, ...]:
 
 # torch calls the second argument g, which in a rule is the gradient.
 @op("aten::_weight_norm_interface(Tensor v, Tensor length, int dim=0) -> (Tensor, Tensor)",
-    expose="function", node="WeightNormInterfaceBackward0")  # fmt: skip
+    expose="function", node="WeightNormInterfaceBackward0", outputs=1)  # fmt: skip
 def _weight_norm_interface(v: np.ndarray, length: np.ndarray, dim: int = 0) -> Any:
     norms = np.sqrt(np.sum(np.square(v), axis=_other_dims(v.ndim, dim), keepdims=True))
     return v * (length / norms), norms
 
 
 @_weight_norm_interface.backward("v", "length")
-def _(grads: Any, v: Any, length: Any, dim: int, result1: Any) -> Any:
-    grad_w = grads[0].contiguous()
+def _(g: Any, v: Any, length: Any, dim: int, result1: Any) -> Any:
+    grad_w = g.contiguous()
     if grad_state.enabled:
         return F._weight_norm_differentiable_backward(grad_w, v, length, result1, dim)
     return F._weight_norm_interface_backward(grad_w, v, length, result1, dim)
