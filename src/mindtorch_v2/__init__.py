@@ -80,7 +80,17 @@ _LAZY_NAMES = {
     "clear_autocast_cache": "_autocast", "autocast_increment_nesting": "_autocast", "autocast_decrement_nesting": "_autocast",
     "is_autocast_cpu_enabled": "_autocast", "set_autocast_cpu_enabled": "_autocast", "get_autocast_cpu_dtype": "_autocast",
     "set_autocast_cpu_dtype": "_autocast", "get_float32_matmul_precision": "backends._precision",
-    "set_float32_matmul_precision": "backends._precision",
+    "set_float32_matmul_precision": "backends._precision", "to_dlpack": "utils.dlpack", "from_dlpack": "utils.dlpack",
+    **dict.fromkeys((
+        "use_deterministic_algorithms", "are_deterministic_algorithms_enabled", "is_deterministic_algorithms_warn_only_enabled",
+        "set_deterministic_debug_mode", "get_deterministic_debug_mode", "set_warn_always", "is_warn_always_enabled", "set_flush_denormal",
+        "is_anomaly_enabled", "is_anomaly_check_nan_enabled", "set_anomaly_enabled", "get_device_module", "set_default_tensor_type",
+    ), "_settings"),
+    **dict.fromkeys((
+        "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "LongTensor", "IntTensor", "ShortTensor", "CharTensor",
+        "ByteTensor", "BoolTensor",
+    ), "_legacy"),
+    "cond": "_control_flow", "while_loop": "_control_flow", "lobpcg": "_lobpcg", "svd_lowrank": "_lowrank", "pca_lowrank": "_lowrank",
 }  # fmt: skip
 
 

@@ -1,0 +1,221 @@
+"""Reductions over segments of an axis (`segment_reduce`), hashes of tensors, and finite differences (`gradient`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch, _dtype
+from .._dispatch import function, op
+from . import _dims
+from ._namespace import functions as F
+
+# ---------------------------------------------------------------------------------------------------- segments
+
+_NAMES = {"sum": "sum", "prod": "prod", "mean": "mean", "max": "max", "min": "min", "amax": "max", "amin": "min"}
+_EMPTY = {"sum": 0.0, "prod": 1.0, "mean": float("nan"), "max": float("-inf"), "min": float("inf")}
+_REDUCERS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+
+
+def _rows(lengths: np.ndarray | None, offsets: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """First place and length of every segment, along the last dimension of what was given."""
+    if lengths is not None:
+        ends = np.cumsum(lengths, -1)
+        return ends - lengths, lengths
+    assert offsets is not None
+    return offsets[..., :-1], np.diff(offsets, axis=-1)
+
+
+def _each(data: np.ndarray, axis: int, starts: np.ndarray, sizes: np.ndarray) -> Any:
+    """(place in the result, slice of the data) for every segment of every row."""
+    for row in np.ndindex(starts.shape[:-1]):
+        for k in range(starts.shape[-1]):
+            first, n = int(starts[(*row, k)]), int(sizes[(*row, k)])
+            yield (*row, k), (*row, slice(first, first + n)), n
+
+
+def _check_segments(data: np.ndarray, reduce: str, lengths: Any, indices: Any, offsets: Any, axis: int, unsafe: bool) -> int:
+    axis = _dims.one(axis, data.ndim)
+    if reduce not in _NAMES:
+        raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    if lengths is None and offsets is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    given = lengths if lengths is not None else offsets
+    if given.dtype.kind != "i":
+        kind = "lengths" if lengths is not None else "offsets"
+        abbr = _dtype.BY_NUM[given.dtype.num]._abbr
+        raise NotImplementedError(f"\"_segment_reduce_{kind}_cpu_kernel1\" not implemented for '{abbr}'")
+    if lengths is not None and not unsafe:
+        if (lengths < 0).any():
+            raise RuntimeError("lengths contains negative value!")
+        if (lengths.sum(-1) != data.shape[axis]).any():
+            raise RuntimeError(
+                "segment_reduce(): Expected all rows of lengths along axis to sum to data.size(lengths.dim()-1) when !unsafe."
+            )
+    if data.dtype.kind not in "fV":
+        abbr = _dtype.BY_NUM[data.dtype.num]._abbr
+        raise NotImplementedError(f"\"_segment_reduce_cpu\" not implemented for '{abbr}'")
+    return axis
+
+
+@op("aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, "
+    "bool unsafe=False, Scalar? initial=None) -> Tensor", expose="function", out=True)  # fmt: skip
+def segment_reduce(
+    data: np.ndarray, reduce: str, lengths: Any, indices: Any, offsets: Any, axis: int, unsafe: bool, initial: Any
+) -> np.ndarray:
+    axis = _check_segments(data, reduce, lengths, indices, offsets, axis, unsafe)
+    kind = _NAMES[reduce]
+    starts, sizes = _rows(lengths, offsets)
+    out = np.empty((*starts.shape, *data.shape[axis + 1 :]), data.dtype)
+    join, nothing = _REDUCERS[kind], _EMPTY[kind] if initial is None else initial
+    for place, part, n in _each(data, axis, starts, sizes):
+        if n == 0:
+            out[place] = nothing
+            continue
+        made = join.reduce(data[part], 0)
+        if initial is not None:
+            made = join(made, data.dtype.type(initial))
+        out[place] = made / n if kind == "mean" else made
+    return out
+
+
+@op("aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, "
+    "int axis=0, Scalar? initial=None) -> Tensor", expose="no", nondifferentiable=True)  # fmt: skip
+def _segment_reduce_backward(
+    grad: np.ndarray, output: np.ndarray, data: np.ndarray, reduce: str, lengths: Any, offsets: Any, axis: int, initial: Any
+) -> np.ndarray:
+    kind = _NAMES[reduce]
+    axis = _dims.one(axis, data.ndim)
+    starts, sizes = _rows(lengths, offsets)
+    made = np.zeros(data.shape, data.dtype)
+    for place, part, n in _each(data, axis, starts, sizes):
+        if n == 0:
+            continue
+        if kind in ("sum", "mean"):
+            made[part] = grad[place] / n if kind == "mean" else grad[place]
+        elif kind == "prod":
+            made[part] = _others(data[part]) * grad[place] * (1 if initial is None else initial)
+        else:
+            chosen = (data[part] == output[place]) | np.isnan(data[part])
+            made[part] = np.where(chosen, grad[place] / np.maximum(chosen.sum(0), 1), 0)
+    return made
+
+
+def _others(part: np.ndarray) -> np.ndarray:
+    """For each element along dimension 0 the product of all the others."""
+    before, after = np.ones_like(part), np.ones_like(part)
+    before[1:] = np.cumprod(part[:-1], 0)
+    after[:-1] = np.cumprod(part[:0:-1], 0)[::-1]
+    return before * after
+
+
+segment_reduce.derivative(
+    data=lambda g, out, data, reduce, lengths, offsets, axis, initial: _segment_reduce_backward(
+        g, out, data, reduce, lengths=lengths, offsets=offsets, axis=axis, initial=initial
+    )
+)
+
+# ---------------------------------------------------------------------------------------------------- hashes
+
+
+@op("aten::hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor", nondifferentiable=True, out=True)
+def hash_tensor(self: np.ndarray, dim: tuple, keepdim: bool, mode: int) -> np.ndarray:
+    if mode != 0:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    if self.dtype.kind == "c":
+        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{_dtype.BY_NUM[self.dtype.num]._abbr}'")
+    dims = _dims.many(tuple(dim or ()), self.ndim)
+    if not self.size:
+        if not dim:
+            raise RuntimeError(
+                "hash_tensor: Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' "
+                "argument."
+            )
+        for d in dims:
+            if self.shape[d] == 0:
+                raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
+    wide = self.astype(np.int64 if self.dtype.kind in "biu" else np.float64).view(np.uint64)
+    return np.bitwise_xor.reduce(wide, dims, keepdims=keepdim)
+
+
+# ---------------------------------------------------------------------------------------------------- finite differences
+
+
+def _spacings(input: Any, spacing: Any, dims: list[int], given: bool) -> list[Any]:
+    if not isinstance(spacing, (tuple, list)):
+        if isinstance(spacing, _dispatch.Tensor):
+            raise TypeError("gradient() received an invalid combination of arguments - got (Tensor, spacing=Tensor): a tensor of coordinates "
+                            "belongs in a list, one for each dimension")
+        return [spacing] * len(dims)
+    if len(spacing) != len(dims):
+        if not given:
+            raise RuntimeError(
+                "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "
+                f"{input.ndim}', since dim argument was not given, but got a list of length {len(spacing)}"
+            )
+        raise RuntimeError(
+            "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to have the same length, "
+            f"but got a spacing argument of length {len(spacing)} and a dim argument of length {len(dims)}."
+        )
+    return list(spacing)
+
+
+def _evenly(x: Any, dim: int, h: Any, edge_order: int) -> Any:
+    n = x.shape[dim]
+
+    def at(first: int, count: int) -> Any:
+        return x.narrow(dim, first, count)
+
+    if edge_order == 1:
+        front, back = (at(1, 1) - at(0, 1)) / h, (at(n - 1, 1) - at(n - 2, 1)) / h
+    else:
+        front = (-3 * at(0, 1) + 4 * at(1, 1) - at(2, 1)) / (2 * h)
+        back = (at(n - 3, 1) - 4 * at(n - 2, 1) + 3 * at(n - 1, 1)) / (2 * h)
+    middle = (at(2, n - 2) - at(0, n - 2)) / (2 * h)
+    return F.cat([front, middle, back], dim)
+
+
+def _unevenly(x: Any, dim: int, where: Any, edge_order: int) -> Any:
+    n = len(where)
+    shape = [1] * x.ndim
+    shape[dim] = -1
+
+    def at(first: int, count: int) -> Any:
+        return x.narrow(dim, first, count)
+
+    steps = (where[1:] - where[:-1]).to(x.dtype if x.dtype.is_floating_point else _dtype.Default.dtype)
+    left, right = steps[:-1].view(shape), steps[1:].view(shape)
+    middle = (
+        -right / (left * (left + right)) * at(0, n - 2) + (right - left) / (left * right) * at(1, n - 2)
+        + left / (right * (left + right)) * at(2, n - 2)
+    )  # fmt: skip
+    if edge_order == 1:
+        return F.cat([(at(1, 1) - at(0, 1)) / steps[0], middle, (at(n - 1, 1) - at(n - 2, 1)) / steps[-1]], dim)
+    a, b = steps[0], steps[1]
+    front = -(2 * a + b) / (a * (a + b)) * at(0, 1) + (a + b) / (a * b) * at(1, 1) - a / (b * (a + b)) * at(2, 1)
+    a, b = steps[-2], steps[-1]
+    back = b / (a * (a + b)) * at(n - 3, 1) - (b + a) / (a * b) * at(n - 2, 1) + (2 * b + a) / (b * (a + b)) * at(n - 1, 1)
+    return F.cat([front, middle, back], dim)
+
+
+@function(expose="function")
+def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Any, ...]:
+    """Estimate the derivative along each of `dim` by central differences."""
+    if dim is None:
+        dims = list(range(input.ndim))
+    else:
+        dims = list(_dims.many(tuple(dim) if isinstance(dim, (tuple, list)) else (dim,), input.ndim))
+    steps = _spacings(input, spacing, dims, dim is not None)
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    if any(input.shape[d] < edge_order + 1 for d in dims):
+        raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+    return tuple(
+        [
+            (_unevenly if isinstance(step, _dispatch.Tensor) else _evenly)(input, d, step, edge_order)
+            for d, step in zip(dims, steps)
+        ]
+    )

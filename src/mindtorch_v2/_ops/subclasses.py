@@ -1,0 +1,82 @@
+"""Methods that torch's Tensor has beside its ops: subclasses, loading into a module, names kept from older versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _dispatch
+from .._dispatch import function
+from .._graph import attach
+from ._namespace import functions as F
+
+
+@function(expose="method")
+def as_subclass(self: Any, cls: Any) -> Any:
+    """The same memory and history as an instance of `cls`."""
+    if not isinstance(cls, type) or not issubclass(cls, _dispatch.Tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class inherits "
+            "from Tensor."
+        )
+    made = object.__new__(cls)
+    if self._array_missing:
+        made._array_missing, made._meta = True, self._meta
+        return made
+    again = F.alias(self)
+    made._array, made._storage, made._base = again._array, again._storage, again._base
+    if again._rg:
+        attach(made, again._grad_fn, again._output_nr)
+    return made
+
+
+@function(expose="method")
+def module_load(self: Any, other: Any, assign: bool = False) -> Any:
+    """What `Module.load_state_dict` puts in this tensor's place when tensors are swapped: this one, written, or `other`."""
+    if assign:
+        return other.detach()
+    return self.copy_(other).detach()
+
+
+@function(expose="method")
+def const_data_ptr(self: Any) -> int:
+    """Address of the first element, for reading."""
+    return self.data_ptr()
+
+
+@function(expose="method")
+def record_stream(self: Any, stream: Any) -> None:
+    """Refuse: there are no streams on the CPU."""
+    raise RuntimeError("unknown parameter type")
+
+
+@function("__nonzero__", expose="method")
+def _nonzero(self: Any) -> bool:
+    return self.__bool__()
+
+
+@function("__long__", expose="method")
+def _long(self: Any) -> int:
+    return self.__int__()
+
+
+@function("__delitem__", expose="method")
+def _delitem(self: Any, key: Any, /) -> None:
+    raise TypeError("Tensor does not support deleting items")
+
+
+@function(expose="method")
+def index(self: Any, positions: Any, dims: Any) -> Any:
+    """The elements at `positions` (numbers) along `dims`."""
+    if not isinstance(positions, (tuple, list)):
+        positions = (positions,)
+    if not isinstance(dims, (tuple, list)):
+        dims = (dims,)
+    if len(positions) != len(dims):
+        raise TypeError(f"dims ({len(positions)}) and indices ({len(dims)}) must have the same length")
+    for position in positions:
+        if not hasattr(position, "__index__") or isinstance(position, _dispatch.Tensor):
+            raise TypeError(f"expected a dimension specifyer but found {position!r}")
+    made = self
+    for d, position in sorted(zip([d % self.ndim for d in dims], positions), reverse=True):
+        made = made.select(d, position)
+    return made
