@@ -37,6 +37,8 @@ GlobalOptimizerPostHook: TypeAlias = Callable[["Optimizer", Args, Kwargs], None]
 _global_optimizer_pre_hooks: dict[int, GlobalOptimizerPreHook] = OrderedDict()
 _global_optimizer_post_hooks: dict[int, GlobalOptimizerPostHook] = OrderedDict()
 
+_USER_SCOPE = 7  # torch's RecordScope::USER_SCOPE: an annotation
+
 # The dictionaries of hooks an optimiser owns; they are neither pickled nor copied.
 _HOOKS = (
     "_optimizer_step_pre_hooks",
@@ -308,11 +310,10 @@ class Optimizer:
         @functools.wraps(func)
         def step(*args: P.args, **kwargs: P.kwargs) -> R:
             self = cast("Optimizer", args[0])
-            if _dispatch.recorder is None:
+            if _dispatch.ranges is None:
                 return _step_with_hooks(func, self, args, kwargs)
-            name = self.__class__.__name__
-            with torch.autograd.profiler.record_function(f"Optimizer.step#{name}.step"):
-                return _step_with_hooks(func, self, args, kwargs)
+            name = f"Optimizer.step#{self.__class__.__name__}.step"
+            return _in_range(name, _step_with_hooks, func, self, args, kwargs)
 
         return step
 
@@ -334,13 +335,12 @@ class Optimizer:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or with `set_to_none=False` fill them with zeros."""
-        if _dispatch.recorder is None:
+        if _dispatch.ranges is None:
             self._zero_grad(set_to_none)
             return
         if not hasattr(self, "_zero_grad_profile_name"):
             self._patch_step_function()
-        with torch.autograd.profiler.record_function(self._zero_grad_profile_name):
-            self._zero_grad(set_to_none)
+        _in_range(self._zero_grad_profile_name, self._zero_grad, set_to_none)
 
     def _zero_grad(self, set_to_none: bool) -> None:
         for group in self.param_groups:
@@ -528,6 +528,16 @@ class Optimizer:
                 for name in names:
                     if name in state and not isinstance(state[name], torch.Tensor):
                         state[name] = torch.tensor(float(state[name]), dtype=dtype)
+
+
+def _in_range(name: str, call: Callable[..., R], *args: Any) -> R:
+    """Call inside a named span of what records."""
+    ranges = _dispatch.ranges
+    token = ranges.enter(name, _USER_SCOPE, -1, 0, ())
+    try:
+        return call(*args)
+    finally:
+        ranges.exit(token)
 
 
 def _step_with_hooks(func: Callable[..., R], self: Optimizer, args: Args, kwargs: Kwargs) -> R:
