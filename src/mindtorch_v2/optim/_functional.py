@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import mindtorch_v2 as torch
 
 from .adadelta import adadelta
 from .adagrad import adagrad
@@ -55,18 +57,14 @@ def sparse_adam(
         indices, values, size = grad._indices(), grad._values(), grad.size()
         if values.numel() == 0:
             continue
-
-        def rows(values: Any, grad: Any = grad, indices: Any = indices, size: Any = size) -> Any:
-            return grad.new(indices, values, size)
-
         old_avg = exp_avg.sparse_mask(grad)._values()
         new_avg = values.sub(old_avg).mul_(1 - beta1)
-        exp_avg.add_(rows(new_avg))
+        exp_avg.add_(torch.sparse_coo_tensor(indices, new_avg, size))
         old_sq = exp_avg_sq.sparse_mask(grad)._values()
         new_sq = values.pow(2).sub_(old_sq).mul_(1 - beta2)
-        exp_avg_sq.add_(rows(new_sq))
+        exp_avg_sq.add_(torch.sparse_coo_tensor(indices, new_sq, size))
 
         new_avg.add_(old_avg)
         root = new_sq.add_(old_sq).sqrt_().add_(eps)
         step_size = lr * math.sqrt(1 - beta2**step) / (1 - beta1**step)
-        param.add_(rows(-step_size * new_avg.div_(root)))
+        param.add_(torch.sparse_coo_tensor(indices, -step_size * new_avg.div_(root), size))
