@@ -10,13 +10,13 @@ from typing import Any as _Any
 # NumPy warns where torch stays silent (1/0, overflow). Only what our own kernels cause is quiet; a user's NumPy code is not touched.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mindtorch_v2(\.|$)")
 
-from . import _dispatch, _dtype  # noqa: E402
-from . import _ops as _ops  # noqa: E402
-from ._device import device, get_default_device, set_default_device  # noqa: E402
-from ._dtype import (  # noqa: E402
+from . import _dispatch, _dtype
+from . import _ops as _ops
+from ._device import device, get_default_device, set_default_device
+from ._dtype import (
     can_cast as _can_cast_dtypes,
 )
-from ._dtype import (  # noqa: E402
+from ._dtype import (
     channels_last,
     channels_last_3d,
     contiguous_format,
@@ -33,9 +33,10 @@ from ._dtype import (  # noqa: E402
     sparse_csr,
     strided,
 )
-from ._size import Size  # noqa: E402
-from ._storage import UntypedStorage  # noqa: E402
-from ._tensor import Tensor, install as _install  # noqa: E402
+from ._size import Size
+from ._storage import UntypedStorage
+from ._tensor import Tensor
+from ._tensor import install as _install
 
 globals().update(_dtype.NAMES)
 globals().update(_dispatch.FUNCTIONS)
@@ -45,8 +46,9 @@ pi, e, inf, nan, newaxis = _math.pi, _math.e, _math.inf, _math.nan, None
 can_cast = _can_cast_dtypes
 legacy_contiguous_format = contiguous_format
 
-from . import autograd as autograd  # noqa: E402
-from .autograd.grad_mode import (  # noqa: E402
+from . import autograd as autograd
+from ._threads import get_num_interop_threads, get_num_threads, set_num_interop_threads, set_num_threads
+from .autograd.grad_mode import (
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -54,8 +56,7 @@ from .autograd.grad_mode import (  # noqa: E402
     no_grad,
     set_grad_enabled,
 )
-from ._threads import get_num_interop_threads, get_num_threads, set_num_interop_threads, set_num_threads  # noqa: E402
-from .version import __version__  # noqa: E402
+from .version import __version__
 
 # Loaded when first asked for: a bare `import mindtorch_v2` stays quick, and `torch.nn`, `torch.cuda` ... are simply there.
 _LAZY = {

@@ -52,7 +52,9 @@ class Plan:
         self.multiple = len(self.schema.returns) > 1
         self.listed = self.schema.returns[:1] and self.schema.returns[0].endswith("[]")
         self.tracked = tracked_outputs(op) if self.multiple else 1
-        self.returns_tensors = bool(self.schema.returns) and all(r.startswith("Tensor") for r in self.schema.returns)
+        self.returns_tensors = bool(self.schema.returns) and all(
+            r.startswith("Tensor") for r in self.schema.returns
+        )
         self.numbers_allowed = bool(op.promote)
         self.read_rules()
 
@@ -89,7 +91,11 @@ class Plan:
         match = re.match(r"(?:out|result)(\d)$", name)
         if match:
             return int(match[1])
-        if self.multiple and name in self.schema.return_names and name not in [a.name for a in self.arguments]:
+        if (
+            self.multiple
+            and name in self.schema.return_names
+            and name not in [a.name for a in self.arguments]
+        ):
             return self.schema.return_names.index(name)
         return None
 
@@ -101,7 +107,9 @@ class Plan:
 
     def saves_tensor(self, name: str) -> bool:
         argument = self.argument(name)
-        return self.out_number(name) is not None or (argument is not None and argument.kind.startswith("Tensor"))
+        return self.out_number(name) is not None or (
+            argument is not None and argument.kind.startswith("Tensor")
+        )
 
     # -- pieces of text
 
@@ -147,7 +155,12 @@ class Plan:
         return f"any([x._rg for x in {name}])"
 
     def may_be_number(self, argument: Argument) -> bool:
-        return self.numbers_allowed and argument is not self.plain_tensors[0] and len(self.plain_tensors) == 2 and argument.kind == "Tensor"
+        return (
+            self.numbers_allowed
+            and argument is not self.plain_tensors[0]
+            and len(self.plain_tensors) == 2
+            and argument.kind == "Tensor"
+        )
 
     def edge(self, argument: Argument) -> str:
         name = python_name(argument.name)
@@ -199,7 +212,10 @@ def write_prepare(w: Writer, plan: Plan, depth: int, operator: bool) -> None:
         elif argument.kind == "Tensor?":
             w(depth, f"a_{name} = None if {name} is None else {name}._array")
         elif argument.kind == "Tensor[]":
-            w(depth, f"if {name}.__class__ is not list and not isinstance({name}, (tuple, list)): raise TypeError({name!r})")
+            w(
+                depth,
+                f"if {name}.__class__ is not list and not isinstance({name}, (tuple, list)): raise TypeError({name!r})",
+            )
             w(depth, f"a_{name} = [x._array for x in {name}]")
         elif argument.kind == "Tensor?[]":
             w(depth, f"a_{name} = [None if x is None else x._array for x in {name}]")
@@ -220,15 +236,25 @@ def write_promotion(w: Writer, plan: Plan, depth: int, operator: bool) -> None:
         return
     if len(names) > 2:
         same = " is ".join(f"a_{n}.dtype" for n in names)
-        w(depth, f"if not ({same}): {', '.join('a_' + n for n in names)} = promote_all({', '.join('a_' + n for n in names)})")
+        w(
+            depth,
+            f"if not ({same}): {', '.join('a_' + n for n in names)} = promote_all({', '.join('a_' + n for n in names)})",
+        )
         if floating:
-            w(depth, f"if a_{first}.dtype.num in INTEGRAL_NUMS: " + "; ".join(f"a_{n} = to_float(a_{n})" for n in names))
+            w(
+                depth,
+                f"if a_{first}.dtype.num in INTEGRAL_NUMS: "
+                + "; ".join(f"a_{n} = to_float(a_{n})" for n in names),
+            )
         return
     other = names[1]
     w(depth, f"t_{other} = {other}.__class__ is Tensor or isinstance({other}, Tensor)")
     w(depth, f"if t_{other}:")
     w(depth + 1, f"a_{other} = {other}._array")
-    w(depth + 1, f"if a_{first}.dtype is not a_{other}.dtype: a_{first}, a_{other} = promote_pair(a_{first}, a_{other})")
+    w(
+        depth + 1,
+        f"if a_{first}.dtype is not a_{other}.dtype: a_{first}, a_{other} = promote_pair(a_{first}, a_{other})",
+    )
     promote = "promote_factor" if plan.op.name in FACTORS else "promote_number"
     w(depth, f"elif {other}.__class__ in NUMBERS: a_{first}, a_{other} = {promote}(a_{first}, {other})")
     if operator:
@@ -295,7 +321,9 @@ def write_save(w: Writer, plan: Plan, depth: int, name: str, users: set[str]) ->
     if number is not None:
         if inplace:
             return  # saved after the write
-        source = "t" if not (plan.multiple or plan.listed) else f"t{number}" if plan.multiple else f"ts[{number}]"
+        source = (
+            "t" if not (plan.multiple or plan.listed) else f"t{number}" if plan.multiple else f"ts[{number}]"
+        )
         w(depth, f"node.s_{name} = save_result({source}, {number})")
         return
     argument = plan.argument(name)
@@ -306,7 +334,9 @@ def write_save(w: Writer, plan: Plan, depth: int, name: str, users: set[str]) ->
                 assert owner is not None
                 w(depth, f"node.s_{name} = {aspect(plan, owner, suffix)}")
                 return
-        raise ValueError(f"{plan.op!r}: a derivative wants {name!r}, which is neither an argument nor an output")
+        raise ValueError(
+            f"{plan.op!r}: a derivative wants {name!r}, which is neither an argument nor an output"
+        )
     local = python_name(name)
     if not argument.kind.startswith("Tensor"):
         w(depth, f"node.s_{name} = {local}")
@@ -320,7 +350,9 @@ def write_save(w: Writer, plan: Plan, depth: int, name: str, users: set[str]) ->
         w(depth, "node.v_self = 0 if kept is None else version_of(kept)")
         return
     needed = [plan.requires(a) for a in plan.differentiable if a.name in users]
-    guard = "" if not users or len(needed) == len(plan.differentiable) else f" if {' or '.join(needed)} else None"
+    guard = (
+        "" if not users or len(needed) == len(plan.differentiable) else f" if {' or '.join(needed)} else None"
+    )
     w(depth, f"node.s_{name} = {local}{guard}")
     absent = ""
     if plan.may_be_number(argument):
@@ -335,20 +367,30 @@ def aspect(plan: Plan, owner: Argument, suffix: str) -> str:
     if suffix == "_shapes":
         return f"[None if x is None else x._array.shape for x in {name}]"
     if plan.may_be_number(owner):
-        none = {"_shape": "()", "_ndim": "0", "_dtype": "None", "_requires_grad": "False", "_strides": "()", "_offset": "0"}[suffix]
+        none = {
+            "_shape": "()",
+            "_ndim": "0",
+            "_dtype": "None",
+            "_requires_grad": "False",
+            "_strides": "()",
+            "_offset": "0",
+        }[suffix]
         prefix = f"{none} if not t_{name} else "
     elif owner.kind == "Tensor?":
         prefix = f"None if {name} is None else "
     else:
         prefix = ""
-    return prefix + {
-        "_shape": f"{name}._array.shape",
-        "_ndim": f"{name}._array.ndim",
-        "_dtype": f"_dtype.BY_NUM[{name}._array.dtype.num]",
-        "_strides": f"{name}.stride()",
-        "_offset": f"{name}.storage_offset()",
-        "_requires_grad": f"{name}._rg",
-    }[suffix]
+    return (
+        prefix
+        + {
+            "_shape": f"{name}._array.shape",
+            "_ndim": f"{name}._array.ndim",
+            "_dtype": f"_dtype.BY_NUM[{name}._array.dtype.num]",
+            "_strides": f"{name}.stride()",
+            "_offset": f"{name}.storage_offset()",
+            "_requires_grad": f"{name}._rg",
+        }[suffix]
+    )
 
 
 def write_wrap(w: Writer, plan: Plan, depth: int) -> None:
@@ -396,7 +438,10 @@ def write_unwrap(w: Writer, plan: Plan, depth: int) -> None:
 def write_attach(w: Writer, plan: Plan, depth: int) -> None:
     if plan.multiple:
         for i in range(plan.tracked):
-            w(depth, f"if r{i}.dtype.num not in INTEGRAL_NUMS: t{i}._rg = True; t{i}._grad_fn = node; t{i}._output_nr = {i}")
+            w(
+                depth,
+                f"if r{i}.dtype.num not in INTEGRAL_NUMS: t{i}._rg = True; t{i}._grad_fn = node; t{i}._output_nr = {i}",
+            )
     elif plan.listed:
         w(depth, "for i, x in enumerate(ts): x._rg = True; x._grad_fn = node; x._output_nr = i")
     else:
@@ -408,7 +453,7 @@ def write_return(w: Writer, plan: Plan, depth: int) -> None:
         results = ", ".join(f"t{i}" for i in range(len(plan.schema.returns)))
         w(depth, f"return RET_{plan.uid}(({results}))" if plan.op.return_type else f"return ({results})")
     elif plan.listed:
-        w(depth, "return RET_%d(ts)" % plan.uid if plan.op.return_type else "return ts")
+        w(depth, f"return RET_{plan.uid}(ts)" if plan.op.return_type else "return ts")
     else:
         w(depth, "return t")
 
@@ -470,7 +515,9 @@ def write_inplace(w: Writer, plan: Plan, depth: int, recorded: bool, operator: b
         w(depth + 2, "grads = True")
         w(depth + 2, f"edges = ({', '.join(plan.edge(a) for a in plan.differentiable)},)")
         if saves_self:
-            needed = [plan.requires(a) for a in plan.differentiable if a.name in plan.saved["self"]] or ["True"]
+            needed = [plan.requires(a) for a in plan.differentiable if a.name in plan.saved["self"]] or [
+                "True"
+            ]
             w(depth + 2, f"kept = keep_before_write(input) if {' or '.join(needed)} else None")
     else:
         w(depth + 1, "if input._rg and grad_state.enabled: check_inplace(input)")
@@ -509,13 +556,18 @@ def kernel_takes_out(kernel: Any) -> bool:
 
 def write_function(w: Writer, plan: Plan, name: str) -> None:
     op = plan.op
-    signature = plan.signature() if name == "entry" else plan.call() if name == "run" else ", ".join(plan.names[:2])
+    signature = (
+        plan.signature() if name == "entry" else plan.call() if name == "run" else ", ".join(plan.names[:2])
+    )
     w(1, f"def {name}({signature}):")
     if name == "entry" and plan.aliased:
         given = ", ".join(f"{n}={n}" for n in plan.names)
         w(2, f"if aliases: return unalias(OP.entry, aliases, {given}" + (", out=out)" if op.has_out else ")"))
         if "dim" in plan.names and plan.arguments[plan.names.index("dim")].required:
-            w(2, "if dim is MISSING: raise TypeError(f\"{OP.name}() missing 1 required positional arguments: 'dim'\")")
+            w(
+                2,
+                "if dim is MISSING: raise TypeError(f\"{OP.name}() missing 1 required positional arguments: 'dim'\")",
+            )
     if name == "operator":
         for argument, local in zip(plan.arguments[2:], plan.names[2:]):
             w(2, f"{local} = {default_text(argument.default)}")
@@ -525,7 +577,10 @@ def write_function(w: Writer, plan: Plan, name: str) -> None:
         if name == "operator":
             second = plan.names[1]
             w(2, "if recorder is not None:")
-            w(3, f"if not ({second}.__class__ in NUMBERS or isinstance({second}, Tensor)): return NotImplemented")
+            w(
+                3,
+                f"if not ({second}.__class__ in NUMBERS or isinstance({second}, Tensor)): return NotImplemented",
+            )
             w(3, f"return recorder(OP, {plan.call()})")
         else:
             w(2, "if recorder is not None:")
@@ -592,7 +647,16 @@ def make_node(op: Op, plan: Plan) -> Any:
         return base.node
     name = base.node_name or camel(base.name) + "Backward0"
     tensors = tuple(n for n in plan.saved if plan.saves_tensor(n))
-    return type(name, (Node,), {"saved_names": tuple(plan.saved), "saved_tensor_names": tensors, "__module__": "mindtorch_v2.autograd", "op": base})
+    return type(
+        name,
+        (Node,),
+        {
+            "saved_names": tuple(plan.saved),
+            "saved_tensor_names": tensors,
+            "__module__": "mindtorch_v2.autograd",
+            "op": base,
+        },
+    )
 
 
 def build(op: Op) -> None:

@@ -8,9 +8,27 @@ from typing import Any
 __all__ = ["device"]
 
 _KINDS = (
-    "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga", "maia", "xla", "lazy",
-    "vulkan", "mps", "meta", "hpu", "mtia", "privateuseone",
-)  # fmt: skip
+    "cpu",
+    "cuda",
+    "ipu",
+    "xpu",
+    "mkldnn",
+    "opengl",
+    "opencl",
+    "ideep",
+    "hip",
+    "ve",
+    "fpga",
+    "maia",
+    "xla",
+    "lazy",
+    "vulkan",
+    "mps",
+    "meta",
+    "hpu",
+    "mtia",
+    "privateuseone",
+)
 
 
 class _State(threading.local):
@@ -38,7 +56,9 @@ class device:
             self.type, self.index = "cuda", type
             return self
         if not isinstance(type, str):
-            raise TypeError(f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}")
+            raise TypeError(
+                f"device(): argument 'type' (position 1) must be str, not {type.__class__.__name__}"
+            )
         kind, colon, number = type.partition(":")
         if kind not in _KINDS:
             raise RuntimeError(
@@ -47,7 +67,9 @@ class device:
             )
         if colon:
             if index is not None:
-                raise RuntimeError(f"type (string) must not include an index because index was passed explicitly: {type}")
+                raise RuntimeError(
+                    f"type (string) must not include an index because index was passed explicitly: {type}"
+                )
             if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
                 raise RuntimeError(f"Invalid device string: '{type}'")
             index = int(number)

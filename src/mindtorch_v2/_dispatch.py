@@ -7,16 +7,16 @@ globals are this module, so `recorder` below is one plain global for all of them
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
-import functools
 import types
 from typing import Any
 
 import numpy as np
 
 from . import _dtype, _schema
-from ._dtype import INTEGRAL_NUMS, Default
+from ._dtype import INTEGRAL_NUMS, Default  # noqa: F401  (used by the generated functions)
 from ._graph import (  # noqa: F401  (used by the generated functions)
     Node,
     SavedResult,
@@ -28,7 +28,7 @@ from ._graph import (  # noqa: F401  (used by the generated functions)
     unpack,
     version_of,
 )
-from ._storage import UntypedStorage
+from ._storage import UntypedStorage  # noqa: F401  (used by the generated functions)
 
 # What happens to each op call while something records: None, or a callable `recorder(op, *arguments)` that has to return
 # `op.run(*arguments)`. Arguments come in the order of the schema.
@@ -48,9 +48,27 @@ asarray = np.asarray
 new = object.__new__
 MISSING = type("MISSING", (), {"__repr__": lambda self: "<missing>"})()
 NUMBERS = frozenset(
-    (int, float, bool, complex, np.float32, np.float64, np.float16, np.int64, np.int32, np.int16, np.int8, np.uint8,
-     np.bool_, np.complex64, np.complex128, np.uint16, np.uint32, np.uint64)
-)  # fmt: skip
+    (
+        int,
+        float,
+        bool,
+        complex,
+        np.float32,
+        np.float64,
+        np.float16,
+        np.int64,
+        np.int32,
+        np.int16,
+        np.int8,
+        np.uint8,
+        np.bool_,
+        np.complex64,
+        np.complex128,
+        np.uint16,
+        np.uint32,
+        np.uint64,
+    )
+)
 
 LOW_NUMS = frozenset(dtype.num for dtype in _dtype.LOW_FLOATS)
 
@@ -306,7 +324,13 @@ def promote_number(a: np.ndarray, value: Any) -> tuple[Any, Any]:
         if value.__class__ is float or not isinstance(value, complex):
             if a.dtype.num in LOW_NUMS:  # a Python float would lift bfloat16 to float32
                 return a, a.dtype.type(value)
-            return a, (value if value.__class__ in (float, int) else value.item() if hasattr(value, "item") else value)
+            return a, (
+                value
+                if value.__class__ in (float, int)
+                else value.item()
+                if hasattr(value, "item")
+                else value
+            )
         a = a.astype(_dtype.BY_NUM[a.dtype.num].to_complex()._np)
         return a, value
     if rank == 3:
@@ -329,7 +353,8 @@ def promote_factor(a: np.ndarray, value: Any) -> tuple[Any, Any]:
 def promote_all(*operands: Any) -> list[Any]:
     """Any mix of arrays and Python numbers, to one dtype."""
     kinds = [
-        (_dtype.BY_NUM[x.dtype.num], x.ndim == 0) if isinstance(x, ndarray) else (_dtype.number_dtype(x), 2) for x in operands
+        (_dtype.BY_NUM[x.dtype.num], x.ndim == 0) if isinstance(x, ndarray) else (_dtype.number_dtype(x), 2)
+        for x in operands
     ]
     result = _dtype.result_dtype(kinds)._np
     return [asarray(x).astype(result, copy=False) for x in operands]
@@ -350,7 +375,9 @@ def bad_argument(op: Op, arguments: Any) -> None:
         name = "input" if argument.name == "self" else argument.name
         where = f"{op.name}(): argument '{name}' (position {position}) must be"
         if argument.kind == "Tensor":
-            if not isinstance(value, Tensor) and not (op.promote and position > 1 and value.__class__ in NUMBERS):
+            if not isinstance(value, Tensor) and not (
+                op.promote and position > 1 and value.__class__ in NUMBERS
+            ):
                 raise TypeError(f"{where} Tensor, not {type_name(value)}")
         elif argument.kind == "Tensor?":
             if value is not None and not isinstance(value, Tensor):
@@ -386,9 +413,7 @@ def broadcast_text(shapes: Any) -> str | None:
         for d in range(1, len(shape) + 1):
             n, m = shape[-d], result[-d]
             if n != m and n != 1 and m != 1:
-                return (
-                    f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension {longest - d}"
-                )
+                return f"The size of tensor a ({m}) must match the size of tensor b ({n}) at non-singleton dimension {longest - d}"
             if m == 1:
                 result[-d] = n
     return None
@@ -475,7 +500,9 @@ def give_out(out: Any, array: np.ndarray) -> None:
     target = out._array
     source, wanted = _dtype.BY_NUM[array.dtype.num], _dtype.BY_NUM[target.dtype.num]
     if not _dtype.can_cast(source, wanted):
-        raise RuntimeError(f"result type {source._abbr} can't be cast to the desired output type {wanted._abbr}")
+        raise RuntimeError(
+            f"result type {source._abbr} can't be cast to the desired output type {wanted._abbr}"
+        )
     if target.shape != array.shape:
         if target.size:
             import warnings
@@ -485,8 +512,9 @@ def give_out(out: Any, array: np.ndarray) -> None:
                 f"required output shape {list(array.shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
                 "will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, "
                 "inplace, to zero elements with t.resize_(0).",
-                UserWarning, stacklevel=3,
-            )  # fmt: skip
+                UserWarning,
+                stacklevel=3,
+            )
         out.resize_(array.shape)
         target = out._array
     np.copyto(target, array, casting="unsafe")
@@ -499,7 +527,9 @@ def write_inplace(op: Op, tensor: Any, array: np.ndarray) -> None:
     if array.dtype is not target.dtype:
         source, wanted = _dtype.BY_NUM[array.dtype.num], _dtype.BY_NUM[target.dtype.num]
         if not _dtype.can_cast(source, wanted):
-            raise RuntimeError(f"result type {source._abbr} can't be cast to the desired output type {wanted._abbr}")
+            raise RuntimeError(
+                f"result type {source._abbr} can't be cast to the desired output type {wanted._abbr}"
+            )
     if array.shape != target.shape:
         try:
             fits = np.broadcast_shapes(array.shape, target.shape) == target.shape
@@ -515,7 +545,14 @@ def write_inplace(op: Op, tensor: Any, array: np.ndarray) -> None:
 def unalias(function: Any, aliases: dict[str, Any], /, **given: Any) -> Any:
     """Call `function` again with NumPy's argument names (axis, keepdims) turned into torch's (dim, keepdim)."""
     for name, value in aliases.items():
-        wanted = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other"}.get(name)
+        wanted = {
+            "axis": "dim",
+            "keepdims": "keepdim",
+            "x": "input",
+            "a": "input",
+            "x1": "input",
+            "x2": "other",
+        }.get(name)
         if wanted not in given or given[wanted] not in (MISSING, None, False):
             raise TypeError(f"{function.__name__}() got an unexpected keyword argument '{name}'")
         given[wanted] = value

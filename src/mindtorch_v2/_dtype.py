@@ -15,8 +15,15 @@ class dtype:
 
     __module__ = "mindtorch_v2"  # where torch has it, and where pickle finds it
     __slots__ = (
-        "_name", "_np", "_rank", "is_floating_point", "is_complex", "is_signed", "itemsize", "_abbr",
-    )  # fmt: skip
+        "_name",
+        "_np",
+        "_rank",
+        "is_floating_point",
+        "is_complex",
+        "is_signed",
+        "itemsize",
+        "_abbr",
+    )
 
     def __init__(self, name: str, np_dtype: Any, rank: int, abbr: str) -> None:
         self._name = name
@@ -100,14 +107,33 @@ complex64 = dtype("complex64", np.complex64, 3, "ComplexFloat")
 complex128 = dtype("complex128", np.complex128, 3, "ComplexDouble")
 
 ALL = (
-    bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
-    float16, bfloat16, float32, float64, complex64, complex128,
-)  # fmt: skip
+    bool_,
+    uint8,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint16,
+    uint32,
+    uint64,
+    float16,
+    bfloat16,
+    float32,
+    float64,
+    complex64,
+    complex128,
+)
 NAMES = {
     **{d._name: d for d in ALL},
-    "half": float16, "float": float32, "double": float64, "short": int16, "int": int32, "long": int64,
-    "cfloat": complex64, "cdouble": complex128,
-}  # fmt: skip
+    "half": float16,
+    "float": float32,
+    "double": float64,
+    "short": int16,
+    "int": int32,
+    "long": int64,
+    "cfloat": complex64,
+    "cdouble": complex128,
+}
 BY_NUM: dict[int, dtype] = {d._np.num: d for d in ALL}
 BY_NUM[np.dtype(np.longlong).num] = int64
 BY_NUM[np.dtype(np.ulonglong).num] = uint64
@@ -144,7 +170,9 @@ def get_default_dtype() -> dtype:
 def set_default_dtype(d: dtype, /) -> None:
     """Set the dtype that Python floats become; floating types only."""
     if not isinstance(d, dtype):
-        raise TypeError(f"invalid dtype object: only floating-point types are supported as the default type, got {d!r}")
+        raise TypeError(
+            f"invalid dtype object: only floating-point types are supported as the default type, got {d!r}"
+        )
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     Default.dtype, Default.np, Default.complex_np = d, d._np, d.to_complex()._np
@@ -170,7 +198,9 @@ def _promote_integers(a: dtype, b: dtype) -> dtype:
     if a in _UNSIGNED or b in _UNSIGNED:
         if a._np.kind == "u" and b._np.kind == "u":
             return a if a.itemsize >= b.itemsize else b
-        raise RuntimeError(f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a._abbr} and {b._abbr}")
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a._abbr} and {b._abbr}"
+        )
     (abits, asigned), (bbits, bsigned) = _INT_ORDER[a], _INT_ORDER[b]
     if asigned == bsigned:
         return a if abits >= bbits else b
@@ -241,7 +271,9 @@ def result_dtype(operands: Any) -> dtype:
 def can_cast(from_: dtype, to: dtype) -> bool:
     """Whether torch allows casting `from_` to `to` in an in-place result (categories only go up)."""
     return not (
-        (from_._rank == 3 and to._rank < 3) or (from_._rank == 2 and to._rank < 2) or (from_._rank > 0 and to._rank == 0)
+        (from_._rank == 3 and to._rank < 3)
+        or (from_._rank == 2 and to._rank < 2)
+        or (from_._rank > 0 and to._rank == 0)
     )
 
 
@@ -251,9 +283,13 @@ class finfo:
     def __init__(self, type: dtype | None = None) -> None:
         d = Default.dtype if type is None else type
         if not isinstance(d, dtype):
-            raise TypeError(f"finfo(): argument 'type' (position 1) must be torch.dtype, not {d.__class__.__name__}")
+            raise TypeError(
+                f"finfo(): argument 'type' (position 1) must be torch.dtype, not {d.__class__.__name__}"
+            )
         if d._rank < 2:
-            raise TypeError(f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'")
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle '{d!r}'"
+            )
         real = d.to_real()
         info = ml_dtypes.finfo(real._np)
         self.bits = real.itemsize * 8
@@ -278,11 +314,15 @@ class iinfo:
 
     def __init__(self, type: dtype) -> None:
         if not isinstance(type, dtype):
-            raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}")
+            raise TypeError(
+                f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {type.__class__.__name__}"
+            )
         if type._rank == 0:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         if type._rank > 1:
-            raise TypeError(f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'")
+            raise TypeError(
+                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle '{type!r}'"
+            )
         info = np.iinfo(type._np)
         self.bits, self.min, self.max, self.dtype = info.bits, int(info.min), int(info.max), type._name
 

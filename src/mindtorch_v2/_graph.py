@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import weakref
 from collections import OrderedDict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,12 +21,11 @@ class _GradState(threading.local):
     inference = False
     seq = 0
     saved_hooks: tuple = ()  # innermost last: (pack, unpack) pairs
-    saved_hooks_error: str | None = None
+    saved_hooks_error: str | None = None  # why hooks may not be used now
     multithreading = True
-    anomaly = False
-    anomaly_check_nan = True
-    run_nr = -1  # number of the backward pass that runs on this thread; -1: none
-    run_is_partial = False  # that pass goes to some leaves or tensors only
+    dual_level = -1  # of forward-mode differentiation; -1: none
+    run: Any = None  # the backward pass that runs on this thread
+    node: Any = None  # the node that it evaluates, while anomalies are looked for
 
 
 grad_state = _GradState()
@@ -34,8 +34,17 @@ grad_state = _GradState()
 class Switches:
     """Process-wide flags, so that the hot path asks one plain attribute."""
 
-    # True once anybody has used saved-tensor hooks or anomaly mode: only then are the thread's own settings read.
-    saved_hooks = False
+    # How many users of saved-tensor hooks and of anomaly mode there are: only then are the thread's own settings read.
+    saved_hooks = 0
+    anomaly = False
+    anomaly_check_nan = True
+    lock = threading.Lock()
+
+    @classmethod
+    def watch(cls, change: int) -> None:
+        """One user more (1) or less (-1)."""
+        with cls.lock:
+            cls.saved_hooks += change
 
 
 class Node:
@@ -53,7 +62,6 @@ class Node:
     _post_hooks: dict | None = None
     _output_hooks: dict | None = None  # output number -> list of tensor hooks
     _retain: dict | None = None  # output number -> weak reference to a tensor that keeps its gradient
-    _trace: Any = None
     forward_thread = 0
 
     @property
@@ -88,6 +96,13 @@ class Node:
         self._pre_hooks[handle.id] = fn
         return handle
 
+    def _register_hook_dict(self, hooks: Any) -> None:
+        self._post_hooks = hooks
+
+    @property
+    def _input_metadata(self) -> list:
+        return [InputMetadata(*self._input_metadata_of(number)) for number in range(self.n_outputs)]
+
     def _sequence_nr(self) -> int:
         return self.seq
 
@@ -115,16 +130,40 @@ class Node:
         return result[0] if len(result) == 1 else result
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_saved_"):
-            field = name[len("_saved_") :]
-            field = {"result": "out", "self_sym_sizes": "self_shape"}.get(field, field)
-            for candidate in (field, field.replace("_sym_sizes", "_shape")):
-                if candidate in self.saved_names:
-                    return unpack(self, candidate)
+        if name.startswith(("_saved_", "_raw_saved_")):
+            field = self._saved_field(name[name.index("saved_") + 6 :])
+            if field is not None:
+                if name.startswith("_saved_"):
+                    return unpack(self, field)
+                if field in self.saved_tensor_names:
+                    return raw_saved(self, field)
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def _saved_field(self, name: str) -> str | None:
+        """What a value that torch calls `name` is saved as here."""
+        for field in (name, _TORCHS_NAMES.get(name, ""), name.replace("_sym_sizes", "_shape")):
+            if field in self.saved_names:
+                return field
+        return None
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} object at {id(self):#x}>"
+
+
+_TORCHS_NAMES = {"result": "out", "result0": "out", "self_sym_sizes": "self_shape", "self_scalar_type": "self_dtype"}
+
+
+class InputMetadata(NamedTuple):
+    """What a gradient for a node must look like."""
+
+    shape: Any
+    np_dtype: Any
+    device: Any = None
+    is_nested_tensor: bool = False
+
+    @property
+    def dtype(self) -> Any:
+        return _dtype.BY_NUM[self.np_dtype.num]
 
 
 class _Released:
@@ -135,12 +174,12 @@ RELEASED = _Released()
 
 
 class Packed:
-    """A saved tensor that went through a user's pack hook."""
+    """A saved tensor that went through a user's pack hook. `history`: the edge of the tensor that was packed."""
 
-    __slots__ = ("value", "unpack")
+    __slots__ = ("value", "unpack", "history")
 
-    def __init__(self, value: Any, unpack: Any) -> None:
-        self.value, self.unpack = value, unpack
+    def __init__(self, pack: Any, unpack: Any, tensor: Any, history: tuple | None) -> None:
+        self.value, self.unpack, self.history = _packed(pack, tensor), unpack, history
 
 
 class SavedResult:
@@ -152,6 +191,54 @@ class SavedResult:
         self.alias, self.version, self.number = alias, version, number
 
 
+class SavedTensor:
+    """A handle on one saved tensor of a node (`node._raw_saved_self`)."""
+
+    def __init__(self, node: Any, name: str, place: int | None = None) -> None:
+        self._node, self._name, self._place = node, name, place
+
+    def _value(self) -> Any:
+        value = getattr(self._node, "s_" + self._name)
+        return value if self._place is None or value.__class__ is _Released else value[self._place]
+
+    def unpack(self) -> Any:
+        """The tensor, as the backward pass would get it."""
+        found = unpack(self._node, self._name)
+        return found if self._place is None else found[self._place]
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        """Send the tensor through `pack_hook` now and through `unpack_hook` when it is needed."""
+        value = self._value()
+        if value.__class__ is _Released:
+            raise RuntimeError(FREED_TEXT)
+        if value is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        if value.__class__ is Packed or getattr(value, "alias", None).__class__ is Packed:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is allowed "
+                "at a time."
+            )
+        packed = pack_value(self._node, value, pack_hook, unpack_hook)
+        if self._place is not None:
+            whole = list(getattr(self._node, "s_" + self._name))
+            whole[self._place] = packed
+            packed = tuple(whole)
+        setattr(self._node, "s_" + self._name, packed)
+
+
+def raw_saved(node: Any, name: str) -> Any:
+    """Handles on what `node` saved as `name`: one, or a tuple of them."""
+    value = getattr(node, "s_" + name)
+    if value.__class__ in (list, tuple):
+        return tuple(SavedTensor(node, name, place) for place in range(len(value)))
+    return SavedTensor(node, name)
+
+
+FREED_TEXT = (
+    "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the graph a second time or if you need to "
+    "access saved variables after calling backward."
+)
 RELEASED_TEXT = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been freed). "
     "Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify retain_graph=True "
@@ -161,12 +248,27 @@ RELEASED_TEXT = (
 
 def modified_text(tensor: Any, owner: str, version: int, expected: int) -> str:
     shape = "[" + ", ".join(map(str, tensor._array.shape)) + "]"
-    kind = _dtype.BY_NUM[tensor._array.dtype.num]._abbr
+    dtype = _dtype.BY_NUM[tensor._array.dtype.num]
+    kind = f"CPU{dtype._abbr}Type" if dtype.is_complex else f"torch.{dtype._abbr}Tensor"
+    if Switches.anomaly:
+        hint = (
+            "the backtrace further above shows the operation that failed to compute its gradient. The variable in question was changed "
+            "in there or anywhere later. Good luck!"
+        )
+    else:
+        hint = (
+            "enable anomaly detection to find the operation that failed to compute its gradient, with "
+            "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+        )
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{kind}Tensor {shape}]{owner}, is at version {version}; expected version {expected} instead. Hint: enable anomaly "
-        "detection to find the operation that failed to compute its gradient, with torch.autograd.set_detect_anomaly(True)."
+        f"[{kind} {shape}]{owner} is at version {version}; expected version {expected} instead. Hint: {hint}"
     )
+
+
+def owner_text(node: Any, number: int) -> str:
+    """How that text names the op that made a tensor."""
+    return f", which is output {number} of {re.sub('Backward[0-9]*$', '', node.name())},"
 
 
 def version_of(tensor: Any) -> int:
@@ -191,12 +293,12 @@ def unpack(node: Node, name: str) -> Any:
     if kind is SavedResult:
         return _unpack_result(node, value)
     if kind is Packed:
-        return _unpack_packed(node, name, value)
-    if kind is list or (kind is tuple and value and hasattr(value[0], "_rg")):
+        return unpack_packed(value)
+    if kind is list or (kind is tuple and value and name in node.saved_tensor_names):
         for tensor, expected in zip(value, getattr(node, "v_" + name)):
-            if tensor is not None and version_of(tensor) != expected:
+            if tensor is not None and tensor.__class__ is not Packed and version_of(tensor) != expected:
                 raise RuntimeError(modified_text(tensor, _owner(tensor), version_of(tensor), expected))
-        return value
+        return [unpack_packed(x) if x.__class__ is Packed else x for x in value]
     if hasattr(value, "_rg"):
         storage = value._storage
         if storage is not None and storage._version != getattr(node, "v_" + name):
@@ -206,70 +308,93 @@ def unpack(node: Node, name: str) -> Any:
 
 
 def _owner(tensor: Any) -> str:
-    fn = tensor._grad_fn
-    return "" if fn is None else f", which is output {tensor._output_nr} of {fn.name()}"
+    fn = tensor.grad_fn
+    return "" if fn is None else owner_text(fn, tensor._output_nr)
 
 
 def _unpack_result(node: Node, saved: SavedResult) -> Any:
     alias = saved.alias
     if alias.__class__ is Packed:
-        tensor = alias.unpack(alias.value)
-        alias = tensor
-    elif alias._storage._version != saved.version:
-        owner = f", which is output {saved.number} of {node.name()}"
-        raise RuntimeError(modified_text(alias, owner, alias._storage._version, saved.version))
-    if not grad_state.enabled or alias._array.dtype.num in _dtype.INTEGRAL_NUMS:
-        return alias
-    fresh = alias.__class__.__new__(alias.__class__)
-    fresh._array, fresh._storage = alias._array, alias._storage
-    fresh._rg, fresh._grad_fn, fresh._output_nr = True, node, saved.number
+        return unpack_packed(alias, (node, saved.number))
+    if alias._storage._version != saved.version:
+        raise RuntimeError(modified_text(alias, owner_text(node, saved.number), alias._storage._version, saved.version))
+    return with_history(alias, (node, saved.number))
+
+
+def with_history(tensor: Any, history: tuple) -> Any:
+    """`tensor` for use in a backward pass: an alias that continues at `history` when gradients are recorded."""
+    if not grad_state.enabled:
+        return tensor
+    fresh = tensor.__class__.__new__(tensor.__class__)
+    fresh._array, fresh._storage = tensor._array, tensor._storage
+    fresh._rg, (fresh._grad_fn, fresh._output_nr) = True, history
     return fresh
 
 
-def _unpack_packed(node: Node, name: str, packed: Packed) -> Any:
+def unpack_packed(packed: Packed, history: tuple | None = None) -> Any:
+    """What the unpack hook gives, tied to the graph as the packed tensor was."""
     tensor = packed.unpack(packed.value)
-    original = getattr(node, "e_" + name, None)  # the edge of the tensor that was packed
-    if original is not None and grad_state.enabled and tensor._grad_fn is None:
-        fn, number = original
-        fresh = tensor.__class__.__new__(tensor.__class__)
-        fresh._array, fresh._storage = tensor._array, tensor._storage
-        if isinstance(fn, AccumulateGrad):
-            return fn.variable
-        fresh._rg, fresh._grad_fn, fresh._output_nr = True, fn, number
-        return fresh
-    return tensor
+    if not hasattr(tensor, "_rg"):
+        kind = "None" if tensor is None else type(tensor).__name__
+        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {kind}")
+    history = history or packed.history
+    if history is None or (tensor._rg and tensor.grad_fn is history[0]):
+        return tensor
+    if history[0].__class__ is AccumulateGrad:
+        if not grad_state.enabled or tensor is history[0].variable:
+            return tensor
+        leaf = tensor.detach()
+        leaf._rg, leaf._accumulator = True, weakref.ref(history[0])
+        return leaf
+    return with_history(tensor, history)
 
 
 def pack_saved(node: Node) -> None:
-    """Send what `node` saved through the innermost saved-tensor hooks, if any are active on this thread."""
+    """What is done with a new node while somebody watches: note the forward call, send what was saved through the hooks."""
+    if Switches.anomaly:
+        from .autograd.anomaly_mode import note_forward
+
+        note_forward(node)
     hooks = grad_state.saved_hooks
     if not hooks:
         return
-    pack, unpack_hook = hooks[-1]
     for name in node.saved_tensor_names:
         value = getattr(node, "s_" + name, None)
-        if value.__class__ is SavedResult:
-            value.alias = Packed(_packed(pack, value.alias), unpack_hook)
-        elif hasattr(value, "_rg") and value.__class__ is not Packed:
-            setattr(node, "e_" + name, edge(value))
-            setattr(node, "s_" + name, Packed(_packed(pack, value), unpack_hook))
+        if value.__class__ in (list, tuple):
+            packed: Any = tuple([None if x is None else pack_value(node, x, *hooks[-1]) for x in value])
+        elif value.__class__ is SavedResult or hasattr(value, "_rg"):
+            packed = pack_value(node, value, *hooks[-1])
+        else:
+            continue
+        setattr(node, "s_" + name, packed)
+
+
+def pack_value(node: Node, value: Any, pack: Any, unpack_hook: Any) -> Any:
+    """A saved tensor in the form that a pair of hooks gives it."""
+    if value.__class__ is not SavedResult:
+        return Packed(pack, unpack_hook, value, edge(value))
+    alias = value.alias
+    shown = alias if alias._array.dtype.num in _dtype.INTEGRAL_NUMS else with_history(alias, (node, value.number))
+    value.alias = Packed(pack, unpack_hook, shown, None)
+    return value
 
 
 def _packed(pack: Any, tensor: Any) -> Any:
     """pack(tensor) under no_grad, refusing a hook that writes to its input."""
+    storage_of(tensor)
     before = version_of(tensor)
     state, enabled = grad_state, grad_state.enabled
     state.enabled = False
     try:
-        view = tensor.__class__.__new__(tensor.__class__)
-        view._array, view._storage = tensor._array, storage_of(tensor)
-        packed = pack(view if not tensor._rg or tensor._grad_fn is not None else tensor)
+        packed = pack(tensor)
     finally:
         state.enabled = enabled
     if version_of(tensor) != before:
-        raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
-                           "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need "
-                           "to perform in-place operations on the input to a pack hook.")
+        raise RuntimeError(
+            "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook cannot be modified by in-place "
+            "operations as this can lead to unexpected side-effects. Please open an issue if you need to perform in-place operations on "
+            "the input to a pack hook."
+        )
     return packed
 
 

@@ -79,7 +79,9 @@ def run_meta(op: Any, arguments: tuple) -> Any:
         raise RuntimeError("Tensor.item() cannot be called on meta tensors")
     real = [t for t in tensors if not t._array_missing and t.ndim > 0]
     if real:
-        raise RuntimeError(f"Expected all tensors to be on the same device, but found at least two devices, cpu and meta! ({op.qualified_name})")
+        raise RuntimeError(
+            f"Expected all tensors to be on the same device, but found at least two devices, cpu and meta! ({op.qualified_name})"
+        )
     if op.meta is not None:
         return op.meta(*arguments)
     needs = grad_state.enabled and not op.nondifferentiable and any(t._rg for t in tensors)

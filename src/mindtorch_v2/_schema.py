@@ -6,10 +6,19 @@ import re
 from typing import Any, NamedTuple
 
 _CONSTANTS = {
-    "None": None, "True": True, "False": False, "Mean": 1, "Sum": 2, "contiguous_format": None, "inf": float("inf"), "long": None,
-}  # fmt: skip
+    "None": None,
+    "True": True,
+    "False": False,
+    "Mean": 1,
+    "Sum": 2,
+    "contiguous_format": None,
+    "inf": float("inf"),
+    "long": None,
+}
 _HEAD = re.compile(r"\s*(?:(\w+)::)?(\w+)(?:\.(\w+))?\s*\(")
-_ARGUMENT = re.compile(r"^(?P<type>[\w]+(?:\([a-z]!?(?: -> \*)?\))?\??(?:\[\d*\])?\??)\s+(?P<name>\w+)(?:=(?P<default>.*))?$")
+_ARGUMENT = re.compile(
+    r"^(?P<type>[\w]+(?:\([a-z]!?(?: -> \*)?\))?\??(?:\[\d*\])?\??)\s+(?P<name>\w+)(?:=(?P<default>.*))?$"
+)
 
 
 class Argument(NamedTuple):
@@ -92,7 +101,16 @@ def _argument(text: str, keyword_only: bool) -> Argument:
     value = None if default is None else _default(default)
     if kind == "ints" and isinstance(value, int) and length and int(length[1]) > 0:
         value = (value,) * int(length[1])
-    return Argument(match["name"], type_, kind, value, default is None, keyword_only, "!" in type_, int(length[1]) if length else 0)
+    return Argument(
+        match["name"],
+        type_,
+        kind,
+        value,
+        default is None,
+        keyword_only,
+        "!" in type_,
+        int(length[1]) if length else 0,
+    )
 
 
 def parse(text: str) -> Schema:

@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from . import _device, _dtype
-from ._graph import Switches, grad_state
+from ._graph import Switches
 
 
 class _State:
@@ -84,19 +84,19 @@ def set_flush_denormal(mode: bool) -> bool:
 
 def is_anomaly_enabled() -> bool:
     """Whether backward passes are watched for errors and NaN."""
-    return grad_state.anomaly
+    return Switches.anomaly
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether watched backward passes raise at the first NaN."""
-    return grad_state.anomaly_check_nan
+    return Switches.anomaly_check_nan
 
 
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     """Watch backward passes (see `torch.autograd.detect_anomaly`)."""
-    if enabled:
-        Switches.saved_hooks = True
-    grad_state.anomaly, grad_state.anomaly_check_nan = enabled, check_nan
+    if bool(enabled) != Switches.anomaly:
+        Switches.watch(1 if enabled else -1)
+    Switches.anomaly, Switches.anomaly_check_nan = bool(enabled), bool(check_nan)
 
 
 def get_device_module(device: Any = None) -> Any:

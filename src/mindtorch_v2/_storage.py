@@ -67,7 +67,11 @@ class UntypedStorage:
                 order = sorted(range(root.ndim), key=lambda d: (-abs(root.strides[d]), d))
                 root = root.transpose(order)
             if not root.flags.c_contiguous:
-                extent = sum((n - 1) * s for n, s in zip(root.shape, root.strides)) + root.itemsize if root.size else 0
+                extent = (
+                    sum((n - 1) * s for n, s in zip(root.shape, root.strides)) + root.itemsize
+                    if root.size
+                    else 0
+                )
                 flat = _span(root, extent)
             else:
                 flat = root.reshape(-1).view(np.uint8)

@@ -110,7 +110,7 @@ class Tensor:
         return _legacy_new(cls, args, device)
 
     @staticmethod
-    def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, **_: Any) -> Any:
+    def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, **_: Any) -> Any:  # noqa: PLW0211  (torch calls it Tensor._make_subclass(cls, data))
         """A tensor of class `cls` on the same memory as `data`, without history."""
         made = _new(cls)
         if data._array_missing:
@@ -310,9 +310,11 @@ class Tensor:
     def is_set_to(self, tensor: Tensor) -> bool:
         """Whether both look at the same memory in the same way."""
         return (
-            self.data_ptr() == tensor.data_ptr() and self.shape == tensor.shape and self.stride() == tensor.stride()
+            self.data_ptr() == tensor.data_ptr()
+            and self.shape == tensor.shape
+            and self.stride() == tensor.stride()
             and self.dtype is tensor.dtype
-        )  # fmt: skip
+        )
 
     def _is_view(self) -> bool:
         return self._base is not None
@@ -344,7 +346,9 @@ class Tensor:
         if value and not (self.dtype.is_floating_point or self.dtype.is_complex):
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if value and self._inference and not grad_state.inference:
-            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+            raise RuntimeError(
+                "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+            )
         self._rg = value
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -381,8 +385,9 @@ class Tensor:
                 "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, "
                 "use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the "
                 "leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more informations.",
-                UserWarning, stacklevel=2,
-            )  # fmt: skip
+                UserWarning,
+                stacklevel=2,
+            )
         return self._grad
 
     @grad.setter
@@ -391,7 +396,9 @@ class Tensor:
             self._grad = None
             return
         if not isinstance(value, Tensor):
-            raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+            raise TypeError(
+                f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}"
+            )
         if value is self:
             raise RuntimeError("can't assign Variable as its own grad")
         if value.dtype is not self.dtype and not value.is_sparse:
@@ -422,7 +429,13 @@ class Tensor:
     def retains_grad(self) -> bool:
         return self._retain_handle is not None
 
-    def backward(self, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None) -> None:
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
         """Compute the gradients of this tensor with respect to the leaves of its graph."""
         from . import autograd
 
@@ -461,7 +474,9 @@ class Tensor:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if self._rg and not (value.dtype.is_floating_point or value.dtype.is_complex):
-            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex dtype"
+            )
         if value._array_missing:
             self._array_missing, self._meta = True, value._meta
             self.__dict__.pop("_array", None)
@@ -490,9 +505,13 @@ class Tensor:
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The same memory as a NumPy array."""
         if self._array_missing:
-            raise TypeError("can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first.")
+            raise TypeError(
+                "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
+            )
         if self._rg and not force:
-            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+            )
         if self._array.dtype is _dtype.NP_BFLOAT16:
             raise TypeError("Got unsupported ScalarType BFloat16")
         array = self._array.view()
@@ -613,10 +632,16 @@ class Tensor:
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
 
-    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None) -> Any:
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
+    ) -> Any:
         if self._rg:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
-        kwargs = {k: v for k, v in (("max_version", max_version), ("dl_device", dl_device), ("copy", copy)) if v is not None}
+        kwargs = {
+            k: v
+            for k, v in (("max_version", max_version), ("dl_device", dl_device), ("copy", copy))
+            if v is not None
+        }
         return self._array.__dlpack__(**kwargs)
 
     def __dlpack_device__(self) -> tuple:
@@ -631,9 +656,26 @@ class Tensor:
 
 
 _INTERNAL = frozenset(
-    ("_array", "_storage", "_rg", "_grad_fn", "_output_nr", "_base", "_multi_view", "_rebase_count", "_seen_rebase", "_grad", "_accumulator",
-     "_hooks", "_post_accumulate_hooks", "_retain_handle", "_inference", "_array_missing", "_meta")
-)  # fmt: skip
+    (
+        "_array",
+        "_storage",
+        "_rg",
+        "_grad_fn",
+        "_output_nr",
+        "_base",
+        "_multi_view",
+        "_rebase_count",
+        "_seen_rebase",
+        "_grad",
+        "_accumulator",
+        "_hooks",
+        "_post_accumulate_hooks",
+        "_retain_handle",
+        "_inference",
+        "_array_missing",
+        "_meta",
+    )
+)
 
 
 def _torch_strides(array: Any, fresh: bool) -> tuple:
@@ -655,7 +697,9 @@ def _strided(storage: UntypedStorage, np_dtype: Any, offset: int, shape: Any, st
     shape = tuple(int(n) for n in shape)
     if 0 in shape:
         start = offset * item
-        return np.ndarray(shape, np_dtype, flat, start) if start <= flat.nbytes else np.ndarray(shape, np_dtype)
+        return (
+            np.ndarray(shape, np_dtype, flat, start) if start <= flat.nbytes else np.ndarray(shape, np_dtype)
+        )
     reach = offset + sum((n - 1) * s for n, s in zip(shape, strides)) + 1
     if reach * item > flat.nbytes or offset < 0:
         raise RuntimeError(
@@ -665,7 +709,14 @@ def _strided(storage: UntypedStorage, np_dtype: Any, offset: int, shape: Any, st
     return np.ndarray(shape, np_dtype, flat, offset * item, tuple(s * item for s in strides))
 
 
-def _from_storage(storage: UntypedStorage, dtype: Any, storage_offset: int, size: Any, stride: Any, requires_grad: bool = False) -> Tensor:
+def _from_storage(
+    storage: UntypedStorage,
+    dtype: Any,
+    storage_offset: int,
+    size: Any,
+    stride: Any,
+    requires_grad: bool = False,
+) -> Tensor:
     """A tensor that looks at a storage."""
     made = _new(Tensor)
     made._array = _strided(storage, dtype._np, storage_offset, size, stride)
@@ -702,7 +753,7 @@ _dispatch.Tensor = Tensor
 def install(methods: dict[str, Any]) -> None:
     """Give the Tensor class the methods that ops declared."""
     for name, method in methods.items():
-        if name not in Tensor.__dict__ or name in ("__hash__",):
+        if name not in Tensor.__dict__:
             setattr(Tensor, name, method)
 
 

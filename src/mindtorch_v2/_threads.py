@@ -14,9 +14,9 @@ _interop: int | None = None
 @functools.cache
 def _blas() -> tuple[Any, Any] | None:
     """(get, set) of NumPy's OpenBLAS, or None where it cannot be found."""
-    import numpy
+    import numpy as np
 
-    home = Path(numpy.__file__).parent
+    home = Path(np.__file__).parent
     for folder in (home.parent / "numpy.libs", home / ".libs", home / ".dylibs"):
         for path in sorted(folder.glob("*openblas*")):
             try:
@@ -59,5 +59,7 @@ def set_num_interop_threads(int: int, /) -> None:
     if int <= 0:
         raise RuntimeError("set_num_interop_threads expects a positive integer")
     if _interop is not None:
-        raise RuntimeError("Error: cannot set number of interop threads after parallel work has started or set_num_interop_threads called")
+        raise RuntimeError(
+            "Error: cannot set number of interop threads after parallel work has started or set_num_interop_threads called"
+        )
     _interop = int

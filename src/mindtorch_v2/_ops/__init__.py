@@ -8,8 +8,13 @@ from ._namespace import functions
 
 # Loaded in this order; a family may import from those before it, and reaches the others through `functions` at call time.
 FAMILIES = (
-    "creation", "shape", "pointwise", "reduction",
-)  # fmt: skip
+    "creation",
+    "counting",
+    "from_data",
+    "shape",
+    "pointwise",
+    "reduction",
+)
 
 for _name in FAMILIES:
     import_module("." + _name, __name__)

@@ -11,7 +11,9 @@ def one(dim: Any, ndim: int) -> int:
         dim = dim.__index__()
     n = ndim or 1
     if not -n <= dim < n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"
+        )
     return dim % n
 
 

@@ -21,7 +21,12 @@ def widely(kernel: Any) -> Any:
     def wide(first: np.ndarray, *rest: Any) -> Any:
         if first.dtype not in LOW_FLOATS:
             return kernel(first, *rest)
-        made = kernel(*[a.astype(np.float32) if isinstance(a, np.ndarray) and a.dtype in LOW_FLOATS else a for a in (first, *rest)])
+        made = kernel(
+            *[
+                a.astype(np.float32) if isinstance(a, np.ndarray) and a.dtype in LOW_FLOATS else a
+                for a in (first, *rest)
+            ]
+        )
         return made.astype(first.dtype)
 
     return wide
@@ -48,7 +53,8 @@ def threshold_backward(grad_output: np.ndarray, self: np.ndarray, threshold: Any
 
 
 threshold_backward.derivative(
-    grad_output=lambda g, self, threshold: threshold_backward(g, self, threshold), self=lambda g: F.zeros_like(g)
+    grad_output=lambda g, self, threshold: threshold_backward(g, self, threshold),
+    self=lambda g: F.zeros_like(g),
 )
 
 
@@ -65,16 +71,24 @@ def leaky_relu(self: np.ndarray, negative_slope: Any) -> np.ndarray:
     return np.where(self > 0, self, self * self.dtype.type(negative_slope))
 
 
-leaky_relu.derivative(self=lambda g, self, negative_slope: F.leaky_relu_backward(g, self, negative_slope, False))
+leaky_relu.derivative(
+    self=lambda g, self, negative_slope: F.leaky_relu_backward(g, self, negative_slope, False)
+)
 
 
-@op("aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor", expose="no")
-def leaky_relu_backward(grad_output: np.ndarray, self: np.ndarray, negative_slope: Any, self_is_result: bool) -> np.ndarray:
+@op(
+    "aten::leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> Tensor",
+    expose="no",
+)
+def leaky_relu_backward(
+    grad_output: np.ndarray, self: np.ndarray, negative_slope: Any, self_is_result: bool
+) -> np.ndarray:
     return np.where(self > 0, grad_output, grad_output * grad_output.dtype.type(negative_slope))
 
 
 leaky_relu_backward.derivative(
-    grad_output=lambda g, self, negative_slope: leaky_relu_backward(g, self, negative_slope, False), self=lambda g: F.zeros_like(g)
+    grad_output=lambda g, self, negative_slope: leaky_relu_backward(g, self, negative_slope, False),
+    self=lambda g: F.zeros_like(g),
 )
 
 
@@ -87,13 +101,17 @@ hardtanh.derivative(self=lambda g, self, min_val, max_val: F.hardtanh_backward(g
 hardtanh.recorded(lambda self, min_val, max_val: F.clamp(self, min_val, max_val))
 
 
-@op("aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor", expose="no")
+@op(
+    "aten::hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor",
+    expose="no",
+)
 def hardtanh_backward(grad_output: np.ndarray, self: np.ndarray, min_val: Any, max_val: Any) -> np.ndarray:
     return np.where((self <= min_val) | (self >= max_val), np.zeros((), grad_output.dtype), grad_output)
 
 
 hardtanh_backward.derivative(
-    grad_output=lambda g, self, min_val, max_val: hardtanh_backward(g, self, min_val, max_val), self=lambda g: F.zeros_like(g)
+    grad_output=lambda g, self, min_val, max_val: hardtanh_backward(g, self, min_val, max_val),
+    self=lambda g: F.zeros_like(g),
 )
 
 
@@ -118,9 +136,14 @@ def prelu(self: Any, weight: Any) -> Any:
                 f"Mismatch of parameter numbers and input channel size. Found parameter numbers = {weight.numel()} and channel size = {channels}."
             )
     if weight.ndim > 1:
-        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}")
+        raise RuntimeError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.ndim}"
+        )
     if self.ndim > 1 or weight.ndim:
-        weight = F.reshape(weight, [1, -1, *([1] * (self.ndim - 2))][: max(self.ndim, 1)] if self.ndim > 1 else [-1][: self.ndim])
+        weight = F.reshape(
+            weight,
+            [1, -1, *([1] * (self.ndim - 2))][: max(self.ndim, 1)] if self.ndim > 1 else [-1][: self.ndim],
+        )
     return _prelu_kernel(self, weight)
 
 
@@ -134,7 +157,10 @@ def _(g: Any, self: Any, weight: Any, needs: Any) -> Any:
     return F._prelu_kernel_backward(g, self, weight)
 
 
-@op("aten::_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)", expose="no")
+@op(
+    "aten::_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)",
+    expose="no",
+)
 def _prelu_kernel_backward(grad_output: np.ndarray, self: np.ndarray, weight: np.ndarray) -> tuple:
     positive = self > 0
     zero = np.zeros((), grad_output.dtype)
@@ -167,14 +193,18 @@ def hardshrink_backward(grad_out: np.ndarray, self: np.ndarray, lambd: Any) -> n
     return np.where(np.abs(self) <= lambd, np.zeros((), self.dtype), grad_out)
 
 
-hardshrink_backward.derivative(grad_out=lambda g, self, lambd: hardshrink_backward(g, self, lambd), self=lambda g: F.zeros_like(g))
+hardshrink_backward.derivative(
+    grad_out=lambda g, self, lambd: hardshrink_backward(g, self, lambd), self=lambda g: F.zeros_like(g)
+)
 
 
 @op("aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", expose="no")
 def softshrink(self: np.ndarray, lambd: Any) -> np.ndarray:
     if lambd < 0:
         raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    return np.where(self > lambd, self - lambd, np.where(self < -lambd, self + lambd, self * 0)).astype(self.dtype, copy=False)
+    return np.where(self > lambd, self - lambd, np.where(self < -lambd, self + lambd, self * 0)).astype(
+        self.dtype, copy=False
+    )
 
 
 softshrink.derivative(self=lambda g, self, lambd: F.softshrink_backward(g, self, lambd))
@@ -185,7 +215,9 @@ def softshrink_backward(grad_output: np.ndarray, self: np.ndarray, lambd: Any) -
     return np.where(np.abs(self) <= lambd, np.zeros((), self.dtype), grad_output)
 
 
-softshrink_backward.derivative(grad_output=lambda g, self, lambd: softshrink_backward(g, self, lambd), self=lambda g: F.zeros_like(g))
+softshrink_backward.derivative(
+    grad_output=lambda g, self, lambd: softshrink_backward(g, self, lambd), self=lambda g: F.zeros_like(g)
+)
 
 
 # ---------------------------------------------------------------------------------------------------- smooth ones
@@ -241,7 +273,9 @@ def gelu_backward(grad_output: np.ndarray, self: np.ndarray, approximate: str) -
 def _gelu_slope(x: np.ndarray, g: np.ndarray, approximate: str) -> np.ndarray:
     if approximate == "tanh":
         inner = np.tanh(_TANH_SCALE * (x + _TANH_CUBIC * x * x * x))
-        slope = 0.5 * (1 + inner) + 0.5 * x * (1 - inner * inner) * _TANH_SCALE * (1 + 3 * _TANH_CUBIC * x * x)
+        slope = 0.5 * (1 + inner) + 0.5 * x * (1 - inner * inner) * _TANH_SCALE * (
+            1 + 3 * _TANH_CUBIC * x * x
+        )
         return g * slope
     if x.dtype == np.float32 and x.ndim:
         return _erf_fast.gelu_slope(x, g)
@@ -266,7 +300,8 @@ def _gelu_double(g: Any, grad_output: Any, self: Any, approximate: str) -> Any:
 
 
 gelu_backward.derivative(
-    grad_output=lambda g, self, approximate: gelu_backward(g, self, approximate=approximate), self=_gelu_double
+    grad_output=lambda g, self, approximate: gelu_backward(g, self, approximate=approximate),
+    self=_gelu_double,
 )
 
 
@@ -275,7 +310,9 @@ def silu(self: np.ndarray) -> np.ndarray:
     return widely(lambda x: np.multiply(x, _logistic(x)))(self)
 
 
-silu.derivative(self=lambda g, self: F.silu_backward(g, self) if not _dispatch.grad_state.enabled else _silu_open(g, self))
+silu.derivative(
+    self=lambda g, self: F.silu_backward(g, self) if not _dispatch.grad_state.enabled else _silu_open(g, self)
+)
 
 
 def _silu_open(g: Any, self: Any) -> Any:
@@ -294,7 +331,13 @@ def silu_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
 
 @op("aten::mish(Tensor self) -> Tensor", inplace=True, expose="no")
 def mish(self: np.ndarray) -> np.ndarray:
-    return widely(lambda x: x * np.tanh(np.log1p(np.exp(x))) if x.size == 0 else x * np.tanh(np.logaddexp(0, x).astype(x.dtype)))(self)
+    return widely(
+        lambda x: (
+            x * np.tanh(np.log1p(np.exp(x)))
+            if x.size == 0
+            else x * np.tanh(np.logaddexp(0, x).astype(x.dtype))
+        )
+    )(self)
 
 
 def _mish_open(g: Any, self: Any) -> Any:
@@ -302,7 +345,9 @@ def _mish_open(g: Any, self: Any) -> Any:
     return g * (t + self * s * (1 - t * t))
 
 
-mish.derivative(self=lambda g, self: F.mish_backward(g, self) if not _dispatch.grad_state.enabled else _mish_open(g, self))
+mish.derivative(
+    self=lambda g, self: F.mish_backward(g, self) if not _dispatch.grad_state.enabled else _mish_open(g, self)
+)
 
 
 @op("aten::mish_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no", nondifferentiable=True)
@@ -314,36 +359,67 @@ def mish_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
     return widely(slope)(self, grad_output)
 
 
-@op("aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor", inplace=True, expose="no")
+@op(
+    "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
+    inplace=True,
+    expose="no",
+)
 def elu(self: np.ndarray, alpha: Any, scale: Any, input_scale: Any) -> np.ndarray:
     def kernel(x: np.ndarray) -> np.ndarray:
         kind = x.dtype.type
-        return np.where(x <= 0, kind(alpha * scale) * np.expm1(np.minimum(x, 0) * kind(input_scale)), x * kind(scale))
+        return np.where(
+            x <= 0, kind(alpha * scale) * np.expm1(np.minimum(x, 0) * kind(input_scale)), x * kind(scale)
+        )
 
     return widely(kernel)(self)
 
 
-elu.derivative(self=lambda g, self, alpha, scale, input_scale: F.elu_backward(g, alpha, scale, input_scale, False, self))
+elu.derivative(
+    self=lambda g, self, alpha, scale, input_scale: F.elu_backward(g, alpha, scale, input_scale, False, self)
+)
 
 
-@op("aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor",
-    expose="no")  # fmt: skip
-def elu_backward(grad_output: np.ndarray, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: np.ndarray) -> np.ndarray:
+@op(
+    "aten::elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, Tensor self_or_result) -> Tensor",
+    expose="no",
+)
+def elu_backward(
+    grad_output: np.ndarray,
+    alpha: Any,
+    scale: Any,
+    input_scale: Any,
+    is_result: bool,
+    self_or_result: np.ndarray,
+) -> np.ndarray:
     x, kind = self_or_result, self_or_result.dtype.type
-    low = kind(input_scale) * (x + kind(alpha * scale)) if is_result else kind(input_scale * alpha * scale) * np.exp(
-        np.minimum(x, 0) * kind(input_scale))  # fmt: skip
+    low = (
+        kind(input_scale) * (x + kind(alpha * scale))
+        if is_result
+        else kind(input_scale * alpha * scale) * np.exp(np.minimum(x, 0) * kind(input_scale))
+    )
     return grad_output * np.where(x <= 0, low, kind(scale))
 
 
 elu_backward.derivative(
     grad_output=lambda g, alpha, scale, input_scale, is_result, self_or_result: elu_backward(
-        g, alpha, scale, input_scale, is_result, self_or_result),
-    self_or_result=lambda g, grad_output, alpha, scale, input_scale, is_result, self_or_result: g * grad_output * F.where(
-        self_or_result <= 0,
-        F.full((), input_scale, dtype=g.dtype) if is_result else input_scale * input_scale * alpha * scale * F.exp(
-            F.clamp(self_or_result, max=0) * input_scale),
-        F.zeros((), dtype=g.dtype)),
-)  # fmt: skip
+        g, alpha, scale, input_scale, is_result, self_or_result
+    ),
+    self_or_result=lambda g, grad_output, alpha, scale, input_scale, is_result, self_or_result: (
+        g
+        * grad_output
+        * F.where(
+            self_or_result <= 0,
+            F.full((), input_scale, dtype=g.dtype)
+            if is_result
+            else input_scale
+            * input_scale
+            * alpha
+            * scale
+            * F.exp(F.clamp(self_or_result, max=0) * input_scale),
+            F.zeros((), dtype=g.dtype),
+        )
+    ),
+)
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
@@ -374,7 +450,9 @@ def celu_(self: Any, alpha: Any) -> Any:
 def softplus(self: np.ndarray, beta: Any, threshold: Any) -> np.ndarray:
     def kernel(x: np.ndarray) -> np.ndarray:
         scaled = x * x.dtype.type(beta)
-        return np.where(scaled > threshold, x, np.log1p(np.exp(np.minimum(scaled, threshold))) / x.dtype.type(beta))
+        return np.where(
+            scaled > threshold, x, np.log1p(np.exp(np.minimum(scaled, threshold))) / x.dtype.type(beta)
+        )
 
     return widely(kernel)(self)
 
@@ -382,7 +460,10 @@ def softplus(self: np.ndarray, beta: Any, threshold: Any) -> np.ndarray:
 softplus.derivative(self=lambda g, self, beta, threshold: F.softplus_backward(g, self, beta, threshold))
 
 
-@op("aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor", expose="no")
+@op(
+    "aten::softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor",
+    expose="no",
+)
 def softplus_backward(grad_output: np.ndarray, self: np.ndarray, beta: Any, threshold: Any) -> np.ndarray:
     scaled = self * self.dtype.type(beta)
     return np.where(scaled > threshold, grad_output, grad_output * _logistic(scaled))
@@ -391,12 +472,18 @@ def softplus_backward(grad_output: np.ndarray, self: np.ndarray, beta: Any, thre
 softplus_backward.derivative(
     grad_output=lambda g, self, beta, threshold: softplus_backward(g, self, beta, threshold),
     self=lambda g, grad_output, self, beta, threshold: F.where(
-        self * beta > threshold, F.zeros((), dtype=g.dtype),
-        g * grad_output * beta * F.sigmoid(self * beta) * (1 - F.sigmoid(self * beta))),
-)  # fmt: skip
+        self * beta > threshold,
+        F.zeros((), dtype=g.dtype),
+        g * grad_output * beta * F.sigmoid(self * beta) * (1 - F.sigmoid(self * beta)),
+    ),
+)
 
 
-@op("aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)", expose="no", node="LogSigmoidBackward0")
+@op(
+    "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
+    expose="no",
+    node="LogSigmoidBackward0",
+)
 def log_sigmoid_forward(self: np.ndarray) -> tuple:
     wide = self.astype(np.float32) if self.dtype in LOW_FLOATS else self
     buffer = np.exp(-np.abs(wide))
@@ -411,7 +498,9 @@ def _(grads: Any, self: Any, buffer: Any) -> Any:
 @op("aten::log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor", expose="no")
 def log_sigmoid_backward(grad_output: np.ndarray, self: np.ndarray, buffer: np.ndarray) -> np.ndarray:
     negative = self < 0
-    return grad_output * (np.where(negative, 1, 0) - np.where(negative, 1, -1) * (buffer / (1 + buffer))).astype(self.dtype)
+    return grad_output * (
+        np.where(negative, 1, 0) - np.where(negative, 1, -1) * (buffer / (1 + buffer))
+    ).astype(self.dtype)
 
 
 log_sigmoid_backward.derivative(
@@ -435,10 +524,14 @@ hardsigmoid.derivative(self=lambda g, self: F.hardsigmoid_backward(g, self))
 
 @op("aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no")
 def hardsigmoid_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
-    return np.where((self > -3) & (self < 3), grad_output / grad_output.dtype.type(6), np.zeros((), grad_output.dtype))
+    return np.where(
+        (self > -3) & (self < 3), grad_output / grad_output.dtype.type(6), np.zeros((), grad_output.dtype)
+    )
 
 
-hardsigmoid_backward.derivative(grad_output=lambda g, self: hardsigmoid_backward(g, self), self=lambda g: F.zeros_like(g))
+hardsigmoid_backward.derivative(
+    grad_output=lambda g, self: hardsigmoid_backward(g, self), self=lambda g: F.zeros_like(g)
+)
 
 
 @op("aten::hardswish(Tensor self) -> Tensor", inplace=True, expose="no")
@@ -452,12 +545,18 @@ hardswish.derivative(self=lambda g, self: F.hardswish_backward(g, self))
 @op("aten::hardswish_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no")
 def hardswish_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
     kind = self.dtype.type
-    return np.where(self <= -3, np.zeros((), self.dtype), np.where(self >= 3, grad_output, grad_output * (self / kind(3) + kind(0.5))))
+    return np.where(
+        self <= -3,
+        np.zeros((), self.dtype),
+        np.where(self >= 3, grad_output, grad_output * (self / kind(3) + kind(0.5))),
+    )
 
 
 hardswish_backward.derivative(
     grad_output=lambda g, self: hardswish_backward(g, self),
-    self=lambda g, grad_output, self: F.where(F.logical_and(self > -3, self < 3), g * grad_output / 3, F.zeros((), dtype=g.dtype)),
+    self=lambda g, grad_output, self: F.where(
+        F.logical_and(self > -3, self < 3), g * grad_output / 3, F.zeros((), dtype=g.dtype)
+    ),
 )
 
 
@@ -476,7 +575,11 @@ def _halves(self: np.ndarray, dim: int) -> Any:
     return np.split(self, 2, dim)
 
 
-glu.derivative(self=lambda g, self, dim: F.glu_backward(g, self, dim) if not _dispatch.grad_state.enabled else _glu_open(g, self, dim))
+glu.derivative(
+    self=lambda g, self, dim: (
+        F.glu_backward(g, self, dim) if not _dispatch.grad_state.enabled else _glu_open(g, self, dim)
+    )
+)
 
 
 def _glu_open(g: Any, self: Any, dim: int) -> Any:
@@ -485,16 +588,25 @@ def _glu_open(g: Any, self: Any, dim: int) -> Any:
     return F.cat([g * s, g * a * s * (1 - s)], dim)
 
 
-@op("aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor", expose="no", nondifferentiable=True)
+@op(
+    "aten::glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
+    expose="no",
+    nondifferentiable=True,
+)
 def glu_backward(grad_output: np.ndarray, self: np.ndarray, dim: int) -> np.ndarray:
     first, second = _halves(self, dim)
     s = _logistic(second)
     return np.concatenate([grad_output * s, grad_output * first * s * (1 - s)], _dims.one(dim, self.ndim))
 
 
-@op("aten::rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
-    "Generator? generator=None) -> Tensor", expose="no")  # fmt: skip
-def rrelu_with_noise(self: np.ndarray, noise: np.ndarray, lower: Any, upper: Any, training: bool, generator: Any) -> np.ndarray:
+@op(
+    "aten::rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
+    "Generator? generator=None) -> Tensor",
+    expose="no",
+)
+def rrelu_with_noise(
+    self: np.ndarray, noise: np.ndarray, lower: Any, upper: Any, training: bool, generator: Any
+) -> np.ndarray:
     if not training:
         return np.where(self > 0, self, self * self.dtype.type((lower + upper) / 2))
     from .. import _random, _sampling
@@ -511,11 +623,15 @@ def rrelu_with_noise(self: np.ndarray, noise: np.ndarray, lower: Any, upper: Any
 
 
 rrelu_with_noise.derivative(
-    self=lambda g, self, noise, lower, upper, training: g * noise if training else leaky_relu_backward(g, self, (lower + upper) / 2, False)
+    self=lambda g, self, noise, lower, upper, training: (
+        g * noise if training else leaky_relu_backward(g, self, (lower + upper) / 2, False)
+    )
 )
 
 
 @function(expose="function")
-def rrelu(input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None) -> Any:
+def rrelu(
+    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None
+) -> Any:
     """Leaky ReLU with a random slope."""
     return rrelu_with_noise(input, F.empty_like(input), lower, upper, training, generator)

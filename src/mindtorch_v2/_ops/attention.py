@@ -30,16 +30,29 @@ def _scores(query: np.ndarray, key: np.ndarray, is_causal: bool, mask: Any, scal
 
 
 def _wide(*arrays: Any) -> list[Any]:
-    return [a.astype(np.float32) if isinstance(a, np.ndarray) and a.dtype in LOW_FLOATS else a for a in arrays]
+    return [
+        a.astype(np.float32) if isinstance(a, np.ndarray) and a.dtype in LOW_FLOATS else a for a in arrays
+    ]
 
 
 _FLASH = "aten::_scaled_dot_product_flash_attention_for_cpu"
 
 
-@op(f"{_FLASH}(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, "
-    "float? scale=None) -> (Tensor output, Tensor logsumexp)", expose="no", node="ScaledDotProductFlashAttentionForCpuBackward0", outputs=1)  # fmt: skip
+@op(
+    f"{_FLASH}(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, "
+    "float? scale=None) -> (Tensor output, Tensor logsumexp)",
+    expose="no",
+    node="ScaledDotProductFlashAttentionForCpuBackward0",
+    outputs=1,
+)
 def flash(
-    query: np.ndarray, key: np.ndarray, value: np.ndarray, dropout_p: float, is_causal: bool, attn_mask: Any, scale: Any
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    dropout_p: float,
+    is_causal: bool,
+    attn_mask: Any,
+    scale: Any,
 ) -> Any:
     q, k, v, mask = _wide(query, key, value, attn_mask)
     made = _scores(q, k, is_causal, mask, 1 / math.sqrt(query.shape[-1]) if scale is None else scale)
@@ -60,20 +73,42 @@ def flash(
 
 @flash.backward("query", "key", "value")
 def _(
-    grads: Any, query: Any, key: Any, value: Any, dropout_p: float, is_causal: bool, attn_mask: Any, scale: Any, output: Any, logsumexp: Any
+    grads: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    dropout_p: float,
+    is_causal: bool,
+    attn_mask: Any,
+    scale: Any,
+    output: Any,
+    logsumexp: Any,
 ) -> Any:
     if _dispatch.grad_state.enabled:
         return _open_gradients(grads[0], query, key, value, is_causal, attn_mask, scale)
-    return flash_backward(grads[0], query, key, value, output, logsumexp, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)
+    return flash_backward(
+        grads[0], query, key, value, output, logsumexp, dropout_p, is_causal, attn_mask=attn_mask, scale=scale
+    )
 
 
-@op(f"{_FLASH}_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, "
-    "Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)", expose="no",
-    nondifferentiable=True)  # fmt: skip
+@op(
+    f"{_FLASH}_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, "
+    "Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
+    expose="no",
+    nondifferentiable=True,
+)
 def flash_backward(
-    grad_out: np.ndarray, query: np.ndarray, key: np.ndarray, value: np.ndarray, out: np.ndarray, logsumexp: np.ndarray, dropout_p: float,
-    is_causal: bool, attn_mask: Any, scale: Any,
-) -> Any:  # fmt: skip
+    grad_out: np.ndarray,
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    out: np.ndarray,
+    logsumexp: np.ndarray,
+    dropout_p: float,
+    is_causal: bool,
+    attn_mask: Any,
+    scale: Any,
+) -> Any:
     g, q, k, v, o, mask = _wide(grad_out, query, key, value, out, attn_mask)
     factor = q.dtype.type(1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     weights = np.exp(_scores(q, k, is_causal, mask, factor) - logsumexp[..., None])
@@ -89,13 +124,19 @@ def flash_backward(
     return tuple(a.astype(query.dtype, copy=False) for a in made)
 
 
-def _open_gradients(g: Any, query: Any, key: Any, value: Any, is_causal: bool, attn_mask: Any, scale: Any) -> tuple:
+def _open_gradients(
+    g: Any, query: Any, key: Any, value: Any, is_causal: bool, attn_mask: Any, scale: Any
+) -> tuple:
     """The gradients from differentiable ops: for second derivatives."""
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     weights = F.softmax(_plain_scores(query, key, is_causal, attn_mask, factor), -1)
     slope = F.matmul(g, value.transpose(-2, -1))
     slope = weights * (slope - (slope * weights).sum(-1, True)) * factor
-    return F.matmul(slope, key), F.matmul(slope.transpose(-2, -1), query), F.matmul(weights.transpose(-2, -1), g)
+    return (
+        F.matmul(slope, key),
+        F.matmul(slope.transpose(-2, -1), query),
+        F.matmul(weights.transpose(-2, -1), g),
+    )
 
 
 def _plain_scores(query: Any, key: Any, is_causal: bool, mask: Any, factor: float) -> Any:
@@ -111,11 +152,21 @@ def _causal(rows: int, columns: int, dtype: Any) -> Any:
     return _dispatch.wrap(np.triu(np.full((rows, columns), -np.inf, np.float32), 1).astype(dtype._np))
 
 
-@composite("aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, "
-           "bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
-           expose="function")  # fmt: skip
+@composite(
+    "aten::_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, "
+    "bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool enable_gqa=False) -> (Tensor, Tensor)",
+    expose="function",
+)
 def attention_math(
-    query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, dropout_mask: Any, scale: Any, enable_gqa: bool
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any,
+    dropout_p: float,
+    is_causal: bool,
+    dropout_mask: Any,
+    scale: Any,
+    enable_gqa: bool,
 ) -> Any:
     """Attention by plain ops; the factor is split between query and key, as torch does for precision."""
     factor = math.sqrt(1 / math.sqrt(query.shape[-1]) if scale is None else abs(scale))
@@ -127,7 +178,11 @@ def attention_math(
         attn_mask = F.masked_fill_(blocked, F.logical_not(attn_mask), -math.inf)
     weights = F.matmul(F.mul(query, factor * sign), F.mul(F.transpose(key, -2, -1), factor))
     if attn_mask is not None:
-        weights = F.add_(weights, attn_mask) if not (weights._rg and _dispatch.grad_state.enabled) else F.add(weights, attn_mask)
+        weights = (
+            F.add_(weights, attn_mask)
+            if not (weights._rg and _dispatch.grad_state.enabled)
+            else F.add(weights, attn_mask)
+        )
     weights = F._safe_softmax(weights, -1)
     if dropout_p > 0:
         weights = F.dropout(weights, dropout_p, True)
@@ -165,26 +220,45 @@ def _check(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool) ->
 
 
 def _short(tensor: Any) -> str:
-    return {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}.get(tensor.dtype._name, tensor.dtype._name)
+    return {"float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16"}.get(
+        tensor.dtype._name, tensor.dtype._name
+    )
 
 
-@composite("aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, "
-           "bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor", expose="no")  # fmt: skip
+@composite(
+    "aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, "
+    "bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor",
+    expose="no",
+)
 def scaled_dot_product_attention(
-    query: Any, key: Any, value: Any, attn_mask: Any, dropout_p: float, is_causal: bool, scale: Any, enable_gqa: bool
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any,
+    dropout_p: float,
+    is_causal: bool,
+    scale: Any,
+    enable_gqa: bool,
 ) -> Any:
     if attn_mask is not None and not isinstance(attn_mask, _dispatch.Tensor):
         kind = type(attn_mask).__name__
-        raise TypeError(f"scaled_dot_product_attention(): argument 'attn_mask' (position 4) must be Tensor, not {kind}")
+        raise TypeError(
+            f"scaled_dot_product_attention(): argument 'attn_mask' (position 4) must be Tensor, not {kind}"
+        )
     _check(query, key, value, attn_mask, is_causal)
     if enable_gqa and key.shape[-3] != query.shape[-3]:
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
         value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
     fused = (
-        query.ndim == key.ndim == value.ndim == 4 and dropout_p == 0.0 and query.shape[-1] == value.shape[-1]
-        and query.shape[:2] == key.shape[:2] == value.shape[:2] and (attn_mask is None or not attn_mask._rg)
-        and not query._array_missing and 0 not in query.shape and 0 not in key.shape
-    )  # fmt: skip
+        query.ndim == key.ndim == value.ndim == 4
+        and dropout_p == 0.0
+        and query.shape[-1] == value.shape[-1]
+        and query.shape[:2] == key.shape[:2] == value.shape[:2]
+        and (attn_mask is None or not attn_mask._rg)
+        and not query._array_missing
+        and 0 not in query.shape
+        and 0 not in key.shape
+    )
     if not ALLOWED["flash"] and not ALLOWED["math"]:
         raise RuntimeError(
             "No viable backend for scaled_dot_product_attention was found. "
@@ -194,4 +268,6 @@ def scaled_dot_product_attention(
         return flash(query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)[0]
     if not ALLOWED["math"]:
         raise RuntimeError("No available kernel.  Aborting execution.")
-    return attention_math(query, key, value, attn_mask, dropout_p, is_causal, None, scale=scale, enable_gqa=enable_gqa)[0]
+    return attention_math(
+        query, key, value, attn_mask, dropout_p, is_causal, None, scale=scale, enable_gqa=enable_gqa
+    )[0]

@@ -13,8 +13,14 @@ from ._namespace import functions as F
 
 
 def _comparison(name: str, ufunc: Any, aliases: tuple[str, ...], operators: tuple[str, ...]) -> Any:
-    @op(f"aten::{name}.Tensor(Tensor self, Tensor other) -> Tensor", promote="compare", inplace=True, out=True, nondifferentiable=True,
-        operators=operators)  # fmt: skip
+    @op(
+        f"aten::{name}.Tensor(Tensor self, Tensor other) -> Tensor",
+        promote="compare",
+        inplace=True,
+        out=True,
+        nondifferentiable=True,
+        operators=operators,
+    )
     def compare(self: Any, other: Any, out: Any = None) -> Any:
         return ufunc(self, other, out)
 
@@ -49,8 +55,15 @@ def _ne(self: Any, other: Any) -> Any:
 
 
 def _bitwise(name: str, ufunc: Any, operators: tuple[str, ...], inplace_operators: tuple[str, ...]) -> Any:
-    @op(f"aten::{name}.Tensor(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True, nondifferentiable=True,
-        operators=operators, inplace_operators=inplace_operators)  # fmt: skip
+    @op(
+        f"aten::{name}.Tensor(Tensor self, Tensor other) -> Tensor",
+        promote="same",
+        inplace=True,
+        out=True,
+        nondifferentiable=True,
+        operators=operators,
+        inplace_operators=inplace_operators,
+    )
     def bits(self: Any, other: Any, out: Any = None) -> Any:
         if self.dtype.num not in INTEGRAL_NUMS:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{BY_NUM[self.dtype.num]._abbr}'")
@@ -79,7 +92,11 @@ def _bit_operator(name: str, bits: Any) -> None:
     function(name, expose="method")(operator)
 
 
-for _name, _ufunc, _short in (("bitwise_and", np.bitwise_and, "and"), ("bitwise_or", np.bitwise_or, "or"), ("bitwise_xor", np.bitwise_xor, "xor")):
+for _name, _ufunc, _short in (
+    ("bitwise_and", np.bitwise_and, "and"),
+    ("bitwise_or", np.bitwise_or, "or"),
+    ("bitwise_xor", np.bitwise_xor, "xor"),
+):
     _bit_operator(f"__{_short}__", _bitwise(_name, _ufunc, (f"__r{_short}__",), (f"__i{_short}__",)))
 _bitwise("bitwise_left_shift", np.left_shift, ("__lshift__",), ("__ilshift__",))
 _bitwise("bitwise_right_shift", np.right_shift, ("__rshift__",), ("__irshift__",))
@@ -124,7 +141,11 @@ def logical_not(self: Any) -> Any:
 
 
 def _test(name: str, kernel: Any) -> Any:
-    return op(f"aten::{name}(Tensor self) -> Tensor", nondifferentiable=True, out=name in ("isposinf", "isneginf", "signbit"))(kernel)
+    return op(
+        f"aten::{name}(Tensor self) -> Tensor",
+        nondifferentiable=True,
+        out=name in ("isposinf", "isneginf", "signbit"),
+    )(kernel)
 
 
 def _floating_only(ufunc: Any) -> Any:
@@ -138,17 +159,21 @@ _test("isnan", _floating_only(np.isnan)).recorded(lambda self: ne(self, self))
 _test("isinf", _floating_only(np.isinf))
 _test("isposinf", lambda self: self == np.inf)
 _test("isneginf", lambda self: self == -np.inf)
-_test("isfinite", lambda self: np.ones(self.shape, bool) if self.dtype.num in INTEGRAL_NUMS else np.isfinite(self))
+_test(
+    "isfinite",
+    lambda self: np.ones(self.shape, bool) if self.dtype.num in INTEGRAL_NUMS else np.isfinite(self),
+)
 _test("isreal", lambda self: np.isreal(self))
 _test("signbit", lambda self: (self < 0) if self.dtype.num in INTEGRAL_NUMS else np.signbit(self))
 
 
-@op("aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor", nondifferentiable=True)
+@op(
+    "aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
+    nondifferentiable=True,
+)
 def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
     if self.dtype != other.dtype:
-        raise RuntimeError(
-            f"{BY_NUM[self.dtype.num]._abbr} did not match {BY_NUM[other.dtype.num]._abbr}"
-        )
+        raise RuntimeError(f"{BY_NUM[self.dtype.num]._abbr} did not match {BY_NUM[other.dtype.num]._abbr}")
     if rtol < 0 or atol < 0:
         which, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
         raise RuntimeError(f"{which} must be greater than or equal to zero, but got {value}")
@@ -157,7 +182,9 @@ def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) ->
     return np.isclose(self, other, rtol, atol, equal_nan)
 
 
-@composite("aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool")
+@composite(
+    "aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool"
+)
 def allclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> bool:
     return bool(F.all(isclose(self, other, rtol, atol, equal_nan)).item())
 
@@ -167,15 +194,21 @@ def equal(self: Any, other: Any) -> bool:
     return bool(np.array_equal(self, other))
 
 
-@op("aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
-    nondifferentiable=True, expose="no")  # fmt: skip
+@op(
+    "aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
+    nondifferentiable=True,
+    expose="no",
+)
 def isin_op(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Any:
     return np.isin(elements, test_elements, assume_unique, invert)
 
 
 @function(expose="function")
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None) -> Any:
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Any = None
+) -> Any:
     """Which elements are among the test elements."""
+
     def as_tensor(value: Any) -> Any:
         return value if isinstance(value, _dispatch.Tensor) else F.tensor(value)
 

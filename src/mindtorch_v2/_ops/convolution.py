@@ -34,10 +34,17 @@ def _padded(x: np.ndarray, padding: tuple) -> np.ndarray:
 def _windows(kernel: tuple, out: tuple, stride: tuple, dilation: tuple) -> Any:
     """For each place in the kernel, the slices of a padded input that meet it."""
     for place in itertools.product(*map(range, kernel)):
-        yield place, tuple(slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, s, d in zip(place, out, stride, dilation))
+        yield (
+            place,
+            tuple(
+                slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, s, d in zip(place, out, stride, dilation)
+            ),
+        )
 
 
-def _columns(x: np.ndarray, kernel: tuple, out: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
+def _columns(
+    x: np.ndarray, kernel: tuple, out: tuple, stride: tuple, padding: tuple, dilation: tuple
+) -> np.ndarray:
     """Patches as columns: (N, C, *kernel, *out)."""
     x = _padded(x, padding)
     n, c = x.shape[:2]
@@ -59,7 +66,10 @@ class _Grid:
         self.padded = tuple(n + 2 * p for n, p in zip(spatial, padding))
         self.out = tuple(n - d * (k - 1) for n, k, d in zip(self.padded, kernel, dilation))
         steps = [math.prod(self.padded[d + 1 :]) for d in range(len(spatial))]
-        self.offsets = [sum(i * d * s for i, d, s in zip(place, dilation, steps)) for place in itertools.product(*map(range, kernel))]
+        self.offsets = [
+            sum(i * d * s for i, d, s in zip(place, dilation, steps))
+            for place in itertools.product(*map(range, kernel))
+        ]
         self.grid = (self.out[0], *self.padded[1:])
         self.length = math.prod(self.grid)
         self.total = max(self.offsets) + self.length
@@ -102,10 +112,14 @@ def _is_pointwise(kernel: tuple, stride: tuple, padding: tuple) -> bool:
     return not any(padding) and all(k == 1 for k in kernel) and all(s == 1 for s in stride)
 
 
-def forward(x: np.ndarray, w: np.ndarray, stride: tuple, padding: tuple, dilation: tuple, groups: int) -> np.ndarray:
+def forward(
+    x: np.ndarray, w: np.ndarray, stride: tuple, padding: tuple, dilation: tuple, groups: int
+) -> np.ndarray:
     """The plain convolution, without bias."""
     if x.dtype in LOW_FLOATS:
-        return forward(x.astype(np.float32), w.astype(np.float32), stride, padding, dilation, groups).astype(x.dtype)
+        return forward(x.astype(np.float32), w.astype(np.float32), stride, padding, dilation, groups).astype(
+            x.dtype
+        )
     n, kernel = x.shape[0], w.shape[2:]
     out = tuple(_out_size(*sizes) for sizes in zip(x.shape[2:], kernel, stride, padding, dilation))
     length = math.prod(out)
@@ -122,15 +136,23 @@ def forward(x: np.ndarray, w: np.ndarray, stride: tuple, padding: tuple, dilatio
     if groups == 1:
         made = np.matmul(w.reshape(w.shape[0], -1), columns.reshape(n, -1, length))
     else:
-        made = np.matmul(w.reshape(1, groups, w.shape[0] // groups, -1), columns.reshape(n, groups, -1, length))
-    return made.reshape(n, w.shape[0], *out) if grid is None else grid.cropped(made.reshape(n, w.shape[0], length))
+        made = np.matmul(
+            w.reshape(1, groups, w.shape[0] // groups, -1), columns.reshape(n, groups, -1, length)
+        )
+    return (
+        made.reshape(n, w.shape[0], *out)
+        if grid is None
+        else grid.cropped(made.reshape(n, w.shape[0], length))
+    )
 
 
 def _unit(stride: tuple) -> bool:
     return all(s == 1 for s in stride)
 
 
-def _depthwise(x: np.ndarray, w: np.ndarray, out: tuple, stride: tuple, padding: tuple, dilation: tuple) -> np.ndarray:
+def _depthwise(
+    x: np.ndarray, w: np.ndarray, out: tuple, stride: tuple, padding: tuple, dilation: tuple
+) -> np.ndarray:
     """One filter a channel: multiply and add window by window; there is nothing for BLAS to do."""
     x = _padded(x, padding)
     made = np.zeros((x.shape[0], w.shape[0], *out), x.dtype)
@@ -145,7 +167,9 @@ def input_gradient(
 ) -> np.ndarray:
     """What a plain convolution of weight `w` sends back to an input of `spatial` size; also the transposed convolution."""
     if g.dtype in LOW_FLOATS:
-        return input_gradient(g.astype(np.float32), w.astype(np.float32), spatial, stride, padding, dilation, groups).astype(g.dtype)
+        return input_gradient(
+            g.astype(np.float32), w.astype(np.float32), spatial, stride, padding, dilation, groups
+        ).astype(g.dtype)
     n, out, kernel = g.shape[0], g.shape[2:], w.shape[2:]
     per_group = w.shape[1]
     length = math.prod(out)
@@ -171,7 +195,9 @@ def input_gradient(
         made[(slice(None), slice(None), *window)] += columns[(slice(None), slice(None), *place)]
     if not any(padding):
         return made
-    return np.ascontiguousarray(made[(slice(None), slice(None), *[slice(p, p + s) for s, p in zip(spatial, padding)])])
+    return np.ascontiguousarray(
+        made[(slice(None), slice(None), *[slice(p, p + s) for s, p in zip(spatial, padding)])]
+    )
 
 
 def weight_gradient(
@@ -179,7 +205,9 @@ def weight_gradient(
 ) -> np.ndarray:
     """What a plain convolution of input `x` sends back to its weight."""
     if g.dtype in LOW_FLOATS:
-        return weight_gradient(g.astype(np.float32), x.astype(np.float32), kernel, stride, padding, dilation, groups).astype(g.dtype)
+        return weight_gradient(
+            g.astype(np.float32), x.astype(np.float32), kernel, stride, padding, dilation, groups
+        ).astype(g.dtype)
     n, channels, out = x.shape[0], x.shape[1], g.shape[2:]
     length = math.prod(out)
     grid = None
@@ -189,12 +217,16 @@ def weight_gradient(
         columns, g, length = grid.columns(x), grid.spread(g), grid.length
     else:
         pointwise = _is_pointwise(kernel, stride, padding)
-        columns = np.ascontiguousarray(x) if pointwise else _columns(x, kernel, out, stride, padding, dilation)
+        columns = (
+            np.ascontiguousarray(x) if pointwise else _columns(x, kernel, out, stride, padding, dilation)
+        )
         g = np.ascontiguousarray(g)
     if groups == 1:
         made = np.matmul(g.reshape(n, -1, length), columns.reshape(n, -1, length).swapaxes(1, 2)).sum(0)
     else:
-        made = np.matmul(g.reshape(n, groups, -1, length), columns.reshape(n, groups, -1, length).swapaxes(2, 3)).sum(0)
+        made = np.matmul(
+            g.reshape(n, groups, -1, length), columns.reshape(n, groups, -1, length).swapaxes(2, 3)
+        ).sum(0)
     return made.reshape(g.shape[1], channels // groups, *kernel)
 
 
@@ -205,7 +237,16 @@ def _fill(values: tuple, dims: int) -> tuple:
     return values * dims if len(values) == 1 else values
 
 
-def _check(x: np.ndarray, w: np.ndarray, bias: Any, stride: tuple, padding: tuple, dilation: tuple, transposed: bool, groups: int) -> None:
+def _check(
+    x: np.ndarray,
+    w: np.ndarray,
+    bias: Any,
+    stride: tuple,
+    padding: tuple,
+    dilation: tuple,
+    transposed: bool,
+    groups: int,
+) -> None:
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
     if any(p < 0 for p in padding):
@@ -240,9 +281,17 @@ def _check(x: np.ndarray, w: np.ndarray, bias: Any, stride: tuple, padding: tupl
     if x.dtype != w.dtype:
         from .._dtype import BY_NUM
 
-        names = {"Float": "float", "Double": "double", "Long": "long int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
+        names = {
+            "Float": "float",
+            "Double": "double",
+            "Long": "long int",
+            "Half": "c10::Half",
+            "BFloat16": "c10::BFloat16",
+        }
         a, b = BY_NUM[x.dtype.num]._abbr, BY_NUM[w.dtype.num]._abbr
-        raise RuntimeError(f"Input type ({names.get(a, a)}) and bias type ({names.get(b, b)}) should be the same")
+        raise RuntimeError(
+            f"Input type ({names.get(a, a)}) and bias type ({names.get(b, b)}) should be the same"
+        )
     if not transposed:
         for n, k, p, d in zip(x.shape[2:], w.shape[2:], padding, dilation):
             if n + 2 * p < d * (k - 1) + 1:
@@ -253,22 +302,34 @@ def _check(x: np.ndarray, w: np.ndarray, bias: Any, stride: tuple, padding: tupl
                 )
 
 
-def transposed_size(spatial: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, output_padding: tuple) -> tuple:
+def transposed_size(
+    spatial: tuple, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, output_padding: tuple
+) -> tuple:
     """The spatial size of a transposed convolution's output."""
     return tuple(
-        (n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, d, o in zip(spatial, kernel, stride, padding, dilation, output_padding)
+        (n - 1) * s - 2 * p + d * (k - 1) + o + 1
+        for n, k, s, p, d, o in zip(spatial, kernel, stride, padding, dilation, output_padding)
     )
 
 
 def _convolve(
-    input: np.ndarray, weight: np.ndarray, bias: Any, stride: tuple, padding: tuple, dilation: tuple, transposed: bool,
-    output_padding: tuple, groups: int,
-) -> np.ndarray:  # fmt: skip
+    input: np.ndarray,
+    weight: np.ndarray,
+    bias: Any,
+    stride: tuple,
+    padding: tuple,
+    dilation: tuple,
+    transposed: bool,
+    output_padding: tuple,
+    groups: int,
+) -> np.ndarray:
     dims = weight.ndim - 2
     stride, padding, dilation = _fill(stride, dims), _fill(padding, dims), _fill(dilation, dims)
     _check(input, weight, bias, stride, padding, dilation, transposed, groups)
     if transposed:
-        size = transposed_size(input.shape[2:], weight.shape[2:], stride, padding, dilation, _fill(output_padding, dims))
+        size = transposed_size(
+            input.shape[2:], weight.shape[2:], stride, padding, dilation, _fill(output_padding, dims)
+        )
         made = input_gradient(input, weight, size, stride, padding, dilation, groups)
     else:
         made = forward(input, weight, stride, padding, dilation, groups)
@@ -277,8 +338,10 @@ def _convolve(
     return made
 
 
-_ARGUMENTS = ("Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
-              "SymInt[] output_padding, SymInt groups")  # fmt: skip
+_ARGUMENTS = (
+    "Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
+    "SymInt[] output_padding, SymInt groups"
+)
 
 
 @op(f"aten::convolution({_ARGUMENTS}) -> Tensor", expose="function")
@@ -286,10 +349,23 @@ def convolution(*arguments: Any) -> np.ndarray:
     return _convolve(*arguments)
 
 
-@op(f"aten::_convolution({_ARGUMENTS}, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor", expose="no",
-    on="tensors", nondifferentiable=True)  # fmt: skip
+@op(
+    f"aten::_convolution({_ARGUMENTS}, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
+    expose="no",
+    on="tensors",
+    nondifferentiable=True,
+)
 def _convolution(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int, *_: Any
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    *_: Any,
 ) -> Any:
     return _kernel(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
@@ -301,26 +377,71 @@ def _kernel(*arguments: Any) -> np.ndarray:
 
 @convolution.recorded
 def _(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any, groups: int
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
 ) -> Any:
-    return _convolution(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups, False, False, True, True)
+    return _convolution(
+        input,
+        weight,
+        bias,
+        stride,
+        padding,
+        dilation,
+        transposed,
+        output_padding,
+        groups,
+        False,
+        False,
+        True,
+        True,
+    )
 
 
 @convolution.backward("input", "weight", "bias")
 def _(
-    g: Any, input: Any, weight: Any, bias_shape: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
-    groups: int, needs: Any,
-) -> Any:  # fmt: skip
-    return F.convolution_backward(g, input, weight, bias_shape, stride, padding, dilation, transposed, output_padding, groups, needs)
+    g: Any,
+    input: Any,
+    weight: Any,
+    bias_shape: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    needs: Any,
+) -> Any:
+    return F.convolution_backward(
+        g, input, weight, bias_shape, stride, padding, dilation, transposed, output_padding, groups, needs
+    )
 
 
-@op("aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, "
+@op(
+    "aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, SymInt[] stride, SymInt[] padding, "
     "SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-    expose="no", on="tensors")  # fmt: skip
+    expose="no",
+    on="tensors",
+)
 def convolution_backward(
-    grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
-    output_padding: Any, groups: int, output_mask: Any,
-) -> Any:  # fmt: skip
+    grad_output: Any,
+    input: Any,
+    weight: Any,
+    bias_sizes: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    output_mask: Any,
+) -> Any:
     dims = weight.ndim - 2
     stride, padding, dilation = _fill(stride, dims), _fill(padding, dims), _fill(dilation, dims)
     g, x, w = grad_output._array, input._array, weight._array
@@ -341,9 +462,19 @@ def convolution_backward(
 
 @convolution_backward.backward("grad_output", "input", "weight")
 def _(
-    grads: Any, grad_output: Any, input: Any, weight: Any, stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
-    groups: int, output_mask: Any, needs: Any,
-) -> Any:  # fmt: skip
+    grads: Any,
+    grad_output: Any,
+    input: Any,
+    weight: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    output_mask: Any,
+    needs: Any,
+) -> Any:
     to_input, to_weight, to_bias = (g if m else None for g, m in zip(grads, output_mask))
     shape = (stride, padding, dilation, transposed, output_padding, groups)
     made = None
@@ -379,7 +510,13 @@ def _batched(name: str, input: Any, dims: int) -> tuple[Any, bool]:
 
 
 def _conv2d_flops(
-    input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+    input: Any,
+    weight: Any,
+    bias: Any = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
 ) -> int:
     if isinstance(padding, str) or input.ndim != 4:
         return 0
@@ -387,7 +524,10 @@ def _conv2d_flops(
     stride, padding, dilation = sizes
     n, c, h, w = input.shape
     o, _, kh, kw = weight.shape
-    oh, ow = _out_size(h, kh, stride[0], padding[0], dilation[0]), _out_size(w, kw, stride[1], padding[1], dilation[1])
+    oh, ow = (
+        _out_size(h, kh, stride[0], padding[0], dilation[0]),
+        _out_size(w, kw, stride[1], padding[1], dilation[1]),
+    )
     return 2 * n * oh * ow * kh * kw * c * o // groups
 
 
@@ -396,20 +536,40 @@ def _declare_conv(dims: int) -> None:
 
     @composite(
         f"aten::{name}(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{dims}] stride=1, SymInt[{dims}] padding=0, "
-        f"SymInt[{dims}] dilation=1, SymInt groups=1) -> Tensor", expose="no", flops=_conv2d_flops if dims == 2 else None,
-    )  # fmt: skip
-    def conv(input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int) -> Any:
+        f"SymInt[{dims}] dilation=1, SymInt groups=1) -> Tensor",
+        expose="no",
+        flops=_conv2d_flops if dims == 2 else None,
+    )
+    def conv(
+        input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    ) -> Any:
         stride, padding, dilation = (_dispatch.ints(v, dims) for v in (stride, padding, dilation))
         x, batched = _batched(name, input, dims)
-        made = convolution(x, weight, bias, _fill(stride, dims), _fill(padding, dims), _fill(dilation, dims), False, (0,) * dims, groups)
+        made = convolution(
+            x,
+            weight,
+            bias,
+            _fill(stride, dims),
+            _fill(padding, dims),
+            _fill(dilation, dims),
+            False,
+            (0,) * dims,
+            groups,
+        )
         return made if batched else F.squeeze(made, 0)
 
     @composite(
-        f"aten::{name}.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{dims}] stride=1, str padding=\"valid\", "
-        f"SymInt[{dims}] dilation=1, SymInt groups=1) -> Tensor", expose="no",
-    )  # fmt: skip
-    def conv_named(input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int) -> Any:
-        stride, dilation = _fill(_dispatch.ints(stride, dims), dims), _fill(_dispatch.ints(dilation, dims), dims)
+        f'aten::{name}.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{dims}] stride=1, str padding="valid", '
+        f"SymInt[{dims}] dilation=1, SymInt groups=1) -> Tensor",
+        expose="no",
+    )
+    def conv_named(
+        input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+    ) -> Any:
+        stride, dilation = (
+            _fill(_dispatch.ints(stride, dims), dims),
+            _fill(_dispatch.ints(dilation, dims), dims),
+        )
         x, batched = _batched(name, input, dims)
         if padding == "valid":
             made = convolution(x, weight, bias, stride, (0,) * dims, dilation, False, (0,) * dims, groups)
@@ -420,9 +580,17 @@ def _declare_conv(dims: int) -> None:
         return made if batched else F.squeeze(made, 0)
 
     def front(
-        input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1
+        input: Any,
+        weight: Any,
+        bias: Any = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
     ) -> Any:
-        return (conv_named if isinstance(padding, str) else conv)(input, weight, bias, stride, padding, dilation, groups)
+        return (conv_named if isinstance(padding, str) else conv)(
+            input, weight, bias, stride, padding, dilation, groups
+        )
 
     front.__name__ = name
     front.__doc__ = f"A convolution over {dims} dimension(s)."
@@ -432,9 +600,16 @@ def _declare_conv(dims: int) -> None:
         f"aten::conv_transpose{dims}d{'.input' if dims > 1 else ''}(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{dims}] stride=1, "
         f"SymInt[{dims}] padding=0, SymInt[{dims}] output_padding=0, SymInt groups=1, SymInt[{dims}] dilation=1) -> Tensor",
         expose="function",
-    )  # fmt: skip
+    )
     def conv_transpose(
-        input: Any, weight: Any, bias: Any, stride: Any, padding: Any, output_padding: Any, groups: int, dilation: Any
+        input: Any,
+        weight: Any,
+        bias: Any,
+        stride: Any,
+        padding: Any,
+        output_padding: Any,
+        groups: int,
+        dilation: Any,
     ) -> Any:
         stride, padding, output_padding, dilation = (
             _fill(_dispatch.ints(v, dims), dims) for v in (stride, padding, output_padding, dilation)

@@ -25,14 +25,18 @@ def _parse(equation: str, operands: list[Any]) -> tuple[list[list[Any]], list[An
         while i < len(text):
             if text.startswith("...", i):
                 if "..." in found:
-                    raise RuntimeError(f"einsum(): found '.' for {who} for which an ellipsis was already found")
+                    raise RuntimeError(
+                        f"einsum(): found '.' for {who} for which an ellipsis was already found"
+                    )
                 found.append("...")
                 i += 3
                 continue
             if text[i] == ".":
                 raise RuntimeError(f"einsum(): found '.' for {who} that is not part of any ellipsis")
             if text[i] not in _LETTERS:
-                raise RuntimeError(f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z]")
+                raise RuntimeError(
+                    f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z]"
+                )
             found.append(text[i])
             i += 1
         return found
@@ -89,12 +93,19 @@ def _einsum(equation: str, tensors: Any, path: Any) -> Any:
             for label in labels:
                 if label != "...":
                     counts[label] = counts.get(label, 0) + 1
-        output = (["..."] if any("..." in p for p in parts) else []) + sorted((k for k, n in counts.items() if n == 1), key=_LETTERS.index)
+        output = (["..."] if any("..." in p for p in parts) else []) + sorted(
+            (k for k, n in counts.items() if n == 1), key=_LETTERS.index
+        )
     order = _expand(output, spread, extra)
     for label in order:
         if not isinstance(label, tuple) and not any(label in p for p in parts):
-            raise RuntimeError(f"einsum(): output subscript {label} does not appear in the equation for any input operand")
-    named = [_expand(labels, spread, operand.ndim - (len(labels) - 1)) if "..." in labels else list(labels) for labels, operand in zip(parts, operands)]
+            raise RuntimeError(
+                f"einsum(): output subscript {label} does not appear in the equation for any input operand"
+            )
+    named = [
+        _expand(labels, spread, operand.ndim - (len(labels) - 1)) if "..." in labels else list(labels)
+        for labels, operand in zip(parts, operands)
+    ]
     every = list(order)
     for labels in named:
         every += [label for label in dict.fromkeys(labels) if label not in every]
@@ -107,9 +118,9 @@ def _count_text(number: int, plain: int, have: int, ellipsis: bool) -> str:
     if have < plain:
         return (
             f"einsum(): the number of subscripts in the equation ({plain}) is more than the number of dimensions ({have}) for operand {number}"
-            if ellipsis else
-            f"einsum(): the number of subscripts in the equation ({plain}) does not match the number of dimensions ({have}) for operand {number} and no ellipsis was given"
-        )  # fmt: skip
+            if ellipsis
+            else f"einsum(): the number of subscripts in the equation ({plain}) does not match the number of dimensions ({have}) for operand {number} and no ellipsis was given"
+        )
     return f"einsum(): the number of subscripts in the equation ({plain}) does not match the number of dimensions ({have}) for operand {number} and no ellipsis was given"
 
 
@@ -175,7 +186,11 @@ def _contract(operands: list[Any], kept: int) -> Any:
             continue
         made = _sum_product(made, operand, summed)
     if total > kept:
-        made = F.view(made, tuple(made.shape[:kept])) if made.is_contiguous() else made.reshape(made.shape[:kept])
+        made = (
+            F.view(made, tuple(made.shape[:kept]))
+            if made.is_contiguous()
+            else made.reshape(made.shape[:kept])
+        )
     return made
 
 
@@ -206,8 +221,12 @@ def _sum_product(a: Any, b: Any, summed: list[int]) -> Any:
     def size(dims: list[int]) -> int:
         return math.prod(sizes[d] for d in dims)
 
-    x = F.reshape(F.permute(a, [*batch, *left, *contracted, *right]), (size(batch), size(left), size(contracted)))
-    y = F.reshape(F.permute(b, [*batch, *contracted, *right, *left]), (size(batch), size(contracted), size(right)))
+    x = F.reshape(
+        F.permute(a, [*batch, *left, *contracted, *right]), (size(batch), size(left), size(contracted))
+    )
+    y = F.reshape(
+        F.permute(b, [*batch, *contracted, *right, *left]), (size(batch), size(contracted), size(right))
+    )
     made = F.bmm(x, y)
     order = [*batch, *left, *contracted, *right]
     made = F.view(made, tuple(1 if d in contracted else sizes[d] for d in order))
@@ -237,7 +256,9 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     return made
 
 
-@composite("aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor", expose="no")
+@composite(
+    "aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor", expose="no"
+)
 def _tensordot(self: Any, other: Any, dims_self: Any, dims_other: Any) -> Any:
     if len(dims_self) != len(dims_other):
         raise RuntimeError("both dimension lists should have same length")
@@ -246,7 +267,9 @@ def _tensordot(self: Any, other: Any, dims_self: Any, dims_other: Any) -> Any:
     for d, e in zip(first, second):
         n, m = self.shape[d], other.shape[e]
         if n != m and n != 1 and m != 1:
-            raise RuntimeError(f"contracted dimensions need to match, but first has size {n} in dim {d} and second has size {m} in dim {e}")
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {n} in dim {d} and second has size {m} in dim {e}"
+            )
         if m == 1 and n != 1:
             self = F.sum(self, d, True)
         elif n == 1 and m != 1:
@@ -255,7 +278,9 @@ def _tensordot(self: Any, other: Any, dims_self: Any, dims_other: Any) -> Any:
     free_b = [d for d in range(other.ndim) if d not in second]
     inner = math.prod(self.shape[d] for d in first)
     left = F.reshape(F.permute(self, [*free_a, *first]), (math.prod(self.shape[d] for d in free_a), inner))
-    right = F.reshape(F.permute(other, [*second, *free_b]), (inner, math.prod(other.shape[d] for d in free_b)))
+    right = F.reshape(
+        F.permute(other, [*second, *free_b]), (inner, math.prod(other.shape[d] for d in free_b))
+    )
     return F.reshape(F.mm(left, right), [*(self.shape[d] for d in free_a), *(other.shape[d] for d in free_b)])
 
 
@@ -290,8 +315,10 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
 
     warnings.warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot instead, which accepts a "
-        "list of two or more tensors rather than multiple parameters.", UserWarning, stacklevel=2,
-    )  # fmt: skip
+        "list of two or more tensors rather than multiple parameters.",
+        UserWarning,
+        stacklevel=2,
+    )
     return matrices[0] if len(matrices) == 1 else multi_dot(list(matrices))
 
 
@@ -304,7 +331,9 @@ def multi_dot(matrices: list[Any]) -> Any:
     for span in range(1, count):
         for i in range(count - span):
             j = i + span
-            options = [cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)]
+            options = [
+                cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)
+            ]
             split[i, j] = i + int(np.argmin(options))
             cost[i, j] = min(options)
 

@@ -21,9 +21,13 @@ def _check_indices(indices: np.ndarray) -> None:
         )
 
 
-@op("aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
-    expose="function")  # fmt: skip
-def embedding(weight: np.ndarray, indices: np.ndarray, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> np.ndarray:
+@op(
+    "aten::embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    expose="function",
+)
+def embedding(
+    weight: np.ndarray, indices: np.ndarray, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
+) -> np.ndarray:
     if weight.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     _check_indices(indices)
@@ -43,22 +47,31 @@ def _(weight: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool, spa
     return F.view(made, (*indices.shape, weight.shape[1]))
 
 
-def _embedding_grad(g: Any, indices: Any, weight_shape: Any, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Any:
+def _embedding_grad(
+    g: Any, indices: Any, weight_shape: Any, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
+) -> Any:
     return embedding_backward(g, indices, weight_shape[0], padding_idx, scale_grad_by_freq, sparse)
 
 
 embedding.derivative(weight=_embedding_grad)
 
 
-@composite("aten::embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq, bool sparse) "
-           "-> Tensor", expose="no")  # fmt: skip
-def embedding_backward(grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Any:
+@composite(
+    "aten::embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq, bool sparse) "
+    "-> Tensor",
+    expose="no",
+)
+def embedding_backward(
+    grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
+) -> Any:
     if sparse:
         return _sparse_gradient(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
     return embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
 
 
-def _sparse_gradient(grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+def _sparse_gradient(
+    grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Any:
     if scale_grad_by_freq:
         raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
     places = indices._array.reshape(-1)
@@ -67,7 +80,9 @@ def _sparse_gradient(grad: Any, indices: Any, num_weights: int, padding_idx: int
         kept = places != padding_idx
         places, values = places[kept], values[kept]
     return F.sparse_coo_tensor(
-        _dispatch.wrap(places[None].astype(np.int64)), _dispatch.wrap(np.array(values)), (num_weights, values.shape[1])
+        _dispatch.wrap(places[None].astype(np.int64)),
+        _dispatch.wrap(np.array(values)),
+        (num_weights, values.shape[1]),
     )
 
 
@@ -78,8 +93,10 @@ def sum_rows(rows: np.ndarray, places: np.ndarray, count: int) -> np.ndarray:
     return made
 
 
-@op("aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
-    expose="no")  # fmt: skip
+@op(
+    "aten::embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
+    expose="no",
+)
 def embedding_dense_backward(
     grad_output: np.ndarray, indices: np.ndarray, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
 ) -> np.ndarray:
@@ -104,8 +121,12 @@ def _dense_double(g: Any, indices: Any, padding_idx: int) -> Any:
 embedding_dense_backward.derivative(grad_output=_dense_double)
 
 
-@op("aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)", expose="no", on="tensors",
-    nondifferentiable=True)  # fmt: skip
+@op(
+    "aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)",
+    expose="no",
+    on="tensors",
+    nondifferentiable=True,
+)
 def embedding_renorm_(self: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
     places = np.unique(indices._array)
     rows = self._array[places]
@@ -124,14 +145,27 @@ def embedding_renorm_(self: Any, indices: Any, max_norm: float, norm_type: float
 SUM, MEAN, MAX = 0, 1, 2
 
 
-@op("aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
+@op(
+    "aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
     "Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
-    expose="function", node="EmbeddingBagBackward0", outputs=1)  # fmt: skip
+    expose="function",
+    node="EmbeddingBagBackward0",
+    outputs=1,
+)
 def _embedding_bag(
-    weight: np.ndarray, indices: np.ndarray, offsets: np.ndarray, scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Any,
-    include_last_offset: bool, padding_idx: int,
-) -> Any:  # fmt: skip
-    common = indices.dtype if indices.dtype is offsets.dtype else np.promote_types(indices.dtype, offsets.dtype)
+    weight: np.ndarray,
+    indices: np.ndarray,
+    offsets: np.ndarray,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Any,
+    include_last_offset: bool,
+    padding_idx: int,
+) -> Any:
+    common = (
+        indices.dtype if indices.dtype is offsets.dtype else np.promote_types(indices.dtype, offsets.dtype)
+    )
     if common.num not in (np.dtype(np.int64).num, np.dtype(np.int32).num):
         culprit = indices if indices.dtype.kind == "f" else offsets
         raise RuntimeError(
@@ -152,7 +186,9 @@ def _embedding_bag(
             f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {int(indices[(indices < 0) | (indices >= weight.shape[0])][0])}"
         )
     bags = offsets.size - 1 if include_last_offset else offsets.size
-    bounds = np.concatenate([offsets[:bags], [offsets[-1] if include_last_offset and bags else indices.size]]).astype(np.int64)
+    bounds = np.concatenate(
+        [offsets[:bags], [offsets[-1] if include_last_offset and bags else indices.size]]
+    ).astype(np.int64)
     lengths = np.diff(bounds)
     if (lengths < 0).any():
         raise RuntimeError(
@@ -183,13 +219,22 @@ def _embedding_bag(
     return made, owner, sizes, places
 
 
-
-
 @_embedding_bag.backward("weight", "per_sample_weights")
 def _(
-    grads: Any, weight: Any, indices: Any, per_sample_weights: Any, mode: int, sparse: bool, scale_grad_by_freq: bool, padding_idx: int,
-    result1: Any, result2: Any, result3: Any, weight_shape: Any, needs: Any,
-) -> Any:  # fmt: skip
+    grads: Any,
+    weight: Any,
+    indices: Any,
+    per_sample_weights: Any,
+    mode: int,
+    sparse: bool,
+    scale_grad_by_freq: bool,
+    padding_idx: int,
+    result1: Any,
+    result2: Any,
+    result3: Any,
+    weight_shape: Any,
+    needs: Any,
+) -> Any:
     g = grads[0]
     owner = result1
     to_weight = to_samples = None
@@ -202,7 +247,9 @@ def _(
     rows = F.index_select(g, 0, owner)
     if needs[0]:
         scaled = rows if per_sample_weights is None else rows * per_sample_weights.unsqueeze(-1)
-        to_weight = embedding_backward(scaled, indices, weight_shape[0], padding_idx, scale_grad_by_freq, sparse)
+        to_weight = embedding_backward(
+            scaled, indices, weight_shape[0], padding_idx, scale_grad_by_freq, sparse
+        )
     if needs[1]:
         to_samples = (rows * F.index_select(weight, 0, indices)).sum(-1)
         if padding_idx >= 0:
@@ -210,13 +257,22 @@ def _(
     return to_weight, to_samples
 
 
-@composite("aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, "
-           "Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
-           expose="no")  # fmt: skip
+@composite(
+    "aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, "
+    "Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
+    expose="no",
+)
 def embedding_bag_op(
-    weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Any,
-    include_last_offset: bool, padding_idx: Any,
-) -> Any:  # fmt: skip
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Any,
+    include_last_offset: bool,
+    padding_idx: Any,
+) -> Any:
     if padding_idx is not None:
         count = weight.shape[0]
         if not -count <= padding_idx < count:
@@ -225,17 +281,39 @@ def embedding_bag_op(
             )
         padding_idx %= count
     return _embedding_bag(
-        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset,
+        weight,
+        indices,
+        offsets,
+        scale_grad_by_freq,
+        mode,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
         -1 if padding_idx is None else padding_idx,
-    )  # fmt: skip
+    )
 
 
 @_dispatch.function(expose="function")
 def embedding_bag(
-    weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
-    per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: Any = None,
-) -> Any:  # fmt: skip
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: Any = None,
+) -> Any:
     """Sums, means or maxima of bags of embeddings, with the places they came from."""
     return embedding_bag_op(
-        weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx
+        weight,
+        indices,
+        offsets,
+        scale_grad_by_freq,
+        mode,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
     )

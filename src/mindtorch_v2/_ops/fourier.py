@@ -77,7 +77,9 @@ def _c2r_grad(g: Any, dim: tuple, normalization: int, last_dim_size: int) -> Any
         weights[1 : 1 + doubled] = 2
         shape = [1] * made.ndim
         shape[last] = -1
-        made = made * _dispatch.wrap(weights.astype(BY_NUM[made._array.dtype.num].to_real()._np).reshape(shape))
+        made = made * _dispatch.wrap(
+            weights.astype(BY_NUM[made._array.dtype.num].to_real()._np).reshape(shape)
+        )
     return made
 
 

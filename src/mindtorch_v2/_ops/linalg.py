@@ -25,9 +25,13 @@ def _check_matrix(a: np.ndarray, name: str, square: bool = True) -> None:
     if a.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if square and a.shape[-1] != a.shape[-2]:
-        raise RuntimeError(f"{name}: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices")
+        raise RuntimeError(
+            f"{name}: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
+        )
     if a.dtype.num in INTEGRAL_NUMS:
-        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {BY_NUM[a.dtype.num]._abbr}")
+        raise RuntimeError(
+            f"{name}: Expected a floating point or complex tensor as input. Got {BY_NUM[a.dtype.num]._abbr}"
+        )
     if a.dtype in LOW_FLOATS:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {BY_NUM[a.dtype.num]._abbr}")
 
@@ -57,8 +61,11 @@ def _singular(a: np.ndarray) -> np.ndarray:
     return np.maximum(info, 0).reshape(a.shape[:-2])
 
 
-@op("aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)", expose="no",
-    returns=return_types.linalg_inv_ex)  # fmt: skip
+@op(
+    "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
+    expose="no",
+    returns=return_types.linalg_inv_ex,
+)
 def linalg_inv_ex(A: np.ndarray, check_errors: bool) -> Any:
     _check_matrix(A, "linalg.inv")
     try:
@@ -85,7 +92,11 @@ def linalg_inv(A: Any) -> Any:
     return linalg_inv_ex(A, check_errors=True)[0]
 
 
-@op("aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)", expose="no", node="LinalgDetBackward0")
+@op(
+    "aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
+    expose="no",
+    node="LinalgDetBackward0",
+)
 def _linalg_det(A: np.ndarray) -> Any:
     _check_matrix(A, "linalg.det")
     none = np.empty(0, A.dtype)
@@ -119,7 +130,11 @@ def linalg_det(A: Any) -> Any:
     return _linalg_det(A)[0]
 
 
-@op("aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)", expose="no", node="LinalgSlogdetBackward0")
+@op(
+    "aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
+    expose="no",
+    node="LinalgSlogdetBackward0",
+)
 def _linalg_slogdet(A: np.ndarray) -> Any:
     _check_matrix(A, "linalg.slogdet")
     sign, log = np.linalg.slogdet(A)
@@ -133,8 +148,12 @@ def _(grads: Any, A: Any) -> Any:
     return (None if g is None else g.unsqueeze(-1).unsqueeze(-1) * mh(linalg_inv(A)),)
 
 
-@op("aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)", expose="no",
-    returns=return_types.linalg_solve_ex, node="LinalgSolveExBackward0")  # fmt: skip
+@op(
+    "aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
+    expose="no",
+    returns=return_types.linalg_solve_ex,
+    node="LinalgSolveExBackward0",
+)
 def linalg_solve_ex(A: np.ndarray, B: np.ndarray, left: bool, check_errors: bool) -> Any:
     _check_matrix(A, "linalg.solve")
     vector = _is_vector_case(A, B)
@@ -153,7 +172,9 @@ def linalg_solve_ex(A: np.ndarray, B: np.ndarray, left: bool, check_errors: bool
     except np.linalg.LinAlgError:
         info = _singular(A)
         if check_errors:
-            raise LinAlgError(f"torch.linalg.solve: {_batch_text(info)}The solver failed because the input matrix is singular.") from None
+            raise LinAlgError(
+                f"torch.linalg.solve: {_batch_text(info)}The solver failed because the input matrix is singular."
+            ) from None
         made = np.full(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], np.nan, A.dtype)
     made = made[..., 0] if vector else made if left else np.swapaxes(made, -1, -2)
     return np.ascontiguousarray(made), info
@@ -181,8 +202,13 @@ def linalg_solve(A: Any, B: Any, left: bool) -> Any:
     return linalg_solve_ex(A, B, left=left, check_errors=True)[0]
 
 
-@op("aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor", expose="no")
-def linalg_solve_triangular(self: np.ndarray, B: np.ndarray, upper: bool, left: bool, unitriangular: bool) -> Any:
+@op(
+    "aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool unitriangular=False) -> Tensor",
+    expose="no",
+)
+def linalg_solve_triangular(
+    self: np.ndarray, B: np.ndarray, upper: bool, left: bool, unitriangular: bool
+) -> Any:
     a = np.triu(self) if upper else np.tril(self)
     if unitriangular:
         n = a.shape[-1]
@@ -190,7 +216,9 @@ def linalg_solve_triangular(self: np.ndarray, B: np.ndarray, upper: bool, left: 
         a[..., range(n), range(n)] = 1
     if left:
         return np.linalg.solve(a, B)
-    return np.ascontiguousarray(np.swapaxes(np.linalg.solve(np.swapaxes(a, -1, -2), np.swapaxes(B, -1, -2)), -1, -2))
+    return np.ascontiguousarray(
+        np.swapaxes(np.linalg.solve(np.swapaxes(a, -1, -2), np.swapaxes(B, -1, -2)), -1, -2)
+    )
 
 
 @linalg_solve_triangular.backward("self", "B")
@@ -207,8 +235,11 @@ def _(g: Any, self: Any, out: Any, upper: bool, left: bool, unitriangular: bool,
 # ---------------------------------------------------------------------------------------------------- Cholesky, QR
 
 
-@op("aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)", expose="no",
-    returns=return_types.linalg_cholesky_ex)  # fmt: skip
+@op(
+    "aten::linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor info)",
+    expose="no",
+    returns=return_types.linalg_cholesky_ex,
+)
 def linalg_cholesky_ex(self: np.ndarray, upper: bool, check_errors: bool) -> Any:
     _check_matrix(self, "linalg.cholesky")
     a = np.tril(np.conj(np.swapaxes(self, -1, -2))) if upper else self
@@ -252,11 +283,17 @@ def linalg_cholesky(self: Any, upper: bool) -> Any:
     return linalg_cholesky_ex(self, upper=upper, check_errors=True)[0]
 
 
-@op("aten::linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)", expose="no", returns=return_types.linalg_qr)
+@op(
+    "aten::linalg_qr(Tensor A, str mode='reduced') -> (Tensor Q, Tensor R)",
+    expose="no",
+    returns=return_types.linalg_qr,
+)
 def linalg_qr(A: np.ndarray, mode: str) -> Any:
     _check_matrix(A, "linalg.qr", square=False)
     if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'")
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
     if mode == "r":
         return np.empty(0, A.dtype), np.linalg.qr(A, "r")
     q, r = np.linalg.qr(A, mode)
@@ -267,10 +304,14 @@ def linalg_qr(A: np.ndarray, mode: str) -> Any:
 def _(grads: Any, A: Any, Q: Any, R: Any, mode: str) -> Any:
     gq, gr = grads
     if mode == "r":
-        raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr.")
+        raise RuntimeError(
+            "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to differentiate through linalg.qr."
+        )
     rows, columns = A.shape[-2], A.shape[-1]
     if mode == "complete" and rows > columns:
-        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and nrows > ncols")
+        raise RuntimeError(
+            "The QR decomposition is not differentiable when mode='complete' and nrows > ncols"
+        )
     if rows < columns:
         return (_wide_qr_grad(A, Q, R, gq, gr),)
     return (_tall_qr_grad(Q, R, gq, gr),)
@@ -309,8 +350,12 @@ def _wide_qr_grad(A: Any, Q: Any, R: Any, gq: Any, gr: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------- eigenvalues, singular values
 
 
-@op("aten::_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)", expose="no",
-    returns=return_types.linalg_eigh, node="LinalgEighBackward0")  # fmt: skip
+@op(
+    'aten::_linalg_eigh(Tensor A, str UPLO="L", bool compute_v=True) -> (Tensor eigenvalues, Tensor eigenvectors)',
+    expose="no",
+    returns=return_types.linalg_eigh,
+    node="LinalgEighBackward0",
+)
 def _linalg_eigh(A: np.ndarray, UPLO: str, compute_v: bool) -> Any:
     _check_matrix(A, "linalg.eigh")
     values, vectors = np.linalg.eigh(A, UPLO.upper())
@@ -332,7 +377,11 @@ def _(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     return (F.matmul(V, F.matmul(inner, mh(V))),)
 
 
-@op("aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)", expose="no", returns=return_types.linalg_eig)
+@op(
+    "aten::linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)",
+    expose="no",
+    returns=return_types.linalg_eig,
+)
 def linalg_eig(self: np.ndarray) -> Any:
     _check_matrix(self, "linalg.eig")
     kind = BY_NUM[self.dtype.num].to_complex()._np
@@ -358,8 +407,12 @@ def _(grads: Any, eigenvalues: Any, eigenvectors: Any, self_dtype: Any) -> Any:
     return (made if self_dtype.is_complex else F.real(made),)
 
 
-@op("aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
-    expose="no", returns=return_types.linalg_svd, node="LinalgSvdBackward0")  # fmt: skip
+@op(
+    "aten::_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
+    expose="no",
+    returns=return_types.linalg_svd,
+    node="LinalgSvdBackward0",
+)
 def _linalg_svd(A: np.ndarray, full_matrices: bool, compute_uv: bool, driver: Any) -> Any:
     _check_matrix(A, "linalg.svd", square=False)
     if not compute_uv:
@@ -404,7 +457,10 @@ def _(grads: Any, A: Any, U: Any, S: Any, Vh: Any, full_matrices: bool, compute_
     return (made,)
 
 
-@composite("aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)", expose="no")
+@composite(
+    "aten::linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor Vh)",
+    expose="no",
+)
 def linalg_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
     return _linalg_svd(A, full_matrices, True, driver=driver)
 
@@ -412,8 +468,11 @@ def linalg_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------- LU
 
 
-@op("aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)", expose="no",
-    returns=return_types.linalg_lu_factor_ex)  # fmt: skip
+@op(
+    "aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor pivots, Tensor info)",
+    expose="no",
+    returns=return_types.linalg_lu_factor_ex,
+)
 def linalg_lu_factor_ex(A: np.ndarray, pivot: bool, check_errors: bool) -> Any:
     from scipy.linalg import lapack
 
@@ -423,7 +482,11 @@ def linalg_lu_factor_ex(A: np.ndarray, pivot: bool, check_errors: bool) -> Any:
     flat = A.reshape(-1, *A.shape[-2:])
     factor = lapack.get_lapack_funcs("getrf", (flat,))
     k = min(A.shape[-2:])
-    lu, pivots, info = np.empty(flat.shape, A.dtype), np.empty((len(flat), k), np.int32), np.zeros(len(flat), np.int32)
+    lu, pivots, info = (
+        np.empty(flat.shape, A.dtype),
+        np.empty((len(flat), k), np.int32),
+        np.zeros(len(flat), np.int32),
+    )
     for i, matrix in enumerate(flat):
         lu[i], swaps, info[i] = factor(matrix)
         pivots[i] = swaps[:k] + 1
@@ -489,8 +552,10 @@ def _matrix_exp_grad(g: Any, self: Any) -> Any:
 linalg_matrix_exp.derivative(self=_matrix_exp_grad)
 
 
-@composite("aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-           expose="no")  # fmt: skip
+@composite(
+    "aten::linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    expose="no",
+)
 def linalg_matrix_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if dtype is not None:
         self = self.to(dtype)

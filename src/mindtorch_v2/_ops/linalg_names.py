@@ -25,8 +25,11 @@ def _forward(name: str, target: str, expose: str = "both") -> None:
 
 
 for _name, _target in (
-    ("inverse", "inv"), ("det", "det"), ("matrix_power", "matrix_power"), ("matrix_exp", "matrix_exp"),
-):  # fmt: skip
+    ("inverse", "inv"),
+    ("det", "det"),
+    ("matrix_power", "matrix_power"),
+    ("matrix_exp", "matrix_exp"),
+):
     _forward(_name, _target)
 
 
@@ -81,7 +84,13 @@ def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = No
     if not compute_uv:
         m, n = input.shape[-2], input.shape[-1]
         lead = tuple(input.shape[:-2])
-        return return_types.svd((F.zeros((*lead, m, m), dtype=input.dtype), ops.svdvals(input), F.zeros((*lead, n, n), dtype=input.dtype)))
+        return return_types.svd(
+            (
+                F.zeros((*lead, m, m), dtype=input.dtype),
+                ops.svdvals(input),
+                F.zeros((*lead, n, n), dtype=input.dtype),
+            )
+        )
     u, s, vh = ops.linalg_svd(input, not some)
     return return_types.svd((u, s, ops.mh(vh)))
 
@@ -99,7 +108,9 @@ def lu_solve(input: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> An
 
 
 @function(expose="function")
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None) -> Any:
+def lu_unpack(
+    LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
+) -> Any:
     """P, L and U from a compact factorisation."""
     return return_types.lu_unpack(ops.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots))
 
@@ -112,7 +123,15 @@ def lu(input: Any, pivot: bool = True, get_infos: bool = False, out: Any = None)
 
 
 @function()
-def triangular_solve(input: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False, *, out: Any = None) -> Any:
+def triangular_solve(
+    input: Any,
+    A: Any,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+    *,
+    out: Any = None,
+) -> Any:
     """X with AX = input for a triangular A."""
     matrix = A.transpose(-2, -1) if transpose else A
     made = ops.linalg_solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular)
@@ -144,10 +163,16 @@ def orgqr(input: Any, input2: Any, *, out: Any = None) -> Any:
 
 
 @function()
-def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None) -> Any:
+def ormqr(
+    input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False, *, out: Any = None
+) -> Any:
     """A product with the matrix of Householder reflections."""
     m = input.shape[-2]
-    wide = F.cat([input, F.zeros((*input.shape[:-1], m - input.shape[-1]), dtype=input.dtype)], -1) if input.shape[-1] < m else input
+    wide = (
+        F.cat([input, F.zeros((*input.shape[:-1], m - input.shape[-1]), dtype=input.dtype)], -1)
+        if input.shape[-1] < m
+        else input
+    )
     q = _linalg("householder_product")(wide, tau)
     q = ops.mh(q) if transpose else q
     return F.matmul(q, other) if left else F.matmul(other, q)

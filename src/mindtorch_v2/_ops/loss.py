@@ -47,7 +47,9 @@ def _reduce_array(array: np.ndarray, reduction: int) -> Any:
 
 def _check_target(name: str, self: np.ndarray, target: np.ndarray) -> None:
     if target.dtype.num != np.dtype(np.int64).num and target.dtype.num != np.dtype(np.uint8).num:
-        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {BY_NUM[target.dtype.num]._abbr}")
+        raise RuntimeError(
+            f"expected target dtype to be Long or Byte, but got {BY_NUM[target.dtype.num]._abbr}"
+        )
 
 
 def _nll_pieces(self: np.ndarray, target: np.ndarray, weight: Any, ignore_index: int) -> tuple:
@@ -75,13 +77,17 @@ def _nll_pieces(self: np.ndarray, target: np.ndarray, weight: Any, ignore_index:
     return chosen, weights, safe
 
 
-def _nll_forward(self: np.ndarray, target: np.ndarray, weight: Any, reduction: int, ignore_index: int) -> tuple:
+def _nll_forward(
+    self: np.ndarray, target: np.ndarray, weight: Any, reduction: int, ignore_index: int
+) -> tuple:
     _check_target("nll_loss", self, target)
     single = self.ndim == 1
     if single:
         self, target = self[None], target.reshape(1)
     if self.shape[0] != target.shape[0]:
-        raise ValueError(f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({target.shape[0]}).")
+        raise ValueError(
+            f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({target.shape[0]})."
+        )
     if weight is not None and (weight.ndim != 1 or weight.shape[0] != self.shape[1]):
         raise RuntimeError(
             f"weight tensor should be defined either for all {self.shape[1]} classes or no classes but got weight tensor of shape: {list(weight.shape)}"
@@ -91,7 +97,11 @@ def _nll_forward(self: np.ndarray, target: np.ndarray, weight: Any, reduction: i
     kind = self.dtype
     if reduction == NONE:
         return (losses[0] if single else losses), np.zeros((), kind)
-    total = chosen.size if weights is None else np.add.reduce(weights, axis=None, dtype=np.float32 if kind in LOW_FLOATS else kind)
+    total = (
+        chosen.size
+        if weights is None
+        else np.add.reduce(weights, axis=None, dtype=np.float32 if kind in LOW_FLOATS else kind)
+    )
     loss = np.add.reduce(losses, axis=None, dtype=np.float32 if kind in LOW_FLOATS else kind)
     if reduction == MEAN:
         loss = np.divide(loss, total) if total else np.asarray(np.nan)
@@ -99,7 +109,13 @@ def _nll_forward(self: np.ndarray, target: np.ndarray, weight: Any, reduction: i
 
 
 def _nll_backward(
-    grad_output: np.ndarray, self: np.ndarray, target: np.ndarray, weight: Any, reduction: int, ignore_index: int, total: np.ndarray
+    grad_output: np.ndarray,
+    self: np.ndarray,
+    target: np.ndarray,
+    weight: Any,
+    reduction: int,
+    ignore_index: int,
+    total: np.ndarray,
 ) -> np.ndarray:
     shape = self.shape
     if self.ndim == 1:
@@ -111,38 +127,51 @@ def _nll_backward(
     if self.ndim == 2:
         made[np.arange(self.shape[0]), safe] = values
     else:
-        np.put_along_axis(made, np.expand_dims(safe, 1), np.expand_dims(np.broadcast_to(values, safe.shape), 1), 1)
+        np.put_along_axis(
+            made, np.expand_dims(safe, 1), np.expand_dims(np.broadcast_to(values, safe.shape), 1), 1
+        )
     return made.reshape(shape)
 
 
 def _declare_nll(suffix: str) -> Any:
-    forward_text = (f"aten::nll_loss{suffix}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) "
-                    "-> (Tensor output, Tensor total_weight)")  # fmt: skip
-    backward_text = (f"aten::nll_loss{suffix}_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
-                     "SymInt ignore_index, Tensor total_weight) -> Tensor")  # fmt: skip
+    forward_text = (
+        f"aten::nll_loss{suffix}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) "
+        "-> (Tensor output, Tensor total_weight)"
+    )
+    backward_text = (
+        f"aten::nll_loss{suffix}_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
+        "SymInt ignore_index, Tensor total_weight) -> Tensor"
+    )
     node = "NllLossBackward0" if not suffix else "NllLoss2DBackward0"
     forward = op(forward_text, expose="no", node=node, outputs=1)(_nll_forward)
     backward = op(backward_text, expose="no")(_nll_backward)
 
     @forward.backward("self")
-    def _(grads: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any) -> Any:
+    def _(
+        grads: Any, self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
+    ) -> Any:
         return (backward(grads[0], self, target, weight, reduction, ignore_index, total_weight),)
 
     backward.derivative(
         grad_output=lambda g, target, weight, reduction, ignore_index, total_weight: _nll_double(
-            g, target, weight, reduction, ignore_index, total_weight),
+            g, target, weight, reduction, ignore_index, total_weight
+        ),
         self=lambda g: F.zeros_like(g),
-    )  # fmt: skip
+    )
 
-    @composite(f"aten::nll_loss{suffix}(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
-               expose="no")  # fmt: skip
+    @composite(
+        f"aten::nll_loss{suffix}(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
+        expose="no",
+    )
     def loss(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
         return forward(self, target, weight, reduction, ignore_index)[0]
 
     return loss
 
 
-def _nll_double(g: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any) -> Any:
+def _nll_double(
+    g: Any, target: Any, weight: Any, reduction: int, ignore_index: int, total_weight: Any
+) -> Any:
     counted = target != ignore_index
     safe = F.where(counted, target, F.zeros((), dtype=target.dtype))
     channel = 1 if g.ndim > 1 else 0
@@ -159,13 +188,17 @@ nll_loss = _declare_nll("")
 nll_loss2d = _declare_nll("2d")
 
 
-@composite("aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
-           expose="no")  # fmt: skip
+@composite(
+    "aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
+    expose="no",
+)
 def nll_loss_nd(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
     if self.ndim < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {self.ndim})")
     if self.ndim != 1 and self.shape[0] != target.shape[0]:
-        raise ValueError(f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({target.shape[0]}).")
+        raise ValueError(
+            f"Expected input batch_size ({self.shape[0]}) to match target batch_size ({target.shape[0]})."
+        )
     if self.ndim <= 2:
         return nll_loss(self, target, weight, reduction, ignore_index)
     if self.ndim == 4:
@@ -178,9 +211,14 @@ def nll_loss_nd(self: Any, target: Any, weight: Any, reduction: int, ignore_inde
     return made.view(n, *rest) if reduction == NONE else made
 
 
-@composite("aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, "
-           "float label_smoothing=0.0) -> Tensor", expose="no")  # fmt: skip
-def cross_entropy_loss(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, label_smoothing: float) -> Any:
+@composite(
+    "aten::cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100, "
+    "float label_smoothing=0.0) -> Tensor",
+    expose="no",
+)
+def cross_entropy_loss(
+    self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, label_smoothing: float
+) -> Any:
     channel = 0 if self.ndim == 1 else 1
     if label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
@@ -199,7 +237,9 @@ def _broadcast_weight(weight: Any, self: Any, channel: int) -> Any:
     return F.view(weight, shape)
 
 
-def _cross_entropy_probabilities(self: Any, target: Any, weight: Any, reduction: int, smoothing: float, channel: int) -> Any:
+def _cross_entropy_probabilities(
+    self: Any, target: Any, weight: Any, reduction: int, smoothing: float, channel: int
+) -> Any:
     classes = self.shape[channel]
     if weight is not None and (weight.ndim != 1 or weight.numel() != classes):
         raise RuntimeError(
@@ -214,10 +254,14 @@ def _cross_entropy_probabilities(self: Any, target: Any, weight: Any, reduction:
     if reduction == NONE:
         return F.neg(F.sum(made, channel))
     made = F.neg(F.sum(made))
-    return div_scalar(made, max(self.numel() / classes, 1) if self.numel() else 1) if reduction == MEAN else made
+    return (
+        div_scalar(made, max(self.numel() / classes, 1) if self.numel() else 1) if reduction == MEAN else made
+    )
 
 
-def _cross_entropy_smooth(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, smoothing: float, channel: int) -> Any:
+def _cross_entropy_smooth(
+    self: Any, target: Any, weight: Any, reduction: int, ignore_index: int, smoothing: float, channel: int
+) -> Any:
     classes = self.shape[channel]
     logs = F.log_softmax(self, channel, self.dtype)
     plain = nll_loss_nd(logs, target, weight, reduction, ignore_index)
@@ -236,7 +280,12 @@ def _cross_entropy_smooth(self: Any, target: Any, weight: Any, reduction: int, i
                 total = F.sum(weight)
             smooth = F.div(F.sum(spread), total)
         else:
-            smooth = F.div(F.sum(spread), F.sub(F.scalar_tensor(target.numel()), F.sum(ignored)) if ignored._array.any() else target.numel())
+            smooth = F.div(
+                F.sum(spread),
+                F.sub(F.scalar_tensor(target.numel()), F.sum(ignored))
+                if ignored._array.any()
+                else target.numel(),
+            )
     elif reduction == SUM:
         smooth = F.sum(spread)
     else:
@@ -250,27 +299,43 @@ def _cross_entropy_smooth(self: Any, target: Any, weight: Any, reduction: int, i
 def _declare_distance(name: str, arguments: str, forward: Any, slope: Any, curvature: Any, node: str) -> Any:
     """A loss of (input - target): `forward(difference, p)` gives losses, `slope(difference, p)` their derivative by the input."""
     extra = f", float {arguments}" if arguments else ""
-    extra_given = f", float {arguments.split('=')[0]}" if arguments else ""
+    extra_given = f", float {arguments.split('=', maxsplit=1)[0]}" if arguments else ""
 
-    @op(f"aten::{name}(Tensor self, Tensor target, int reduction=1{extra}) -> Tensor", expose="no", promote=None, node=node)
+    @op(
+        f"aten::{name}(Tensor self, Tensor target, int reduction=1{extra}) -> Tensor",
+        expose="no",
+        promote=None,
+        node=node,
+    )
     def loss(self: np.ndarray, target: np.ndarray, reduction: int, *p: Any) -> Any:
         if self.dtype is not target.dtype:
             self, target = _dispatch.promote_pair(self, target)
         return _reduce_array(forward(np.subtract(self, target), *p), reduction)
 
-    @op(f"aten::{name}_backward(Tensor grad_output, Tensor self, Tensor target, int reduction{extra_given}) -> Tensor", expose="no")
-    def backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarray, reduction: int, *p: Any) -> Any:
+    @op(
+        f"aten::{name}_backward(Tensor grad_output, Tensor self, Tensor target, int reduction{extra_given}) -> Tensor",
+        expose="no",
+    )
+    def backward(
+        grad_output: np.ndarray, self: np.ndarray, target: np.ndarray, reduction: int, *p: Any
+    ) -> Any:
         if self.dtype is not target.dtype:
             self, target = _dispatch.promote_pair(self, target)
         made = slope(np.subtract(self, target), *p)
         factor = grad_output if reduction != MEAN else grad_output / made.dtype.type(max(made.size, 1))
-        return np.multiply(made, factor, made if made.__class__ is np.ndarray and made.shape == np.broadcast_shapes(
-            made.shape, np.shape(factor)) else None)  # fmt: skip
+        return np.multiply(
+            made,
+            factor,
+            made
+            if made.__class__ is np.ndarray
+            and made.shape == np.broadcast_shapes(made.shape, np.shape(factor))
+            else None,
+        )
 
     def scaled(g: Any, reduction: int, count: int) -> Any:
         return g / count if reduction == MEAN else g
 
-    parameter = arguments.split("=")[0]
+    parameter = arguments.split("=", maxsplit=1)[0]
     if not parameter:
         loss.derivative(
             self=lambda g, self, target, reduction: backward(g, self, target, reduction),
@@ -278,34 +343,47 @@ def _declare_distance(name: str, arguments: str, forward: Any, slope: Any, curva
         )
         backward.derivative(
             grad_output=lambda g, self, target, reduction: _grad_output_rule(
-                g, curvature[0](self - target), reduction),
-            self=lambda g, grad_output, self, target, reduction: scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target),
-            target=lambda g, grad_output, self, target, reduction: -scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target),
-        )  # fmt: skip
+                g, curvature[0](self - target), reduction
+            ),
+            self=lambda g, grad_output, self, target, reduction: (
+                scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target)
+            ),
+            target=lambda g, grad_output, self, target, reduction: (
+                -scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target)
+            ),
+        )
     elif parameter == "beta":
         loss.derivative(
             self=lambda g, self, target, reduction, beta: backward(g, self, target, reduction, beta),
             target=lambda g, self, target, reduction, beta: backward(g, target, self, reduction, beta),
         )
         backward.derivative(
-            grad_output=lambda g, self, target, reduction, beta: _grad_output_rule(g, curvature[0](self - target, beta), reduction),
-            self=lambda g, grad_output, self, target, reduction, beta: scaled(
-                g * grad_output, reduction, self.numel()) * curvature[1](self - target, beta),
-            target=lambda g, grad_output, self, target, reduction, beta: -scaled(
-                g * grad_output, reduction, self.numel()) * curvature[1](self - target, beta),
-        )  # fmt: skip
+            grad_output=lambda g, self, target, reduction, beta: _grad_output_rule(
+                g, curvature[0](self - target, beta), reduction
+            ),
+            self=lambda g, grad_output, self, target, reduction, beta: (
+                scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target, beta)
+            ),
+            target=lambda g, grad_output, self, target, reduction, beta: (
+                -scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target, beta)
+            ),
+        )
     else:
         loss.derivative(
             self=lambda g, self, target, reduction, delta: backward(g, self, target, reduction, delta),
             target=lambda g, self, target, reduction, delta: backward(g, target, self, reduction, delta),
         )
         backward.derivative(
-            grad_output=lambda g, self, target, reduction, delta: _grad_output_rule(g, curvature[0](self - target, delta), reduction),
-            self=lambda g, grad_output, self, target, reduction, delta: scaled(
-                g * grad_output, reduction, self.numel()) * curvature[1](self - target, delta),
-            target=lambda g, grad_output, self, target, reduction, delta: -scaled(
-                g * grad_output, reduction, self.numel()) * curvature[1](self - target, delta),
-        )  # fmt: skip
+            grad_output=lambda g, self, target, reduction, delta: _grad_output_rule(
+                g, curvature[0](self - target, delta), reduction
+            ),
+            self=lambda g, grad_output, self, target, reduction, delta: (
+                scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target, delta)
+            ),
+            target=lambda g, grad_output, self, target, reduction, delta: (
+                -scaled(g * grad_output, reduction, self.numel()) * curvature[1](self - target, delta)
+            ),
+        )
     return loss
 
 
@@ -322,7 +400,11 @@ def _smooth_l1(d: np.ndarray, beta: float) -> np.ndarray:
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     size, kind = np.abs(d), d.dtype.type
-    return size if beta == 0 else np.where(size < beta, kind(0.5) * size * size / kind(beta), size - kind(0.5 * beta))
+    return (
+        size
+        if beta == 0
+        else np.where(size < beta, kind(0.5) * size * size / kind(beta), size - kind(0.5 * beta))
+    )
 
 
 def _smooth_l1_slope(d: np.ndarray, beta: float) -> np.ndarray:
@@ -340,22 +422,49 @@ def _huber_slope(d: np.ndarray, delta: float) -> np.ndarray:
     return np.clip(d, -delta, delta)
 
 
-mse_loss = _declare_distance("mse_loss", "", _square, lambda d: d * d.dtype.type(2), (lambda d: 2 * d, lambda d: 2.0), "MseLossBackward0")
-mse_loss.recorded(lambda self, target, reduction: reduced_into(_square(np.subtract(
-    *_dispatch.promote_pair(self._array, target._array))), reduction))  # fmt: skip
+mse_loss = _declare_distance(
+    "mse_loss",
+    "",
+    _square,
+    lambda d: d * d.dtype.type(2),
+    (lambda d: 2 * d, lambda d: 2.0),
+    "MseLossBackward0",
+)
+mse_loss.recorded(
+    lambda self, target, reduction: reduced_into(
+        _square(np.subtract(*_dispatch.promote_pair(self._array, target._array))), reduction
+    )
+)
 smooth_l1_loss = _declare_distance(
-    "smooth_l1_loss", "beta=1.0", _smooth_l1, _smooth_l1_slope,
-    (lambda d, beta: F.sign(d) if beta == 0 else F.clamp(d / beta, -1, 1), lambda d, beta: (F.abs(d) < beta) / beta if beta else 0.0 * d),
+    "smooth_l1_loss",
+    "beta=1.0",
+    _smooth_l1,
+    _smooth_l1_slope,
+    (
+        lambda d, beta: F.sign(d) if beta == 0 else F.clamp(d / beta, -1, 1),
+        lambda d, beta: (F.abs(d) < beta) / beta if beta else 0.0 * d,
+    ),
     "SmoothL1LossBackward0",
-)  # fmt: skip
-smooth_l1_loss.recorded(lambda self, target, reduction, beta: reduced_into(_smooth_l1(np.subtract(
-    *_dispatch.promote_pair(self._array, target._array)), beta), reduction))  # fmt: skip
+)
+smooth_l1_loss.recorded(
+    lambda self, target, reduction, beta: reduced_into(
+        _smooth_l1(np.subtract(*_dispatch.promote_pair(self._array, target._array)), beta), reduction
+    )
+)
 huber_loss = _declare_distance(
-    "huber_loss", "delta=1.0", _huber, _huber_slope,
-    (lambda d, delta: F.clamp(d, -delta, delta), lambda d, delta: (F.abs(d) <= delta).to(d.dtype)), "HuberLossBackward0",
-)  # fmt: skip
-huber_loss.recorded(lambda self, target, reduction, delta: reduced(_dispatch.wrap(_huber(np.subtract(
-    *_dispatch.promote_pair(self._array, target._array)), delta)), reduction))  # fmt: skip
+    "huber_loss",
+    "delta=1.0",
+    _huber,
+    _huber_slope,
+    (lambda d, delta: F.clamp(d, -delta, delta), lambda d, delta: (F.abs(d) <= delta).to(d.dtype)),
+    "HuberLossBackward0",
+)
+huber_loss.recorded(
+    lambda self, target, reduction, delta: reduced(
+        _dispatch.wrap(_huber(np.subtract(*_dispatch.promote_pair(self._array, target._array)), delta)),
+        reduction,
+    )
+)
 
 
 @composite("aten::l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", expose="no")
@@ -363,7 +472,9 @@ def l1_loss(self: Any, target: Any, reduction: int) -> Any:
     return reduced(F.abs(F.sub(self, target)), reduction)
 
 
-@op("aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", expose="no", on="tensors")
+@op(
+    "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", expose="no", on="tensors"
+)
 def soft_margin_loss(self: Any, target: Any, reduction: int) -> Any:
     return reduced(F.log1p(F.exp(-target * self)), reduction)
 
@@ -379,19 +490,26 @@ soft_margin_loss.derivative(self=_soft_margin_grad)
 # ---------------------------------------------------------------------------------------------------- binary cross entropy
 
 
-@op("aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor", expose="no")
+@op(
+    "aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
+    expose="no",
+)
 def binary_cross_entropy(self: np.ndarray, target: np.ndarray, weight: Any, reduction: int) -> Any:
     if self.size and not (self.min() >= 0 and self.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
     kind = self.dtype.type
-    made = (target - 1) * np.maximum(np.log1p(-self), kind(-100)) - target * np.maximum(np.log(self), kind(-100))
+    made = (target - 1) * np.maximum(np.log1p(-self), kind(-100)) - target * np.maximum(
+        np.log(self), kind(-100)
+    )
     if weight is not None:
         made = made * weight
     return _reduce_array(made, reduction)
 
 
 binary_cross_entropy.derivative(
-    self=lambda g, self, target, weight, reduction: F.binary_cross_entropy_backward(g, self, target, weight, reduction),
+    self=lambda g, self, target, weight, reduction: F.binary_cross_entropy_backward(
+        g, self, target, weight, reduction
+    ),
     target=lambda g, self, target, weight, reduction: _bce_target_grad(g, self, weight, reduction, target),
 )
 
@@ -403,9 +521,13 @@ def _bce_target_grad(g: Any, self: Any, weight: Any, reduction: int, target: Any
     return made / target.numel() if reduction == MEAN else made
 
 
-@op("aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
-    expose="no")  # fmt: skip
-def binary_cross_entropy_backward(grad_output: np.ndarray, self: np.ndarray, target: np.ndarray, weight: Any, reduction: int) -> Any:
+@op(
+    "aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
+    expose="no",
+)
+def binary_cross_entropy_backward(
+    grad_output: np.ndarray, self: np.ndarray, target: np.ndarray, weight: Any, reduction: int
+) -> Any:
     kind = self.dtype.type
     made = grad_output * (self - target) / np.maximum((1 - self) * self, kind(1e-12))
     if weight is not None:
@@ -419,8 +541,12 @@ def _bce_slope(self: Any, target: Any, weight: Any) -> Any:
 
 
 binary_cross_entropy_backward.derivative(
-    grad_output=lambda g, self, target, weight, reduction: _grad_output_rule(g, _bce_slope(self, target, weight), reduction),
-    self=lambda g, grad_output, self, target, weight, reduction: _bce_self_double(g * grad_output, self, target, weight, reduction),
+    grad_output=lambda g, self, target, weight, reduction: _grad_output_rule(
+        g, _bce_slope(self, target, weight), reduction
+    ),
+    self=lambda g, grad_output, self, target, weight, reduction: _bce_self_double(
+        g * grad_output, self, target, weight, reduction
+    ),
 )
 
 
@@ -432,9 +558,13 @@ def _bce_self_double(g: Any, self: Any, target: Any, weight: Any, reduction: int
     return made / self.numel() if reduction == MEAN else made
 
 
-@op("aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
-    expose="function")  # fmt: skip
-def binary_cross_entropy_with_logits(self: np.ndarray, target: np.ndarray, weight: Any, pos_weight: Any, reduction: int) -> Any:
+@op(
+    "aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
+    expose="function",
+)
+def binary_cross_entropy_with_logits(
+    self: np.ndarray, target: np.ndarray, weight: Any, pos_weight: Any, reduction: int
+) -> Any:
     kind = np.promote_types(self.dtype, target.dtype) if self.dtype is not target.dtype else self.dtype
     if pos_weight is None:
         made = np.maximum(self, 0) - self * target + np.log1p(np.exp(-np.abs(self)))
@@ -487,7 +617,9 @@ def _logits_grad(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, r
 
 binary_cross_entropy_with_logits.derivative(
     self=_logits_grad,
-    target=lambda g, self, target, weight, pos_weight, reduction: _logits_target_grad(g, self, target, weight, pos_weight, reduction),
+    target=lambda g, self, target, weight, pos_weight, reduction: _logits_target_grad(
+        g, self, target, weight, pos_weight, reduction
+    ),
 )
 
 
@@ -504,7 +636,10 @@ def _logits_target_grad(g: Any, self: Any, target: Any, weight: Any, pos_weight:
 # ---------------------------------------------------------------------------------------------------- composites
 
 
-@composite("aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor", expose="function")
+@composite(
+    "aten::kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor",
+    expose="function",
+)
 def kl_div(self: Any, target: Any, reduction: int, log_target: bool) -> Any:
     if log_target:
         made = F.mul(F.exp(target), F.sub(target, self))
@@ -514,7 +649,10 @@ def kl_div(self: Any, target: Any, reduction: int, log_target: bool) -> Any:
     return reduced(made, reduction)
 
 
-@composite("aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor", expose="function")
+@composite(
+    "aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) -> Tensor",
+    expose="function",
+)
 def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
     if log_input:
         made = F.sub(F.exp(input), F.mul(target, input))
@@ -526,7 +664,10 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: 
     return reduced(made, reduction)
 
 
-@composite("aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor", expose="function")
+@composite(
+    "aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor",
+    expose="function",
+)
 def hinge_embedding_loss(self: Any, target: Any, margin: float, reduction: int) -> Any:
     zeros = F.zeros_like(self)
     margin_part = F.where(F.ne(target, 1), F.clamp_min(F.rsub(self, margin), 0), zeros)
@@ -534,8 +675,10 @@ def hinge_embedding_loss(self: Any, target: Any, margin: float, reduction: int) 
     return reduced(F.add(margin_part, plain_part), reduction)
 
 
-@composite("aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor",
-           expose="function")  # fmt: skip
+@composite(
+    "aten::margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor",
+    expose="function",
+)
 def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float, reduction: int) -> Any:
     if input1.ndim != input2.ndim or input1.ndim != target.ndim:
         raise RuntimeError(
@@ -546,8 +689,10 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float, re
     return reduced(F.clamp_min_(made, 0), reduction)
 
 
-@composite("aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor",
-           expose="function")  # fmt: skip
+@composite(
+    "aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) -> Tensor",
+    expose="function",
+)
 def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float, reduction: int) -> Any:
     if target.ndim not in (0, 1):
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
@@ -563,9 +708,14 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float, 
     return reduced(made, reduction)
 
 
-@composite("aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, "
-           "bool swap=False, int reduction=1) -> Tensor", expose="function")  # fmt: skip
-def triplet_margin_loss(anchor: Any, positive: Any, negative: Any, margin: float, p: float, eps: float, swap: bool, reduction: int) -> Any:
+@composite(
+    "aten::triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2, float eps=1e-06, "
+    "bool swap=False, int reduction=1) -> Tensor",
+    expose="function",
+)
+def triplet_margin_loss(
+    anchor: Any, positive: Any, negative: Any, margin: float, p: float, eps: float, swap: bool, reduction: int
+) -> Any:
     a, b, c = anchor.ndim, positive.ndim, negative.ndim
     if not a == b == c:
         raise RuntimeError(
@@ -599,12 +749,16 @@ def _multilabel_margin(self: Any, target: Any, reduction: int) -> Any:
 @composite("aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", expose="no")
 def multilabel_margin_loss(self: Any, target: Any, reduction: int) -> Any:
     if tuple(self.shape) != tuple(target.shape):
-        raise RuntimeError(f"inconsistent target size: {list(target.shape)} for multi-target input of size {list(self.shape)}")
+        raise RuntimeError(
+            f"inconsistent target size: {list(target.shape)} for multi-target input of size {list(self.shape)}"
+        )
     return _multilabel_margin(self, target, reduction)
 
 
-@composite("aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
-           expose="no")  # fmt: skip
+@composite(
+    "aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
+    expose="no",
+)
 def multi_margin_loss(self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int) -> Any:
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")

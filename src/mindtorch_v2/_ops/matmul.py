@@ -25,10 +25,19 @@ def _same_dtype(name: str, *arrays: np.ndarray) -> None:
     for other in arrays[1:]:
         if other.dtype is not first and other.dtype != first:
             a, b = (BY_NUM[d.num]._abbr for d in (first, other.dtype))
-            names = {"Float": "float", "Double": "double", "Long": "long int", "Int": "int", "Half": "c10::Half", "BFloat16": "c10::BFloat16"}
+            names = {
+                "Float": "float",
+                "Double": "double",
+                "Long": "long int",
+                "Int": "int",
+                "Half": "c10::Half",
+                "BFloat16": "c10::BFloat16",
+            }
             if name == "dot":
                 raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {a} and {b}")
-            raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {names.get(a, a)} != {names.get(b, b)}")
+            raise RuntimeError(
+                f"expected m1 and m2 to have the same dtype, but got: {names.get(a, a)} != {names.get(b, b)}"
+            )
 
 
 def _mm_flops(self: Any, mat2: Any) -> int:
@@ -55,7 +64,12 @@ def _by(matrix: np.ndarray) -> str:
 
 def mm_self_grad(g: Any, mat2: Any, self_shape: Any, self_strides: Any) -> Any:
     """g @ mat2^H, laid out like self."""
-    if self_strides[0] == 1 and self_strides[1] == self_shape[0] and self_shape[0] != 1 and self_shape[1] != 1:
+    if (
+        self_strides[0] == 1
+        and self_strides[1] == self_shape[0]
+        and self_shape[0] != 1
+        and self_shape[1] != 1
+    ):
         return mm(conj(mat2), g.t()).t() if not mat2.dtype.is_complex else mm(g, conj(mat2).t())
     return mm(g, conj(mat2.t()))
 
@@ -68,7 +82,16 @@ def mm_mat2_grad(g: Any, self: Any, mat2_shape: Any, mat2_strides: Any) -> Any:
 
 
 @mm.backward("self", "mat2")
-def _(g: Any, self: Any, mat2: Any, self_shape: Any, self_strides: Any, mat2_shape: Any, mat2_strides: Any, needs: Any) -> Any:
+def _(
+    g: Any,
+    self: Any,
+    mat2: Any,
+    self_shape: Any,
+    self_strides: Any,
+    mat2_shape: Any,
+    mat2_strides: Any,
+    needs: Any,
+) -> Any:
     second = mm_mat2_grad(g, self, mat2_shape, mat2_strides) if needs[1] else None
     first = mm_self_grad(g, mat2, self_shape, self_strides) if needs[0] else None
     return first, second
@@ -89,8 +112,12 @@ def _addmm_flops(self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1)
     return _mm_flops(mat1, mat2)
 
 
-@op("aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True, out=True,
-    flops=_addmm_flops)  # fmt: skip
+@op(
+    "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    inplace=True,
+    out=True,
+    flops=_addmm_flops,
+)
 def addmm(self: np.ndarray, mat1: np.ndarray, mat2: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
     if mat1.ndim != 2:
         raise RuntimeError(f"mat1 must be a matrix, got {mat1.ndim}-D tensor")
@@ -133,7 +160,16 @@ def _times(g: Any, factor: Any) -> Any:
 
 @addmm.backward("self", "mat1", "mat2")
 def _(
-    g: Any, mat1: Any, mat2: Any, mat1_shape: Any, mat1_strides: Any, mat2_shape: Any, mat2_strides: Any, alpha: Any, beta: Any, needs: Any
+    g: Any,
+    mat1: Any,
+    mat2: Any,
+    mat1_shape: Any,
+    mat1_strides: Any,
+    mat2_shape: Any,
+    mat2_strides: Any,
+    alpha: Any,
+    beta: Any,
+    needs: Any,
 ) -> Any:
     first = _times(mm_self_grad(g, mat2, mat1_shape, mat1_strides), alpha) if needs[1] else None
     second = _times(mm_mat2_grad(g, mat1, mat2_shape, mat2_strides), alpha) if needs[2] else None
@@ -171,8 +207,12 @@ def _(g: Any, self: Any, mat2: Any, needs: Any) -> Any:
     return first, second
 
 
-@op("aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True, out=True,
-    flops=lambda self, batch1, batch2, beta=1, alpha=1: _bmm_flops(batch1, batch2))  # fmt: skip
+@op(
+    "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    inplace=True,
+    out=True,
+    flops=lambda self, batch1, batch2, beta=1, alpha=1: _bmm_flops(batch1, batch2),
+)
 def baddbmm(self: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
     _check_batches(batch1, batch2, "batch1", "batch2")
     made = product(batch1, batch2)
@@ -187,7 +227,11 @@ def _(g: Any, batch1: Any, batch2: Any, alpha: Any, beta: Any, needs: Any) -> An
     return (_times(g, beta) if needs[0] else None), first, second
 
 
-@op("aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True, out=True)
+@op(
+    "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    inplace=True,
+    out=True,
+)
 def addbmm(self: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
     _check_batches(batch1, batch2, "batch1", "batch2")
     made = product(batch1, batch2).sum(0)
@@ -208,7 +252,9 @@ def mv(self: np.ndarray, vec: np.ndarray) -> np.ndarray:
     if self.ndim != 2 or vec.ndim != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {vec.ndim}, {self.ndim}, {vec.ndim}")
     if self.shape[1] != vec.shape[0]:
-        raise RuntimeError(f"size mismatch, got input ({self.shape[0]}), mat ({_by(self)}), vec ({vec.shape[0]})")
+        raise RuntimeError(
+            f"size mismatch, got input ({self.shape[0]}), mat ({_by(self)}), vec ({vec.shape[0]})"
+        )
     if self.dtype is not vec.dtype:
         _same_dtype("mv", self, vec)
     return product(self, vec)
@@ -224,12 +270,18 @@ def _(self: Any, vec: Any) -> Any:
     return F.addmv_(F.empty((self.shape[0],), dtype=self.dtype), self, vec, beta=0)
 
 
-@op("aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True, out=True)
+@op(
+    "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    inplace=True,
+    out=True,
+)
 def addmv(self: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
     if mat.ndim != 2 or vec.ndim != 1 or self.ndim > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {self.ndim}, {mat.ndim}, {vec.ndim}")
     if mat.shape[1] != vec.shape[0] or (self.ndim and self.shape[0] not in (1, mat.shape[0])):
-        raise RuntimeError(f"size mismatch, got input ({self.shape[0] if self.ndim else 1}), mat ({_by(mat)}), vec ({vec.shape[0]})")
+        raise RuntimeError(
+            f"size mismatch, got input ({self.shape[0] if self.ndim else 1}), mat ({_by(mat)}), vec ({vec.shape[0]})"
+        )
     return _scaled_sum(self, beta, product(mat, vec), alpha)
 
 
@@ -282,7 +334,11 @@ def ger(self: Any, vec2: Any) -> Any:
     return outer(self, vec2)
 
 
-@op("aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", inplace=True, out=True)
+@op(
+    "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    inplace=True,
+    out=True,
+)
 def addr(self: np.ndarray, vec1: np.ndarray, vec2: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
     made = np.multiply.outer(vec1, vec2)
     _check_expands(self, made.shape)
@@ -348,8 +404,12 @@ def _matmul_folded(batched: Any, plain: Any) -> Any:
         for n in sizes[:-1]:
             flat *= n
         if plain.ndim == 1:
-            raise RuntimeError(f"size mismatch, got input ({flat}), mat ({flat}x{sizes[-1]}), vec ({plain.shape[0]})")
-        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({flat}x{sizes[-1]} and {plain.shape[0]}x{last})")
+            raise RuntimeError(
+                f"size mismatch, got input ({flat}), mat ({flat}x{sizes[-1]}), vec ({plain.shape[0]})"
+            )
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({flat}x{sizes[-1]} and {plain.shape[0]}x{last})"
+        )
     rows = 1
     for n in sizes[:-1]:
         rows *= n
@@ -392,7 +452,9 @@ _matmul_function = matmul
 def matmul_front(input: Any, other: Any, *, out: Any = None) -> Any:
     """The matrix product, by the shapes of both: vectors, matrices or batches of them."""
     if not isinstance(other, _dispatch.Tensor):
-        raise TypeError(f"matmul(): argument 'other' (position 2) must be Tensor, not {_dispatch.type_name(other)}")
+        raise TypeError(
+            f"matmul(): argument 'other' (position 2) must be Tensor, not {_dispatch.type_name(other)}"
+        )
     made = _matmul_function(input, other)
     if out is not None:
         _dispatch.give_out(out, made._array)
@@ -428,22 +490,29 @@ def linear(input: Any, weight: Any, bias: Any) -> Any:
                 rows *= n
             flat = F.view(input, (rows, shape[-1]))
             made = addmm(bias, flat, F.t(weight))
-            return F.view(made, (*shape[:-1], made._array.shape[1] if not made._array_missing else made.shape[1]))
+            return F.view(
+                made, (*shape[:-1], made._array.shape[1] if not made._array_missing else made.shape[1])
+            )
     made = _matmul_function(input, F.t(weight))
     return made if bias is None else F.add_(made, bias)
 
 
-@composite("aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", expose="function")
+@composite(
+    "aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
+    expose="function",
+)
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any) -> Any:
     if input1.shape[-1] != weight.shape[1]:
-        raise RuntimeError(f"bilinear(): input1 size does not match weight size: got {input1.shape[-1]} but expected {weight.shape[1]}")
+        raise RuntimeError(
+            f"bilinear(): input1 size does not match weight size: got {input1.shape[-1]} but expected {weight.shape[1]}"
+        )
     if input2.shape[-1] != weight.shape[2]:
-        raise RuntimeError(f"bilinear(): input2 size does not match weight size: got {input2.shape[-1]} but expected {weight.shape[2]}")
+        raise RuntimeError(
+            f"bilinear(): input2 size does not match weight size: got {input2.shape[-1]} but expected {weight.shape[2]}"
+        )
     lead = tuple(input1.shape[:-1])
     a = F.reshape(input1, (-1, input1.shape[-1]))
     b = F.reshape(input2, (-1, input2.shape[-1]))
     made = F.einsum("ni,oij,nj->no", a, weight, b)
     made = F.reshape(made, (*lead, weight.shape[0]))
     return made if bias is None else made + bias
-
-

@@ -14,7 +14,9 @@ from ._namespace import functions as F
 
 
 def _wide(*arrays: Any) -> list[Any]:
-    return [a.astype(np.float32) if isinstance(a, np.ndarray) and a.dtype in LOW_FLOATS else a for a in arrays]
+    return [
+        a.astype(np.float32) if isinstance(a, np.ndarray) and a.dtype in LOW_FLOATS else a for a in arrays
+    ]
 
 
 def _mean(array: np.ndarray, axis: Any) -> np.ndarray:
@@ -28,11 +30,18 @@ def _mean(array: np.ndarray, axis: Any) -> np.ndarray:
 # ---------------------------------------------------------------------------------------------------- layer norm
 
 
-@composite("aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
-           "bool cudnn_enable=True) -> Tensor", expose="function")  # fmt: skip
-def layer_norm(input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float, cudnn_enable: bool) -> Any:
+@composite(
+    "aten::layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+    "bool cudnn_enable=True) -> Tensor",
+    expose="function",
+)
+def layer_norm(
+    input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float, cudnn_enable: bool
+) -> Any:
     if normalized_shape.__class__ is int:
-        raise TypeError("layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int")
+        raise TypeError(
+            "layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not int"
+        )
     return native_layer_norm(input, normalized_shape, weight, bias, eps)[0]
 
 
@@ -53,8 +62,11 @@ def _check_normalized(input: np.ndarray, shape: tuple, weight: Any, bias: Any) -
         )
 
 
-@op("aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
-    expose="function", outputs=1)  # fmt: skip
+@op(
+    "aten::native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+    expose="function",
+    outputs=1,
+)
 def native_layer_norm(input: np.ndarray, normalized_shape: tuple, weight: Any, bias: Any, eps: float) -> Any:
     _check_normalized(input, normalized_shape, weight, bias)
     x, w, b = _wide(input, weight, bias)
@@ -75,14 +87,35 @@ def native_layer_norm(input: np.ndarray, normalized_shape: tuple, weight: Any, b
 
 
 @native_layer_norm.backward("input", "weight", "bias")
-def _(grads: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, result1: Any, result2: Any, needs: Any) -> Any:
-    return F.native_layer_norm_backward(grads[0], input, normalized_shape, result1, result2, weight, bias, needs)
+def _(
+    grads: Any,
+    input: Any,
+    normalized_shape: Any,
+    weight: Any,
+    bias: Any,
+    result1: Any,
+    result2: Any,
+    needs: Any,
+) -> Any:
+    return F.native_layer_norm_backward(
+        grads[0], input, normalized_shape, result1, result2, weight, bias, needs
+    )
 
 
-@op("aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, "
-    "Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)", expose="no")  # fmt: skip
+@op(
+    "aten::native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, Tensor rstd, Tensor? weight, "
+    "Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    expose="no",
+)
 def native_layer_norm_backward(
-    grad_out: np.ndarray, input: np.ndarray, normalized_shape: tuple, mean: np.ndarray, rstd: np.ndarray, weight: Any, bias: Any, output_mask: Any
+    grad_out: np.ndarray,
+    input: np.ndarray,
+    normalized_shape: tuple,
+    mean: np.ndarray,
+    rstd: np.ndarray,
+    weight: Any,
+    bias: Any,
+    output_mask: Any,
 ) -> Any:
     g, x, w = _wide(grad_out, input, weight)
     lead = x.ndim - len(normalized_shape)
@@ -107,15 +140,35 @@ def native_layer_norm_backward(
 
 
 @native_layer_norm_backward.backward("grad_out", "input", "weight")
-def _(grads: Any, grad_out: Any, input: Any, normalized_shape: Any, mean: Any, rstd: Any, weight: Any, output_mask: Any) -> Any:
+def _(
+    grads: Any,
+    grad_out: Any,
+    input: Any,
+    normalized_shape: Any,
+    mean: Any,
+    rstd: Any,
+    weight: Any,
+    output_mask: Any,
+) -> Any:
     def again(g: Any, x: Any, w: Any) -> tuple:
         dims = tuple(range(x.ndim - len(normalized_shape), x.ndim))
-        return _open_norm_backward(g, x, w, mean.detach(), rstd.detach(), dims, tuple(range(x.ndim - len(normalized_shape))), output_mask)
+        return _open_norm_backward(
+            g,
+            x,
+            w,
+            mean.detach(),
+            rstd.detach(),
+            dims,
+            tuple(range(x.ndim - len(normalized_shape))),
+            output_mask,
+        )
 
     return _through(again, grads, output_mask, grad_out, input, weight)
 
 
-def _open_norm_backward(g: Any, x: Any, w: Any, mean: Any, rstd: Any, dims: Any, outer: Any, mask: Any) -> tuple:
+def _open_norm_backward(
+    g: Any, x: Any, w: Any, mean: Any, rstd: Any, dims: Any, outer: Any, mask: Any
+) -> tuple:
     """The backward of a normalisation over `dims`, from differentiable ops: for second derivatives."""
     center = x - x.mean(dims, True)
     # the same number as the saved one, but with its history
@@ -137,7 +190,10 @@ def _through(function: Any, grads: Any, mask: Any, *arguments: Any) -> tuple:
     state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
     state.enabled = True
     try:
-        inputs = [None if a is None else (a if a._rg and enabled else a.detach().requires_grad_()) for a in arguments]
+        inputs = [
+            None if a is None else (a if a._rg and enabled else a.detach().requires_grad_())
+            for a in arguments
+        ]
         results = function(*inputs)
         outputs, gradients = [], []
         for result, gradient, wanted in zip(results, grads, mask):
@@ -145,7 +201,11 @@ def _through(function: Any, grads: Any, mask: Any, *arguments: Any) -> tuple:
                 outputs.append(result)
                 gradients.append(gradient)
         given = [i for i in inputs if i is not None]
-        found = iter(grad(outputs, given, gradients, create_graph=enabled, allow_unused=True, retain_graph=True)) if outputs else iter([None] * len(given))
+        found = (
+            iter(grad(outputs, given, gradients, create_graph=enabled, allow_unused=True, retain_graph=True))
+            if outputs
+            else iter([None] * len(given))
+        )
         return tuple(None if a is None else next(found) for a in arguments)
     finally:
         state.enabled = enabled
@@ -158,10 +218,21 @@ def _per_channel(array: Any, ndim: int) -> Any:
     return array if array is None else array.reshape(1, -1, *(1,) * (ndim - 2))
 
 
-@op("aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
-    "float momentum, float eps) -> (Tensor, Tensor, Tensor)", expose="function", outputs=1)  # fmt: skip
+@op(
+    "aten::native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
+    "float momentum, float eps) -> (Tensor, Tensor, Tensor)",
+    expose="function",
+    outputs=1,
+)
 def native_batch_norm(
-    input: np.ndarray, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float
+    input: np.ndarray,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
 ) -> Any:
     x, w, b = _wide(input, weight, bias)
     axes = (0, *range(2, x.ndim))
@@ -177,7 +248,9 @@ def native_batch_norm(
         save_mean, save_rstd = center.reshape(-1), rstd.reshape(-1)
     else:
         made = np.subtract(x, _per_channel(running_mean, x.ndim).astype(x.dtype, copy=False))
-        rstd = _per_channel(np.reciprocal(np.sqrt(running_var + running_var.dtype.type(eps))), x.ndim).astype(x.dtype, copy=False)
+        rstd = _per_channel(np.reciprocal(np.sqrt(running_var + running_var.dtype.type(eps))), x.ndim).astype(
+            x.dtype, copy=False
+        )
         save_mean = save_rstd = np.empty(0, x.dtype)
     np.multiply(made, rstd if w is None else rstd * _per_channel(w, x.ndim), made)
     if b is not None:
@@ -193,25 +266,49 @@ def _update(running: np.ndarray, now: np.ndarray, momentum: float) -> None:
 
 @native_batch_norm.backward("input", "weight", "bias")
 def _(
-    grads: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, result1: Any, result2: Any, training: bool, eps: float, needs: Any
+    grads: Any,
+    input: Any,
+    weight: Any,
+    running_mean: Any,
+    running_var: Any,
+    result1: Any,
+    result2: Any,
+    training: bool,
+    eps: float,
+    needs: Any,
 ) -> Any:
-    return F.native_batch_norm_backward(grads[0], input, weight, running_mean, running_var, result1, result2, training, eps, needs)
+    return F.native_batch_norm_backward(
+        grads[0], input, weight, running_mean, running_var, result1, result2, training, eps, needs
+    )
 
 
-@op("aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, "
-    "Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)", expose="no",
-    on="tensors")  # fmt: skip
+@op(
+    "aten::native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, Tensor? running_var, "
+    "Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    expose="no",
+    on="tensors",
+)
 def native_batch_norm_backward(
-    grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any, train: bool, eps: float,
+    grad_out: Any,
+    input: Any,
+    weight: Any,
+    running_mean: Any,
+    running_var: Any,
+    save_mean: Any,
+    save_invstd: Any,
+    train: bool,
+    eps: float,
     output_mask: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     g, x, w = _wide(grad_out._array, input._array, None if weight is None else weight._array)
     axes = (0, *range(2, x.ndim))
     if train:
         center, rstd = _per_channel(save_mean._array, x.ndim), _per_channel(save_invstd._array, x.ndim)
     else:
         center = _per_channel(running_mean._array, x.ndim)
-        rstd = _per_channel(np.reciprocal(np.sqrt(running_var._array + running_var._array.dtype.type(eps))), x.ndim)
+        rstd = _per_channel(
+            np.reciprocal(np.sqrt(running_var._array + running_var._array.dtype.type(eps))), x.ndim
+        )
     total = np.add.reduce(g, axis=axes)
     normal = np.multiply(np.subtract(x, center), rstd)
     product = np.add.reduce(np.multiply(g, normal), axis=axes)
@@ -236,16 +333,26 @@ def native_batch_norm_backward(
 
 @native_batch_norm_backward.backward("grad_out", "input", "weight")
 def _(
-    grads: Any, grad_out: Any, input: Any, weight: Any, running_mean: Any, running_var: Any, save_mean: Any, save_invstd: Any, train: bool,
-    eps: float, output_mask: Any,
-) -> Any:  # fmt: skip
+    grads: Any,
+    grad_out: Any,
+    input: Any,
+    weight: Any,
+    running_mean: Any,
+    running_var: Any,
+    save_mean: Any,
+    save_invstd: Any,
+    train: bool,
+    eps: float,
+    output_mask: Any,
+) -> Any:
     def again(g: Any, x: Any, w: Any) -> tuple:
         dims = (0, *range(2, x.ndim))
         shape = (1, -1, *(1,) * (x.ndim - 2))
         shaped = None if w is None else w.view(shape)
         if train:
             first, second, third = _open_norm_backward(
-                g, x, shaped, None, save_invstd.detach().view(shape), dims, dims, output_mask)  # fmt: skip
+                g, x, shaped, None, save_invstd.detach().view(shape), dims, dims, output_mask
+            )
             return first, second, third
         rstd = F.rsqrt(running_var + eps).view(shape)
         normal = (x - running_mean.view(shape)) * rstd
@@ -254,13 +361,29 @@ def _(
     return _through(again, grads, output_mask, grad_out, input, weight)
 
 
-@composite("aten::_batch_norm_impl_index(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
-           "float momentum, float eps, bool cudnn_enabled) -> (Tensor, Tensor, Tensor, Tensor, int)", expose="no")  # fmt: skip
+@composite(
+    "aten::_batch_norm_impl_index(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
+    "float momentum, float eps, bool cudnn_enabled) -> (Tensor, Tensor, Tensor, Tensor, int)",
+    expose="no",
+)
 def _batch_norm_impl_index(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float, cudnn_enabled: bool
+    input: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
 ) -> Any:
     channels = input.shape[1] if input.ndim > 1 else 0
-    for name, value in (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)):
+    for name, value in (
+        ("running_mean", running_mean),
+        ("running_var", running_var),
+        ("weight", weight),
+        ("bias", bias),
+    ):
         if value is not None and value.numel() != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {value.numel()}")
     if not training and (running_mean is None or running_var is None):
@@ -269,26 +392,53 @@ def _batch_norm_impl_index(
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     if input.ndim < 2:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got 1)")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-input.ndim}, {input.ndim - 1}], but got 1)"
+        )
     return native_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
 
 
-@composite("aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
-           "float momentum, float eps, bool cudnn_enabled) -> Tensor", expose="function")  # fmt: skip
+@composite(
+    "aten::batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool training, "
+    "float momentum, float eps, bool cudnn_enabled) -> Tensor",
+    expose="function",
+)
 def batch_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, training: bool, momentum: float, eps: float, cudnn_enabled: bool
-) -> Any:
-    return _batch_norm_impl_index(input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled)[0]
-
-
-@composite("aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, "
-           "float momentum, float eps, bool cudnn_enabled) -> Tensor", expose="function")  # fmt: skip
-def instance_norm(
-    input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any, use_input_stats: bool, momentum: float, eps: float,
+    input: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
     cudnn_enabled: bool,
-) -> Any:  # fmt: skip
+) -> Any:
+    return _batch_norm_impl_index(
+        input, weight, bias, running_mean, running_var, training, momentum, eps, cudnn_enabled
+    )[0]
+
+
+@composite(
+    "aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool use_input_stats, "
+    "float momentum, float eps, bool cudnn_enabled) -> Tensor",
+    expose="function",
+)
+def instance_norm(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool,
+) -> Any:
     if not use_input_stats and (running_mean is None or running_var is None):
-        raise RuntimeError("Expected running_mean and running_var to be defined when use_input_stats is false")
+        raise RuntimeError(
+            "Expected running_mean and running_var to be defined when use_input_stats is false"
+        )
     n, c = input.shape[0], input.shape[1]
     rest = tuple(input.shape[2:])
     flat = F.view(F.contiguous(input), (1, n * c, *rest))
@@ -297,7 +447,9 @@ def instance_norm(
         return None if value is None else F.repeat(value, (n,))
 
     mean, var = repeated(running_mean), repeated(running_var)
-    made = batch_norm(flat, repeated(weight), repeated(bias), mean, var, use_input_stats, momentum, eps, cudnn_enabled)
+    made = batch_norm(
+        flat, repeated(weight), repeated(bias), mean, var, use_input_stats, momentum, eps, cudnn_enabled
+    )
     if use_input_stats:
         for running, new in ((running_mean, mean), (running_var, var)):
             if running is not None:
@@ -308,8 +460,10 @@ def instance_norm(
 # ---------------------------------------------------------------------------------------------------- group norm
 
 
-@composite("aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
-           expose="function")  # fmt: skip
+@composite(
+    "aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+    expose="function",
+)
 def group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float, cudnn_enabled: bool) -> Any:
     n, c = input.shape[0], input.shape[1]
     if c % num_groups:
@@ -326,9 +480,14 @@ def group_norm(input: Any, num_groups: int, weight: Any, bias: Any, eps: float, 
     return native_group_norm(input, weight, bias, n, c, math.prod(input.shape[2:]), num_groups, eps)[0]
 
 
-@op("aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) "
-    "-> (Tensor, Tensor, Tensor)", expose="function")  # fmt: skip
-def native_group_norm(input: np.ndarray, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> Any:
+@op(
+    "aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int group, float eps) "
+    "-> (Tensor, Tensor, Tensor)",
+    expose="function",
+)
+def native_group_norm(
+    input: np.ndarray, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float
+) -> Any:
     x, w, b = _wide(input, weight, bias)
     flat = x.reshape(N, group, -1)
     center = _mean(flat, -1)
@@ -345,15 +504,38 @@ def native_group_norm(input: np.ndarray, weight: Any, bias: Any, N: int, C: int,
 
 @native_group_norm.backward("input", "weight", "bias")
 def _(
-    grads: Any, input: Any, weight: Any, result1: Any, result2: Any, N: int, C: int, HxW: int, group: int, needs: Any
+    grads: Any,
+    input: Any,
+    weight: Any,
+    result1: Any,
+    result2: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    needs: Any,
 ) -> Any:
-    return F.native_group_norm_backward(F.contiguous(grads[0]), input, result1, result2, weight, N, C, HxW, group, needs)
+    return F.native_group_norm_backward(
+        F.contiguous(grads[0]), input, result1, result2, weight, N, C, HxW, group, needs
+    )
 
 
-@op("aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, "
-    "int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)", expose="no")  # fmt: skip
+@op(
+    "aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, "
+    "int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    expose="no",
+)
 def native_group_norm_backward(
-    grad_out: np.ndarray, input: np.ndarray, mean: np.ndarray, rstd: np.ndarray, weight: Any, N: int, C: int, HxW: int, group: int, output_mask: Any
+    grad_out: np.ndarray,
+    input: np.ndarray,
+    mean: np.ndarray,
+    rstd: np.ndarray,
+    weight: Any,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    output_mask: Any,
 ) -> Any:
     g, x, w = _wide(grad_out, input, weight)
     axes = (0, *range(2, x.ndim))
@@ -372,7 +554,18 @@ def native_group_norm_backward(
 
 
 @native_group_norm_backward.backward("grad_out", "input", "weight")
-def _(grads: Any, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, N: int, C: int, group: int, output_mask: Any) -> Any:
+def _(
+    grads: Any,
+    grad_out: Any,
+    input: Any,
+    mean: Any,
+    rstd: Any,
+    weight: Any,
+    N: int,
+    C: int,
+    group: int,
+    output_mask: Any,
+) -> Any:
     def again(g: Any, x: Any, w: Any) -> tuple:
         shape = tuple(x.shape)
         channel = (1, C, *(1,) * (x.ndim - 2))
@@ -393,7 +586,10 @@ def _(grads: Any, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, 
 # ---------------------------------------------------------------------------------------------------- rms norm
 
 
-@composite("aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor", expose="function")
+@composite(
+    "aten::rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor",
+    expose="function",
+)
 def rms_norm(input: Any, normalized_shape: Any, weight: Any, eps: Any) -> Any:
     shape = _dispatch.ints(normalized_shape)
     if weight is not None and tuple(weight.shape) != shape:
@@ -408,11 +604,19 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any, eps: Any) -> Any:
         raise RuntimeError(
             f"Given normalized_shape={list(shape)}, expected input with shape [*{sizes}], but got input of size{list(input.shape)}"
         )
-    _check_normalized(input._array if not input._array_missing else input._meta, shape, None if weight is None else weight._array, None)
+    _check_normalized(
+        input._array if not input._array_missing else input._meta,
+        shape,
+        None if weight is None else weight._array,
+        None,
+    )
     return _fused_rms_norm(input, shape, weight, eps)
 
 
-@composite("aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)", expose="no")
+@composite(
+    "aten::_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, Tensor)",
+    expose="no",
+)
 def _fused_rms_norm(input: Any, normalized_shape: Any, weight: Any, eps: Any) -> Any:
     from .._dtype import finfo
 

@@ -31,11 +31,15 @@ def _norm(x: np.ndarray, order: float, dims: Any, keepdim: bool) -> np.ndarray:
     return np.power(np.add.reduce(np.power(np.abs(x), order), axis=dims, keepdims=keepdim), 1 / order)
 
 
-@op("aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-    expose="no")  # fmt: skip
+@op(
+    "aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    expose="no",
+)
 def linalg_vector_norm(self: np.ndarray, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if self.dtype.num in INTEGRAL_NUMS:
-        raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {BY_NUM[self.dtype.num]._abbr}")
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {BY_NUM[self.dtype.num]._abbr}"
+        )
     if dtype is not None:
         self = self.astype(dtype._np)
     low = self.dtype in LOW_FLOATS
@@ -53,7 +57,11 @@ def _norm_grad(g: Any, self: Any, out: Any, ord: Any, dim: Any, keepdim: bool, s
     if order == 1.0:
         return F.sgn(self) * g
     if order == 2.0:
-        return g * F.masked_fill_(self / out, out == 0, 0) if not _dispatch.grad_state.enabled else g * F.masked_fill(self / out, out == 0, 0)
+        return (
+            g * F.masked_fill_(self / out, out == 0, 0)
+            if not _dispatch.grad_state.enabled
+            else g * F.masked_fill(self / out, out == 0, 0)
+        )
     if math.isinf(order):
         size = F.abs(self)
         mask = F.logical_or(size == out, F.isnan(size))
@@ -72,7 +80,9 @@ linalg_vector_norm.derivative(self=_norm_grad)
 
 
 @function(expose="function")
-def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None) -> Any:
+def norm(
+    input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
+) -> Any:
     """The p-norm of all elements or along dimensions, or a matrix norm."""
     if p == "nuc":
         made = F.linalg_matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
@@ -89,7 +99,9 @@ def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out
 
 
 @function("norm", expose="method")
-def norm_method(self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, **aliases: Any) -> Any:
+def norm_method(
+    self: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None, **aliases: Any
+) -> Any:
     """The p-norm."""
     if aliases:
         return unalias(norm, aliases, input=self, p=p, dim=dim, keepdim=keepdim, dtype=dtype)
@@ -148,16 +160,23 @@ def renorm_(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------- distances
 
 
-@composite("aten::pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor", expose="function")
+@composite(
+    "aten::pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> Tensor",
+    expose="function",
+)
 def pairwise_distance(x1: Any, x2: Any, p: float, eps: float, keepdim: bool) -> Any:
     dim = max(x1.ndim, x2.ndim) - 1
     return F.norm(F.add(F.sub(x1, x2), eps), p, dim, keepdim)
 
 
-@composite("aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", expose="function")
+@composite(
+    "aten::cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", expose="function"
+)
 def cosine_similarity(x1: Any, x2: Any, dim: int, eps: float) -> Any:
     if x1.dtype._rank < 2 and x2.dtype._rank < 2:
-        raise RuntimeError("expected common dtype to be floating point, yet common dtype is " + x1.dtype._abbr)
+        raise RuntimeError(
+            "expected common dtype to be floating point, yet common dtype is " + x1.dtype._abbr
+        )
     if x1.shape != x2.shape:
         x1, x2 = F.broadcast_tensors(x1, x2)
     first = F.clone(linalg_vector_norm(x1, 2, dim, True))
@@ -175,7 +194,11 @@ def cosine_similarity(x1: Any, x2: Any, dim: int, eps: float) -> Any:
 def _pair_distances(a: np.ndarray, b: np.ndarray, p: float) -> np.ndarray:
     """(..., n, d) and (..., m, d) to (..., n, m)."""
     if p == 2 and a.shape[-1] > 8:
-        square = (a * a).sum(-1)[..., :, None] + (b * b).sum(-1)[..., None, :] - 2 * np.matmul(a, np.swapaxes(b, -1, -2))
+        square = (
+            (a * a).sum(-1)[..., :, None]
+            + (b * b).sum(-1)[..., None, :]
+            - 2 * np.matmul(a, np.swapaxes(b, -1, -2))
+        )
         close = square < 1e-4 * np.maximum((a * a).sum(-1)[..., :, None], 1e-30)
         made = np.sqrt(np.maximum(square, 0))
         if close.any():  # cancellation: exact where points nearly coincide
@@ -185,7 +208,11 @@ def _pair_distances(a: np.ndarray, b: np.ndarray, p: float) -> np.ndarray:
     return _norm(a[..., :, None, :] - b[..., None, :, :], p, -1, False)
 
 
-@op("aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor", expose="no", node="CdistBackward0")
+@op(
+    "aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
+    expose="no",
+    node="CdistBackward0",
+)
 def _cdist_forward(x1: np.ndarray, x2: np.ndarray, p: float, compute_mode: Any) -> np.ndarray:
     return _pair_distances(x1, x2, p)
 
@@ -223,7 +250,9 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
         which, bad = ("X1", x1) if x1.ndim < 2 else ("X2", x2)
         raise RuntimeError(f"cdist only supports at least 2D tensors, {which} got: {bad.ndim}D")
     if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+        raise RuntimeError(
+            f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
+        )
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     return _cdist(x1, x2, p, None if modes.index(compute_mode) == 0 else modes.index(compute_mode))

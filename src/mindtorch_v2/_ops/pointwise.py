@@ -8,10 +8,8 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import composite, function, op
-from .._dtype import BY_NUM, Default, INTEGRAL_NUMS, LOW_FLOATS
+from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default
 from ._namespace import functions as F
-
-
 
 
 def _numel_of_self(self: Any, *_: Any) -> int:
@@ -41,8 +39,16 @@ def _rounded(result: Any, dtype: np.dtype, out: Any) -> Any:
     return out
 
 
-@op("aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", promote="same", inplace=True, out=True,
-    operators=("__add__", "__radd__"), inplace_operators=("__iadd__",), expose="no", flops=_numel_of_self)  # fmt: skip
+@op(
+    "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    promote="same",
+    inplace=True,
+    out=True,
+    operators=("__add__", "__radd__"),
+    inplace_operators=("__iadd__",),
+    expose="no",
+    flops=_numel_of_self,
+)
 def add_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     if alpha != 1:
         if self.dtype in LOW_FLOATS:
@@ -54,15 +60,22 @@ def add_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
 add_tensor.derivative(self=lambda g: g, other=lambda g, alpha: g if alpha == 1 else g * alpha)
 
 
-@op("aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", promote="same", inplace=True, out=True,
-    operators=("__sub__",), inplace_operators=("__isub__",), expose="no")  # fmt: skip
+@op(
+    "aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    promote="same",
+    inplace=True,
+    out=True,
+    operators=("__sub__",),
+    inplace_operators=("__isub__",),
+    expose="no",
+)
 def sub_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     if self.dtype.kind == "b":
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
-            if np.asarray(other).dtype.kind == "b" else
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
-        )  # fmt: skip
+            if np.asarray(other).dtype.kind == "b"
+            else "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+        )
     if alpha != 1:
         if self.dtype in LOW_FLOATS:
             return _rounded(_wide(self) - _wide(other) * float(self.dtype.type(alpha)), self.dtype, out)
@@ -73,7 +86,11 @@ def sub_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
 sub_tensor.derivative(self=lambda g: g, other=lambda g, alpha: -g if alpha == 1 else -g * alpha)
 
 
-@op("aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", expose="no", node="RsubBackward1")
+@op(
+    "aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    expose="no",
+    node="RsubBackward1",
+)
 def rsub_scalar(self: Any, other: Any, alpha: Any) -> Any:
     if self.dtype.kind == "b":
         raise RuntimeError(
@@ -98,8 +115,15 @@ def _as_zero_dim(value: Any, like: Any) -> Any:
     return _dispatch.wrap(array)
 
 
-@op("aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True,
-    operators=("__mul__", "__rmul__"), inplace_operators=("__imul__",), flops=_numel_of_self)  # fmt: skip
+@op(
+    "aten::mul.Tensor(Tensor self, Tensor other) -> Tensor",
+    promote="same",
+    inplace=True,
+    out=True,
+    operators=("__mul__", "__rmul__"),
+    inplace_operators=("__imul__",),
+    flops=_numel_of_self,
+)
 def mul(self: Any, other: Any, out: Any = None) -> Any:
     if other.__class__ is np.float32 and self.dtype in LOW_FLOATS:
         return _rounded(np.multiply(_wide(self), other), self.dtype, out)
@@ -116,8 +140,15 @@ def conj(value: Any) -> Any:
 mul.derivative(self=lambda g, other: g * conj(other), other=lambda g, self: g * conj(self))
 
 
-@op("aten::div.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", inplace=True, out=True,
-    operators=("__truediv__",), inplace_operators=("__itruediv__",), expose="no")  # fmt: skip
+@op(
+    "aten::div.Tensor(Tensor self, Tensor other) -> Tensor",
+    promote="float",
+    inplace=True,
+    out=True,
+    operators=("__truediv__",),
+    inplace_operators=("__itruediv__",),
+    expose="no",
+)
 def div_tensor(self: Any, other: Any, out: Any = None) -> Any:
     if other.__class__ is np.float32 and self.dtype in LOW_FLOATS:
         return _rounded(np.true_divide(_wide(self), other), self.dtype, out)
@@ -137,7 +168,9 @@ def _floored(self: Any, other: Any) -> Any:
         return np.floor_divide(self, other)
     with np.errstate(all="ignore"):
         quotient = np.floor_divide(self, other)
-        return np.where(np.equal(other, 0), np.true_divide(self, other), quotient).astype(self.dtype, copy=False)
+        return np.where(np.equal(other, 0), np.true_divide(self, other), quotient).astype(
+            self.dtype, copy=False
+        )
 
 
 def _truncated(self: Any, other: Any) -> Any:
@@ -150,8 +183,13 @@ def _truncated(self: Any, other: Any) -> Any:
     return np.trunc(np.true_divide(self, other))
 
 
-@op("aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor", promote="same", inplace=True, expose="no",
-    node="DivBackward2")  # fmt: skip
+@op(
+    "aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+    promote="same",
+    inplace=True,
+    expose="no",
+    node="DivBackward2",
+)
 def div_mode(self: Any, other: Any, rounding_mode: Any) -> Any:
     if rounding_mode is None:
         if self.dtype.num in INTEGRAL_NUMS:
@@ -161,30 +199,49 @@ def div_mode(self: Any, other: Any, rounding_mode: Any) -> Any:
         return _floored(self, other)
     if rounding_mode == "trunc":
         return _truncated(self, other)
-    raise RuntimeError(f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'")
+    raise RuntimeError(
+        f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+    )
 
 
 div_mode.derivative(
     self=lambda g, other, rounding_mode: g / other if rounding_mode is None else F.zeros_like(g),
-    other=lambda g, self, other, rounding_mode: -g * ((self / other) / other) if rounding_mode is None else F.zeros_like(g),
+    other=lambda g, self, other, rounding_mode: (
+        -g * ((self / other) / other) if rounding_mode is None else F.zeros_like(g)
+    ),
 )
 
 
-@op("aten::floor_divide(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True, nondifferentiable=True,
-    operators=("__floordiv__",), inplace_operators=("__ifloordiv__",))  # fmt: skip
+@op(
+    "aten::floor_divide(Tensor self, Tensor other) -> Tensor",
+    promote="same",
+    inplace=True,
+    out=True,
+    nondifferentiable=True,
+    operators=("__floordiv__",),
+    inplace_operators=("__ifloordiv__",),
+)
 def floor_divide(self: Any, other: Any) -> Any:
     return _floored(self, other)
 
 
-@op("aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True,
-    operators=("__mod__",), inplace_operators=("__imod__",))  # fmt: skip
+@op(
+    "aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor",
+    promote="same",
+    inplace=True,
+    out=True,
+    operators=("__mod__",),
+    inplace_operators=("__imod__",),
+)
 def remainder(self: Any, other: Any) -> Any:
     if self.dtype.num in INTEGRAL_NUMS and np.any(np.equal(other, 0)):
         raise RuntimeError("ZeroDivisionError")
     return np.remainder(self, other)
 
 
-remainder.derivative(self=lambda g: g, other=lambda g, self, other: -g * F.div(self, other, rounding_mode="floor"))
+remainder.derivative(
+    self=lambda g: g, other=lambda g, self, other: -g * F.div(self, other, rounding_mode="floor")
+)
 
 
 @op("aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True)
@@ -332,7 +389,13 @@ def _pow_self_grad(g: Any, self: Any, exponent: Any) -> Any:
 pow_tensor_scalar.derivative(self=_pow_self_grad)
 
 
-@op("aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", promote="same", inplace=True, expose="no", node="PowBackward1")
+@op(
+    "aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+    promote="same",
+    inplace=True,
+    expose="no",
+    node="PowBackward1",
+)
 def pow_tensor_tensor(self: Any, exponent: Any, out: Any = None) -> Any:
     _check_int_power(self, exponent)
     return np.power(self, exponent, out)
@@ -376,7 +439,11 @@ pow_scalar.derivative(exponent=_pow_scalar_grad)
 def pow_(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """`input` to the power of `exponent`."""
     if isinstance(exponent, _dispatch.Tensor):
-        made = pow_tensor_tensor(input, exponent) if isinstance(input, _dispatch.Tensor) else pow_scalar(input, exponent)
+        made = (
+            pow_tensor_tensor(input, exponent)
+            if isinstance(input, _dispatch.Tensor)
+            else pow_scalar(input, exponent)
+        )
     else:
         made = pow_tensor_scalar(input, exponent)
     if out is not None:
@@ -408,6 +475,7 @@ function("__ipow__", expose="method")(pow_inplace)
 @function()
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """A power computed in double precision."""
+
     def wide(value: Any) -> Any:
         if isinstance(value, _dispatch.Tensor):
             return value.to(F.complex128 if value.dtype.is_complex else BY_NUM[np.dtype("f8").num])
@@ -433,7 +501,9 @@ def _low(function_: Any, *arrays: Any) -> Any:
     """Compute in float32 where the arrays are half or bfloat16."""
     kind = arrays[0].dtype
     if kind in LOW_FLOATS:
-        return function_(*[a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in arrays]).astype(kind)
+        return function_(*[a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in arrays]).astype(
+            kind
+        )
     return function_(*arrays)
 
 
@@ -469,7 +539,13 @@ copysign.derivative(
 )
 
 
-@op("aten::nextafter(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True, nondifferentiable=True)
+@op(
+    "aten::nextafter(Tensor self, Tensor other) -> Tensor",
+    promote="same",
+    inplace=True,
+    out=True,
+    nondifferentiable=True,
+)
 def nextafter(self: Any, other: Any, out: Any = None) -> Any:
     return np.nextafter(self, other, out)
 
@@ -479,7 +555,9 @@ def ldexp(self: Any, other: Any) -> Any:
     return np.multiply(self, np.exp2(other, dtype=self.dtype))
 
 
-ldexp.derivative(self=lambda g, other: g * F.exp2(other.to(g.dtype)), other=lambda g, out: g * out * 0.6931471805599453)
+ldexp.derivative(
+    self=lambda g, other: g * F.exp2(other.to(g.dtype)), other=lambda g, out: g * out * 0.6931471805599453
+)
 
 
 @op("aten::logaddexp(Tensor self, Tensor other) -> Tensor", promote="same", out=True)
@@ -487,7 +565,9 @@ def logaddexp(self: Any, other: Any) -> Any:
     return np.logaddexp(self, other)
 
 
-logaddexp.derivative(self=lambda g, self, out: g * F.exp(self - out), other=lambda g, other, out: g * F.exp(other - out))
+logaddexp.derivative(
+    self=lambda g, self, out: g * F.exp(self - out), other=lambda g, other, out: g * F.exp(other - out)
+)
 
 
 @op("aten::logaddexp2(Tensor self, Tensor other) -> Tensor", promote="same", out=True)
@@ -495,13 +575,20 @@ def logaddexp2(self: Any, other: Any) -> Any:
     return np.logaddexp2(self, other)
 
 
-logaddexp2.derivative(self=lambda g, self, out: g * F.exp2(self - out), other=lambda g, other, out: g * F.exp2(other - out))
+logaddexp2.derivative(
+    self=lambda g, self, out: g * F.exp2(self - out), other=lambda g, other, out: g * F.exp2(other - out)
+)
 
 
 # The overloads that take a number as such: called by composite ops, as torch's own do; their nodes have numbers of their own.
 
 
-@op("aten::mul.Scalar(Tensor self, Scalar other) -> Tensor", expose="no", node="MulBackward1", flops=_numel_of_self)
+@op(
+    "aten::mul.Scalar(Tensor self, Scalar other) -> Tensor",
+    expose="no",
+    node="MulBackward1",
+    flops=_numel_of_self,
+)
 def mul_scalar(self: Any, other: Any) -> Any:
     return np.multiply(*_dispatch.promote_number(self, other))
 
@@ -511,13 +598,22 @@ mul_scalar.derivative(self=lambda g, other: mul_scalar(g, conj(other)))
 
 @op("aten::div.Scalar(Tensor self, Scalar other) -> Tensor", expose="no", node="DivBackward1")
 def div_scalar(self: Any, other: Any) -> Any:
-    return np.true_divide(*_dispatch.promote_number(self if self.dtype.num not in INTEGRAL_NUMS else self.astype(Default.np), other))
+    return np.true_divide(
+        *_dispatch.promote_number(
+            self if self.dtype.num not in INTEGRAL_NUMS else self.astype(Default.np), other
+        )
+    )
 
 
 div_scalar.derivative(self=lambda g, other: div_scalar(g, conj(other)))
 
 
-@op("aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor", expose="no", node="AddBackward1", flops=_numel_of_self)
+@op(
+    "aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    expose="no",
+    node="AddBackward1",
+    flops=_numel_of_self,
+)
 def add_scalar(self: Any, other: Any, alpha: Any) -> Any:
     return np.add(*_dispatch.promote_number(self, other * alpha))
 
@@ -570,19 +666,41 @@ fmax = _extreme_ignoring_nan("fmax", np.fmax, "ge")
 fmin = _extreme_ignoring_nan("fmin", np.fmin, "le")
 
 
-@op("aten::gcd(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True, nondifferentiable=True)
+@op(
+    "aten::gcd(Tensor self, Tensor other) -> Tensor",
+    promote="same",
+    inplace=True,
+    out=True,
+    nondifferentiable=True,
+)
 def gcd(self: Any, other: Any) -> Any:
     return np.gcd(self, other)
 
 
-@op("aten::lcm(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True, nondifferentiable=True)
+@op(
+    "aten::lcm(Tensor self, Tensor other) -> Tensor",
+    promote="same",
+    inplace=True,
+    out=True,
+    nondifferentiable=True,
+)
 def lcm(self: Any, other: Any) -> Any:
     return np.lcm(self, other)
 
 
-@op("aten::heaviside(Tensor self, Tensor values) -> Tensor", promote="same", inplace=True, out=True, nondifferentiable=True)
+@op(
+    "aten::heaviside(Tensor self, Tensor values) -> Tensor",
+    promote="same",
+    inplace=True,
+    out=True,
+    nondifferentiable=True,
+)
 def heaviside(self: Any, values: Any) -> Any:
-    return np.heaviside(self, values) if self.dtype.kind == "f" else np.where(self == 0, values, (self > 0).astype(self.dtype))
+    return (
+        np.heaviside(self, values)
+        if self.dtype.kind == "f"
+        else np.where(self == 0, values, (self > 0).astype(self.dtype))
+    )
 
 
 @op("aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", inplace=True, out=True)
@@ -592,7 +710,9 @@ def xlogy_tensor(self: Any, other: Any) -> Any:
 
 
 xlogy_tensor.derivative(
-    self=lambda g, self, other: g * F.masked_fill(F.log(other), F.logical_and(self == 0.0, other <= 0.0), 0.0),
+    self=lambda g, self, other: (
+        g * F.masked_fill(F.log(other), F.logical_and(self == 0.0, other <= 0.0), 0.0)
+    ),
     other=lambda g, self, other: g * self / other,
 )
 
@@ -608,7 +728,12 @@ def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
 # ---------------------------------------------------------------------------------------------------- three tensors
 
 
-@op("aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", promote="same", inplace=True, out=True)
+@op(
+    "aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    promote="same",
+    inplace=True,
+    out=True,
+)
 def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) -> Any:
     if self.dtype in LOW_FLOATS:
         return _rounded(_wide(self) + _wide(tensor1) * _wide(tensor2) * value, self.dtype, out)
@@ -628,7 +753,12 @@ addcmul.derivative(
 )
 
 
-@op("aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor", promote="same", inplace=True, out=True)
+@op(
+    "aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
+    promote="same",
+    inplace=True,
+    out=True,
+)
 def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) -> Any:
     if self.dtype.num in INTEGRAL_NUMS:
         raise RuntimeError(
@@ -643,7 +773,9 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) 
         quotient = np.true_divide(tensor1, tensor2)
     else:
         quotient = np.multiply(tensor1, value, dtype=self.dtype)
-        if quotient.__class__ is np.ndarray and quotient.shape == np.broadcast_shapes(quotient.shape, np.shape(tensor2)):
+        if quotient.__class__ is np.ndarray and quotient.shape == np.broadcast_shapes(
+            quotient.shape, np.shape(tensor2)
+        ):
             np.true_divide(quotient, tensor2, quotient)
         else:
             quotient = np.true_divide(quotient, tensor2)
@@ -680,14 +812,21 @@ def lerp_scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
 def _check_same_dtype(self: np.ndarray, other: np.ndarray, name: str) -> None:
     if self.dtype != other.dtype:
         raise RuntimeError(
-            f"expected dtype {BY_NUM[self.dtype.num]._name} for `{name}` but got dtype {BY_NUM[other.dtype.num]._name}".replace("float32", "float").replace("float64", "double")
+            f"expected dtype {BY_NUM[self.dtype.num]._name} for `{name}` but got dtype {BY_NUM[other.dtype.num]._name}".replace(
+                "float32", "float"
+            ).replace("float64", "double")
         )
 
 
 lerp_scalar.derivative(self=lambda g, weight: g * (1 - weight), end=lambda g, weight: g * weight)
 
 
-@op("aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", inplace=True, expose="no", node="LerpBackward1")
+@op(
+    "aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    inplace=True,
+    expose="no",
+    node="LerpBackward1",
+)
 def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
     _check_same_dtype(self, end, "end")
     _check_same_dtype(self, weight, "weight")
@@ -699,7 +838,9 @@ def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
 
 
 lerp_tensor.derivative(
-    self=lambda g, weight: g * (1 - weight), end=lambda g, weight: g * weight, weight=lambda g, self, end: g * (end - self)
+    self=lambda g, weight: g * (1 - weight),
+    end=lambda g, weight: g * weight,
+    weight=lambda g, self, end: g * (end - self),
 )
 
 

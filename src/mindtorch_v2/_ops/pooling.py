@@ -25,7 +25,9 @@ def _fill(values: Any, dims: int) -> tuple:
 _COUNTS = {1: "one int", 2: "two ints", 3: "three ints"}
 
 
-def _check_window(name: str, dims: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1) -> None:
+def _check_window(
+    name: str, dims: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1
+) -> None:
     """Raise where an argument has another number of entries than the window has dimensions."""
     given = {
         "kernel_size must either be": kernel_size,
@@ -65,26 +67,48 @@ def _check(name: str, x: np.ndarray, kernel: tuple, stride: tuple, padding: tupl
         if p < 0:
             raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
         if p > k // 2:
-            raise RuntimeError(f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation=1")
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation=1"
+            )
     if any(n < 1 for n in out):
         dims = len(kernel)
         have = "x".join(str(n) for n in x.shape[-dims - 1 :])
         want = "x".join([str(x.shape[-dims - 1]), *map(str, out)])
-        raise RuntimeError(f"Given input size: ({have}). Calculated output size: ({want}). Output size is too small")
+        raise RuntimeError(
+            f"Given input size: ({have}). Calculated output size: ({want}). Output size is too small"
+        )
 
 
 def _windows(kernel: tuple, out: tuple, stride: tuple, dilation: tuple) -> Any:
     for place in itertools.product(*map(range, kernel)):
-        yield place, (..., *[slice(i * d, i * d + (n - 1) * s + 1, s) for i, n, s, d in zip(place, out, stride, dilation)])
+        yield (
+            place,
+            (
+                ...,
+                *[
+                    slice(i * d, i * d + (n - 1) * s + 1, s)
+                    for i, n, s, d in zip(place, out, stride, dilation)
+                ],
+            ),
+        )
 
 
-def _widen(x: np.ndarray, padding: tuple, kernel: tuple, stride: tuple, dilation: tuple, out: tuple, value: Any) -> np.ndarray:
+def _widen(
+    x: np.ndarray, padding: tuple, kernel: tuple, stride: tuple, dilation: tuple, out: tuple, value: Any
+) -> np.ndarray:
     """The input inside a frame of `value` that all windows fit in."""
     dims = len(kernel)
-    need = [max((o - 1) * s + d * (k - 1) + 1, n + p) for o, s, d, k, n, p in zip(out, stride, dilation, kernel, x.shape[-dims:], padding)]
+    need = [
+        max((o - 1) * s + d * (k - 1) + 1, n + p)
+        for o, s, d, k, n, p in zip(out, stride, dilation, kernel, x.shape[-dims:], padding)
+    ]
     if not any(padding) and all(n >= m for n, m in zip(x.shape[-dims:], need)):
         return x
-    made = np.full((*x.shape[:-dims], *[max(m, n + p) for m, n, p in zip(need, x.shape[-dims:], padding)]), value, x.dtype)
+    made = np.full(
+        (*x.shape[:-dims], *[max(m, n + p) for m, n, p in zip(need, x.shape[-dims:], padding)]),
+        value,
+        x.dtype,
+    )
     made[(..., *[slice(p, p + n) for p, n in zip(padding, x.shape[-dims:])])] = x
     return made
 
@@ -96,7 +120,9 @@ def _lowest(dtype: np.dtype) -> Any:
     return -np.inf if dtype.num not in INTEGRAL_NUMS else np.iinfo(dtype).min
 
 
-def max_pool(x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool) -> tuple[np.ndarray, np.ndarray]:
+def max_pool(
+    x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Maxima and their flat places in the input's last dimensions."""
     dims = len(kernel)
     spatial = x.shape[-dims:]
@@ -124,16 +150,29 @@ def _first_equal(pieces: list[np.ndarray], best: np.ndarray) -> np.ndarray:
     return which
 
 
-def _flat_places(which: np.ndarray, kernel: tuple, out: tuple, stride: tuple, padding: tuple, dilation: tuple, spatial: tuple) -> np.ndarray:
+def _flat_places(
+    which: np.ndarray,
+    kernel: tuple,
+    out: tuple,
+    stride: tuple,
+    padding: tuple,
+    dilation: tuple,
+    spatial: tuple,
+) -> np.ndarray:
     """Window places (numbers in the kernel) as flat indices into the input's spatial dimensions."""
     steps = [math.prod(spatial[d + 1 :]) for d in range(len(spatial))]
     shifts = np.array(
-        [sum((i * e - p) * s for i, e, p, s in zip(place, dilation, padding, steps)) for place in itertools.product(*map(range, kernel))],
+        [
+            sum((i * e - p) * s for i, e, p, s in zip(place, dilation, padding, steps))
+            for place in itertools.product(*map(range, kernel))
+        ],
         np.int64,
     )
     start = np.zeros(out, np.int64)
     for d, (n, s) in enumerate(zip(out, stride)):
-        start = start + (np.arange(n, dtype=np.int64) * s * steps[d]).reshape(*[-1 if e == d else 1 for e in range(len(out))])
+        start = start + (np.arange(n, dtype=np.int64) * s * steps[d]).reshape(
+            *[-1 if e == d else 1 for e in range(len(out))]
+        )
     return shifts[which] + start
 
 
@@ -154,24 +193,59 @@ def scatter_max(g: np.ndarray, places: np.ndarray, shape: tuple, dims: int, over
 def _declare_max(dims: int, schema_tail: str) -> Any:
     name = f"max_pool{dims}d_with_indices"
 
-    @op(f"aten::{name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, int[{dims}] dilation=1, "
-        "bool ceil_mode=False) -> (Tensor, Tensor)", expose="no", node=f"MaxPool{dims}DWithIndicesBackward0", outputs=1)  # fmt: skip
-    def with_indices(self: np.ndarray, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+    @op(
+        f"aten::{name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, int[{dims}] dilation=1, "
+        "bool ceil_mode=False) -> (Tensor, Tensor)",
+        expose="no",
+        node=f"MaxPool{dims}DWithIndicesBackward0",
+        outputs=1,
+    )
+    def with_indices(
+        self: np.ndarray, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+    ) -> Any:
         _check_window(f"max_pool{dims}d", dims, kernel_size, stride, padding, dilation)
         kernel = _fill(kernel_size, dims)
         if self.ndim not in (dims + 1, dims + 2):
             kind = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}[dims]
-            raise RuntimeError(f"max_pool{dims}d: Expected {kind} (batch mode) tensor for input with non-zero size")
-        return max_pool(self, kernel, _fill(stride, dims) if stride else kernel, _fill(padding, dims), _fill(dilation, dims), ceil_mode)
+            raise RuntimeError(
+                f"max_pool{dims}d: Expected {kind} (batch mode) tensor for input with non-zero size"
+            )
+        return max_pool(
+            self,
+            kernel,
+            _fill(stride, dims) if stride else kernel,
+            _fill(padding, dims),
+            _fill(dilation, dims),
+            ceil_mode,
+        )
 
     @with_indices.backward("self")
-    def _(grads: Any, self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, result1: Any) -> Any:
+    def _(
+        grads: Any,
+        self: Any,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        ceil_mode: bool,
+        result1: Any,
+    ) -> Any:
         return (backward(grads[0], self, kernel_size, stride, padding, dilation, ceil_mode, result1),)
 
-    @op(f"aten::{name}_backward(Tensor grad_output, Tensor self, int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
-        f"int[{dims}] dilation, bool ceil_mode, Tensor indices) -> Tensor", expose="no")  # fmt: skip
+    @op(
+        f"aten::{name}_backward(Tensor grad_output, Tensor self, int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
+        f"int[{dims}] dilation, bool ceil_mode, Tensor indices) -> Tensor",
+        expose="no",
+    )
     def backward(
-        grad_output: np.ndarray, self: np.ndarray, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool, indices: np.ndarray
+        grad_output: np.ndarray,
+        self: np.ndarray,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        ceil_mode: bool,
+        indices: np.ndarray,
     ) -> np.ndarray:
         kernel, steps = _fill(kernel_size, dims), _fill(stride or kernel_size, dims)
         spread = _fill(dilation, dims)
@@ -180,9 +254,10 @@ def _declare_max(dims: int, schema_tail: str) -> Any:
 
     backward.derivative(
         grad_output=lambda g, indices: F.gather(
-            g.reshape(*g.shape[:-dims], -1), -1, indices.reshape(*indices.shape[:-dims], -1)).reshape(indices.shape),
+            g.reshape(*g.shape[:-dims], -1), -1, indices.reshape(*indices.shape[:-dims], -1)
+        ).reshape(indices.shape),
         self=lambda self: F.zeros_like(self),
-    )  # fmt: skip
+    )
     return with_indices
 
 
@@ -190,9 +265,14 @@ max_pool2d_with_indices = _declare_max(2, "")
 max_pool3d_with_indices = _declare_max(3, "")
 
 
-@composite("aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
-           "bool ceil_mode=False) -> (Tensor, Tensor)", expose="no")  # fmt: skip
-def max_pool1d_with_indices(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
+@composite(
+    "aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
+    "bool ceil_mode=False) -> (Tensor, Tensor)",
+    expose="no",
+)
+def max_pool1d_with_indices(
+    self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> Any:
     if self.ndim not in (2, 3):
         raise RuntimeError(
             f"Expected 2 to 3 dimensions, but got {self.ndim}-dimensional tensor for argument #1 'self' "
@@ -201,7 +281,9 @@ def max_pool1d_with_indices(self: Any, kernel_size: Any, stride: Any, padding: A
     kernel = _fill(kernel_size, 1)
     steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
     wide = F.unsqueeze(self, -2)
-    made, places = max_pool2d_with_indices(wide, (1, *kernel), (1, *steps), (0, *_fill(padding, 1)), (1, *_fill(dilation, 1)), ceil_mode)
+    made, places = max_pool2d_with_indices(
+        wide, (1, *kernel), (1, *steps), (0, *_fill(padding, 1)), (1, *_fill(dilation, 1)), ceil_mode
+    )
     return F.squeeze(made, -2), F.squeeze(places, -2)
 
 
@@ -223,8 +305,11 @@ def _check_line(self: Any, kernel_size: Any, stride: Any) -> None:
 
 
 def _declare_plain_max(dims: int, with_indices: Any) -> None:
-    @composite(f"aten::max_pool{dims}d(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, int[{dims}] dilation=1, "
-               "bool ceil_mode=False) -> Tensor", expose="function")  # fmt: skip
+    @composite(
+        f"aten::max_pool{dims}d(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, int[{dims}] dilation=1, "
+        "bool ceil_mode=False) -> Tensor",
+        expose="function",
+    )
     def plain(self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Any:
         if stride is None:
             stride = ()
@@ -233,14 +318,21 @@ def _declare_plain_max(dims: int, with_indices: Any) -> None:
         return with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
-for _dims, _with in ((1, max_pool1d_with_indices), (2, max_pool2d_with_indices), (3, max_pool3d_with_indices)):
+for _dims, _with in (
+    (1, max_pool1d_with_indices),
+    (2, max_pool2d_with_indices),
+    (3, max_pool3d_with_indices),
+):
     _declare_plain_max(_dims, _with)
 
 
 def _declare_unpool(dims: int) -> None:
     extra = ", int[3] stride, int[3] padding" if dims == 3 else ""
 
-    @op(f"aten::max_unpool{dims}d(Tensor self, Tensor indices, SymInt[{dims}] output_size{extra}) -> Tensor", expose="no")
+    @op(
+        f"aten::max_unpool{dims}d(Tensor self, Tensor indices, SymInt[{dims}] output_size{extra}) -> Tensor",
+        expose="no",
+    )
     def unpool(self: np.ndarray, indices: np.ndarray, output_size: tuple, *_: Any) -> np.ndarray:
         if self.shape != indices.shape:
             raise RuntimeError(
@@ -250,13 +342,18 @@ def _declare_unpool(dims: int) -> None:
         lead, count = math.prod(self.shape[:-dims]), math.prod(size)
         if indices.size and (indices.min() < 0 or indices.max() >= count):
             bad = int(indices[(indices < 0) | (indices >= count)].flat[-1])
-            raise RuntimeError(f"Found an invalid max index: {bad} (output volumes are of size {'x'.join(map(str, size))})")
+            raise RuntimeError(
+                f"Found an invalid max index: {bad} (output volumes are of size {'x'.join(map(str, size))})"
+            )
         made = np.zeros((lead, count), self.dtype)
         np.put_along_axis(made, indices.reshape(lead, -1), self.reshape(lead, -1), 1)
         return made.reshape(*self.shape[:-dims], *size)
 
-    unpool.derivative(self=lambda g, indices: F.gather(
-        g.reshape(*g.shape[:-dims], -1), -1, indices.reshape(*indices.shape[:-dims], -1)).reshape(indices.shape))  # fmt: skip
+    unpool.derivative(
+        self=lambda g, indices: F.gather(
+            g.reshape(*g.shape[:-dims], -1), -1, indices.reshape(*indices.shape[:-dims], -1)
+        ).reshape(indices.shape)
+    )
 
 
 _declare_unpool(2)
@@ -272,7 +369,16 @@ def _divisors(n: int, o: int, k: int, s: int, p: int, include_pad: bool) -> np.n
     return (end - start) if include_pad else (np.minimum(end, n) - np.maximum(start, 0))
 
 
-def _divisor(spatial: tuple, out: tuple, kernel: tuple, stride: tuple, padding: tuple, include_pad: bool, override: Any, kind: Any) -> Any:
+def _divisor(
+    spatial: tuple,
+    out: tuple,
+    kernel: tuple,
+    stride: tuple,
+    padding: tuple,
+    include_pad: bool,
+    override: Any,
+    kind: Any,
+) -> Any:
     if override is not None:
         if override == 0:
             raise RuntimeError("divisor must be not zero")
@@ -285,7 +391,13 @@ def _divisor(spatial: tuple, out: tuple, kernel: tuple, stride: tuple, padding: 
 
 
 def avg_pool(
-    x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, ceil_mode: bool, include_pad: bool, override: Any
+    x: np.ndarray,
+    kernel: tuple,
+    stride: tuple,
+    padding: tuple,
+    ceil_mode: bool,
+    include_pad: bool,
+    override: Any,
 ) -> np.ndarray:
     """Averages of windows."""
     dims = len(kernel)
@@ -296,11 +408,19 @@ def avg_pool(
     made = None
     for _, window in _windows(kernel, out, stride, ones):
         made = np.array(frame[window], order="C") if made is None else np.add(made, frame[window], made)
-    return np.divide(made, _divisor(x.shape[-dims:], out, kernel, stride, padding, include_pad, override, x.dtype.type)).astype(x.dtype, copy=False)
+    return np.divide(
+        made, _divisor(x.shape[-dims:], out, kernel, stride, padding, include_pad, override, x.dtype.type)
+    ).astype(x.dtype, copy=False)
 
 
 def avg_pool_gradient(
-    g: np.ndarray, shape: tuple, kernel: tuple, stride: tuple, padding: tuple, include_pad: bool, override: Any
+    g: np.ndarray,
+    shape: tuple,
+    kernel: tuple,
+    stride: tuple,
+    padding: tuple,
+    include_pad: bool,
+    override: Any,
 ) -> np.ndarray:
     """What an average pool sends back to an input of `shape`."""
     dims = len(kernel)
@@ -316,34 +436,65 @@ def avg_pool_gradient(
 def _declare_avg(dims: int) -> Any:
     name = f"avg_pool{dims}d"
 
-    @op(f"aten::{name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, bool ceil_mode=False, "
-        "bool count_include_pad=True, int? divisor_override=None) -> Tensor", expose="no", node=f"AvgPool{dims}DBackward0")  # fmt: skip
+    @op(
+        f"aten::{name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, bool ceil_mode=False, "
+        "bool count_include_pad=True, int? divisor_override=None) -> Tensor",
+        expose="no",
+        node=f"AvgPool{dims}DBackward0",
+    )
     def pool(
-        self: np.ndarray, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool, divisor_override: Any
+        self: np.ndarray,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        ceil_mode: bool,
+        count_include_pad: bool,
+        divisor_override: Any,
     ) -> np.ndarray:
         _check_window(name, dims, kernel_size, stride, padding)
         kernel = _fill(kernel_size, dims)
-        return avg_pool(self, kernel, _fill(stride, dims) if stride else kernel, _fill(padding, dims), ceil_mode, count_include_pad, divisor_override)
+        return avg_pool(
+            self,
+            kernel,
+            _fill(stride, dims) if stride else kernel,
+            _fill(padding, dims),
+            ceil_mode,
+            count_include_pad,
+            divisor_override,
+        )
 
-    @op(f"aten::{name}_backward(Tensor grad_output, Tensor self, int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
-        "bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor", expose="no")  # fmt: skip
+    @op(
+        f"aten::{name}_backward(Tensor grad_output, Tensor self, int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
+        "bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
+        expose="no",
+    )
     def backward(
-        grad_output: np.ndarray, self: np.ndarray, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool,
+        grad_output: np.ndarray,
+        self: np.ndarray,
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        ceil_mode: bool,
+        count_include_pad: bool,
         divisor_override: Any,
-    ) -> np.ndarray:  # fmt: skip
+    ) -> np.ndarray:
         kernel = _fill(kernel_size, dims)
         steps = _fill(stride, dims) if stride else kernel
-        return avg_pool_gradient(grad_output, self.shape, kernel, steps, _fill(padding, dims), count_include_pad, divisor_override)
+        return avg_pool_gradient(
+            grad_output, self.shape, kernel, steps, _fill(padding, dims), count_include_pad, divisor_override
+        )
 
     pool.derivative(
-        self=lambda g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: backward(
-            g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
-    )  # fmt: skip
+        self=lambda g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
+            backward(g, self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        )
+    )
     backward.derivative(
-        grad_output=lambda g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: pool(
-            g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override),
+        grad_output=lambda g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
+            pool(g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        ),
         self=lambda self: F.zeros_like(self),
-    )  # fmt: skip
+    )
     return pool
 
 
@@ -351,12 +502,24 @@ avg_pool2d = _declare_avg(2)
 avg_pool3d = _declare_avg(3)
 
 
-@composite("aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, "
-           "bool count_include_pad=True) -> Tensor", expose="function")  # fmt: skip
-def avg_pool1d(self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool) -> Any:
+@composite(
+    "aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool ceil_mode=False, "
+    "bool count_include_pad=True) -> Tensor",
+    expose="function",
+)
+def avg_pool1d(
+    self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool
+) -> Any:
     kernel = _one("avg_pool1d", "kernel_size", kernel_size)
     steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
-    made = avg_pool2d(F.unsqueeze(self, -2), (1, *kernel), (1, *steps), (0, *_fill(padding, 1)), ceil_mode, count_include_pad)
+    made = avg_pool2d(
+        F.unsqueeze(self, -2),
+        (1, *kernel),
+        (1, *steps),
+        (0, *_fill(padding, 1)),
+        ceil_mode,
+        count_include_pad,
+    )
     return F.squeeze(made, -2)
 
 
@@ -388,11 +551,16 @@ def apply_along(x: np.ndarray, matrices: list[np.ndarray]) -> np.ndarray:
 
 
 def _declare_adaptive_avg(dims: int) -> Any:
-    @op(f"aten::_adaptive_avg_pool{dims}d(Tensor self, SymInt[{dims}] output_size) -> Tensor", expose="no",
-        node=f"AdaptiveAvgPool{dims}DBackward0")  # fmt: skip
+    @op(
+        f"aten::_adaptive_avg_pool{dims}d(Tensor self, SymInt[{dims}] output_size) -> Tensor",
+        expose="no",
+        node=f"AdaptiveAvgPool{dims}DBackward0",
+    )
     def pool(self: np.ndarray, output_size: Any) -> np.ndarray:
         size = _fill(output_size, dims)
-        return apply_along(self, [averaging_matrix(n, o, self.dtype) for n, o in zip(self.shape[-dims:], size)])
+        return apply_along(
+            self, [averaging_matrix(n, o, self.dtype) for n, o in zip(self.shape[-dims:], size)]
+        )
 
     @op(f"aten::_adaptive_avg_pool{dims}d_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no")
     def backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
@@ -401,16 +569,21 @@ def _declare_adaptive_avg(dims: int) -> Any:
 
     pool.derivative(self=lambda g, self: backward(g, self))
     backward.derivative(
-        grad_output=lambda g, grad_output_shape: pool(g, grad_output_shape[-dims:]), self=lambda self: F.zeros_like(self)
+        grad_output=lambda g, grad_output_shape: pool(g, grad_output_shape[-dims:]),
+        self=lambda self: F.zeros_like(self),
     )
 
-    @composite(f"aten::adaptive_avg_pool{dims}d(Tensor self, SymInt[{dims}] output_size) -> Tensor", expose="no")
+    @composite(
+        f"aten::adaptive_avg_pool{dims}d(Tensor self, SymInt[{dims}] output_size) -> Tensor", expose="no"
+    )
     def public(self: Any, output_size: Any) -> Any:
         if output_size.__class__ is not int and len(output_size) != dims:
             raise RuntimeError(f"adaptive_avg_pool{dims}d: output_size must be {dims}")
         size = _fill(output_size, dims)
         if any(n < 0 for n in size):
-            raise RuntimeError(f"adaptive_avg_pool{dims}d: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, size))}}}")
+            raise RuntimeError(
+                f"adaptive_avg_pool{dims}d: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, size))}}}"
+            )
         if all(n == 1 for n in size):
             return F.mean(self, tuple(range(-dims, 0)), True)
         return pool(self, size)
@@ -424,15 +597,26 @@ adaptive_avg_pool3d = _declare_adaptive_avg(3)
 
 @composite("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", expose="function")
 def adaptive_avg_pool1d(self: Any, output_size: Any) -> Any:
-    return F.squeeze(adaptive_avg_pool2d(F.unsqueeze(self, -2), (1, *_one("adaptive_avg_pool1d", "output_size", output_size))), -2)
+    return F.squeeze(
+        adaptive_avg_pool2d(
+            F.unsqueeze(self, -2), (1, *_one("adaptive_avg_pool1d", "output_size", output_size))
+        ),
+        -2,
+    )
 
 
 def _declare_adaptive_max(dims: int) -> Any:
-    @op(f"aten::adaptive_max_pool{dims}d(Tensor self, int[{dims}] output_size) -> (Tensor, Tensor)", expose="no",
-        node=f"AdaptiveMaxPool{dims}DBackward0", outputs=1)  # fmt: skip
+    @op(
+        f"aten::adaptive_max_pool{dims}d(Tensor self, int[{dims}] output_size) -> (Tensor, Tensor)",
+        expose="no",
+        node=f"AdaptiveMaxPool{dims}DBackward0",
+        outputs=1,
+    )
     def pool(self: np.ndarray, output_size: Any) -> Any:
         if output_size.__class__ is not int and len(output_size) != dims:
-            raise RuntimeError(f"adaptive_max_pool{dims}d(): internal error: output_size.size() must be {dims}")
+            raise RuntimeError(
+                f"adaptive_max_pool{dims}d(): internal error: output_size.size() must be {dims}"
+            )
         size = _fill(output_size, dims)
         spatial = self.shape[-dims:]
         lead = self.shape[:-dims]
@@ -447,7 +631,10 @@ def _declare_adaptive_max(dims: int) -> Any:
             places[(..., *place)] = flat[window].reshape(-1)[best]
         return made, places
 
-    @op(f"aten::adaptive_max_pool{dims}d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor", expose="no")
+    @op(
+        f"aten::adaptive_max_pool{dims}d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+        expose="no",
+    )
     def backward(grad_output: np.ndarray, self: np.ndarray, indices: np.ndarray) -> np.ndarray:
         return scatter_max(grad_output, indices, self.shape, dims, True)
 
@@ -457,9 +644,10 @@ def _declare_adaptive_max(dims: int) -> Any:
 
     backward.derivative(
         grad_output=lambda g, indices: F.gather(
-            g.reshape(*g.shape[:-dims], -1), -1, indices.reshape(*indices.shape[:-dims], -1)).reshape(indices.shape),
+            g.reshape(*g.shape[:-dims], -1), -1, indices.reshape(*indices.shape[:-dims], -1)
+        ).reshape(indices.shape),
         self=lambda self: F.zeros_like(self),
-    )  # fmt: skip
+    )
     return pool
 
 
@@ -467,7 +655,9 @@ adaptive_max_pool2d = _declare_adaptive_max(2)
 adaptive_max_pool3d = _declare_adaptive_max(3)
 
 
-@composite("aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", expose="function")
+@composite(
+    "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", expose="function"
+)
 def adaptive_max_pool1d(self: Any, output_size: Any) -> Any:
     size = _one("adaptive_max_pool1d", "output_size", output_size)
     made, places = adaptive_max_pool2d(F.unsqueeze(self, -2), (1, *size))
@@ -488,14 +678,20 @@ def _fractional_starts(samples: np.ndarray, n: int, out: int, k: int) -> np.ndar
 
 
 def _declare_fractional(dims: int) -> None:
-    @op(f"aten::fractional_max_pool{dims}d(Tensor self, int[{dims}] kernel_size, int[{dims}] output_size, Tensor random_samples) "
-        "-> (Tensor, Tensor)", expose="no", outputs=1)  # fmt: skip
+    @op(
+        f"aten::fractional_max_pool{dims}d(Tensor self, int[{dims}] kernel_size, int[{dims}] output_size, Tensor random_samples) "
+        "-> (Tensor, Tensor)",
+        expose="no",
+        outputs=1,
+    )
     def pool(self: np.ndarray, kernel_size: Any, output_size: Any, random_samples: np.ndarray) -> Any:
         kernel, size = _fill(kernel_size, dims), _fill(output_size, dims)
         x = self if self.ndim == dims + 2 else self[None]
         spatial = x.shape[-dims:]
         # torch asks for one more element than it needs in three dimensions.
-        for d, side in ((0, "height"), (1, "width")) if dims == 2 else ((0, "time"), (2, "width"), (1, "height")):
+        for d, side in (
+            ((0, "height"), (1, "width")) if dims == 2 else ((0, "time"), (2, "width"), (1, "height"))
+        ):
             n, o, k = spatial[d], size[d], kernel[d]
             if o + k - 1 > n - (dims == 3):
                 where = "fractional_max_pool2d()" if dims == 2 else "fractional_max_pool3d_out()"
@@ -505,8 +701,15 @@ def _declare_fractional(dims: int) -> None:
         flat = np.arange(math.prod(spatial)).reshape(spatial)
         for b, c in itertools.product(range(x.shape[0]), range(x.shape[1])):
             # the samples come width first
-            starts = [_fractional_starts(random_samples[b, c, dims - 1 - d] if dims == 2 else random_samples[b, c, d], spatial[d], size[d], kernel[d])
-                      for d in range(dims)]  # fmt: skip
+            starts = [
+                _fractional_starts(
+                    random_samples[b, c, dims - 1 - d] if dims == 2 else random_samples[b, c, d],
+                    spatial[d],
+                    size[d],
+                    kernel[d],
+                )
+                for d in range(dims)
+            ]
             for place in itertools.product(*map(range, size)):
                 window = tuple(slice(starts[d][i], starts[d][i] + kernel[d]) for d, i in enumerate(place))
                 values = x[(b, c, *window)].reshape(-1)

@@ -59,17 +59,24 @@ def sum_all(self: np.ndarray, dtype: Any) -> Any:
 sum_all.derivative(self=lambda g, self_shape: g.expand(self_shape))
 
 
-@op("aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", expose="no",
-    node="SumBackward1")  # fmt: skip
+@op(
+    "aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    expose="no",
+    node="SumBackward1",
+)
 def sum_dim(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
     return _total(self, _dims.many(dim, self.ndim), keepdim, dtype)
 
 
-sum_dim.derivative(self=lambda g, dim, keepdim, self_shape: restore(g, dim, keepdim, self_shape).expand(self_shape))
+sum_dim.derivative(
+    self=lambda g, dim, keepdim, self_shape: restore(g, dim, keepdim, self_shape).expand(self_shape)
+)
 
 
 @function("sum")
-def sum_(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any) -> Any:
+def sum_(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any
+) -> Any:
     """The sum of all elements, or along dimensions."""
     if aliases:
         return unalias(sum_, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
@@ -85,7 +92,10 @@ def _give(made: Any, out: Any) -> Any:
     return out
 
 
-@op("aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", out=True)
+@op(
+    "aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    out=True,
+)
 def nansum(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if self.dtype.num not in INTEGRAL_NUMS:
         self = np.where(np.isnan(self), np.zeros((), self.dtype), self)
@@ -93,16 +103,24 @@ def nansum(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 
 nansum.derivative(
-    self=lambda g, self, dim, keepdim, self_shape: restore(g, dim, keepdim, self_shape).expand(self_shape) * F.logical_not(F.isnan(self))
+    self=lambda g, self, dim, keepdim, self_shape: (
+        restore(g, dim, keepdim, self_shape).expand(self_shape) * F.logical_not(F.isnan(self))
+    )
 )
 
 
 def _check_mean(array: np.ndarray, dtype: Any) -> None:
     kind = dtype if dtype is not None else BY_NUM[array.dtype.num]
     if kind._rank < 2:
-        what = "optional dtype to be either floating point or complex." if dtype is not None else "dtype, the input dtype must be either a floating point or complex dtype."
+        what = (
+            "optional dtype to be either floating point or complex."
+            if dtype is not None
+            else "dtype, the input dtype must be either a floating point or complex dtype."
+        )
         if dtype is None:
-            raise RuntimeError(f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {kind._abbr}")
+            raise RuntimeError(
+                f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {kind._abbr}"
+            )
         raise RuntimeError(f"mean(): {what}  Got: {kind._abbr}")
 
 
@@ -121,8 +139,12 @@ def mean_all(self: np.ndarray, dtype: Any) -> Any:
     return _mean(self, None, False, dtype)
 
 
-@op("aten::sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor out) -> Tensor(a!)",
-    expose="no", on="tensors", nondifferentiable=True)  # fmt: skip
+@op(
+    "aten::sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor out) -> Tensor(a!)",
+    expose="no",
+    on="tensors",
+    nondifferentiable=True,
+)
 def sum_into(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
     out._array[...] = _total(self._array, _dims.many(dim, self.ndim), keepdim, dtype)
     return out
@@ -136,11 +158,15 @@ def _record_mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     kept = [1 if d in dims else n for d, n in enumerate(self.shape) if keepdim or d not in dims]
     made = _dispatch.wrap(np.empty(kept, self._array.dtype if dtype is None else dtype._np))
     _dispatch.recorder(sum_into.op, self, dim, keepdim, dtype, made)
-    return F.div_(made, count if count else math.nan)
+    return F.div_(made, count or math.nan)
 
 
-@op("aten::mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor out) -> Tensor(a!)",
-    expose="no", on="tensors", nondifferentiable=True)  # fmt: skip
+@op(
+    "aten::mean.out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor out) -> Tensor(a!)",
+    expose="no",
+    on="tensors",
+    nondifferentiable=True,
+)
 def mean_into(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
     _dispatch.recorder(sum_into.op, self, dim, keepdim, dtype, out)
     return F.div_(out, max(self.numel(), 1))
@@ -150,8 +176,11 @@ mean_all.derivative(self=lambda g, self_shape: g.expand(self_shape) / max(math.p
 mean_all.recorded(lambda self, dtype: _record_mean(self, None, False, dtype))
 
 
-@op("aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", expose="no",
-    node="MeanBackward1")  # fmt: skip
+@op(
+    "aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    expose="no",
+    node="MeanBackward1",
+)
 def mean_dim(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
     _check_mean(self, dtype)
     return _mean(self, _dims.many(dim, self.ndim), keepdim, dtype)
@@ -167,11 +196,17 @@ mean_dim.recorded(_record_mean)
 
 
 @function()
-def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any) -> Any:
+def mean(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any
+) -> Any:
     """The mean of all elements, or along dimensions."""
     if aliases:
         return unalias(mean, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
-    made = mean_all(input, dtype=dtype) if dim is None and not keepdim else mean_dim(input, dim, keepdim, dtype=dtype)
+    made = (
+        mean_all(input, dtype=dtype)
+        if dim is None and not keepdim
+        else mean_dim(input, dim, keepdim, dtype=dtype)
+    )
     return made if out is None else _give(made, out)
 
 
@@ -196,8 +231,11 @@ def _product(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndar
     return made if made.dtype is result else np.asarray(made).astype(result)
 
 
-@op("aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", expose="no",
-    node="ProdBackward1")  # fmt: skip
+@op(
+    "aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    expose="no",
+    node="ProdBackward1",
+)
 def prod_dim(self: np.ndarray, dim: int, keepdim: bool, dtype: Any) -> Any:
     return _product(self, _dims.many((dim,), self.ndim), keepdim, dtype)
 
@@ -241,7 +279,9 @@ prod_dim.derivative(self=_prod_dim_grad)
 
 
 @function()
-def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any) -> Any:
+def prod(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any
+) -> Any:
     """The product of all elements, or along a dimension."""
     if aliases:
         return unalias(prod, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
@@ -252,7 +292,9 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 # ---------------------------------------------------------------------------------------------------- variance
 
 
-def _variance(array: np.ndarray, dims: Any, correction: float, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
+def _variance(
+    array: np.ndarray, dims: Any, correction: float, keepdim: bool
+) -> tuple[np.ndarray, np.ndarray]:
     if array.dtype.num in INTEGRAL_NUMS:
         raise RuntimeError("std and var only support floating point and complex dtypes")
     low = array.dtype in LOW_FLOATS
@@ -263,7 +305,11 @@ def _variance(array: np.ndarray, dims: Any, correction: float, keepdim: bool) ->
     if wide.dtype.kind == "c":
         square = np.add.reduce(away.real**2 + away.imag**2, axis=dims, keepdims=keepdim)
     else:
-        square = np.add.reduce(np.multiply(away, away, away if away.__class__ is np.ndarray else None), axis=dims, keepdims=keepdim)
+        square = np.add.reduce(
+            np.multiply(away, away, away if away.__class__ is np.ndarray else None),
+            axis=dims,
+            keepdims=keepdim,
+        )
     left = count - correction
     kind = square.dtype
     if left > 0:
@@ -282,8 +328,9 @@ def _warn_degrees() -> None:
 
     warnings.warn(
         "var(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by output numel).",
-        UserWarning, stacklevel=5,
-    )  # fmt: skip
+        UserWarning,
+        stacklevel=5,
+    )
 
 
 _VARIANCE_SCHEMA = "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
@@ -319,7 +366,7 @@ def _var_grad(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, self_
     count = math.prod([self_shape[d] for d in dims])
     left = count - _correction(correction)
     scale = 2.0 / left if left > 0 else math.inf if left == 0 else math.nan
-    if dim is None or len(dims) == len(self_shape) and not keepdim:
+    if dim is None or (len(dims) == len(self_shape) and not keepdim):
         return (scale * g) * (self - self.mean())
     g = restore(g, dim, keepdim, self_shape)
     return (scale * g) * (self - self.mean(dims, True))
@@ -359,10 +406,26 @@ def _(grads: Any, self: Any, result0: Any, dim: Any, correction: Any, keepdim: b
 
 def _variance_front(name: str, chosen: Any) -> None:
     def front(
-        input: Any, dim: Any = None, unbiased: Any = None, keepdim: bool = False, *, correction: Any = MISSING, out: Any = None, **aliases: Any
+        input: Any,
+        dim: Any = None,
+        unbiased: Any = None,
+        keepdim: bool = False,
+        *,
+        correction: Any = MISSING,
+        out: Any = None,
+        **aliases: Any,
     ) -> Any:
         if aliases:
-            return unalias(front, aliases, input=input, dim=dim, unbiased=unbiased, keepdim=keepdim, correction=correction, out=out)
+            return unalias(
+                front,
+                aliases,
+                input=input,
+                dim=dim,
+                unbiased=unbiased,
+                keepdim=keepdim,
+                correction=correction,
+                out=out,
+            )
         if isinstance(dim, bool):  # x.std(False): the old order of arguments
             dim, unbiased = None, dim
         if unbiased is not None:
@@ -384,7 +447,9 @@ for _name, _op in (("var", var_op), ("std", std_op), ("var_mean", var_mean_op), 
 
 def _check_nonempty(array: np.ndarray, name: str) -> None:
     if array.size == 0:
-        raise RuntimeError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+        )
 
 
 def _check_nonempty_dim(array: np.ndarray, dim: int, name: str) -> None:
@@ -423,15 +488,22 @@ def _take(array: np.ndarray, places: np.ndarray, dim: int, keepdim: bool) -> tup
 
 
 def _dim_extreme(name: str, chooser: Any) -> Any:
-    @op(f"aten::{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", expose="no",
-        returns=getattr(return_types, name), node=f"{name.capitalize()}Backward0")  # fmt: skip
+    @op(
+        f"aten::{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        expose="no",
+        returns=getattr(return_types, name),
+        node=f"{name.capitalize()}Backward0",
+    )
     def extreme(self: np.ndarray, dim: int, keepdim: bool) -> Any:
         dim = _dims.one(dim, self.ndim)
         _check_nonempty_dim(self, dim, name)
         return _take(self, chooser(self, dim) if self.ndim else None, dim, keepdim)
 
-    extreme.derivative(self=lambda g, dim, indices, self_shape, keepdim: F.value_selecting_reduction_backward(
-        g, dim, indices, self_shape, keepdim))  # fmt: skip
+    extreme.derivative(
+        self=lambda g, dim, indices, self_shape, keepdim: F.value_selecting_reduction_backward(
+            g, dim, indices, self_shape, keepdim
+        )
+    )
     return extreme
 
 
@@ -447,8 +519,11 @@ max_dim = _dim_extreme("max", _argmax)
 min_dim = _dim_extreme("min", _argmin)
 
 
-@op("aten::value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, SymInt[] sizes, bool keepdim) -> Tensor", expose="no",
-    on="tensors")  # fmt: skip
+@op(
+    "aten::value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, SymInt[] sizes, bool keepdim) -> Tensor",
+    expose="no",
+    on="tensors",
+)
 def value_selecting_reduction_backward(grad: Any, dim: int, indices: Any, sizes: Any, keepdim: bool) -> Any:
     if not keepdim and sizes:
         grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
@@ -461,11 +536,21 @@ def _gathered(g: Any, dim: int, indices: Any, keepdim: bool) -> Any:
     return F.gather(g, dim, indices.unsqueeze(dim)).squeeze(dim)
 
 
-value_selecting_reduction_backward.derivative(grad=lambda g, dim, indices, keepdim: _gathered(g, dim, indices, keepdim))
+value_selecting_reduction_backward.derivative(
+    grad=lambda g, dim, indices, keepdim: _gathered(g, dim, indices, keepdim)
+)
 
 
 def _extreme_front(name: str, whole: Any, along: Any, pairwise: str) -> None:
-    def front(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None, other: Any = None, **aliases: Any) -> Any:
+    def front(
+        input: Any,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        out: Any = None,
+        other: Any = None,
+        **aliases: Any,
+    ) -> Any:
         if aliases:
             return unalias(front, aliases, input=input, dim=dim, keepdim=keepdim, out=out)
         if dim is None and other is None:
@@ -516,10 +601,15 @@ amax = _amax_like("amax", np.maximum)
 amin = _amax_like("amin", np.minimum)
 
 
-@op("aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)", returns=return_types.aminmax)
+@op(
+    "aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
+    returns=return_types.aminmax,
+)
 def aminmax(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
     axis = None if dim is None else _dims.one(dim, self.ndim) if self.ndim else None
-    return np.minimum.reduce(self, axis=axis, keepdims=keepdim), np.maximum.reduce(self, axis=axis, keepdims=keepdim)
+    return np.minimum.reduce(self, axis=axis, keepdims=keepdim), np.maximum.reduce(
+        self, axis=axis, keepdims=keepdim
+    )
 
 
 @aminmax.backward("self")
@@ -534,11 +624,17 @@ def _(grads: Any, self: Any, result0: Any, result1: Any, dim: Any, keepdim: bool
 
 
 def _arg_extreme(name: str, chooser: Any) -> Any:
-    @op(f"aten::{name}(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", nondifferentiable=True, out=True)
+    @op(
+        f"aten::{name}(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+        nondifferentiable=True,
+        out=True,
+    )
     def places(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
         if dim is None:
             if self.size == 0:
-                raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument.")
+                raise IndexError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
+                )
             made = chooser(self, None)
             return np.full((1,) * self.ndim, made, np.int64) if keepdim else np.int64(made)
         dim = _dims.one(dim, self.ndim)
@@ -567,11 +663,19 @@ def _quantifier(name: str, ufunc: Any) -> None:
     def whole(self: np.ndarray) -> Any:
         return result(self, None, False)
 
-    @op(f"aten::{name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", expose="no", nondifferentiable=True)
+    @op(
+        f"aten::{name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+        expose="no",
+        nondifferentiable=True,
+    )
     def along(self: np.ndarray, dim: int, keepdim: bool) -> Any:
         return result(self, _dims.many((dim,), self.ndim), keepdim)
 
-    @op(f"aten::{name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor", expose="no", nondifferentiable=True)
+    @op(
+        f"aten::{name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+        expose="no",
+        nondifferentiable=True,
+    )
     def along_many(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
         return result(self, _dims.many(dim, self.ndim), keepdim)
 
@@ -625,8 +729,9 @@ def logsumexp(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
 
 
 logsumexp.derivative(
-    self=lambda g, self, out, dim, keepdim, self_shape: restore(g, dim, keepdim, self_shape)
-    * F.exp(self - restore(out, dim, keepdim, self_shape))
+    self=lambda g, self, out, dim, keepdim, self_shape: (
+        restore(g, dim, keepdim, self_shape) * F.exp(self - restore(out, dim, keepdim, self_shape))
+    )
 )
 
 
@@ -640,5 +745,3 @@ def _(self: Any, dim: Any, keepdim: bool) -> Any:
     made = F.exp_(F.sub(self, top))
     made = sum_dim(made, dim, keepdim)
     return F.add_(F.log_(made), flat)
-
-

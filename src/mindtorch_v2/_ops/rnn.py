@@ -52,12 +52,18 @@ _CELL = "Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"
 
 def _check_cell(input: Any, states: Any, w_ih: Any, w_hh: Any) -> None:
     if input.shape[1] != w_ih.shape[1]:
-        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
+        raise RuntimeError(
+            f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}"
+        )
     for number, state in enumerate(states):
         if input.shape[0] != state.shape[0]:
-            raise RuntimeError(f"Input batch size {input.shape[0]} doesn't match hidden{number} batch size {state.shape[0]}")
+            raise RuntimeError(
+                f"Input batch size {input.shape[0]} doesn't match hidden{number} batch size {state.shape[0]}"
+            )
         if state.shape[1] != w_hh.shape[1]:
-            raise RuntimeError(f"hidden{number} has inconsistent hidden_size: got {state.shape[1]}, expected {w_hh.shape[1]}")
+            raise RuntimeError(
+                f"hidden{number} has inconsistent hidden_size: got {state.shape[1]}, expected {w_hh.shape[1]}"
+            )
 
 
 @composite(f"aten::lstm_cell(Tensor input, Tensor[] hx, {_CELL}) -> (Tensor, Tensor)", expose="function")
@@ -98,7 +104,9 @@ def _gates_first(matrix: np.ndarray, size: int) -> np.ndarray:
     return made
 
 
-def _lstm_forward(x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, bias: Any, h: np.ndarray, c: np.ndarray) -> tuple:
+def _lstm_forward(
+    x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, bias: Any, h: np.ndarray, c: np.ndarray
+) -> tuple:
     """All steps of one direction. Gives outputs, last states and what backward needs: gates after activation, cells, tanh of cells.
 
     States stand as (features, batch), so that each gate is a contiguous block. sigmoid(z) = (tanh(z / 2) + 1) / 2: with the sigmoids'
@@ -164,44 +172,123 @@ def _lstm_backward(
     return np.ascontiguousarray(made.reshape(steps, four, batch).swapaxes(0, 1)), dh.T, dc.T
 
 
-_LAYER = ("Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor weight3, Tensor hx_, Tensor cx_, bool reverse, "
-          "int[] batch_sizes, int mode, int hidden_size, int num_layers, bool has_biases, bool bidirectional, bool batch_first, bool train")  # fmt: skip
+_LAYER = (
+    "Tensor input, Tensor weight0, Tensor weight1, Tensor weight2, Tensor weight3, Tensor hx_, Tensor cx_, bool reverse, "
+    "int[] batch_sizes, int mode, int hidden_size, int num_layers, bool has_biases, bool bidirectional, bool batch_first, bool train"
+)
 
 
 @op(f"aten::mkldnn_rnn_layer({_LAYER}) -> (Tensor, Tensor, Tensor, Tensor)", expose="no", outputs=3)
 def lstm_layer(
-    input: np.ndarray, weight0: np.ndarray, weight1: np.ndarray, weight2: np.ndarray, weight3: np.ndarray, hx_: np.ndarray, cx_: np.ndarray,
-    reverse: bool, batch_sizes: Any, mode: int, hidden_size: int, num_layers: int, has_biases: bool, *_: Any,
-) -> Any:  # fmt: skip
+    input: np.ndarray,
+    weight0: np.ndarray,
+    weight1: np.ndarray,
+    weight2: np.ndarray,
+    weight3: np.ndarray,
+    hx_: np.ndarray,
+    cx_: np.ndarray,
+    reverse: bool,
+    batch_sizes: Any,
+    mode: int,
+    hidden_size: int,
+    num_layers: int,
+    has_biases: bool,
+    *_: Any,
+) -> Any:
     x = input[::-1] if reverse else input
     bias = weight2 + weight3 if has_biases else None
     out, h, c, gates, cells, curves = _lstm_forward(np.ascontiguousarray(x), weight0, weight1, bias, hx_, cx_)
     # what backward needs, in one block: gates, cells, curves
     space = np.concatenate([gates.reshape(-1), cells.reshape(-1), curves.reshape(-1)])
-    return (np.ascontiguousarray(out[::-1]) if reverse else out), np.array(h, order="C"), np.array(c, order="C"), space
+    return (
+        (np.ascontiguousarray(out[::-1]) if reverse else out),
+        np.array(h, order="C"),
+        np.array(c, order="C"),
+        space,
+    )
 
 
 @lstm_layer.backward("input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_")
 def _(
-    grads: Any, input: Any, weight0: Any, weight1: Any, weight2: Any, weight3: Any, hx_: Any, cx_: Any, result0: Any, result1: Any,
-    result2: Any, result3: Any, reverse: bool, batch_sizes: Any, mode: int, hidden_size: int, num_layers: int, has_biases: bool,
-    bidirectional: bool, batch_first: bool, train: bool,
-) -> Any:  # fmt: skip
+    grads: Any,
+    input: Any,
+    weight0: Any,
+    weight1: Any,
+    weight2: Any,
+    weight3: Any,
+    hx_: Any,
+    cx_: Any,
+    result0: Any,
+    result1: Any,
+    result2: Any,
+    result3: Any,
+    reverse: bool,
+    batch_sizes: Any,
+    mode: int,
+    hidden_size: int,
+    num_layers: int,
+    has_biases: bool,
+    bidirectional: bool,
+    batch_first: bool,
+    train: bool,
+) -> Any:
     return F.mkldnn_rnn_layer_backward(
-        input, weight0, weight1, weight2, weight3, hx_, cx_, result0, result1, result2, *grads, reverse, mode,
-        hidden_size, num_layers, has_biases, train, bidirectional, batch_sizes, batch_first, result3,
-    )  # fmt: skip
+        input,
+        weight0,
+        weight1,
+        weight2,
+        weight3,
+        hx_,
+        cx_,
+        result0,
+        result1,
+        result2,
+        *grads,
+        reverse,
+        mode,
+        hidden_size,
+        num_layers,
+        has_biases,
+        train,
+        bidirectional,
+        batch_sizes,
+        batch_first,
+        result3,
+    )
 
 
-@op("aten::mkldnn_rnn_layer_backward(Tensor input, Tensor weight1, Tensor weight2, Tensor weight3, Tensor weight4, Tensor hx_, Tensor cx_tmp, "
+@op(
+    "aten::mkldnn_rnn_layer_backward(Tensor input, Tensor weight1, Tensor weight2, Tensor weight3, Tensor weight4, Tensor hx_, Tensor cx_tmp, "
     "Tensor output, Tensor hy_, Tensor cy_, Tensor? grad_output, Tensor? grad_hy, Tensor? grad_cy, bool reverse, int mode, int hidden_size, "
     "int num_layers, bool has_biases, bool train, bool bidirectional, int[] batch_sizes, bool batch_first, Tensor workspace) "
-    "-> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)", expose="no")  # fmt: skip
+    "-> (Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor)",
+    expose="no",
+)
 def lstm_layer_backward(
-    input: np.ndarray, weight1: np.ndarray, weight2: np.ndarray, weight3: Any, weight4: Any, hx_: np.ndarray, cx_tmp: np.ndarray,
-    output: np.ndarray, hy_: Any, cy_: Any, grad_output: Any, grad_hy: Any, grad_cy: Any, reverse: bool, mode: int, hidden_size: int,
-    num_layers: int, has_biases: bool, train: bool, bidirectional: bool, batch_sizes: Any, batch_first: bool, workspace: np.ndarray,
-) -> Any:  # fmt: skip
+    input: np.ndarray,
+    weight1: np.ndarray,
+    weight2: np.ndarray,
+    weight3: Any,
+    weight4: Any,
+    hx_: np.ndarray,
+    cx_tmp: np.ndarray,
+    output: np.ndarray,
+    hy_: Any,
+    cy_: Any,
+    grad_output: Any,
+    grad_hy: Any,
+    grad_cy: Any,
+    reverse: bool,
+    mode: int,
+    hidden_size: int,
+    num_layers: int,
+    has_biases: bool,
+    train: bool,
+    bidirectional: bool,
+    batch_sizes: Any,
+    batch_first: bool,
+    workspace: np.ndarray,
+) -> Any:
     steps, batch, width = input.shape
     size = weight2.shape[1]
     first, second = steps * batch * 4 * size, (steps + 1) * batch * size
@@ -251,16 +338,35 @@ def _sequence(step: Any, input: Any, state: Any, group: tuple, reverse: bool) ->
     return F.stack(outputs, 0), state
 
 
-def _fused(input: Any, state: Any, group: tuple, reverse: bool, has_biases: bool, train: bool) -> tuple[Any, Any]:
+def _fused(
+    input: Any, state: Any, group: tuple, reverse: bool, has_biases: bool, train: bool
+) -> tuple[Any, Any]:
     hidden, cell = state
     third, fourth = (group[2], group[3]) if has_biases else (F.zeros(group[0].shape), F.zeros(group[1].shape))
     out, h, c, _ = lstm_layer(
-        input, group[0], group[1], third, fourth, hidden, cell, reverse, (), 2, group[1].shape[1], 1, has_biases, False, False, train
+        input,
+        group[0],
+        group[1],
+        third,
+        fourth,
+        hidden,
+        cell,
+        reverse,
+        (),
+        2,
+        group[1].shape[1],
+        1,
+        has_biases,
+        False,
+        False,
+        train,
     )
     return out, (h, c)
 
 
-def _layers(input: Any, states: list, run: Any, num_layers: int, bidirectional: bool, dropout: float, train: bool) -> tuple[Any, list]:
+def _layers(
+    input: Any, states: list, run: Any, num_layers: int, bidirectional: bool, dropout: float, train: bool
+) -> tuple[Any, list]:
     """Stack layers, joining directions and dropping out between layers."""
     directions = 2 if bidirectional else 1
     last = []
@@ -277,14 +383,31 @@ def _layers(input: Any, states: list, run: Any, num_layers: int, bidirectional: 
     return input, last
 
 
-@composite("aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
-           "bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)", expose="no")  # fmt: skip
+@composite(
+    "aten::lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+    "bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)",
+    expose="no",
+)
 def lstm_input(
-    input: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool
+    input: Any,
+    hx: Any,
+    params: Any,
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
 ) -> Any:
     projected = hx[0].shape[2] != hx[1].shape[2]
     groups = _groups(params, has_biases, projected)
-    fused = not projected and input.dtype is float32 and not input._array_missing and input.shape[0] and input.shape[1]
+    fused = (
+        not projected
+        and input.dtype is float32
+        and not input._array_missing
+        and input.shape[0]
+        and input.shape[1]
+    )
     if batch_first:
         input = F.transpose(input, 0, 1)
     if fused:
@@ -292,18 +415,32 @@ def lstm_input(
             input = F.contiguous(input)
         states = [(F.select(hx[0], 0, k), F.select(hx[1], 0, k)) for k in range(len(groups))]
         out, last = _layers(
-            input, states, lambda x, s, k, reverse: _fused(x, s, groups[k], reverse, has_biases, train), num_layers, bidirectional, dropout, train
+            input,
+            states,
+            lambda x, s, k, reverse: _fused(x, s, groups[k], reverse, has_biases, train),
+            num_layers,
+            bidirectional,
+            dropout,
+            train,
         )
     else:
         states = list(zip(F.unbind(hx[0], 0), F.unbind(hx[1], 0)))
         out, last = _layers(
-            input, states, lambda x, s, k, reverse: _sequence(_lstm_step, x, s, groups[k], reverse), num_layers, bidirectional, dropout, train
+            input,
+            states,
+            lambda x, s, k, reverse: _sequence(_lstm_step, x, s, groups[k], reverse),
+            num_layers,
+            bidirectional,
+            dropout,
+            train,
         )
     hidden, cell = F.stack([s[0] for s in last], 0), F.stack([s[1] for s in last], 0)
     return (F.transpose(out, 0, 1) if batch_first else out), hidden, cell
 
 
-def _packed_sequence(step: Any, data: Any, sizes: list[int], state: Any, group: tuple, reverse: bool) -> tuple[Any, Any]:
+def _packed_sequence(
+    step: Any, data: Any, sizes: list[int], state: Any, group: tuple, reverse: bool
+) -> tuple[Any, Any]:
     """One direction of one layer over packed data: the batch shrinks (or, backwards, grows) as sequences end."""
     pairs = isinstance(state, tuple)
     whole = state if pairs else (state,)
@@ -332,18 +469,34 @@ def _packed_sequence(step: Any, data: Any, sizes: list[int], state: Any, group: 
     return F.cat(outputs, 0), (now if pairs else now[0])
 
 
-@composite("aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
-           "bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)", expose="no")  # fmt: skip
+@composite(
+    "aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
+    "bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)",
+    expose="no",
+)
 def lstm_data(
-    data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool
+    data: Any,
+    batch_sizes: Any,
+    hx: Any,
+    params: Any,
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
 ) -> Any:
     groups = _groups(params, has_biases, hx[0].shape[2] != hx[1].shape[2])
     sizes = batch_sizes.tolist()
     states = list(zip(F.unbind(hx[0], 0), F.unbind(hx[1], 0)))
     out, last = _layers(
-        data, states, lambda x, s, k, reverse: _packed_sequence(_lstm_step, x, sizes, s, groups[k], reverse), num_layers, bidirectional, dropout,
+        data,
+        states,
+        lambda x, s, k, reverse: _packed_sequence(_lstm_step, x, sizes, s, groups[k], reverse),
+        num_layers,
+        bidirectional,
+        dropout,
         train,
-    )  # fmt: skip
+    )
     return out, F.stack([s[0] for s in last], 0), F.stack([s[1] for s in last], 0)
 
 
@@ -354,32 +507,64 @@ def lstm(*args: Any) -> Any:
 
 
 def _declare_layers(name: str, step: Any) -> None:
-    @composite(f"aten::{name}.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
-               "bool bidirectional, bool batch_first) -> (Tensor, Tensor)", expose="no")  # fmt: skip
+    @composite(
+        f"aten::{name}.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+        "bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
+        expose="no",
+    )
     def layers(
-        input: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool
+        input: Any,
+        hx: Any,
+        params: Any,
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
+        batch_first: bool,
     ) -> Any:
         groups = _groups(params, has_biases)
         if batch_first:
             input = F.transpose(input, 0, 1)
         out, last = _layers(
-            input, list(F.unbind(hx, 0)), lambda x, s, k, reverse: _sequence(step, x, s, groups[k], reverse), num_layers, bidirectional, dropout,
+            input,
+            list(F.unbind(hx, 0)),
+            lambda x, s, k, reverse: _sequence(step, x, s, groups[k], reverse),
+            num_layers,
+            bidirectional,
+            dropout,
             train,
-        )  # fmt: skip
+        )
         hidden = F.stack(last, 0)
         return (F.transpose_(out, 0, 1) if batch_first else out), hidden
 
-    @composite(f"aten::{name}.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
-               "bool train, bool bidirectional) -> (Tensor, Tensor)", expose="no")  # fmt: skip
+    @composite(
+        f"aten::{name}.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
+        "bool train, bool bidirectional) -> (Tensor, Tensor)",
+        expose="no",
+    )
     def packed(
-        data: Any, batch_sizes: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool
+        data: Any,
+        batch_sizes: Any,
+        hx: Any,
+        params: Any,
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
     ) -> Any:
         groups = _groups(params, has_biases)
         sizes = batch_sizes.tolist()
         out, last = _layers(
-            data, list(F.unbind(hx, 0)), lambda x, s, k, reverse: _packed_sequence(step, x, sizes, s, groups[k], reverse), num_layers,
-            bidirectional, dropout, train,
-        )  # fmt: skip
+            data,
+            list(F.unbind(hx, 0)),
+            lambda x, s, k, reverse: _packed_sequence(step, x, sizes, s, groups[k], reverse),
+            num_layers,
+            bidirectional,
+            dropout,
+            train,
+        )
         return out, F.stack(last, 0)
 
     def front(*args: Any) -> Any:

@@ -18,7 +18,13 @@ def _running(ufunc: Any, self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
     if dtype is not None:
         self = self.astype(dtype._np)
     dim = _dims.one(dim, self.ndim)
-    kind = np.int64 if self.dtype.num in INTEGRAL_NUMS and dtype is None else np.float32 if self.dtype in LOW_FLOATS else self.dtype
+    kind = (
+        np.int64
+        if self.dtype.num in INTEGRAL_NUMS and dtype is None
+        else np.float32
+        if self.dtype in LOW_FLOATS
+        else self.dtype
+    )
     if not self.ndim:
         return self.astype(kind if self.dtype.num in INTEGRAL_NUMS else self.dtype)
     made = ufunc.accumulate(self, axis=dim, dtype=kind)
@@ -66,7 +72,10 @@ cumprod.derivative(self=_cumprod_grad)
 
 
 def _running_extreme(name: str, better: Any) -> None:
-    @op(f"aten::{name}(Tensor self, int dim) -> (Tensor values, Tensor indices)", returns=getattr(return_types, name))
+    @op(
+        f"aten::{name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+        returns=getattr(return_types, name),
+    )
     def extreme(self: np.ndarray, dim: int) -> Any:
         dim = _dims.one(dim, self.ndim)
         if not self.ndim:
@@ -78,7 +87,9 @@ def _running_extreme(name: str, better: Any) -> None:
         return values, np.maximum.accumulate(np.where(hit, index, 0), axis=dim).astype(np.int64)
 
     extreme.derivative(
-        self=lambda g, indices, dim, self_shape: F.scatter_add(F.zeros(self_shape, dtype=g.dtype), dim, indices, g) if self_shape else g
+        self=lambda g, indices, dim, self_shape: (
+            F.scatter_add(F.zeros(self_shape, dtype=g.dtype), dim, indices, g) if self_shape else g
+        )
     )
 
 
@@ -110,7 +121,9 @@ logcumsumexp.derivative(self=_logcumsumexp_grad)
 
 
 @function()
-def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None) -> Any:
+def diff(
+    input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None
+) -> Any:
     """Differences of neighbours along a dimension, n times."""
     if not input.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
@@ -131,7 +144,11 @@ def diff(input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any
 
 def _spacing(y: Any, x: Any, dx: Any, dim: int) -> Any:
     if x is not None:
-        return F.diff(x, dim=-1 if x.ndim == 1 else dim) if x.ndim == y.ndim or x.ndim == 1 else F.diff(x, dim=dim)
+        return (
+            F.diff(x, dim=-1 if x.ndim == 1 else dim)
+            if x.ndim == y.ndim or x.ndim == 1
+            else F.diff(x, dim=dim)
+        )
     return 1 if dx is None else dx
 
 

@@ -16,7 +16,9 @@ from .copies import _to as to_dtype_layout
 
 def _prepare(self: np.ndarray, dim: int, name: str) -> tuple[np.ndarray, int]:
     if self.dtype.num in INTEGRAL_NUMS:
-        raise NotImplementedError(f"\"{name}_lastdim_kernel_impl\" not implemented for '{BY_NUM[self.dtype.num]._abbr}'")
+        raise NotImplementedError(
+            f"\"{name}_lastdim_kernel_impl\" not implemented for '{BY_NUM[self.dtype.num]._abbr}'"
+        )
     return (self.astype(np.float32) if self.dtype in LOW_FLOATS else self), _dims.one(dim, self.ndim)
 
 
@@ -24,7 +26,11 @@ def _finish(made: np.ndarray, like: np.ndarray) -> np.ndarray:
     return made if made.dtype is like.dtype else made.astype(like.dtype)
 
 
-@op("aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", expose="function", node="SoftmaxBackward0")
+@op(
+    "aten::_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+    expose="function",
+    node="SoftmaxBackward0",
+)
 def _softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
     wide, dim = _prepare(self, dim, "softmax")
     if not self.ndim:
@@ -40,8 +46,13 @@ def _softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
 _softmax.derivative(self=lambda g, out, dim, self_dtype: F._softmax_backward_data(g, out, dim, self_dtype))
 
 
-@op("aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", expose="no")
-def _softmax_backward_data(grad_output: np.ndarray, output: np.ndarray, dim: int, input_dtype: Any) -> np.ndarray:
+@op(
+    "aten::_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+    expose="no",
+)
+def _softmax_backward_data(
+    grad_output: np.ndarray, output: np.ndarray, dim: int, input_dtype: Any
+) -> np.ndarray:
     dim = _dims.one(dim, output.ndim)
     if not output.ndim:
         return np.zeros((), output.dtype)
@@ -54,12 +65,19 @@ def _softmax_backward_data(grad_output: np.ndarray, output: np.ndarray, dim: int
 
 _softmax_backward_data.derivative(
     grad_output=lambda g, output, dim, input_dtype: _softmax_backward_data(g, output, dim, input_dtype),
-    output=lambda g, grad_output, output, dim: g * grad_output - (output * g).sum(dim, True) * grad_output - g * (
-        output * grad_output).sum(dim, True),
-)  # fmt: skip
+    output=lambda g, grad_output, output, dim: (
+        g * grad_output
+        - (output * g).sum(dim, True) * grad_output
+        - g * (output * grad_output).sum(dim, True)
+    ),
+)
 
 
-@op("aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor", expose="function", node="LogSoftmaxBackward0")
+@op(
+    "aten::_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor",
+    expose="function",
+    node="LogSoftmaxBackward0",
+)
 def _log_softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
     wide, dim = _prepare(self, dim, "log_softmax")
     if not self.ndim:
@@ -71,11 +89,18 @@ def _log_softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
     return _finish(made, self)
 
 
-_log_softmax.derivative(self=lambda g, out, dim, self_dtype: F._log_softmax_backward_data(g, out, dim, self_dtype))
+_log_softmax.derivative(
+    self=lambda g, out, dim, self_dtype: F._log_softmax_backward_data(g, out, dim, self_dtype)
+)
 
 
-@op("aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor", expose="no")
-def _log_softmax_backward_data(grad_output: np.ndarray, output: np.ndarray, dim: int, input_dtype: Any) -> np.ndarray:
+@op(
+    "aten::_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor",
+    expose="no",
+)
+def _log_softmax_backward_data(
+    grad_output: np.ndarray, output: np.ndarray, dim: int, input_dtype: Any
+) -> np.ndarray:
     dim = _dims.one(dim, output.ndim)
     if not output.ndim:
         return np.zeros((), output.dtype)
@@ -103,7 +128,7 @@ def _public(name: str, inner: Any) -> Any:
         if aliases:
             return _dispatch.unalias(front, aliases, input=input, dim=dim, dtype=dtype, out=out)
         if dim is None:
-            raise TypeError(f"{name}() missing 1 required positional arguments: \"dim\"")
+            raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
         made = public(input, dim, dtype)
         if out is not None:
             _dispatch.give_out(out, made._array)

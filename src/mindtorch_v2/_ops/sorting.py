@@ -30,8 +30,11 @@ def _order(array: np.ndarray, dim: int, descending: bool) -> np.ndarray:
     return array.shape[dim] - 1 - back
 
 
-@op("aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", expose="no",
-    returns=return_types.sort)  # fmt: skip
+@op(
+    "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    expose="no",
+    returns=return_types.sort,
+)
 def sort_op(self: np.ndarray, stable: Any, dim: int, descending: bool) -> Any:
     dim = _dims.one(dim, self.ndim)
     if not self.ndim:
@@ -43,7 +46,11 @@ def sort_op(self: np.ndarray, stable: Any, dim: int, descending: bool) -> Any:
 sort_op.derivative(self=lambda g, dim, indices, self_shape: _selected(g, dim, indices, self_shape))
 
 
-@op("aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)", expose="no", returns=return_types.sort)
+@op(
+    "aten::sort(Tensor self, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
+    expose="no",
+    returns=return_types.sort,
+)
 def sort_plain(self: np.ndarray, dim: int, descending: bool) -> Any:
     return sort_op.op.kernel(self, False, dim, descending)
 
@@ -52,11 +59,29 @@ sort_plain.derivative(self=lambda g, dim, indices, self_shape: _selected(g, dim,
 
 
 @function()
-def sort(input: Any, dim: int = -1, descending: bool = False, stable: Any = False, *, out: Any = None, **aliases: Any) -> Any:
+def sort(
+    input: Any,
+    dim: int = -1,
+    descending: bool = False,
+    stable: Any = False,
+    *,
+    out: Any = None,
+    **aliases: Any,
+) -> Any:
     """Sorted values along a dimension and where they came from."""
     if aliases:
-        return unalias(sort, {("dim" if k == "axis" else k): v for k, v in aliases.items()}, input=input, descending=descending, stable=stable)
-    made = sort_op(input, stable=stable, dim=dim, descending=descending) if stable else sort_plain(input, dim, descending)
+        return unalias(
+            sort,
+            {("dim" if k == "axis" else k): v for k, v in aliases.items()},
+            input=input,
+            descending=descending,
+            stable=stable,
+        )
+    made = (
+        sort_op(input, stable=stable, dim=dim, descending=descending)
+        if stable
+        else sort_plain(input, dim, descending)
+    )
     return made if out is None else _give_pair(made, out)
 
 
@@ -72,13 +97,19 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
     return argsort_op(input, dim, descending)
 
 
-@op("aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", expose="no", nondifferentiable=True)
+@op(
+    "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+    expose="no",
+    nondifferentiable=True,
+)
 def argsort_op(self: np.ndarray, dim: int, descending: bool) -> Any:
     dim = _dims.one(dim, self.ndim)
     return _order(self, dim, descending) if self.ndim else np.zeros((), np.int64)
 
 
-argsort_op.recorded(lambda self, dim, descending: sort_op(self, stable=False, dim=dim, descending=descending)[1])
+argsort_op.recorded(
+    lambda self, dim, descending: sort_op(self, stable=False, dim=dim, descending=descending)[1]
+)
 
 
 @function(expose="both")
@@ -91,8 +122,11 @@ def msort(input: Any, *, out: Any = None) -> Any:
     return made
 
 
-@op("aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)", out=True,
-    returns=return_types.topk)  # fmt: skip
+@op(
+    "aten::topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> (Tensor values, Tensor indices)",
+    out=True,
+    returns=return_types.topk,
+)
 def topk(self: np.ndarray, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     dim = _dims.one(dim, self.ndim)
     if not self.ndim:
@@ -104,7 +138,9 @@ def topk(self: np.ndarray, k: int, dim: int, largest: bool, sorted: bool) -> Any
     if keys.dtype is NP_BOOL:
         keys = keys.astype(np.int8)
     if n > 64 and k * 8 < n and not (keys.dtype.kind == "f" and np.isnan(keys).any()):
-        part = np.argpartition(keys, n - k if largest else k - 1, axis=dim) if k else np.argsort(keys, axis=dim)
+        part = (
+            np.argpartition(keys, n - k if largest else k - 1, axis=dim) if k else np.argsort(keys, axis=dim)
+        )
         chosen = np.take(part, range(n - k, n) if largest else range(k), axis=dim)
         chosen = np.sort(chosen, axis=dim)
         order = _order(np.take_along_axis(keys, chosen, dim), dim, largest)
@@ -117,8 +153,11 @@ def topk(self: np.ndarray, k: int, dim: int, largest: bool, sorted: bool) -> Any
 topk.derivative(self=lambda g, dim, indices, self_shape: _selected(g, dim, indices, self_shape))
 
 
-@op("aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", out=True,
-    returns=return_types.kthvalue)  # fmt: skip
+@op(
+    "aten::kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    out=True,
+    returns=return_types.kthvalue,
+)
 def kthvalue(self: np.ndarray, k: int, dim: int, keepdim: bool) -> Any:
     dim = _dims.one(dim, self.ndim)
     if not self.ndim:
@@ -130,7 +169,11 @@ def kthvalue(self: np.ndarray, k: int, dim: int, keepdim: bool) -> Any:
     return (values, places) if keepdim else (np.squeeze(values, dim), np.squeeze(places, dim))
 
 
-kthvalue.derivative(self=lambda g, dim, indices, self_shape, keepdim: F.value_selecting_reduction_backward(g, dim, indices, self_shape, keepdim))
+kthvalue.derivative(
+    self=lambda g, dim, indices, self_shape, keepdim: F.value_selecting_reduction_backward(
+        g, dim, indices, self_shape, keepdim
+    )
+)
 
 
 # ---------------------------------------------------------------------------------------------------- median and mode
@@ -162,15 +205,23 @@ def _declare_median(name: str, skip_nan: bool) -> None:
         return flat[_median_places(flat, 0, skip_nan)[0]]
 
     def whole_grad(g: Any, self: Any, out: Any) -> Any:
-        mask = F.isnan(self) if not self._array.dtype.num in INTEGRAL_NUMS and math.isnan(out.item()) else self == out
+        mask = (
+            F.isnan(self)
+            if self._array.dtype.num not in INTEGRAL_NUMS and math.isnan(out.item())
+            else self == out
+        )
         first = F.zeros_like(self)
         first.view(-1)[int(np.argmax(mask._array.reshape(-1)))] = 1
         return g * first
 
     whole.derivative(self=whole_grad)
 
-    @op(f"aten::{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)", expose="no",
-        returns=getattr(return_types, name), node=f"{name.capitalize()}Backward1")  # fmt: skip
+    @op(
+        f"aten::{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        expose="no",
+        returns=getattr(return_types, name),
+        node=f"{name.capitalize()}Backward1",
+    )
     def along(self: np.ndarray, dim: int, keepdim: bool) -> Any:
         dim = _dims.one(dim, self.ndim)
         if not self.ndim:
@@ -179,8 +230,11 @@ def _declare_median(name: str, skip_nan: bool) -> None:
         values = np.take_along_axis(self, places, dim)
         return (values, places) if keepdim else (np.squeeze(values, dim), np.squeeze(places, dim))
 
-    along.derivative(self=lambda g, dim, indices, self_shape, keepdim: F.value_selecting_reduction_backward(
-        g, dim, indices, self_shape, keepdim))  # fmt: skip
+    along.derivative(
+        self=lambda g, dim, indices, self_shape, keepdim: F.value_selecting_reduction_backward(
+            g, dim, indices, self_shape, keepdim
+        )
+    )
 
     def front(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None, **aliases: Any) -> Any:
         if aliases:
@@ -199,7 +253,11 @@ _declare_median("median", False)
 _declare_median("nanmedian", True)
 
 
-@op("aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)", out=True, returns=return_types.mode)
+@op(
+    "aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> (Tensor values, Tensor indices)",
+    out=True,
+    returns=return_types.mode,
+)
 def mode(self: np.ndarray, dim: int, keepdim: bool) -> Any:
     dim = _dims.one(dim, self.ndim)
     if not self.ndim:
@@ -216,25 +274,41 @@ def mode(self: np.ndarray, dim: int, keepdim: bool) -> Any:
     return (values, spread) if keepdim else (np.squeeze(values, dim), places)
 
 
-mode.derivative(self=lambda g, dim, indices, self_shape, keepdim: F.value_selecting_reduction_backward(g, dim, indices, self_shape, keepdim))
+mode.derivative(
+    self=lambda g, dim, indices, self_shape, keepdim: F.value_selecting_reduction_backward(
+        g, dim, indices, self_shape, keepdim
+    )
+)
 
 
 # ---------------------------------------------------------------------------------------------------- unique
 
 
-@op("aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
-    expose="no", nondifferentiable=True)  # fmt: skip
+@op(
+    "aten::_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+    expose="no",
+    nondifferentiable=True,
+)
 def _unique2(self: np.ndarray, sorted: bool, return_inverse: bool, return_counts: bool) -> Any:
     values, inverse, counts = np.unique(self, return_inverse=True, return_counts=True, equal_nan=False)
     none = np.empty(0, np.int64)
-    return values, (inverse.reshape(self.shape).astype(np.int64) if return_inverse else none), counts.astype(np.int64) if return_counts else none
+    return (
+        values,
+        (inverse.reshape(self.shape).astype(np.int64) if return_inverse else none),
+        counts.astype(np.int64) if return_counts else none,
+    )
 
 
-@op("aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
-    expose="no", nondifferentiable=True)  # fmt: skip
+@op(
+    "aten::unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+    expose="no",
+    nondifferentiable=True,
+)
 def unique_dim(self: np.ndarray, dim: int, sorted: bool, return_inverse: bool, return_counts: bool) -> Any:
     dim = _dims.one(dim, self.ndim)
-    values, inverse, counts = np.unique(self, return_inverse=True, return_counts=True, axis=dim, equal_nan=False)
+    values, inverse, counts = np.unique(
+        self, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
+    )
     return np.ascontiguousarray(values), inverse.reshape(-1).astype(np.int64), counts.astype(np.int64)
 
 
@@ -245,7 +319,13 @@ def _pick_outputs(made: tuple, return_inverse: bool, return_counts: bool) -> Any
 
 
 @function(expose="function")
-def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+def unique(
+    input: Any,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: Any = None,
+) -> Any:
     """The different values, sorted; with where each element went and how often each occurs."""
     if dim is None:
         made = _unique2(input, sorted, return_inverse, return_counts)
@@ -255,13 +335,18 @@ def unique(input: Any, sorted: bool = True, return_inverse: bool = False, return
 
 
 @function("unique", expose="method")
-def unique_method(self: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+def unique_method(
+    self: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
     """The different values."""
     return unique(self, sorted, return_inverse, return_counts, dim)
 
 
-@op("aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
-    expose="no", nondifferentiable=True)  # fmt: skip
+@op(
+    "aten::unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) -> (Tensor, Tensor, Tensor)",
+    expose="no",
+    nondifferentiable=True,
+)
 def unique_consecutive_op(self: np.ndarray, return_inverse: bool, return_counts: bool, dim: Any) -> Any:
     if dim is None:
         rows, flat = self.reshape(-1, 1), self.reshape(-1)
@@ -276,25 +361,41 @@ def unique_consecutive_op(self: np.ndarray, return_inverse: bool, return_counts:
     values = flat[starts] if flat is not None else np.ascontiguousarray(np.take(self, starts, axis=dim))
     inverse = np.cumsum(new) - 1
     counts = np.diff(np.append(starts, len(rows)))
-    return values, (inverse.reshape(self.shape) if dim is None else inverse).astype(np.int64), counts.astype(np.int64)
+    return (
+        values,
+        (inverse.reshape(self.shape) if dim is None else inverse).astype(np.int64),
+        counts.astype(np.int64),
+    )
 
 
 @function(expose="both")
-def unique_consecutive(input: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None) -> Any:
+def unique_consecutive(
+    input: Any, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
+) -> Any:
     """Values without their immediate repetitions."""
-    return _pick_outputs(unique_consecutive_op(input, return_inverse, return_counts, dim), return_inverse, return_counts)
+    return _pick_outputs(
+        unique_consecutive_op(input, return_inverse, return_counts, dim), return_inverse, return_counts
+    )
 
 
 # ---------------------------------------------------------------------------------------------------- searching, counting
 
 
-@op("aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, "
-    "Tensor? sorter=None) -> Tensor", expose="no", nondifferentiable=True)  # fmt: skip
-def searchsorted_op(sorted_sequence: np.ndarray, self: np.ndarray, out_int32: bool, right: bool, side: Any, sorter: Any) -> Any:
+@op(
+    "aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, str? side=None, "
+    "Tensor? sorter=None) -> Tensor",
+    expose="no",
+    nondifferentiable=True,
+)
+def searchsorted_op(
+    sorted_sequence: np.ndarray, self: np.ndarray, out_int32: bool, right: bool, side: Any, sorter: Any
+) -> Any:
     if side is not None and side not in ("left", "right"):
         raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
     if side == "left" and right:
-        raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True")
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
     where = "right" if right or side == "right" else "left"
     boundaries = sorted_sequence if sorter is None else np.take_along_axis(sorted_sequence, sorter, -1)
     kind = np.int32 if out_int32 else np.int64
@@ -314,11 +415,20 @@ def searchsorted_op(sorted_sequence: np.ndarray, self: np.ndarray, out_int32: bo
 
 @function(expose="function")
 def searchsorted(
-    sorted_sequence: Any, input: Any, *, out_int32: bool = False, right: bool = False, side: Any = None, out: Any = None, sorter: Any = None
+    sorted_sequence: Any,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: Any = None,
+    out: Any = None,
+    sorter: Any = None,
 ) -> Any:
     """Where values would be inserted into sorted sequences."""
     values = input if isinstance(input, _dispatch.Tensor) else F.tensor(input, dtype=sorted_sequence.dtype)
-    made = searchsorted_op(sorted_sequence, values, out_int32=out_int32, right=right, side=side, sorter=sorter)
+    made = searchsorted_op(
+        sorted_sequence, values, out_int32=out_int32, right=right, side=side, sorter=sorter
+    )
     if out is not None:
         _dispatch.give_out(out, made._array)
         return out
@@ -326,10 +436,14 @@ def searchsorted(
 
 
 @function(expose="function")
-def bucketize(input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None) -> Any:
+def bucketize(
+    input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None
+) -> Any:
     """Which bucket each value falls into."""
     if boundaries.ndim != 1:
-        raise RuntimeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+        raise RuntimeError(
+            f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})"
+        )
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
@@ -345,7 +459,11 @@ def bincount(self: np.ndarray, weights: Any, minlength: int) -> Any:
     return made.astype(weights.dtype if weights.dtype == np.float32 else np.float64)
 
 
-@op("aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", nondifferentiable=True, out=True)
+@op(
+    "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+    nondifferentiable=True,
+    out=True,
+)
 def histc(self: np.ndarray, bins: int, min: Any, max: Any) -> Any:
     low, high = min, max
     if bins <= 0:
@@ -360,13 +478,22 @@ def histc(self: np.ndarray, bins: int, min: Any, max: Any) -> Any:
 
 
 @function(expose="both")
-def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None) -> Any:
+def histogram(
+    input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None
+) -> Any:
     """Counts per bin and the bins' edges."""
     edges = bins._array if isinstance(bins, _dispatch.Tensor) else bins
     values = input._array.reshape(-1)
-    if not isinstance(bins, _dispatch.Tensor) and range is None and values.size and values.min() == values.max():
+    if (
+        not isinstance(bins, _dispatch.Tensor)
+        and range is None
+        and values.size
+        and values.min() == values.max()
+    ):
         range = (values[0] - 0.5, values[0] + 0.5)
-    hist, ends = np.histogram(values, edges, range, density, None if weight is None else weight._array.reshape(-1))
+    hist, ends = np.histogram(
+        values, edges, range, density, None if weight is None else weight._array.reshape(-1)
+    )
     kind = input._array.dtype
     return return_types.histogram((_dispatch.wrap(hist.astype(kind)), _dispatch.wrap(ends.astype(kind))))
 
@@ -375,17 +502,27 @@ def histogram(input: Any, bins: Any, *, range: Any = None, weight: Any = None, d
 def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
     """Counts per cell of a grid and the grid's edges."""
     points = input._array.reshape(-1, input.shape[-1])
-    edges = [b._array if isinstance(b, _dispatch.Tensor) else b for b in bins] if isinstance(bins, (list, tuple)) else [bins] * points.shape[1]
+    edges = (
+        [b._array if isinstance(b, _dispatch.Tensor) else b for b in bins]
+        if isinstance(bins, (list, tuple))
+        else [bins] * points.shape[1]
+    )
     limits = None if range is None else list(zip(range[::2], range[1::2]))
-    hist, ends = np.histogramdd(points, edges, limits, density, None if weight is None else weight._array.reshape(-1))
+    hist, ends = np.histogramdd(
+        points, edges, limits, density, None if weight is None else weight._array.reshape(-1)
+    )
     kind = input._array.dtype
-    return return_types.histogramdd((_dispatch.wrap(hist.astype(kind)), tuple(_dispatch.wrap(e.astype(kind)) for e in ends)))
+    return return_types.histogramdd(
+        (_dispatch.wrap(hist.astype(kind)), tuple(_dispatch.wrap(e.astype(kind)) for e in ends))
+    )
 
 
 # ---------------------------------------------------------------------------------------------------- quantiles
 
 
-def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool, name: str) -> Any:
+def _quantile(
+    input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool, name: str
+) -> Any:
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
@@ -407,7 +544,11 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, s
     else:
         where = _dims.one(dim, input.ndim)
         flat = input.movedim(where, -1) if input.ndim else input.reshape(1)
-        kept = [1 if d == where else n for d, n in enumerate(shape)] if keepdim else [n for d, n in enumerate(shape) if d != where]
+        kept = (
+            [1 if d == where else n for d, n in enumerate(shape)]
+            if keepdim
+            else [n for d, n in enumerate(shape) if d != where]
+        )
     ordered = sort_op(flat, stable=False, dim=-1, descending=False)[0]
     n = flat.shape[-1]
     nans = np.isnan(flat._array).sum(-1, keepdims=True)
@@ -431,7 +572,15 @@ def _quantile(input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, s
 
 
 def _declare_quantile(name: str, skip_nan: bool) -> None:
-    def front(input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear", out: Any = None) -> Any:
+    def front(
+        input: Any,
+        q: Any,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        interpolation: str = "linear",
+        out: Any = None,
+    ) -> Any:
         made = _quantile(input, q, dim, keepdim, interpolation, skip_nan, name)
         if out is not None:
             _dispatch.give_out(out, made._array)
@@ -450,10 +599,14 @@ _declare_quantile("nanquantile", True)
 # ---------------------------------------------------------------------------------------------------- statistics
 
 
-@composite("aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor")
+@composite(
+    "aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"
+)
 def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
     if self.ndim > 2:
-        raise RuntimeError(f"cov(): expected input to have two or fewer dimensions but got an input with {self.ndim} dimensions")
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {self.ndim} dimensions"
+        )
     x = self.reshape(1, -1) if self.ndim < 2 else self
     weights = None
     if fweights is not None:
@@ -467,7 +620,11 @@ def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
     else:
         total = weights.sum()
         center = x - (x * weights).sum(1, True) / total
-        norm = total - correction if aweights is None else total - correction * (weights * aweights).sum() / total
+        norm = (
+            total - correction
+            if aweights is None
+            else total - correction * (weights * aweights).sum() / total
+        )
         made = F.matmul(center * weights, F.conj(center.t())) / F.clamp(norm, min=0)
     return made.squeeze()
 
@@ -480,5 +637,3 @@ def corrcoef(self: Any) -> Any:
     spread = F.sqrt(F.diagonal(made))
     made = made / spread.unsqueeze(1) / spread.unsqueeze(0)
     return F.clamp(made, -1, 1)
-
-

@@ -14,11 +14,20 @@ from ._namespace import functions as F
 from .pointwise import conj
 
 
-def declare(name: str, kernel: Any, derivative: Any = None, promote: str = "float", aliases: tuple[str, ...] = (), **options: Any) -> Any:
+def declare(
+    name: str,
+    kernel: Any,
+    derivative: Any = None,
+    promote: str = "float",
+    aliases: tuple[str, ...] = (),
+    **options: Any,
+) -> Any:
     """Declare a function of one tensor with its in-place and out= forms."""
     if derivative is None:
         options.setdefault("nondifferentiable", True)
-    made = op(f"aten::{name}(Tensor self) -> Tensor", promote=promote, inplace=True, out=True, **options)(kernel)
+    made = op(f"aten::{name}(Tensor self) -> Tensor", promote=promote, inplace=True, out=True, **options)(
+        kernel
+    )
     if derivative is not None:
         made.derivative(self=derivative)
     for alias in aliases:
@@ -69,7 +78,10 @@ def _abs(self: np.ndarray, out: Any = None) -> np.ndarray:
 def _rounded(ufunc: Any) -> Any:
     def kernel(self: np.ndarray, out: Any = None) -> np.ndarray:
         if self.dtype.num in INTEGRAL_NUMS:
-            return self.copy() if out is None else np.copyto(out, self)
+            if out is None:
+                return self.copy()
+            np.copyto(out, self)
+            return out
         return ufunc(self, out)
 
     return kernel
@@ -129,7 +141,9 @@ declare("atan", np.arctan, lambda g, self: g / conj(self * self + 1), aliases=("
 declare("sinh", np.sinh, lambda g, self: g * conj(F.cosh(self)))
 declare("cosh", np.cosh, lambda g, self: g * conj(F.sinh(self)))
 declare("asinh", np.arcsinh, lambda g, self: g * conj(F.rsqrt(self.pow(2) + 1)), aliases=("arcsinh",))
-declare("acosh", np.arccosh, lambda g, self: g * conj(F.rsqrt(self - 1) * F.rsqrt(self + 1)), aliases=("arccosh",))
+declare(
+    "acosh", np.arccosh, lambda g, self: g * conj(F.rsqrt(self - 1) * F.rsqrt(self + 1)), aliases=("arccosh",)
+)
 declare("atanh", np.arctanh, lambda g, self: g / conj(1 - self.pow(2)), aliases=("arctanh",))
 declare("floor", _rounded(np.floor), _zero, promote="same")
 declare("ceil", _rounded(np.ceil), _zero, promote="same")
@@ -138,10 +152,16 @@ declare("frac", _frac, lambda g: g, promote="same")
 declare("sign", _sign, _zero, promote="same")
 declare("erf", _scipy("erf"), lambda g, self: g * (2 / math.sqrt(math.pi)) * F.exp(-(self.pow(2))))
 declare("erfc", _scipy("erfc"), lambda g, self: g * (-2 / math.sqrt(math.pi)) * F.exp(-(self.pow(2))))
-declare("erfinv", _scipy("erfinv"), lambda g, self: g * (0.5 * math.sqrt(math.pi)) * F.exp(F.erfinv(self).pow(2)))
+declare(
+    "erfinv", _scipy("erfinv"), lambda g, self: g * (0.5 * math.sqrt(math.pi)) * F.exp(F.erfinv(self).pow(2))
+)
 declare("lgamma", _scipy("gammaln"), lambda g, self: g * F.digamma(self))
-declare("deg2rad", lambda self: np.multiply(self, math.pi / 180).astype(self.dtype), lambda g: g * (math.pi / 180))
-declare("rad2deg", lambda self: np.multiply(self, 180 / math.pi).astype(self.dtype), lambda g: g * (180 / math.pi))
+declare(
+    "deg2rad", lambda self: np.multiply(self, math.pi / 180).astype(self.dtype), lambda g: g * (math.pi / 180)
+)
+declare(
+    "rad2deg", lambda self: np.multiply(self, 180 / math.pi).astype(self.dtype), lambda g: g * (180 / math.pi)
+)
 declare("i0", _scipy("i0"), lambda g, self: g * F.special_i1(self))
 
 
@@ -151,7 +171,9 @@ def digamma(self: np.ndarray) -> np.ndarray:
 
     wide = self.astype(np.float32) if self.dtype in LOW_FLOATS else self
     made = special.digamma(wide)
-    made = np.where(wide == 0, np.copysign(np.inf, -wide), np.where((wide < 0) & (wide == np.floor(wide)), np.nan, made))
+    made = np.where(
+        wide == 0, np.copysign(np.inf, -wide), np.where((wide < 0) & (wide == np.floor(wide)), np.nan, made)
+    )
     return made.astype(self.dtype)
 
 
@@ -248,9 +270,15 @@ def logit(self: np.ndarray, eps: Any) -> np.ndarray:
 
 def _logit_grad(g: Any, self: Any, eps: Any) -> Any:
     if eps is None:
-        return F.where(F.logical_and(self >= 0.0, self <= 1.0), g / (self * (1.0 - self)), F.full((), math.nan, dtype=g.dtype))
+        return F.where(
+            F.logical_and(self >= 0.0, self <= 1.0),
+            g / (self * (1.0 - self)),
+            F.full((), math.nan, dtype=g.dtype),
+        )
     low, high = eps, 1.0 - eps
-    return F.where(F.logical_and(self >= low, self <= high), g / (self * (1.0 - self)), F.zeros((), dtype=g.dtype))
+    return F.where(
+        F.logical_and(self >= low, self <= high), g / (self * (1.0 - self)), F.zeros((), dtype=g.dtype)
+    )
 
 
 logit.derivative(self=_logit_grad)
@@ -276,7 +304,9 @@ def mvlgamma(self: np.ndarray, p: int) -> np.ndarray:
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     shift = -0.5 * np.arange(p)
-    return (special.gammaln(self[..., None] + shift).sum(-1) + p * (p - 1) * math.log(math.pi) / 4).astype(self.dtype)
+    return (special.gammaln(self[..., None] + shift).sum(-1) + p * (p - 1) * math.log(math.pi) / 4).astype(
+        self.dtype
+    )
 
 
 def _mvlgamma_grad(g: Any, self: Any, p: int) -> Any:
@@ -292,12 +322,20 @@ def round_plain(self: np.ndarray) -> np.ndarray:
     return self.copy() if self.dtype.num in INTEGRAL_NUMS else np.rint(self)
 
 
-@op("aten::round.decimals(Tensor self, *, int decimals) -> Tensor", promote="same", inplace=True, expose="no", node="RoundBackward1")
+@op(
+    "aten::round.decimals(Tensor self, *, int decimals) -> Tensor",
+    promote="same",
+    inplace=True,
+    expose="no",
+    node="RoundBackward1",
+)
 def round_decimals(self: np.ndarray, decimals: int) -> np.ndarray:
     if self.dtype.num in INTEGRAL_NUMS:
         raise RuntimeError(f"round_cpu not implemented for '{BY_NUM[self.dtype.num]._abbr}'")
     scale = 10.0 ** abs(decimals)
-    return (np.rint(self * scale) / scale if decimals >= 0 else np.rint(self / scale) * scale).astype(self.dtype)
+    return (np.rint(self * scale) / scale if decimals >= 0 else np.rint(self / scale) * scale).astype(
+        self.dtype
+    )
 
 
 round_plain.derivative(self=_zero)
@@ -363,14 +401,24 @@ def _clamp(self: np.ndarray, low: Any, high: Any, out: Any = None) -> np.ndarray
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     for bound in (low, high):
         if bound is not None:
-            self, bound_ = _dispatch.promote_number(self, bound) if bound.__class__ is not np.ndarray else _dispatch.promote_pair(self, bound)
+            pair = _dispatch.promote_pair if bound.__class__ is np.ndarray else _dispatch.promote_number
+            self = pair(self, bound)[0]
     if low is not None:
         made = np.maximum(self, low, out=out)
-        return made if high is None else np.minimum(made, high, out=made if made.__class__ is np.ndarray else None)
+        return (
+            made
+            if high is None
+            else np.minimum(made, high, out=made if made.__class__ is np.ndarray else None)
+        )
     return np.minimum(self, high, out=out)
 
 
-@op("aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", inplace=True, expose="no", node="ClampBackward1")
+@op(
+    "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+    inplace=True,
+    expose="no",
+    node="ClampBackward1",
+)
 def clamp_number(self: np.ndarray, min: Any, max: Any) -> np.ndarray:
     return _clamp(self, min, max)
 
@@ -391,7 +439,12 @@ def _where_inside(g: Any, self: Any, low: Any, high: Any) -> Any:
 clamp_number.derivative(self=lambda g, self, min, max: _where_inside(g, self, min, max))
 
 
-@op("aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor", inplace=True, expose="no", node="ClampBackward0")
+@op(
+    "aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
+    inplace=True,
+    expose="no",
+    node="ClampBackward0",
+)
 def clamp_tensor(self: np.ndarray, min: Any, max: Any) -> np.ndarray:
     operands = [x for x in (self, min, max) if x is not None]
     promoted = _dispatch.promote_all(*operands)
@@ -403,10 +456,12 @@ def clamp_tensor(self: np.ndarray, min: Any, max: Any) -> np.ndarray:
 clamp_tensor.derivative(
     self=lambda g, self, min, max: F.where(_inside(self, min, max), g, 0),
     min=lambda g, self, min, max: F.where(
-        (self < min) if max is None else F.logical_and(self < min, min < max), g, 0),
+        (self < min) if max is None else F.logical_and(self < min, min < max), g, 0
+    ),
     max=lambda g, self, min, max: F.where(
-        (self > max) if min is None else F.logical_or(self > max, max < min), g, 0),
-)  # fmt: skip
+        (self > max) if min is None else F.logical_or(self > max, max < min), g, 0
+    ),
+)
 
 
 def _pick_clamp(low: Any, high: Any) -> Any:
@@ -469,16 +524,23 @@ def _one_sided(name: str, ufunc: Any, keep: str) -> None:
         return made
 
     def front_inplace(input: Any, bound: Any) -> Any:
-        return clamp_(input, **{side: bound}) if isinstance(bound, _dispatch.Tensor) else by_number.inplace(input, bound)
+        return (
+            clamp_(input, **{side: bound})
+            if isinstance(bound, _dispatch.Tensor)
+            else by_number.inplace(input, bound)
+        )
 
     def named(inner: Any, inplace: bool) -> Any:
         # the public parameter is called min or max
         if side == "min":
+
             def call(input: Any, min: Any, **kwargs: Any) -> Any:
                 return inner(input, min, **kwargs)
         else:
+
             def call(input: Any, max: Any, **kwargs: Any) -> Any:
                 return inner(input, max, **kwargs)
+
         call.__name__ = name + ("_" if inplace else "")
         return call
 
@@ -490,7 +552,11 @@ _one_sided("clamp_min", np.maximum, "ge")
 _one_sided("clamp_max", np.minimum, "le")
 
 
-@op("aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor", inplace=True, out=True)
+@op(
+    "aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
+    inplace=True,
+    out=True,
+)
 def nan_to_num(self: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> np.ndarray:
     if self.dtype.num in INTEGRAL_NUMS:
         return self.copy()

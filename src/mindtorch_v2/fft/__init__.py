@@ -10,9 +10,29 @@ from .. import _dispatch
 from .._ops import fourier as _ops
 
 __all__ = [
-    "fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "irfft", "rfft2", "irfft2", "rfftn", "irfftn", "hfft", "ihfft", "hfft2", "ihfft2",
-    "hfftn", "ihfftn", "fftfreq", "rfftfreq", "fftshift", "ifftshift",
-]  # fmt: skip
+    "fft",
+    "ifft",
+    "fft2",
+    "ifft2",
+    "fftn",
+    "ifftn",
+    "rfft",
+    "irfft",
+    "rfft2",
+    "irfft2",
+    "rfftn",
+    "irfftn",
+    "hfft",
+    "ihfft",
+    "hfft2",
+    "ihfft2",
+    "hfftn",
+    "ihfftn",
+    "fftfreq",
+    "rfftfreq",
+    "fftshift",
+    "ifftshift",
+]
 
 
 def _out(made: Any, out: Any) -> Any:
@@ -27,7 +47,9 @@ def _dim(x: Any, dim: int) -> int:
     if not -n <= dim < n:
         if n == 0:
             raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"
+        )
     return dim % n
 
 
@@ -41,7 +63,9 @@ def _dims_and_sizes(x: Any, s: Any, dim: Any) -> tuple[tuple, list[int]]:
         raise RuntimeError("FFT dims must be unique")
     if s is not None and len(s) != len(dims):
         raise RuntimeError("When given, dim and shape arguments must have the same length")
-    sizes = [x.shape[d] for d in dims] if s is None else [x.shape[d] if n == -1 else n for n, d in zip(s, dims)]
+    sizes = (
+        [x.shape[d] for d in dims] if s is None else [x.shape[d] if n == -1 else n for n, d in zip(s, dims)]
+    )
     return dims, sizes
 
 
@@ -54,7 +78,9 @@ def _c2c(x: Any, s: Any, dim: Any, norm: Any, forward: bool) -> Any:
 def _r2c(x: Any, s: Any, dim: Any, norm: Any, forward: bool) -> Any:
     x = _ops.to_float(x)
     if x.dtype.is_complex:
-        raise RuntimeError(f"{'rfft' if forward else 'ihfft'} expects a real-valued input tensor, but got {x.dtype._abbr}")
+        raise RuntimeError(
+            f"{'rfft' if forward else 'ihfft'} expects a real-valued input tensor, but got {x.dtype._abbr}"
+        )
     dims, sizes = _dims_and_sizes(x, s, dim)
     made = _ops._fft_r2c(_ops.resized(x, sizes, dims), dims, _ops.normalization_of(norm, forward), True)
     return made if forward else torch.conj(made)
@@ -170,19 +196,41 @@ def ihfft2(input: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None, *, 
     return ihfftn(input, s, dim, norm, out=out)
 
 
-def fftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def fftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Any:
     """The frequencies of a transform's entries."""
     import numpy as np
 
-    made = torch.tensor(np.fft.fftfreq(n, d), dtype=dtype or torch.get_default_dtype(), requires_grad=requires_grad)
+    made = torch.tensor(
+        np.fft.fftfreq(n, d), dtype=dtype or torch.get_default_dtype(), requires_grad=requires_grad
+    )
     return _out(made, out)
 
 
-def rfftfreq(n: int, d: float = 1.0, *, out: Any = None, dtype: Any = None, layout: Any = None, device: Any = None, requires_grad: bool = False) -> Any:
+def rfftfreq(
+    n: int,
+    d: float = 1.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Any:
     """The frequencies of a half transform's entries."""
     import numpy as np
 
-    made = torch.tensor(np.fft.rfftfreq(n, d), dtype=dtype or torch.get_default_dtype(), requires_grad=requires_grad)
+    made = torch.tensor(
+        np.fft.rfftfreq(n, d), dtype=dtype or torch.get_default_dtype(), requires_grad=requires_grad
+    )
     return _out(made, out)
 
 

@@ -14,11 +14,49 @@ from .._ops.einsum import multi_dot as _multi_dot
 from .._ops.linalg import LinAlgError
 
 __all__ = [
-    "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh", "householder_product",
-    "inv", "inv_ex", "ldl_factor", "ldl_factor_ex", "ldl_solve", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp",
-    "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve", "solve_ex", "solve_triangular", "svd",
-    "svdvals", "tensorinv", "tensorsolve", "vander", "vecdot", "vector_norm",
-]  # fmt: skip
+    "LinAlgError",
+    "cholesky",
+    "cholesky_ex",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "householder_product",
+    "inv",
+    "inv_ex",
+    "ldl_factor",
+    "ldl_factor_ex",
+    "ldl_solve",
+    "lstsq",
+    "lu",
+    "lu_factor",
+    "lu_factor_ex",
+    "lu_solve",
+    "matmul",
+    "matrix_exp",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "multi_dot",
+    "norm",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_ex",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "tensorinv",
+    "tensorsolve",
+    "vander",
+    "vecdot",
+    "vector_norm",
+]
 
 
 def _out(made: Any, out: Any) -> Any:
@@ -63,7 +101,9 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False, o
     return _out(_ops.linalg_solve_ex(A, B, left=left, check_errors=check_errors), out)
 
 
-def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None) -> Any:
+def solve_triangular(
+    A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False, out: Any = None
+) -> Any:
     """X with AX = B for a triangular A."""
     return _out(_ops.linalg_solve_triangular(A, B, upper=upper, left=left, unitriangular=unitriangular), out)
 
@@ -117,7 +157,9 @@ def lu_factor(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     """The compact LU factorisation."""
     lu_, pivots, info = _ops.linalg_lu_factor_ex(A, pivot=pivot)
     if bool(info._array.any()):
-        raise RuntimeError("torch.linalg.lu_factor: U has a zero on the diagonal; the factorisation is complete but cannot be used to solve")
+        raise RuntimeError(
+            "torch.linalg.lu_factor: U has a zero on the diagonal; the factorisation is complete but cannot be used to solve"
+        )
     return _out(return_types.linalg_lu_factor((lu_, pivots)), out)
 
 
@@ -132,7 +174,9 @@ def lu(A: Any, *, pivot: bool = True, out: Any = None) -> Any:
     return _out(return_types.linalg_lu(_ops.lu_unpack(lu_, pivots)), out)
 
 
-def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None) -> Any:
+def lu_solve(
+    LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False, out: Any = None
+) -> Any:
     """X with AX = B from A's LU factorisation."""
     P, L, U = _ops.lu_unpack(LU, pivots)
     A = F.matmul(P, F.matmul(L, U))
@@ -148,7 +192,11 @@ def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False
     flat = array.reshape(-1, *array.shape[-2:])
     name = "hetrf" if hermitian and array.dtype.kind == "c" else "sytrf"
     factor = lapack.get_lapack_funcs(name, (flat,))
-    made, pivots, info = np.empty(flat.shape, array.dtype), np.empty(flat.shape[:2], np.int32), np.zeros(len(flat), np.int32)
+    made, pivots, info = (
+        np.empty(flat.shape, array.dtype),
+        np.empty(flat.shape[:2], np.int32),
+        np.zeros(len(flat), np.int32),
+    )
     for i, matrix in enumerate(flat):
         made[i], found, info[i] = factor(matrix, lower=1)
         pivots[i] = np.where(found >= 0, found + 1, found)
@@ -170,11 +218,16 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False, out: Any
     from scipy.linalg import lapack
 
     flat = LD._array.reshape(-1, *LD._array.shape[-2:])
-    rights = np.broadcast_to(B._array, (*LD._array.shape[:-2], *B._array.shape[-2:])).reshape(-1, *B._array.shape[-2:])
+    rights = np.broadcast_to(B._array, (*LD._array.shape[:-2], *B._array.shape[-2:])).reshape(
+        -1, *B._array.shape[-2:]
+    )
     swaps = pivots._array.reshape(-1, pivots.shape[-1])
     solver = lapack.get_lapack_funcs("sytrs", (flat,))
     made = [solver(m, np.where(p > 0, p - 1, p), b, lower=1)[0] for m, p, b in zip(flat, swaps, rights)]
-    return _out(_dispatch.wrap(np.array(made, LD._array.dtype).reshape(*LD._array.shape[:-2], *B._array.shape[-2:])), out)
+    return _out(
+        _dispatch.wrap(np.array(made, LD._array.dtype).reshape(*LD._array.shape[:-2], *B._array.shape[-2:])),
+        out,
+    )
 
 
 def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False, out: Any = None) -> Any:
@@ -184,14 +237,18 @@ def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False,
     u, s, vh = _ops.linalg_svd(A, False)
     tolerance = _tolerance(A, s, atol, rtol)
     large = s > tolerance.unsqueeze(-1)
-    inverse = F.where(large, F.reciprocal(F.where(large, s, F.ones((), dtype=s.dtype))), F.zeros((), dtype=s.dtype))
+    inverse = F.where(
+        large, F.reciprocal(F.where(large, s, F.ones((), dtype=s.dtype))), F.zeros((), dtype=s.dtype)
+    )
     return _out(F.matmul(_ops.mh(vh) * inverse.unsqueeze(-2), _ops.mh(u)), out)
 
 
 def _tolerance(A: Any, s: Any, atol: Any, rtol: Any) -> Any:
     eps = torch.finfo(A.dtype).eps
     absolute = 0.0 if atol is None else atol
-    relative = (max(A.shape[-2:]) * eps if atol is None or not _positive(atol) else 0.0) if rtol is None else rtol
+    relative = (
+        (max(A.shape[-2:]) * eps if atol is None or not _positive(atol) else 0.0) if rtol is None else rtol
+    )
     top = F.amax(s, -1) if s.shape[-1] else F.zeros(s.shape[:-1], dtype=s.dtype)
     return F.maximum(top.detach() * relative, F.zeros_like(top) + absolute)
 
@@ -200,7 +257,9 @@ def _positive(value: Any) -> bool:
     return bool((value > 0).any()) if isinstance(value, torch.Tensor) else value > 0
 
 
-def matrix_rank(A: Any, tol: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: bool = False, out: Any = None) -> Any:
+def matrix_rank(
+    A: Any, tol: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: bool = False, out: Any = None
+) -> Any:
     """How many singular values are not negligible."""
     with torch.no_grad():
         s = _ops.svdvals(A) if not hermitian else F.abs(eigvalsh(A))
@@ -217,19 +276,31 @@ def cond(A: Any, p: Any = None, *, out: Any = None) -> Any:
     return _out(matrix_norm(A, p) * matrix_norm(_ops.linalg_inv_ex(A)[0], p), out)
 
 
-def matrix_norm(A: Any, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+def matrix_norm(
+    A: Any,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+) -> Any:
     """A norm of matrices."""
     if A.ndim < 2:
         raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
     return _out(_ops.linalg_matrix_norm(A, ord, tuple(dim), keepdim, dtype=dtype), out)
 
 
-def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+def vector_norm(
+    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None
+) -> Any:
     """A norm of vectors."""
     return _out(F.linalg_vector_norm(x, ord, dim, keepdim, dtype=dtype), out)
 
 
-def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None) -> Any:
+def norm(
+    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
+) -> Any:
     """A vector or matrix norm, by what `ord` and `dim` say."""
     if dim is not None and not isinstance(dim, int) and len(dim) == 2 and ord is not None:
         return matrix_norm(A, ord, dim, keepdim, dtype=dtype, out=out)
@@ -244,7 +315,9 @@ def norm(A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out
 def matrix_power(A: Any, n: int, *, out: Any = None) -> Any:
     """The n-th power of a matrix."""
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
-        raise RuntimeError(f"linalg.matrix_power: A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices")
+        raise RuntimeError(
+            f"linalg.matrix_power: A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
+        )
     if n == 0:
         return _out(torch.eye(A.shape[-1], dtype=A.dtype).expand(A.shape).clone(), out)
     base, n = (inv(A), -n) if n < 0 else (A, n)
@@ -326,7 +399,9 @@ def tensorinv(A: Any, ind: int = 2, *, out: Any = None) -> Any:
     first, second = tuple(A.shape[:ind]), tuple(A.shape[ind:])
     rows, columns = math.prod(first), math.prod(second)
     if rows != columns:
-        raise RuntimeError(f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {columns} != {rows}")
+        raise RuntimeError(
+            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {columns} != {rows}"
+        )
     return _out(inv(A.reshape(rows, columns)).reshape(*second, *first), out)
 
 

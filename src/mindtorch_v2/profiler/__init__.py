@@ -8,4 +8,14 @@ from .devices import DeviceType, ProfilerActivity
 from .schedule import ProfilerAction, schedule
 from .session import _KinetoProfile, profile, supported_activities
 
-__all__ = ["profile", "schedule", "supported_activities", "ProfilerAction", "ProfilerActivity", "record_function", "DeviceType", "_ExperimentalConfig", "_KinetoProfile"]
+__all__ = [
+    "profile",
+    "schedule",
+    "supported_activities",
+    "ProfilerAction",
+    "ProfilerActivity",
+    "record_function",
+    "DeviceType",
+    "_ExperimentalConfig",
+    "_KinetoProfile",
+]

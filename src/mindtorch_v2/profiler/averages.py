@@ -34,7 +34,9 @@ def merged(trace: Trace, parent: np.ndarray) -> np.ndarray:
     up = parent
     while True:
         alive = ~gone & (up >= 0)
-        children = np.bincount(up[alive], minlength=len(trace)) if alive.any() else np.zeros(len(trace), np.int64)
+        children = (
+            np.bincount(up[alive], minlength=len(trace)) if alive.any() else np.zeros(len(trace), np.int64)
+        )
         safe = np.maximum(up, 0)
         again = alive & (children[safe] == 1) & (trace.name[safe] == trace.name)
         if not again.any():
@@ -55,9 +57,14 @@ def group_names(trace: Trace) -> tuple[np.ndarray, tuple[str, ...]]:
 
 
 def averages(
-    trace: Trace, tree: Tree, keep: np.ndarray, *, by_inputs: np.ndarray | None = None, by_stack: np.ndarray | None = None,
+    trace: Trace,
+    tree: Tree,
+    keep: np.ndarray,
+    *,
+    by_inputs: np.ndarray | None = None,
+    by_stack: np.ndarray | None = None,
     by_overload: bool = False,
-) -> Rows:  # fmt: skip
+) -> Rows:
     """Group the events of `keep` (a mask) by name, and also by input shapes, stack or overload where given (numbers by row)."""
     rows = np.flatnonzero(keep)
     group_of, texts = group_names(trace)
@@ -79,9 +86,15 @@ def averages(
 
     leading = rows[first][order]
     return Rows(
-        leading, np.bincount(group, minlength=count), total(trace.end_ns - trace.start_ns), total(tree.self_ns), total(tree.memory),
-        total(tree.self_memory), total(trace.flops), tuple(texts[group_of[n]] for n in trace.name[leading].tolist()),
-    )  # fmt: skip
+        leading,
+        np.bincount(group, minlength=count),
+        total(trace.end_ns - trace.start_ns),
+        total(tree.self_ns),
+        total(tree.memory),
+        total(tree.self_memory),
+        total(trace.flops),
+        tuple(texts[group_of[n]] for n in trace.name[leading].tolist()),
+    )
 
 
 def _number(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -97,5 +110,8 @@ def _number(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 def shape_numbers(trace: Trace, shapes: list[Any]) -> np.ndarray:
     """For each event a number of its input shapes; events without any share one."""
     table: dict[str, int] = {}
-    by_index = np.array([table.setdefault(str(s), len(table)) for s in shapes] + [table.setdefault("[]", len(table))], np.int64)
+    by_index = np.array(
+        [table.setdefault(str(s), len(table)) for s in shapes] + [table.setdefault("[]", len(table))],
+        np.int64,
+    )
     return by_index[trace.inputs]

@@ -9,12 +9,21 @@ class _ExperimentalConfig:
     """Further settings of a recording. `profile_all_threads`: record every thread, not only the one that starts it."""
 
     def __init__(
-        self, profiler_metrics: list[str] | None = None, profiler_measure_per_kernel: bool = False, verbose: bool = False,
-        performance_events: list[str] | None = None, enable_cuda_sync_events: bool = False, adjust_profiler_step: bool = False,
-        disable_external_correlation: bool = False, profile_all_threads: bool = False, capture_overload_names: bool = False,
-        record_python_gc_info: bool = False, expose_kineto_event_metadata: bool = False, custom_profiler_config: str = "",
+        self,
+        profiler_metrics: list[str] | None = None,
+        profiler_measure_per_kernel: bool = False,
+        verbose: bool = False,
+        performance_events: list[str] | None = None,
+        enable_cuda_sync_events: bool = False,
+        adjust_profiler_step: bool = False,
+        disable_external_correlation: bool = False,
+        profile_all_threads: bool = False,
+        capture_overload_names: bool = False,
+        record_python_gc_info: bool = False,
+        expose_kineto_event_metadata: bool = False,
+        custom_profiler_config: str = "",
         adjust_timestamps: bool = False,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.profiler_metrics = list(profiler_metrics or [])
         self.profiler_measure_per_kernel = profiler_measure_per_kernel
         self.verbose = verbose

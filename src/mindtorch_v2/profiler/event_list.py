@@ -29,19 +29,39 @@ class EventList(list):
         return sum(event.self_cpu_time_total for event in self)
 
     def table(
-        self, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75, max_name_column_width: int = 55,
-        max_shapes_column_width: int = 80, header: str | None = None, top_level_events_only: bool = False, time_unit: str | None = None,
-    ) -> str:  # fmt: skip
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
         """The list as text."""
         from .table import table
 
         return table(
-            self, sort_by=sort_by, row_limit=row_limit, max_src_column_width=max_src_column_width,
-            max_name_column_width=max_name_column_width, max_shapes_column_width=max_shapes_column_width, header=header,
-            profile_memory=self._profile_memory, with_flops=self._with_flops, top_level_events_only=top_level_events_only, time_unit=time_unit,
-        )  # fmt: skip
+            self,
+            sort_by=sort_by,
+            row_limit=row_limit,
+            max_src_column_width=max_src_column_width,
+            max_name_column_width=max_name_column_width,
+            max_shapes_column_width=max_shapes_column_width,
+            header=header,
+            profile_memory=self._profile_memory,
+            with_flops=self._with_flops,
+            top_level_events_only=top_level_events_only,
+            time_unit=time_unit,
+        )
 
-    def key_averages(self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False) -> EventList:
+    def key_averages(
+        self,
+        group_by_input_shapes: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> EventList:
         """One row a group of events."""
         if self._results is not None and len(self) == len(self._results.events):
             return self._results.key_averages(group_by_input_shapes, group_by_stack_n, group_by_overload_name)
@@ -55,7 +75,12 @@ class EventList(list):
             if group_by_stack_n > 0:
                 key += tuple((event.stack or [])[:group_by_stack_n])
             groups.setdefault(key, FunctionEventAvg()).add(event)
-        made = EventList(groups.values(), use_device=self._use_device, profile_memory=self._profile_memory, with_flops=self._with_flops)
+        made = EventList(
+            groups.values(),
+            use_device=self._use_device,
+            profile_memory=self._profile_memory,
+            with_flops=self._with_flops,
+        )
         for row in made:
             row.stack = (row.stack or [])[:group_by_stack_n]
             if not group_by_input_shapes:
@@ -75,4 +100,9 @@ class EventList(list):
 
     def supported_export_stacks_metrics(self) -> list[str]:
         """Metrics that `export_stacks` takes."""
-        return ["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total"]
+        return [
+            "self_cpu_time_total",
+            "self_cuda_time_total",
+            "self_xpu_time_total",
+            "self_privateuse1_time_total",
+        ]

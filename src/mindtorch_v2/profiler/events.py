@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections import defaultdict, namedtuple
-from typing import Any
+from collections import defaultdict
+from typing import Any, NamedTuple
 
 from .devices import DeviceType
 from .text import format_time
 
-Kernel = namedtuple("Kernel", ["name", "device", "duration"])
+
+class Kernel(NamedTuple):
+    """A device kernel that an op launched."""
+
+    name: str
+    device: int
+    duration: float
 
 
 class StringTable(defaultdict):
@@ -88,16 +94,49 @@ class FunctionEvent(FormattedTimesMixin):
     """One thing that happened: an op, a node of the backward pass, an annotation."""
 
     def __init__(
-        self, id: Any, name: str, thread: int, start_us: float, end_us: float, overload_name: str | None = None, fwd_thread: int | None = None,
-        input_shapes: Any = None, stack: Any = None, scope: int = 0, use_device: str | None = None, cpu_memory_usage: int = 0,
-        device_memory_usage: int = 0, is_async: bool = False, is_remote: bool = False, sequence_nr: int = -1, node_id: int = -1,
-        device_type: Any = DeviceType.CPU, device_index: int = 0, device_resource_id: int | None = None, is_legacy: bool = False,
-        flops: int | None = None, trace_name: str | None = None, concrete_inputs: Any = None, kwinputs: Any = None,
-        is_user_annotation: bool = False, is_python_function: bool = False, activity_type: Any = None, metadata_json: str | None = None,
-        flow_id: Any = None, flow_type: Any = None, flow_start: Any = None, external_id: int = 0, linked_correlation_id: int = 0,
-        extra_meta: Any = None, structured_input_shapes: Any = None, structured_input_strides: Any = None, input_dtypes: Any = None,
-        python_id: int = -1, python_parent_id: int = -1, python_module_id: int = -1,
-    ) -> None:  # fmt: skip
+        self,
+        id: Any,
+        name: str,
+        thread: int,
+        start_us: float,
+        end_us: float,
+        overload_name: str | None = None,
+        fwd_thread: int | None = None,
+        input_shapes: Any = None,
+        stack: Any = None,
+        scope: int = 0,
+        use_device: str | None = None,
+        cpu_memory_usage: int = 0,
+        device_memory_usage: int = 0,
+        is_async: bool = False,
+        is_remote: bool = False,
+        sequence_nr: int = -1,
+        node_id: int = -1,
+        device_type: Any = DeviceType.CPU,
+        device_index: int = 0,
+        device_resource_id: int | None = None,
+        is_legacy: bool = False,
+        flops: int | None = None,
+        trace_name: str | None = None,
+        concrete_inputs: Any = None,
+        kwinputs: Any = None,
+        is_user_annotation: bool = False,
+        is_python_function: bool = False,
+        activity_type: Any = None,
+        metadata_json: str | None = None,
+        flow_id: Any = None,
+        flow_type: Any = None,
+        flow_start: Any = None,
+        external_id: int = 0,
+        linked_correlation_id: int = 0,
+        extra_meta: Any = None,
+        structured_input_shapes: Any = None,
+        structured_input_strides: Any = None,
+        input_dtypes: Any = None,
+        python_id: int = -1,
+        python_parent_id: int = -1,
+        python_module_id: int = -1,
+    ) -> None:
         self.id = id
         self.node_id = node_id
         self.name = name
@@ -158,13 +197,21 @@ class FunctionEvent(FormattedTimesMixin):
 
     def append_cpu_child(self, child: Any) -> None:
         """Add an event that happened inside this one."""
-        if self.device_type != DeviceType.CPU or not isinstance(child, FunctionEvent) or child.device_type != DeviceType.CPU:
+        if (
+            self.device_type != DeviceType.CPU
+            or not isinstance(child, FunctionEvent)
+            or child.device_type != DeviceType.CPU
+        ):
             raise AssertionError("Expected CPU events")
         self.cpu_children.append(child)
 
     def set_cpu_parent(self, parent: Any) -> None:
         """Say inside which event this one happened."""
-        if self.device_type != DeviceType.CPU or not isinstance(parent, FunctionEvent) or parent.device_type != DeviceType.CPU:
+        if (
+            self.device_type != DeviceType.CPU
+            or not isinstance(parent, FunctionEvent)
+            or parent.device_type != DeviceType.CPU
+        ):
             raise AssertionError("Expected CPU events")
         self.cpu_parent = parent
 
@@ -182,7 +229,9 @@ class FunctionEvent(FormattedTimesMixin):
 
     @property
     def self_cuda_memory_usage(self) -> int:
-        return _deprecated("self_cuda_memory_usage", "self_device_memory_usage", self.self_device_memory_usage)
+        return _deprecated(
+            "self_cuda_memory_usage", "self_device_memory_usage", self.self_device_memory_usage
+        )
 
     @property
     def cpu_time_total(self) -> float:
@@ -200,7 +249,9 @@ class FunctionEvent(FormattedTimesMixin):
             return 0
         if self.device_type == DeviceType.CPU:
             if not self.is_legacy:
-                return sum(kernel.duration for kernel in self.kernels) + sum(child.device_time_total for child in self.cpu_children)
+                return sum(kernel.duration for kernel in self.kernels) + sum(
+                    child.device_time_total for child in self.cpu_children
+                )
             return sum(kernel.duration for kernel in self.kernels)
         return self.time_range.elapsed_us()
 
@@ -270,16 +321,32 @@ class FunctionEventAvg(FormattedTimesMixin):
             self.key = other.key
             self.node_id, self.is_async, self.is_remote = other.node_id, other.is_async, other.is_remote
             self.cpu_parent, self.cpu_children = other.cpu_parent, other.cpu_children
-            self.overload_name, self.input_shapes, self.stack, self.scope = other.overload_name, other.input_shapes, other.stack, other.scope
-            self.device_type, self.is_legacy, self.use_device = other.device_type, other.is_legacy, other.use_device
+            self.overload_name, self.input_shapes, self.stack, self.scope = (
+                other.overload_name,
+                other.input_shapes,
+                other.stack,
+                other.scope,
+            )
+            self.device_type, self.is_legacy, self.use_device = (
+                other.device_type,
+                other.is_legacy,
+                other.use_device,
+            )
         if not isinstance(other, (FunctionEvent, FunctionEventAvg)):
             raise AssertionError(f"Expected FunctionEvent or FunctionEventAvg, got {type(other)}")
         if other.key != self.key:
             raise AssertionError(f"Expected keys to match, but got {other.key} vs {self.key}")
         for name in (
-            "cpu_time_total", "device_time_total", "self_cpu_time_total", "self_device_time_total", "cpu_memory_usage", "device_memory_usage",
-            "self_cpu_memory_usage", "self_device_memory_usage", "count",
-        ):  # fmt: skip
+            "cpu_time_total",
+            "device_time_total",
+            "self_cpu_time_total",
+            "self_device_time_total",
+            "cpu_memory_usage",
+            "device_memory_usage",
+            "self_cpu_memory_usage",
+            "self_device_memory_usage",
+            "count",
+        ):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         if self.flops is None:
             self.flops = other.flops
@@ -291,7 +358,7 @@ class FunctionEventAvg(FormattedTimesMixin):
         return self.add(other)
 
     def __repr__(self) -> str:
-        device = self.use_device if self.use_device else "cuda"
+        device = self.use_device or "cuda"
         return (
             f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} cpu_time={self.cpu_time_str}  "
             f"self_{device}_time={self.self_device_time_total_str} {device}_time={self.device_time_str} input_shapes={self.input_shapes} "

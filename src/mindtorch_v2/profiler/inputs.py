@@ -7,18 +7,33 @@ from typing import Any
 from .. import _dtype
 
 _TYPE_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int64": "long int", "int32": "int",
-    "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "bool": "bool", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>", "uint16": "unsigned short", "uint32": "unsigned int", "uint64": "unsigned long",
-}  # fmt: skip
+    "float32": "float",
+    "float64": "double",
+    "float16": "c10::Half",
+    "bfloat16": "c10::BFloat16",
+    "int64": "long int",
+    "int32": "int",
+    "int16": "short int",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "bool": "bool",
+    "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+    "uint16": "unsigned short",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long",
+}
 
 
 def is_tensor(value: Any) -> bool:
     """Whether a description is a tensor's: (shape, strides in bytes, NumPy type number)."""
     return (
-        value.__class__ is tuple and len(value) == 3 and value[0].__class__ is tuple and value[1].__class__ is tuple
+        value.__class__ is tuple
+        and len(value) == 3
+        and value[0].__class__ is tuple
+        and value[1].__class__ is tuple
         and value[2].__class__ is int
-    )  # fmt: skip
+    )
 
 
 def _is_tensor_list(value: Any) -> bool:
@@ -33,7 +48,12 @@ def shapes(description: tuple) -> list[Any]:
 def structured_shapes(description: tuple) -> list[Any]:
     """Shapes with those inside lists of tensors kept."""
     return [
-        list(value[0]) if is_tensor(value) else [list(item[0]) for item in value] if _is_tensor_list(value) else [] for value in description
+        list(value[0])
+        if is_tensor(value)
+        else [list(item[0]) for item in value]
+        if _is_tensor_list(value)
+        else []
+        for value in description
     ]
 
 
@@ -44,7 +64,9 @@ def strides(description: tuple) -> list[Any]:
         size = _dtype.BY_NUM[value[2]].itemsize
         return [s // size for s in value[1]]
 
-    return [one(v) if is_tensor(v) else [one(i) for i in v] if _is_tensor_list(v) else [] for v in description]
+    return [
+        one(v) if is_tensor(v) else [one(i) for i in v] if _is_tensor_list(v) else [] for v in description
+    ]
 
 
 def types(description: tuple) -> list[str]:

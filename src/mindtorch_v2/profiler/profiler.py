@@ -6,4 +6,11 @@ from .config import _ExperimentalConfig
 from .schedule import ProfilerAction, schedule
 from .session import _KinetoProfile, profile, supported_activities
 
-__all__ = ["ProfilerAction", "_ExperimentalConfig", "_KinetoProfile", "profile", "schedule", "supported_activities"]
+__all__ = [
+    "ProfilerAction",
+    "_ExperimentalConfig",
+    "_KinetoProfile",
+    "profile",
+    "schedule",
+    "supported_activities",
+]

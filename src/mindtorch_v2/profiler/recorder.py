@@ -191,7 +191,9 @@ class Recorder:
 
         def record(op: Any, *arguments: Any) -> Any:
             thread = ident()
-            buffer = buffers.get(thread) or self.buffer(thread)
+            buffer = buffers.get(thread)
+            if buffer is None:
+                buffer = buffers[thread] = Buffer(thread)
             key = op.uid
             if key not in seen:
                 seen[key] = op
@@ -252,12 +254,18 @@ class Recorder:
         """What was recorded, as a Trace."""
         parts = [(buffer.thread, buffer.array()) for buffer in self.buffers.values()]
         rows = np.concatenate([array for _, array in parts])
-        thread = np.concatenate([np.full(len(array), t, np.int64) for t, array in parts]) if parts else np.empty(0, np.int64)
+        thread = (
+            np.concatenate([np.full(len(array), t, np.int64) for t, array in parts])
+            if parts
+            else np.empty(0, np.int64)
+        )
         # within a thread events came in the order of their ends: of two that start together the later one is the outer
         order = np.lexsort((-np.arange(len(rows)), rows[:, 1], thread))
         rows, thread = rows[order], thread[order]
         names, name, kind, scope, forward = self._names(rows[:, 0])
-        sequence = np.where(np.isin(rows[:, 0], [key for key, op in self.ops.items() if not op.sequenced]), -1, rows[:, 3])
+        sequence = np.where(
+            np.isin(rows[:, 0], [key for key, op in self.ops.items() if not op.sequenced]), -1, rows[:, 3]
+        )
         inputs = rows[:, 4].astype(np.int32)
         flops = np.zeros(len(rows), np.int64)
         if self.flops:
@@ -266,12 +274,26 @@ class Recorder:
                 by_input[index] = value
             flops = by_input[inputs]
         return Trace(
-            names=tuple(text for text, _ in names), overloads=tuple(overload for _, overload in names), name=name,
-            start_ns=rows[:, 1], end_ns=rows[:, 2], thread=thread, kind=kind, scope=scope, sequence=sequence, forward_thread=forward,
-            inputs=inputs, flops=flops, stack=np.full(len(rows), -1, np.int32), input_table=self._input_table(), memory=self._memory(),
-            health=Health(unfinished=self.open_ranges), origin_ns=self.origin_ns, window_ns=(self.begun_ns, self.ended_ns),
+            names=tuple(text for text, _ in names),
+            overloads=tuple(overload for _, overload in names),
+            name=name,
+            start_ns=rows[:, 1],
+            end_ns=rows[:, 2],
+            thread=thread,
+            kind=kind,
+            scope=scope,
+            sequence=sequence,
+            forward_thread=forward,
+            inputs=inputs,
+            flops=flops,
+            stack=np.full(len(rows), -1, np.int32),
+            input_table=self._input_table(),
+            memory=self._memory(),
+            health=Health(unfinished=self.open_ranges),
+            origin_ns=self.origin_ns,
+            window_ns=(self.begun_ns, self.ended_ns),
             settings={"pid": os.getpid(), "thread": self.thread, **vars(self.config)},
-        )  # fmt: skip
+        )
 
     def _names(self, keys: np.ndarray) -> tuple:
         """The string table, and by event: name id, kind, scope and forward thread."""
@@ -286,14 +308,22 @@ class Recorder:
                 text, scopes[number], forwards[number] = self.ranges[key - _RANGES]
                 name = (text, "")
                 kinds[number] = (
-                    columns.ANNOTATION if scopes[number] == columns.USER_SCOPE
-                    else columns.ENGINE if text.startswith("autograd::engine::")
-                    else columns.NODE if scopes[number] == columns.BACKWARD_SCOPE else columns.OP
-                )  # fmt: skip
+                    columns.ANNOTATION
+                    if scopes[number] == columns.USER_SCOPE
+                    else columns.ENGINE
+                    if text.startswith("autograd::engine::")
+                    else columns.NODE
+                    if scopes[number] == columns.BACKWARD_SCOPE
+                    else columns.OP
+                )
             ids[number] = table.setdefault(name, len(table))
         place = place.reshape(-1)
         return (
-            list(table), ids[place].astype(np.int32), kinds[place].astype(np.int8), scopes[place].astype(np.int8), forwards[place]
+            list(table),
+            ids[place].astype(np.int32),
+            kinds[place].astype(np.int8),
+            scopes[place].astype(np.int8),
+            forwards[place],
         )
 
     def _input_table(self) -> tuple:

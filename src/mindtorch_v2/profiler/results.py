@@ -9,6 +9,7 @@ import numpy as np
 
 from . import averages as grouping
 from . import inputs as described
+from .devices import DeviceType
 from .event_list import EventList
 from .events import FunctionEvent, FunctionEventAvg, Interval
 from .trace import ANNOTATION, PYTHON, Trace
@@ -32,9 +33,7 @@ class RowEvent(FunctionEvent):
     activity_type = _metadata_json = flow_id = flow_type = flow_start = event_metadata = None
     external_id = linked_correlation_id = 0
     python_id = python_parent_id = python_module_id = -1
-    from .devices import DeviceType as _devices
-
-    device_type = _devices.CPU
+    device_type = DeviceType.CPU
     _results: Results
     _row: int
 
@@ -62,7 +61,9 @@ class RowEvent(FunctionEvent):
 
 def _time_range(results: Results, row: int) -> Interval:
     base = results.trace.window_ns[0]
-    return Interval((int(results.trace.start_ns[row]) - base) / 1000, (int(results.trace.end_ns[row]) - base) / 1000)
+    return Interval(
+        (int(results.trace.start_ns[row]) - base) / 1000, (int(results.trace.end_ns[row]) - base) / 1000
+    )
 
 
 def _description(results: Results, row: int) -> tuple:
@@ -71,7 +72,11 @@ def _description(results: Results, row: int) -> tuple:
 
 
 def _input(results: Results, row: int, how: Any) -> Any:
-    return [] if results.trace.inputs[row] < 0 or not results.shapes_recorded else how(_description(results, row))
+    return (
+        []
+        if results.trace.inputs[row] < 0 or not results.shapes_recorded
+        else how(_description(results, row))
+    )
 
 
 def _flops(results: Results, row: int) -> int:
@@ -165,7 +170,10 @@ class Results:
         group_of, groups = grouping.group_names(self.trace)
         names = [groups[number] for number in group_of.tolist()]
         rows = np.flatnonzero(self.shown)
-        return {row: RowEvent(self, row, names[name]) for row, name in zip(rows.tolist(), self.trace.name[rows].tolist())}
+        return {
+            row: RowEvent(self, row, names[name])
+            for row, name in zip(rows.tolist(), self.trace.name[rows].tolist())
+        }
 
     @cached_property
     def events(self) -> EventList:
@@ -179,9 +187,12 @@ class Results:
             made = sorted([*made, *loose], key=lambda event: event.time_range.start)
         settings = self.trace.settings
         return EventList(
-            made, use_device=None, profile_memory=bool(settings.get("profile_memory")), with_flops=bool(settings.get("with_flops")),
+            made,
+            use_device=None,
+            profile_memory=bool(settings.get("profile_memory")),
+            with_flops=bool(settings.get("with_flops")),
             results=self,
-        )  # fmt: skip
+        )
 
     def _loose_events(self) -> list[FunctionEvent]:
         memory, base = self.trace.memory, self.trace.window_ns[0]
@@ -190,9 +201,19 @@ class Results:
             at = (int(memory.time_ns[i]) - base) / 1000
             made.append(
                 FunctionEvent(
-                    id=0, name=_MEMORY_KEY, trace_name=None, thread=self.thread_number(int(memory.thread[i])), start_us=at, end_us=at,
-                    overload_name="", fwd_thread=0, input_shapes=[], stack=[], scope=0, cpu_memory_usage=int(memory.nbytes[i]),
-                )  # fmt: skip
+                    id=0,
+                    name=_MEMORY_KEY,
+                    trace_name=None,
+                    thread=self.thread_number(int(memory.thread[i])),
+                    start_us=at,
+                    end_us=at,
+                    overload_name="",
+                    fwd_thread=0,
+                    input_shapes=[],
+                    stack=[],
+                    scope=0,
+                    cpu_memory_usage=int(memory.nbytes[i]),
+                )
             )
         return made
 
@@ -223,25 +244,45 @@ class Results:
             numbers = grouping.shape_numbers(trace, [described.shapes(d) for _, d in trace.input_table])
         if by_stack > 0:
             table: dict[tuple, int] = {}
-            ids = [table.setdefault(tuple(s[:by_stack]), len(table)) for s in trace.stacks] + [table.setdefault((), len(table))]
+            ids = [table.setdefault(tuple(s[:by_stack]), len(table)) for s in trace.stacks] + [
+                table.setdefault((), len(table))
+            ]
             stacks = np.array(ids, np.int64)[trace.stack]
         own = Tree(
-            self.tree.parent, self.tree.depth, self.shown_self_ns, self.tree.memory, self.shown_self_memory, self.tree.loose
+            self.tree.parent,
+            self.tree.depth,
+            self.shown_self_ns,
+            self.tree.memory,
+            self.shown_self_memory,
+            self.tree.loose,
         )
-        rows = grouping.averages(trace, own, shown, by_inputs=numbers, by_stack=stacks, by_overload=by_overload)
+        rows = grouping.averages(
+            trace, own, shown, by_inputs=numbers, by_stack=stacks, by_overload=by_overload
+        )
         made = self._avg_objects(rows, by_shape, by_stack, by_overload)
         settings = trace.settings
         return EventList(
-            made, use_device=None, profile_memory=bool(settings.get("profile_memory")), with_flops=bool(settings.get("with_flops")),
+            made,
+            use_device=None,
+            profile_memory=bool(settings.get("profile_memory")),
+            with_flops=bool(settings.get("with_flops")),
             results=self,
-        )  # fmt: skip
+        )
 
-    def _avg_objects(self, rows: grouping.Rows, by_shape: bool, by_stack: int, by_overload: bool) -> list[FunctionEventAvg]:
+    def _avg_objects(
+        self, rows: grouping.Rows, by_shape: bool, by_stack: int, by_overload: bool
+    ) -> list[FunctionEventAvg]:
         trace, made = self.trace, []
         columns = zip(
-            rows.names, rows.first.tolist(), rows.count.tolist(), rows.total_ns.tolist(), rows.self_ns.tolist(), rows.memory.tolist(),
-            rows.self_memory.tolist(), rows.flops.tolist(),
-        )  # fmt: skip
+            rows.names,
+            rows.first.tolist(),
+            rows.count.tolist(),
+            rows.total_ns.tolist(),
+            rows.self_ns.tolist(),
+            rows.memory.tolist(),
+            rows.self_memory.tolist(),
+            rows.flops.tolist(),
+        )
         for name, first, count, total, own, memory, own_memory, flops in columns:
             row = FunctionEventAvg()
             row.key, row.count = name, count
@@ -250,7 +291,11 @@ class Results:
             row.scope, row.node_id = int(trace.scope[first]), -1
             row.overload_name = trace.overloads[trace.name[first]] if by_overload else ""
             row.input_shapes = _input(self, first, described.shapes) if by_shape else ""
-            stack = trace.stacks[trace.stack[first]][:by_stack] if by_stack > 0 and trace.stack[first] >= 0 else ()
+            stack = (
+                trace.stacks[trace.stack[first]][:by_stack]
+                if by_stack > 0 and trace.stack[first] >= 0
+                else ()
+            )
             row.stack = list(stack)
             made.append(row)
         if len(self.tree.loose):

@@ -19,7 +19,9 @@ class ProfilerAction(Enum):
 class _Schedule:
     """A callable schedule that can also explain itself."""
 
-    def __init__(self, wait: int, warmup: int, active: int, repeat: int, skip_first: int, skip_first_wait: int) -> None:
+    def __init__(
+        self, wait: int, warmup: int, active: int, repeat: int, skip_first: int, skip_first_wait: int
+    ) -> None:
         self.wait, self.warmup, self.active, self.repeat = wait, warmup, active, repeat
         self.skip_first, self.skip_first_wait = skip_first, skip_first_wait
 
@@ -52,7 +54,9 @@ class _Schedule:
         return "\n".join(lines)
 
 
-def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0) -> Any:
+def schedule(
+    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
+) -> Any:
     """A schedule: skip the first steps, then cycles of waiting, warming up and recording, `repeat` times (0: for ever)."""
     if not (wait >= 0 and warmup >= 0 and active > 0 and repeat >= 0 and skip_first >= 0):
         raise AssertionError(

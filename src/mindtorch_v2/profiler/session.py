@@ -24,11 +24,20 @@ class _KinetoProfile:
     """A recording from start to stop, and what it shows."""
 
     def __init__(
-        self, *, activities: Iterable[ProfilerActivity] | None = None, record_shapes: bool = False, profile_memory: bool = False,
-        with_stack: bool = False, with_flops: bool = False, with_modules: bool = False, experimental_config: Any = None,
-        execution_trace_observer: Any = None, acc_events: bool = False, custom_trace_id_callback: Callable[[], str] | None = None,
+        self,
+        *,
+        activities: Iterable[ProfilerActivity] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
+        acc_events: bool = False,
+        custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.activities = set(activities) if activities else supported_activities()
         self.record_shapes = record_shapes
         self.with_flops = with_flops
@@ -47,7 +56,12 @@ class _KinetoProfile:
     def _config(self) -> Config:
         every = bool(getattr(self.experimental_config, "profile_all_threads", False))
         return Config(
-            self.record_shapes, self.profile_memory, self.with_stack, self.with_flops, self.with_modules, all_threads=every
+            self.record_shapes,
+            self.profile_memory,
+            self.with_stack,
+            self.with_flops,
+            self.with_modules,
+            all_threads=every,
         )
 
     def start(self) -> None:
@@ -87,14 +101,21 @@ class _KinetoProfile:
 
     def _finished(self) -> Results:
         if self._results is None:
-            raise AssertionError("Profiler must be initialized before getting results: start it, run something and stop it")
+            raise AssertionError(
+                "Profiler must be initialized before getting results: start it, run something and stop it"
+            )
         return self._results
 
     def events(self) -> Any:
         """All events of the recording."""
         return self._finished().events
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False) -> Any:
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> Any:
         """Averages over events of one name, optionally also of one input shape, stack or overload."""
         return self._finished().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
@@ -115,15 +136,28 @@ class profile(_KinetoProfile):
     """Record what happens inside, by a schedule if one is given."""
 
     def __init__(
-        self, *, activities: Iterable[ProfilerActivity] | None = None, schedule: Callable[[int], ProfilerAction] | None = None,
-        on_trace_ready: Callable[..., Any] | None = None, record_shapes: bool = False, profile_memory: bool = False, with_stack: bool = False,
-        with_flops: bool = False, with_modules: bool = False, experimental_config: Any = None, execution_trace_observer: Any = None,
-        acc_events: bool = False, use_cuda: bool | None = None, custom_trace_id_callback: Callable[[], str] | None = None,
+        self,
+        *,
+        activities: Iterable[ProfilerActivity] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[..., Any] | None = None,
+        record_shapes: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_flops: bool = False,
+        with_modules: bool = False,
+        experimental_config: Any = None,
+        execution_trace_observer: Any = None,
+        acc_events: bool = False,
+        use_cuda: bool | None = None,
+        custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         chosen = set(activities) if activities else supported_activities()
         if use_cuda is not None:
-            warnings.warn("`use_cuda` is deprecated, use `activities` argument instead", FutureWarning, stacklevel=2)
+            warnings.warn(
+                "`use_cuda` is deprecated, use `activities` argument instead", FutureWarning, stacklevel=2
+            )
             if use_cuda:
                 chosen.add(ProfilerActivity.CUDA)
             elif ProfilerActivity.CUDA in chosen:
@@ -131,10 +165,18 @@ class profile(_KinetoProfile):
         if not chosen:
             raise AssertionError("No valid profiler activities found")
         super().__init__(
-            activities=chosen, record_shapes=record_shapes, profile_memory=profile_memory, with_stack=with_stack, with_flops=with_flops,
-            with_modules=with_modules, experimental_config=experimental_config, execution_trace_observer=execution_trace_observer,
-            acc_events=acc_events, custom_trace_id_callback=custom_trace_id_callback, post_processing_timeout_s=post_processing_timeout_s,
-        )  # fmt: skip
+            activities=chosen,
+            record_shapes=record_shapes,
+            profile_memory=profile_memory,
+            with_stack=with_stack,
+            with_flops=with_flops,
+            with_modules=with_modules,
+            experimental_config=experimental_config,
+            execution_trace_observer=execution_trace_observer,
+            acc_events=acc_events,
+            custom_trace_id_callback=custom_trace_id_callback,
+            post_processing_timeout_s=post_processing_timeout_s,
+        )
         if schedule:
             self.schedule = schedule
             self.record_steps = True
@@ -146,8 +188,11 @@ class profile(_KinetoProfile):
         self.current_action = self.schedule(self.step_num)
         self.step_rec_fn: record_function | None = None
         NONE, WARMUP, RECORD, SAVE = (
-            ProfilerAction.NONE, ProfilerAction.WARMUP, ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE
-        )  # fmt: skip
+            ProfilerAction.NONE,
+            ProfilerAction.WARMUP,
+            ProfilerAction.RECORD,
+            ProfilerAction.RECORD_AND_SAVE,
+        )
         ready = self._trace_ready
         self.action_map: dict[tuple[ProfilerAction, ProfilerAction | None], list[Any]] = {
             (NONE, NONE): [],
@@ -223,5 +268,3 @@ def _warn_warmup_ended() -> None:
 
 def _warn_record_ended() -> None:
     warnings.warn("Incorrect schedule: RECORD followed by NONE", stacklevel=4)
-
-

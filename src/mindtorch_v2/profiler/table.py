@@ -31,10 +31,19 @@ class Column:
 
 
 def table(
-    events: Any, *, sort_by: str | None = None, row_limit: int = 100, max_src_column_width: int = 75, max_name_column_width: int = 55,
-    max_shapes_column_width: int = 80, header: str | None = None, profile_memory: bool = False, with_flops: bool = False,
-    top_level_events_only: bool = False, time_unit: str | None = None,
-) -> str:  # fmt: skip
+    events: Any,
+    *,
+    sort_by: str | None = None,
+    row_limit: int = 100,
+    max_src_column_width: int = 75,
+    max_name_column_width: int = 55,
+    max_shapes_column_width: int = 80,
+    header: str | None = None,
+    profile_memory: bool = False,
+    with_flops: bool = False,
+    top_level_events_only: bool = False,
+    time_unit: str | None = None,
+) -> str:
     """A list of events or averages as torch prints it."""
     if not events:
         return ""
@@ -44,9 +53,18 @@ def table(
         rows = [e for e in rows if e.cpu_parent is None]
     shown = rows if row_limit == -1 else rows[:row_limit]
     flops_unit, flops_scale = _flops_unit(shown) if with_flops else ("", 1.0)
-    context = Context(totals, format_time if time_unit is None else lambda us: format_time_in(us, time_unit), flops_scale)
+    context = Context(
+        totals, format_time if time_unit is None else lambda us: format_time_in(us, time_unit), flops_scale
+    )
     columns = _columns(
-        shown, profile_memory, with_flops, flops_unit, max_name_column_width, max_shapes_column_width, max_src_column_width, events
+        shown,
+        profile_memory,
+        with_flops,
+        flops_unit,
+        max_name_column_width,
+        max_shapes_column_width,
+        max_src_column_width,
+        events,
     )
     return _render(columns, shown, context, header, totals, context.time)
 
@@ -71,7 +89,14 @@ def _flops_unit(events: list[Any]) -> tuple[str, float]:
 
 
 def _columns(
-    events: list[Any], profile_memory: bool, with_flops: bool, flops_unit: str, name_limit: int, shapes_limit: int, source_limit: int, every: Any
+    events: list[Any],
+    profile_memory: bool,
+    with_flops: bool,
+    flops_unit: str,
+    name_limit: int,
+    shapes_limit: int,
+    source_limit: int,
+    every: Any,
 ) -> list[Column]:
     longest = max((len(e.key) for e in every), default=0) + 4
     name_width = min(longest, name_limit) if name_limit is not None else longest
@@ -86,7 +111,11 @@ def _columns(
     columns += [
         Column("Self CPU %", lambda e, c: format_share(e.self_cpu_time_total, c.total_cpu_us), narrow),
         Column("Self CPU", lambda e, c: c.time(e.self_cpu_time_total), narrow),
-        Column("CPU total %", lambda e, c: "0" if e.is_async else format_share(e.cpu_time_total, c.total_cpu_us), narrow),
+        Column(
+            "CPU total %",
+            lambda e, c: "0" if e.is_async else format_share(e.cpu_time_total, c.total_cpu_us),
+            narrow,
+        ),
         Column("CPU total", lambda e, c: c.time(e.cpu_time_total), narrow),
         Column("CPU time avg", lambda e, c: c.time(e.cpu_time), narrow),
     ]
@@ -105,9 +134,19 @@ def _columns(
     if stacks:
         longest_source = max(max(len(line) for line in stack) for stack in stacks) + 4
         width = min(longest_source, source_limit) if source_limit is not None else longest_source
-        columns.append(Column("Source Location", lambda e, c: _trim_path(e.stack[0], width) if e.stack else "", width, "<"))
+        columns.append(
+            Column(
+                "Source Location", lambda e, c: _trim_path(e.stack[0], width) if e.stack else "", width, "<"
+            )
+        )
     if with_flops:
-        columns.append(Column(f"Total {flops_unit}", lambda e, c: f"{e.flops / c.flops_scale:8.3f}" if e.flops else "--", narrow))
+        columns.append(
+            Column(
+                f"Total {flops_unit}",
+                lambda e, c: f"{e.flops / c.flops_scale:8.3f}" if e.flops else "--",
+                narrow,
+            )
+        )
     return columns
 
 
@@ -124,14 +163,19 @@ def _trim_path(path: str, limit: int) -> str:
     return path
 
 
-def _render(columns: list[Column], rows: list[Any], context: Context, header: str | None, total_us: float, time: Any) -> str:
+def _render(
+    columns: list[Column], rows: list[Any], context: Context, header: str | None, total_us: float, time: Any
+) -> str:
     space = " " * _SEPARATOR_SPACE
     rule = space.join("-" * c.width for c in columns)
     line_length = len(rule)
     lines: list[str] = []
     if header is not None:
         lines += ["=" * line_length, header]
-    titles = space.join(f"{c.title:{'>' if c.align == '>' else '<'}{c.width}}" if i else f"{c.title:>{c.width}}" for i, c in enumerate(columns))
+    titles = space.join(
+        f"{c.title:{'>' if c.align == '>' else '<'}{c.width}}" if i else f"{c.title:>{c.width}}"
+        for i, c in enumerate(columns)
+    )
     lines += [rule + space, titles + space, rule + space]
     for event in rows:
         cells = [c.cell(event, context) for c in columns]

@@ -47,8 +47,15 @@ class Health:
 
     def line(self) -> str:
         """One line for people; empty when the trace is complete."""
-        parts = [f"{n:,} {what}" for n, what in (
-            (self.dropped, "dropped"), (self.unfinished, "unfinished"), (self.repaired, "repaired")) if n]  # fmt: skip
+        parts = [
+            f"{n:,} {what}"
+            for n, what in (
+                (self.dropped, "dropped"),
+                (self.unfinished, "unfinished"),
+                (self.repaired, "repaired"),
+            )
+            if n
+        ]
         return "; ".join([*parts, *self.notes])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,7 +68,7 @@ def thread_slices(thread: np.ndarray) -> list[tuple[int, int]]:
         return []
     cuts = np.flatnonzero(np.diff(thread)) + 1
     bounds = [0, *cuts.tolist(), len(thread)]
-    return list(zip(bounds[:-1], bounds[1:]))
+    return list(itertools.pairwise(bounds))
 
 
 def _sum_by(rows: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
@@ -98,7 +99,12 @@ def own_memory(trace: Trace, parent: np.ndarray) -> tuple[np.ndarray, np.ndarray
         here = np.flatnonzero(memory.thread == trace.thread[first])
         if not len(here):
             continue
-        owner = innermost(trace.start_ns[first:last], trace.end_ns[first:last], parent[first:last] - first, memory.time_ns[here])
+        owner = innermost(
+            trace.start_ns[first:last],
+            trace.end_ns[first:last],
+            parent[first:last] - first,
+            memory.time_ns[here],
+        )
         inside = owner >= 0
         own[first:last] += _sum_by(owner[inside], memory.nbytes[here][inside], last - first)
         loose.append(here[~inside])
@@ -113,5 +119,7 @@ def innermost(start: np.ndarray, end: np.ndarray, parent: np.ndarray, times: np.
         ended = open_ & (end[np.maximum(owner, 0)] < times)
         if not ended.any():
             return np.where(open_, owner, -1)
-        owner = np.where(ended, np.where(parent[np.maximum(owner, 0)] < 0, -1, parent[np.maximum(owner, 0)]), owner)
+        owner = np.where(
+            ended, np.where(parent[np.maximum(owner, 0)] < 0, -1, parent[np.maximum(owner, 0)]), owner
+        )
         open_ = owner >= 0

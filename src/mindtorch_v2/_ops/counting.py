@@ -1,0 +1,238 @@
+"""Tensors of counted numbers: ranges, lines, the unit matrix."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _device, _dispatch, _dtype
+from .._dispatch import function, op, wrap
+from .._dtype import Default
+from .._meta import meta_tensor
+from .._sampling import fma64
+from .creation import _STRIDED, _np, finish
+
+
+def _count_dtype(*numbers: Any) -> Any:
+    if any(
+        (isinstance(n, _dispatch.Tensor) and n.dtype._rank >= 2) or isinstance(n, (float, np.floating))
+        for n in numbers
+    ):
+        return Default.dtype
+    return _dtype.int64
+
+
+@op(
+    "aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, ScalarType? dtype=None, Layout? layout=None, "
+    "Device? device=None, bool? pin_memory=None) -> Tensor",
+    expose="no",
+    nondifferentiable=True,
+)
+def _arange(start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    dtype = dtype or _count_dtype(start, end, step)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    for bound in (start, end):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"unsupported range: {float(start):g} -> {float(end):g}")
+    if (step > 0) != (end >= start) and start != end:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype._rank == 1 and all(isinstance(v, int) for v in (start, end, step)):
+        return np.arange(start, end, step, dtype=dtype._np)
+    count = max(0, math.ceil((float(end) - float(start)) / float(step)))
+    if dtype._rank == 1:
+        return (int(start) + int(step) * np.arange(count, dtype=np.int64)).astype(dtype._np)
+    return (start + step * np.arange(count, dtype=np.float64)).astype(dtype._np)
+
+
+@op(
+    "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    expose="no",
+    nondifferentiable=True,
+)
+def _arange_end(end: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return _arange.op.kernel(0, end, 1, dtype, layout, device, pin_memory)
+
+
+@function(expose="function")
+def arange(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = _STRIDED,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """Numbers from start up to, not including, end."""
+    if dtype is None:
+        dtype = _count_dtype(start, 0 if end is None else end, step) if out is None else out.dtype
+    if end is None and step == 1:
+        made = _arange_end(start, dtype=dtype)
+    else:
+        made = _arange(*((0, start) if end is None else (start, end)), step, dtype=dtype)
+    if _device.resolve(device) is _device.META:
+        made = meta_tensor(made.shape, made._array.dtype)
+    return finish(made, requires_grad, pin_memory, out)
+
+
+@function("range", expose="function")
+def range_(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = _STRIDED,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Any:
+    """Numbers from start up to and including end."""
+    import warnings
+
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with Python's range "
+        "builtin. Instead, use torch.arange, which produces values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
+    start, end = (0, start) if end is None else (start, end)
+    count = math.floor((end - start) / step) + 1
+    return finish(wrap((start + step * np.arange(count)).astype(_np(dtype))), requires_grad, False, out)
+
+
+def _line(start: float, end: float, steps: int, dtype: Any) -> np.ndarray:
+    """`steps` numbers from start to end, counted from both ends as torch does, so that both are exact. Float32 and float64
+    have one rounding in each product and sum, the shorter floats one after every step."""
+    if steps == 1:
+        return np.full(1, start)
+    index = np.arange(steps)
+    lower = index < steps // 2
+    count = np.where(lower, index, steps - 1 - index).astype(np.float64)
+    if dtype._np in _dtype.LOW_FLOATS:
+        kind = dtype._np.type
+        first, last = kind(start), kind(end)
+        step = kind((last - first) / kind(steps - 1))
+        moved = (step * count.astype(dtype._np)).astype(dtype._np)
+        return np.where(lower, first + moved, last - moved)
+    if dtype is _dtype.float32:
+        first, last = np.float32(start), np.float32(end)
+        step = float((last - first) / np.float32(steps - 1))
+        return np.where(lower, float(first) + step * count, float(last) - step * count).astype(np.float32)
+    if dtype.is_complex:
+        parts = [(v.real, v.imag) if isinstance(v, complex) else (v, 0.0) for v in (start, end)]
+        made = np.empty(steps, dtype._np)
+        made.real, made.imag = (_line(*ends, steps, dtype.to_real()) for ends in zip(*parts))
+        return made
+    if dtype._rank < 2:
+        start, end = int(start), int(end)
+    step = (end - start) / (steps - 1)
+    return np.where(lower, fma64(count, step, start), fma64(count, -step, end))
+
+
+def _spaced(name: str, schema: str, finish_line: Any) -> Any:
+    text = (
+        f"aten::{name}(Scalar start, Scalar end, int steps{schema}, *, ScalarType? dtype=None, Layout? layout=None, "
+        "Device? device=None, bool? pin_memory=None) -> Tensor"
+    )
+    return op(text, expose="no", nondifferentiable=True)(finish_line)
+
+
+def _linspace_kernel(
+    start: Any, end: Any, steps: int, dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    if dtype is None:
+        dtype = Default.dtype.to_complex() if isinstance(start + end, complex) else Default.dtype
+    return _line(start, end, steps, dtype).astype(dtype._np) if steps else np.empty(0, dtype._np)
+
+
+def _logspace_kernel(
+    start: Any, end: Any, steps: int, base: float, dtype: Any, layout: Any, device: Any, pin_memory: Any
+) -> Any:
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    dtype = dtype or Default.dtype
+    return (
+        np.power(float(base), _line(start, end, steps, dtype)).astype(dtype._np)
+        if steps
+        else np.empty(0, dtype._np)
+    )
+
+
+_linspace = _spaced("linspace", "", _linspace_kernel)
+_logspace = _spaced("logspace", ", float base=10.0", _logspace_kernel)
+
+
+@function(expose="function")
+def linspace(
+    start: Any,
+    end: Any,
+    steps: Any,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = _STRIDED,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """Evenly spaced numbers, both ends included."""
+    made = _linspace(start, end, int(steps), dtype=dtype or (None if out is None else out.dtype))
+    return finish(made, requires_grad, pin_memory, out)
+
+
+@function(expose="function")
+def logspace(
+    start: Any,
+    end: Any,
+    steps: Any,
+    base: float = 10.0,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = _STRIDED,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """Powers of `base` with evenly spaced exponents."""
+    made = _logspace(start, end, int(steps), base, dtype=dtype or (None if out is None else out.dtype))
+    return finish(made, requires_grad, pin_memory, out)
+
+
+@op(
+    "aten::eye.m(SymInt n, SymInt m, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    expose="no",
+    nondifferentiable=True,
+)
+def _eye(n: int, m: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return np.eye(n, m, dtype=_np(dtype))
+
+
+@function(expose="function")
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = _STRIDED,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """Ones on the diagonal, zeros elsewhere."""
+    if n < 0:
+        raise RuntimeError(f"n must be greater or equal to 0, got {n}")
+    made = _eye(n, n if m is None else m, dtype=dtype or (None if out is None else out.dtype))
+    if _device.resolve(device) is _device.META:
+        made = meta_tensor(made.shape, made._array.dtype)
+    return finish(made, requires_grad, pin_memory, out)

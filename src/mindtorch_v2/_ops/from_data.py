@@ -1,0 +1,345 @@
+"""Tensors from Python, NumPy and other libraries' data, and single numbers back out of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _device, _dispatch, _dtype
+from .._dispatch import composite, function, op, wrap
+from .._dtype import BY_NUM, Default
+from .._meta import meta_tensor
+from ._namespace import functions as F
+from .creation import _STRIDED, _empty, _np, finish
+
+
+def _infer(data: Any) -> Any:
+    """The dtype torch gives to Python data: the widest category met, floats as the default dtype."""
+    if isinstance(data, (list, tuple)):
+        best = None
+        for item in data:
+            found = _infer(item)
+            if found is not None:
+                best = found if best is None else _dtype.promote_types(best, found)
+        return best
+    if isinstance(data, _dispatch.Tensor):
+        return data.dtype
+    if isinstance(data, np.ndarray):
+        return _dtype.from_numpy_dtype(data.dtype)
+    if isinstance(data, np.generic):
+        return _dtype.from_numpy_dtype(data.dtype)
+    if isinstance(data, (bool, int, float, complex)):
+        return _dtype.number_dtype(data)
+    if hasattr(data, "__array__"):
+        return _dtype.from_numpy_dtype(np.asarray(data).dtype)
+    if hasattr(data, "__len__") and hasattr(data, "__getitem__") and not isinstance(data, (str, bytes, dict)):
+        return _infer([data[i] for i in range_builtin(len(data))])
+    if isinstance(data, str):
+        raise TypeError("new(): invalid data type 'str'")
+    raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+
+
+range_builtin = range
+
+
+def _plain(data: Any) -> Any:
+    """Nested data with tensors turned into arrays and lengths checked."""
+    if isinstance(data, (list, tuple)):
+        return [_plain(item) for item in data]
+    if isinstance(data, _dispatch.Tensor):
+        return data._array
+    return data
+
+
+def _check_lengths(data: Any, depth: int = 0) -> Any:
+    """torch's error for ragged sequences."""
+    if not isinstance(data, (list, tuple)):
+        return
+    lengths = {len(item) if isinstance(item, (list, tuple)) else None for item in data}
+    if len(lengths) > 1:
+        first = len(data[0]) if isinstance(data[0], (list, tuple)) else None
+        for item in data:
+            now = len(item) if isinstance(item, (list, tuple)) else None
+            if now != first and first is not None and now is not None:
+                raise ValueError(f"expected sequence of length {first} at dim {depth + 1} (got {now})")
+        odd = next(
+            item for item in data if isinstance(item, (list, tuple)) != isinstance(data[0], (list, tuple))
+        )
+        if isinstance(data[0], (list, tuple)):
+            raise TypeError(
+                f"expected sequence at dim {depth + 1} (got {type(odd).__name__})"
+                if not isinstance(odd, (list, tuple))
+                else ""
+            )
+        raise TypeError(f"must be real number, not {type(odd).__name__}")
+    for item in data:
+        _check_lengths(item, depth + 1)
+
+
+def array_of(data: Any, dtype: Any) -> np.ndarray:
+    """A fresh array of Python, NumPy or tensor data."""
+    kind = data.__class__
+    if kind is float or kind is int or kind is bool or kind is complex:
+        if dtype is None:
+            dtype = _dtype.number_dtype(data)
+        try:
+            return np.array(data, dtype._np)
+        except OverflowError:
+            if dtype._rank == 1 and dtype is not _dtype.int64:
+                raise RuntimeError(
+                    f"value cannot be converted to type {dtype._name}_t without overflow"
+                ) from None
+            raise RuntimeError("Overflow when unpacking long long") from None
+        except TypeError:
+            return np.array(data).astype(dtype._np)
+    if isinstance(data, _dispatch.Tensor):
+        return data._array.astype(dtype._np) if dtype is not None else data._array.copy()
+    if isinstance(data, (np.ndarray, np.generic)):
+        found = _dtype.from_numpy_dtype(np.asarray(data).dtype)
+        return np.array(data, (dtype or found)._np, order="C")
+    wanted = dtype or _infer(data) or Default.dtype
+    plain = data if not _has_tensors(data) else _plain(data)
+    try:
+        array = np.array(plain)
+    except ValueError:
+        _check_lengths(plain)
+        raise
+    if array.dtype.hasobject:
+        _check_lengths(plain)
+        if wanted._rank == 1:
+            raise RuntimeError("Overflow when unpacking long long")
+        array = np.array(plain, wanted._np)
+    return np.ascontiguousarray(array.astype(wanted._np, copy=False)).reshape(array.shape)
+
+
+def _has_tensors(data: Any) -> bool:
+    if isinstance(data, (list, tuple)):
+        return any(_has_tensors(item) for item in data[:1]) or (
+            bool(data)
+            and not isinstance(data[0], (list, tuple))
+            and any(isinstance(item, _dispatch.Tensor) for item in data)
+        )
+    return isinstance(data, _dispatch.Tensor)
+
+
+def _record_new(data: Any, array: np.ndarray) -> Any:
+    """What torch.tensor shows in a profile: for lists the allocation, `to`, `lift_fresh`; for NumPy arrays a copy by `to`."""
+    from .copies import to_device
+
+    dtype = BY_NUM[array.dtype.num]
+    if isinstance(data, np.ndarray):
+        return to_device(F.lift_fresh(wrap(array)), _device.CPU, dtype, copy=True)
+    state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
+    state.enabled = False
+    try:
+        made = _empty(tuple(array.shape), dtype=dtype)
+        np.copyto(made._array, array)
+        return F.lift_fresh(to_device(made, _device.CPU, dtype))
+    finally:
+        state.enabled = enabled
+
+
+@function(expose="function")
+def tensor(
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    names: Any = None,
+) -> Any:
+    """A tensor from Python or NumPy data, always copied."""
+    if device is not None or _device._state.default is not None:
+        where = _device.resolve(device)
+    else:
+        where = _device.CPU
+    if isinstance(data, _dispatch.Tensor):
+        import warnings
+
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+        made = data.detach().to(dtype or data.dtype, copy=True).detach_()
+        return finish(made, requires_grad, pin_memory)
+    array = array_of(data, dtype)
+    if where is _device.META:
+        return finish(meta_tensor(array.shape, array.dtype), requires_grad)
+    if _dispatch.recorder is None:
+        made = wrap(array)
+    else:
+        made = F.detach_(_record_new(data, array))
+    return finish(made, requires_grad, pin_memory) if requires_grad or pin_memory else made
+
+
+@function(expose="function")
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
+    """A tensor that shares memory with `data` where it can."""
+    if isinstance(data, _dispatch.Tensor):
+        if _dispatch.recorder is None and device is None and (dtype is None or dtype is data.dtype):
+            return data
+        return data.to(device=device, dtype=dtype)
+    if isinstance(data, np.ndarray):
+        made = from_numpy(data) if min(data.strides, default=0) >= 0 else wrap(data.copy())
+        return made if dtype is None and _dispatch.recorder is None else made.to(device=device, dtype=dtype)
+    made = (
+        wrap(array_of(data, dtype))
+        if _dispatch.recorder is None
+        else _record_new(data, array_of(data, dtype))
+    )
+    return made if device is None or _device.resolve(device) is _device.CPU else made.to(device)
+
+
+@function(expose="function")
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: Any = None, requires_grad: bool = False
+) -> Any:
+    """A tensor from anything array-like, sharing memory unless a copy is asked for."""
+    if isinstance(obj, _dispatch.Tensor):
+        made = obj if dtype is None or dtype is obj.dtype else obj.to(dtype)
+        if copy:
+            made = made.clone() if made is obj else made
+        elif copy is False and made is not obj:
+            raise ValueError("can't alias tensor with dtype change")
+        return made if requires_grad == made.requires_grad else finish(made.detach(), requires_grad)
+    if isinstance(obj, np.ndarray):
+        made = tensor(obj, dtype=dtype) if copy else as_tensor(obj, dtype)
+    elif hasattr(obj, "__dlpack__"):
+        made = from_dlpack(obj)
+    else:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence")
+        made = tensor(obj, dtype=dtype)
+    return finish(made, requires_grad)
+
+
+@op("aten::lift_fresh(Tensor(a) self) -> Tensor(a)", on="tensors", expose="no", nondifferentiable=True)
+def _lift_fresh(self: Any) -> Any:
+    return self
+
+
+@function(expose="function")
+def from_numpy(ndarray: Any) -> Any:
+    """A tensor on the memory of a NumPy array."""
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    _dtype.from_numpy_dtype(ndarray.dtype)
+    if ndarray.size and min(ndarray.strides, default=0) < 0:
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not currently supported. "
+            "(You can probably work around this by making a copy of your array  with array.copy().) "
+        )
+    if not ndarray.flags.writeable:
+        import warnings
+
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor "
+            "will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting "
+            "it to a tensor. This type of warning will be suppressed for the rest of this program.",
+            UserWarning,
+            stacklevel=2,
+        )
+    made = wrap(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray))
+    return made if _dispatch.recorder is None else F.lift_fresh(made)
+
+
+@function(expose="function")
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: Any = None) -> Any:
+    """A tensor on the memory of another library's array."""
+    array = np.from_dlpack(ext_tensor._array if isinstance(ext_tensor, _dispatch.Tensor) else ext_tensor)
+    return wrap(array.copy() if copy or not array.flags.writeable else array)
+
+
+@function(expose="function")
+def frombuffer(
+    buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Any:
+    """A tensor on the memory of a Python buffer."""
+    if not isinstance(dtype, _dtype.dtype):
+        raise TypeError(f"frombuffer(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    try:
+        return finish(wrap(np.frombuffer(buffer, dtype._np, count, offset)), requires_grad)
+    except ValueError as error:
+        raise ValueError(str(error)) from None
+
+
+@op(
+    "aten::scalar_tensor(Scalar s, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    expose="no",
+    nondifferentiable=True,
+)
+def _scalar_tensor(s: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return np.array(s, _np(dtype))
+
+
+@function(expose="function")
+def scalar_tensor(
+    s: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = _STRIDED,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """A 0-dim tensor of a number."""
+    return finish(_scalar_tensor(s, dtype=dtype), requires_grad, pin_memory)
+
+
+@op("aten::complex(Tensor real, Tensor imag) -> Tensor", out=True, expose="function")
+def complex_(real: Any, imag: Any) -> Any:
+    if real.dtype != imag.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {BY_NUM[real.dtype.num]._abbr} but got scalar type {BY_NUM[imag.dtype.num]._abbr} for second argument"
+        )
+    if real.dtype.num not in (np.dtype("f4").num, np.dtype("f8").num):
+        raise RuntimeError(
+            f"Expected both inputs to be Half, Float or Double tensors but got {BY_NUM[real.dtype.num]._abbr} and {BY_NUM[imag.dtype.num]._abbr}"
+        )
+    made = np.empty(np.broadcast_shapes(real.shape, imag.shape), BY_NUM[real.dtype.num].to_complex()._np)
+    made.real, made.imag = real, imag
+    return made
+
+
+complex_.derivative(real=lambda g: F.real(g), imag=lambda g: F.imag(g))
+
+
+@op("aten::polar(Tensor abs, Tensor angle) -> Tensor", out=True, expose="function")
+def polar(abs: Any, angle: Any) -> Any:
+    made = np.empty(np.broadcast_shapes(abs.shape, angle.shape), BY_NUM[abs.dtype.num].to_complex()._np)
+    made.real, made.imag = abs * np.cos(angle), abs * np.sin(angle)
+    return made
+
+
+polar.derivative(
+    abs=lambda g, angle: F.real(g) * F.cos(angle) + F.imag(g) * F.sin(angle),
+    angle=lambda g, abs, angle: F.imag(g) * abs * F.cos(angle) - F.real(g) * abs * F.sin(angle),
+)
+
+
+@op("aten::_local_scalar_dense(Tensor self) -> Scalar", expose="no", nondifferentiable=True)
+def _local_scalar_dense(self: np.ndarray) -> Any:
+    return self.item() if self.dtype is not _dtype.NP_BFLOAT16 else float(self.item())
+
+
+@op("aten::item(Tensor self) -> Scalar", nondifferentiable=True)
+def item(self: np.ndarray) -> Any:
+    if self.size != 1:
+        raise RuntimeError(f"a Tensor with {self.size} elements cannot be converted to Scalar")
+    return self.item() if self.dtype is not _dtype.NP_BFLOAT16 else float(self.item())
+
+
+@item.recorded
+def _(self: Any) -> Any:
+    if self.numel() != 1:
+        raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+    return _local_scalar_dense(self)
+
+
+@composite("aten::is_nonzero(Tensor self) -> bool")
+def is_nonzero(self: Any) -> bool:
+    return F.item(self) != 0
