@@ -99,7 +99,7 @@ def test_an_op_is_bound_to_functional_once() -> None:
         lambda nn: nn.LSTM(3, 4, num_layers=2, bidirectional=True),
         lambda nn: nn.MultiheadAttention(4, 2),
         lambda nn: nn.BatchNorm1d(3),
-        lambda nn: nn.Transformer(4, 2, 1, 1, 4),
+        lambda nn: nn.Transformer(4, 2, 1, 1, 4, batch_first=True),
     ],
 )
 def test_a_layer_survives_deepcopy_and_pickle(make: Any) -> None:

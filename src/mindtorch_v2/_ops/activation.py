@@ -603,6 +603,7 @@ def glu_backward(grad_output: np.ndarray, self: np.ndarray, dim: int) -> np.ndar
     "aten::rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
     "Generator? generator=None) -> Tensor",
     expose="no",
+    inplace=True,
 )
 def rrelu_with_noise(
     self: np.ndarray, noise: np.ndarray, lower: Any, upper: Any, training: bool, generator: Any
@@ -622,16 +623,43 @@ def rrelu_with_noise(
     return (flat * keep).reshape(self.shape)
 
 
+# The result has the input's sign, so the rule serves the in-place form too.
 rrelu_with_noise.derivative(
-    self=lambda g, self, noise, lower, upper, training: (
-        g * noise if training else leaky_relu_backward(g, self, (lower + upper) / 2, False)
+    self=lambda g, out, noise, lower, upper, training: rrelu_with_noise_backward(
+        g, out, noise, lower, upper, training, True
     )
 )
 
 
-@function(expose="function")
-def rrelu(
-    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, generator: Any = None
+@op(
+    "aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, "
+    "bool self_is_result) -> Tensor",
+    expose="no",
+    on="tensors",
+)
+def rrelu_with_noise_backward(
+    grad_output: Any, self: Any, noise: Any, lower: Any, upper: Any, training: bool, self_is_result: bool
 ) -> Any:
-    """Leaky ReLU with a random slope."""
-    return rrelu_with_noise(input, F.empty_like(input), lower, upper, training, generator)
+    if training:
+        return grad_output * noise
+    return leaky_relu_backward(grad_output, self, (lower + upper) / 2, self_is_result)
+
+
+rrelu_with_noise_backward.derivative(
+    grad_output=lambda g, self, noise, lower, upper, training: rrelu_with_noise_backward(
+        g, self, noise, lower, upper, training, True
+    ),
+    self=lambda self: F.zeros_like(self),
+)
+
+_RRELU = "Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None"
+
+
+@composite(f"aten::rrelu(Tensor self, {_RRELU}) -> Tensor", expose="function")
+def rrelu(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
+    return rrelu_with_noise(self, F.empty_like(self), lower, upper, training, generator)
+
+
+@composite(f"aten::rrelu_(Tensor(a!) self, {_RRELU}) -> Tensor(a!)", expose="function")
+def rrelu_(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
+    return F.rrelu_with_noise_(self, F.empty_like(self), lower, upper, training, generator)
