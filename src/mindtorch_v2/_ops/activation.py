@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch
-from .._dispatch import composite, function, op
+from .._dispatch import composite, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
 from . import _dims
 from . import _erf as _erf_fast
