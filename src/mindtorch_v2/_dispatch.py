@@ -95,6 +95,7 @@ class Op:
         self.body = body  # "arrays", "tensors" or "composite"
         self.is_view = options.get("view", False)
         self.promote = options.get("promote")  # None, "same", "float" or "compare"
+        self.numbers = bool(self.promote) and options.get("numbers", True)
         self.inner = options.get("inner")
         self.flops = options.get("flops")
         self.inplace_of: Op | None = options.get("inplace_of")
@@ -116,6 +117,7 @@ class Op:
         self.operator = types.FunctionType(_OPERATOR_STUB, _GLOBALS, self.name, None, (cell,))
         for function in (self.entry, self.run, self.operator):
             function.__module__ = "mindtorch_v2"
+        self.entry.__qualname__ = self.name
         self.entry.op = self  # type: ignore[attr-defined]
         self.entry.derivative = self.derivative  # type: ignore[attr-defined]
         self.entry.backward = self.backward  # type: ignore[attr-defined]
@@ -209,7 +211,7 @@ def _register(made: Op, options: dict[str, Any]) -> Any:
         text = f"{name}_{'.' + overload if overload else ''}{made.text[dot:]}"
         text = text.replace("Tensor self", "Tensor(a!) self", 1)
         text = text[: text.rindex("->")] + "-> Tensor(a!)"
-        inherited = {k: v for k, v in options.items() if k in ("promote", "node", "nondifferentiable")}
+        inherited = {k: v for k, v in options.items() if k in ("promote", "numbers", "node", "nondifferentiable")}
         made.inplace = Op(text, made.kernel, made.body, {**inherited, "inplace_of": made})  # type: ignore[attr-defined]
         made.entry.inplace = made.inplace.entry  # type: ignore[attr-defined]
         if names in ("both", "function"):
@@ -224,6 +226,7 @@ def op(text: str, **options: Any) -> Any:
     """Declare an op whose kernel takes arrays and gives fresh arrays (`on="tensors"`: tensors, run below autograd).
 
     promote: bring the tensor arguments to one dtype first ("same"; "float": integers become the default dtype; "compare").
+    numbers=False: the second operand must be a tensor.
     inplace, out: also make `name_` and take `out=`. operators, inplace_operators: dunder names. node: the backward node's
     name. nondifferentiable: results never need gradients. returns: a result type for several outputs; outputs: how many of them
     (the first ones) have gradients, where that is not clear from their names. expose: "both",
@@ -343,6 +346,26 @@ def promote_number(a: np.ndarray, value: Any) -> tuple[Any, Any]:
     return a, np.array(value).astype(a.dtype)
 
 
+def _no_bools(a: np.ndarray, b: Any) -> None:
+    if a.dtype.kind == "b" or b.__class__ in (bool, np.bool_) or getattr(b, "dtype", a.dtype).kind == "b":
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
+            "`logical_not()` operator instead."
+        )
+
+
+def promote_pair_to_subtract(a: np.ndarray, b: np.ndarray) -> tuple[Any, Any]:
+    """`promote_pair`, but a bool is refused."""
+    _no_bools(a, b)
+    return promote_pair(a, b)
+
+
+def promote_number_to_subtract(a: np.ndarray, value: Any) -> tuple[Any, Any]:
+    """`promote_number`, but a bool is refused."""
+    _no_bools(a, value)
+    return promote_number(a, value)
+
+
 def promote_factor(a: np.ndarray, value: Any) -> tuple[Any, Any]:
     """An array and a number to multiply or divide by; for half and bfloat16 the number stays a float32, as in torch."""
     if a.dtype.num in LOW_NUMS and not isinstance(value, complex):
@@ -376,7 +399,7 @@ def bad_argument(op: Op, arguments: Any) -> None:
         where = f"{op.name}(): argument '{name}' (position {position}) must be"
         if argument.kind == "Tensor":
             if not isinstance(value, Tensor) and not (
-                op.promote and position > 1 and value.__class__ in NUMBERS
+                op.numbers and position > 1 and value.__class__ in NUMBERS
             ):
                 raise TypeError(f"{where} Tensor, not {type_name(value)}")
         elif argument.kind == "Tensor?":
@@ -422,19 +445,79 @@ def broadcast_text(shapes: Any) -> str | None:
 def recover(op: Op, error: Exception, arguments: tuple) -> Any:
     """What to do when an op's fast path failed: run it on meta tensors, or raise what torch raises."""
     tensors = list(_tensors_in(arguments))
+    if any(t.is_sparse for t in tensors):
+        from ._sparse import run_sparse
+
+        return run_sparse(op, arguments)
     if any(t._array_missing for t in tensors):
         from ._meta import run_meta
 
         return run_meta(op, arguments)
     if isinstance(error, (AttributeError, TypeError)):
+        if op.full_name in NUMBER_FIRST and arguments[0].__class__ in NUMBERS and tensors:
+            return op.run(_boxed(arguments[0], tensors[0]), *arguments[1:])
         bad_argument(op, arguments)
+        if "ufunc" in str(error) and tensors:
+            refuse_dtype(op, arguments)
     if isinstance(error, ValueError) and "read-only" in str(error) and tensors and tensors[0] is arguments[0]:
         return _write_again(op, error, arguments)
     if isinstance(error, ValueError) and "broadcast" in str(error) and tensors:
-        text = broadcast_text([t._array.shape for t in tensors])
+        shapes = [t._array.shape for t in tensors]
+        text = broadcast_text(shapes)
         if text is not None:
             raise RuntimeError(text) from None
+        if op.inplace_of is not None and np.broadcast_shapes(*shapes) != shapes[0]:
+            raise RuntimeError(
+                f"output with shape {list(shapes[0])} doesn't match the broadcast shape {list(np.broadcast_shapes(*shapes))}"
+            ) from None
     raise error
+
+
+# Functions of torch that take a number for their first operand too.
+NUMBER_FIRST = frozenset(
+    ("add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "div.Tensor_mode", "floor_divide", "remainder.Tensor",
+     "bitwise_and.Tensor", "bitwise_or.Tensor", "bitwise_xor.Tensor",
+     "bitwise_left_shift.Tensor", "bitwise_right_shift.Tensor")
+)  # fmt: skip
+
+# What torch calls its kernels in the error for a dtype they do not have, where it is not "<name>_cpu".
+KERNEL_NAMES = {
+    "floor_divide": "div_floor_cpu",
+    "lgamma": "lgamma_vml_cpu",
+    "erfinv": "erfinv_vml_cpu",
+    "erf": "erf_vml_cpu",
+    "erfc": "erfc_vml_cpu",
+    "i0": "i0_vml_cpu",
+    "digamma": "digamma",
+}
+
+
+def _boxed(value: Any, like: Any) -> Any:
+    """A Python number as a 0-dim tensor that does not change what `like` is promoted to."""
+    kinds = ((like.dtype, like._array.ndim == 0), (_dtype.number_dtype(value), 2))
+    return wrap(np.array(value, _dtype.result_dtype(kinds)._np))
+
+
+def refuse_dtype(op: Op, arguments: tuple, name: str | None = None) -> None:
+    """Raise torch's error for a dtype that an op has no kernel for."""
+    kinds = [
+        (x.dtype, x._array.ndim == 0) if isinstance(x, Tensor) else (_dtype.number_dtype(x), 2)
+        for x in arguments
+        if isinstance(x, Tensor) or (op.numbers and x.__class__ in NUMBERS)
+    ]
+    result = _dtype.result_dtype(kinds)
+    if op.inplace_of is not None and not _dtype.can_cast(result, arguments[0].dtype):
+        raise RuntimeError(
+            f"result type {result._abbr} can't be cast to the desired output type {arguments[0].dtype._abbr}"
+        ) from None
+    base = (op.inplace_of or op).name
+    kernel = name or KERNEL_NAMES.get(base, base + "_cpu")
+    raise NotImplementedError(f"\"{kernel}\" not implemented for '{result._abbr}'") from None
+
+
+def not_implemented(kernel: str, array: np.ndarray) -> NotImplementedError:
+    """torch's error for a kernel that does not take this array's dtype."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{_dtype.BY_NUM[array.dtype.num]._abbr}'")
 
 
 def _write_again(op: Op, error: Exception, arguments: tuple) -> Any:
@@ -483,6 +566,8 @@ def call_out(op: Op, out: Any, arguments: tuple) -> Any:
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
+    if op.promote == "same" and len(arguments) == 1 and outs[0].dtype is not arguments[0].dtype:
+        raise RuntimeError(f"Found dtype {outs[0].dtype._abbr} but expected {arguments[0].dtype._abbr}")
     if recorder is None:
         result = op.run(*arguments)
     else:

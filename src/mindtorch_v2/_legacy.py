@@ -32,7 +32,12 @@ class tensortype(type):
     _type_name: str
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Tensor) and instance.dtype is cls.dtype and instance.layout is cls.layout and not cls.is_cuda
+        return (
+            isinstance(instance, Tensor)
+            and instance.dtype is cls.dtype
+            and instance.layout is cls.layout
+            and not cls.is_cuda
+        )
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls.is_cuda:
@@ -67,9 +72,13 @@ def _sized(size: Any, dtype: _dtype.dtype) -> Tensor:
 def _new_dense(dtype: _dtype.dtype, args: tuple, kwargs: dict) -> Tensor:
     device = kwargs.pop("device", None)
     if device is not None and _device.device(device).type != "cpu":
-        raise RuntimeError(f"legacy constructor expects device type: cpu but device type: {_device.device(device).type} was passed")
+        raise RuntimeError(
+            f"legacy constructor expects device type: cpu but device type: {_device.device(device).type} was passed"
+        )
     if kwargs:
-        raise TypeError(f"new() received an invalid combination of arguments - some of the keywords were incorrect: {', '.join(kwargs)}")
+        raise TypeError(
+            f"new() received an invalid combination of arguments - some of the keywords were incorrect: {', '.join(kwargs)}"
+        )
     if not args:
         return _sized((0,), dtype)
     first = args[0]
@@ -82,7 +91,9 @@ def _new_dense(dtype: _dtype.dtype, args: tuple, kwargs: dict) -> Tensor:
             return _sized(tuple(first), dtype)
         if isinstance(first, (str, bytes)):
             raise TypeError(f"new(): invalid data type '{type(first).__name__}'")
-        if isinstance(first, np.ndarray) or (hasattr(first, "__len__") and hasattr(first, "__getitem__") and not isinstance(first, dict)):
+        if isinstance(first, np.ndarray) or (
+            hasattr(first, "__len__") and hasattr(first, "__getitem__") and not isinstance(first, dict)
+        ):
             return _dispatch.FUNCTIONS["tensor"](_plain(first), dtype=dtype)
         if not hasattr(first, "__index__"):
             raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
@@ -125,7 +136,9 @@ def _new_sparse(dtype: _dtype.dtype, args: tuple) -> Tensor:
     return make(size, dtype=dtype)
 
 
-def _make(name: str, dtype: _dtype.dtype, prefix: str = "", layout: _dtype.layout = _dtype.strided) -> tensortype:
+def _make(
+    name: str, dtype: _dtype.dtype, prefix: str = "", layout: _dtype.layout = _dtype.strided
+) -> tensortype:
     path = "torch." + prefix
     space = {
         "__module__": path[:-1], "__doc__": f"Tensors of {dtype!r}.", "dtype": dtype, "layout": layout, "is_cuda": prefix == "cuda.",
@@ -137,10 +150,11 @@ def _make(name: str, dtype: _dtype.dtype, prefix: str = "", layout: _dtype.layou
 DENSE = {name: _make(name, dtype) for name, dtype in _KINDS.items()}
 SPARSE = {
     name: _make(name, dtype, "sparse.", _dtype.sparse_coo)
-    for name, dtype in _KINDS.items() if dtype not in (_dtype.float16, _dtype.bool_)
+    for name, dtype in _KINDS.items() if dtype is not _dtype.bool_
 }  # fmt: skip
 CUDA = {name: _make(name, dtype, "cuda.") for name, dtype in _KINDS.items()}
-globals().update(DENSE)
+FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, LongTensor = (DENSE[name] for name in list(DENSE)[:5])
+IntTensor, ShortTensor, CharTensor, ByteTensor, BoolTensor = (DENSE[name] for name in list(DENSE)[5:])
 
 _BY_NAME = {kind._type_name: kind for table in (DENSE, SPARSE, CUDA) for kind in table.values()}
 
@@ -151,6 +165,3 @@ def named(name: str) -> tensortype:
     if found is None:
         raise ValueError(f"invalid type: '{name}'")
     return found
-
-
-__all__ = [*DENSE, "CUDA", "SPARSE", "named", "tensortype"]

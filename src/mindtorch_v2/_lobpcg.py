@@ -20,7 +20,9 @@ def lobpcg(
     The eigenpairs are computed by a dense solver to full precision: what steers torch's iteration is checked and not needed.
     """
     if tracker is not None:
-        raise NotImplementedError("lobpcg: there is no iteration to track, eigenpairs are computed by a dense solver")
+        raise NotImplementedError(
+            "lobpcg: there is no iteration to track, eigenpairs are computed by a dense solver"
+        )
     if A.shape[-2] != A.shape[-1]:
         raise AssertionError(f"A must be square, got shape {A.shape}")
     if method not in (None, "ortho", "basic"):

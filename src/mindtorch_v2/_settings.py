@@ -24,7 +24,9 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     for name, value in (("mode", mode), ("warn_only", warn_only)):
         if not isinstance(value, bool):
             where = "argument 'mode' (position 1)" if name == "mode" else "argument 'warn_only'"
-            raise TypeError(f"_set_deterministic_algorithms(): {where} must be bool, not {type(value).__name__}")
+            raise TypeError(
+                f"_set_deterministic_algorithms(): {where} must be bool, not {type(value).__name__}"
+            )
     _State.deterministic, _State.deterministic_warn_only = mode, warn_only
 
 

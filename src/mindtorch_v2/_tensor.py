@@ -673,6 +673,10 @@ _INTERNAL = frozenset(
         "_retain_handle",
         "_inference",
         "_array_missing",
+        "_places",
+        "_elements",
+        "_extent",
+        "_coalesced",
         "_meta",
     )
 )

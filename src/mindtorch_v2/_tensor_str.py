@@ -239,7 +239,7 @@ def _class_prefix(tensor: Any) -> tuple[str, str]:
     from ._tensor import Tensor
 
     cls = type(tensor)
-    if cls is Tensor:  # first, and without nn: a tensor prints before nn is imported
+    if cls is Tensor or cls.is_sparse:  # first, and without nn: a tensor prints before nn is imported
         return "tensor(", ""
     from .nn.parameter import Parameter
 

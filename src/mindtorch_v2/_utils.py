@@ -31,7 +31,7 @@ def reduce_tensor(tensor: Tensor, protocol: Any) -> tuple[Any, ...]:
         warn_if_has_hooks(tensor)
     state, cls = _user_state(tensor), type(tensor)
     function, args = _reduce_data(tensor)
-    if cls is Tensor and not state:
+    if (cls is Tensor or cls.is_sparse) and not state:
         return function, args
     from .nn.parameter import Parameter
 

@@ -13,7 +13,9 @@ from .._graph import storage_of
 def _check(name: str, self: Any, others: dict[str, Any]) -> list[np.ndarray]:
     for tensor in (self, *others.values()):
         if tensor._rg:
-            raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead.")
+            raise RuntimeError(
+                f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+            )
     found = []
     for argument, tensor in others.items():
         if tensor.dtype is not self.dtype:
@@ -57,5 +59,3 @@ def map2_(self: Any, x: Any, y: Any, callable: Any) -> Any:
     """Replace each element by `callable(element, x, y)`."""
     first, second = _check("map2_", self, {"x": x, "y": y})
     return _write(self, map(callable, _elements(self._array), _elements(first), _elements(second)))
-
-

@@ -20,13 +20,19 @@ def from_file(
     kind = (dtype or _dtype.Default.dtype)._np
     wanted = size * kind.itemsize
     try:
-        with open(filename, "r+b" if shared and os.path.exists(filename) else "w+b" if shared else "rb") as file:
+        with open(
+            filename, "r+b" if shared and os.path.exists(filename) else "w+b" if shared else "rb"
+        ) as file:
             length = os.fstat(file.fileno()).st_size
             if length < wanted:
                 if not shared:
-                    raise RuntimeError(f"file <{filename}> size <{length}> is smaller than the required mapping size <{wanted}>")
+                    raise RuntimeError(
+                        f"file <{filename}> size <{length}> is smaller than the required mapping size <{wanted}>"
+                    )
                 file.truncate(wanted)
-            array = np.memmap(file, kind, "r+" if shared else "c", shape=(size,)) if size else np.empty(0, kind)
+            array = (
+                np.memmap(file, kind, "r+" if shared else "c", shape=(size,)) if size else np.empty(0, kind)
+            )
     except OSError as error:
         mode = "read-write" if shared else "read-only"
         raise RuntimeError(
@@ -36,5 +42,3 @@ def from_file(
     if requires_grad:
         made.requires_grad = True
     return made
-
-

@@ -23,7 +23,9 @@ def _gamma(name: str, scipy_name: str) -> Any:
             abbr = _dispatch._dtype.BY_NUM[made.dtype.num]._abbr
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{abbr}'")
         if made.dtype in LOW_FLOATS:
-            return getattr(special, scipy_name)(made.astype(np.float32), np.asarray(other, np.float32)).astype(made.dtype)
+            return getattr(special, scipy_name)(
+                made.astype(np.float32), np.asarray(other, np.float32)
+            ).astype(made.dtype)
         return getattr(special, scipy_name)(made, np.asarray(other, made.dtype))
 
     return kernel
@@ -39,10 +41,12 @@ def _no_derivative(name: str) -> Any:
 igamma = _gamma("igamma", "gammainc")
 igammac = _gamma("igammac", "gammaincc")
 igamma.derivative(
-    self=_no_derivative("igamma"), other=lambda g, self, other: g * F.exp((self - 1) * F.log(other) - other - F.lgamma(self))
+    self=_no_derivative("igamma"),
+    other=lambda g, self, other: g * F.exp((self - 1) * F.log(other) - other - F.lgamma(self)),
 )
 igammac.derivative(
-    self=_no_derivative("igammac"), other=lambda g, self, other: -g * F.exp((self - 1) * F.log(other) - other - F.lgamma(self))
+    self=_no_derivative("igammac"),
+    other=lambda g, self, other: -g * F.exp((self - 1) * F.log(other) - other - F.lgamma(self)),
 )
 
 
@@ -61,7 +65,9 @@ def polygamma_(self: Any, n: int) -> Any:
 def float_power_(self: Any, exponent: Any) -> Any:
     """Raise to a power in place; only double tensors hold the result."""
     is_tensor = isinstance(exponent, _dispatch.Tensor)
-    complex_ = self.dtype.is_complex or (exponent.dtype.is_complex if is_tensor else isinstance(exponent, complex))
+    complex_ = self.dtype.is_complex or (
+        exponent.dtype.is_complex if is_tensor else isinstance(exponent, complex)
+    )
     wanted = complex128 if complex_ else float64
     if self.dtype is not wanted:
         raise RuntimeError(

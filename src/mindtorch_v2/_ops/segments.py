@@ -13,7 +13,15 @@ from ._namespace import functions as F
 
 # ---------------------------------------------------------------------------------------------------- segments
 
-_NAMES = {"sum": "sum", "prod": "prod", "mean": "mean", "max": "max", "min": "min", "amax": "max", "amin": "min"}
+_NAMES = {
+    "sum": "sum",
+    "prod": "prod",
+    "mean": "mean",
+    "max": "max",
+    "min": "min",
+    "amax": "max",
+    "amin": "min",
+}
 _EMPTY = {"sum": 0.0, "prod": 1.0, "mean": float("nan"), "max": float("-inf"), "min": float("inf")}
 _REDUCERS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 
@@ -35,7 +43,9 @@ def _each(data: np.ndarray, axis: int, starts: np.ndarray, sizes: np.ndarray) ->
             yield (*row, k), (*row, slice(first, first + n)), n
 
 
-def _check_segments(data: np.ndarray, reduce: str, lengths: Any, indices: Any, offsets: Any, axis: int, unsafe: bool) -> int:
+def _check_segments(
+    data: np.ndarray, reduce: str, lengths: Any, indices: Any, offsets: Any, axis: int, unsafe: bool
+) -> int:
     axis = _dims.one(axis, data.ndim)
     if reduce not in _NAMES:
         raise RuntimeError(f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}")
@@ -64,7 +74,14 @@ def _check_segments(data: np.ndarray, reduce: str, lengths: Any, indices: Any, o
 @op("aten::segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? offsets=None, int axis=0, "
     "bool unsafe=False, Scalar? initial=None) -> Tensor", expose="function", out=True)  # fmt: skip
 def segment_reduce(
-    data: np.ndarray, reduce: str, lengths: Any, indices: Any, offsets: Any, axis: int, unsafe: bool, initial: Any
+    data: np.ndarray,
+    reduce: str,
+    lengths: Any,
+    indices: Any,
+    offsets: Any,
+    axis: int,
+    unsafe: bool,
+    initial: Any,
 ) -> np.ndarray:
     axis = _check_segments(data, reduce, lengths, indices, offsets, axis, unsafe)
     kind = _NAMES[reduce]
@@ -85,7 +102,14 @@ def segment_reduce(
 @op("aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, "
     "int axis=0, Scalar? initial=None) -> Tensor", expose="no", nondifferentiable=True)  # fmt: skip
 def _segment_reduce_backward(
-    grad: np.ndarray, output: np.ndarray, data: np.ndarray, reduce: str, lengths: Any, offsets: Any, axis: int, initial: Any
+    grad: np.ndarray,
+    output: np.ndarray,
+    data: np.ndarray,
+    reduce: str,
+    lengths: Any,
+    offsets: Any,
+    axis: int,
+    initial: Any,
 ) -> np.ndarray:
     kind = _NAMES[reduce]
     axis = _dims.one(axis, data.ndim)
@@ -121,12 +145,18 @@ segment_reduce.derivative(
 # ---------------------------------------------------------------------------------------------------- hashes
 
 
-@op("aten::hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor", nondifferentiable=True, out=True)
+@op(
+    "aten::hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor",
+    nondifferentiable=True,
+    out=True,
+)
 def hash_tensor(self: np.ndarray, dim: tuple, keepdim: bool, mode: int) -> np.ndarray:
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
     if self.dtype.kind == "c":
-        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{_dtype.BY_NUM[self.dtype.num]._abbr}'")
+        raise NotImplementedError(
+            f"\"xor_sum_cpu\" not implemented for '{_dtype.BY_NUM[self.dtype.num]._abbr}'"
+        )
     dims = _dims.many(tuple(dim or ()), self.ndim)
     if not self.size:
         if not dim:
@@ -147,8 +177,10 @@ def hash_tensor(self: np.ndarray, dim: tuple, keepdim: bool, mode: int) -> np.nd
 def _spacings(input: Any, spacing: Any, dims: list[int], given: bool) -> list[Any]:
     if not isinstance(spacing, (tuple, list)):
         if isinstance(spacing, _dispatch.Tensor):
-            raise TypeError("gradient() received an invalid combination of arguments - got (Tensor, spacing=Tensor): a tensor of coordinates "
-                            "belongs in a list, one for each dimension")
+            raise TypeError(
+                "gradient() received an invalid combination of arguments - got (Tensor, spacing=Tensor): a tensor of coordinates "
+                "belongs in a list, one for each dimension"
+            )
         return [spacing] * len(dims)
     if len(spacing) != len(dims):
         if not given:
@@ -193,11 +225,19 @@ def _unevenly(x: Any, dim: int, where: Any, edge_order: int) -> Any:
         + left / (right * (left + right)) * at(2, n - 2)
     )  # fmt: skip
     if edge_order == 1:
-        return F.cat([(at(1, 1) - at(0, 1)) / steps[0], middle, (at(n - 1, 1) - at(n - 2, 1)) / steps[-1]], dim)
+        return F.cat(
+            [(at(1, 1) - at(0, 1)) / steps[0], middle, (at(n - 1, 1) - at(n - 2, 1)) / steps[-1]], dim
+        )
     a, b = steps[0], steps[1]
-    front = -(2 * a + b) / (a * (a + b)) * at(0, 1) + (a + b) / (a * b) * at(1, 1) - a / (b * (a + b)) * at(2, 1)
+    front = (
+        -(2 * a + b) / (a * (a + b)) * at(0, 1) + (a + b) / (a * b) * at(1, 1) - a / (b * (a + b)) * at(2, 1)
+    )
     a, b = steps[-2], steps[-1]
-    back = b / (a * (a + b)) * at(n - 3, 1) - (b + a) / (a * b) * at(n - 2, 1) + (2 * b + a) / (b * (a + b)) * at(n - 1, 1)
+    back = (
+        b / (a * (a + b)) * at(n - 3, 1)
+        - (b + a) / (a * b) * at(n - 2, 1)
+        + (2 * b + a) / (b * (a + b)) * at(n - 1, 1)
+    )
     return F.cat([front, middle, back], dim)
 
 

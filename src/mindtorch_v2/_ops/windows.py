@@ -10,7 +10,14 @@ import numpy as np
 from .. import _dispatch, _dtype
 from .._dispatch import function
 
-_C_NAMES = {"int64": "long int", "int32": "int", "int16": "short int", "int8": "signed char", "uint8": "unsigned char", "bool": "bool"}
+_C_NAMES = {
+    "int64": "long int",
+    "int32": "int",
+    "int16": "short int",
+    "int8": "signed char",
+    "uint8": "unsigned char",
+    "bool": "bool",
+}
 
 
 def _options(dtype: Any, layout: str = "Strided (default)") -> str:
@@ -21,9 +28,13 @@ def _options(dtype: Any, layout: str = "Strided (default)") -> str:
     )
 
 
-def _window(name: str, length: Any, periodic: bool, values: Any, dtype: Any, layout: Any, requires_grad: bool) -> Any:
+def _window(
+    name: str, length: Any, periodic: bool, values: Any, dtype: Any, layout: Any, requires_grad: bool
+) -> Any:
     if not hasattr(length, "__index__"):
-        raise TypeError(f"{name}(): argument 'window_length' (position 1) must be int, not {type(length).__name__}")
+        raise TypeError(
+            f"{name}(): argument 'window_length' (position 1) must be int, not {type(length).__name__}"
+        )
     if layout is not None and layout is not _dtype.strided:
         raise RuntimeError(f"{name} is not implemented for sparse types, got: {_options(dtype, 'Sparse')}")
     kind = dtype or _dtype.Default.dtype
@@ -59,7 +70,9 @@ def hann_window(
 
 def _raised(alpha: float, beta: float) -> Any:
     def values(places: np.ndarray, total: int) -> np.ndarray:
-        return np.cos(_scaled(places, 2 * math.pi / (total - 1))) * places.dtype.type(-beta) + places.dtype.type(alpha)
+        return np.cos(_scaled(places, 2 * math.pi / (total - 1))) * places.dtype.type(
+            -beta
+        ) + places.dtype.type(alpha)
 
     return values
 
@@ -70,7 +83,9 @@ def hamming_window(
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Hamming window: a cosine on a pedestal."""
-    return _window("hamming_window", window_length, periodic, _raised(alpha, beta), dtype, layout, requires_grad)
+    return _window(
+        "hamming_window", window_length, periodic, _raised(alpha, beta), dtype, layout, requires_grad
+    )
 
 
 def _blackman(places: np.ndarray, total: int) -> np.ndarray:

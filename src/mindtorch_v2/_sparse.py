@@ -1,0 +1,980 @@
+"""Sparse COO tensors: indices and values in, a tensor with `is_sparse` out, and the ops that know it.
+
+Ops meet a sparse tensor where they look for its array: the dispatcher then asks `run_sparse` here. An op that is not in `KERNELS`
+raises torch's NotImplementedError. History is kept on the sparse tensor itself, by nodes made here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from . import _device, _dispatch, _dtype
+from ._graph import RELEASED_TEXT, Node, attach, edge, grad_state
+from ._size import Size
+from ._tensor import Tensor
+
+_new = object.__new__
+_wrap = _dispatch.wrap
+
+
+class _NoArray(AttributeError, NotImplementedError):
+    """A sparse tensor has no array: what asks for one is not there for sparse tensors."""
+
+
+class SparseTensor(Tensor):
+    """A tensor that keeps only some of its elements: `_places` says where (one column each), `_elements` what."""
+
+    __module__ = "mindtorch_v2"
+    is_sparse = True
+    _places: np.ndarray  # int64, (sparse dims, number of elements)
+    _elements: np.ndarray  # (number of elements, *dense dims)
+    _extent: tuple
+    _coalesced: bool
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_array":
+            raise _NoArray("this operation is not there for sparse tensors; to_dense() gives a dense one")
+        raise AttributeError(f"'Tensor' object has no attribute '{name}'")
+
+    # ------------------------------------------------------------------------------------------------ what it is
+
+    @property
+    def shape(self) -> Size:
+        return Size(self._extent)
+
+    @property
+    def dtype(self) -> _dtype.dtype:
+        return _dtype.BY_NUM[self._elements.dtype.num]
+
+    @property
+    def device(self) -> _device.device:
+        return _device.CPU
+
+    @property
+    def layout(self) -> _dtype.layout:
+        return _dtype.sparse_coo
+
+    @property
+    def ndim(self) -> int:
+        return len(self._extent)
+
+    def dim(self) -> int:
+        """How many dimensions."""
+        return len(self._extent)
+
+    ndimension = dim
+
+    @property
+    def itemsize(self) -> int:
+        return self._elements.itemsize
+
+    def numel(self) -> int:
+        """How many elements a dense tensor of this size has."""
+        return math.prod(self._extent)
+
+    nelement = numel
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Zeros: elements are not found by steps in memory."""
+        return (0,) * self.ndim if dim is None else 0
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """False: elements do not stand in the order of dimensions."""
+        return False
+
+    def contiguous(self, memory_format: Any = None) -> Any:
+        """Refuse, as torch does."""
+        raise RuntimeError("unsupported memory format option Contiguous")
+
+    def data_ptr(self) -> int:
+        """Refuse: there is no one storage."""
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def untyped_storage(self) -> Any:
+        """Refuse: there is no one storage."""
+        raise NotImplementedError("Cannot access storage of SparseTensorImpl")
+
+    storage = _typed_storage = untyped_storage
+
+    def storage_offset(self) -> int:
+        """Refuse: there is no one storage."""
+        raise RuntimeError("sparse tensors do not have storage offset")
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """Refuse, as torch does."""
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def tolist(self) -> Any:
+        """Refuse, as torch does."""
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self.to_dense())
+
+    def __len__(self) -> int:
+        return self._extent[0]
+
+    def item(self) -> Any:
+        """The only element as a Python number."""
+        if self.numel() != 1:
+            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        return self.to_dense().item()
+
+    @property
+    def data(self) -> Any:
+        return self.detach()
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        _become(self, value)
+
+    # ------------------------------------------------------------------------------------------------ its parts
+
+    def _indices(self) -> Tensor:
+        return _wrap(self._places)
+
+    def _values(self) -> Tensor:
+        return _wrap(self._elements)
+
+    def indices(self) -> Tensor:
+        """Where the elements are: one column each."""
+        if not self._coalesced:
+            raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
+        return self._indices()
+
+    def values(self) -> Tensor:
+        """The elements, in the order of `indices`."""
+        if not self._coalesced:
+            raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
+        return record("ValuesBackward0", self._values(), (self,), lambda g: (_like(self, g),))
+
+    def _nnz(self) -> int:
+        return self._places.shape[1]
+
+    def sparse_dim(self) -> int:
+        """How many dimensions are given by indices."""
+        return self._places.shape[0]
+
+    _dimI = sparse_dim  # noqa: N815  (torch's name)
+
+    def dense_dim(self) -> int:
+        """How many dimensions each value has."""
+        return self._elements.ndim - 1
+
+    _dimV = dense_dim  # noqa: N815  (torch's name)
+
+    def is_coalesced(self) -> bool:
+        """Whether every place occurs once, in order."""
+        return self._coalesced
+
+    def _coalesced_(self, coalesced: bool) -> Any:
+        self._coalesced = coalesced
+        return self
+
+    def coalesce(self) -> Any:
+        """The same tensor with every place once, in order."""
+        if self._coalesced:
+            return self
+        made = coalesced(self)
+        return record("CoalesceBackward0", made, (self,), lambda g: (g,))
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+        """The same tensor with all its elements."""
+        made = _wrap(dense_array(self))
+        masked = masked_grad is None or masked_grad
+
+        def rule(g: Any) -> tuple:
+            return (sparse_mask(g, self) if masked else g,)
+
+        made = record("ToDenseBackward0", made, (self,), rule)
+        return made if dtype is None else made.to(dtype)
+
+    def to_sparse(self, sparse_dim: int | None = None, **options: Any) -> Any:
+        """This tensor."""
+        if sparse_dim is not None and sparse_dim != self.sparse_dim():
+            raise RuntimeError(
+                "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
+            )
+        return self
+
+    to_sparse_coo = to_sparse
+
+    def sparse_resize_(self, size: Any, sparse_dim: int, dense_dim: int) -> Any:
+        """Change the size, keeping the elements."""
+        if self._nnz() and (sparse_dim, dense_dim) != (self.sparse_dim(), self.dense_dim()):
+            raise RuntimeError(
+                f"changing the number of sparse dimensions (from {self.sparse_dim()} to {sparse_dim}) on a non-empty sparse tensor is "
+                "not supported."
+            )
+        self._extent = tuple(size)
+        return self
+
+    def sparse_resize_and_clear_(self, size: Any, sparse_dim: int, dense_dim: int) -> Any:
+        """Change the size and drop all elements."""
+        _become(self, empty(tuple(size), sparse_dim, self._elements.dtype))
+        return self
+
+    # ------------------------------------------------------------------------------------------------ copies
+
+    def detach(self) -> Any:
+        """The same elements without history."""
+        return make(self._places, self._elements, self._extent, self._coalesced)
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """This tensor in another dtype."""
+        from ._ops.copies import parse_to
+
+        device, dtype, _, copy, _ = parse_to(args, kwargs)
+        if device is not None and device.type != "cpu":
+            raise NotImplementedError(f"sparse tensors are not there on device {device}")
+        if dtype is None or dtype is self.dtype:
+            return self.clone() if copy else self
+        return _to_copy(self, dtype)
+
+    def cpu(self, memory_format: Any = None) -> Any:
+        """This tensor."""
+        return self
+
+    def type(self, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+        """The name of the tensor's type, or this tensor in another dtype."""
+        if dtype is None:
+            return f"torch.sparse.{self.dtype._abbr}Tensor"
+        if isinstance(dtype, _dtype.dtype):
+            return self.to(dtype)
+        from ._legacy import named
+
+        return self.to((named(dtype) if isinstance(dtype, str) else dtype).dtype)
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        if id(self) not in memo:
+            if self._grad_fn is not None:
+                raise RuntimeError(
+                    "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment."
+                )
+            made = make(self._places.copy(), self._elements.copy(), self._extent, self._coalesced)
+            made._rg = self._rg
+            memo[id(self)] = made
+        return memo[id(self)]
+
+    def sum(self, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+        """The sum of all elements (dense), or over some dimensions (sparse, unless all of them)."""
+        return total(self, dim, keepdim, dtype)
+
+    def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+        """The norm of all elements."""
+        if dim is not None:
+            raise RuntimeError("norm_sparse currently only supports full reductions, so 'dim' must be empty")
+        return self.coalesce().values().norm(2 if p == "fro" else p)
+
+    def any(self) -> Any:
+        """Whether some element is not zero."""
+        return self.coalesce()._values().any()
+
+    @property
+    def T(self) -> Any:
+        return self.permute(tuple(range(self.ndim - 1, -1, -1)))
+
+    def permute(self, *dims: Any) -> Any:
+        """The dimensions in another order; sparse and dense ones do not mix."""
+        dims = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
+        return _permute(self, dims)
+
+    def t(self) -> Any:
+        """The two dimensions exchanged."""
+        return _t(self)
+
+    def transpose(self, dim0: int, dim1: int) -> Any:
+        """Two dimensions exchanged."""
+        return _transpose(self, dim0, dim1)
+
+    def __getitem__(self, index: Any) -> Any:
+        made: Any = self
+        for number in index if isinstance(index, tuple) else (index,):
+            if not isinstance(number, int):
+                raise _NoArray("sparse tensors are indexed by numbers only; to_dense() gives a dense one")
+            made = _select(made, 0, number) if made.is_sparse else made[number]
+        return made
+
+    def sparse_mask(self, mask: Any) -> Any:
+        """The elements at the places of `mask`."""
+        return sparse_mask(self, mask)
+
+    def copy_(self, src: Any, non_blocking: bool = False) -> Any:
+        """Take the elements of another sparse tensor."""
+        if not src.is_sparse:
+            raise RuntimeError(
+                "copy_() between dense and sparse Tensors is not implemented! Found self type = "
+                f"{self.type()} and src type = {src.type()}"
+            )
+        elements = src._elements.astype(self._elements.dtype, copy=True)
+        _become(self, make(src._places.copy(), elements, src._extent, src._coalesced))
+        return self
+
+
+def _converter(name: str, dtype: _dtype.dtype) -> None:
+    def convert(self: Any, memory_format: Any = None) -> Any:
+        return self.to(dtype)
+
+    convert.__name__ = name
+    convert.__doc__ = f"This tensor as {dtype!r}."
+    setattr(SparseTensor, name, convert)
+
+
+for _name, _kind in (
+    ("float", _dtype.float32), ("double", _dtype.float64), ("half", _dtype.float16), ("bfloat16", _dtype.bfloat16), ("int", _dtype.int32),
+    ("long", _dtype.int64), ("short", _dtype.int16), ("char", _dtype.int8), ("byte", _dtype.uint8), ("bool", _dtype.bool_),
+):  # fmt: skip
+    _converter(_name, _kind)
+
+
+# ---------------------------------------------------------------------------------------------------- making
+
+
+def make(places: np.ndarray, elements: np.ndarray, extent: tuple, is_coalesced: bool = False) -> SparseTensor:
+    """A sparse tensor of checked parts."""
+    made = _new(SparseTensor)
+    made._places, made._elements, made._extent = places, elements, tuple(extent)
+    made._coalesced = bool(is_coalesced) or places.shape[1] == 0
+    return made
+
+
+def empty(extent: tuple, sparse_dim: int, dtype: np.dtype) -> SparseTensor:
+    """A sparse tensor without elements."""
+    return make(np.empty((sparse_dim, 0), np.int64), np.empty((0, *extent[sparse_dim:]), dtype), extent, True)
+
+
+def _become(self: Any, other: Any) -> None:
+    self._places, self._elements = other._places, other._elements
+    self._extent, self._coalesced = other._extent, other._coalesced
+
+
+def _with(self: Any, elements: np.ndarray) -> SparseTensor:
+    return make(self._places, elements, self._extent, self._coalesced)
+
+
+def _like(pattern: Any, values: Any) -> Any:
+    """A gradient of values as a gradient of the sparse tensor."""
+    made = make(pattern._places, values._array, pattern._extent, pattern._coalesced)
+    return record(
+        "SparseCooTensorWithDimsAndTensorsBackward0", made, (values,), lambda g: (values_at(g, made),)
+    )
+
+
+def record(name: str, made: Any, inputs: tuple, rule: Any) -> Any:
+    """Give `made` a history: node `name`, whose `rule(gradient)` gives a gradient for each of `inputs`."""
+    if not grad_state.enabled or not any(t._rg for t in inputs):
+        return made
+    node = _node(name)
+    node.seq = grad_state.seq
+    grad_state.seq += 1
+    if _dispatch.recorder is not None:
+        _dispatch.mark_node(node)
+    node.next = tuple([edge(t) for t in inputs])
+    node.rule = rule
+    node.shapes, node.dtypes = tuple(made.shape), made.dtype._np
+    attach(made, node)
+    return made
+
+
+class _SparseNode(Node):
+    rule: Any = None
+
+    def apply(self, *grads: Any) -> tuple:
+        if self.rule is None:
+            raise RuntimeError(RELEASED_TEXT)
+        return tuple(self.rule(*grads))
+
+    def release(self) -> None:
+        self.released, self.rule = True, None
+
+
+_NODES: dict[str, type] = {}
+
+
+def _node(name: str) -> Any:
+    if name not in _NODES:
+        _NODES[name] = type(name, (_SparseNode,), {"__module__": "mindtorch_v2.autograd"})
+    return _new(_NODES[name])
+
+
+# ---------------------------------------------------------------------------------------------------- elements
+
+
+def keys(places: np.ndarray, extent: tuple) -> np.ndarray:
+    """One number for each place, in the order of the dimensions."""
+    if not len(places):
+        return np.zeros(places.shape[1], np.int64)
+    made = places[0].copy()
+    for row, n in zip(places[1:], extent[1 : len(places)]):
+        made *= n
+        made += row
+    return made
+
+
+def coalesced(self: Any) -> SparseTensor:
+    """Every place once, in order; equal places added."""
+    number = keys(self._places, self._extent)
+    order = np.argsort(number, kind="stable")
+    number, elements = number[order], self._elements[order]
+    first = (
+        np.flatnonzero(np.concatenate(([True], number[1:] != number[:-1])))
+        if len(number)
+        else np.empty(0, np.int64)
+    )
+    if len(first) != len(number):
+        elements = _add_groups(elements, first)
+    return make(self._places[:, order[first]], elements, self._extent, True)
+
+
+def _add_groups(elements: np.ndarray, first: np.ndarray) -> np.ndarray:
+    if elements.dtype.kind == "b":
+        return np.logical_or.reduceat(elements, first, axis=0)
+    if elements.dtype in _dtype.LOW_FLOATS:
+        return np.add.reduceat(elements.astype(np.float32), first, axis=0).astype(elements.dtype)
+    return np.add.reduceat(elements, first, axis=0, dtype=elements.dtype)
+
+
+def dense_array(self: Any) -> np.ndarray:
+    """All elements as an array."""
+    made = np.zeros(self._extent, self._elements.dtype)
+    add_to(made, self, 1)
+    return made
+
+
+def add_to(target: np.ndarray, self: Any, alpha: Any) -> None:
+    """target += alpha * self, for a dense target."""
+    if not self._nnz():
+        return
+    parts = self if self._coalesced else coalesced(self)
+    index = tuple(parts._places)
+    elements = parts._elements if alpha == 1 else parts._elements * parts._elements.dtype.type(alpha)
+    if target.dtype.kind == "b":
+        target[index] |= elements
+    else:
+        target[index] += elements.astype(target.dtype, copy=False)
+
+
+def values_at(source: Any, pattern: Any) -> Tensor:
+    """The elements of `source` (dense or sparse) at the places of `pattern`."""
+    if not source.is_sparse:
+        if not pattern.sparse_dim():
+            return source.unsqueeze(0)
+        return source[tuple(_wrap(row) for row in pattern._places)]
+    if source._places is pattern._places or (
+        source._places.shape == pattern._places.shape and np.array_equal(source._places, pattern._places)
+    ):
+        return record("ValuesBackward0", source._values(), (source,), lambda g: (_like(source, g),))
+    parts = source if source._coalesced else coalesced(source)
+    have, wanted = keys(parts._places, parts._extent), keys(pattern._places, pattern._extent)
+    made = np.zeros((len(wanted), *parts._elements.shape[1:]), parts._elements.dtype)
+    if len(have):
+        spot = np.minimum(np.searchsorted(have, wanted), len(have) - 1)
+        found = have[spot] == wanted
+        made[found] = parts._elements[spot[found]]
+    return _wrap(made)
+
+
+def sparse_mask(self: Any, mask: Any) -> Any:
+    """The elements of `self` at the places of the sparse tensor `mask`."""
+    if tuple(self.shape) != tuple(mask.shape):
+        raise RuntimeError(
+            f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size {list(mask.shape)}"
+        )
+    with _quiet():
+        values = values_at(self.detach(), mask)
+    made = make(mask._places, np.ascontiguousarray(values._array), mask._extent, mask._coalesced)
+    return record(
+        "SparseMaskBackward0",
+        made,
+        (self,),
+        lambda g: (sparse_mask(g, mask) if g.is_sparse else g * _ones_of(mask),),
+    )
+
+
+def _ones_of(mask: Any) -> Any:
+    return _with(mask, np.ones_like(mask._elements)).to_dense()
+
+
+class _quiet:
+    def __enter__(self) -> None:
+        self.enabled, grad_state.enabled = grad_state.enabled, False
+
+    def __exit__(self, *args: Any) -> None:
+        grad_state.enabled = self.enabled
+
+
+# ---------------------------------------------------------------------------------------------------- ops
+
+
+def total(self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """The sum, over all or some dimensions."""
+    source = self if dtype is None else self.to(dtype)
+    if source.dtype._rank < 2 and dtype is None and source.dtype is not _dtype.int64:
+        source = source.to(_dtype.int64)
+    if dim is None or (isinstance(dim, (tuple, list)) and len(dim) == 0):
+        made = _wrap(np.asarray(source._elements.sum(dtype=source._elements.dtype)))
+        return record("SumBackward0", made, (source,), lambda g: (g.expand(source.shape),))
+    dims = sorted({d % self.ndim for d in (dim if isinstance(dim, (tuple, list)) else (dim,))})
+    sparse = source.sparse_dim()
+    kept = [d for d in range(sparse) if d not in dims]
+    within = tuple(d - sparse + 1 for d in dims if d >= sparse)
+    elements = source._elements.sum(within) if within else source._elements
+    extent = tuple(n for d, n in enumerate(self._extent) if d not in dims)
+    if not kept:
+        made = _wrap(np.asarray(elements.sum(0, dtype=source._elements.dtype)))
+    else:
+        made = coalesced(make(np.ascontiguousarray(source._places[kept]), elements, extent))
+
+    def rule(g: Any) -> tuple:
+        whole = (g.to_dense() if g.is_sparse else g).reshape(
+            [1 if d in dims else n for d, n in enumerate(source._extent)]
+        )
+        return (sparse_mask(whole.expand(source._extent), source),)
+
+    made = record("SparseSumBackward0", made, (source,), rule)
+    if keepdim:
+        for d in dims:
+            made = _unsqueeze(made, d) if made.is_sparse else made.unsqueeze(d)
+    return made
+
+
+def _add_sparse(a: Any, b: Any, alpha: Any) -> SparseTensor:
+    if a._extent != b._extent:
+        raise RuntimeError(
+            f"add: expected sizes of 'self' and 'other' to match, but {list(a._extent)} != {list(b._extent)}"
+        )
+    kind = _dtype.promote_types(a.dtype, b.dtype)._np
+    left, right = a._elements.astype(kind, copy=False), b._elements.astype(kind, copy=False)
+    if alpha != 1:
+        right = right * kind.type(alpha)
+    joined = (
+        a._elements.flags.c_contiguous and b._elements.flags.c_contiguous
+    )  # torch appends what is not contiguous
+    if joined and a._places.shape == b._places.shape and np.array_equal(a._places, b._places):
+        return make(a._places, left + right, a._extent, a._coalesced and b._coalesced)
+    if a._places.shape[0] != b._places.shape[0]:
+        raise RuntimeError(
+            f"add: expected 'self' and 'other' to have same number of sparse dimensions, but {a.sparse_dim()} != {b.sparse_dim()}"
+        )
+    made = make(np.concatenate((a._places, b._places), 1), np.concatenate((left, right)), a._extent)
+    return coalesced(made) if a._coalesced and b._coalesced else made
+
+
+def _add(self: Any, other: Any, alpha: Any = 1) -> Any:
+    if not isinstance(other, Tensor) or not other.is_sparse:
+        raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+    if self.is_sparse:
+        made: Any = _add_sparse(self, other, alpha)
+    else:
+        _same_size(self, other)
+        kind = _dtype.promote_types(self.dtype, other.dtype)._np
+        array = self._array.astype(kind, copy=True)
+        add_to(array, other, alpha)
+        made = _wrap(array)
+    return record("AddBackward0", made, (self, other), lambda g: (g, g if alpha == 1 else g * alpha))
+
+
+def _same_size(self: Any, other: Any) -> None:
+    if tuple(self.shape) != tuple(other.shape):
+        raise RuntimeError(
+            f"add: expected 'self' and 'other' to have same size, but self has size {list(self.shape)} while other has size "
+            f"{list(other.shape)} (FYI: dense-sparse addition does not currently support broadcasting)"
+        )
+
+
+def _add_(self: Any, other: Any, alpha: Any = 1) -> Any:
+    if not isinstance(other, Tensor) or not other.is_sparse:
+        raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
+    if grad_state.enabled and (self._rg or other._rg):
+        raise RuntimeError(
+            "in-place additions of sparse tensors are not recorded for gradients; use the out-of-place one"
+        )
+    if self.is_sparse:
+        _become(self, _add_sparse(self, other, alpha))
+        return self
+    _same_size(self, other)
+    from ._graph import storage_of
+
+    add_to(self._array, other, alpha)
+    storage_of(self)._version += 1
+    return self
+
+
+def _sub(self: Any, other: Any, alpha: Any = 1) -> Any:
+    return _add(self, other, -alpha)
+
+
+def _scaled(self: Any, elements: Any) -> Any:
+    return _with(self, np.ascontiguousarray(elements))
+
+
+def _number(value: Any) -> bool:
+    return not isinstance(value, Tensor) or (not value.is_sparse and value.ndim == 0)
+
+
+def _mul(self: Any, other: Any) -> Any:
+    if not self.is_sparse:
+        self, other = other, self
+    if _number(other):
+        with _quiet():
+            elements = (self._values() * other)._array
+        inputs = (self, other) if isinstance(other, Tensor) else (self,)
+        return record(
+            "MulBackward0",
+            _scaled(self, elements),
+            inputs,
+            lambda g: (g * other, *(() if len(inputs) == 1 else ((g * self).sum(),))),
+        )
+    if other.is_sparse:
+        left, right = (
+            self if self._coalesced else coalesced(self),
+            other if other._coalesced else coalesced(other),
+        )
+        with _quiet():
+            common = np.isin(keys(left._places, left._extent), keys(right._places, right._extent))
+            part = make(left._places[:, common], left._elements[common], left._extent, True)
+            elements = (part._values() * values_at(right, part))._array
+        made = _scaled(part, elements)
+    else:
+        with _quiet():
+            elements = (self._values() * values_at(_broadcast(other, self), self))._array
+        made = _scaled(self, elements)
+    first, second = self, other
+    return record(
+        "MulBackward0",
+        made,
+        (first, second),
+        lambda g: (g * second, (g * first).to_dense() if not second.is_sparse else g * first),
+    )
+
+
+def _broadcast(other: Any, self: Any) -> Any:
+    text = _dispatch.broadcast_text([tuple(other.shape), tuple(self.shape)])
+    if text is not None:
+        raise RuntimeError(text)
+    return other.expand(self.shape)
+
+
+def _div(self: Any, other: Any) -> Any:
+    if not self.is_sparse or not _number(other):
+        raise RuntimeError(
+            "Sparse division requires a scalar or zero-dim dense tensor divisor (got a sparse or larger divisor)"
+        )
+    with _quiet():
+        elements = (self._values() / other)._array
+    return record("DivBackward0", _scaled(self, elements), (self,), lambda g: (g / other,))
+
+
+def _in_place(function: Any) -> Any:
+    def write(self: Any, *args: Any) -> Any:
+        if grad_state.enabled and self._rg:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+        with _quiet():
+            made = function(self, *args)
+        _become(
+            self,
+            make(
+                made._places,
+                made._elements.astype(self._elements.dtype, copy=False),
+                made._extent,
+                made._coalesced,
+            ),
+        )
+        return self
+
+    return write
+
+
+def _neg(self: Any) -> Any:
+    return record("NegBackward0", _with(self, -self._elements), (self,), lambda g: (-g,))
+
+
+def _clone(self: Any, memory_format: Any = None) -> Any:
+    made = make(self._places.copy(), self._elements.copy(), self._extent, self._coalesced)
+    return record("CloneBackward0", made, (self,), lambda g: (g,))
+
+
+def _to_copy(self: Any, dtype: Any = None, *rest: Any) -> Any:
+    kind = self.dtype if dtype is None else dtype
+    with _quiet():
+        elements = self._values().to(kind)._array
+    source = self.dtype
+    return record("ToCopyBackward0", _with(self, elements), (self,), lambda g: (g.to(source),))
+
+
+def _zero_(self: Any) -> Any:
+    _become(self, empty(self._extent, self.sparse_dim(), self._elements.dtype))
+    return self
+
+
+def _zeros_like(self: Any, dtype: Any = None, *rest: Any) -> Any:
+    return empty(self._extent, self.sparse_dim(), (dtype or self.dtype)._np)
+
+
+def _permute(self: Any, dims: tuple) -> Any:
+    dims = tuple(d % self.ndim for d in dims)
+    sparse = self.sparse_dim()
+    if any((d < sparse) != (place < sparse) for place, d in enumerate(dims)):
+        raise RuntimeError(
+            "transpose: transposed dimensions must be in the same kind, sparse or dense, for sparse tensors"
+        )
+    back = tuple(int(d) for d in np.argsort(dims))
+    places = np.ascontiguousarray(self._places[list(dims[:sparse])])
+    elements = self._elements.transpose((0, *[d - sparse + 1 for d in dims[sparse:]]))
+    extent = tuple(self._extent[d] for d in dims)
+    made = make(places, elements, extent, self._coalesced and dims[:sparse] == tuple(range(sparse)))
+    return record("PermuteBackward0", made, (self,), lambda g: (g.permute(back),))
+
+
+def _transpose(self: Any, dim0: int, dim1: int) -> Any:
+    dims = list(range(self.ndim))
+    dims[dim0], dims[dim1] = dims[dim1], dims[dim0]
+    return _permute(self, tuple(dims))
+
+
+def _t(self: Any) -> Any:
+    if self.ndim > 2:
+        raise RuntimeError(
+            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {self.sparse_dim()} sparse and "
+            f"{self.dense_dim()} dense dimensions"
+        )
+    return self if self.ndim < 2 else _permute(self, (1, 0))
+
+
+def _unsqueeze(self: Any, dim: int) -> Any:
+    dim %= self.ndim + 1
+    extent = (*self._extent[:dim], 1, *self._extent[dim:])
+    if dim <= self.sparse_dim():
+        return make(np.insert(self._places, dim, 0, axis=0), self._elements, extent, self._coalesced)
+    return make(
+        self._places, np.expand_dims(self._elements, dim - self.sparse_dim() + 1), extent, self._coalesced
+    )
+
+
+def _select(self: Any, dim: int, index: int) -> Any:
+    dim %= self.ndim
+    n = self._extent[dim]
+    if not -n <= index < n:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {list(self._extent)} at dimension {dim}"
+        )
+    index %= n
+    sparse, extent = self.sparse_dim(), (*self._extent[:dim], *self._extent[dim + 1 :])
+    if dim >= sparse:
+        return make(
+            self._places,
+            np.ascontiguousarray(self._elements.take(index, dim - sparse + 1)),
+            extent,
+            self._coalesced,
+        )
+    chosen = self._places[dim] == index
+    if sparse == 1:
+        return _wrap(np.asarray(self._elements[chosen].sum(0, dtype=self._elements.dtype)))
+    return make(np.delete(self._places[:, chosen], dim, 0), self._elements[chosen], extent, self._coalesced)
+
+
+def _index_select(self: Any, dim: int, index: Any) -> Any:
+    dim %= self.ndim
+    wanted = index._array
+    extent = (*self._extent[:dim], len(wanted), *self._extent[dim + 1 :])
+    if dim >= self.sparse_dim():
+        return make(
+            self._places, self._elements.take(wanted, dim - self.sparse_dim() + 1), extent, self._coalesced
+        )
+    pairs = [np.flatnonzero(self._places[dim] == w) for w in wanted]
+    chosen = np.concatenate(pairs) if pairs else np.empty(0, np.int64)
+    places = self._places[:, chosen].copy()
+    places[dim] = np.repeat(np.arange(len(wanted)), [len(p) for p in pairs])
+    return make(places, self._elements[chosen], extent)
+
+
+def _cat(tensors: Any, dim: int = 0) -> Any:
+    if not all(t.is_sparse for t in tensors):
+        raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found among them.")
+    first = tensors[0]
+    dim %= first.ndim
+    extent = list(first._extent)
+    extent[dim] = sum(t._extent[dim] for t in tensors)
+    if dim >= first.sparse_dim():
+        raise NotImplementedError("cat: sparse tensors are joined along sparse dimensions only")
+    parts, start = [], 0
+    for t in tensors:
+        places = t._places.copy()
+        places[dim] += start
+        start += t._extent[dim]
+        parts.append(places)
+    return make(np.concatenate(parts, 1), np.concatenate([t._elements for t in tensors]), tuple(extent))
+
+
+def _stack(tensors: Any, dim: int = 0) -> Any:
+    return _cat([_unsqueeze(t, dim) for t in tensors], dim)
+
+
+# ---------------------------------------------------------------------------------------------------- products
+
+
+def _scipy(self: Any, array: Any = None) -> Any:
+    from scipy.sparse import csr_array
+
+    elements = self._elements
+    if elements.dtype in _dtype.LOW_FLOATS:
+        elements = elements.astype(np.float32)
+    return csr_array((elements, (self._places[0], self._places[1])), shape=self._extent)
+
+
+def _matrix(self: Any) -> None:
+    if self.ndim != 2 or (self.is_sparse and self.sparse_dim() != 2):
+        sparse, dense = (self.sparse_dim(), self.dense_dim()) if self.is_sparse else (0, self.ndim)
+        raise RuntimeError(
+            f"Expected a matrix of two sparse dimensions, but got {sparse} sparse and {dense} dense dimensions"
+        )
+
+
+def _sparse_dense(a: Any, b: Any) -> Any:
+    """sparse @ dense, dense."""
+    _matrix(a)
+    if b.ndim != 2 or a._extent[1] != b.shape[0]:
+        if b.ndim == 2:
+            raise RuntimeError(
+                f"addmm: Argument #3 (dense): Expected dim 0 size {a._extent[1]}, got {b.shape[0]}"
+            )
+        raise RuntimeError(f"addmm: Expected a dense matrix, got {b.ndim}D tensor")
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"addmm: expected 'mat1' and 'mat2' to have the same dtype, but got {a.dtype._abbr} and {b.dtype._abbr}"
+        )
+    array = b._array.astype(np.float32) if b._array.dtype in _dtype.LOW_FLOATS else b._array
+    made = _wrap(np.ascontiguousarray(_scipy(a) @ array).astype(b._array.dtype, copy=False))
+
+    def rule(g: Any) -> tuple:
+        ga = gb = None
+        if a._rg:
+            rows, columns = _wrap(a._places[0]), _wrap(a._places[1])
+            ga = _like(a, (g.index_select(0, rows) * b.index_select(0, columns)).sum(1))
+        if b._rg:
+            gb = mm(a.t(), g)
+        return ga, gb
+
+    return record("SparseAddmmBackward0", made, (a, b), rule)
+
+
+def _sparse_sparse(a: Any, b: Any) -> Any:
+    if a._extent[1] != b._extent[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a._extent[0]}x{a._extent[1]} and {b._extent[0]}x{b._extent[1]})"
+        )
+    product = (_scipy(a) @ _scipy(b)).tocoo()
+    product.sum_duplicates()
+    places = np.stack([np.asarray(c, np.int64) for c in product.coords])
+    made = make(places, product.data.astype(a._elements.dtype, copy=False), (a._extent[0], b._extent[1]))
+    made = coalesced(made)
+    return record(
+        "SparseSparseMatmulBackward0", made, (a, b),
+        lambda g: (sparse_mask(mm(g, b.t()), a) if a._rg else None, sparse_mask(mm(a.t(), g), b) if b._rg else None),
+    )  # fmt: skip
+
+
+def mm(a: Any, b: Any) -> Any:
+    """The product of two matrices, at least one of them sparse (or both dense)."""
+    if not a.is_sparse and not b.is_sparse:
+        return _dispatch.FUNCTIONS["mm"](a, b)
+    if a.is_sparse and b.is_sparse:
+        return _sparse_sparse(a, b)
+    if a.is_sparse:
+        return _sparse_dense(a, b)
+    _matrix(b)
+    if a.shape[-1] != b.shape[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
+        )
+    return _sparse_dense(b.t(), a.t()).t().contiguous()
+
+
+def addmm(mat: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * mat + alpha * mat1 @ mat2."""
+    product = mm(mat1, mat2)
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return product
+    scaled = mat if beta == 1 else mat * beta
+    return scaled + product
+
+
+def mv(a: Any, vec: Any) -> Any:
+    """The product of a sparse matrix and a vector."""
+    if a._extent[1] != vec.shape[0]:
+        raise RuntimeError(
+            f"mv: expected self.size(-1) == vec.size(-1), but got {a._extent[1]} and {vec.shape[0]}"
+        )
+    return mm(a, vec.unsqueeze(1)).squeeze(1)
+
+
+def hspmm(mat1: Any, mat2: Any) -> Any:
+    """sparse @ dense, as a hybrid tensor that keeps the rows of `mat1` that have elements."""
+    rows = np.unique(mat1._places[0])
+    product = _sparse_dense(mat1, mat2)
+    return make(rows[None], product._array[rows], (mat1._extent[0], mat2.shape[1]), True)
+
+
+def _bmm(a: Any, b: Any) -> Any:
+    if not a.is_sparse or b.is_sparse:
+        raise RuntimeError("bmm: Expected the first matrices to be sparse and the second dense")
+    return _dispatch.FUNCTIONS["stack"]([mm(_select(a, 0, i), b[i]) for i in range(a._extent[0])])
+
+
+# ---------------------------------------------------------------------------------------------------- the door from the dispatcher
+
+# functions that leave zero at zero: applied to the values of the coalesced tensor
+_ON_VALUES = (
+    "abs", "asin", "asinh", "atan", "atanh", "ceil", "deg2rad", "erf", "erfinv", "expm1", "floor", "frac", "isnan", "isneginf",
+    "isposinf", "log1p", "neg", "rad2deg", "relu", "round", "sgn", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
+    "signbit", "pow.Tensor_Scalar", "isinf", "nan_to_num",
+)  # fmt: skip
+
+
+def _on_values(name: str) -> Any:
+    def kernel(self: Any, *args: Any) -> Any:
+        parts = self.coalesce()
+        values = _dispatch.OPS[name].run(parts.values(), *args)
+        made = make(parts._places, values._array, parts._extent, True)
+        return record(
+            "SparseCooTensorWithDimsAndTensorsBackward0", made, (values,), lambda g: (values_at(g, made),)
+        )
+
+    return kernel
+
+
+def _copy_to_dense(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    raise RuntimeError(
+        f"copy_() between dense and sparse Tensors is not implemented! Found self type = {self.type()} and src type = {src.type()}"
+    )
+
+
+KERNELS: dict[str, Any] = {
+    "copy_": _copy_to_dense,
+    **{name: _on_values(name) for name in _ON_VALUES},
+    "add.Tensor": _add, "add_.Tensor": _add_, "sub.Tensor": _sub, "sub_.Tensor": lambda a, b, alpha=1: _add_(a, b, -alpha),
+    "mul.Tensor": _mul, "mul_.Tensor": _in_place(_mul), "div.Tensor": _div, "div_.Tensor": _in_place(_div),
+    "neg": _neg, "neg_": _in_place(_neg), "clone": _clone, "_to_copy": _to_copy, "zero_": _zero_, "zeros_like": _zeros_like,
+    "empty_like": _zeros_like, "sum": lambda self, dtype=None: total(self, dtype=dtype),
+    "sum.dim_IntList": lambda self, dim, keepdim=False, dtype=None: total(self, dim, keepdim, dtype),
+    "mm": mm, "addmm": addmm, "mv": mv, "bmm": _bmm, "t": _t, "transpose.int": _transpose, "permute": _permute, "select.int": _select,
+    "index_select": _index_select, "cat": _cat, "stack": _stack, "unsqueeze": _unsqueeze,
+    "abs_": _in_place(_on_values("abs")), "sqrt_": _in_place(_on_values("sqrt")),
+}  # fmt: skip
+
+
+def run_sparse(op: Any, arguments: tuple) -> Any:
+    """An op on sparse tensors; torch's error where there is none."""
+    kernel = KERNELS.get(op.full_name)
+    if kernel is None:
+        raise NotImplementedError(
+            f"Could not run '{op.qualified_name}{'.' + op.overload if op.overload else ''}' with arguments from the 'SparseCPU' backend. "
+            "This could be because the operator doesn't exist for this backend; to_dense() gives a dense tensor."
+        )
+    return kernel(*arguments)

@@ -1,0 +1,183 @@
+"""torch.sparse: products, sums and softmax of sparse COO tensors. Other sparse layouts are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import mindtorch_v2 as torch
+
+from .. import _dispatch, _sparse
+from .._legacy import SPARSE as _TYPES
+from .._ops.sparse import Invariants as _Invariants
+
+__all__ = [
+    "addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags",
+    "spsolve", "sum", "to_sparse_semi_structured",
+]  # fmt: skip
+
+globals().update(_TYPES)
+
+
+def mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
+    """The product of two matrices, sparse or dense, with gradients for both."""
+    if reduce is not None:
+        raise NotImplementedError(
+            "sparse.mm with a reduction needs a sparse CSR tensor, which is not supported"
+        )
+    return _sparse.mm(sparse, dense)
+
+
+def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
+    """beta * mat + alpha * mat1 @ mat2, with `mat1` sparse."""
+    return _sparse.addmm(mat, mat1, mat2, beta, alpha)
+
+
+def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
+    """The sum of a sparse tensor: dense over all dimensions, else sparse."""
+    return _sparse.total(input, dim, False, dtype)
+
+
+def _softmax(input: Any, dim: int, dtype: Any, log: bool) -> Any:
+    parts = (input if dtype is None else input.to(dtype)).coalesce()
+    values = parts.values()
+    dim %= parts.ndim
+    if dim >= parts.sparse_dim():
+        inner = dim - parts.sparse_dim() + 1
+        made = torch.log_softmax(values, inner) if log else torch.softmax(values, inner)
+    else:
+        others = np.delete(parts._places, dim, 0)
+        extent = tuple(n for d, n in enumerate(parts._extent[: parts.sparse_dim()]) if d != dim)
+        _, group = np.unique(_sparse.keys(others, extent), return_inverse=True)
+        groups, count = _dispatch.wrap(group.astype(np.int64)), int(group.max(initial=-1)) + 1
+        largest = torch.full((count, *values.shape[1:]), float("-inf"), dtype=values.dtype)
+        index = groups.reshape(-1, *[1] * (values.ndim - 1)).expand(values.shape)
+        largest = largest.scatter_reduce(0, index, values.detach(), "amax")
+        shifted = values - largest.index_select(0, groups)
+        sums = torch.zeros(count, *values.shape[1:], dtype=values.dtype).index_add(0, groups, shifted.exp())
+        made = (
+            shifted - sums.log().index_select(0, groups)
+            if log
+            else shifted.exp() / sums.index_select(0, groups)
+        )
+    return torch.sparse_coo_tensor(parts._indices(), made, parts.shape, is_coalesced=True)
+
+
+def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+    """Softmax over the elements that are there; the others count as minus infinity."""
+    return _softmax(input, dim, dtype, False)
+
+
+def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
+    """The logarithm of `softmax`."""
+    return _softmax(input, dim, dtype, True)
+
+
+def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:
+    """A sparse matrix with the rows of `diagonals` on the diagonals `offsets`."""
+    if layout is not None and layout is not torch.sparse_coo:
+        raise NotImplementedError(f"spdiags: layout {layout} is not supported, only torch.sparse_coo is")
+    rows, columns = shape
+    values = diagonals._array if diagonals.ndim == 2 else diagonals._array[None]
+    parts, elements = [], []
+    for row, offset in zip(values, offsets._array.reshape(-1).tolist()):
+        column = np.arange(max(offset, 0), min(columns, rows + offset, len(row)))
+        parts.append(np.stack((column - offset, column)))
+        elements.append(row[column])
+    return _sparse.make(np.concatenate(parts, 1).astype(np.int64), np.concatenate(elements), (rows, columns))
+
+
+def sampled_addmm(
+    input: Any, mat1: Any, mat2: Any, *, beta: float = 1.0, alpha: float = 1.0, out: Any = None
+) -> Any:
+    """Refuse: torch has it for sparse CSR tensors, which are not supported."""
+    raise NotImplementedError("sampled_addmm needs a sparse CSR tensor, which is not supported")
+
+
+def spsolve(input: Any, other: Any, *, left: bool = True) -> Any:
+    """Refuse: torch has it for sparse CSR tensors, which are not supported."""
+    raise NotImplementedError("spsolve needs a sparse CSR tensor, which is not supported")
+
+
+def to_sparse_semi_structured(original_tensor: Any, transposed: bool = False) -> Any:
+    """Refuse: semi-structured sparsity is a feature of CUDA devices."""
+    raise RuntimeError("to_sparse_semi_structured needs a CUDA device, and there is none")
+
+
+def as_sparse_gradcheck(gradcheck: Any) -> Any:
+    """`gradcheck` for functions of sparse tensors: their values are checked."""
+
+    def checked(func: Any, inputs: Any, **options: Any) -> bool:
+        given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+        plain, where = [], []
+        for tensor in given:
+            if isinstance(tensor, torch.Tensor) and tensor.is_sparse:
+                parts = tensor.detach().coalesce()
+                where.append(parts)
+                plain.append(parts.values().clone().requires_grad_(tensor.requires_grad))
+            else:
+                where.append(None)
+                plain.append(tensor)
+
+        def on_values(*values: Any) -> Any:
+            again = [
+                v if p is None else torch.sparse_coo_tensor(p._indices(), v, p.shape, is_coalesced=True)
+                for v, p in zip(values, where)
+            ]
+            made = func(*again)
+            results = made if isinstance(made, (tuple, list)) else (made,)
+            dense = tuple(
+                r.coalesce().values() if isinstance(r, torch.Tensor) and r.is_sparse else r for r in results
+            )
+            return dense if isinstance(made, (tuple, list)) else dense[0]
+
+        options.pop("masked", None)
+        return gradcheck(on_values, tuple(plain), **options)
+
+    return checked
+
+
+class check_sparse_tensor_invariants:
+    """Inside, or from `enable` on, constructors check every index."""
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether constructors check every index."""
+        return _Invariants.enabled
+
+    @staticmethod
+    def enable() -> None:
+        """Check from now on."""
+        _Invariants.enabled = True
+
+    @staticmethod
+    def disable() -> None:
+        """Check no more."""
+        _Invariants.enabled = False
+
+    def __init__(self, enable: bool = True) -> None:
+        self.state = enable
+        self.saved_state: bool | None = None
+
+    def __enter__(self) -> None:
+        if self.saved_state is not None:
+            raise RuntimeError(
+                "This context manager instance is already activated. Use a different context manager instance for context nesting."
+            )
+        self.saved_state, _Invariants.enabled = _Invariants.enabled, self.state
+
+    def __exit__(self, type: Any, value: Any, traceback: Any) -> None:
+        assert self.saved_state is not None
+        _Invariants.enabled, self.saved_state = self.saved_state, None
+
+    def __call__(self, mth: Any) -> Any:
+        """`mth` with checks on (or off)."""
+        import functools
+
+        @functools.wraps(mth)
+        def inside(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self.state):
+                return mth(*args, **kwargs)
+
+        return inside
