@@ -55,7 +55,9 @@ class Plan:
         self.returns_tensors = bool(self.schema.returns) and all(
             r.startswith("Tensor") for r in self.schema.returns
         )
-        self.numbers_allowed = bool(op.promote)
+        self.numbers_allowed = bool(
+            op.promote
+        )  # a number where numbers=False is an error at run time, not here
         self.read_rules()
 
     # -- derivatives
@@ -251,12 +253,14 @@ def write_promotion(w: Writer, plan: Plan, depth: int, operator: bool) -> None:
     w(depth, f"t_{other} = {other}.__class__ is Tensor or isinstance({other}, Tensor)")
     w(depth, f"if t_{other}:")
     w(depth + 1, f"a_{other} = {other}._array")
+    subtracts = "_to_subtract" if plan.op.name in ("sub", "sub_") else ""
     w(
         depth + 1,
-        f"if a_{first}.dtype is not a_{other}.dtype: a_{first}, a_{other} = promote_pair(a_{first}, a_{other})",
+        f"if a_{first}.dtype is not a_{other}.dtype: a_{first}, a_{other} = promote_pair{subtracts}(a_{first}, a_{other})",
     )
-    promote = "promote_factor" if plan.op.name in FACTORS else "promote_number"
-    w(depth, f"elif {other}.__class__ in NUMBERS: a_{first}, a_{other} = {promote}(a_{first}, {other})")
+    promote = "promote_factor" if plan.op.name in FACTORS else "promote_number" + subtracts
+    if plan.op.numbers:
+        w(depth, f"elif {other}.__class__ in NUMBERS: a_{first}, a_{other} = {promote}(a_{first}, {other})")
     if operator:
         w(depth, "else: return NotImplemented")
     else:
@@ -697,3 +701,39 @@ def build(op: Op) -> None:
         target.__code__ = function.__code__
     if with_apply:
         op.node.apply = functions[-1]
+
+
+# ---------------------------------------------------------------------------------------------------- what a recorder keeps
+
+
+def describe(op: Op) -> Any:
+    """A function that describes a call's arguments: the op's number, then for a tensor its shape, strides (in bytes) and type
+    number, for anything else its value. Numbers only: no tensor is kept."""
+    plan = Plan(op)
+    parts = [str(op.uid)]
+    for argument, name in zip(plan.arguments, plan.names):
+        triple = f"(a := {name}._array).shape, a.strides, a.dtype.num"
+        if argument.kind == "Tensor" and not plan.may_be_number(argument):
+            parts.append(triple)
+        elif argument.kind in ("Tensor", "Tensor?"):
+            parts.append(f"*(({triple}) if isinstance({name}, Tensor) else ({name}, None, None))")
+        else:
+            parts.append(f"{name} if {name}.__class__ in PLAIN else plain_value({name})")
+    space = _dispatch._GLOBALS
+    return eval(f"lambda {plan.call()}: ({', '.join(parts)},)", space)  # noqa: S307  (text written above)
+
+
+def described(op: Op, flat: tuple) -> tuple:
+    """The flat description, an entry an argument: (shape, strides, type number) for a tensor, else the value."""
+    made: list[Any] = []
+    place = 1
+    plan = Plan(op)
+    for argument in plan.arguments:
+        if argument.kind in ("Tensor", "Tensor?"):
+            shape, strides, number = flat[place : place + 3]
+            made.append(shape if number is None else (shape, strides, number))
+            place += 3
+        else:
+            made.append(flat[place])
+            place += 1
+    return tuple(made)

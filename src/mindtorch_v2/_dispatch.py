@@ -73,6 +73,7 @@ NUMBERS = frozenset(
 LOW_NUMS = frozenset(dtype.num for dtype in _dtype.LOW_FLOATS)
 
 OPS: dict[str, Op] = {}  # "add.Tensor" -> Op
+BY_UID: dict[int, Op] = {}
 FUNCTIONS: dict[str, Any] = {}  # name -> the function of torch's that many people call
 METHODS: dict[str, Any] = {}  # name -> method of Tensor
 _GLOBALS = globals()
@@ -111,6 +112,7 @@ class Op:
         self.meta: Any = None  # for meta tensors, where running the kernel on zeros would not do
         self._parsed: _schema.Schema | None = None
         self.uid = next(_UIDS)
+        BY_UID[self.uid] = self
         cell = types.CellType(self)
         self.entry = types.FunctionType(_ENTRY_STUB, _GLOBALS, self.name, None, (cell,))
         self.run = types.FunctionType(_RUN_STUB, _GLOBALS, self.name, None, (cell,))
@@ -139,6 +141,13 @@ class Op:
         if not returns[0].startswith("Tensor") or "(a" in returns[0]:
             return 0
         return 1 if self.body == "arrays" and self.inner is None else 2
+
+    @functools.cached_property
+    def describe(self) -> Any:
+        """A function of the arguments that gives what goes into a call as one flat, hashable tuple (see `_codegen.describe`)."""
+        from ._codegen import describe
+
+        return describe(self)
 
     @functools.cached_property
     def sequenced(self) -> bool:
@@ -211,7 +220,9 @@ def _register(made: Op, options: dict[str, Any]) -> Any:
         text = f"{name}_{'.' + overload if overload else ''}{made.text[dot:]}"
         text = text.replace("Tensor self", "Tensor(a!) self", 1)
         text = text[: text.rindex("->")] + "-> Tensor(a!)"
-        inherited = {k: v for k, v in options.items() if k in ("promote", "numbers", "node", "nondifferentiable")}
+        inherited = {
+            k: v for k, v in options.items() if k in ("promote", "numbers", "node", "nondifferentiable")
+        }
         made.inplace = Op(text, made.kernel, made.body, {**inherited, "inplace_of": made})  # type: ignore[attr-defined]
         made.entry.inplace = made.inplace.entry  # type: ignore[attr-defined]
         if names in ("both", "function"):
@@ -386,6 +397,23 @@ def promote_all(*operands: Any) -> list[Any]:
 def to_float(array: Any) -> Any:
     """Integers and bools as the default dtype."""
     return array.astype(Default.np)
+
+
+PLAIN = frozenset((int, float, bool, str, complex, type(None)))
+
+
+def plain_value(value: Any) -> Any:
+    """A hashable copy of an argument that is no tensor; tensors in lists by their numbers."""
+    if value.__class__ in PLAIN:
+        return value
+    if isinstance(value, (list, tuple)):
+        return tuple([_numbers_of(item) for item in value])
+    return str(value)
+
+
+def _numbers_of(value: Any) -> Any:
+    array = getattr(value, "_array", None)
+    return (array.shape, array.strides, array.dtype.num) if array is not None else plain_value(value)
 
 
 def type_name(value: Any) -> str:

@@ -9,28 +9,14 @@ from typing import Any
 import numpy as np
 
 
-class Block:
-    """The life of one allocation: `on_free(block)` is called when the last storage that holds it is gone."""
-
-    __slots__ = ("address", "nbytes", "on_free", "__weakref__")
-
-    def __init__(self, address: int, nbytes: int, on_free: Any) -> None:
-        self.address, self.nbytes, self.on_free = address, nbytes, on_free
-
-    def __del__(self) -> None:
-        on_free = self.on_free
-        if on_free is not None:
-            on_free(self)
-
-
 class UntypedStorage:
     """A piece of memory that tensors look at."""
 
     # _root: the array whose memory this is (dense, any order of dimensions); _version: writes through tensors;
-    # _block: the observed allocation, None when nobody observes.
+    # _keeps: the storage whose life this one shares.
     _root: np.ndarray
     _version = 0
-    _block: Block | None = None
+    _keeps: UntypedStorage | None = None
     _flat: np.ndarray | None = None
     _shared = False
 
@@ -55,7 +41,7 @@ class UntypedStorage:
     def _alias(self) -> UntypedStorage:
         """The same memory with a version counter of its own (`tensor.data`)."""
         other = UntypedStorage._of(self._root)
-        other._block, other._flat = self._block, self._flat
+        other._keeps, other._flat = self if self._keeps is None else self._keeps, self._flat
         return other
 
     def _bytes(self) -> np.ndarray:
@@ -206,6 +192,19 @@ def _from_buffer(buffer: Any) -> UntypedStorage:
     """A pickled storage again; memory that may be written is taken as it is."""
     raw = np.frombuffer(buffer, np.uint8)
     return UntypedStorage._from_bytes(raw if raw.flags.writeable else raw.copy())
+
+
+class ObservedStorage(UntypedStorage):
+    """A storage whose end somebody wants to know of: `on_free(storage)` is called when nothing looks at the memory any more."""
+
+    on_free: Any = None
+    observed_bytes = 0
+    __module__ = "mindtorch_v2.storage"
+
+    def __del__(self) -> None:
+        on_free = self.on_free
+        if on_free is not None:
+            on_free(self)
 
 
 def _span(root: np.ndarray, extent: int) -> np.ndarray:

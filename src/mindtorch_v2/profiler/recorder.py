@@ -16,7 +16,7 @@ import numpy as np
 
 from .. import _dispatch
 from .._graph import grad_state, storage_of
-from .._storage import Block
+from .._storage import ObservedStorage, UntypedStorage
 from . import trace as columns
 from .trace import Health, Memory, Trace
 
@@ -24,7 +24,6 @@ clock = time.perf_counter_ns
 get_ident = threading.get_ident
 
 WIDTH = 5  # integers an event: key, start, end, sequence number, inputs (an index, or -1)
-SEAL = WIDTH * 100_000  # a list this long is turned into an array
 _RANGES = 1 << 40  # keys from here on are annotations and nodes, below they are ops
 
 
@@ -70,12 +69,12 @@ class Recorder:
         self.config = config
         self.thread = get_ident()
         self.buffers: dict[int, Buffer] = {self.thread: Buffer(self.thread)}
-        self.ops: dict[int, Any] = {}  # key -> Op, of those met
         self.ranges: list[tuple] = []  # (name, scope, forward thread), by key - _RANGES
         self.range_keys: dict[tuple, int] = {}
         self.inputs: dict[Any, int] = {}  # what went into an op -> index
         self.memory: list[int] = []  # time, bytes, address, thread
         self.open_ranges = 0
+        self.frees = _Frees(self)
         self.flops: dict[int, int] = {}  # index of inputs -> flops
 
     # ------------------------------------------------------------------------------------------------ life
@@ -84,7 +83,6 @@ class Recorder:
         """Begin: from now on every op of the recorded threads is seen."""
         self.origin_ns = time.time_ns() - clock()
         self.begun_ns = clock()
-        self.frees = _Frees(self)
         _dispatch.recorder = self._choose()
         _dispatch.ranges = _Ranges(self)
 
@@ -93,7 +91,7 @@ class Recorder:
         if getattr(_dispatch.ranges, "owner", None) is self:
             _dispatch.recorder = _dispatch.ranges = None
         self.ended_ns = clock()
-        self.frees.recorder = None
+        self.frees.note = None
         return self.seal()
 
     def buffer(self, thread: int) -> Buffer | None:
@@ -116,75 +114,76 @@ class Recorder:
         return self._with_shapes() if detailed else self._plain()
 
     def _plain(self) -> Any:
-        buffer = self.buffers[self.thread]
-        rows, extend, owner, state, seen = buffer.rows, buffer.extend, self.thread, grad_state, self.ops
+        extend, owner, state = self.buffers[self.thread].extend, self.thread, _own_state()
         ident, now = get_ident, clock
 
         def record(op: Any, *arguments: Any) -> Any:
             if ident() != owner:
                 return op.run(*arguments)
-            key = op.uid
-            if key not in seen:
-                seen[key] = op
-            sequence = state.seq if state.enabled else -1
+            sequence = state["seq"] if state["enabled"] else -1
             start = now()
             try:
                 return op.run(*arguments)
             finally:
-                extend((key, start, now(), sequence, -1))
-                if len(rows) > SEAL:
-                    buffer.seal()
+                extend((op.uid, start, now(), sequence, -1))
 
         return record
 
     def _with_shapes(self) -> Any:
-        buffer = self.buffers[self.thread]
-        rows, extend, owner, state = buffer.rows, buffer.extend, self.thread, grad_state
-        ident, now, find = get_ident, clock, self._inputs_of
+        extend, owner, state = self.buffers[self.thread].extend, self.thread, _own_state()
+        ident, now, known, learn = get_ident, clock, self.inputs.get, self._learn
 
         def record(op: Any, *arguments: Any) -> Any:
             if ident() != owner:
                 return op.run(*arguments)
-            sequence = state.seq if state.enabled else -1
-            inputs = find(op, arguments)
+            sequence = state["seq"] if state["enabled"] else -1
+            try:
+                inputs = known(op.describe(*arguments))
+            except (AttributeError, TypeError):  # a meta tensor, or arguments that the op will refuse
+                inputs = -1
+            else:
+                if inputs is None:
+                    inputs = learn(op, arguments)
             start = now()
             try:
                 return op.run(*arguments)
             finally:
                 extend((op.uid, start, now(), sequence, inputs))
-                if len(rows) > SEAL:
-                    buffer.seal()
 
         return record
 
     def _with_memory(self, detailed: bool) -> Any:
-        buffer = self.buffers[self.thread]
-        rows, extend, owner, state, seen = buffer.rows, buffer.extend, self.thread, grad_state, self.ops
+        extend, owner, state = self.buffers[self.thread].extend, self.thread, _own_state()
         ident, now, find, born = get_ident, clock, self._inputs_of, self._born
+        note, frees, fresh, tensor_class = self.memory.extend, self.frees, object.__new__, _dispatch.Tensor
 
         def record(op: Any, *arguments: Any) -> Any:
             if ident() != owner:
                 return op.run(*arguments)
-            key = op.uid
-            if key not in seen:
-                seen[key] = op
-            sequence = state.seq if state.enabled else -1
+            sequence = state["seq"] if state["enabled"] else -1
             inputs = find(op, arguments) if detailed else -1
             start = now()
             try:
                 result = op.run(*arguments)
-                if op.allocates:
+                if op.allocates == 1 and result.__class__ is tensor_class and result._storage is None:
+                    # the most common case, written out: one new tensor that nobody has looked at yet
+                    array = result._array
+                    storage = result._storage = fresh(ObservedStorage)
+                    storage._root = array
+                    size = storage.observed_bytes = array.nbytes
+                    if size:
+                        storage.on_free = frees
+                        note((now(), size, id(storage), owner))
+                elif op.allocates:
                     born(op, arguments, result)
                 return result
             finally:
-                extend((key, start, now(), sequence, inputs))
-                if len(rows) > SEAL:
-                    buffer.seal()
+                extend((op.uid, start, now(), sequence, inputs))
 
         return record
 
     def _all_threads(self) -> Any:
-        config, state, seen = self.config, grad_state, self.ops
+        config, state = self.config, grad_state
         detailed = config.record_shapes or config.with_flops
         ident, now, find, born, buffers = get_ident, clock, self._inputs_of, self._born, self.buffers
         memory = config.profile_memory
@@ -194,9 +193,6 @@ class Recorder:
             buffer = buffers.get(thread)
             if buffer is None:
                 buffer = buffers[thread] = Buffer(thread)
-            key = op.uid
-            if key not in seen:
-                seen[key] = op
             sequence = state.seq if state.enabled else -1
             inputs = find(op, arguments) if detailed else -1
             start = now()
@@ -206,32 +202,24 @@ class Recorder:
                     born(op, arguments, result)
                 return result
             finally:
-                buffer.extend((key, start, now(), sequence, inputs))
-                if len(buffer.rows) > SEAL:
-                    buffer.seal()
+                buffer.extend((op.uid, start, now(), sequence, inputs))
 
         return record
 
     def _inputs_of(self, op: Any, arguments: tuple) -> int:
-        """The index of what goes into an op: shapes, strides and types of tensors, values of numbers. Numbers only are kept."""
-        key = op.uid
-        if key not in self.ops:
-            self.ops[key] = op
-        parts: list[Any] = [key]
-        for value in arguments:
-            array = getattr(value, "_array", None)
-            if array is not None:
-                parts.append((array.shape, array.strides, array.dtype.num))
-            else:
-                parts.append(_plain_value(value))
-        described = tuple(parts)
-        inputs = self.inputs
-        found = inputs.get(described)
-        if found is None:
-            found = inputs[described] = len(inputs)
-            if self.config.with_flops and op.flops is not None:
-                self.flops[found] = _count_flops(op, arguments)
-        return found
+        """The index of what goes into an op: shapes, strides and types of tensors, values of numbers."""
+        try:
+            found = self.inputs.get(op.describe(*arguments))
+        except (AttributeError, TypeError):  # a meta tensor, or arguments that the op will refuse
+            return -1
+        return self._learn(op, arguments) if found is None else found
+
+    def _learn(self, op: Any, arguments: tuple) -> int:
+        """Give new inputs an index."""
+        index = self.inputs[op.describe(*arguments)] = len(self.inputs)
+        if self.config.with_flops and op.flops is not None:
+            self.flops[index] = _count_flops(op, arguments)
+        return index
 
     def _born(self, op: Any, arguments: tuple, result: Any) -> None:
         """Note the memory of an op's fresh results, and watch for its end."""
@@ -242,11 +230,11 @@ class Recorder:
             if op.allocates == 2 and (tensor._base is not None or any(tensor is a for a in arguments)):
                 continue
             storage = storage_of(tensor)
-            if storage._block is not None:
-                continue
-            address = array.__array_interface__["data"][0]
-            storage._block = Block(address, array.nbytes, self.frees)
-            self.memory.extend((clock(), array.nbytes, address, get_ident()))
+            if storage.__class__ is not UntypedStorage or storage._keeps is not None:
+                continue  # observed already, or a part of another one
+            storage.__class__ = ObservedStorage
+            storage.observed_bytes, storage.on_free = array.nbytes, self.frees
+            self.memory.extend((clock(), array.nbytes, id(storage), get_ident()))
 
     # ------------------------------------------------------------------------------------------------ after the stop
 
@@ -263,9 +251,12 @@ class Recorder:
         order = np.lexsort((-np.arange(len(rows)), rows[:, 1], thread))
         rows, thread = rows[order], thread[order]
         names, name, kind, scope, forward = self._names(rows[:, 0])
-        sequence = np.where(
-            np.isin(rows[:, 0], [key for key, op in self.ops.items() if not op.sequenced]), -1, rows[:, 3]
-        )
+        unsequenced = [
+            key
+            for key in np.unique(rows[:, 0]).tolist()
+            if key < _RANGES and not _dispatch.BY_UID[key].sequenced
+        ]
+        sequence = np.where(np.isin(rows[:, 0], unsequenced), -1, rows[:, 3])
         inputs = rows[:, 4].astype(np.int32)
         flops = np.zeros(len(rows), np.int64)
         if self.flops:
@@ -302,7 +293,7 @@ class Recorder:
         ids, kinds, scopes, forwards = (np.zeros(len(found), np.int64) for _ in range(4))
         for number, key in enumerate(found.tolist()):
             if key < _RANGES:
-                op = self.ops[key]
+                op = _dispatch.BY_UID[key]
                 name, kinds[number] = (op.qualified_name, op.overload), columns.OP
             else:
                 text, scopes[number], forwards[number] = self.ranges[key - _RANGES]
@@ -327,7 +318,16 @@ class Recorder:
         )
 
     def _input_table(self) -> tuple:
-        return tuple((self.ops.get(described[0]), described[1:]) for described in self.inputs)
+        from .._codegen import described
+
+        made = []
+        for flat in self.inputs:
+            if flat[0] < 0:
+                made.append((None, flat[1:]))
+            else:
+                op = _dispatch.BY_UID[flat[0]]
+                made.append((op, described(op, flat)))
+        return tuple(made)
 
     def _memory(self) -> Memory:
         if not self.memory:
@@ -340,16 +340,15 @@ class Recorder:
 class _Frees:
     """Called when a watched allocation ends; forgets its recorder at the stop, so that later frees cost nothing."""
 
-    __slots__ = ("recorder",)
+    __slots__ = ("note",)
 
     def __init__(self, recorder: Recorder) -> None:
-        self.recorder: Recorder | None = recorder
+        self.note: Any = recorder.memory.extend
 
-    def __call__(self, block: Block) -> None:
-        recorder = self.recorder
-        if recorder is not None:
-            thread = get_ident()
-            recorder.memory.extend((clock(), -block.nbytes, block.address, thread))
+    def __call__(self, storage: ObservedStorage) -> None:
+        note = self.note
+        if note is not None:
+            note((clock(), -storage.observed_bytes, id(storage), get_ident()))
 
 
 class _Ranges:
@@ -390,21 +389,16 @@ class _RangeInputs:
 
     uid = -1
     flops = None
-    sequenced = True
+
+    @staticmethod
+    def describe(*arguments: Any) -> tuple:
+        return (-1, *[_dispatch._numbers_of(value) for value in arguments])
 
 
-def _plain_value(value: Any) -> Any:
-    """A hashable copy of an argument that is no tensor; tensors in lists by their numbers."""
-    if value is None or value.__class__ in (int, float, bool, str, complex):
-        return value
-    if isinstance(value, (list, tuple)):
-        return tuple([_describe(item) for item in value])
-    return str(value)
-
-
-def _describe(value: Any) -> Any:
-    array = getattr(value, "_array", None)
-    return (array.shape, array.strides, array.dtype.num) if array is not None else _plain_value(value)
+def _own_state() -> dict[str, Any]:
+    """This thread's grad state as a plain dict: reading it costs half of what reading a thread-local does."""
+    grad_state.seq, grad_state.enabled = grad_state.seq, grad_state.enabled
+    return grad_state.__dict__
 
 
 def _count_flops(op: Any, arguments: tuple) -> int:
