@@ -123,7 +123,7 @@ embedding_dense_backward.derivative(grad_output=_dense_double)
 
 @op(
     "aten::embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> Tensor(a!)",
-    expose="no",
+    expose="function",
     on="tensors",
     nondifferentiable=True,
 )

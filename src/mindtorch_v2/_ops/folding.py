@@ -22,7 +22,11 @@ def _check_windows(kernel: tuple, dilation: tuple, padding: tuple, stride: tuple
     for name, value in named.items():
         if len(value) != 2:
             raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(value)}")
-    for what, short, value in (("kernel size", "kernel", kernel), ("stride", "stride", stride), ("dilation", "dilation", dilation)):
+    for what, short, value in (
+        ("kernel size", "kernel", kernel),
+        ("stride", "stride", stride),
+        ("dilation", "dilation", dilation),
+    ):
         if min(value) <= 0:
             raise RuntimeError(
                 f"{what} should be greater than zero, but got {short}_height: {value[0]} {short}_width: {value[1]}"
@@ -39,7 +43,10 @@ def _pair(values: tuple) -> str:
 
 def _window_counts(size: tuple, kernel: tuple, dilation: tuple, padding: tuple, stride: tuple) -> tuple:
     return tuple(
-        [(n + 2 * p - (d * (k - 1) + 1)) // s + 1 for n, k, d, p, s in zip(size, kernel, dilation, padding, stride)]
+        [
+            (n + 2 * p - (d * (k - 1) + 1)) // s + 1
+            for n, k, d, p, s in zip(size, kernel, dilation, padding, stride)
+        ]
     )
 
 
@@ -48,9 +55,14 @@ def _refuse_integers(x: np.ndarray, kernel: str) -> None:
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{BY_NUM[x.dtype.num]._abbr}'")
 
 
-@op("aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor", expose="no",
-    node="Im2ColBackward0")  # fmt: skip
-def im2col(self: np.ndarray, kernel_size: tuple, dilation: tuple, padding: tuple, stride: tuple) -> np.ndarray:
+@op(
+    "aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
+    expose="no",
+    node="Im2ColBackward0",
+)
+def im2col(
+    self: np.ndarray, kernel_size: tuple, dilation: tuple, padding: tuple, stride: tuple
+) -> np.ndarray:
     _check_windows(kernel_size, dilation, padding, stride)
     if self.ndim < 3:
         _dims.one(self.ndim, self.ndim)
@@ -84,8 +96,11 @@ def im2col(self: np.ndarray, kernel_size: tuple, dilation: tuple, padding: tuple
     return made.reshape(*x.shape[:-3], x.shape[-3] * math.prod(kernel_size), math.prod(out))
 
 
-@op("aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
-    expose="no", node="Col2ImBackward0")  # fmt: skip
+@op(
+    "aten::col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor",
+    expose="no",
+    node="Col2ImBackward0",
+)
 def col2im(
     self: np.ndarray, output_size: tuple, kernel_size: tuple, dilation: tuple, padding: tuple, stride: tuple
 ) -> np.ndarray:
@@ -147,7 +162,9 @@ def _as_input(made: np.ndarray, like: np.ndarray) -> np.ndarray:
 
 def _check_pixels(x: np.ndarray, name: str, factor_name: str, factor: int) -> None:
     if x.ndim < 3:
-        raise RuntimeError(f"{name} expects input to have at least 3 dimensions, but got input with {x.ndim} dimension(s)")
+        raise RuntimeError(
+            f"{name} expects input to have at least 3 dimensions, but got input with {x.ndim} dimension(s)"
+        )
     if factor <= 0:
         raise RuntimeError(f"{name} expects a positive {factor_name}, but got {factor}")
 
@@ -196,9 +213,13 @@ pixel_unshuffle.derivative(self=lambda g, downscale_factor: pixel_shuffle(g, dow
 
 def _check_groups(shape: tuple, groups: int) -> None:
     if len(shape) < 3:
-        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(shape)}")
+        raise RuntimeError(
+            f"channel_shuffle expects input with > 2 dims, but got input with sizes {list(shape)}"
+        )
     if groups <= 0:
-        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+        raise RuntimeError(
+            f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
+        )
     if shape[1] % groups:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {shape[1]} channels and {groups} groups."

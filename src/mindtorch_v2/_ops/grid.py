@@ -70,7 +70,11 @@ def _tap(place: np.ndarray, size: int, weight: Any, slope: Any, curve: Any) -> T
 
 
 def _near(x: np.ndarray, a: float) -> tuple:
-    return ((a + 2) * x - (a + 3)) * x * x + 1, (3 * (a + 2) * x - 2 * (a + 3)) * x, 6 * (a + 2) * x - 2 * (a + 3)
+    return (
+        ((a + 2) * x - (a + 3)) * x * x + 1,
+        (3 * (a + 2) * x - 2 * (a + 3)) * x,
+        6 * (a + 2) * x - 2 * (a + 3),
+    )
 
 
 def _far(x: np.ndarray, a: float) -> tuple:
@@ -84,7 +88,9 @@ def _cubic(t: np.ndarray) -> list[tuple]:
     return [(weight, sign * slope, curve) for (weight, slope, curve), sign in parts]
 
 
-def _taps(c: np.ndarray, size: int, mode: int, padding: int, align: bool, planar: bool) -> tuple[list[Tap], Any]:
+def _taps(
+    c: np.ndarray, size: int, mode: int, padding: int, align: bool, planar: bool
+) -> tuple[list[Tap], Any]:
     """The taps of positions in [-1, 1] along one dimension, and by what their derivatives are multiplied."""
     kind = c.dtype.type
     if align:
@@ -104,7 +110,10 @@ def _taps(c: np.ndarray, size: int, mode: int, padding: int, align: bool, planar
         return [_tap(np.rint(u), size, kind(1), kind(0), kind(0))], kind(0)
     first = np.floor(u)
     t = u - first
-    return [_tap(first, size, kind(1) - t, kind(-1), kind(0)), _tap(first + 1, size, t, kind(1), kind(0))], scale * slope
+    return [
+        _tap(first, size, kind(1) - t, kind(-1), kind(0)),
+        _tap(first + 1, size, t, kind(1), kind(0)),
+    ], scale * slope
 
 
 class Corners:
@@ -217,7 +226,14 @@ def sample_gradient(
 
 
 def sample_second(
-    gg_image: Any, gg_grid: Any, g: np.ndarray, x: np.ndarray, grid: np.ndarray, mode: int, padding: int, align: bool
+    gg_image: Any,
+    gg_grid: Any,
+    g: np.ndarray,
+    x: np.ndarray,
+    grid: np.ndarray,
+    mode: int,
+    padding: int,
+    align: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gradients of `sample_gradient`'s two results, with respect to g, the image and the grid."""
     corners = Corners(x, grid, mode, padding, align)
@@ -251,7 +267,9 @@ def sample_second(
 def _check(x: Any, grid: Any) -> None:
     sizes = f"input with sizes {list(x.shape)} and grid with sizes {list(grid.shape)}"
     if x.shape[0] != grid.shape[0]:
-        raise RuntimeError(f"grid_sampler(): expected grid and input to have same batch size, but got {sizes}")
+        raise RuntimeError(
+            f"grid_sampler(): expected grid and input to have same batch size, but got {sizes}"
+        )
     dims = len(x.shape) - 2
     if grid.shape[-1] != dims:
         raise RuntimeError(
@@ -281,10 +299,20 @@ def _check_dtypes(x: np.ndarray, grid: np.ndarray, kernel: str) -> None:
         raise RuntimeError(f"expected scalar type {mine._abbr} but found {theirs._abbr}")
 
 
-@op("mindtorch::grid_sampler_second(Tensor? gg_input, Tensor? gg_grid, Tensor grad_output, Tensor input, Tensor grid, "
-    "int interpolation_mode, int padding_mode, bool align_corners) -> (Tensor, Tensor, Tensor)", expose="no")  # fmt: skip
+@op(
+    "mindtorch::grid_sampler_second(Tensor? gg_input, Tensor? gg_grid, Tensor grad_output, Tensor input, Tensor grid, "
+    "int interpolation_mode, int padding_mode, bool align_corners) -> (Tensor, Tensor, Tensor)",
+    expose="no",
+)
 def grid_sampler_second(
-    gg_input: Any, gg_grid: Any, grad_output: np.ndarray, input: np.ndarray, grid: np.ndarray, mode: int, padding: int, align: bool
+    gg_input: Any,
+    gg_grid: Any,
+    grad_output: np.ndarray,
+    input: np.ndarray,
+    grid: np.ndarray,
+    mode: int,
+    padding: int,
+    align: bool,
 ) -> Any:
     return sample_second(gg_input, gg_grid, grad_output, input, grid, mode, padding, align)
 
@@ -294,35 +322,60 @@ def _declare(dims: int, kernel: str) -> Any:
     arguments = "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners"
 
     @op(f"aten::{name}({arguments}) -> Tensor", expose="function", node=f"GridSampler{dims}DBackward0")
-    def sampler(input: np.ndarray, grid: np.ndarray, interpolation_mode: int, padding_mode: int, align_corners: bool) -> np.ndarray:
+    def sampler(
+        input: np.ndarray, grid: np.ndarray, interpolation_mode: int, padding_mode: int, align_corners: bool
+    ) -> np.ndarray:
         _check_dims(input, grid, dims + 2)
         _check(input, grid)
         _check_dtypes(input, grid, kernel)
         return sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
-    @op(f"aten::{name}_backward(Tensor grad_output, {arguments}, bool[2] output_mask) -> (Tensor, Tensor)", expose="no",
-        node=f"GridSampler{dims}DBackwardBackward0")  # fmt: skip
+    @op(
+        f"aten::{name}_backward(Tensor grad_output, {arguments}, bool[2] output_mask) -> (Tensor, Tensor)",
+        expose="no",
+        node=f"GridSampler{dims}DBackwardBackward0",
+    )
     def backward(
-        grad_output: np.ndarray, input: np.ndarray, grid: np.ndarray, mode: int, padding: int, align: bool, output_mask: Any
+        grad_output: np.ndarray,
+        input: np.ndarray,
+        grid: np.ndarray,
+        mode: int,
+        padding: int,
+        align: bool,
+        output_mask: Any,
     ) -> Any:
         return sample_gradient(grad_output, input, grid, mode, padding, align, output_mask)
 
     @sampler.backward("input", "grid")
     def _(
-        g: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool, needs: Any
+        g: Any,
+        input: Any,
+        grid: Any,
+        interpolation_mode: int,
+        padding_mode: int,
+        align_corners: bool,
+        needs: Any,
     ) -> Any:
         to_input, to_grid = backward(g, input, grid, interpolation_mode, padding_mode, align_corners, needs)
         return to_input if needs[0] else None, to_grid if needs[1] else None
 
     @backward.backward("grad_output", "input", "grid")
     def _(
-        grads: Any, grad_output: Any, input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool,
+        grads: Any,
+        grad_output: Any,
+        input: Any,
+        grid: Any,
+        interpolation_mode: int,
+        padding_mode: int,
+        align_corners: bool,
         output_mask: Any,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         first, second = (g if asked else None for g, asked in zip(grads, output_mask))
         if first is None and second is None:
             return None, None, None
-        return grid_sampler_second(first, second, grad_output, input, grid, interpolation_mode, padding_mode, align_corners)
+        return grid_sampler_second(
+            first, second, grad_output, input, grid, interpolation_mode, padding_mode, align_corners
+        )
 
     return sampler
 
@@ -330,17 +383,25 @@ def _declare(dims: int, kernel: str) -> Any:
 _SAMPLERS = {4: _declare(2, "grid_sampler_2d_cpu_kernel_impl"), 5: _declare(3, "grid_sampler3d_cpu")}
 
 
-@composite("aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
-           expose="function")  # fmt: skip
-def grid_sampler(input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool) -> Any:
+@composite(
+    "aten::grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+    expose="function",
+)
+def grid_sampler(
+    input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool
+) -> Any:
     for position, (name, value) in enumerate((("input", input), ("grid", grid)), 1):
         if not isinstance(value, _dispatch.Tensor):
-            raise TypeError(f"grid_sampler(): argument '{name}' (position {position}) must be Tensor, not {_dispatch.type_name(value)}")
+            raise TypeError(
+                f"grid_sampler(): argument '{name}' (position {position}) must be Tensor, not {_dispatch.type_name(value)}"
+            )
     _check(input, grid)
     if len(input.shape) == 5 and interpolation_mode == BICUBIC:
         _check_dims(input, grid, 5)
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
-    return _SAMPLERS[4 if len(input.shape) == 4 else 5](input, grid, interpolation_mode, padding_mode, align_corners)
+    return _SAMPLERS[4 if len(input.shape) == 4 else 5](
+        input, grid, interpolation_mode, padding_mode, align_corners
+    )
 
 
 # ---------------------------------------------------------------------------------------------------- affine grids
@@ -382,7 +443,10 @@ def _work(dtype: np.dtype) -> Any:
     return np.dtype(np.float32) if dtype in LOW_FLOATS else dtype
 
 
-@op("aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor", expose="function")
+@op(
+    "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
+    expose="function",
+)
 def affine_grid_generator(theta: np.ndarray, size: tuple, align_corners: bool) -> np.ndarray:
     _check_theta(theta, size)
     base = _base(size, align_corners, theta.dtype).astype(_work(theta.dtype), copy=False)
@@ -390,7 +454,10 @@ def affine_grid_generator(theta: np.ndarray, size: tuple, align_corners: bool) -
     return made.astype(theta.dtype, copy=False).reshape(size[0], *size[2:], len(size) - 2)
 
 
-@op("aten::affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> Tensor", expose="no")
+@op(
+    "aten::affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> Tensor",
+    expose="no",
+)
 def affine_grid_generator_backward(grad: np.ndarray, size: tuple, align_corners: bool) -> np.ndarray:
     base = _base(size, align_corners, grad.dtype).astype(_work(grad.dtype), copy=False)
     made = np.matmul(base.T, grad.reshape(size[0], -1, len(size) - 2).astype(base.dtype, copy=False))

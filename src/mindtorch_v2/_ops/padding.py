@@ -166,7 +166,9 @@ def pad_edges(x: np.ndarray, padding: tuple, reflects: bool) -> np.ndarray:
         n = x.shape[d]
         end = before + n
         if before:
-            source = _along(ndim, d, 2 * before, before, -1) if reflects else _along(ndim, d, before, before + 1)
+            source = (
+                _along(ndim, d, 2 * before, before, -1) if reflects else _along(ndim, d, before, before + 1)
+            )
             made[_along(ndim, d, before)] = made[source]
         if after:
             source = _along(ndim, d, end - 2, end - 2 - after if end - 2 >= after else None, -1)
@@ -214,15 +216,22 @@ def pad_edges_gradient(g: np.ndarray, like: np.ndarray, padding: tuple, reflects
 def _declare(kind: str, dims: int) -> Any:
     name, reflects = f"{kind}_pad{dims}d", kind == "reflection"
 
-    @op(f"aten::{name}(Tensor self, SymInt[{2 * dims}] padding) -> Tensor", expose="no", node=f"{kind.title()}Pad{dims}DBackward0")
+    @op(
+        f"aten::{name}(Tensor self, SymInt[{2 * dims}] padding) -> Tensor",
+        expose="no",
+        node=f"{kind.title()}Pad{dims}DBackward0",
+    )
     def pad(self: np.ndarray, padding: tuple) -> np.ndarray:
         _check(name, reflects, self.shape, padding, dims)
         if self.dtype == bool:
             raise NotImplementedError(f"\"{name}\" not implemented for '{BY_NUM[self.dtype.num]._abbr}'")
         return pad_edges(self, padding, reflects)
 
-    @op(f"aten::{name}_backward(Tensor grad_output, Tensor self, SymInt[{2 * dims}] padding) -> Tensor", expose="no",
-        node=f"{kind.title()}Pad{dims}DBackwardBackward0")  # fmt: skip
+    @op(
+        f"aten::{name}_backward(Tensor grad_output, Tensor self, SymInt[{2 * dims}] padding) -> Tensor",
+        expose="no",
+        node=f"{kind.title()}Pad{dims}DBackwardBackward0",
+    )
     def backward(grad_output: np.ndarray, self: np.ndarray, padding: tuple) -> np.ndarray:
         return pad_edges_gradient(grad_output, self, padding, reflects)
 
@@ -283,7 +292,9 @@ def _pads(pad: Any) -> tuple:
     return tuple([p.__index__() for p in pad])
 
 
-@composite('aten::pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor', expose="no")
+@composite(
+    'aten::pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor', expose="no"
+)
 def pad(self: Any, pad: Any, mode: str, value: float | None) -> Any:
     if not hasattr(self, "_array_missing"):
         raise TypeError(f"pad(): argument 'input' (position 1) must be Tensor, not {type(self).__name__}")

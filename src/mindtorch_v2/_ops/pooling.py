@@ -268,7 +268,7 @@ max_pool3d_with_indices = _declare_max(3, "")
 @composite(
     "aten::max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
     "bool ceil_mode=False) -> (Tensor, Tensor)",
-    expose="no",
+    expose="function",
 )
 def max_pool1d_with_indices(
     self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool

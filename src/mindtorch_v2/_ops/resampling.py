@@ -41,7 +41,9 @@ def _nearest_taps(n: int, out: int, scale: float | None, exact: bool) -> np.ndar
     return np.minimum(np.floor(places * step).astype(np.int64), n - 1)
 
 
-def _linear_taps(n: int, out: int, align: bool, scale: float | None, kind: Any) -> tuple[np.ndarray, np.ndarray]:
+def _linear_taps(
+    n: int, out: int, align: bool, scale: float | None, kind: Any
+) -> tuple[np.ndarray, np.ndarray]:
     step = _step(n, out, align, scale, kind)
     places = np.arange(out, dtype=kind)
     source = places * step if align else np.maximum((places + kind(0.5)) * step - kind(0.5), kind(0))
@@ -52,6 +54,7 @@ def _linear_taps(n: int, out: int, align: bool, scale: float | None, kind: Any) 
 
 def cubic_weights(t: np.ndarray, a: float = -0.75) -> list[np.ndarray]:
     """Weights of the four neighbours of a place that lies `t` behind the second."""
+
     def near(x: np.ndarray) -> np.ndarray:
         return ((a + 2) * x - (a + 3)) * x * x + 1
 
@@ -61,7 +64,9 @@ def cubic_weights(t: np.ndarray, a: float = -0.75) -> list[np.ndarray]:
     return [far(t + 1), near(t), near(1 - t), far(2 - t)]
 
 
-def _cubic_taps(n: int, out: int, align: bool, scale: float | None, kind: Any) -> tuple[np.ndarray, np.ndarray]:
+def _cubic_taps(
+    n: int, out: int, align: bool, scale: float | None, kind: Any
+) -> tuple[np.ndarray, np.ndarray]:
     step = _step(n, out, align, scale, kind)
     places = np.arange(out, dtype=kind)
     source = places * step if align else (places + kind(0.5)) * step - kind(0.5)
@@ -106,7 +111,9 @@ def _smoothing_matrix(name: str, n: int, out: int, align: bool, scale: float | N
 
 
 @functools.lru_cache(256)
-def _taps(name: str, n: int, out: int, align: bool, scale: float | None, kind: Any, low: Any = None) -> tuple[np.ndarray, np.ndarray]:
+def _taps(
+    name: str, n: int, out: int, align: bool, scale: float | None, kind: Any, low: Any = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Places [taps, out] and their weights, which are rounded to `low`."""
     if name in ("nearest", "exact"):
         places = _nearest_taps(n, out, scale, name == "exact")
@@ -116,7 +123,9 @@ def _taps(name: str, n: int, out: int, align: bool, scale: float | None, kind: A
 
 
 @functools.lru_cache(256)
-def _matrix(name: str, n: int, out: int, align: bool, scale: float | None, kind: Any, low: Any = None) -> np.ndarray:
+def _matrix(
+    name: str, n: int, out: int, align: bool, scale: float | None, kind: Any, low: Any = None
+) -> np.ndarray:
     """The taps of one dimension as a matrix [out, n]."""
     if name in _FILTERS:
         return _smoothing_matrix(name, n, out, align, scale, kind)
@@ -248,7 +257,9 @@ def resize_nearest(x: np.ndarray, name: str, size: tuple, scales: tuple) -> np.n
     """The value of one place of the input for each of the output, exactly."""
     last, dims = is_channels_last(x), len(size)
     lead = x.ndim - dims
-    places = [_taps(name, n, out, False, s, np.float32)[0][0] for n, out, s in zip(x.shape[lead:], size, scales)]
+    places = [
+        _taps(name, n, out, False, s, np.float32)[0][0] for n, out, s in zip(x.shape[lead:], size, scales)
+    ]
     factors = _factors(x.shape, size, places) if x.size else None
     if factors is not None and not last:
         large, small = _spread(x.shape, factors)
@@ -266,7 +277,9 @@ def resize_nearest_gradient(g: np.ndarray, name: str, input_size: tuple, scales:
     lead = g.ndim - dims
     if g.size and not is_channels_last(g):
         size = g.shape[lead:]
-        places = [_taps(name, n, o, False, s, np.float32)[0][0] for n, o, s in zip(input_size[lead:], size, scales)]
+        places = [
+            _taps(name, n, o, False, s, np.float32)[0][0] for n, o, s in zip(input_size[lead:], size, scales)
+        ]
         factors = _factors(input_size, size, places)
         if factors is not None:
             large, _ = _spread(input_size, factors)
@@ -301,9 +314,13 @@ def _check(shape: tuple, size: tuple, dims: int) -> None:
         have = ", ".join(f"{c}: {n}" for c, n in zip(letters, shape[2:]))
         want = ", ".join(f"{c}: {n}" for c, n in zip(letters, size))
         join = " and " if dims == 1 else " "
-        raise RuntimeError(f"Input and output sizes should be greater than 0, but got input ({have}){join}output ({want})")
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input ({have}){join}output ({want})"
+        )
     if 0 in shape[1:]:
-        raise RuntimeError(f"Non-empty {dims + 2}D data tensor expected but got a tensor with sizes {list(shape)}")
+        raise RuntimeError(
+            f"Non-empty {dims + 2}D data tensor expected but got a tensor with sizes {list(shape)}"
+        )
 
 
 def _refuse(x: np.ndarray, kernel: str, bytes_too: bool, low_too: bool = True) -> None:
@@ -332,18 +349,29 @@ def _bad_call(name: str, dims: int, cornered: bool, *given: Any) -> TypeError:
     )
 
 
-def _target(name: str, shape: tuple, output_size: Any, scale_factors: Any, dims: int, cornered: Any) -> tuple[tuple, tuple]:
+def _target(
+    name: str, shape: tuple, output_size: Any, scale_factors: Any, dims: int, cornered: Any
+) -> tuple[tuple, tuple]:
     """The output's size and the scales that the caller gave, from the arguments that interpolate passes on."""
     if (output_size is None) == (scale_factors is None):
         raise RuntimeError("Must specify exactly one of output_size and scale_factors")
     if output_size is not None:
         return output_size, (None,) * dims
     if len(scale_factors) != dims:
-        raise RuntimeError(f"It is expected scale_factors equals to {dims}, but got size {len(scale_factors)}")
+        raise RuntimeError(
+            f"It is expected scale_factors equals to {dims}, but got size {len(scale_factors)}"
+        )
     for place, factor in enumerate(scale_factors, 1):
         if not isinstance(factor, (int, float, np.number)):
             if hasattr(factor, "_array_missing"):
-                raise _bad_call(name, dims, cornered is not None, output_size, *(() if cornered is None else (cornered,)), scale_factors)
+                raise _bad_call(
+                    name,
+                    dims,
+                    cornered is not None,
+                    output_size,
+                    *(() if cornered is None else (cornered,)),
+                    scale_factors,
+                )
             raise TypeError(
                 f"{name}(): argument 'scale_factors' must be tuple of floats, "
                 f"but found element of type {type_name(factor)} at pos {place}"
@@ -373,16 +401,27 @@ def _declare_nearest(name: str, kind: str, dims: int) -> None:
         _refuse(x, kernel, True)
         return resize_nearest(x, kind, size, scales)
 
-    @op(f"aten::{name}.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor", expose="no", node=_node(name))
+    @op(
+        f"aten::{name}.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+        expose="no",
+        node=_node(name),
+    )
     def vec(input: np.ndarray, output_size: Any, scale_factors: Any) -> np.ndarray:
         return forward(input, *_target(name, input.shape, output_size, scale_factors, dims, None))
 
-    @op(f"aten::{name}(Tensor self, SymInt[{dims}] output_size{_scale_arguments(dims)}) -> Tensor", expose="no", node=_node(name))
+    @op(
+        f"aten::{name}(Tensor self, SymInt[{dims}] output_size{_scale_arguments(dims)}) -> Tensor",
+        expose="no",
+        node=_node(name),
+    )
     def plain(self: np.ndarray, output_size: Any, *scales: Any) -> np.ndarray:
         return forward(self, output_size, scales)
 
-    @op(f"aten::{name}_backward(Tensor grad_output, SymInt[{dims}] output_size, SymInt[{dims + 2}] input_size{_scale_arguments(dims)}) -> Tensor",
-        expose="no", node=_node(name + "_backward"))  # fmt: skip
+    @op(
+        f"aten::{name}_backward(Tensor grad_output, SymInt[{dims}] output_size, SymInt[{dims + 2}] input_size{_scale_arguments(dims)}) -> Tensor",
+        expose="no",
+        node=_node(name + "_backward"),
+    )
     def backward(grad_output: np.ndarray, output_size: tuple, input_size: tuple, *scales: Any) -> np.ndarray:
         return resize_nearest_gradient(grad_output, kind, input_size, scales)
 
@@ -392,18 +431,29 @@ def _declare_nearest(name: str, kind: str, dims: int) -> None:
 
     vec.derivative(input=of_vec)
     if dims == 1:
-        plain.derivative(self=lambda g, self_shape, output_size, scales: backward(g, output_size, self_shape, scales))
+        plain.derivative(
+            self=lambda g, self_shape, output_size, scales: backward(g, output_size, self_shape, scales)
+        )
         backward.derivative(grad_output=lambda g, output_size, scales: plain(g, output_size, scales))
     elif dims == 2:
         plain.derivative(
-            self=lambda g, self_shape, output_size, scales_h, scales_w: backward(g, output_size, self_shape, scales_h, scales_w)
+            self=lambda g, self_shape, output_size, scales_h, scales_w: backward(
+                g, output_size, self_shape, scales_h, scales_w
+            )
         )
-        backward.derivative(grad_output=lambda g, output_size, scales_h, scales_w: plain(g, output_size, scales_h, scales_w))
-    else:
-        plain.derivative(self=lambda g, self_shape, output_size, scales_d, scales_h, scales_w: backward(
-            g, output_size, self_shape, scales_d, scales_h, scales_w))  # fmt: skip
         backward.derivative(
-            grad_output=lambda g, output_size, scales_d, scales_h, scales_w: plain(g, output_size, scales_d, scales_h, scales_w)
+            grad_output=lambda g, output_size, scales_h, scales_w: plain(g, output_size, scales_h, scales_w)
+        )
+    else:
+        plain.derivative(
+            self=lambda g, self_shape, output_size, scales_d, scales_h, scales_w: backward(
+                g, output_size, self_shape, scales_d, scales_h, scales_w
+            )
+        )
+        backward.derivative(
+            grad_output=lambda g, output_size, scales_d, scales_h, scales_w: plain(
+                g, output_size, scales_d, scales_h, scales_w
+            )
         )
 
 
@@ -422,20 +472,32 @@ def _declare_smooth(name: str, kind: str, dims: int, kernel: str, bytes_too: boo
         _refuse(x, kernel, bytes_too, low_too)
         return resize(x, kind, size, align, scales)
 
-    @op(f"aten::{name}.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor", expose="no",
-        node=_node(name))  # fmt: skip
+    @op(
+        f"aten::{name}.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+        expose="no",
+        node=_node(name),
+    )
     def vec(input: np.ndarray, output_size: Any, align_corners: bool, scale_factors: Any) -> np.ndarray:
         size, scales = _target(name, input.shape, output_size, scale_factors, dims, align_corners)
         return forward(input, size, align_corners, scales)
 
-    @op(f"aten::{name}(Tensor self, SymInt[{dims}] output_size, bool align_corners{_scale_arguments(dims)}) -> Tensor", expose="no",
-        node=_node(name))  # fmt: skip
+    @op(
+        f"aten::{name}(Tensor self, SymInt[{dims}] output_size, bool align_corners{_scale_arguments(dims)}) -> Tensor",
+        expose="no",
+        node=_node(name),
+    )
     def plain(self: np.ndarray, output_size: Any, align_corners: bool, *scales: Any) -> np.ndarray:
         return forward(self, output_size, align_corners, scales)
 
-    @op(f"aten::{name}_backward(Tensor grad_output, SymInt[{dims}] output_size, SymInt[{dims + 2}] input_size, "
-        f"bool align_corners{_scale_arguments(dims)}) -> Tensor", expose="no", node=_node(name + "_backward"))  # fmt: skip
-    def backward(grad_output: np.ndarray, output_size: tuple, input_size: tuple, align_corners: bool, *scales: Any) -> np.ndarray:
+    @op(
+        f"aten::{name}_backward(Tensor grad_output, SymInt[{dims}] output_size, SymInt[{dims + 2}] input_size, "
+        f"bool align_corners{_scale_arguments(dims)}) -> Tensor",
+        expose="no",
+        node=_node(name + "_backward"),
+    )
+    def backward(
+        grad_output: np.ndarray, output_size: tuple, input_size: tuple, align_corners: bool, *scales: Any
+    ) -> np.ndarray:
         return resize_gradient(grad_output, kind, input_size, align_corners, scales)
 
     def of_vec(g: Any, input_shape: tuple, output_size: Any, align_corners: bool, scale_factors: Any) -> Any:
@@ -444,19 +506,38 @@ def _declare_smooth(name: str, kind: str, dims: int, kernel: str, bytes_too: boo
 
     vec.derivative(input=of_vec)
     if dims == 1:
-        plain.derivative(self=lambda g, self_shape, output_size, align_corners, scales: backward(
-            g, output_size, self_shape, align_corners, scales))  # fmt: skip
-        backward.derivative(grad_output=lambda g, output_size, align_corners, scales: plain(g, output_size, align_corners, scales))
+        plain.derivative(
+            self=lambda g, self_shape, output_size, align_corners, scales: backward(
+                g, output_size, self_shape, align_corners, scales
+            )
+        )
+        backward.derivative(
+            grad_output=lambda g, output_size, align_corners, scales: plain(
+                g, output_size, align_corners, scales
+            )
+        )
     elif dims == 2:
-        plain.derivative(self=lambda g, self_shape, output_size, align_corners, scales_h, scales_w: backward(
-            g, output_size, self_shape, align_corners, scales_h, scales_w))  # fmt: skip
-        backward.derivative(grad_output=lambda g, output_size, align_corners, scales_h, scales_w: plain(
-            g, output_size, align_corners, scales_h, scales_w))  # fmt: skip
+        plain.derivative(
+            self=lambda g, self_shape, output_size, align_corners, scales_h, scales_w: backward(
+                g, output_size, self_shape, align_corners, scales_h, scales_w
+            )
+        )
+        backward.derivative(
+            grad_output=lambda g, output_size, align_corners, scales_h, scales_w: plain(
+                g, output_size, align_corners, scales_h, scales_w
+            )
+        )
     else:
-        plain.derivative(self=lambda g, self_shape, output_size, align_corners, scales_d, scales_h, scales_w: backward(
-            g, output_size, self_shape, align_corners, scales_d, scales_h, scales_w))  # fmt: skip
-        backward.derivative(grad_output=lambda g, output_size, align_corners, scales_d, scales_h, scales_w: plain(
-            g, output_size, align_corners, scales_d, scales_h, scales_w))  # fmt: skip
+        plain.derivative(
+            self=lambda g, self_shape, output_size, align_corners, scales_d, scales_h, scales_w: backward(
+                g, output_size, self_shape, align_corners, scales_d, scales_h, scales_w
+            )
+        )
+        backward.derivative(
+            grad_output=lambda g, output_size, align_corners, scales_d, scales_h, scales_w: plain(
+                g, output_size, align_corners, scales_d, scales_h, scales_w
+            )
+        )
 
 
 for _name, _kind, _dims, _kernel, _bytes in (
