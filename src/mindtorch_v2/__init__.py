@@ -10,6 +10,10 @@ from typing import Any as _Any
 # NumPy warns where torch stays silent (1/0, overflow). Only what our own kernels cause is quiet; a user's NumPy code is not touched.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mindtorch_v2(\.|$)")
 
+from . import _allocator  # noqa: E402
+
+_allocator.tune()
+
 from . import _dispatch, _dtype
 from . import _ops as _ops
 from ._device import device, get_default_device, set_default_device
@@ -64,7 +68,7 @@ _LAZY = {
     for name in (
         "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures",
         "hub", "jit", "linalg", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "random",
-        "return_types", "serialization", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu", "__config__",
+        "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu", "__config__",
         "_C", "_dynamo", "_utils", "_tensor_str", "_as_torch", "_compile",
     )
 }  # fmt: skip

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _dispatch, _dtype
 from .._dispatch import function
+from ._namespace import functions as F
 
 _C_NAMES = {
     "int64": "long int",
@@ -44,19 +45,14 @@ def _window(
     if n < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={n}")
     if n <= 1:
-        made = np.ones(n, kind._np)
+        tensor = F.ones((n,), dtype=kind)
     else:
-        work = np.float32 if kind._np in _dtype.LOW_FLOATS else kind._np
         total = n + 1 if periodic else n
-        made = values(np.arange(total, dtype=work), total)[:n].astype(kind._np)
-    tensor = _dispatch.wrap(np.ascontiguousarray(made))
+        tensor = values(F.arange(total, dtype=kind), total)
+        tensor = tensor.narrow(0, 0, n) if periodic else tensor
     if requires_grad:
         tensor.requires_grad = True
     return tensor
-
-
-def _scaled(places: np.ndarray, factor: float) -> np.ndarray:
-    return places * places.dtype.type(factor)
 
 
 @function(expose="function")
@@ -69,10 +65,8 @@ def hann_window(
 
 
 def _raised(alpha: float, beta: float) -> Any:
-    def values(places: np.ndarray, total: int) -> np.ndarray:
-        return np.cos(_scaled(places, 2 * math.pi / (total - 1))) * places.dtype.type(
-            -beta
-        ) + places.dtype.type(alpha)
+    def values(places: Any, total: int) -> Any:
+        return places.mul_(math.pi * 2 / (total - 1)).cos_().mul_(-beta).add_(alpha)
 
     return values
 
@@ -88,10 +82,9 @@ def hamming_window(
     )
 
 
-def _blackman(places: np.ndarray, total: int) -> np.ndarray:
-    kind = places.dtype.type
-    angle = _scaled(places, math.pi / (total - 1))
-    return np.cos(angle * kind(4)) * kind(0.08) - np.cos(angle * kind(2)) * kind(0.5) + kind(0.42)
+def _blackman(places: Any, total: int) -> Any:
+    places.mul_(math.pi / (total - 1))
+    return places.mul(4).cos_().mul_(0.08) - places.mul(2).cos_().mul_(0.5) + 0.42
 
 
 @function(expose="function")
@@ -103,11 +96,11 @@ def blackman_window(
     return _window("blackman_window", window_length, periodic, _blackman, dtype, layout, requires_grad)
 
 
-def _bartlett(places: np.ndarray, total: int) -> np.ndarray:
-    made = _scaled(places, 2 / (total - 1))
+def _bartlett(places: Any, total: int) -> Any:
+    places.mul_(2 / (total - 1))
     half = (total - 1) // 2 + 1
-    made[half:] = made[half:] * -1 + 2
-    return made
+    places.narrow(0, half, total - half).mul_(-1).add_(2)
+    return places
 
 
 @function(expose="function")
@@ -126,10 +119,11 @@ def kaiser_window(
 ) -> Any:  # fmt: skip
     """The Kaiser window: a ratio of Bessel functions with shape `beta`."""
 
-    def values(places: np.ndarray, total: int) -> np.ndarray:
+    def values(places: Any, total: int) -> Any:
         from scipy import special
 
-        x = places.astype(np.float64) * (2 * beta / (total - 1)) - beta
-        return special.i0(np.sqrt(np.maximum(beta * beta - x * x, 0))) / special.i0(beta)
+        x = places._array.astype(np.float64) * (2 * beta / (total - 1)) - beta
+        made = special.i0(np.sqrt(np.maximum(beta * beta - x * x, 0))) / special.i0(beta)
+        return _dispatch.wrap(made.astype(places._array.dtype))
 
     return _window("kaiser_window", window_length, periodic, values, dtype, layout, requires_grad)

@@ -1,0 +1,215 @@
+"""Special functions that torch has only in torch.special: Bessel functions, orthogonal polynomials, normal distribution, zeta.
+
+Kernels are SciPy's, loaded at their first use. Those without a derivative have none in torch either.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .._dispatch import composite, op
+from .._dtype import BY_NUM, LOW_FLOATS
+from ._namespace import functions as F
+
+
+def _special(name: str, array: np.ndarray) -> np.ndarray:
+    from scipy import special
+
+    return getattr(special, name)(array)
+
+
+def _refuse_low(name: str, array: np.ndarray) -> None:
+    if array.dtype in LOW_FLOATS or array.dtype.kind == "c":
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{BY_NUM[array.dtype.num]._abbr}'")
+
+
+def _declare(
+    name: str,
+    kernel: Any,
+    derivative: Any = None,
+    low: bool = False,
+    argument: str = "self",
+    node: str | None = None,
+) -> Any:
+    """An op of one tensor; `low`: half and bfloat16 are computed in float32, else they are refused."""
+
+    def body(self: np.ndarray) -> np.ndarray:
+        if self.dtype in LOW_FLOATS and low:
+            return kernel(self.astype(np.float32)).astype(self.dtype)
+        _refuse_low(name, self)
+        return np.asarray(kernel(self)).astype(self.dtype, copy=False)
+
+    schema = f"aten::special_{name}(Tensor {argument}) -> Tensor"
+    made = op(
+        schema, promote="float", out=True, expose="no", nondifferentiable=derivative is None, node=node
+    )(body)
+    if derivative is not None:
+        made.derivative(**{argument: derivative})
+    return made
+
+
+def _entr(x: np.ndarray) -> np.ndarray:
+    return _special("entr", x)
+
+
+def _spherical_j0(x: np.ndarray) -> np.ndarray:
+    wide = x.astype(np.float64)
+    return np.where(np.isinf(wide), 0, np.sinc(wide / math.pi))
+
+
+def _i1_grad(g: Any, self: Any, out: Any) -> Any:
+    zero = self == 0
+    return g * F.where(zero, 0.5, F.i0(self) - out / F.where(zero, 1.0, self))
+
+
+def _i1e_grad(g: Any, self: Any, out: Any) -> Any:
+    zero = self == 0
+    safe = F.where(zero, 1.0, self)
+    return g * F.where(zero, 0.5, special_i0e(safe) - out * (F.sgn(safe) + 1 / safe))
+
+
+special_entr = _declare("entr", _entr, lambda g, self: g * (-F.log(self) - 1), low=True)
+special_erfcx = _declare(
+    "erfcx",
+    lambda x: _special("erfcx", x),
+    lambda g, self, out: (2 * self * out - 2 / math.sqrt(math.pi)) * g,
+)
+special_i0e = _declare(
+    "i0e",
+    lambda x: _special("i0e", x),
+    lambda g, self, out: g * (special_i1e(self) - F.sgn(self) * out),
+    low=True,
+    node="SpecialI0EBackward0",
+)
+special_i1 = _declare("i1", lambda x: _special("i1", x), _i1_grad, low=True)
+special_i1e = _declare("i1e", lambda x: _special("i1e", x), _i1e_grad, low=True, node="SpecialI1EBackward0")
+special_log_ndtr = _declare(
+    "log_ndtr",
+    lambda x: _special("log_ndtr", x),
+    lambda g, self: g / special_erfcx(self * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
+)
+special_ndtri = _declare(
+    "ndtri",
+    lambda x: _special("ndtri", x),
+    lambda g, out: g * math.sqrt(2 * math.pi) * F.exp(out.square() / 2),
+)
+special_airy_ai = _declare("airy_ai", lambda x: _special("airy", x.astype(np.float64))[0], None, argument="x")
+special_spherical_bessel_j0 = _declare("spherical_bessel_j0", _spherical_j0, None, argument="x")
+for _name, _scipy_name in (
+    ("bessel_j0", "j0"), ("bessel_j1", "j1"), ("bessel_y0", "y0"), ("bessel_y1", "y1"), ("modified_bessel_i0", "i0"),
+    ("modified_bessel_i1", "i1"), ("modified_bessel_k0", "k0"), ("modified_bessel_k1", "k1"),
+    ("scaled_modified_bessel_k0", "k0e"), ("scaled_modified_bessel_k1", "k1e"),
+):  # fmt: skip
+    _declare(
+        _name, lambda x, name=_scipy_name: _special(name, x), argument="x" if "scaled" in _name else "self"
+    )
+
+
+@composite("aten::special_ndtr(Tensor self) -> Tensor", expose="no")
+def special_ndtr(self: Any) -> Any:
+    x = self * math.sqrt(0.5)
+    return F.erfc(-x).mul(0.5)
+
+
+# ---------------------------------------------------------------------------------------------------- two arguments
+
+
+@op(
+    "aten::special_xlog1py(Tensor self, Tensor other) -> Tensor",
+    promote="float",
+    out=True,
+    expose="no",
+    node="SpecialXlog1PyBackward0",
+)
+def special_xlog1py(self: np.ndarray, other: np.ndarray) -> np.ndarray:
+    from scipy import special
+
+    kind = np.result_type(self) if isinstance(self, np.ndarray) else other.dtype
+    a, b = np.asarray(self), np.asarray(other)
+    if kind in LOW_FLOATS:
+        a, b = a.astype(np.float32), b.astype(np.float32)
+    return special.xlog1py(a, b).astype(kind)
+
+
+special_xlog1py.derivative(
+    self=lambda g, self, other: g * F.log1p(other).masked_fill((self == 0) & (other <= -1), 0.0),
+    other=lambda g, self, other: g * self / (other + 1),
+)
+
+
+@op("aten::special_zeta(Tensor self, Tensor other) -> Tensor", promote="float", out=True, expose="no")
+def special_zeta(self: np.ndarray, other: np.ndarray) -> np.ndarray:
+    from scipy import special
+
+    kind = self.dtype
+    _refuse_low("zeta", self)
+    return special.zeta(self.astype(np.float64), np.asarray(other, np.float64)).astype(kind)
+
+
+def _no_zeta(g: Any) -> Any:
+    raise NotImplementedError("the derivative for 'zeta' is not implemented.")
+
+
+special_zeta.derivative(
+    self=_no_zeta, other=lambda g, self, other: g * -self * special_zeta(self + 1.0, other)
+)
+
+
+# ---------------------------------------------------------------------------------------------------- polynomials
+
+
+def _second_kind(sign: int) -> Any:
+    """Chebyshev polynomials of the third (-1) and fourth (+1) kind by those of the second."""
+
+    def value(n: np.ndarray, x: np.ndarray) -> np.ndarray:
+        from scipy import special
+
+        return special.eval_chebyu(n, x) + sign * np.where(
+            n > 0, special.eval_chebyu(np.maximum(n - 1, 0), x), 0
+        )
+
+    return value
+
+
+def _by_scipy(name: str) -> Any:
+    def value(n: np.ndarray, x: np.ndarray) -> np.ndarray:
+        from scipy import special
+
+        return getattr(special, name)(n, x)
+
+    return value
+
+
+_POLYNOMIALS = {
+    "chebyshev_polynomial_t": _by_scipy("eval_chebyt"), "chebyshev_polynomial_u": _by_scipy("eval_chebyu"),
+    "chebyshev_polynomial_v": _second_kind(-1), "chebyshev_polynomial_w": _second_kind(1),
+    "hermite_polynomial_h": _by_scipy("eval_hermite"), "hermite_polynomial_he": _by_scipy("eval_hermitenorm"),
+    "laguerre_polynomial_l": _by_scipy("eval_laguerre"), "legendre_polynomial_p": _by_scipy("eval_legendre"),
+}  # fmt: skip
+
+
+def _polynomial(name: str, value: Any, shifted: bool) -> None:
+    def body(x: np.ndarray, n: np.ndarray) -> np.ndarray:
+        kind = x.dtype
+        _refuse_low(name, x)
+        degree = np.trunc(np.asarray(n, np.float64)).astype(np.int64)
+        where = x.astype(np.float64)
+        made = value(np.maximum(degree, 0), 2 * where - 1 if shifted else where)
+        return np.where(degree < 0, 0, made).astype(kind)
+
+    op(
+        f"aten::special_{name}(Tensor x, Tensor n) -> Tensor",
+        promote="float",
+        out=True,
+        expose="no",
+        nondifferentiable=True,
+    )(body)
+
+
+for _name, _value in _POLYNOMIALS.items():
+    _polynomial(_name, _value, False)
+    if _name.startswith("chebyshev"):
+        _polynomial("shifted_" + _name, _value, True)
