@@ -295,11 +295,19 @@ def as_view(base: Any, array: np.ndarray) -> Any:
     """A tensor around a view of `base`'s memory, without history."""
     tensor = new(Tensor)
     tensor._array = array
-    tensor._storage = storage_of(base)
-    root = tensor._base = base if base._base is None else base._base
-    if root._rebase_count:
-        tensor._seen_rebase = root._rebase_count
+    storage = tensor._storage = storage_of(base)
+    tensor._base = base if base._base is None else base._base
+    if storage._version:
+        tensor._seen_version = storage._version
+    if base._rg and not grad_state.enabled:
+        mark_view(tensor)
     return tensor
+
+
+def mark_view(view: Any) -> None:
+    """A view, made while gradients are off, of a tensor that has them: says so, but sends none on."""
+    view._rg = True
+    view._view_made_in = "inference" if grad_state.inference else "no_grad"
 
 
 def ints(value: Any, length: int = 0) -> Any:
@@ -358,7 +366,12 @@ def promote_number(a: np.ndarray, value: Any) -> tuple[Any, Any]:
 
 
 def _no_bools(a: np.ndarray, b: Any) -> None:
-    if a.dtype.kind == "b" or b.__class__ in (bool, np.bool_) or getattr(b, "dtype", a.dtype).kind == "b":
+    second = b.__class__ in (bool, np.bool_) or (isinstance(b, ndarray) and b.dtype.kind == "b")
+    if a.dtype.kind == "b" and second:
+        raise RuntimeError(
+            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
+        )
+    if a.dtype.kind == "b" or second:
         raise RuntimeError(
             "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
             "`logical_not()` operator instead."
@@ -422,17 +435,21 @@ def type_name(value: Any) -> str:
 
 def bad_argument(op: Op, arguments: Any) -> None:
     """Raise torch's TypeError for the first argument that is not what the schema says; return if all are fine."""
+    numbers = op.numbers and sum(a.kind == "Tensor" for a in op.schema.arguments) == 2
     for position, (argument, value) in enumerate(zip(op.schema.arguments, arguments), 1):
         name = "input" if argument.name == "self" else argument.name
         where = f"{op.name}(): argument '{name}' (position {position}) must be"
         if argument.kind == "Tensor":
             if not isinstance(value, Tensor) and not (
-                op.numbers and position > 1 and value.__class__ in NUMBERS
+                numbers and position > 1 and value.__class__ in NUMBERS
             ):
                 raise TypeError(f"{where} Tensor, not {type_name(value)}")
         elif argument.kind == "Tensor?":
             if value is not None and not isinstance(value, Tensor):
                 raise TypeError(f"{where} Tensor, not {type_name(value)}")
+        elif argument.type.startswith("Scalar") and not argument.type.startswith("ScalarType"):
+            if value.__class__ not in NUMBERS and not isinstance(value, Tensor) and value is not None:
+                raise TypeError(f"{where} Number, not {type_name(value)}")
         elif argument.type in ("int", "SymInt"):
             if not hasattr(value, "__index__"):
                 raise TypeError(f"{where} int, not {type_name(value)}")
@@ -487,6 +504,8 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
         bad_argument(op, arguments)
         if "ufunc" in str(error) and tensors:
             refuse_dtype(op, arguments)
+    if isinstance(error, NotImplementedError) and op.inplace_of is not None and op.promote in ("same", "float"):
+        result_of(op, arguments)
     if isinstance(error, ValueError) and "read-only" in str(error) and tensors and tensors[0] is arguments[0]:
         return _write_again(op, error, arguments)
     if isinstance(error, ValueError) and "broadcast" in str(error) and tensors:
@@ -526,8 +545,8 @@ def _boxed(value: Any, like: Any) -> Any:
     return wrap(np.array(value, _dtype.result_dtype(kinds)._np))
 
 
-def refuse_dtype(op: Op, arguments: tuple, name: str | None = None) -> None:
-    """Raise torch's error for a dtype that an op has no kernel for."""
+def result_of(op: Op, arguments: tuple) -> Any:
+    """The dtype that an op's operands are brought to; an error where it does not fit a tensor written in place."""
     kinds = [
         (x.dtype, x._array.ndim == 0) if isinstance(x, Tensor) else (_dtype.number_dtype(x), 2)
         for x in arguments
@@ -538,8 +557,14 @@ def refuse_dtype(op: Op, arguments: tuple, name: str | None = None) -> None:
         raise RuntimeError(
             f"result type {result._abbr} can't be cast to the desired output type {arguments[0].dtype._abbr}"
         ) from None
+    return result
+
+
+def refuse_dtype(op: Op, arguments: tuple) -> None:
+    """Raise torch's error for a dtype that an op has no kernel for."""
+    result = result_of(op, arguments)
     base = (op.inplace_of or op).name
-    kernel = name or KERNEL_NAMES.get(base, base + "_cpu")
+    kernel = KERNEL_NAMES.get(base, base + "_cpu")
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{result._abbr}'") from None
 
 
@@ -596,10 +621,10 @@ def call_out(op: Op, out: Any, arguments: tuple) -> Any:
         )
     if op.promote == "same" and len(arguments) == 1 and outs[0].dtype is not arguments[0].dtype:
         raise RuntimeError(f"Found dtype {outs[0].dtype._abbr} but expected {arguments[0].dtype._abbr}")
-    if recorder is None:
-        result = op.run(*arguments)
-    else:
-        result = recorder(op, *arguments)
+    plain = [a for a in op.schema.arguments if not (a.written and a.name.startswith("out"))]
+    first = next((i for i, a in enumerate(plain) if a.keyword_only), len(plain))
+    named = {a.name: value for a, value in zip(plain[first:], arguments[first:])}
+    result = op.entry(*arguments[:first], **named)
     results = result if isinstance(result, tuple) else (result,)
     for tensor, value in zip(outs, results):
         give_out(tensor, value._array)
