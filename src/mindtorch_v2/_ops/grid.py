@@ -36,21 +36,24 @@ class Tap(NamedTuple):
 
 def _reflected(u: np.ndarray, size: int, align: bool) -> tuple[np.ndarray, np.ndarray]:
     """Positions mirrored at the image's ends until they are inside, and the sign of their direction."""
-    low, span = (0.0, size - 1) if align else (-0.5, size)
+    kind = u.dtype.type
+    low, span = (kind(0), kind(size - 1)) if align else (kind(-0.5), kind(size))
     if span == 0:
         return np.zeros_like(u), np.zeros_like(u)
-    away = u - u.dtype.type(low)
-    sign = np.where(away < 0, -1, 1).astype(u.dtype)
+    away = u - low
+    sign = np.where(away < 0, kind(-1), kind(1))
     away = np.abs(away)
-    turns, rest = np.floor(away / span), np.fmod(away, u.dtype.type(span))
-    odd = np.fmod(turns, 2) != 0
-    return np.where(odd, span - rest, rest) + u.dtype.type(low), np.where(odd, -sign, sign)
+    turns, rest = np.floor(away / span), np.fmod(away, span)
+    odd = np.fmod(turns, kind(2)) != 0
+    return np.where(odd, span - rest, rest) + low, np.where(odd, -sign, sign)
 
 
 def _clipped(u: np.ndarray, size: int, planar: bool) -> tuple[np.ndarray, np.ndarray]:
     """Positions moved to the nearest end, and where that leaves them free. What is no number goes to the start (3-d: to the end)."""
-    free = (u > 0) & (u < size - 1)
-    return np.where(np.isnan(u), 0 if planar else size - 1, np.clip(u, 0, size - 1)), free.astype(u.dtype)
+    kind = u.dtype.type
+    free = (u > 0) & (u < kind(size - 1))
+    held = np.minimum(np.maximum(u, kind(0)), kind(size - 1))
+    return np.where(np.isnan(u), kind(0 if planar else size - 1), held), free.astype(u.dtype)
 
 
 def _bounded(u: np.ndarray, size: int, padding: int, align: bool, planar: bool) -> tuple[np.ndarray, Any]:
@@ -69,22 +72,20 @@ def _tap(place: np.ndarray, size: int, weight: Any, slope: Any, curve: Any) -> T
     return Tap(np.where(inside, place, 0).astype(np.int64), inside, weight, slope, curve)
 
 
-def _near(x: np.ndarray, a: float) -> tuple:
-    return (
-        ((a + 2) * x - (a + 3)) * x * x + 1,
-        (3 * (a + 2) * x - 2 * (a + 3)) * x,
-        6 * (a + 2) * x - 2 * (a + 3),
-    )
+def _near(x: np.ndarray) -> tuple:
+    a, b, one, two, three, six = map(x.dtype.type, (1.25, 2.25, 1, 2, 3, 6))
+    return (a * x - b) * x * x + one, (three * a * x - two * b) * x, six * a * x - two * b
 
 
-def _far(x: np.ndarray, a: float) -> tuple:
-    return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a, (3 * a * x - 10 * a) * x + 8 * a, 6 * a * x - 10 * a
+def _far(x: np.ndarray) -> tuple:
+    a, five, eight, four, three, ten, six = map(x.dtype.type, (-0.75, -3.75, -6, -3, -2.25, -7.5, -4.5))
+    return ((a * x - five) * x + eight) * x - four, (three * x - ten) * x + eight, six * x - ten
 
 
 def _cubic(t: np.ndarray) -> list[tuple]:
     """Weight, slope and curvature of the four neighbours of a place that lies `t` behind the second."""
-    a = -0.75
-    parts = [(_far(t + 1, a), 1), (_near(t, a), 1), (_near(1 - t, a), -1), (_far(2 - t, a), -1)]
+    one, two = t.dtype.type(1), t.dtype.type(2)
+    parts = [(_far(t + one), one), (_near(t), one), (_near(one - t), -one), (_far(two - t), -one)]
     return [(weight, sign * slope, curve) for (weight, slope, curve), sign in parts]
 
 
@@ -101,7 +102,7 @@ def _taps(
         first = np.floor(u)
         taps = []
         for k, parts in enumerate(_cubic(u - first)):
-            taps.append(_tap(_bounded(first + (k - 1), size, padding, align, planar)[0], size, *parts))
+            taps.append(_tap(_bounded(first + kind(k - 1), size, padding, align, planar)[0], size, *parts))
         return taps, scale
     u, slope = _bounded(u, size, padding, align, planar)
     if not planar:
@@ -112,7 +113,7 @@ def _taps(
     t = u - first
     return [
         _tap(first, size, kind(1) - t, kind(-1), kind(0)),
-        _tap(first + 1, size, t, kind(1), kind(0)),
+        _tap(first + kind(1), size, t, kind(1), kind(0)),
     ], scale * slope
 
 
@@ -125,8 +126,9 @@ class Corners:
         self.out = grid.shape[1:-1]
         self.dims, self.count = dims, math.prod(self.out)
         self.nothing = self.batch * math.prod(self.size)
-        work = np.float32 if x.dtype in LOW_FLOATS else x.dtype
-        positions = grid.reshape(self.batch * self.count, dims).astype(work, copy=False)
+        self.dtype, self.low = x.dtype, x.dtype in LOW_FLOATS
+        self.work = np.dtype(np.float32) if self.low else x.dtype
+        positions = grid.reshape(self.batch * self.count, dims)
         self.taps, self.scales = [], []
         with np.errstate(invalid="ignore", over="ignore"):
             for d, size in enumerate(self.size):  # the grid's last dimension starts with the image's last
@@ -135,7 +137,6 @@ class Corners:
                 self.scales.append(scale)
         self.choices = list(itertools.product(*self.taps))
         self.rows = np.stack([self._row(choice) for choice in self.choices], 1)
-        self.work = positions.dtype
 
     def _row(self, choice: tuple) -> np.ndarray:
         row: Any = np.repeat(np.arange(self.batch, dtype=np.int64), self.count)
@@ -148,11 +149,12 @@ class Corners:
     def weights(self, *along: int) -> np.ndarray:
         """The corners' weights, differentiated along the given dimensions."""
         made = np.empty(self.rows.shape, self.work)
+        positive = self.dtype.type(1)
         with np.errstate(invalid="ignore", over="ignore"):
             for k, choice in enumerate(self.choices):
-                value: Any = 1
-                for d, tap in enumerate(choice):
-                    value = value * (tap.weight, tap.slope, tap.curve)[along.count(d)]
+                value: Any = positive
+                for d in reversed(range(self.dims)):
+                    value = value * (choice[d].weight, choice[d].slope, choice[d].curve)[along.count(d)]
                 made[:, k] = value
         return made
 
@@ -202,8 +204,34 @@ class Corners:
 def sample(x: np.ndarray, grid: np.ndarray, mode: int, padding: int, align: bool) -> np.ndarray:
     """The image's values at the positions of a grid."""
     corners = Corners(x, grid, mode, padding, align)
-    found = corners.matrix(corners.weights()) @ corners.rows_of(x)
+    if not corners.low:
+        found = corners.matrix(corners.weights()) @ corners.rows_of(x)
+    else:
+        found = _sample_low(corners, x)
     return corners.image(found, corners.out, x.dtype)
+
+
+def _sample_low(corners: Corners, x: np.ndarray) -> np.ndarray:
+    """The same for low floats, which torch rounds after every step; cubic rows come before the columns."""
+    rows = corners.rows_of(x).astype(x.dtype)
+    if len(corners.choices) != 16:
+        weights = corners.weights().astype(x.dtype)
+        return _rounded_sum(
+            [rows[corners.rows[:, k]] * weights[:, k : k + 1] for k in range(weights.shape[1])]
+        )
+    down, across = [[tap.weight[:, None] for tap in taps] for taps in corners.taps]
+    lines = [
+        _rounded_sum([rows[corners.rows[:, 4 * i + j]] * weight for j, weight in enumerate(across)])
+        for i in range(4)
+    ]
+    return _rounded_sum([line * weight for line, weight in zip(lines, down)])
+
+
+def _rounded_sum(parts: list[np.ndarray]) -> np.ndarray:
+    made = parts[0]
+    for part in parts[1:]:
+        made = made + part
+    return made
 
 
 def sample_gradient(
