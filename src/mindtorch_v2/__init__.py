@@ -60,7 +60,7 @@ from .autograd.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from .version import __version__
+from .torch_version import __version__
 
 # Loaded when first asked for: a bare `import mindtorch_v2` stays quick, and `torch.nn`, `torch.cuda` ... are simply there.
 _LAZY = {
@@ -69,7 +69,7 @@ _LAZY = {
         "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures",
         "hub", "jit", "linalg", "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "optim", "overrides", "profiler", "random",
         "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu", "__config__",
-        "_C", "_dynamo", "_utils", "_tensor_str", "_as_torch", "_compile",
+        "ops", "torch_version", "_C", "_dynamo", "_utils", "_tensor_str", "_as_torch", "_compile",
     )
 }  # fmt: skip
 _LAZY_NAMES = {

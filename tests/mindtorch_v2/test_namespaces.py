@@ -162,7 +162,7 @@ def test_an_optimizer_that_unscales_itself_is_given_the_scale() -> None:
 
 def test_the_configuration_names_the_libraries_underneath() -> None:
     text = torch.__config__.show()
-    assert f"mindtorch_v2 {torch.__version__}" in text
+    assert f"mindtorch_v2 {torch.version.__version__}" in text
     assert "NumPy" in text
     assert "at::get_num_threads()" in torch.__config__.parallel_info()
 

@@ -156,7 +156,7 @@ def test_the_environment_is_reported() -> None:
     from mindtorch_v2.utils import collect_env
 
     report = collect_env.get_pretty_env_info()
-    assert f"MindTorch version: {torch.__version__}" in report
+    assert f"MindTorch version: {torch.version.__version__}" in report
     assert "Is CUDA available: False" in report
     assert "[pip3] numpy==" in report
 

@@ -139,7 +139,7 @@ def triangular_solve(
 
 
 @function()
-def lstsq(input: Any, A: Any = None, *, out: Any = None) -> Any:
+def lstsq(input: Any, A: Any, *, out: Any = None) -> Any:
     """Removed from torch; says what to call."""
     raise RuntimeError(
         "This function was deprecated since version 1.9 and is now removed. `torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`."

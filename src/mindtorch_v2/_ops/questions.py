@@ -55,18 +55,10 @@ def result_type(tensor: Any, other: Any) -> _dtype.dtype:
     return _dtype.result_dtype((_operand(tensor), _operand(other)))
 
 
-def _refuse(name: str, instead: str, expose: str = "both") -> None:
-    def removed(input: Any, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(f"This function was deprecated since version 1.9 and is now removed.\n{instead}")
-
-    removed.__name__ = removed.__qualname__ = name
-    removed.__doc__ = "Refuse: torch has removed it."
-    function(name, expose=expose)(removed)
-
-
-_refuse(
-    "matrix_rank",
-    "Please use the `torch.linalg.matrix_rank` function instead. The parameter 'symmetric' was renamed in `torch.linalg.matrix_rank()` "
-    "to 'hermitian'.",
-    expose="function",
-)
+@function(expose="function")
+def matrix_rank(input: Any, tol: Any = None, symmetric: bool = False, *, out: Any = None) -> Any:
+    """Removed from torch; says what to call."""
+    raise RuntimeError(
+        "This function was deprecated since version 1.9 and is now removed.\nPlease use the `torch.linalg.matrix_rank` function "
+        "instead. The parameter 'symmetric' was renamed in `torch.linalg.matrix_rank()` to 'hermitian'."
+    )

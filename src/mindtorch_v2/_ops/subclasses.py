@@ -80,3 +80,36 @@ def index(self: Any, positions: Any, dims: Any) -> Any:
     for d, position in sorted(zip([d % self.ndim for d in dims], positions), reverse=True):
         made = made.select(d, position)
     return made
+
+
+# ---------------------------------------------------------------------------------------------------- methods of their own signature
+
+
+@function("lstsq", expose="method")
+def lstsq_method(self: Any, other: Any) -> Any:
+    """Removed from torch; says what to call."""
+    return F.lstsq(self, other)
+
+
+@function("lu", expose="method")
+def lu_method(self: Any, pivot: bool = True, get_infos: bool = False) -> Any:
+    """See `torch.lu`."""
+    return F.lu(self, pivot=pivot, get_infos=get_infos)
+
+
+@function("unique_consecutive", expose="method")
+def unique_consecutive_method(
+    self: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """See `torch.unique_consecutive`."""
+    return F.unique_consecutive(self, return_inverse=return_inverse, return_counts=return_counts, dim=dim)
+
+
+def _grad_dtype(self: Any) -> Any:
+    if self.grad_fn is not None:
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    return self.dtype
+
+
+_dispatch.METHODS["grad_dtype"] = property(_grad_dtype, doc="The dtype of `.grad`: the tensor's own.")
+_dispatch.METHODS["name"] = property(lambda self: None, doc="None: tensors have no names.")

@@ -76,12 +76,16 @@ class _GradContext:
         return self.__class__()
 
 
-class no_grad(_GradContext):
-    """Inside, nothing is recorded for gradients."""
+class _DecoratorContext(_GradContext):
+    """A context that also decorates without brackets: `@no_grad`."""
 
     def __new__(cls, orig_func: Any = None) -> Any:
         made = object.__new__(cls)
         return made if orig_func is None else _decorate(cls, orig_func)
+
+
+class no_grad(_DecoratorContext):
+    """Inside, nothing is recorded for gradients."""
 
     def __init__(self) -> None:
         self.prev = False
@@ -94,12 +98,8 @@ class no_grad(_GradContext):
         grad_state.enabled = self.prev
 
 
-class enable_grad(_GradContext):
+class enable_grad(_DecoratorContext):
     """Inside, operations are recorded for gradients."""
-
-    def __new__(cls, orig_func: Any = None) -> Any:
-        made = object.__new__(cls)
-        return made if orig_func is None else _decorate(cls, orig_func)
 
     def __enter__(self) -> None:
         self.prev = grad_state.enabled
