@@ -1,4 +1,4 @@
-"""Padding, resizing, sampling, folding and shuffling of images give torch's numbers, layouts, gradients and errors.
+"""Padding, resizing, sampling, folding and shuffling of images give torch's numbers, gradients and errors.
 
 The facts are recorded with `python facts/record_expressions.py image`.
 """
@@ -196,5 +196,5 @@ def test_a_third_derivative_of_grid_sample_is_refused() -> None:
     x, grid = torch.rand(1, 1, 2, 2, requires_grad=True), torch.rand(1, 1, 1, 2, requires_grad=True)
     y = F.grid_sample(x, grid, align_corners=False)
     (first,) = torch.autograd.grad(y.sum(), grid, create_graph=True)
-    with pytest.raises(RuntimeError, match="derivative for .* is not implemented"):
+    with pytest.raises(RuntimeError, match=r"derivative for .* is not implemented"):
         torch.autograd.grad(first.sum(), grid, create_graph=True)
