@@ -16,6 +16,8 @@ from typing import Any, NoReturn
 
 import mindtorch_v2 as torch
 
+from ..autograd.graph import saved_tensors_hooks
+
 __all__ = [
     "checkpoint",
     "checkpoint_sequential",
@@ -315,7 +317,7 @@ class _Frame:
 
         inputs = self.get_inputs()
         try:
-            with torch.autograd.graph.saved_tensors_hooks(fill, lambda value: value), torch.enable_grad():
+            with saved_tensors_hooks(fill, lambda value: value), torch.enable_grad():
                 self.run_again(*inputs)
         except _StopRecomputationError:
             pass
@@ -390,7 +392,7 @@ def _checkpoint_without_reentrant(
     unpack = frame.unpack if log is None else log.explaining(frame.unpack)
     if torch.is_grad_enabled():
         frame.save_inputs((*args, *kwargs.values()))
-    with torch.autograd.graph.saved_tensors_hooks(frame.pack, unpack), forward_context:
+    with saved_tensors_hooks(frame.pack, unpack), forward_context:
         return function(*args, **kwargs)
 
 
