@@ -363,7 +363,8 @@ def write_save(w: Writer, plan: Plan, depth: int, name: str, users: set[str]) ->
         absent = f"not t_{local} or "
     elif argument.kind == "Tensor?":
         absent = f"{local} is None or "
-    w(depth, f"node.v_{name} = 0 if {absent}{local}._storage is None else {local}._storage._version")
+    written = f" - ({local}._storage is input._storage)" if inplace else ""  # as it was before this op wrote
+    w(depth, f"node.v_{name} = 0 if {absent}{local}._storage is None else {local}._storage._version{written}")
 
 
 def aspect(plan: Plan, owner: Argument, suffix: str) -> str:
@@ -415,10 +416,12 @@ def write_wrap(w: Writer, plan: Plan, depth: int) -> None:
     elif viewing:
         w(depth, "t = new(Tensor)", "t._array = r")
         w(depth, "storage = input._storage")
-        w(depth, "if storage is None: storage = input._storage = UntypedStorage._of(a_input)")
+        w(depth, "if storage is None: storage = storage_of(input)")
         w(depth, "t._storage = storage")
-        w(depth, "base = t._base = input if input._base is None else input._base")
-        w(depth, "if base._rebase_count: t._seen_rebase = base._rebase_count")
+        w(depth, "base = input._base")
+        w(depth, "if base is None: t._base = input")
+        w(depth, "else: t._base = base; inherit_view(t, input)")
+        w(depth, "if storage._version: t._seen_version = storage._version")
     else:
         w(depth, "if r.__class__ is not ndarray: r = asarray(r)")
         w(depth, "t = new(Tensor)", "t._array = r")
@@ -495,7 +498,11 @@ def write_autograd(w: Writer, plan: Plan, depth: int, recorded: bool) -> None:
         return
     asks = [plan.requires(a) for a in plan.differentiable]
     integral = "" if plan.multiple or plan.listed else " and r.dtype.num not in INTEGRAL_NUMS"
-    w(depth, f"if ({' or '.join(asks)}) and grad_state.enabled{integral}:")
+    if plan.op.is_view and not plan.listed:
+        w(depth, "if input._rg and not grad_state.enabled: mark_view(t)")
+        w(depth, f"elif ({' or '.join(asks)}){integral}:")
+    else:
+        w(depth, f"if ({' or '.join(asks)}) and grad_state.enabled{integral}:")
     write_node(w, plan, depth + 1, recorded)
     w(depth + 1, "if Switches.saved_hooks: pack_saved(node)")
     write_attach(w, plan, depth + 1)
@@ -509,6 +516,7 @@ def write_inplace(w: Writer, plan: Plan, depth: int, recorded: bool, operator: b
     saves_self = "self" in plan.saved
     w(depth, "grads = None")
     w(depth, "try:")
+    w(depth + 1, "if input._spoiled and not grad_state.inference and is_inference(input): refuse_write()")
     write_prepare(w, plan, depth + 1, operator)
     if plan.has_node:
         asks = [plan.requires(a) for a in plan.differentiable]
@@ -537,7 +545,7 @@ def write_inplace(w: Writer, plan: Plan, depth: int, recorded: bool, operator: b
     w(depth + 1, f"return recover(OP, error, ({plan.call()},))")
     if not on_tensors:
         w(depth, "storage = input._storage")
-        w(depth, "if storage is None: storage = input._storage = UntypedStorage._of(input._array)")
+        w(depth, "if storage is None: storage = storage_of(input)")
         w(depth, "storage._version += 1")
     if plan.has_node:
         w(depth, "if grads:")
@@ -649,7 +657,8 @@ def make_node(op: Op, plan: Plan) -> Any:
         base.build()
     if base.node is not None and base is not op:
         return base.node
-    name = base.node_name or camel(base.name) + "Backward0"
+    full_name = base.node_name or camel(base.name) + "Backward0"
+    name = full_name.rpartition("::")[2]
     tensors = tuple(n for n in plan.saved if plan.saves_tensor(n))
     return type(
         name,
@@ -659,6 +668,7 @@ def make_node(op: Op, plan: Plan) -> Any:
             "saved_tensor_names": tensors,
             "__module__": "mindtorch_v2.autograd",
             "op": base,
+            "full_name": full_name,
         },
     )
 

@@ -18,12 +18,15 @@ import numpy as np
 from . import _dtype, _schema
 from ._dtype import INTEGRAL_NUMS, Default  # noqa: F401  (used by the generated functions)
 from ._graph import (  # noqa: F401  (used by the generated functions)
+    INFERENCE,
     Node,
     SavedResult,
     Switches,
     edge,
     grad_state,
+    is_inference,
     pack_saved,
+    refuse_write,
     storage_of,
     unpack,
     version_of,
@@ -297,6 +300,8 @@ def as_view(base: Any, array: np.ndarray) -> Any:
     tensor._array = array
     storage = tensor._storage = storage_of(base)
     tensor._base = base if base._base is None else base._base
+    if base._base is not None:
+        inherit_view(tensor, base)
     if storage._version:
         tensor._seen_version = storage._version
     if base._rg and not grad_state.enabled:
@@ -308,6 +313,22 @@ def mark_view(view: Any) -> None:
     """A view, made while gradients are off, of a tensor that has them: says so, but sends none on."""
     view._rg = True
     view._view_made_in = "inference" if grad_state.inference else "no_grad"
+
+
+def inherit_view(view: Any, source: Any) -> None:
+    """A view of a view that may not be written may not be written either."""
+    if source._multi_view:
+        view._multi_view = True
+    if source._view_made_in is not None:
+        view._view_made_in = source._view_made_in
+
+
+def new_in_inference(cls: Any) -> Any:
+    """`new` while some thread is in inference mode: its tensors say so."""
+    made = object.__new__(cls)
+    if grad_state.inference and cls is Tensor:
+        made._spoiled = INFERENCE
+    return made
 
 
 def ints(value: Any, length: int = 0) -> Any:
@@ -504,7 +525,11 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
         bad_argument(op, arguments)
         if "ufunc" in str(error) and tensors:
             refuse_dtype(op, arguments)
-    if isinstance(error, NotImplementedError) and op.inplace_of is not None and op.promote in ("same", "float"):
+    if (
+        isinstance(error, NotImplementedError)
+        and op.inplace_of is not None
+        and op.promote in ("same", "float")
+    ):
         result_of(op, arguments)
     if isinstance(error, ValueError) and "read-only" in str(error) and tensors and tensors[0] is arguments[0]:
         return _write_again(op, error, arguments)

@@ -260,7 +260,7 @@ def result_dtype(operands: Any) -> dtype:
         if result is None:
             result = candidate
         elif candidate._rank > result._rank:
-            if kind == 2 and candidate.is_complex and result.is_floating_point:
+            if candidate.is_complex and result.is_floating_point:
                 result = result.to_complex()
             else:
                 result = promote_types(result, candidate)

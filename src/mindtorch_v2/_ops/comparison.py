@@ -13,16 +13,22 @@ from ._namespace import functions as F
 
 
 def _comparison(name: str, ufunc: Any, aliases: tuple[str, ...], operators: tuple[str, ...]) -> Any:
-    @op(
+    def kernel(self: Any, other: Any, out: Any = None) -> Any:
+        return ufunc(self, other, out)
+
+    def ordered(self: Any, other: Any, out: Any = None) -> Any:
+        if self.dtype.kind == "c":
+            raise _dispatch.not_implemented(f"{name}_cpu", self)
+        return ufunc(self, other, out)
+
+    compare = op(
         f"aten::{name}.Tensor(Tensor self, Tensor other) -> Tensor",
         promote="compare",
         inplace=True,
         out=True,
         nondifferentiable=True,
         operators=operators,
-    )
-    def compare(self: Any, other: Any, out: Any = None) -> Any:
-        return ufunc(self, other, out)
+    )(ordered if operators else kernel)
 
     for alias in aliases:
         function(alias)(compare)
@@ -54,7 +60,12 @@ def _ne(self: Any, other: Any) -> Any:
     return NotImplemented
 
 
+_BIT_KERNELS = {"bitwise_left_shift": "lshift_cpu", "bitwise_right_shift": "rshift_cpu"}
+
+
 def _bitwise(name: str, ufunc: Any, operators: tuple[str, ...], inplace_operators: tuple[str, ...]) -> Any:
+    shifts = name in _BIT_KERNELS
+
     @op(
         f"aten::{name}.Tensor(Tensor self, Tensor other) -> Tensor",
         promote="same",
@@ -65,8 +76,8 @@ def _bitwise(name: str, ufunc: Any, operators: tuple[str, ...], inplace_operator
         inplace_operators=inplace_operators,
     )
     def bits(self: Any, other: Any, out: Any = None) -> Any:
-        if self.dtype.num not in INTEGRAL_NUMS:
-            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{BY_NUM[self.dtype.num]._abbr}'")
+        if self.dtype.num not in INTEGRAL_NUMS or (shifts and self.dtype.kind == "b"):
+            raise _dispatch.not_implemented(_BIT_KERNELS.get(name, f"{name}_cpu"), self)
         return ufunc(self, other, out)
 
     return bits
@@ -104,22 +115,30 @@ _bitwise("bitwise_right_shift", np.right_shift, ("__rshift__",), ("__irshift__",
 
 @function("__rlshift__", expose="method")
 def _rlshift(self: Any, other: Any) -> Any:
+    if other.__class__ not in _dispatch.NUMBERS:
+        return NotImplemented
     return F.bitwise_left_shift(F.tensor(other), self)
 
 
 @function("__rrshift__", expose="method")
 def _rrshift(self: Any, other: Any) -> Any:
+    if other.__class__ not in _dispatch.NUMBERS:
+        return NotImplemented
     return F.bitwise_right_shift(F.tensor(other), self)
 
 
 @op("aten::bitwise_not(Tensor self) -> Tensor", inplace=True, out=True, nondifferentiable=True)
 def bitwise_not(self: Any, out: Any = None) -> Any:
     if self.dtype.num not in INTEGRAL_NUMS:
-        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+        raise _dispatch.not_implemented("bitwise_not_cpu", self)
     return np.invert(self, out)
 
 
-function("__invert__", expose="method")(bitwise_not)
+@function("__invert__", expose="method")
+def _invert(self: Any) -> Any:
+    if self.dtype._rank > 1:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(self)
 
 
 def _logical(name: str, ufunc: Any) -> Any:
@@ -155,16 +174,31 @@ def _floating_only(ufunc: Any) -> Any:
     return kernel
 
 
+def _real_only(name: str, kernel: Any) -> Any:
+    def checked(self: np.ndarray) -> np.ndarray:
+        if self.dtype.kind == "c":
+            raise RuntimeError(f"{name} does not support complex inputs.")
+        return kernel(self)
+
+    return checked
+
+
+def _signbit(self: np.ndarray) -> np.ndarray:
+    if self.dtype.kind == "c":
+        raise NotImplementedError("signbit is not implemented for complex tensors.")
+    return (self < 0) if self.dtype.num in INTEGRAL_NUMS else np.signbit(self)
+
+
 _test("isnan", _floating_only(np.isnan)).recorded(lambda self: ne(self, self))
 _test("isinf", _floating_only(np.isinf))
-_test("isposinf", lambda self: self == np.inf)
-_test("isneginf", lambda self: self == -np.inf)
+_test("isposinf", _real_only("isposinf", lambda self: self == np.inf))
+_test("isneginf", _real_only("isneginf", lambda self: self == -np.inf))
 _test(
     "isfinite",
     lambda self: np.ones(self.shape, bool) if self.dtype.num in INTEGRAL_NUMS else np.isfinite(self),
 )
 _test("isreal", lambda self: np.isreal(self))
-_test("signbit", lambda self: (self < 0) if self.dtype.num in INTEGRAL_NUMS else np.signbit(self))
+_test("signbit", _signbit)
 
 
 @op(

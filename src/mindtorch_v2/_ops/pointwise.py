@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import composite, function, op
-from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default
+from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default, complex128, float64
 from ._namespace import functions as F
 
 
@@ -21,8 +21,10 @@ def _scaled(other: Any, alpha: Any, self: np.ndarray) -> Any:
     """alpha * other in self's dtype."""
     if self.dtype.num in INTEGRAL_NUMS and not isinstance(alpha, (int, np.integer)):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
-    if self.dtype is np.dtype(bool) and not isinstance(alpha, (bool, np.bool_)) and alpha not in (0, 1):
-        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if isinstance(alpha, complex) and self.dtype.kind != "c":
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
+    if self.dtype.kind == "b":
+        return np.logical_and(other, alpha)
     scaled = np.multiply(other, alpha)
     return scaled if scaled.dtype is self.dtype else scaled.astype(self.dtype)
 
@@ -84,6 +86,18 @@ def sub_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
 
 
 sub_tensor.derivative(self=lambda g: g, other=lambda g, alpha: -g if alpha == 1 else -g * alpha)
+
+
+@op(
+    "aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    on="tensors",
+    expose="no",
+)
+def rsub_tensor(self: Any, other: Any, alpha: Any) -> Any:
+    return F.sub(other, self, alpha=alpha)
+
+
+rsub_tensor.derivative(self=lambda g, alpha: -g if alpha == 1 else -g * alpha, other=lambda g: g)
 
 
 @op(
@@ -161,10 +175,19 @@ div_tensor.derivative(
 )
 
 
-def _floored(self: Any, other: Any) -> Any:
+def _check_divisor(kernel: str, self: Any, other: Any) -> None:
     if self.dtype.num in INTEGRAL_NUMS:
+        if self.dtype.kind == "b":
+            raise _dispatch.not_implemented(kernel, self)
         if np.any(np.equal(other, 0)):
             raise RuntimeError("ZeroDivisionError")
+
+
+def _floored(self: Any, other: Any) -> Any:
+    if self.dtype.kind == "c":
+        raise _dispatch.not_implemented("div_floor_cpu", self)
+    if self.dtype.num in INTEGRAL_NUMS:
+        _check_divisor("div_floor_cpu", self, other)
         return np.floor_divide(self, other)
     with np.errstate(all="ignore"):
         quotient = np.floor_divide(self, other)
@@ -174,9 +197,10 @@ def _floored(self: Any, other: Any) -> Any:
 
 
 def _truncated(self: Any, other: Any) -> Any:
+    if self.dtype.kind == "c":
+        raise _dispatch.not_implemented("div_trunc_cpu", self)
     if self.dtype.num in INTEGRAL_NUMS:
-        if np.any(np.equal(other, 0)):
-            raise RuntimeError("ZeroDivisionError")
+        _check_divisor("div_trunc_cpu", self, other)
         quotient = np.floor_divide(self, other)
         remainder = self - quotient * other
         return (quotient + ((remainder != 0) & ((self < 0) != (np.asarray(other) < 0)))).astype(self.dtype)
@@ -217,7 +241,7 @@ div_mode.derivative(
     promote="same",
     inplace=True,
     out=True,
-    nondifferentiable=True,
+    node="NotImplemented",
     operators=("__floordiv__",),
     inplace_operators=("__ifloordiv__",),
 )
@@ -225,33 +249,68 @@ def floor_divide(self: Any, other: Any) -> Any:
     return _floored(self, other)
 
 
-@op(
-    "aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor",
-    promote="same",
-    inplace=True,
-    out=True,
-    operators=("__mod__",),
-    inplace_operators=("__imod__",),
-)
-def remainder(self: Any, other: Any) -> Any:
-    if self.dtype.num in INTEGRAL_NUMS and np.any(np.equal(other, 0)):
-        raise RuntimeError("ZeroDivisionError")
-    return np.remainder(self, other)
+def _no_gradient(g: Any) -> Any:
+    raise RuntimeError("derivative for aten::floor_divide is not implemented")
 
 
-remainder.derivative(
-    self=lambda g: g, other=lambda g, self, other: -g * F.div(self, other, rounding_mode="floor")
-)
+floor_divide.derivative(self=_no_gradient, other=_no_gradient)
 
 
-@op("aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True)
-def fmod(self: Any, other: Any) -> Any:
-    if self.dtype.num in INTEGRAL_NUMS and np.any(np.equal(other, 0)):
-        raise RuntimeError("ZeroDivisionError")
-    return np.fmod(self, other)
+def _declare_rest(name: str, ufunc: Any, rounding_mode: str) -> tuple[Any, Any]:
+    """What is left of a division, by tensors and by numbers: two overloads whose nodes have different names."""
+
+    @op(
+        f"aten::{name}.Tensor(Tensor self, Tensor other) -> Tensor",
+        promote="same",
+        inplace=True,
+        out=True,
+        expose="no",
+        node=f"{name.capitalize()}Backward1",
+    )
+    def by_tensor(self: Any, other: Any) -> Any:
+        _check_divisor(f"{name}_cpu", self, other)
+        return ufunc(self, other)
+
+    by_tensor.derivative(
+        self=lambda g: g, other=lambda g, self, other: -g * F.div(self, other, rounding_mode=rounding_mode)
+    )
+
+    @op(f"aten::{name}.Scalar(Tensor self, Scalar other) -> Tensor", inplace=True, out=True, expose="no")
+    def by_number(self: Any, other: Any) -> Any:
+        self, other = _dispatch.promote_number(self, other)
+        if self.dtype.kind == "c":
+            raise _dispatch.not_implemented(f"{name}_cpu", self)
+        _check_divisor(f"{name}_cpu", self, other)
+        return ufunc(self, other)
+
+    by_number.derivative(self=lambda g: g)
+
+    def front(input: Any, other: Any, *, out: Any = None) -> Any:
+        numeric = other.__class__ in _dispatch.NUMBERS and isinstance(input, _dispatch.Tensor)
+        return (by_number if numeric else by_tensor)(input, other, out=out)
+
+    def front_inplace(input: Any, other: Any) -> Any:
+        return (by_number if other.__class__ in _dispatch.NUMBERS else by_tensor).inplace(input, other)
+
+    front.__name__, front_inplace.__name__ = name, name + "_"
+    front.__doc__ = f"What is left of a division with a quotient rounded by {rounding_mode}."
+    function(name)(front)
+    function(name + "_", expose="method")(front_inplace)
+    return front, front_inplace
 
 
-fmod.derivative(self=lambda g: g, other=lambda g, self, other: -g * F.div(self, other, rounding_mode="trunc"))
+remainder, remainder_ = _declare_rest("remainder", np.remainder, "floor")
+_declare_rest("fmod", np.fmod, "trunc")
+
+
+@function("__mod__", expose="method")
+def _mod(self: Any, other: Any) -> Any:
+    if other.__class__ not in _dispatch.NUMBERS and not isinstance(other, _dispatch.Tensor):
+        return NotImplemented
+    return remainder(self, other)
+
+
+function("__imod__", expose="method")(remainder_)
 
 
 # ---------------------------------------------------------------------------------------------------- fronts with alternatives
@@ -307,7 +366,7 @@ for _name in ("divide", "true_divide"):
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:
     """`other - alpha * input`."""
     if isinstance(other, _dispatch.Tensor):
-        return F_SUB(other, input, alpha=alpha)
+        return rsub_tensor(input, other, alpha=alpha)
     return rsub_scalar(input, other, alpha)
 
 
@@ -335,29 +394,43 @@ function("__idiv__", expose="method")(_dispatch.METHODS["__itruediv__"])
 
 @function("__rfloordiv__", expose="method")
 def _rfloordiv(self: Any, other: Any) -> Any:
+    if other.__class__ not in _dispatch.NUMBERS:
+        return NotImplemented
     return floor_divide(_as_zero_dim(other, self), self)
 
 
 @function("__rmod__", expose="method")
 def _rmod(self: Any, other: Any) -> Any:
+    if other.__class__ not in _dispatch.NUMBERS:
+        return NotImplemented
     return remainder(_as_zero_dim(other, self), self)
 
 
 @function("__rpow__", expose="method")
 def _rpow(self: Any, other: Any) -> Any:
+    if other.__class__ not in _dispatch.NUMBERS:
+        return NotImplemented
     return pow_scalar(other, self)
 
 
 # ---------------------------------------------------------------------------------------------------- powers
 
 
-def _check_int_power(self: np.ndarray, exponent: Any) -> None:
-    if self.dtype.num in INTEGRAL_NUMS and np.any(np.less(exponent, 0)):
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
+def _whole_power(base: Any, exponent: Any, dtype: np.dtype) -> Any:
+    """A power of integers; to a negative one only 1 and -1 leave something, as in C."""
+    negative = np.less(exponent, 0)
+    if not np.any(negative):
+        return np.power(base, exponent, dtype=dtype)
+    made = np.power(base, np.where(negative, 0, exponent).astype(dtype), dtype=dtype)
+    odd = np.where(np.bitwise_and(exponent, 1) == 1, -1, 1)
+    left = np.where(np.equal(base, 1), 1, np.where(np.equal(base, -1), odd, 0))
+    return np.where(negative, left, made).astype(dtype)
 
 
 @op("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", inplace=True, expose="no")
 def pow_tensor_scalar(self: Any, exponent: Any) -> Any:
+    if self.dtype.num in INTEGRAL_NUMS and isinstance(exponent, (int, np.integer)) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
     self, exponent = _dispatch.promote_number(self, exponent)
     if exponent.__class__ in (int, float):
         if exponent == 2:
@@ -374,9 +447,10 @@ def pow_tensor_scalar(self: Any, exponent: Any) -> Any:
             return np.reciprocal(np.sqrt(self))
         if exponent == -2 and self.dtype.kind == "f":
             return np.reciprocal(self * self)
-    _check_int_power(self, exponent)
+    if self.dtype.kind == "b":
+        return np.logical_or(self, np.logical_not(exponent))
     if self.dtype.num in INTEGRAL_NUMS:
-        return np.power(self, np.asarray(exponent).astype(self.dtype))
+        return np.power(self, np.asarray(exponent).astype(self.dtype), dtype=self.dtype)
     return np.power(self, exponent)
 
 
@@ -397,7 +471,10 @@ pow_tensor_scalar.derivative(self=_pow_self_grad)
     node="PowBackward1",
 )
 def pow_tensor_tensor(self: Any, exponent: Any, out: Any = None) -> Any:
-    _check_int_power(self, exponent)
+    if self.dtype.num in INTEGRAL_NUMS:
+        if self.dtype.kind == "b":
+            raise _dispatch.not_implemented("pow", self)
+        return _rounded(_whole_power(self, exponent, self.dtype), self.dtype, out)
     return np.power(self, exponent, out)
 
 
@@ -417,8 +494,7 @@ pow_tensor_tensor.derivative(self=_pow_base_grad, exponent=_pow_exponent_grad)
 def pow_scalar(self: Any, exponent: Any) -> Any:
     exponent, base = _dispatch.promote_number(exponent, self)
     if exponent.dtype.num in INTEGRAL_NUMS:
-        base = np.asarray(base).astype(exponent.dtype)
-        _check_int_power(exponent, exponent)
+        return _whole_power(np.asarray(base).astype(exponent.dtype), exponent, exponent.dtype)
     return np.power(base, exponent, dtype=exponent.dtype)
 
 
@@ -444,8 +520,12 @@ def pow_(input: Any, exponent: Any, *, out: Any = None) -> Any:
             if isinstance(input, _dispatch.Tensor)
             else pow_scalar(input, exponent)
         )
-    else:
+    elif exponent.__class__ in _dispatch.NUMBERS:
         made = pow_tensor_scalar(input, exponent)
+    else:
+        raise TypeError(
+            f"pow(): argument 'exponent' (position 2) must be Tensor, not {type(exponent).__name__}"
+        )
     if out is not None:
         _dispatch.give_out(out, made._array)
         return out
@@ -478,7 +558,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
 
     def wide(value: Any) -> Any:
         if isinstance(value, _dispatch.Tensor):
-            return value.to(F.complex128 if value.dtype.is_complex else BY_NUM[np.dtype("f8").num])
+            return value.to(complex128 if value.dtype.is_complex else float64)
         return value
 
     return pow_(wide(input), wide(exponent), out=out)
@@ -507,7 +587,14 @@ def _low(function_: Any, *arrays: Any) -> Any:
     return function_(*arrays)
 
 
-@op("aten::atan2(Tensor self, Tensor other) -> Tensor", promote="float", inplace=True, out=True)
+def _floats_only(kernel: str, array: np.ndarray) -> None:
+    if array.dtype.num in INTEGRAL_NUMS:
+        raise _dispatch.not_implemented(kernel, array)
+
+
+@op(
+    "aten::atan2(Tensor self, Tensor other) -> Tensor", promote="float", numbers=False, inplace=True, out=True
+)
 def atan2(self: Any, other: Any, out: Any = None) -> Any:
     return np.arctan2(self, other, out)
 
@@ -520,8 +607,9 @@ function("arctan2")(atan2)
 function("arctan2_", expose="method")(atan2.inplace)
 
 
-@op("aten::hypot(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True)
+@op("aten::hypot(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, inplace=True, out=True)
 def hypot(self: Any, other: Any, out: Any = None) -> Any:
+    _floats_only("hypot_cpu", self)
     return np.hypot(self, other, out)
 
 
@@ -542,11 +630,13 @@ copysign.derivative(
 @op(
     "aten::nextafter(Tensor self, Tensor other) -> Tensor",
     promote="same",
+    numbers=False,
     inplace=True,
     out=True,
     nondifferentiable=True,
 )
 def nextafter(self: Any, other: Any, out: Any = None) -> Any:
+    _floats_only("nextafter_cpu", self)
     return np.nextafter(self, other, out)
 
 
@@ -560,8 +650,13 @@ ldexp.derivative(
 )
 
 
-@op("aten::logaddexp(Tensor self, Tensor other) -> Tensor", promote="same", out=True)
+@op("aten::logaddexp(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, out=True)
 def logaddexp(self: Any, other: Any) -> Any:
+    _floats_only("logaddexp_cpu", self)
+    if self.dtype.kind == "c":
+        first = self.real >= other.real
+        top, low = np.where(first, self, other), np.where(first, other, self)
+        return top + np.log1p(np.exp(low - top))
     return np.logaddexp(self, other)
 
 
@@ -570,8 +665,9 @@ logaddexp.derivative(
 )
 
 
-@op("aten::logaddexp2(Tensor self, Tensor other) -> Tensor", promote="same", out=True)
+@op("aten::logaddexp2(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, out=True)
 def logaddexp2(self: Any, other: Any) -> Any:
+    _floats_only("logaddexp2_cpu", self)
     return np.logaddexp2(self, other)
 
 
@@ -622,8 +718,10 @@ add_scalar.derivative(self=lambda g: g)
 
 
 def _extreme(name: str, ufunc: Any, better: str) -> Any:
-    @op(f"aten::{name}(Tensor self, Tensor other) -> Tensor", promote="same", out=True)
+    @op(f"aten::{name}(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, out=True)
     def extreme(self: Any, other: Any, out: Any = None) -> Any:
+        if self.dtype.kind == "c":
+            raise RuntimeError(f"{name} not implemented for complex tensors.")
         return ufunc(self, other, out=out)
 
     def gradient(mine: str, theirs: str) -> Any:
@@ -648,8 +746,10 @@ minimum = _extreme("minimum", np.minimum, "lt")
 
 
 def _extreme_ignoring_nan(name: str, ufunc: Any, compare: str) -> Any:
-    @op(f"aten::{name}(Tensor self, Tensor other) -> Tensor", promote="same", out=True)
+    @op(f"aten::{name}(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, out=True)
     def extreme(self: Any, other: Any, out: Any = None) -> Any:
+        if self.dtype.kind == "c":
+            raise RuntimeError(f"{name} not implemented for complex tensors.")
         return ufunc(self, other, out)
 
     def mask(self: Any, other: Any) -> Any:
@@ -669,6 +769,7 @@ fmin = _extreme_ignoring_nan("fmin", np.fmin, "le")
 @op(
     "aten::gcd(Tensor self, Tensor other) -> Tensor",
     promote="same",
+    numbers=False,
     inplace=True,
     out=True,
     nondifferentiable=True,
@@ -680,6 +781,7 @@ def gcd(self: Any, other: Any) -> Any:
 @op(
     "aten::lcm(Tensor self, Tensor other) -> Tensor",
     promote="same",
+    numbers=False,
     inplace=True,
     out=True,
     nondifferentiable=True,
@@ -690,22 +792,23 @@ def lcm(self: Any, other: Any) -> Any:
 
 @op(
     "aten::heaviside(Tensor self, Tensor values) -> Tensor",
-    promote="same",
     inplace=True,
     out=True,
     nondifferentiable=True,
 )
 def heaviside(self: Any, values: Any) -> Any:
-    return (
-        np.heaviside(self, values)
-        if self.dtype.kind == "f"
-        else np.where(self == 0, values, (self > 0).astype(self.dtype))
-    )
+    if self.dtype.kind == "c" or values.dtype.kind == "c":
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if self.dtype != values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    return np.where(self == 0, values, (self > 0).astype(self.dtype))
 
 
 @op("aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", inplace=True, out=True)
 def xlogy_tensor(self: Any, other: Any) -> Any:
-    product = self * np.log(other)
+    if self.dtype.kind == "c":
+        raise _dispatch.not_implemented("xlogy_cpu", self)
+    product = (self * np.log(other)).astype(self.dtype, copy=False)
     return np.where((self == 0) & ~np.isnan(np.asarray(other)), np.zeros((), product.dtype), product)
 
 
@@ -737,6 +840,10 @@ def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
 def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) -> Any:
     if self.dtype in LOW_FLOATS:
         return _rounded(_wide(self) + _wide(tensor1) * _wide(tensor2) * value, self.dtype, out)
+    if self.dtype.num in INTEGRAL_NUMS:
+        if self.dtype.kind == "b":
+            raise _dispatch.not_implemented("addcmul_cpu_out", self)
+        value = int(value)
     product = np.multiply(tensor1, tensor2)
     if value != 1:
         if product.__class__ is np.ndarray:
@@ -791,6 +898,7 @@ addcdiv.derivative(
 
 @op("aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", inplace=True, expose="no")
 def lerp_scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
+    _floats_only("lerp_kernel_scalar", self)
     _check_same_dtype(self, end, "end")
     if self.dtype in LOW_FLOATS:
         start, stop = _wide(self), _wide(end)
@@ -828,8 +936,11 @@ lerp_scalar.derivative(self=lambda g, weight: g * (1 - weight), end=lambda g, we
     node="LerpBackward1",
 )
 def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
+    _floats_only("lerp_kernel_tensor", self)
     _check_same_dtype(self, end, "end")
-    _check_same_dtype(self, weight, "weight")
+    if weight.ndim or self.dtype.kind == "c" != weight.dtype.kind:
+        _check_same_dtype(self, weight, "weight")
+    weight = weight.astype(self.dtype, copy=False)
     dtype = self.dtype
     if dtype in LOW_FLOATS:
         self, end, weight = _wide(self), _wide(end), _wide(weight)

@@ -36,12 +36,14 @@ def declare(
     return made
 
 
-def _scipy(name: str) -> Any:
+def _scipy(name: str, shown: str) -> Any:
     """A kernel from scipy.special, loaded at its first use; half and bfloat16 in float32."""
 
     def kernel(self: np.ndarray) -> np.ndarray:
         from scipy import special
 
+        if self.dtype.kind == "c":
+            raise _dispatch.not_implemented(f"{shown}_vml_cpu", self)
         if self.dtype in LOW_FLOATS:
             return getattr(special, name)(self.astype(np.float32)).astype(self.dtype)
         return getattr(special, name)(self)
@@ -50,7 +52,14 @@ def _scipy(name: str) -> Any:
 
 
 def _sign(self: np.ndarray, out: Any = None) -> np.ndarray:
-    return self.copy() if self.dtype is NP_BOOL else np.sign(self, out)
+    if self.dtype.kind == "c":
+        raise NotImplementedError(
+            "Unlike NumPy, torch.sign is not intended to support complex numbers. Please use torch.sgn instead."
+        )
+    if self.dtype is NP_BOOL:
+        return self.copy()
+    # not np.sign: the sign of what is no number is 0
+    return np.subtract(self > 0, self < 0, out, dtype=self.dtype)
 
 
 def _sgn(self: np.ndarray) -> np.ndarray:
@@ -70,18 +79,26 @@ def _neg(self: np.ndarray, out: Any = None) -> np.ndarray:
 
 
 def _abs(self: np.ndarray, out: Any = None) -> np.ndarray:
+    if self.dtype is NP_BOOL:
+        raise _dispatch.not_implemented("abs_cpu", self)
     if out is not None and self.dtype.kind == "c":
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     return np.absolute(self, out)
 
 
 def _rounded(ufunc: Any) -> Any:
+    name = ufunc.__name__
+
     def kernel(self: np.ndarray, out: Any = None) -> np.ndarray:
         if self.dtype.num in INTEGRAL_NUMS:
+            if self.dtype is NP_BOOL:
+                raise _dispatch.not_implemented(f"{name}_vml_cpu", self)
             if out is None:
                 return self.copy()
             np.copyto(out, self)
             return out
+        if self.dtype.kind == "c":
+            raise NotImplementedError(f"{name} is not supported for complex inputs")
         return ufunc(self, out)
 
     return kernel
@@ -107,7 +124,31 @@ def _rsqrt(self: np.ndarray, out: Any = None) -> np.ndarray:
 
 
 def _frac(self: np.ndarray) -> np.ndarray:
+    if self.dtype.num in INTEGRAL_NUMS or self.dtype.kind == "c":
+        raise _dispatch.not_implemented("frac_cpu", self)
     return self - np.trunc(self)
+
+
+def _lgamma(self: np.ndarray) -> np.ndarray:
+    if self.dtype.kind == "c":
+        raise _dispatch.not_implemented("lgamma_vml_cpu", self)
+    return np.where(np.isneginf(self), np.array(np.inf, self.dtype), _gammaln(self))
+
+
+_gammaln = _scipy("gammaln", "lgamma")
+
+
+def _to_degrees(name: str, factor: float) -> Any:
+    def kernel(self: np.ndarray) -> np.ndarray:
+        if self.dtype.kind == "c":
+            raise RuntimeError(f"{name} is not supported for complex tensors.")
+        return np.multiply(self, factor).astype(self.dtype)
+
+    return kernel
+
+
+def _scaled_by(factor: float) -> Any:
+    return lambda g: g * factor
 
 
 def _zero(g: Any) -> Any:
@@ -128,7 +169,7 @@ declare("expm1", np.expm1, lambda g, out: g * (conj(out) + 1))
 declare("log", np.log, lambda g, self: g / conj(self))
 declare("log2", np.log2, lambda g, self: g / (conj(self) * math.log(2)))
 declare("log10", np.log10, lambda g, self: g / (conj(self) * math.log(10)))
-declare("log1p", np.log1p, lambda g, self: g / conj(self + 1))
+declare("log1p", np.log1p, lambda g, self: g / conj(self + 1), node="Log1PBackward0")
 declare("sqrt", np.sqrt, lambda g, out: g / (2 * conj(out)))
 declare("rsqrt", _rsqrt, lambda g, out: -0.5 * g * conj(out.pow(3)))
 declare("reciprocal", np.reciprocal, lambda g, out: -g * conj(out * out))
@@ -150,25 +191,28 @@ declare("ceil", _rounded(np.ceil), _zero, promote="same")
 declare("trunc", _rounded(np.trunc), _zero, promote="same", aliases=("fix",))
 declare("frac", _frac, lambda g: g, promote="same")
 declare("sign", _sign, _zero, promote="same")
-declare("erf", _scipy("erf"), lambda g, self: g * (2 / math.sqrt(math.pi)) * F.exp(-(self.pow(2))))
-declare("erfc", _scipy("erfc"), lambda g, self: g * (-2 / math.sqrt(math.pi)) * F.exp(-(self.pow(2))))
+declare("erf", _scipy("erf", "erf"), lambda g, self: g * (2 / math.sqrt(math.pi)) * F.exp(-(self.pow(2))))
+declare("erfc", _scipy("erfc", "erfc"), lambda g, self: g * (-2 / math.sqrt(math.pi)) * F.exp(-(self.pow(2))))
 declare(
-    "erfinv", _scipy("erfinv"), lambda g, self: g * (0.5 * math.sqrt(math.pi)) * F.exp(F.erfinv(self).pow(2))
+    "erfinv",
+    _scipy("erfinv", "erfinv"),
+    lambda g, self: g * (0.5 * math.sqrt(math.pi)) * F.exp(F.erfinv(self).pow(2)),
 )
-declare("lgamma", _scipy("gammaln"), lambda g, self: g * F.digamma(self))
-declare(
-    "deg2rad", lambda self: np.multiply(self, math.pi / 180).astype(self.dtype), lambda g: g * (math.pi / 180)
-)
-declare(
-    "rad2deg", lambda self: np.multiply(self, 180 / math.pi).astype(self.dtype), lambda g: g * (180 / math.pi)
-)
-declare("i0", _scipy("i0"), lambda g, self: g * F.special_i1(self))
+declare("lgamma", _lgamma, lambda g, self: g * F.digamma(self))
+for _name, _factor, _node in (
+    ("deg2rad", math.pi / 180, "Deg2RadBackward0"),
+    ("rad2deg", 180 / math.pi, "Rad2DegBackward0"),
+):
+    declare(_name, _to_degrees(_name, _factor), _scaled_by(_factor), node=_node)
+declare("i0", _scipy("i0", "i0"), lambda g, self: g * F.special_i1(self))
 
 
 @op("aten::digamma(Tensor self) -> Tensor", promote="float", inplace=True, out=True)
 def digamma(self: np.ndarray) -> np.ndarray:
     from scipy import special
 
+    if self.dtype.kind == "c":
+        raise _dispatch.not_implemented("digamma", self)
     wide = self.astype(np.float32) if self.dtype in LOW_FLOATS else self
     made = special.digamma(wide)
     made = np.where(
@@ -231,13 +275,13 @@ sigmoid.derivative(self=lambda g, out: F.sigmoid_backward(g, out))
 @op("aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", expose="no")
 def sigmoid_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
     made = np.subtract(1, output)
-    made = np.multiply(made, np.conj(output) if output.dtype.kind == "c" else output)
-    return np.multiply(made, grad_output)
+    made = np.multiply(made, output)
+    return np.multiply(made if made.dtype.kind != "c" else np.conj(made), grad_output)
 
 
 sigmoid_backward.derivative(
-    grad_output=lambda g, output: sigmoid_backward(g, output),
-    output=lambda g, grad_output, output: conj(grad_output) * g * (1 - 2 * conj(output)),
+    grad_output=lambda g, output: sigmoid_backward(g, conj(output)),
+    output=lambda g, grad_output, output: grad_output * conj(g) * (1 - 2 * conj(output)),
 )
 
 
@@ -257,13 +301,15 @@ def tanh_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
 
 
 tanh_backward.derivative(
-    grad_output=lambda g, output: tanh_backward(g, output),
-    output=lambda g, grad_output, output: grad_output * (-2 * conj(output) * g),
+    grad_output=lambda g, output: tanh_backward(g, conj(output)),
+    output=lambda g, grad_output, output: grad_output * (-2 * conj(output) * conj(g)),
 )
 
 
 @op("aten::logit(Tensor self, float? eps=None) -> Tensor", promote="float", inplace=True, out=True)
 def logit(self: np.ndarray, eps: Any) -> np.ndarray:
+    if self.dtype.kind == "c":
+        raise _dispatch.not_implemented("logit_cpu", self)
     z = self if eps is None else np.clip(self, eps, 1 - eps)
     return np.log(z / (1 - z)).astype(self.dtype)
 
@@ -285,7 +331,8 @@ logit.derivative(self=_logit_grad)
 
 
 def sinc_kernel(self: np.ndarray) -> np.ndarray:
-    return np.sinc(self).astype(self.dtype)
+    wide = self.astype(np.float32) if self.dtype in LOW_FLOATS else self
+    return np.sinc(wide).astype(self.dtype)
 
 
 def _sinc_grad(g: Any, self: Any) -> Any:
@@ -319,6 +366,8 @@ mvlgamma.derivative(self=_mvlgamma_grad)
 
 @op("aten::round(Tensor self) -> Tensor", promote="same", inplace=True, expose="no")
 def round_plain(self: np.ndarray) -> np.ndarray:
+    if self.dtype is NP_BOOL or self.dtype.kind == "c":
+        raise _dispatch.not_implemented("round_vml_cpu", self)
     return self.copy() if self.dtype.num in INTEGRAL_NUMS else np.rint(self)
 
 
@@ -330,8 +379,8 @@ def round_plain(self: np.ndarray) -> np.ndarray:
     node="RoundBackward1",
 )
 def round_decimals(self: np.ndarray, decimals: int) -> np.ndarray:
-    if self.dtype.num in INTEGRAL_NUMS:
-        raise RuntimeError(f"round_cpu not implemented for '{BY_NUM[self.dtype.num]._abbr}'")
+    if self.dtype.num in INTEGRAL_NUMS or self.dtype.kind == "c":
+        raise _dispatch.not_implemented("round_cpu", self)
     scale = 10.0 ** abs(decimals)
     return (np.rint(self * scale) / scale if decimals >= 0 else np.rint(self / scale) * scale).astype(
         self.dtype
@@ -374,7 +423,7 @@ def positive(input: Any) -> Any:
 function("__pos__", expose="method")(positive)
 
 
-@op("aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", expose="no")
+@op("aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", expose="no", outputs=1)
 def frexp_op(self: np.ndarray) -> tuple:
     mantissa, exponent = np.frexp(self)
     return mantissa, np.asarray(exponent, np.int32)
@@ -388,7 +437,7 @@ def frexp(input: Any, *, out: Any = None) -> Any:
     """Mantissa and exponent."""
     from .. import return_types
 
-    if input.dtype._rank < 2:
+    if input.dtype._rank != 2:
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     return return_types.frexp(frexp_op(input))
 
@@ -397,12 +446,12 @@ def frexp(input: Any, *, out: Any = None) -> Any:
 
 
 def _clamp(self: np.ndarray, low: Any, high: Any, out: Any = None) -> np.ndarray:
-    if low is None and high is None:
-        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    for bound in (low, high):
-        if bound is not None:
-            pair = _dispatch.promote_pair if bound.__class__ is np.ndarray else _dispatch.promote_number
-            self = pair(self, bound)[0]
+    if self.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
+    if low.__class__ is not np.ndarray and low is not None:
+        self, low = _dispatch.promote_number(self, low)
+    if high.__class__ is not np.ndarray and high is not None:
+        self, high = _dispatch.promote_number(self, high)
     if low is not None:
         made = np.maximum(self, low, out=out)
         return (
@@ -465,6 +514,15 @@ clamp_tensor.derivative(
 
 
 def _pick_clamp(low: Any, high: Any) -> Any:
+    for name, bound in (("min", low), ("max", high)):
+        if (
+            bound is not None
+            and bound.__class__ not in _dispatch.NUMBERS
+            and not isinstance(bound, _dispatch.Tensor)
+        ):
+            raise TypeError(
+                f"clamp(): argument '{name}' must be Number or Tensor, not {type(bound).__name__}"
+            )
     tensors = isinstance(low, _dispatch.Tensor) or isinstance(high, _dispatch.Tensor)
     if not tensors:
         return clamp_number, low, high
@@ -506,8 +564,13 @@ def _one_sided(name: str, ufunc: Any, keep: str) -> None:
 
     @op(f"aten::{name}(Tensor self, Scalar {side}) -> Tensor", inplace=True, expose="no", node=None)
     def by_number(self: np.ndarray, bound: Any, out: Any = None) -> np.ndarray:
+        if self.dtype.kind == "c":
+            raise NotImplementedError("clamp is not supported for complex types")
         promoted, number = _dispatch.promote_number(self, bound)
-        return ufunc(promoted, number, out=out if promoted is self else None)
+        if out is not None and promoted is not self:
+            source, wanted = (BY_NUM[a.dtype.num]._abbr for a in (promoted, self))
+            raise RuntimeError(f"result type {source} can't be cast to the desired output type {wanted}")
+        return ufunc(promoted, number, out=out)
 
     if side == "min":
         by_number.derivative(self=lambda g, self, min: _where_inside(g, self, min, None))
@@ -558,8 +621,18 @@ _one_sided("clamp_max", np.minimum, "le")
     out=True,
 )
 def nan_to_num(self: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> np.ndarray:
+    return nan_to_num_kernel(self, nan, posinf, neginf)
+
+
+def nan_to_num_kernel(self: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> np.ndarray:
     if self.dtype.num in INTEGRAL_NUMS:
         return self.copy()
+    if self.dtype.kind == "c":
+        made = np.empty(self.shape, self.dtype)
+        made.real, made.imag = (
+            nan_to_num_kernel(part, nan, posinf, neginf) for part in (self.real, self.imag)
+        )
+        return made
     import ml_dtypes
 
     info = ml_dtypes.finfo(self.dtype)
@@ -592,7 +665,7 @@ def conj_function(input: Any) -> Any:
 
 @op("aten::conj_physical(Tensor self) -> Tensor", inplace=True, out=True)
 def conj_physical(self: np.ndarray) -> np.ndarray:
-    return np.conjugate(self).copy() if self.dtype.kind != "c" else np.conjugate(self)
+    return self.copy() if self.dtype.kind != "c" else np.conjugate(self)
 
 
 conj_physical.derivative(self=lambda g: F.conj(g))
