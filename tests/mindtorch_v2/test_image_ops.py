@@ -37,11 +37,12 @@ def numbers(text: str) -> np.ndarray:
 
 def agree(found: Any, wanted: Any) -> None:
     if isinstance(wanted, list):
+        assert isinstance(found, list), found
         assert len(found) == len(wanted)
         for mine, theirs in zip(found, wanted):
             agree(mine, theirs)
         return
-    if not isinstance(wanted, dict) or "values" not in wanted:
+    if not isinstance(wanted, dict) or "values" not in wanted or "values" not in found:
         assert found == wanted
         return
     for what in ("shape", "stride", "dtype", "grad_fn"):

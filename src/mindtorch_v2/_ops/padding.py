@@ -285,9 +285,15 @@ def _pads(pad: Any) -> tuple:
         raise TypeError(f"pad(): argument 'pad' (position 2) must be tuple of ints, not {type(pad).__name__}")
     for place, p in enumerate(pad):
         if p.__class__ is not int and (isinstance(p, float) or not hasattr(p, "__index__")):
+            kind = type(p).__name__
+            if place:
+                raise TypeError(
+                    f"pad(): argument 'pad' failed to unpack the object at pos {place + 1} "
+                    f'with error "type must be tuple of ints,but got {kind}"'
+                )
             raise TypeError(
                 "pad(): argument 'pad' (position 2) must be tuple of ints, "
-                f"but found element of type {type(p).__name__} at pos {place}"
+                f"but found element of type {kind} at pos 0"
             )
     return tuple([p.__index__() for p in pad])
 
