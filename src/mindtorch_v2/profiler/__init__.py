@@ -5,6 +5,7 @@ from __future__ import annotations
 from .annotation import record_function
 from .config import _ExperimentalConfig
 from .devices import DeviceType, ProfilerActivity
+from .export.handler import tensorboard_trace_handler
 from .schedule import ProfilerAction, schedule
 from .session import _KinetoProfile, profile, supported_activities
 
@@ -12,6 +13,7 @@ __all__ = [
     "profile",
     "schedule",
     "supported_activities",
+    "tensorboard_trace_handler",
     "ProfilerAction",
     "ProfilerActivity",
     "record_function",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,10 +43,11 @@ class Config:
 class Buffer:
     """The events of one thread."""
 
-    __slots__ = ("thread", "rows", "sealed", "extend")
+    __slots__ = ("thread", "native", "rows", "sealed", "extend")
 
     def __init__(self, thread: int) -> None:
         self.thread = thread
+        self.native = threading.get_native_id()  # made on its own thread
         self.rows: list[int] = []
         self.sealed: list[np.ndarray] = []
         self.extend = self.rows.extend
@@ -283,8 +285,19 @@ class Recorder:
             health=Health(unfinished=self.open_ranges),
             origin_ns=self.origin_ns,
             window_ns=(self.begun_ns, self.ended_ns),
-            settings={"pid": os.getpid(), "thread": self.thread, **vars(self.config)},
+            settings={
+                "pid": os.getpid(),
+                "thread": self.thread,
+                "threads": self._threads(),
+                "trace_id": uuid.uuid4().hex.upper(),
+                **vars(self.config),
+            },
         )
+
+    def _threads(self) -> dict[int, tuple[int, str]]:
+        """The system's number and the name of each thread that is or was seen, by identity."""
+        found = {t.ident: (t.native_id or 0, t.name) for t in threading.enumerate() if t.ident}
+        return {**{b.thread: (b.native, "") for b in self.buffers.values() if b.thread not in found}, **found}
 
     def _names(self, keys: np.ndarray) -> tuple:
         """The string table, and by event: name id, kind, scope and forward thread."""

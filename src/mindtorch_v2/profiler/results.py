@@ -12,6 +12,7 @@ from . import inputs as described
 from .devices import DeviceType
 from .event_list import EventList
 from .events import FunctionEvent, FunctionEventAvg, Interval
+from .export import stacks as stack_files
 from .trace import ANNOTATION, PYTHON, Trace
 from .tree import Tree, tree
 
@@ -322,3 +323,11 @@ class Results:
         total.self_cpu_memory_usage = int(self.shown_self_memory[shown].sum())
         total.flops = int(self.trace.flops[shown].sum())
         return total
+
+    # ------------------------------------------------------------------------------------------------ exports
+
+    def export_stacks(self, path: str, metric: str) -> None:
+        """Write the events' stacks with a metric."""
+        if not self.trace.settings.get("with_stack"):
+            raise AssertionError("export_stacks() requires with_stack=True")
+        stack_files.export_trace_stacks(self.trace, self.shown_self_ns, self.shown, path, metric)

@@ -10,6 +10,7 @@ from typing import Any
 from .. import _dispatch
 from .annotation import record_function
 from .devices import ProfilerActivity
+from .export import chrome
 from .recorder import Config, Recorder
 from .results import Results
 from .schedule import ProfilerAction
@@ -118,6 +119,17 @@ class _KinetoProfile:
     ) -> Any:
         """Averages over events of one name, optionally also of one input shape, stack or overload."""
         return self._finished().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Write the recording as a trace file for Perfetto, TensorBoard and others; .gz compresses."""
+        self._export_chrome_trace(path)
+
+    def _export_chrome_trace(self, path: str, *, exclusive: bool = False) -> None:
+        chrome.export_chrome_trace(self._finished().trace, path, self._metadata, exclusive=exclusive)
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Write folded stacks with a metric, for flame graphs."""
+        self._finished().export_stacks(path, metric)
 
     def add_metadata(self, key: str, value: str) -> None:
         """Put a string into the trace file."""

@@ -34,6 +34,27 @@ class Memory:
 
 
 @dataclass(frozen=True)
+class Frames:
+    """Calls of Python functions, in the order of (thread, start): a caller stands before what it calls."""
+
+    names: tuple[str, ...]  # file(line): function, or nn.Module: class_number
+    name: np.ndarray  # int32, into `names`
+    start_ns: np.ndarray  # int64
+    end_ns: np.ndarray  # int64
+    thread: np.ndarray  # int64, a thread's identity
+    parent: np.ndarray  # int64, row of the caller; -1: none
+    module: np.ndarray  # int64, number of the module among those of its class; -1: no module's call
+
+    @staticmethod
+    def none() -> Frames:
+        empty = np.empty(0, np.int64)
+        return Frames((), empty, empty, empty, empty, empty, empty)
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+
+@dataclass(frozen=True)
 class Health:
     """What is missing from a trace or was repaired in it; all zero means complete."""
 
@@ -77,8 +98,9 @@ class Trace:
     flops: np.ndarray  # int64
     stack: np.ndarray  # int32, into `stacks`; -1: not recorded
     input_table: tuple[Any, ...] = ()  # what went into an event: tuples of Input
-    stacks: tuple[tuple[str, ...], ...] = ()
+    stacks: tuple[tuple[str, ...], ...] = ()  # innermost frame first
     memory: Memory = field(default_factory=Memory.none)
+    frames: Frames = field(default_factory=Frames.none)
     health: Health = Health()
     origin_ns: int = 0  # time 0 of start_ns, in nanoseconds since the epoch
     window_ns: tuple[int, int] = (0, 0)  # when recording began and ended

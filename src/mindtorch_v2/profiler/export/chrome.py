@@ -1,0 +1,432 @@
+"""Chrome traces: a Trace in, a Kineto trace file out; and averages in, one slice a row out. Knows nothing of recording.
+
+Each kind of event is a line of text whose constant parts (names, shapes, types: encoded once by orjson) are joined beforehand
+and whose numbers are filled in row by row: half the time of encoding a dict an event, and times keep their three decimals.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+import numpy as np
+import orjson
+
+from .. import inputs as described
+from ..trace import ANNOTATION, NODE, OP, Trace
+from .files import open_for_export
+
+SLICE = 16_384  # rows turned into text at a time
+_BASE_STEP_NS = 7_889_238 * 10**9  # the base is a multiple of a quarter of a year, so that `ts` is exact in a double
+_FLAGS = ("with_stack", "profile_memory", "record_shapes", "with_flops", "with_modules")
+
+
+def export_chrome_trace(
+    trace: Trace, path: str | os.PathLike[str], metadata: dict[str, Any] | None = None, *, exclusive: bool = False
+) -> None:
+    """Write a trace to `path`; a name that ends in .gz is compressed."""
+    with open_for_export(path, exclusive=exclusive) as out:
+        write(trace, out, metadata, name=os.fspath(path))
+
+
+def write(
+    trace: Trace, out: IO[bytes], metadata: dict[str, Any] | None = None, *, name: str = ""
+) -> None:
+    """Write a trace as one JSON object in Kineto's format."""
+    base = trace.origin_ns + trace.window_ns[0]
+    base -= base % _BASE_STEP_NS
+    shift = trace.origin_ns - base
+    out.write(_head(trace, metadata or {}, base))
+    first = True
+    for lines in _blocks(trace, shift):
+        text = ",\n".join(lines)
+        if text:
+            out.write((text if first else ",\n" + text).encode())
+            first = False
+    out.write(b'\n  ],\n  "traceName": ' + encode(name).encode() + b"\n}\n")
+
+
+def encode(value: Any) -> str:
+    """A value as JSON text; a string that is no valid Unicode (a lone surrogate) is escaped instead of refused."""
+    try:
+        return orjson.dumps(value).decode()
+    except (TypeError, ValueError):
+        return json.dumps(value)
+
+
+def _head(trace: Trace, metadata: dict[str, Any], base: int) -> bytes:
+    settings = trace.settings
+    head: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": []}
+    head["trace_id"] = settings.get("trace_id") or uuid.uuid4().hex.upper()
+    head.update({flag: 1 for flag in _FLAGS if settings.get(flag)})
+    head["host_name"] = settings.get("host_name") or socket.gethostname()
+    head.update({key: value for key, value in metadata.items() if key != "traceEvents"})
+    head["displayTimeUnit"] = "ms"
+    head["baseTimeNanoseconds"] = base
+    # readers look for `"rank": 3` with the blank
+    lines = [f"  {json.dumps(key)}: {json.dumps(_finite(value))}" for key, value in head.items()]
+    return ("{\n" + ",\n".join(lines) + ',\n  "traceEvents": [\n').encode()
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinities: they become text."""
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    return value
+
+
+def _blocks(trace: Trace, shift: int) -> Iterator[list[str]]:
+    pid = int(trace.settings.get("pid", 0))
+    threads = thread_ids(trace)
+    begun, ended = (t + shift for t in trace.window_ns)
+    yield _metadata(pid, threads, begun)
+    index = len(trace)
+    flows = _flows(trace)
+    templates = _templates(trace, pid, threads)
+    forward = _forward_numbers(trace)
+    for first in range(0, index, SLICE):
+        lines = _ranges(trace, templates, forward, shift, slice(first, first + SLICE))
+        yield _with_flows(trace, lines, flows, first, pid, threads, shift)
+    yield from _memory(trace, pid, threads, shift, index)
+    yield from _frames(trace, pid, threads, shift, index + len(trace.memory.time_ns))
+    yield _closing(begun, ended)
+
+
+def thread_ids(trace: Trace) -> dict[int, int]:
+    """The system's number of each thread; where that is unknown, its identity."""
+    known = {identity: native for identity, (native, _) in trace.settings.get("threads", {}).items()}
+    met = np.unique(np.concatenate([trace.thread, trace.memory.thread, trace.frames.thread])).tolist()
+    return {identity: known.get(identity, identity) for identity in met}
+
+
+# ---------------------------------------------------------------------------------------------------- ranges
+
+
+def _templates(trace: Trace, pid: int, threads: dict[int, int]) -> tuple[list[str], np.ndarray]:
+    """A line with holes for each distinct (name, kind, thread, inputs, with a sequence number, stack), and which each row uses.
+
+    The holes: start (us, ns), duration (us, ns), External id, [Sequence number, Fwd thread id,] Ev Idx.
+    """
+    stacked = bool(trace.settings.get("verbose"))
+    columns = [trace.name, trace.kind, trace.thread, trace.inputs, trace.sequence >= 0]
+    if stacked:
+        columns.append(trace.stack)
+    number = np.zeros(len(trace), np.int64)
+    for column in columns:
+        # numbered again after each column, so that products stay small
+        values = np.unique(column, return_inverse=True)[1].reshape(-1)
+        number = number * (int(values.max(initial=0)) + 1) + values
+        number = np.unique(number, return_inverse=True)[1].reshape(-1)
+    _, first = np.unique(number, return_index=True)
+    names = [encode(text) for text in trace.names]
+    shapes = trace.settings.get("record_shapes") or trace.settings.get("with_flops")
+    made = []
+    for row in first.tolist():
+        annotation = trace.kind[row] == ANNOTATION
+        constant = '"Record function id":0'
+        index = int(trace.inputs[row])
+        if shapes and index >= 0:
+            constant += "," + _input_args(trace.input_table[index][1])
+        elif shapes:
+            constant += "," + _input_args(())
+        if stacked and trace.stack[row] >= 0:
+            constant += ',"Call stack":' + encode("".join(f + ";" for f in trace.stacks[trace.stack[row]]))
+        head = (
+            f'{{"ph":"X","cat":"{"user_annotation" if annotation else "cpu_op"}","name":{names[trace.name[row]]},'
+            f'"pid":{pid},"tid":{threads[int(trace.thread[row])]},"ts":'
+        )
+        numbered = '"Sequence number":%d,"Fwd thread id":%d,' if trace.sequence[row] >= 0 else ""
+        made.append(
+            _literal(head)
+            + '%d.%03d,"dur":%d.%03d,"args":{"External id":%d,'
+            + numbered
+            + _literal(constant)
+            + ',"Ev Idx":%d}}'
+        )
+    return made, number
+
+
+def _literal(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _input_args(description: tuple) -> str:
+    args = {
+        "Concrete Inputs": [_concrete(value) for value in description],
+        "Input type": [_type(value) for value in description],
+        "Input Strides": [_short(entry) for entry in described.strides(description)],
+        "Input Dims": [_short(entry) for entry in described.structured_shapes(description)],
+    }
+    return encode(args)[1:-1]
+
+
+def _short(entry: list[Any]) -> list[Any]:
+    """Lists of tensors longer than 30 are left out, as torch does."""
+    return [] if len(entry) > 30 else entry
+
+
+def _type(value: Any) -> str:
+    return described.types((value,))[0]
+
+
+def _concrete(value: Any) -> str:
+    """A number or a list of numbers as torch's C++ prints it."""
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _float(value)
+    if isinstance(value, complex):
+        return f"{_float(value.real)}{'' if value.imag < 0 else '+'}{_float(value.imag)}j"
+    if value.__class__ is tuple and not described.is_tensor(value) and len(value) <= 30:
+        if all(isinstance(item, (bool, int, float)) for item in value):
+            return "[" + ", ".join(map(_concrete, value)) + "]"
+    return ""
+
+
+def _float(value: float) -> str:
+    if value != value or value in (float("inf"), float("-inf")):
+        return str(value)
+    if value == int(value) and abs(value) < 1e10:
+        return ("-0." if str(value)[0] == "-" and not value else f"{int(value)}.")
+    return f"{value:.17g}"
+
+
+def _ranges(
+    trace: Trace, templates: tuple[list[str], np.ndarray], forward: np.ndarray, shift: int, part: slice
+) -> list[str]:
+    texts, number = templates
+    start = trace.start_ns[part] + shift
+    length = np.maximum(trace.end_ns[part] - trace.start_ns[part], 0)
+    sequence = trace.sequence[part]
+    row = np.arange(len(trace))[part]
+    pieces = [
+        [texts[n] for n in number[part].tolist()],
+        (start // 1000).tolist(),
+        (start % 1000).tolist(),
+        (length // 1000).tolist(),
+        (length % 1000).tolist(),
+        (row + 1).tolist(),
+        row.tolist(),
+    ]
+    if not (sequence >= 0).any():
+        return [t % (a, b, c, d, e, i) for t, a, b, c, d, e, i in zip(*pieces)]
+    return [
+        t % ((a, b, c, d, e, s, f, i) if s >= 0 else (a, b, c, d, e, i))
+        for t, a, b, c, d, e, i, s, f in zip(*pieces, sequence.tolist(), forward[part].tolist())
+    ]
+
+
+def _forward_numbers(trace: Trace) -> np.ndarray:
+    """For each row its forward thread's number: 0 none, then from 1, the recording thread first."""
+    numbers: dict[int, int] = {0: 0}
+    main = int(trace.settings.get("thread", 0))
+    for thread in [main, *np.unique(trace.thread).tolist()]:
+        numbers.setdefault(thread, len(numbers))
+    found, place = np.unique(trace.forward_thread, return_inverse=True)
+    return np.array([numbers.get(t, 0) for t in found.tolist()], np.int64)[place.reshape(-1)]
+
+
+# ---------------------------------------------------------------------------------------------------- flows
+
+
+def _flows(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows that carry an end of a flow, the flow's number, and whether it is the start: from forward ops to backward nodes."""
+    numbered = trace.sequence >= 0
+    backward = np.flatnonzero((trace.kind == NODE) & numbered & (trace.forward_thread != 0))
+    forward = np.flatnonzero((trace.kind == OP) & numbered & (trace.forward_thread == 0))
+    empty = np.empty(0, np.int64)
+    if not len(backward) or not len(forward):
+        return empty, empty, empty.astype(bool)
+    threads, place = np.unique(
+        np.concatenate([trace.thread[forward], trace.forward_thread[backward]]), return_inverse=True
+    )
+    top = int(trace.sequence.max()) + 1
+    keys = place.reshape(-1) * top + np.concatenate([trace.sequence[forward], trace.sequence[backward]])
+    forward_keys, backward_keys = keys[: len(forward)], keys[len(forward) :]
+    order = np.lexsort((trace.start_ns[forward], forward_keys))
+    found = np.searchsorted(forward_keys[order], backward_keys, side="right") - 1
+    last = forward[order][np.maximum(found, 0)]
+    matched = (found >= 0) & (forward_keys[order][np.maximum(found, 0)] == backward_keys)
+    matched &= trace.start_ns[last] <= trace.start_ns[backward]
+    source, target = last[matched], backward[matched]
+    ids = np.empty(len(target), np.int64)
+    ids[np.argsort(trace.start_ns[target], kind="stable")] = np.arange(1, len(target) + 1)
+    rows = np.concatenate([source, target])
+    starts = np.concatenate([np.ones(len(source), bool), np.zeros(len(target), bool)])
+    order = np.argsort(rows, kind="stable")
+    return rows[order], np.concatenate([ids, ids])[order], starts[order]
+
+
+def _with_flows(
+    trace: Trace, lines: list[str], flows: tuple, first: int, pid: int, threads: dict[int, int], shift: int
+) -> list[str]:
+    """Put the ends of flows right behind their slices."""
+    rows, ids, starts = flows
+    low, high = np.searchsorted(rows, [first, first + len(lines)])
+    here = rows[low:high].tolist()
+    for row, number, start in zip(here, ids[low:high].tolist(), starts[low:high].tolist()):
+        at = int(trace.start_ns[row]) + shift
+        head = '"ph":"s"' if start else '"ph":"f","bp":"e"'
+        lines[row - first] += (
+            f',\n{{{head},"id":{number},"pid":{pid},"tid":{threads[int(trace.thread[row])]},'
+            f'"ts":{at // 1000}.{at % 1000:03d},"cat":"fwdbwd","name":"fwdbwd"}}'
+        )
+    return lines
+
+
+# ---------------------------------------------------------------------------------------------------- the rest
+
+
+def _metadata(pid: int, threads: dict[int, int], at: int) -> list[str]:
+    def line(name: str, tid: int, args: dict[str, Any]) -> str:
+        return (
+            f'{{"ph":"M","name":"{name}","ts":{at // 1000}.{at % 1000:03d},"pid":{pid},"tid":{tid},'
+            f'"args":{encode(args)}}}'
+        )
+
+    lines = [
+        line("process_name", 0, {"name": "python"}),
+        line("process_labels", 0, {"labels": "CPU"}),
+        line("process_sort_index", 0, {"sort_index": pid}),
+    ]
+    for tid in dict.fromkeys(threads.values()):
+        lines.append(line("thread_name", tid, {"name": f"thread {tid} (python)"}))
+        lines.append(line("thread_sort_index", tid, {"sort_index": tid}))
+    return lines
+
+
+def _memory(trace: Trace, pid: int, threads: dict[int, int], shift: int, index: int) -> Iterator[list[str]]:
+    memory = trace.memory
+    if not len(memory.time_ns):
+        return
+    text = (
+        f'{{"ph":"i","cat":"cpu_instant_event","s":"t","name":"[memory]","pid":{pid},"tid":%d,"ts":%d.%03d,'
+        '"args":{"Total Reserved":0,"Total Allocated":%d,"Bytes":%d,"Device Id":-1,"Device Type":0,"Addr":%d,'
+        '"finished":false,"Ev Idx":%d}}'
+    )
+    at = memory.time_ns + shift
+    for first in range(0, len(at), SLICE):
+        part = slice(first, first + SLICE)
+        yield [
+            text % values
+            for values in zip(
+                [threads[t] for t in memory.thread[part].tolist()],
+                (at[part] // 1000).tolist(),
+                (at[part] % 1000).tolist(),
+                memory.total[part].tolist(),
+                memory.nbytes[part].tolist(),
+                memory.address[part].tolist(),
+                range(index + first, index + len(at)),
+            )
+        ]
+
+
+def _frames(trace: Trace, pid: int, threads: dict[int, int], shift: int, index: int) -> Iterator[list[str]]:
+    frames = trace.frames
+    heads = [_literal(f'{{"ph":"X","cat":"python_function","name":{encode(n)},"pid":{pid},') for n in frames.names]
+    tail = '"tid":%d,"ts":%d.%03d,"dur":%d.%03d,"args":{"Python parent id":%s,"Python id":%d,"Ev Idx":%d'
+    plain, module = [head + tail + "}}" for head in heads], [head + tail + ',"Python module id":%d}}' for head in heads]
+    start, length = frames.start_ns + shift, frames.end_ns - frames.start_ns
+    for first in range(0, len(frames), SLICE):
+        part = slice(first, first + SLICE)
+        columns = zip(
+            frames.name[part].tolist(),
+            frames.module[part].tolist(),
+            [threads[t] for t in frames.thread[part].tolist()],
+            (start[part] // 1000).tolist(),
+            (start[part] % 1000).tolist(),
+            (length[part] // 1000).tolist(),
+            (length[part] % 1000).tolist(),
+            [p + 1 if p >= 0 else "null" for p in frames.parent[part].tolist()],
+            range(first + 1, len(frames) + 1),
+            range(index + first, index + len(frames)),
+        )
+        yield [
+            plain[name] % values if number < 0 else module[name] % (*values, number)
+            for name, number, *rest in columns
+            for values in (tuple(rest),)
+        ]
+
+
+def _closing(begun: int, ended: int) -> list[str]:
+    start, end = f"{begun // 1000}.{begun % 1000:03d}", f"{ended // 1000}.{ended % 1000:03d}"
+    length = max(ended - begun, 0)
+    return [
+        '{"ph":"X","cat":"Trace","name":"PyTorch Profiler (0)","pid":"Spans","tid":"PyTorch Profiler",'
+        f'"ts":{start},"dur":{length // 1000}.{length % 1000:03d},"args":{{"Op count":0}}}}',
+        f'{{"ph":"M","name":"process_sort_index","ts":{start},"pid":"Spans","tid":0,"args":{{"sort_index":536870912}}}}',
+        '{"ph":"i","s":"g","name":"Iteration Start: PyTorch Profiler","pid":"Traces","tid":"Trace PyTorch Profiler",'
+        f'"ts":{start}}}',
+        f'{{"ph":"i","s":"g","name":"Record Window End","pid":"","tid":"","ts":{end}}}',
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------- averages, loose events
+
+
+def export_averages(rows: Iterable[Any], path: str | os.PathLike[str]) -> None:
+    """Write averages, one slice a row, laid end to end in the order given: the same rows give the same bytes."""
+    events, at = [], 0.0
+    for row in rows:
+        length = round(float(row.cpu_time_total), 3)
+        args = {
+            "count": row.count,
+            "cpu_time_total": row.cpu_time_total,
+            "self_cpu_time_total": row.self_cpu_time_total,
+            "cpu_time": row.cpu_time,
+            "device_time_total": row.device_time_total,
+            "self_device_time_total": row.self_device_time_total,
+            "cpu_memory_usage": row.cpu_memory_usage,
+            "self_cpu_memory_usage": row.self_cpu_memory_usage,
+            "flops": row.flops,
+            "input_shapes": row.input_shapes or [],
+            "stack": list(row.stack or []),
+            "overload_name": row.overload_name or "",
+        }
+        event = {"name": str(row.key), "ph": "X", "ts": round(at, 3), "dur": length, "pid": 0, "tid": 0}
+        events.append(encode({**event, "cat": "key_averages", "args": args}))
+        at += length
+    with open_for_export(path) as out:
+        text = '{"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": [\n' + ",\n".join(events) + "\n]}\n"
+        out.write(text.encode())
+
+
+def export_events(events: Iterable[Any], path: str | os.PathLike[str]) -> None:
+    """Write a list of FunctionEvents that is not a whole recording: what the events themselves say."""
+    lines = []
+    for index, event in enumerate(events):
+        span = event.time_range
+        args: dict[str, Any] = {"External id": index + 1, "Record function id": 0}
+        if event.sequence_nr is not None and event.sequence_nr >= 0:
+            args |= {"Sequence number": event.sequence_nr, "Fwd thread id": event.fwd_thread or 0}
+        if event.input_shapes:
+            args["Input Dims"] = event.input_shapes
+        args["Ev Idx"] = index
+        shown = {
+            "ph": "X",
+            "cat": "user_annotation" if event.is_user_annotation else "python_function" if event.is_python_function else "cpu_op",
+            "name": str(event.name),
+            "pid": 0,
+            "tid": event.thread,
+            "ts": round(span.start, 3),
+            "dur": round(max(span.end - span.start, 0), 3),
+            "args": args,
+        }
+        lines.append(encode(shown))
+    with open_for_export(path) as out:
+        text = (
+            '{"schemaVersion": 1, "deviceProperties": [], "displayTimeUnit": "ms", "baseTimeNanoseconds": 0, "traceEvents": [\n'
+            + ",\n".join(lines)
+            + "\n]}\n"
+        )
+        out.write(text.encode())

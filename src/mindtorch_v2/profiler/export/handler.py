@@ -1,0 +1,29 @@
+"""`tensorboard_trace_handler`: a folder in, a callback for `on_trace_ready` out that writes a new trace file each time."""
+
+from __future__ import annotations
+
+import os
+import socket
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+def tensorboard_trace_handler(
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+) -> Callable[[Any], None]:
+    """Write each finished trace to `dir_name` as {worker}.{time_ns}.pt.trace.json, with .gz where `use_gzip`."""
+
+    def handler_fn(prof: Any) -> None:
+        worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+        os.makedirs(dir_name, exist_ok=True)
+        suffix = "pt.trace.json.gz" if use_gzip else "pt.trace.json"
+        while True:
+            path = os.path.join(dir_name, f"{worker}.{time.time_ns()}.{suffix}")
+            try:
+                prof._export_chrome_trace(path, exclusive=True)
+            except FileExistsError:  # another writer had the same nanosecond: take the next one
+                continue
+            return
+
+    return handler_fn

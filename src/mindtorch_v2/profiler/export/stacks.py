@@ -1,0 +1,59 @@
+"""Stacks: events or averages in, folded lines `frame;frame;frame value` out, as flamegraph.pl and speedscope read them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from ..trace import Trace
+from .files import open_for_export
+
+METRICS = (
+    "self_cpu_time_total",
+    "self_cuda_time_total",
+    "self_xpu_time_total",
+    "self_privateuse1_time_total",
+)
+_FIELD = {name: "self_cpu_time_total" if "cpu" in name else "self_device_time_total" for name in METRICS}
+_PLAIN = str.maketrans(" ;\t\n\r", "_____")  # what separates frames and values must not be inside one
+
+
+def checked(metric: str) -> str:
+    """The attribute that a metric reads; a ValueError for what is no metric."""
+    if metric not in METRICS:
+        raise ValueError(f"metric should be one of: {list(METRICS)}")
+    return _FIELD[metric]
+
+
+def export_stacks(rows: Iterable[Any], path: str | os.PathLike[str], metric: str) -> None:
+    """Write a line for each event or row that has a stack and at least a microsecond of the metric; outermost frame first."""
+    field = checked(metric)
+    lines = []
+    for row in rows:
+        value = int(getattr(row, field))
+        if row.stack and value > 0:
+            lines.append(f"{_folded(row.stack)} {value}\n")
+    _write(lines, path)
+
+
+def export_trace_stacks(trace: Trace, self_ns: np.ndarray, shown: np.ndarray, path: str | os.PathLike[str], metric: str) -> None:
+    """The same from columns: no event object is made."""
+    on_cpu = checked(metric) == "self_cpu_time_total"
+    microseconds = self_ns // 1000
+    rows = np.flatnonzero(shown & (trace.stack >= 0) & (microseconds > 0) & on_cpu)
+    rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
+    folded = [_folded(stack) for stack in trace.stacks]
+    values = zip(trace.stack[rows].tolist(), microseconds[rows].tolist())
+    _write([f"{folded[stack]} {value}\n" for stack, value in values if folded[stack]], path)
+
+
+def _folded(stack: Iterable[str]) -> str:
+    return ";".join([frame.translate(_PLAIN) for frame in reversed(list(stack))])
+
+
+def _write(lines: list[str], path: str | os.PathLike[str]) -> None:
+    with open_for_export(path) as out:
+        out.write("".join(lines).encode("utf-8", "backslashreplace"))
