@@ -129,6 +129,16 @@ def test_a_resize_and_its_gradient_are_transposed_maps(n: int, out: int, mode: s
     np.testing.assert_allclose((y * g).sum().item(), (back * x).sum().item(), rtol=1e-9, atol=1e-9)
 
 
+def test_an_infinite_pixel_reaches_only_its_neighbours() -> None:
+    x = torch.zeros(1, 1, 8, 8)
+    x[0, 0, 4, 4] = float("inf")
+    for mode in ("bilinear", "bicubic"):
+        found = F.interpolate(x, scale_factor=2, mode=mode)
+        assert (found[..., :4, :] == 0).all()
+        assert (found[..., :4] == 0).all()
+        assert not found.isfinite().all()
+
+
 def test_fold_sums_what_unfold_took_as_often_as_it_took_it() -> None:
     x = torch.arange(60.0).reshape(1, 3, 4, 5)
     taken = F.fold(F.unfold(torch.ones_like(x), 2), (4, 5), 2)

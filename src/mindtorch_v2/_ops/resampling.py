@@ -19,6 +19,9 @@ from ._layout import is_channels_last
 # Up to this size a dense matrix product is faster than gathering the taps (measured: 2 to 4 times at 28, equal at 64).
 _DENSE = 64
 
+# Below this many elements it does not matter.
+_SMALL = 1 << 12
+
 # The scale arguments of an op, by its number of dimensions.
 _SCALES = {1: ("scales",), 2: ("scales_h", "scales_w"), 3: ("scales_d", "scales_h", "scales_w")}
 
@@ -140,6 +143,21 @@ def _matrix(
 # ---------------------------------------------------------------------------------------------------- applying them
 
 
+@functools.lru_cache(256)
+def _sparse(transposed: bool, *how: Any) -> Any:
+    """The taps as a sparse matrix; weights of zero stay in, as nothing times infinity is no number."""
+    from scipy.sparse import csr_array
+
+    if how[0] in _FILTERS:
+        made = csr_array(_matrix(*how))
+    else:
+        places, weights = _taps(*how)
+        count, out = places.shape
+        ends = np.arange(0, out * count + 1, count)
+        made = csr_array((weights.T.reshape(-1), places.T.reshape(-1), ends), shape=(out, how[1]))
+    return made.T.tocsr() if transposed else made
+
+
 def _multiply(x: np.ndarray, axis: int, matrix: np.ndarray) -> np.ndarray:
     """Apply a matrix along one dimension of a contiguous array."""
     out, n = matrix.shape
@@ -147,6 +165,24 @@ def _multiply(x: np.ndarray, axis: int, matrix: np.ndarray) -> np.ndarray:
         return (x.reshape(-1, n) @ matrix.T).reshape(*x.shape[:-1], out)
     made = np.matmul(matrix, x.reshape(math.prod(x.shape[:axis]), n, math.prod(x.shape[axis + 1 :])))
     return made.reshape(*x.shape[:axis], out, *x.shape[axis + 1 :])
+
+
+def _multiply_sparse(x: np.ndarray, axis: int, matrix: Any) -> np.ndarray:
+    """The same with a sparse matrix: one product, where BLAS would start its threads for each of many small ones."""
+    (out, n), before = matrix.shape, math.prod(x.shape[:axis])
+    rows = np.ascontiguousarray(x.reshape(before, n, -1).swapaxes(0, 1)).reshape(n, -1)
+    found = (matrix @ rows).reshape(out, before, -1)
+    return np.ascontiguousarray(found.swapaxes(0, 1)).reshape(*x.shape[:axis], out, *x.shape[axis + 1 :])
+
+
+def _is_finite(x: np.ndarray) -> bool:
+    """Whether a dense product is safe: its zeros would spread infinities. A sum that overflows says no, too."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(x.sum()))
+
+
+def _is_dense(x: np.ndarray, axis: int, finite: bool) -> bool:
+    return not x.size or (finite and (axis == x.ndim - 1 or x.size < _SMALL))
 
 
 def _gather(x: np.ndarray, axis: int, places: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -206,13 +242,16 @@ def resize(x: np.ndarray, name: str, size: tuple, align: bool, scales: tuple) ->
     last, dims = is_channels_last(x), len(size)
     kind, low = _work_dtype(x.dtype), _rounded_weights(name, x.dtype, dims)
     work = np.ascontiguousarray(x, kind)
+    finite = _is_finite(work)
     for d, (out, scale) in enumerate(zip(size, scales)):
         axis = x.ndim - dims + d
-        n = x.shape[axis]
-        if n <= _DENSE or name in _FILTERS:
-            work = _multiply(work, axis, _matrix(name, n, out, align, scale, kind, low))
+        how = (name, x.shape[axis], out, align, scale, kind, low)
+        if name not in _FILTERS and axis == x.ndim - 1 and (x.shape[axis] > _DENSE or not finite):
+            work = _gather(work, axis, *_taps(*how))
+        elif _is_dense(work, axis, finite):
+            work = _multiply(work, axis, _matrix(*how))
         else:
-            work = _gather(work, axis, *_taps(name, n, out, align, scale, kind, low))
+            work = _multiply_sparse(work, axis, _sparse(False, *how))
     return _laid_out(work, last, x.dtype)
 
 
@@ -226,9 +265,14 @@ def resize_gradient(g: np.ndarray, name: str, input_size: tuple, align: bool, sc
     last, dims = is_channels_last(g), len(scales)
     kind = _work_dtype(g.dtype)
     work = np.ascontiguousarray(g, kind)
+    finite = _is_finite(work)
     for d in reversed(range(dims)):
         axis = g.ndim - dims + d
-        work = _multiply(work, axis, _matrix(name, input_size[axis], g.shape[axis], align, scales[d], kind).T)
+        how = (name, input_size[axis], g.shape[axis], align, scales[d], kind)
+        if _is_dense(work, axis, finite):
+            work = _multiply(work, axis, _matrix(*how).T)
+        else:
+            work = _multiply_sparse(work, axis, _sparse(True, *how))
     return _laid_out(work, last, g.dtype)
 
 
