@@ -114,7 +114,7 @@ def _plain(data: Any) -> Any:
 
 def _alias(other: Tensor, dtype: _dtype.dtype) -> Tensor:
     if other.dtype is not dtype:
-        raise TypeError(f"expected {_options(dtype)} (got {_options(other.dtype)}")
+        raise TypeError(f"expected {_options(dtype)} (got {_options(other.dtype)})")
     return other.detach()
 
 

@@ -99,9 +99,9 @@ def _stft(
         made = F._fft_c2c(cut, (2,), scaling, True)
     else:
         made = F._fft_r2c(cut, (2,), scaling, onesided)
-    made = made.transpose(1, 2)
+    made = made.transpose_(1, 2)
     if flat:
-        made = made.squeeze(0)
+        made = made.squeeze_(0)
     return made if return_complex else F.view_as_real(made)
 
 

@@ -66,19 +66,17 @@ def _delitem(self: Any, key: Any, /) -> None:
 
 @function(expose="method")
 def index(self: Any, positions: Any, dims: Any) -> Any:
-    """The elements at `positions` (numbers) along `dims`."""
-    if not isinstance(positions, (tuple, list)):
-        positions = (positions,)
-    if not isinstance(dims, (tuple, list)):
-        dims = (dims,)
-    if len(positions) != len(dims):
-        raise TypeError(f"dims ({len(positions)}) and indices ({len(dims)}) must have the same length")
-    for position in positions:
+    """The elements at the numbers `dims` along the dimensions `positions`, as torch names them."""
+    where = positions if isinstance(positions, (tuple, list)) else (positions,)
+    numbers = dims if isinstance(dims, (tuple, list)) else (dims,)
+    if len(where) != len(numbers):
+        raise TypeError(f"dims ({len(where)}) and indices ({len(numbers)}) must have the same length")
+    for position in where:
         if not hasattr(position, "__index__") or isinstance(position, _dispatch.Tensor):
             raise TypeError(f"expected a dimension specifyer but found {position!r}")
     made = self
-    for d, position in sorted(zip([d % self.ndim for d in dims], positions), reverse=True):
-        made = made.select(d, position)
+    for d, number in sorted(zip([d % self.ndim for d in where], numbers), reverse=True):
+        made = made.select(d, number)
     return made
 
 

@@ -49,7 +49,9 @@ def _window(
     else:
         total = n + 1 if periodic else n
         tensor = values(F.arange(total, dtype=kind), total)
-        tensor = tensor.narrow(0, 0, n) if periodic else tensor
+        if periodic:
+            tensor = tensor.narrow(0, 0, n)
+            tensor._base = None  # no view of anything the caller has
     if requires_grad:
         tensor.requires_grad = True
     return tensor
