@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..profiler.devices import DeviceType
 from ..profiler.event_list import EventList
 from ..profiler.events import (
     FormattedTimesMixin,
@@ -12,5 +13,19 @@ from ..profiler.events import (
     MemRecordsAcc,
     StringTable,
 )
+from ..profiler.metadata import EventMetadata
+from ..profiler.text import format_memory as _format_memory
+from ..profiler.text import format_share as _format_time_share
+from ..profiler.text import format_time as _format_time
 
-__all__ = ["EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg", "Interval", "Kernel", "MemRecordsAcc", "StringTable"]
+__all__ = [
+    "EventList",
+    "EventMetadata",
+    "FormattedTimesMixin",
+    "Interval",
+    "Kernel",
+    "FunctionEvent",
+    "FunctionEventAvg",
+    "StringTable",
+    "MemRecordsAcc",
+]

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from .events import FunctionEventAvg
-from .export import chrome, stacks
+from .events import FunctionEvent, FunctionEventAvg
+
+_METRICS = (
+    "self_cpu_time_total",
+    "self_cuda_time_total",
+    "self_xpu_time_total",
+    "self_privateuse1_time_total",
+)
 
 
 class EventList(list):
@@ -15,18 +21,44 @@ class EventList(list):
         use_device = kwargs.pop("use_device", None)
         profile_memory = kwargs.pop("profile_memory", False)
         with_flops = kwargs.pop("with_flops", False)
-        self._results = kwargs.pop("results", None)
+        results = kwargs.pop("results", None)
         super().__init__(*args, **kwargs)
         self._use_device = use_device
         self._profile_memory = profile_memory
         self._with_flops = with_flops
-        self._tree_built = False
+        self._tree_built = results is not None
+        # what the list was made from; columns answer for it as long as it is as it was made
+        self._results = results
+        self._made_length = len(self)
 
     def __str__(self) -> str:
         return self.table()
 
+    def _repr_html_(self) -> str:
+        """The list as a page's table."""
+        from .notebook import html_table
+
+        return html_table(self)
+
+    def _like(self, items: Any) -> EventList:
+        """A list of other items with this one's settings."""
+        return EventList(
+            items,
+            use_device=self._use_device,
+            profile_memory=self._profile_memory,
+            with_flops=self._with_flops,
+        )
+
+    def _whole(self) -> Any:
+        """The results whose events this list is, all of them; None for any other list."""
+        results = self._results
+        if results is None or len(self) != self._made_length or not results.owns(self):
+            return None
+        return results
+
     @property
     def self_cpu_time_total(self) -> float:
+        """Time spent in the events themselves, in microseconds."""
         return sum(event.self_cpu_time_total for event in self)
 
     def table(
@@ -40,7 +72,7 @@ class EventList(list):
         top_level_events_only: bool = False,
         time_unit: str | None = None,
     ) -> str:
-        """The list as text."""
+        """The list as text; a line below it says what the recording lacks, if anything."""
         from .table import table
 
         return table(
@@ -55,7 +87,13 @@ class EventList(list):
             with_flops=self._with_flops,
             top_level_events_only=top_level_events_only,
             time_unit=time_unit,
+            note=self._note(),
         )
+
+    def _note(self) -> str:
+        if self._results is None or self._results.trace.health:
+            return ""
+        return f"Incomplete: {self._results.trace.health.line()}"
 
     def key_averages(
         self,
@@ -64,54 +102,136 @@ class EventList(list):
         group_by_overload_name: bool = False,
     ) -> EventList:
         """One row a group of events."""
-        if self._results is not None and len(self) == len(self._results.events):
-            return self._results.key_averages(group_by_input_shapes, group_by_stack_n, group_by_overload_name)
+        whole = self._whole()
+        if whole is not None:
+            return whole.key_averages(group_by_input_shapes, group_by_stack_n, group_by_overload_name)
         groups: dict[tuple, FunctionEventAvg] = {}
         for event in self:
-            key = (event.key, event.node_id, str(event.device_type), event.is_legacy)
-            if group_by_overload_name:
-                key += (event.overload_name,)
-            if group_by_input_shapes:
-                key += (str(event.input_shapes),)
-            if group_by_stack_n > 0:
-                key += tuple((event.stack or [])[:group_by_stack_n])
+            key = _group(event, group_by_input_shapes, group_by_stack_n, group_by_overload_name)
             groups.setdefault(key, FunctionEventAvg()).add(event)
-        made = EventList(
-            groups.values(),
-            use_device=self._use_device,
-            profile_memory=self._profile_memory,
-            with_flops=self._with_flops,
-        )
-        for row in made:
-            row.stack = (row.stack or [])[:group_by_stack_n]
+        for row in groups.values():
+            row.stack = list(row.stack or ())[:group_by_stack_n]
             if not group_by_input_shapes:
                 row.input_shapes = ""
             if not group_by_overload_name:
                 row.overload_name = ""
-        return made
+        return self._like(groups.values())
 
     def total_average(self) -> FunctionEventAvg:
         """The sum of all events, as a row `Total`."""
+        whole = self._whole()
+        if whole is not None:
+            return whole.total_average()
         total = FunctionEventAvg()
         for event in self:
-            total.key = event.key
+            total.key = None if total.count == 0 else event.key
             total.add(event)
         total.key = "Total"
         return total
 
     def supported_export_stacks_metrics(self) -> list[str]:
         """Metrics that `export_stacks` takes."""
-        return list(stacks.METRICS)
+        return list(_METRICS)
 
-    def export_stacks(self, path: str, metric: str) -> None:
-        """Write folded stacks with a metric, for flame graphs."""
-        stacks.export_stacks(self, path, metric)
+    # ------------------------------------------------------------------------------------------------ other forms
 
-    def export_chrome_trace(self, path: str) -> None:
-        """Write the events as a trace file; averages as one slice a row."""
-        if self and isinstance(self[0], FunctionEventAvg):
-            chrome.export_averages(self, path)
-        elif self._results is not None and len(self) == len(self._results.events):
-            chrome.export_chrome_trace(self._results.trace, path)
-        else:
-            chrome.export_events(self, path)
+    def to_dict(self) -> dict[str, list[Any]]:
+        """The list as columns: a name and one plain value an event."""
+        fields = _AVERAGE_FIELDS if self and isinstance(self[0], FunctionEventAvg) else _EVENT_FIELDS
+        columns = {name: [_plain(getattr(event, name)) for event in self] for name in fields}
+        if "time_range" in columns:
+            del columns["time_range"]
+            columns["start_us"] = [event.time_range.start for event in self]
+            columns["end_us"] = [event.time_range.end for event in self]
+        if any(getattr(event, "stats", None) is not None for event in self):
+            for name in self[0].stats._fields:
+                columns[name] = [getattr(event.stats, name) for event in self]
+        return columns
+
+    def to_pandas(self) -> Any:
+        """The list as a data frame (needs pandas)."""
+        return _optional("pandas").DataFrame(self.to_dict())
+
+    def to_arrow(self) -> Any:
+        """The list as a table of Arrow (needs pyarrow)."""
+        return _optional("pyarrow").table(self.to_dict())
+
+    # ------------------------------------------------------------------------------------------------ torch's private steps
+
+    def _build_tree(self) -> None:
+        """Work out parents and children from the times of the events, and merge repeated ones."""
+        from .nesting import nest
+
+        nest(self)
+        self._tree_built = True
+        self._results, self._made_length = None, len(self)
+
+
+_AVERAGE_FIELDS = (
+    "key",
+    "count",
+    "cpu_time_total",
+    "self_cpu_time_total",
+    "cpu_time",
+    "device_time_total",
+    "self_device_time_total",
+    "device_time",
+    "cpu_memory_usage",
+    "self_cpu_memory_usage",
+    "device_memory_usage",
+    "self_device_memory_usage",
+    "flops",
+    "input_shapes",
+    "overload_name",
+    "stack",
+    "scope",
+    "node_id",
+    "is_user_annotation",
+)
+_EVENT_FIELDS = (
+    "id",
+    "name",
+    "overload_name",
+    "time_range",
+    "thread",
+    "fwd_thread",
+    "sequence_nr",
+    "scope",
+    "cpu_time_total",
+    "self_cpu_time_total",
+    "device_time_total",
+    "cpu_memory_usage",
+    "self_cpu_memory_usage",
+    "flops",
+    "input_shapes",
+    "stack",
+    "is_async",
+    "is_user_annotation",
+)
+
+
+def _group(event: FunctionEvent, by_shapes: bool, by_stack: int, by_overload: bool) -> tuple:
+    key: tuple = (event.key, event.node_id, event.device_type, event.is_legacy, event.is_user_annotation)
+    if by_overload:
+        key += (event.overload_name,)
+    if by_shapes:
+        key += (str(event.input_shapes),)
+    if by_stack > 0:
+        key += tuple((event.stack or ())[:by_stack])
+    return key
+
+
+def _plain(value: Any) -> Any:
+    """Lists as text where a column could not hold them side by side with others."""
+    return str(value) if isinstance(value, (list, tuple)) else value
+
+
+def _optional(package: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise ImportError(
+            f"{package} is not installed; `pip install mindtorch_v2[pandas]` brings it, and to_dict() needs nothing"
+        ) from error

@@ -7,11 +7,12 @@ from collections import defaultdict
 from typing import Any, NamedTuple
 
 from .devices import DeviceType
+from .metadata import EventMetadata, event_metadata
 from .text import format_time
 
 
 class Kernel(NamedTuple):
-    """A device kernel that an op launched."""
+    """A device kernel that an op launched; its duration is in microseconds."""
 
     name: str
     device: int
@@ -19,7 +20,7 @@ class Kernel(NamedTuple):
 
 
 class StringTable(defaultdict):
-    """Mangled names to readable ones."""
+    """Names as they are shown. There is no C++ here, so a name is shown as it is."""
 
     def __missing__(self, key: str) -> str:
         self[key] = key
@@ -58,9 +59,15 @@ def _attr_formatter(name: str) -> property:
     return property(lambda self: format_time(getattr(self, name)))
 
 
-def _deprecated(old: str, new: str, value: Any) -> Any:
-    warnings.warn(f"`{old}` is deprecated, please use `{new}` instead.", FutureWarning, stacklevel=3)
-    return value
+def _deprecated(old: str, new: str) -> property:
+    """A property under an old name that warns as torch does."""
+
+    def get(self: Any) -> Any:
+        warnings.warn(f"`{old}` is deprecated. Use `{new}` instead.", FutureWarning, stacklevel=2)
+        return getattr(self, new)
+
+    get.__doc__ = f"The old name of `{new}`."
+    return property(get)
 
 
 class FormattedTimesMixin:
@@ -87,7 +94,11 @@ class FormattedTimesMixin:
 
     @property
     def cuda_time(self) -> float:
-        return _deprecated("cuda_time", "device_time", self.device_time)
+        """The old name of `device_time`."""
+        warnings.warn(
+            "`cuda_time` is deprecated, please use `device_time` instead.", FutureWarning, stacklevel=2
+        )
+        return self.device_time
 
 
 class FunctionEvent(FormattedTimesMixin):
@@ -180,13 +191,17 @@ class FunctionEvent(FormattedTimesMixin):
         self.flow_start = flow_start
         self.external_id = external_id
         self.linked_correlation_id = linked_correlation_id
-        self.event_metadata = extra_meta
+        self.event_metadata: EventMetadata | None = event_metadata(extra_meta)
         self.python_id = python_id
         self.python_parent_id = python_parent_id
         self.python_module_id = python_module_id
 
     @property
     def metadata_json(self) -> str | None:
+        """The old name of `event_metadata`: the same as text."""
+        warnings.warn(
+            "`metadata_json` is deprecated. Use `event_metadata` instead.", FutureWarning, stacklevel=2
+        )
         return self._metadata_json
 
     def append_kernel(self, name: str, device: int, duration: float) -> None:
@@ -197,23 +212,21 @@ class FunctionEvent(FormattedTimesMixin):
 
     def append_cpu_child(self, child: Any) -> None:
         """Add an event that happened inside this one."""
-        if (
-            self.device_type != DeviceType.CPU
-            or not isinstance(child, FunctionEvent)
-            or child.device_type != DeviceType.CPU
-        ):
-            raise AssertionError("Expected CPU events")
+        self._check_relative("child", child)
         self.cpu_children.append(child)
 
     def set_cpu_parent(self, parent: Any) -> None:
         """Say inside which event this one happened."""
-        if (
-            self.device_type != DeviceType.CPU
-            or not isinstance(parent, FunctionEvent)
-            or parent.device_type != DeviceType.CPU
-        ):
-            raise AssertionError("Expected CPU events")
+        self._check_relative("parent", parent)
         self.cpu_parent = parent
+
+    def _check_relative(self, role: str, other: Any) -> None:
+        if self.device_type != DeviceType.CPU:
+            raise AssertionError("Expected device_type to be CPU")
+        if not isinstance(other, FunctionEvent):
+            raise AssertionError(f"Expected {role} to be a FunctionEvent")
+        if other.device_type != DeviceType.CPU:
+            raise AssertionError(f"Expected {role} device_type to be CPU")
 
     @property
     def self_cpu_memory_usage(self) -> int:
@@ -227,11 +240,9 @@ class FunctionEvent(FormattedTimesMixin):
             return 0
         return self.device_memory_usage - sum(child.device_memory_usage for child in self.cpu_children)
 
-    @property
-    def self_cuda_memory_usage(self) -> int:
-        return _deprecated(
-            "self_cuda_memory_usage", "self_device_memory_usage", self.self_device_memory_usage
-        )
+    self_cuda_memory_usage = _deprecated("self_cuda_memory_usage", "self_device_memory_usage")
+    cuda_time_total = _deprecated("cuda_time_total", "device_time_total")
+    self_cuda_time_total = _deprecated("self_cuda_time_total", "self_device_time_total")
 
     @property
     def cpu_time_total(self) -> float:
@@ -256,20 +267,12 @@ class FunctionEvent(FormattedTimesMixin):
         return self.time_range.elapsed_us()
 
     @property
-    def cuda_time_total(self) -> float:
-        return _deprecated("cuda_time_total", "device_time_total", self.device_time_total)
-
-    @property
     def self_device_time_total(self) -> float:
         if self.is_async or not self.use_device:
             return 0
         if self.device_type == DeviceType.CPU:
             return self.device_time_total - sum(child.device_time_total for child in self.cpu_children)
         return self.device_time_total
-
-    @property
-    def self_cuda_time_total(self) -> float:
-        return _deprecated("self_cuda_time_total", "self_device_time_total", self.self_device_time_total)
 
     @property
     def key(self) -> str:
@@ -287,8 +290,40 @@ class FunctionEvent(FormattedTimesMixin):
         )
 
 
+_SUMS = (
+    "cpu_time_total",
+    "device_time_total",
+    "self_cpu_time_total",
+    "self_device_time_total",
+    "cpu_memory_usage",
+    "device_memory_usage",
+    "self_cpu_memory_usage",
+    "self_device_memory_usage",
+    "count",
+)
+_SHARED = (
+    "key",
+    "node_id",
+    "is_async",
+    "is_remote",
+    "cpu_parent",
+    "cpu_children",
+    "overload_name",
+    "input_shapes",
+    "stack",
+    "scope",
+    "device_type",
+    "is_legacy",
+    "use_device",
+    "is_user_annotation",
+)
+
+
 class FunctionEventAvg(FormattedTimesMixin):
-    """A row of averages over events of one group."""
+    """A row of averages over the events of one group. `stats` has the spread of their times where it was asked for."""
+
+    is_user_annotation = False
+    stats: Any = None
 
     def __init__(self) -> None:
         self.key: str | None = None
@@ -315,43 +350,22 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.is_legacy = False
         self.flops: int = 0
 
+    cuda_time_total = _deprecated("cuda_time_total", "device_time_total")
+    self_cuda_time_total = _deprecated("self_cuda_time_total", "self_device_time_total")
+    self_cuda_memory_usage = _deprecated("self_cuda_memory_usage", "self_device_memory_usage")
+
     def add(self, other: Any) -> FunctionEventAvg:
         """Add an event, or another row of the same key."""
         if self.key is None:
-            self.key = other.key
-            self.node_id, self.is_async, self.is_remote = other.node_id, other.is_async, other.is_remote
-            self.cpu_parent, self.cpu_children = other.cpu_parent, other.cpu_children
-            self.overload_name, self.input_shapes, self.stack, self.scope = (
-                other.overload_name,
-                other.input_shapes,
-                other.stack,
-                other.scope,
-            )
-            self.device_type, self.is_legacy, self.use_device = (
-                other.device_type,
-                other.is_legacy,
-                other.use_device,
-            )
+            for name in _SHARED:
+                setattr(self, name, getattr(other, name))
         if not isinstance(other, (FunctionEvent, FunctionEventAvg)):
-            raise AssertionError(f"Expected FunctionEvent or FunctionEventAvg, got {type(other)}")
+            raise AssertionError("Expected other to be a FunctionEvent or FunctionEventAvg")
         if other.key != self.key:
             raise AssertionError(f"Expected keys to match, but got {other.key} vs {self.key}")
-        for name in (
-            "cpu_time_total",
-            "device_time_total",
-            "self_cpu_time_total",
-            "self_device_time_total",
-            "cpu_memory_usage",
-            "device_memory_usage",
-            "self_cpu_memory_usage",
-            "self_device_memory_usage",
-            "count",
-        ):
+        for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        if self.flops is None:
-            self.flops = other.flops
-        elif other.flops is not None:
-            self.flops += other.flops
+        self.flops = (self.flops or 0) + (other.flops or 0)
         return self
 
     def __iadd__(self, other: Any) -> FunctionEventAvg:

@@ -141,16 +141,23 @@ class Results:
 
     @cached_property
     def shown_self_ns(self) -> np.ndarray:
-        return self._own(self.trace.end_ns - self.trace.start_ns)
+        return self._own(self.trace.end_ns - self.trace.start_ns, self.tree.claimed_ns)
 
     @cached_property
     def shown_self_memory(self) -> np.ndarray:
-        return self._own(self.tree.memory)
+        return self._own(self.tree.memory, self.tree.memory)
 
-    def _own(self, total: np.ndarray) -> np.ndarray:
+    def _own(self, total: np.ndarray, claimed: np.ndarray) -> np.ndarray:
+        """What shown events have beyond what their shown children claim."""
         parent, shown = self.shown_parent, self.shown
         inner = shown & (parent >= 0)
-        return total - np.bincount(parent[inner], weights=total[inner], minlength=len(total)).astype(np.int64)
+        return total - np.bincount(parent[inner], weights=claimed[inner], minlength=len(total)).astype(
+            np.int64
+        )
+
+    def owns(self, events: Any) -> bool:
+        """Whether a list is the list of events made here (averages are not)."""
+        return self.__dict__.get("events") is events
 
     @cached_property
     def _threads(self) -> dict[int, int]:
@@ -252,6 +259,7 @@ class Results:
         own = Tree(
             self.tree.parent,
             self.tree.depth,
+            self.tree.claimed_ns,
             self.shown_self_ns,
             self.tree.memory,
             self.shown_self_memory,

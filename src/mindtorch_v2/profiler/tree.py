@@ -16,7 +16,8 @@ class Tree:
 
     parent: np.ndarray  # int64, row of the parent; -1: none
     depth: np.ndarray  # int64
-    self_ns: np.ndarray  # int64, duration less that of the children
+    claimed_ns: np.ndarray  # int64, time taken from the parent: the duration, less what an earlier sibling overlaps
+    self_ns: np.ndarray  # int64, duration less what the children claim
     memory: np.ndarray  # int64, bytes taken less given back inside the event
     self_memory: np.ndarray  # int64, the same less the children's
     loose: np.ndarray  # int64, rows of Trace.memory that no event contains
@@ -45,21 +46,45 @@ def parents(depth: np.ndarray) -> np.ndarray:
     return parent
 
 
+def contained(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Parents, depths and claimed times of one thread whose spans may overlap (asynchronous code): only what lies wholly inside
+    another event is its child."""
+    count = len(start)
+    parent, depth = np.full(count, -1, np.int64), np.zeros(count, np.int64)
+    claimed = np.zeros(count, np.int64)
+    starts, ends = start.tolist(), end.tolist()
+    covered: dict[int, int] = {}  # by parent: until when its children cover it
+    open_: list[int] = []
+    for row in range(count):
+        while open_ and (ends[row] > ends[open_[-1]] or starts[row] >= ends[open_[-1]] > starts[open_[-1]]):
+            open_.pop()
+        up = open_[-1] if open_ else -1
+        parent[row], depth[row] = up, len(open_)
+        claimed[row] = max(0, ends[row] - max(starts[row], covered.get(up, starts[row])))
+        covered[up] = max(ends[row], covered.get(up, ends[row]))
+        open_.append(row)
+    return parent, depth, claimed
+
+
 def tree(trace: Trace) -> Tree:
     """Compute the nesting of a trace, thread by thread."""
     count = len(trace)
     parent = np.full(count, -1, np.int64)
     depth = np.zeros(count, np.int64)
+    claimed = trace.end_ns - trace.start_ns
     for first, last in thread_slices(trace.thread):
         part = slice(first, last)
-        depth[part] = depths(trace.start_ns[part], trace.end_ns[part])
+        start, end = trace.start_ns[part], trace.end_ns[part]
+        depth[part] = depths(start, end)
         found = parents(depth[part])
+        if (end > end[np.where(found < 0, np.arange(len(end)), found)]).any():
+            found, depth[part], claimed[part] = contained(start, end)
         parent[part] = np.where(found < 0, -1, found + first)
-    duration = trace.end_ns - trace.start_ns
     inner = parent >= 0
-    self_ns = duration - _sum_by(parent[inner], duration[inner], count)
+    self_ns = trace.end_ns - trace.start_ns - _sum_by(parent[inner], claimed[inner], count)
     self_memory, loose = own_memory(trace, parent)
-    return Tree(parent, depth, self_ns, _total_up(self_memory, parent, depth), self_memory, loose)
+    memory = _total_up(self_memory, parent, depth)
+    return Tree(parent, depth, claimed, self_ns, memory, self_memory, loose)
 
 
 def thread_slices(thread: np.ndarray) -> list[tuple[int, int]]:
