@@ -25,7 +25,7 @@ LEFT_OUT = {
     "autocast of devices that are not here": r"(set|get|is)_autocast_(ipu|xla|gpu)_?(dtype|enabled)?",
     "quantisation": r"quantize.*|quantized_.*|fake_quantize_.*|fused_moving_avg_obs_fake_quant|dequantize"
     r"|empty_quantized|choose_qparams.*|q_.*|qscheme|int_repr|q(u?)int.*",
-    "types of less than a byte, bits, and low precision without arithmetic": r"u?int[1-7]|bits?.*|float[48]_.*",
+    "types of less than a byte, bits, floats without arithmetic": r"u?int[1-7]|bits?.*|float[48]_.*",
     "half complex numbers: NumPy has none": r"complex32|chalf",
     "sparse layouts other than COO": r"sparse_(bsc|bsr|csc)|(ccol|crow|col|row)_indices(_copy)?"
     r"|SparseSemiStructuredTensor.*",
@@ -35,8 +35,8 @@ LEFT_OUT = {
     r"|compiled_with_cxx11_abi",
     "symbolic shapes": r"sym_.*",
     "nested tensors": r"jagged|to_padded_tensor",
-    "torch's own workings": r"classproperty|get_file_path|prepare_multiprocessing_environment|init_num_threads"
-    r"|thread_safe_generator",
+    "torch's own workings": r"classproperty|get_file_path|prepare_multiprocessing_environment"
+    r"|init_num_threads|thread_safe_generator",
     "removed from torch, or never worked": r"eig|symeig|solve|volatile|reinforce|native_norm",
 }
 

@@ -18,7 +18,7 @@ def as_subclass(self: Any, cls: Any) -> Any:
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class inherits "
             "from Tensor."
         )
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     if self._array_missing:
         made._array_missing, made._meta = True, self._meta
         return made
