@@ -3,7 +3,8 @@
 A checkpoint is a pickle that refers to storages by key, and the storages' bytes beside it: as records of a
 zip archive (`_archive`), or one after another in the legacy format. `_pickle_names` puts our classes under
 torch's names. `weights_only=True`, the default, reads with `_weights_only_unpickler`, which runs no code of
-the file; `weights_only=False` is plain pickle and for files one trusts.
+the file; `weights_only=False` also builds the program's own classes, but runs no function that the file
+chose (`_trusted_names`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from . import _archive, _device, _dtype, _pickle_names, _weights_only_unpickler
+from . import _archive, _device, _dtype, _pickle_names, _trusted_names, _weights_only_unpickler
 from ._pickling import dumps
 from ._storage import UntypedStorage
 from ._weights_only_unpickler import StorageType, Unpickler
@@ -600,12 +601,16 @@ def _restricted(*, encoding: str = "utf-8", **unknown: Any) -> _Read:
 
 def _plain(pickle_module: Any, pickle_load_args: dict[str, Any]) -> _Read:
     class TorchUnpickler(pickle_module.Unpickler):  # type: ignore[misc]
-        """Finds torch's names in this package."""
+        """Finds torch's names in this package, and refuses what would act when the file is read."""
 
         def find_class(self, module: str, name: str) -> Any:
             if module.partition(".")[0] == "torch":
-                return _pickle_names.resolve(module, name)
-            return super().find_class(module, name)
+                found = _pickle_names.resolve(module, name)
+            else:
+                found = super().find_class(module, name)
+            if pickle_module is not pickle:  # another pickler is the caller's own choice
+                return found
+            return _trusted_names.check(module, name, found, _weights_only_unpickler._safe_globals)
 
     def read(data: bytes, persistent_load: Any, position: int = 0) -> tuple[Any, int]:
         stream = io.BytesIO(data)

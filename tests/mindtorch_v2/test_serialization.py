@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib
 import io
 import json
+import os
 import pickle
 import pickletools
 import struct
+import subprocess
 import sys
 import tracemalloc
 import zipfile
@@ -342,3 +344,24 @@ def test_we_open_what_real_torch_saves(torch_reference: ModuleType, tmp_path: Pa
     torch.save(torch.Generator().manual_seed(3), tmp_path / "generator")
     theirs_again = torch_reference.load(tmp_path / "generator", weights_only=False)
     assert theirs_again.get_state().tolist() == torch.Generator().manual_seed(3).get_state().tolist()
+
+
+class _Attack:
+    def __init__(self, function: Any, *arguments: Any) -> None:
+        self.function, self.arguments = function, arguments
+
+    def __reduce__(self) -> Any:
+        return self.function, self.arguments
+
+
+@pytest.mark.parametrize("function", [os.system, eval, exec, subprocess.Popen, __import__, open])
+def test_a_file_read_in_full_cannot_run_what_it_names(function: Any, tmp_path: Path) -> None:
+    torch.save({"weight": torch.ones(2), "bad": _Attack(function, "ran")}, tmp_path / "bad.pt")
+    with pytest.raises(pickle.UnpicklingError, match="add_safe_globals"):
+        torch.load(tmp_path / "bad.pt", weights_only=False)
+
+
+def test_a_function_that_the_program_declared_safe_is_called_on_loading(tmp_path: Path) -> None:
+    torch.save(_Attack(os.path.basename, "a/b"), tmp_path / "file.pt")
+    with torch.serialization.safe_globals([os.path.basename]):
+        assert torch.load(tmp_path / "file.pt", weights_only=False) == "b"
