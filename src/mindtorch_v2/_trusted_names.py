@@ -20,7 +20,7 @@ _STANDARD: dict[str, Any] = {
     "collections": ["OrderedDict", "defaultdict", "deque", "Counter", "ChainMap", "UserDict", "UserList", "UserString"],
     "datetime": "*", "decimal": "*", "fractions": "*", "uuid": ["UUID", "SafeUUID"], "pathlib": "*", "pathlib._local": "*",
     "argparse": ["Namespace"], "types": ["SimpleNamespace", "MappingProxyType"], "functools": ["partial"],
-    "copyreg": ["_reconstructor", "__newobj__", "__newobj_ex__"], 
+    "copyreg": ["_reconstructor", "__newobj__", "__newobj_ex__"],
     "enum": "*", "array": ["array", "_array_reconstructor"], "zoneinfo": ["ZoneInfo"], "ipaddress": "*", "string": ["Template"],
     "random": ["Random"], "logging": ["Logger", "getLogger"], "re": ["_compile"], "typing": "*", "dataclasses": "*", "_codecs": ["encode"],
     "itertools": ["count", "cycle", "chain", "repeat", "islice"], "operator": ["itemgetter"], "weakref": ["WeakSet"],
