@@ -7,10 +7,11 @@ shapes and stacks are interned when first met and looked up after the stop. Noth
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,14 @@ from .. import _dispatch
 from .._graph import grad_state, storage_of
 from .._storage import ObservedStorage, UntypedStorage
 from . import trace as columns
+from .stacks import Stacks, frame_columns, stack_columns
 from .trace import Health, Memory, Trace
 
 clock = time.perf_counter_ns
 get_ident = threading.get_ident
 
-WIDTH = 5  # integers an event: key, start, end, sequence number, inputs (an index, or -1)
+# integers an event: key, start, end, sequence number, inputs (an index, or -1), and with stacks the call it happened in (or -1)
+WIDTH = 5
 _RANGES = 1 << 40  # keys from here on are annotations and nodes, below they are ops
 
 
@@ -43,10 +46,11 @@ class Config:
 class Buffer:
     """The events of one thread."""
 
-    __slots__ = ("thread", "native", "rows", "sealed", "extend")
+    __slots__ = ("thread", "width", "native", "rows", "sealed", "extend")
 
-    def __init__(self, thread: int) -> None:
+    def __init__(self, thread: int, width: int = WIDTH) -> None:
         self.thread = thread
+        self.width = width
         self.native = threading.get_native_id()  # made on its own thread
         self.rows: list[int] = []
         self.sealed: list[np.ndarray] = []
@@ -55,13 +59,13 @@ class Buffer:
     def seal(self) -> None:
         """Move what was recorded so far into an array."""
         if self.rows:
-            self.sealed.append(np.array(self.rows, np.int64).reshape(-1, WIDTH))
+            self.sealed.append(np.array(self.rows, np.int64).reshape(-1, self.width))
             self.rows.clear()
 
     def array(self) -> np.ndarray:
         """All events, in the order in which they ended."""
         self.seal()
-        return np.concatenate(self.sealed) if self.sealed else np.empty((0, WIDTH), np.int64)
+        return np.concatenate(self.sealed) if self.sealed else np.empty((0, self.width), np.int64)
 
 
 class Recorder:
@@ -70,7 +74,11 @@ class Recorder:
     def __init__(self, config: Config) -> None:
         self.config = config
         self.thread = get_ident()
-        self.buffers: dict[int, Buffer] = {self.thread: Buffer(self.thread)}
+        self.stacks: Stacks | None = None
+        if config.with_stack or config.with_modules:
+            self.stacks = Stacks(modules_only=not config.with_stack)
+        self.width = WIDTH if self.stacks is None else WIDTH + 1
+        self.buffers: dict[int, Buffer] = {self.thread: Buffer(self.thread, self.width)}
         self.ranges: list[tuple] = []  # (name, scope, forward thread), by key - _RANGES
         self.range_keys: dict[tuple, int] = {}
         self.inputs: dict[Any, int] = {}  # what went into an op -> index
@@ -85,14 +93,18 @@ class Recorder:
         """Begin: from now on every op of the recorded threads is seen."""
         self.origin_ns = time.time_ns() - clock()
         self.begun_ns = clock()
+        if self.stacks is not None:
+            self.stacks.begin(sys._getframe(1), self.thread, self.begun_ns)
         _dispatch.recorder = self._choose()
-        _dispatch.ranges = _Ranges(self)
+        _dispatch.ranges = _Ranges(self) if self.stacks is None else _StackedRanges(self, self.stacks)
 
     def stop(self) -> Trace:
         """End, and give what was recorded."""
         if getattr(_dispatch.ranges, "owner", None) is self:
             _dispatch.recorder = _dispatch.ranges = None
         self.ended_ns = clock()
+        if self.stacks is not None:
+            self.stacks.finish(sys._getframe(1), self.ended_ns)
         self.frees.note = None
         return self.seal()
 
@@ -100,7 +112,7 @@ class Recorder:
         """The buffer of a thread; None if that thread is not recorded."""
         found = self.buffers.get(thread)
         if found is None and self.config.all_threads:
-            found = self.buffers[thread] = Buffer(thread)
+            found = self.buffers[thread] = Buffer(thread, self.width)
         return found
 
     # ------------------------------------------------------------------------------------------------ the hot path
@@ -108,6 +120,8 @@ class Recorder:
     def _choose(self) -> Any:
         """The function that sees each op, for these settings."""
         config = self.config
+        if self.stacks is not None:
+            return self._stacked(self.stacks)
         if config.all_threads:
             return self._all_threads()
         detailed = config.record_shapes or config.with_flops
@@ -208,6 +222,59 @@ class Recorder:
 
         return record
 
+    def _stacked(self, stacks: Stacks) -> Any:
+        config, state, owner = self.config, grad_state, self.thread
+        detailed = config.record_shapes or config.with_flops
+        ident, now, find, born, buffers = get_ident, clock, self._inputs_of, self._born, self.buffers
+        memory, every, frame_of, mark, walk = (
+            config.profile_memory,
+            config.all_threads,
+            sys._getframe,
+            stacks.mark,
+            stacks._walk,
+        )
+        own_extend, width, own_state = buffers[owner].extend, self.width, _own_state()
+        note, frees, fresh, tensor_class = self.memory.extend, self.frees, object.__new__, _dispatch.Tensor
+
+        def record(op: Any, *arguments: Any) -> Any:
+            if (thread := ident()) == owner:
+                extend = own_extend
+                sequence = own_state["seq"] if own_state["enabled"] else -1
+            elif every:
+                buffer = buffers.get(thread)
+                if buffer is None:
+                    buffer = buffers[thread] = Buffer(thread, width)
+                extend = buffer.extend
+                sequence = state.seq if state.enabled else -1
+            else:
+                return op.run(*arguments)
+            try:
+                call = frame_of(2).f_trace
+                if call.__class__ is not mark:
+                    call = walk(frame_of(2), thread, now())
+            except ValueError:  # called by C on a bare thread
+                call = -1
+            inputs = find(op, arguments) if detailed else -1
+            start = now()
+            try:
+                result = op.run(*arguments)
+                if memory:
+                    if op.allocates == 1 and result.__class__ is tensor_class and result._storage is None:
+                        array = result._array
+                        storage = result._storage = fresh(ObservedStorage)
+                        storage._root = array
+                        size = storage.observed_bytes = array.nbytes
+                        if size:
+                            storage.on_free = frees
+                            note((now(), size, id(storage), thread))
+                    elif op.allocates:
+                        born(op, arguments, result)
+                return result
+            finally:
+                extend((op.uid, start, now(), sequence, inputs, call))
+
+        return record
+
     def _inputs_of(self, op: Any, arguments: tuple) -> int:
         """The index of what goes into an op: shapes, strides and types of tensors, values of numbers."""
         try:
@@ -266,7 +333,11 @@ class Recorder:
             for index, value in self.flops.items():
                 by_input[index] = value
             flops = by_input[inputs]
-        return Trace(
+        stacks: tuple = ()
+        stack = np.full(len(rows), -1, np.int32)
+        if self.stacks is not None and self.config.with_stack:
+            stacks, stack = stack_columns(self.stacks, rows[:, 5])
+        made = Trace(
             names=tuple(text for text, _ in names),
             overloads=tuple(overload for _, overload in names),
             name=name,
@@ -279,7 +350,8 @@ class Recorder:
             forward_thread=forward,
             inputs=inputs,
             flops=flops,
-            stack=np.full(len(rows), -1, np.int32),
+            stack=stack,
+            stacks=stacks,
             input_table=self._input_table(),
             memory=self._memory(),
             health=Health(unfinished=self.open_ranges),
@@ -293,6 +365,12 @@ class Recorder:
                 **vars(self.config),
             },
         )
+        if self.stacks is not None:
+            calls = np.where(
+                rows[:, 0] < _RANGES, rows[:, 5], -1
+            )  # a range may outlast the call that opened it
+            made = replace(made, frames=frame_columns(self.stacks, calls, rows[:, 2], made))
+        return made
 
     def _threads(self) -> dict[int, tuple[int, str]]:
         """The system's number and the name of each thread that is or was seen, by identity."""
@@ -395,6 +473,33 @@ class _Ranges:
         buffer, key, sequence, inputs, start = token
         self.owner.open_ranges -= 1
         buffer.extend((key, start, end, sequence, inputs))
+
+
+class _StackedRanges(_Ranges):
+    """The same, with the calls in which ranges begin and end."""
+
+    __slots__ = ("stacks",)
+
+    def __init__(self, owner: Recorder, stacks: Stacks) -> None:
+        super().__init__(owner)
+        self.stacks = stacks
+
+    def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> Any:
+        if self.owner.buffer(thread := get_ident()) is None:
+            return None
+        call = self.stacks.touch(sys._getframe(1), thread, clock())
+        token = super().enter(name, scope, sequence, forward_thread, arguments)
+        return (*token, call)
+
+    def exit(self, token: Any) -> None:
+        if token is None:
+            return
+        end = clock()
+        buffer, key, sequence, inputs, start, call = token
+        self.owner.open_ranges -= 1
+        # the call that opened it may have returned long ago: what ends with the range is the call that closes it
+        buffer.extend((key, start, end, sequence, inputs, call))
+        self.stacks.touch(sys._getframe(1), get_ident(), clock())
 
 
 class _RangeInputs:

@@ -21,21 +21,25 @@ from ..trace import ANNOTATION, NODE, OP, Trace
 from .files import open_for_export
 
 SLICE = 16_384  # rows turned into text at a time
-_BASE_STEP_NS = 7_889_238 * 10**9  # the base is a multiple of a quarter of a year, so that `ts` is exact in a double
+_BASE_STEP_NS = (
+    7_889_238 * 10**9
+)  # the base is a multiple of a quarter of a year, so that `ts` is exact in a double
 _FLAGS = ("with_stack", "profile_memory", "record_shapes", "with_flops", "with_modules")
 
 
 def export_chrome_trace(
-    trace: Trace, path: str | os.PathLike[str], metadata: dict[str, Any] | None = None, *, exclusive: bool = False
+    trace: Trace,
+    path: str | os.PathLike[str],
+    metadata: dict[str, Any] | None = None,
+    *,
+    exclusive: bool = False,
 ) -> None:
     """Write a trace to `path`; a name that ends in .gz is compressed."""
     with open_for_export(path, exclusive=exclusive) as out:
         write(trace, out, metadata, name=os.fspath(path))
 
 
-def write(
-    trace: Trace, out: IO[bytes], metadata: dict[str, Any] | None = None, *, name: str = ""
-) -> None:
+def write(trace: Trace, out: IO[bytes], metadata: dict[str, Any] | None = None, *, name: str = "") -> None:
     """Write a trace as one JSON object in Kineto's format."""
     base = trace.origin_ns + trace.window_ns[0]
     base -= base % _BASE_STEP_NS
@@ -197,7 +201,7 @@ def _float(value: float) -> str:
     if value != value or value in (float("inf"), float("-inf")):
         return str(value)
     if value == int(value) and abs(value) < 1e10:
-        return ("-0." if str(value)[0] == "-" and not value else f"{int(value)}.")
+        return "-0." if str(value)[0] == "-" and not value else f"{int(value)}."
     return f"{value:.17g}"
 
 
@@ -333,9 +337,14 @@ def _memory(trace: Trace, pid: int, threads: dict[int, int], shift: int, index: 
 
 def _frames(trace: Trace, pid: int, threads: dict[int, int], shift: int, index: int) -> Iterator[list[str]]:
     frames = trace.frames
-    heads = [_literal(f'{{"ph":"X","cat":"python_function","name":{encode(n)},"pid":{pid},') for n in frames.names]
+    heads = [
+        _literal(f'{{"ph":"X","cat":"python_function","name":{encode(n)},"pid":{pid},') for n in frames.names
+    ]
     tail = '"tid":%d,"ts":%d.%03d,"dur":%d.%03d,"args":{"Python parent id":%s,"Python id":%d,"Ev Idx":%d'
-    plain, module = [head + tail + "}}" for head in heads], [head + tail + ',"Python module id":%d}}' for head in heads]
+    plain, module = (
+        [head + tail + "}}" for head in heads],
+        [head + tail + ',"Python module id":%d}}' for head in heads],
+    )
     start, length = frames.start_ns + shift, frames.end_ns - frames.start_ns
     for first in range(0, len(frames), SLICE):
         part = slice(first, first + SLICE)
@@ -397,7 +406,9 @@ def export_averages(rows: Iterable[Any], path: str | os.PathLike[str]) -> None:
         events.append(encode({**event, "cat": "key_averages", "args": args}))
         at += length
     with open_for_export(path) as out:
-        text = '{"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": [\n' + ",\n".join(events) + "\n]}\n"
+        text = (
+            '{"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": [\n' + ",\n".join(events) + "\n]}\n"
+        )
         out.write(text.encode())
 
 
@@ -414,7 +425,11 @@ def export_events(events: Iterable[Any], path: str | os.PathLike[str]) -> None:
         args["Ev Idx"] = index
         shown = {
             "ph": "X",
-            "cat": "user_annotation" if event.is_user_annotation else "python_function" if event.is_python_function else "cpu_op",
+            "cat": "user_annotation"
+            if event.is_user_annotation
+            else "python_function"
+            if event.is_python_function
+            else "cpu_op",
             "name": str(event.name),
             "pid": 0,
             "tid": event.thread,

@@ -23,7 +23,10 @@ def open_for_export(path: str | os.PathLike[str], *, exclusive: bool = False) ->
         raise FileExistsError(f"{target}: exists already; expected a new name")
     beside = os.path.realpath(target)  # a link stays a link: its target is replaced
     if os.path.exists(beside) and not os.path.isfile(beside):
-        with open(beside, "wb") as out, _compressed(out, target) as packed:  # a pipe or /dev/stdout: nothing to rename
+        with (
+            open(beside, "wb") as out,
+            _compressed(out, target) as packed,
+        ):  # a pipe or /dev/stdout: nothing to rename
             yield packed
         return
     temporary = f"{beside}.{secrets.token_hex(6)}.tmp"

@@ -39,7 +39,9 @@ def export_stacks(rows: Iterable[Any], path: str | os.PathLike[str], metric: str
     _write(lines, path)
 
 
-def export_trace_stacks(trace: Trace, self_ns: np.ndarray, shown: np.ndarray, path: str | os.PathLike[str], metric: str) -> None:
+def export_trace_stacks(
+    trace: Trace, self_ns: np.ndarray, shown: np.ndarray, path: str | os.PathLike[str], metric: str
+) -> None:
     """The same from columns: no event object is made."""
     on_cpu = checked(metric) == "self_cpu_time_total"
     microseconds = self_ns // 1000
