@@ -35,6 +35,7 @@ _Q = [
     )
 ]
 _BLOCK = 1 << 14  # numbers: 64 KB, so that three arrays of them fit the second-level cache
+WORTH_IT = 1 << 11  # below this the calls cost more than SciPy's slower loop
 _ROOT_HALF = np.float32(math.sqrt(0.5))
 _DENSITY = np.float32(1 / math.sqrt(2 * math.pi))
 

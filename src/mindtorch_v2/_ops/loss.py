@@ -56,15 +56,13 @@ def _nll_pieces(self: np.ndarray, target: np.ndarray, weight: Any, ignore_index:
     """Chosen log probabilities, their weights (None: all 1) and which targets count (None: all), for classes in dim 1."""
     classes = self.shape[1]
     counted = None
-    if not 0 <= ignore_index < classes:
-        if (target == ignore_index).any():
-            counted = target != ignore_index
-    else:
+    inside = not target.size or (target.min() >= 0 and target.max() < classes)
+    if not inside or 0 <= ignore_index < classes:
         counted = target != ignore_index
         if counted.all():
             counted = None
     safe = target if counted is None else np.where(counted, target, 0)
-    if target.size and (safe.min() < 0 or safe.max() >= classes):
+    if not inside and (safe.min() < 0 or safe.max() >= classes):
         bad = int(safe[(safe < 0) | (safe >= classes)].flat[0])
         raise IndexError(f"Target {bad} is out of bounds.")
     if self.ndim == 2:

@@ -62,38 +62,30 @@ def _by(matrix: np.ndarray) -> str:
     return "x".join(map(str, matrix.shape))
 
 
-def mm_self_grad(g: Any, mat2: Any, self_shape: Any, self_strides: Any) -> Any:
+def _is_column_major(matrix: Any) -> bool:
+    """Whether a matrix lies in memory column by column, as a transposed weight does."""
+    array = matrix._array
+    return array.strides[0] == array.itemsize and array.strides[1] == array.itemsize * array.shape[0]
+
+
+def mm_self_grad(g: Any, self: Any, mat2: Any) -> Any:
     """g @ mat2^H, laid out like self."""
-    if (
-        self_strides[0] == 1
-        and self_strides[1] == self_shape[0]
-        and self_shape[0] != 1
-        and self_shape[1] != 1
-    ):
-        return mm(conj(mat2), g.t()).t() if not mat2.dtype.is_complex else mm(g, conj(mat2).t())
+    if _is_column_major(self) and 1 not in self._array.shape and not mat2.dtype.is_complex:
+        return mm(conj(mat2), g.t()).t()
     return mm(g, conj(mat2.t()))
 
 
-def mm_mat2_grad(g: Any, self: Any, mat2_shape: Any, mat2_strides: Any) -> Any:
+def mm_mat2_grad(g: Any, self: Any, mat2: Any) -> Any:
     """self^H @ g, laid out like mat2."""
-    if mat2_strides[0] == 1 and mat2_strides[1] == mat2_shape[0] and not self.dtype.is_complex:
+    if _is_column_major(mat2) and not self.dtype.is_complex:
         return mm(g.t(), self).t()
     return mm(conj(self.t()), g)
 
 
 @mm.backward("self", "mat2")
-def _(
-    g: Any,
-    self: Any,
-    mat2: Any,
-    self_shape: Any,
-    self_strides: Any,
-    mat2_shape: Any,
-    mat2_strides: Any,
-    needs: Any,
-) -> Any:
-    second = mm_mat2_grad(g, self, mat2_shape, mat2_strides) if needs[1] else None
-    first = mm_self_grad(g, mat2, self_shape, self_strides) if needs[0] else None
+def _(g: Any, self: Any, mat2: Any, needs: Any) -> Any:
+    second = mm_mat2_grad(g, self, mat2) if needs[1] else None
+    first = mm_self_grad(g, self, mat2) if needs[0] else None
     return first, second
 
 
@@ -159,20 +151,9 @@ def _times(g: Any, factor: Any) -> Any:
 
 
 @addmm.backward("self", "mat1", "mat2")
-def _(
-    g: Any,
-    mat1: Any,
-    mat2: Any,
-    mat1_shape: Any,
-    mat1_strides: Any,
-    mat2_shape: Any,
-    mat2_strides: Any,
-    alpha: Any,
-    beta: Any,
-    needs: Any,
-) -> Any:
-    first = _times(mm_self_grad(g, mat2, mat1_shape, mat1_strides), alpha) if needs[1] else None
-    second = _times(mm_mat2_grad(g, mat1, mat2_shape, mat2_strides), alpha) if needs[2] else None
+def _(g: Any, mat1: Any, mat2: Any, alpha: Any, beta: Any, needs: Any) -> Any:
+    first = _times(mm_self_grad(g, mat1, mat2), alpha) if needs[1] else None
+    second = _times(mm_mat2_grad(g, mat1, mat2), alpha) if needs[2] else None
     return (_times(g, beta) if needs[0] else None), first, second
 
 
