@@ -716,7 +716,7 @@ def unalias(function: Any, aliases: dict[str, Any], /, **given: Any) -> Any:
             "x1": "input",
             "x2": "other",
         }.get(name)
-        if wanted not in given or given[wanted] not in (MISSING, None, False):
+        if wanted not in given or given[wanted] not in (MISSING, None, False, ()):
             raise TypeError(f"{function.__name__}() got an unexpected keyword argument '{name}'")
         given[wanted] = value
     return function(**given)

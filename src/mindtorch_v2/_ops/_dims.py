@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 
 def one(dim: Any, ndim: int) -> int:
     """A dimension as a number from 0; a 0-dim tensor counts as having one."""
@@ -31,3 +33,8 @@ def many(dims: Any, ndim: int) -> tuple[int, ...]:
                 raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
             seen.add(d)
     return found if ndim else ()
+
+
+def dense(array: Any) -> Any:
+    """The array in C order; unlike `np.ascontiguousarray`, a 0-dim array stays one."""
+    return np.asarray(array, order="C")

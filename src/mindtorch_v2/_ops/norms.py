@@ -41,11 +41,30 @@ def linalg_vector_norm(self: np.ndarray, ord: Any, dim: Any, keepdim: bool, dtyp
             f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {BY_NUM[self.dtype.num]._abbr}"
         )
     if dtype is not None:
+        if dtype._rank < 2:
+            raise RuntimeError(
+                f"linalg.vector_norm: dtype should be floating point or complex, but got {dtype._abbr}"
+            )
         self = self.astype(dtype._np)
+    if not self.size and (float(ord) < 0 or float(ord) == math.inf):
+        _check_identity(self, float(ord), dim)
     low = self.dtype in LOW_FLOATS
     made = _norm(self.astype(np.float32) if low else self, float(ord), _dims.many(dim, self.ndim), keepdim)
     kind = self.dtype if self.dtype.kind != "c" else BY_NUM[self.dtype.num].to_real()._np
     return np.asarray(made).astype(kind, copy=False)
+
+
+def _check_identity(array: np.ndarray, order: float, dim: Any) -> None:
+    if not dim:
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {order:g} norm on an empty tensor because the operation does not have an identity"
+        )
+    for d in dim:
+        if array.shape[d] == 0:
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {order:g} norm on the dimension {d}because this dimension is empty and the "
+                "operation does not have an identity"
+            )
 
 
 def _norm_grad(g: Any, self: Any, out: Any, ord: Any, dim: Any, keepdim: bool, self_shape: Any) -> Any:
@@ -53,7 +72,7 @@ def _norm_grad(g: Any, self: Any, out: Any, ord: Any, dim: Any, keepdim: bool, s
     if dim is not None or keepdim:
         g, out = restore(g, dim, keepdim, self_shape), restore(out, dim, keepdim, self_shape)
     if order == 0.0:
-        return F.zeros_like(self)
+        return None
     if order == 1.0:
         return F.sgn(self) * g
     if order == 2.0:
@@ -89,7 +108,7 @@ def norm(
     elif p is None or p == "fro":
         made = linalg_vector_norm(input, 2, dim, keepdim, dtype=dtype)
     elif isinstance(p, str):
-        raise RuntimeError(f"only valid string values are 'fro' and 'nuc', found {p}")
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     else:
         made = linalg_vector_norm(input, p, dim, keepdim, dtype=dtype)
     if out is not None:
@@ -127,6 +146,12 @@ def dist(self: Any, other: Any, p: Any) -> Any:
 
 @op("aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", on="tensors", inplace=False)
 def renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if self.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
     return self * _renorm_factor(self, p, dim, maxnorm)
 
 
@@ -253,6 +278,11 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_eucl
         raise RuntimeError(
             f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
         )
+    for which, x in (("X1", x1), ("X2", x2)):
+        if x.dtype._rank != 2:
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {which} got: {x.dtype._abbr}")
+    if x1.dtype is not x2.dtype:
+        raise RuntimeError(f"expected scalar type {x1.dtype._abbr} but found {x2.dtype._abbr}")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
     return _cdist(x1, x2, p, None if modes.index(compute_mode) == 0 else modes.index(compute_mode))

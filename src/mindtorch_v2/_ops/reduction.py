@@ -28,11 +28,17 @@ def _sum_result(array: np.ndarray, dtype: Any) -> Any:
     return np.dtype(np.int64) if array.dtype.num in INTEGRAL_NUMS else array.dtype
 
 
+def _reduce(ufunc: Any, array: np.ndarray, dims: Any, keepdim: bool, dtype: Any = None) -> Any:
+    """A reduction whose result is contiguous, as torch's are; NumPy's follow the order of their input."""
+    made = ufunc.reduce(array, axis=dims, dtype=dtype, keepdims=keepdim)
+    return made if made.ndim < 2 or made.flags.c_contiguous else _dims.dense(made)
+
+
 def _total(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray:
     if dtype is not None and dtype._np is not array.dtype:
         array = array.astype(dtype._np)
     result = _sum_result(array, dtype)
-    made = np.add.reduce(array, axis=dims, dtype=_accumulate_type(array), keepdims=keepdim)
+    made = _reduce(np.add, array, dims, keepdim, _accumulate_type(array))
     return made if made.dtype is result else made.astype(result)
 
 
@@ -80,6 +86,7 @@ def sum_(
     """The sum of all elements, or along dimensions."""
     if aliases:
         return unalias(sum_, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
+    dtype = _into(out, dtype)
     if dim is None and not keepdim:
         made = sum_all(input, dtype=dtype)
     else:
@@ -92,11 +99,20 @@ def _give(made: Any, out: Any) -> Any:
     return out
 
 
+def _into(out: Any, dtype: Any) -> Any:
+    """The dtype of a reduction into `out`: its own, unless one is given."""
+    return dtype if out is None or dtype is not None else out.dtype
+
+
 @op(
     "aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
     out=True,
 )
 def nansum(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if self.dtype.kind == "c":
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    if dtype is not None and dtype.is_complex and self.dtype.num not in INTEGRAL_NUMS:
+        raise _dispatch.not_implemented("nansum_cpu", np.empty(0, dtype._np))
     if self.dtype.num not in INTEGRAL_NUMS:
         self = np.where(np.isnan(self), np.zeros((), self.dtype), self)
     return _total(self, _dims.many(dim, self.ndim), keepdim, dtype)
@@ -109,25 +125,19 @@ nansum.derivative(
 )
 
 
-def _check_mean(array: np.ndarray, dtype: Any) -> None:
+def _check_mean(array: np.ndarray, dtype: Any, name: str = "mean") -> None:
     kind = dtype if dtype is not None else BY_NUM[array.dtype.num]
     if kind._rank < 2:
-        what = (
-            "optional dtype to be either floating point or complex."
-            if dtype is not None
-            else "dtype, the input dtype must be either a floating point or complex dtype."
+        which = "Input" if dtype is None else "Optional"
+        raise RuntimeError(
+            f"{name}(): could not infer output dtype. {which} dtype must be either a floating point or complex dtype. Got: {kind._abbr}"
         )
-        if dtype is None:
-            raise RuntimeError(
-                f"mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: {kind._abbr}"
-            )
-        raise RuntimeError(f"mean(): {what}  Got: {kind._abbr}")
 
 
 def _mean(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray:
     if dtype is not None:
         array = array.astype(dtype._np)
-    made = np.add.reduce(array, axis=dims, dtype=_accumulate_type(array), keepdims=keepdim)
+    made = _reduce(np.add, array, dims, keepdim, _accumulate_type(array))
     count = array.size if dims is None else math.prod([array.shape[d] for d in dims])
     made = np.true_divide(made, count) if count else np.full(np.shape(made), np.nan, np.asarray(made).dtype)
     return made if made.dtype is array.dtype else made.astype(array.dtype)
@@ -211,8 +221,17 @@ def mean(
 
 
 @function()
-def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None) -> Any:
+def nanmean(
+    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any
+) -> Any:
     """The mean of the elements that are numbers."""
+    if aliases:
+        return unalias(nanmean, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
+    if input.dtype._rank < 2:
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype._abbr}"
+        )
+    _check_mean(input._array, dtype, "nanmean")
     count = F.logical_not(F.isnan(input.detach())).sum(dim, keepdim)
     made = nansum(input, dim, keepdim, dtype=dtype) / count
     return made if out is None else _give(made, out)
@@ -226,7 +245,7 @@ def prod_all(self: np.ndarray, dtype: Any) -> Any:
 def _product(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray:
     if dtype is not None:
         array = array.astype(dtype._np)
-    made = np.multiply.reduce(array, axis=dims, dtype=_accumulate_type(array), keepdims=keepdim)
+    made = _reduce(np.multiply, array, dims, keepdim, _accumulate_type(array))
     result = _sum_result(array, dtype)
     return made if made.dtype is result else np.asarray(made).astype(result)
 
@@ -246,7 +265,7 @@ def _prod_all_grad(g: Any, self: Any, out: Any) -> Any:
     zeros = int((self == 0).sum().item())
     if zeros == 0 and not _dispatch.grad_state.enabled:
         return g * conj(out / self)
-    return g * _others_product(self.reshape(-1), 0).reshape(self.shape)
+    return g * conj(_others_product(self.reshape(-1), 0).reshape(self.shape))
 
 
 def _prod_dim_grad(g: Any, self: Any, dim: int, keepdim: bool, out: Any, self_shape: Any) -> Any:
@@ -257,7 +276,7 @@ def _prod_dim_grad(g: Any, self: Any, dim: int, keepdim: bool, out: Any, self_sh
     zeros = (self == 0).sum(dim, True)
     if zeros.sum().item() == 0 and not _dispatch.grad_state.enabled:
         return g * conj(out / self)
-    return g * _others_product(self, dim)
+    return g * conj(_others_product(self, dim))
 
 
 def _others_product(self: Any, dim: int) -> Any:
@@ -285,6 +304,7 @@ def prod(
     """The product of all elements, or along a dimension."""
     if aliases:
         return unalias(prod, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
+    dtype = _into(out, dtype)
     made = prod_all(input, dtype=dtype) if dim is None else prod_dim(input, dim, keepdim, dtype=dtype)
     return made if out is None else _give(made, out)
 
@@ -293,14 +313,15 @@ def prod(
 
 
 def _variance(
-    array: np.ndarray, dims: Any, correction: float, keepdim: bool
+    name: str, array: np.ndarray, dims: Any, correction: float, keepdim: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     if array.dtype.num in INTEGRAL_NUMS:
-        raise RuntimeError("std and var only support floating point and complex dtypes")
+        text = "std and var only support" if name in ("std", "var") else f"{name} only support"
+        raise RuntimeError(f"{text} floating point and complex dtypes")
     low = array.dtype in LOW_FLOATS
     wide = array.astype(np.float32) if low else array
     count = math.prod([array.shape[d] for d in dims]) if array.ndim else 1
-    center = np.mean(wide, axis=dims, keepdims=True)
+    center = np.add.reduce(wide, axis=dims, keepdims=True) / wide.dtype.type(count)
     away = wide - center
     if wide.dtype.kind == "c":
         square = np.add.reduce(away.real**2 + away.imag**2, axis=dims, keepdims=keepdim)
@@ -315,19 +336,19 @@ def _variance(
     if left > 0:
         variance = np.divide(square, kind.type(left))
     else:
-        _warn_degrees()
+        _warn_degrees(name)
         variance = np.divide(square, kind.type(max(left, 0)))
     mean_ = center if keepdim else np.squeeze(center, dims) if array.ndim else center
     if low:
         variance, mean_ = variance.astype(array.dtype), mean_.astype(array.dtype)
-    return np.asarray(variance, variance.dtype), np.asarray(mean_)
+    return np.asarray(variance, variance.dtype, order="C"), np.asarray(mean_, order="C")
 
 
-def _warn_degrees() -> None:
+def _warn_degrees(name: str) -> None:
     import warnings
 
     warnings.warn(
-        "var(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by output numel).",
+        f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input numel divided by output numel).",
         UserWarning,
         stacklevel=5,
     )
@@ -342,22 +363,24 @@ def _correction(value: Any) -> Any:
 
 @op("aten::var.correction" + _VARIANCE_SCHEMA + "Tensor", expose="no")
 def var_op(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return _variance(self, _dims.many(dim, self.ndim), _correction(correction), keepdim)[0]
+    return _variance("var", self, _dims.many(dim, self.ndim), _correction(correction), keepdim)[0]
 
 
 @op("aten::std.correction" + _VARIANCE_SCHEMA + "Tensor", expose="no")
 def std_op(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return np.sqrt(_variance(self, _dims.many(dim, self.ndim), _correction(correction), keepdim)[0])
+    return np.sqrt(_variance("std", self, _dims.many(dim, self.ndim), _correction(correction), keepdim)[0])
 
 
 @op("aten::var_mean.correction" + _VARIANCE_SCHEMA + "(Tensor, Tensor)", expose="no")
 def var_mean_op(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return _variance(self, _dims.many(dim, self.ndim), _correction(correction), keepdim)
+    return _variance("var_mean", self, _dims.many(dim, self.ndim), _correction(correction), keepdim)
 
 
 @op("aten::std_mean.correction" + _VARIANCE_SCHEMA + "(Tensor, Tensor)", expose="no")
 def std_mean_op(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
-    variance, center = _variance(self, _dims.many(dim, self.ndim), _correction(correction), keepdim)
+    variance, center = _variance(
+        "std_mean", self, _dims.many(dim, self.ndim), _correction(correction), keepdim
+    )
     return np.sqrt(variance), center
 
 
@@ -366,6 +389,8 @@ def _var_grad(g: Any, self: Any, dim: Any, correction: Any, keepdim: bool, self_
     count = math.prod([self_shape[d] for d in dims])
     left = count - _correction(correction)
     scale = 2.0 / left if left > 0 else math.inf if left == 0 else math.nan
+    if not self_shape:
+        return F.full((), math.nan, dtype=g.dtype) if left <= 0 else F.zeros_like(g)
     if dim is None or (len(dims) == len(self_shape) and not keepdim):
         return (scale * g) * (self - self.mean())
     g = restore(g, dim, keepdim, self_shape)
@@ -457,10 +482,17 @@ def _check_nonempty_dim(array: np.ndarray, dim: int, name: str) -> None:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
 
 
+def _check_ordered(array: np.ndarray, name: str) -> None:
+    if array.dtype.kind == "c":
+        raise RuntimeError(f"{name}(): does not support complex input")
+
+
 def _full_extreme(name: str, ufunc: Any) -> Any:
     @op(f"aten::{name}(Tensor self) -> Tensor", expose="no", node=f"{name.capitalize()}Backward1")
     def extreme(self: np.ndarray) -> Any:
         _check_nonempty(self, name)
+        if self.dtype.kind == "c":
+            raise _dispatch.not_implemented(f"{name}_all", self)
         return ufunc.reduce(self, axis=None)
 
     extreme.derivative(self=_evenly)
@@ -497,6 +529,7 @@ def _dim_extreme(name: str, chooser: Any) -> Any:
     def extreme(self: np.ndarray, dim: int, keepdim: bool) -> Any:
         dim = _dims.one(dim, self.ndim)
         _check_nonempty_dim(self, dim, name)
+        _check_ordered(self, name)
         return _take(self, chooser(self, dim) if self.ndim else None, dim, keepdim)
 
     extreme.derivative(
@@ -579,10 +612,15 @@ def _amax_like(name: str, ufunc: Any) -> Any:
     @op(f"aten::{name}(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", out=True)
     def extreme(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
         dims = _dims.many(dim, self.ndim)
-        for d in dims:
-            if self.shape[d] == 0:
-                raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-        return ufunc.reduce(self, axis=dims, keepdims=keepdim)
+        if self.size == 0:
+            if not dim:
+                _check_nonempty(self, name)
+            for given, d in zip(dim, dims):
+                if self.shape[d] == 0:
+                    raise IndexError(f"{name}(): Expected reduction dim {given} to have non-zero size.")
+        if self.dtype.kind == "c":
+            raise _dispatch.not_implemented(f"{name[1:]}_values_cpu", self)
+        return _reduce(ufunc, self, dims, keepdim)
 
     extreme.derivative(self=_shared_extreme)
     return extreme
@@ -606,10 +644,19 @@ amin = _amax_like("amin", np.minimum)
     returns=return_types.aminmax,
 )
 def aminmax(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
-    axis = None if dim is None else _dims.one(dim, self.ndim) if self.ndim else None
-    return np.minimum.reduce(self, axis=axis, keepdims=keepdim), np.maximum.reduce(
-        self, axis=axis, keepdims=keepdim
-    )
+    axis = None if dim is None else _dims.one(dim, self.ndim)
+    if not self.ndim:
+        axis = None
+    if self.size == 0:
+        if dim is None:
+            raise RuntimeError(
+                "aminmax(): cannot compute aminmax over an empty dimension as the operation has no identity."
+            )
+        if self.shape[axis] == 0:
+            raise IndexError(f"aminmax: Expected reduction dim {axis} to have non-zero size.")
+    if self.dtype.kind == "c":
+        raise _dispatch.not_implemented("aminmax_cpu", self)
+    return _reduce(np.minimum, self, axis, keepdim), _reduce(np.maximum, self, axis, keepdim)
 
 
 @aminmax.backward("self")
@@ -630,11 +677,12 @@ def _arg_extreme(name: str, chooser: Any) -> Any:
         out=True,
     )
     def places(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
+        _check_ordered(self, name)
+        if self.dtype.kind == "b":
+            raise RuntimeError(f"{name}(): does not support bool input")
         if dim is None:
             if self.size == 0:
-                raise IndexError(
-                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with the 'dim' argument."
-                )
+                raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
             made = chooser(self, None)
             return np.full((1,) * self.ndim, made, np.int64) if keepdim else np.int64(made)
         dim = _dims.one(dim, self.ndim)
@@ -656,7 +704,7 @@ argmin = _arg_extreme("argmin", _argmin)
 
 def _quantifier(name: str, ufunc: Any) -> None:
     def result(self: np.ndarray, dims: Any, keepdim: bool) -> Any:
-        made = ufunc.reduce(self.astype(bool, copy=False), axis=dims, keepdims=keepdim)
+        made = _reduce(ufunc, self.astype(bool, copy=False), dims, keepdim)
         return made if self.dtype != np.uint8 else np.asarray(made).astype(np.uint8)
 
     @op(f"aten::{name}(Tensor self) -> Tensor", expose="no", nondifferentiable=True)
@@ -677,6 +725,8 @@ def _quantifier(name: str, ufunc: Any) -> None:
         nondifferentiable=True,
     )
     def along_many(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
+        if dim == ():  # no dimension, where None is all
+            return result(self, (), keepdim)
         return result(self, _dims.many(dim, self.ndim), keepdim)
 
     def front(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None, **aliases: Any) -> Any:
@@ -701,7 +751,7 @@ _quantifier("any", np.logical_or)
 
 @op("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", expose="no", nondifferentiable=True)
 def count_nonzero_op(self: np.ndarray, dim: Any) -> Any:
-    return np.count_nonzero(self, axis=_dims.many(dim, self.ndim))
+    return _dims.dense(np.count_nonzero(self, axis=_dims.many(dim, self.ndim)))
 
 
 @function()
@@ -722,10 +772,10 @@ def logsumexp(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
     dims = _dims.many(dim, self.ndim)
     if self.size == 0:
         return np.log(np.add.reduce(np.exp(self), axis=dims, keepdims=keepdim))
-    top = np.maximum.reduce(self, axis=dims, keepdims=True)
+    top = np.maximum.reduce(self.real, axis=dims, keepdims=True)
     top = np.where(np.isinf(top), np.zeros((), self.dtype), top)
     made = np.log(np.add.reduce(np.exp(self - top), axis=dims, keepdims=True)) + top
-    return made if keepdim or not self.ndim else np.squeeze(made, dims)
+    return _dims.dense(made if keepdim or not self.ndim else np.squeeze(made, dims))
 
 
 logsumexp.derivative(

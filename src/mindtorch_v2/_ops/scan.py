@@ -11,7 +11,7 @@ from .._dispatch import function, op
 from .._dtype import INTEGRAL_NUMS, LOW_FLOATS
 from . import _dims
 from ._namespace import functions as F
-from .pointwise import conj
+from .pointwise import conj, mul_scalar
 
 
 def _running(ufunc: Any, self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
@@ -27,7 +27,7 @@ def _running(ufunc: Any, self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
     )
     if not self.ndim:
         return self.astype(kind if self.dtype.num in INTEGRAL_NUMS else self.dtype)
-    made = ufunc.accumulate(self, axis=dim, dtype=kind)
+    made = _dims.dense(ufunc.accumulate(self, axis=dim, dtype=kind))
     return made.astype(self.dtype) if self.dtype in LOW_FLOATS else made
 
 
@@ -75,9 +75,15 @@ def _running_extreme(name: str, better: Any) -> None:
     @op(
         f"aten::{name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
         returns=getattr(return_types, name),
+        out=True,
     )
     def extreme(self: np.ndarray, dim: int) -> Any:
+        if self.dtype.kind == "c":
+            raise _dispatch.not_implemented(f"{name}_cpu", self)
+        if not self.ndim and dim not in (0, -1):
+            raise IndexError(f"{name}(): Expected reduction dim -1 or 0 for scalar but got {dim}")
         dim = _dims.one(dim, self.ndim)
+        self = _dims.dense(self)
         if not self.ndim:
             return self.copy(), np.zeros((), np.int64)
         ufunc = np.maximum if name == "cummax" else np.minimum
@@ -100,7 +106,19 @@ _running_extreme("cummin", np.less_equal)
 @op("aten::logcumsumexp(Tensor self, int dim) -> Tensor", out=True)
 def logcumsumexp(self: np.ndarray, dim: int) -> np.ndarray:
     dim = _dims.one(dim, self.ndim)
-    return self.copy() if not self.ndim else np.logaddexp.accumulate(self, axis=dim)
+    if self.dtype.num in INTEGRAL_NUMS:
+        raise _dispatch.not_implemented("logcumsumexp_out_cpu", self)
+    if not self.ndim or not self.size:
+        return self.copy()
+    if self.dtype.kind == "c":
+        return _running_log_sum(self, dim)
+    wide = self.astype(np.float32) if self.dtype in LOW_FLOATS else self
+    return _dims.dense(np.logaddexp.accumulate(wide, axis=dim)).astype(self.dtype, copy=False)
+
+
+def _running_log_sum(self: np.ndarray, dim: int) -> np.ndarray:
+    top = np.maximum.reduce(self.real, axis=dim, keepdims=True)  # phases are those of the plain sums
+    return _dims.dense(np.log(np.add.accumulate(np.exp(self - top), axis=dim)) + top)
 
 
 def _logcumsumexp_grad(g: Any, self: Any, out: Any, dim: int) -> Any:
@@ -112,7 +130,9 @@ def _logcumsumexp_grad(g: Any, self: Any, out: Any, dim: int) -> Any:
     negative = F.where(g < 0, F.log(F.abs(g)), low)
 
     def back(logs: Any) -> Any:
-        return F.exp(F.logcumsumexp((logs - out).flip(dim), dim).flip(dim) + self)
+        # where nothing was added up yet there is no difference of logs
+        difference = F.where(out == low, low, logs - out)
+        return F.exp(F.logcumsumexp(difference.flip(dim), dim).flip(dim) + self)
 
     return back(positive) - back(negative)
 
@@ -127,12 +147,22 @@ def diff(
     """Differences of neighbours along a dimension, n times."""
     if not input.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    along = _dims.one(dim, input.ndim)
+    for part in (prepend, append):
+        for d in range(input.ndim) if part is not None else ():
+            if d != along and part.shape[d] != input.shape[d]:
+                raise RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the differencing "
+                    f"dimension; input.size({d}) = {input.shape[d]}, but got tensor.size({d}) = {part.shape[d]}"
+                )
     parts = [p for p in (prepend, input, append) if p is not None]
     made = F.cat(parts, dim) if len(parts) > 1 else input
     for _ in range(n):
         length = made.shape[dim]
         if length <= 1:
-            made = made.narrow(dim, 0, 0)
+            made = made.narrow(dim, 0, 0).clone()
             break
         a, b = made.narrow(dim, 1, length - 1), made.narrow(dim, 0, length - 1)
         made = F.logical_xor(a, b) if made.dtype._rank == 0 else a - b
@@ -168,6 +198,8 @@ def _weighted_pairs(y: Any, x: Any, dx: Any, dim: int) -> Any:
 @function(expose="function")
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The integral by the trapezoidal rule."""
+    if x is None:  # a constant step comes last, as in torch
+        return mul_scalar(_trapezoid_pairs(y, _dims.one(dim, y.ndim)).sum(dim), (1 if dx is None else dx) / 2)
     return _weighted_pairs(y, x, dx, dim).sum(dim)
 
 

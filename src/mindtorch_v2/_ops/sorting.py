@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _dispatch, return_types
 from .._dispatch import composite, function, op, unalias
-from .._dtype import INTEGRAL_NUMS, NP_BFLOAT16, NP_BOOL
+from .._dtype import INTEGRAL_NUMS, NP_BFLOAT16, NP_BOOL, Default
 from . import _dims
 from ._namespace import functions as F
 
@@ -34,13 +34,27 @@ def _order(array: np.ndarray, dim: int, descending: bool) -> np.ndarray:
     "aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> (Tensor values, Tensor indices)",
     expose="no",
     returns=return_types.sort,
+    node="SortBackward1",
 )
 def sort_op(self: np.ndarray, stable: Any, dim: int, descending: bool) -> Any:
     dim = _dims.one(dim, self.ndim)
+    if self.dtype.kind == "c":
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
     if not self.ndim:
         return self.copy(), np.zeros((), np.int64)
     order = _order(self, dim, descending)
-    return np.take_along_axis(self, order, dim), order
+    return _laid_out(np.take_along_axis(self, order, dim), self), _laid_out(order, self)
+
+
+def _laid_out(array: np.ndarray, like: np.ndarray) -> np.ndarray:
+    """`array` in the order of `like` in memory, as torch's sort leaves it."""
+    if like.flags.c_contiguous:
+        return _dims.dense(array)
+    if 0 in like.strides:  # expanded: no order of its own
+        return _dims.dense(array)
+    made = np.empty_like(like, dtype=array.dtype)
+    np.copyto(made, array)
+    return made
 
 
 sort_op.derivative(self=lambda g, dim, indices, self_shape: _selected(g, dim, indices, self_shape))
@@ -104,7 +118,7 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
 )
 def argsort_op(self: np.ndarray, dim: int, descending: bool) -> Any:
     dim = _dims.one(dim, self.ndim)
-    return _order(self, dim, descending) if self.ndim else np.zeros((), np.int64)
+    return _laid_out(_order(self, dim, descending), self) if self.ndim else np.zeros((), np.int64)
 
 
 argsort_op.recorded(
@@ -115,7 +129,7 @@ argsort_op.recorded(
 @function(expose="both")
 def msort(input: Any, *, out: Any = None) -> Any:
     """Sorted along the first dimension."""
-    made = sort_op(input, stable=False, dim=0, descending=False)[0]
+    made = sort_plain(input, 0, False)[0]
     if out is not None:
         _dispatch.give_out(out, made._array)
         return out
@@ -129,14 +143,16 @@ def msort(input: Any, *, out: Any = None) -> Any:
 )
 def topk(self: np.ndarray, k: int, dim: int, largest: bool, sorted: bool) -> Any:
     dim = _dims.one(dim, self.ndim)
-    if not self.ndim:
-        return self.copy(), np.zeros((), np.int64)
-    n = self.shape[dim]
+    n = self.shape[dim] if self.ndim else 1
     if not 0 <= k <= n:
         raise RuntimeError("selected index k out of range")
+    if self.dtype.kind == "c":
+        raise RuntimeError(" topk does not support complex dtypes on CPU")
+    if self.dtype is NP_BOOL:
+        raise RuntimeError("topk does not support bool dtypes on CPU")
+    if not self.ndim:
+        return self.copy(), np.zeros((), np.int64)
     keys = self.astype(np.float32) if self.dtype is NP_BFLOAT16 else self
-    if keys.dtype is NP_BOOL:
-        keys = keys.astype(np.int8)
     if n > 64 and k * 8 < n and not (keys.dtype.kind == "f" and np.isnan(keys).any()):
         part = (
             np.argpartition(keys, n - k if largest else k - 1, axis=dim) if k else np.argsort(keys, axis=dim)
@@ -147,7 +163,7 @@ def topk(self: np.ndarray, k: int, dim: int, largest: bool, sorted: bool) -> Any
         places = np.take_along_axis(chosen, order, dim)
     else:
         places = np.take(_order(keys, dim, largest), range(k), axis=dim)
-    return np.take_along_axis(self, places, dim), np.ascontiguousarray(places)
+    return np.take_along_axis(self, places, dim), _dims.dense(places)
 
 
 topk.derivative(self=lambda g, dim, indices, self_shape: _selected(g, dim, indices, self_shape))
@@ -160,10 +176,14 @@ topk.derivative(self=lambda g, dim, indices, self_shape: _selected(g, dim, indic
 )
 def kthvalue(self: np.ndarray, k: int, dim: int, keepdim: bool) -> Any:
     dim = _dims.one(dim, self.ndim)
+    if self.ndim and not self.shape[dim]:
+        raise IndexError(f"kthvalue(): Expected reduction dim {dim} to have non-zero size.")
+    if not 1 <= k <= (self.shape[dim] if self.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
+    if self.dtype.kind in "bc":
+        raise _dispatch.not_implemented("kthvalue_cpu", self)
     if not self.ndim:
         return self.copy(), np.zeros((), np.int64)
-    if not 1 <= k <= self.shape[dim]:
-        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     places = np.take(_order(self, dim, False), [k - 1], axis=dim)
     values = np.take_along_axis(self, places, dim)
     return (values, places) if keepdim else (np.squeeze(values, dim), np.squeeze(places, dim))
@@ -199,7 +219,11 @@ def _median_places(self: np.ndarray, dim: int, skip_nan: bool) -> np.ndarray:
 def _declare_median(name: str, skip_nan: bool) -> None:
     @op(f"aten::{name}(Tensor self) -> Tensor", expose="no")
     def whole(self: np.ndarray) -> Any:
+        if self.dtype.kind in "bc":
+            raise _dispatch.not_implemented("median_cpu", self)
         if not self.size:
+            if self.dtype.num in INTEGRAL_NUMS:
+                return np.array(np.iinfo(self.dtype).min, self.dtype)
             return np.array(np.nan, self.dtype)
         flat = self.reshape(-1)
         return flat[_median_places(flat, 0, skip_nan)[0]]
@@ -210,9 +234,7 @@ def _declare_median(name: str, skip_nan: bool) -> None:
             if self._array.dtype.num not in INTEGRAL_NUMS and math.isnan(out.item())
             else self == out
         )
-        first = F.zeros_like(self)
-        first.view(-1)[int(np.argmax(mask._array.reshape(-1)))] = 1
-        return g * first
+        return (g / mask.sum()) * mask
 
     whole.derivative(self=whole_grad)
 
@@ -224,10 +246,15 @@ def _declare_median(name: str, skip_nan: bool) -> None:
     )
     def along(self: np.ndarray, dim: int, keepdim: bool) -> Any:
         dim = _dims.one(dim, self.ndim)
+        if self.dtype.kind in "bc":
+            raise _dispatch.not_implemented("median_out", self)
         if not self.ndim:
             return self.copy(), np.zeros((), np.int64)
+        if not self.shape[dim]:
+            raise IndexError(f"median(): Expected reduction dim {dim} to have non-zero size.")
         places = _median_places(self, dim, skip_nan)
-        values = np.take_along_axis(self, places, dim)
+        places = _dims.dense(places)
+        values = _dims.dense(np.take_along_axis(self, places, dim))
         return (values, places) if keepdim else (np.squeeze(values, dim), np.squeeze(places, dim))
 
     along.derivative(
@@ -262,6 +289,10 @@ def mode(self: np.ndarray, dim: int, keepdim: bool) -> Any:
     dim = _dims.one(dim, self.ndim)
     if not self.ndim:
         return self.copy(), np.zeros((), np.int64)
+    if not self.shape[dim]:
+        raise IndexError(f"mode(): Expected reduction dim {dim} to have non-zero size.")
+    if self.dtype.kind == "c":
+        raise _dispatch.not_implemented("mode_cpu", self)
     rows = np.moveaxis(self, dim, -1)
     flat = rows.reshape(-1, rows.shape[-1])
     places = np.empty(len(flat), np.int64)
@@ -309,7 +340,7 @@ def unique_dim(self: np.ndarray, dim: int, sorted: bool, return_inverse: bool, r
     values, inverse, counts = np.unique(
         self, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
     )
-    return np.ascontiguousarray(values), inverse.reshape(-1).astype(np.int64), counts.astype(np.int64)
+    return _dims.dense(values), inverse.reshape(-1).astype(np.int64), counts.astype(np.int64)
 
 
 def _pick_outputs(made: tuple, return_inverse: bool, return_counts: bool) -> Any:
@@ -358,7 +389,7 @@ def unique_consecutive_op(self: np.ndarray, return_inverse: bool, return_counts:
     if len(rows) > 1:
         new[1:] = (rows[1:] != rows[:-1]).any(1)
     starts = np.flatnonzero(new)
-    values = flat[starts] if flat is not None else np.ascontiguousarray(np.take(self, starts, axis=dim))
+    values = flat[starts] if flat is not None else _dims.dense(np.take(self, starts, axis=dim))
     inverse = np.cumsum(new) - 1
     counts = np.diff(np.append(starts, len(rows)))
     return (
@@ -441,14 +472,16 @@ def bucketize(
 ) -> Any:
     """Which bucket each value falls into."""
     if boundaries.ndim != 1:
-        raise RuntimeError(
-            f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})"
-        )
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
 @op("aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", nondifferentiable=True)
 def bincount(self: np.ndarray, weights: Any, minlength: int) -> Any:
+    if self.dtype.num not in INTEGRAL_NUMS or self.dtype is NP_BOOL:
+        raise _dispatch.not_implemented("bincount_cpu", self)
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
     if self.ndim != 1 or (self.size and self.min() < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is not None and weights.shape != self.shape:
@@ -466,15 +499,23 @@ def bincount(self: np.ndarray, weights: Any, minlength: int) -> Any:
 )
 def histc(self: np.ndarray, bins: int, min: Any, max: Any) -> Any:
     low, high = min, max
+    if self.dtype.kind != "f" and self.dtype is not NP_BFLOAT16:
+        raise _dispatch.not_implemented("histogram_cpu", self)
     if bins <= 0:
-        raise RuntimeError("bins must be > 0")
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     if low == high and self.size:
         low, high = self.min(), self.max()
     if low == high:
         low, high = low - 1, high + 1
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"torch.histc: range of [{_shown(low)}, {_shown(high)}] is not finite")
     if low > high:
-        raise RuntimeError("max must be larger than min")
+        raise RuntimeError("torch.histc: max must be larger than min")
     return np.histogram(self, bins, (float(low), float(high)))[0].astype(self.dtype)
+
+
+def _shown(bound: Any) -> str:
+    return "-nan" if math.isnan(bound) else f"{bound:g}"
 
 
 @function(expose="both")
@@ -527,10 +568,14 @@ def _quantile(
         raise RuntimeError(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
         )
+    if input._array.dtype not in (np.float32, np.float64):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     if not isinstance(q, _dispatch.Tensor):
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
         q = F.tensor(q, dtype=input.dtype)
+    if q.ndim > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     if not bool(((q._array >= 0) & (q._array <= 1)).all()):
@@ -568,7 +613,9 @@ def _quantile(
         part = np.full(ranks.shape, 0.5) if interpolation == "midpoint" else ranks - low
         made = F.lerp(below, above, _dispatch.wrap(part.astype(input._array.dtype)))
     made = made.movedim(-1, 0)
-    return made.reshape([*q.shape, *kept])
+    if q.ndim:
+        return F.clone(made.reshape([*q.shape, *kept]))
+    return F.clone(made.squeeze(0).reshape(kept))
 
 
 def _declare_quantile(name: str, skip_nan: bool) -> None:
@@ -599,6 +646,26 @@ _declare_quantile("nanquantile", True)
 # ---------------------------------------------------------------------------------------------------- statistics
 
 
+def _check_weights(name: str, weights: Any, count: int, integral: bool) -> None:
+    if weights is None:
+        return
+    if weights.ndim > 1:
+        raise RuntimeError(
+            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions"
+        )
+    if (weights.dtype._rank == 1) is not integral:
+        kind = "integral" if integral else "floating point"
+        raise RuntimeError(
+            f"cov(): expected {name} to have {kind} dtype but got {name} with {weights.dtype._abbr} dtype"
+        )
+    if weights.numel() != count:
+        raise RuntimeError(
+            f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights.numel()} != {count}"
+        )
+    if count and weights._array.min() < 0:
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+
+
 @composite(
     "aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"
 )
@@ -608,6 +675,10 @@ def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
             f"cov(): expected input to have two or fewer dimensions but got an input with {self.ndim} dimensions"
         )
     x = self.reshape(1, -1) if self.ndim < 2 else self
+    if x.dtype._rank < 2:
+        x = x.to(Default.dtype)
+    _check_weights("fweights", fweights, x.shape[1], integral=True)
+    _check_weights("aweights", aweights, x.shape[1], integral=False)
     weights = None
     if fweights is not None:
         weights = fweights
@@ -631,9 +702,15 @@ def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
 
 @composite("aten::corrcoef(Tensor self) -> Tensor")
 def corrcoef(self: Any) -> Any:
+    if self.ndim > 2:
+        raise RuntimeError(
+            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {self.ndim} dimensions"
+        )
     made = cov(self)
     if made.ndim == 0:
         return made / made
-    spread = F.sqrt(F.diagonal(made))
+    spread = F.sqrt(F.diagonal(F.real(made) if made.is_complex() else made))
     made = made / spread.unsqueeze(1) / spread.unsqueeze(0)
+    if made.is_complex():
+        return F.complex(F.clamp(F.real(made), -1, 1), F.clamp(F.imag(made), -1, 1))
     return F.clamp(made, -1, 1)

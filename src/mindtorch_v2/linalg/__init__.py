@@ -304,6 +304,10 @@ def norm(
     """A vector or matrix norm, by what `ord` and `dim` say."""
     if dim is not None and not isinstance(dim, int) and len(dim) == 2 and ord is not None:
         return matrix_norm(A, ord, dim, keepdim, dtype=dtype, out=out)
+    if dim is None and ord is not None and A.ndim > 2:
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.ndim}D."
+        )
     if dim is None and ord is not None and (isinstance(ord, str) or A.ndim == 2):
         return matrix_norm(A, ord, (-2, -1), keepdim, dtype=dtype, out=out)
     if dim is None and ord is None:

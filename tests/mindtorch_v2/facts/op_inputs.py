@@ -110,6 +110,11 @@ def tools(torch: Any) -> dict[str, Any]:
         return [names, [None if g is None else g.detach() + 0 for g in first],
                 ["zero" if g is None or not g.any() else g + 0 for g in second]]  # fmt: skip
 
+    def slopes(f: Any, *inputs: Any) -> Any:
+        """The gradients of f at float inputs, for what torch differentiates once only."""
+        inputs = [i.detach().clone().requires_grad_() for i in inputs]
+        return [g + 0 for g in torch.autograd.grad(weighted(f(*inputs)), inputs)]
+
     def doubles(*shape: int, seed: int = 0) -> Any:
         """Numbers in (-1.2, 1.2), all different, none zero."""
         n = 1
@@ -131,8 +136,11 @@ def tools(torch: Any) -> dict[str, Any]:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             attempt(f)
+        kinds = (UserWarning, FutureWarning, DeprecationWarning)
         return [
-            f"{w.category.__name__}: {str(w.message).partition(' (Triggered internally')[0]}" for w in caught
+            f"{w.category.__name__}: {str(w.message).partition(' (Triggered internally')[0]}"
+            for w in caught
+            if issubclass(w.category, kinds)
         ]
 
     return {name: made for name, made in locals().items() if callable(made)} | {"F": torch.nn.functional}
