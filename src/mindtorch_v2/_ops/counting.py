@@ -128,7 +128,7 @@ def _line(start: float, end: float, steps: int, dtype: Any) -> np.ndarray:
     if dtype.is_complex:
         parts = [(v.real, v.imag) if isinstance(v, complex) else (v, 0.0) for v in (start, end)]
         made = np.empty(steps, dtype._np)
-        made.real, made.imag = (_line(*ends, steps, dtype.to_real()) for ends in zip(*parts))
+        made.real, made.imag = (_line(first, last, steps, dtype.to_real()) for first, last in zip(*parts))
         return made
     if dtype._rank < 2:
         start, end = int(start), int(end)

@@ -49,7 +49,8 @@ def merged(trace: Trace, parent: np.ndarray) -> np.ndarray:
 
 def group_names(trace: Trace) -> tuple[np.ndarray, tuple[str, ...]]:
     """For each name of the table, the number of its group and the groups' names: all steps are one group."""
-    ids, table = [], {}
+    ids: list[int] = []
+    table: dict[str, int] = {}
     for text in trace.names:
         shown = "ProfilerStep*" if _STEP.match(text) else text
         ids.append(table.setdefault(shown, len(table)))
