@@ -41,12 +41,16 @@ class Config:
     with_flops: bool = False
     with_modules: bool = False
     all_threads: bool = False
+    overloads: bool = False  # show which overload of an op was called
+
+
+active: Recorder | None = None  # who records now
 
 
 class Buffer:
     """The events of one thread."""
 
-    __slots__ = ("thread", "width", "native", "rows", "sealed", "extend")
+    __slots__ = ("thread", "width", "native", "rows", "sealed", "extend", "open")
 
     def __init__(self, thread: int, width: int = WIDTH) -> None:
         self.thread = thread
@@ -55,6 +59,7 @@ class Buffer:
         self.rows: list[int] = []
         self.sealed: list[np.ndarray] = []
         self.extend = self.rows.extend
+        self.open: list[tuple] = []  # ranges that have begun and not ended: the tokens of `_Ranges.enter`
 
     def seal(self) -> None:
         """Move what was recorded so far into an array."""
@@ -83,29 +88,71 @@ class Recorder:
         self.range_keys: dict[tuple, int] = {}
         self.inputs: dict[Any, int] = {}  # what went into an op -> index
         self.memory: list[int] = []  # time, bytes, address, thread
-        self.open_ranges = 0
+        self.unfinished = 0
+        self.running = False
+        self.begun_ns = 0
+        self.outer: Recorder | None = None  # who recorded when this one began; it waits meanwhile
+        self.suspended_ns = 0  # how long this one has waited for others
+        self.hooks: tuple = (None, None)
         self.frees = _Frees(self)
         self.flops: dict[int, int] = {}  # index of inputs -> flops
 
     # ------------------------------------------------------------------------------------------------ life
 
     def start(self) -> None:
-        """Begin: from now on every op of the recorded threads is seen."""
-        self.origin_ns = time.time_ns() - clock()
-        self.begun_ns = clock()
+        """Begin: from now on every op of the recorded threads is seen. A recorder that is already at work waits."""
+        global active
+        now = clock()
+        if not self.begun_ns:
+            self.origin_ns = time.time_ns() - now
+            self.begun_ns = now
         if self.stacks is not None:
-            self.stacks.begin(sys._getframe(1), self.thread, self.begun_ns)
-        _dispatch.recorder = self._choose()
-        _dispatch.ranges = _Ranges(self) if self.stacks is None else _StackedRanges(self, self.stacks)
+            self.stacks.begin(sys._getframe(1), self.thread, now)
+        ranges = _Ranges(self) if self.stacks is None else _StackedRanges(self, self.stacks)
+        self.hooks = (self._choose(), ranges)
+        self.frees.note = self.memory.extend
+        if active is not self:
+            self.outer = active
+            if active is not None:
+                active.suspended_ns -= now
+        self.running = True
+        active = self
+        self.resume()
+
+    def pause(self) -> None:
+        """See nothing until `resume`."""
+        if active is self:
+            _dispatch.recorder = _dispatch.ranges = None
+
+    def resume(self) -> None:
+        """See ops again."""
+        if active is self:
+            _dispatch.recorder, _dispatch.ranges = self.hooks
 
     def stop(self) -> Trace:
-        """End, and give what was recorded."""
-        if getattr(_dispatch.ranges, "owner", None) is self:
-            _dispatch.recorder = _dispatch.ranges = None
+        """End, and give what was recorded; what is still open ends now."""
+        global active
+        self.pause()
         self.ended_ns = clock()
+        self.running = False
         if self.stacks is not None:
             self.stacks.finish(sys._getframe(1), self.ended_ns)
         self.frees.note = None
+        for buffer in list(self.buffers.values()):
+            for _, key, sequence, inputs, start, *call in reversed(buffer.open):
+                buffer.extend((key, start, self.ended_ns, sequence, inputs, *call))
+                self.unfinished += 1
+            buffer.open.clear()
+        if active is self:
+            active = self.outer
+            while active is not None and not active.running:  # it ended while it waited
+                active = active.outer
+            if active is not None:
+                active.suspended_ns += self.ended_ns
+                active.resume()
+        elif self.suspended_ns < 0:
+            self.suspended_ns += self.ended_ns
+        self.outer = None
         return self.seal()
 
     def buffer(self, thread: int) -> Buffer | None:
@@ -226,12 +273,12 @@ class Recorder:
         config, state, owner = self.config, grad_state, self.thread
         detailed = config.record_shapes or config.with_flops
         ident, now, find, born, buffers = get_ident, clock, self._inputs_of, self._born, self.buffers
-        memory, every, frame_of, mark, walk = (
+        memory, every, frame_of, mark, find_call = (
             config.profile_memory,
             config.all_threads,
             sys._getframe,
             stacks.mark,
-            stacks._walk,
+            stacks.finder(),
         )
         own_extend, width, own_state = buffers[owner].extend, self.width, _own_state()
         note, frees, fresh, tensor_class = self.memory.extend, self.frees, object.__new__, _dispatch.Tensor
@@ -249,9 +296,10 @@ class Recorder:
             else:
                 return op.run(*arguments)
             try:
-                call = frame_of(2).f_trace
+                call = (frame := frame_of(2)).f_trace
                 if call.__class__ is not mark:
-                    call = walk(frame_of(2), thread, now())
+                    call = find_call(frame, thread)
+                del frame
             except ValueError:  # called by C on a bare thread
                 call = -1
             inputs = find(op, arguments) if detailed else -1
@@ -354,7 +402,7 @@ class Recorder:
             stacks=stacks,
             input_table=self._input_table(),
             memory=self._memory(),
-            health=Health(unfinished=self.open_ranges),
+            health=self._health(),
             origin_ns=self.origin_ns,
             window_ns=(self.begun_ns, self.ended_ns),
             settings={
@@ -385,7 +433,8 @@ class Recorder:
         for number, key in enumerate(found.tolist()):
             if key < _RANGES:
                 op = _dispatch.BY_UID[key]
-                name, kinds[number] = (op.qualified_name, op.overload), columns.OP
+                shown = op.overload if self.config.overloads else ""
+                name, kinds[number] = (op.qualified_name, shown), columns.OP
             else:
                 text, scopes[number], forwards[number] = self.ranges[key - _RANGES]
                 name = (text, "")
@@ -419,6 +468,12 @@ class Recorder:
                 op = _dispatch.BY_UID[flat[0]]
                 made.append((op, described(op, flat)))
         return tuple(made)
+
+    def _health(self) -> Health:
+        notes: tuple[str, ...] = ()
+        if self.suspended_ns:
+            notes = (f"{self.suspended_ns / 1e6:.3f}ms in which another profiler recorded",)
+        return Health(unfinished=self.unfinished, notes=notes)
 
     def _memory(self) -> Memory:
         if not self.memory:
@@ -463,16 +518,17 @@ class _Ranges:
         inputs = -1
         if owner.config.record_shapes or owner.config.with_flops:
             inputs = owner._inputs_of(_RangeInputs, arguments)
-        owner.open_ranges += 1
-        return (buffer, key, sequence, inputs, clock())
+        token = (buffer, key, sequence, inputs, clock())
+        buffer.open.append(token)
+        return token
 
     def exit(self, token: Any) -> None:
         if token is None:
             return
         end = clock()
         buffer, key, sequence, inputs, start = token
-        self.owner.open_ranges -= 1
-        buffer.extend((key, start, end, sequence, inputs))
+        if _closed(buffer.open, token):
+            buffer.extend((key, start, end, sequence, inputs))
 
 
 class _StackedRanges(_Ranges):
@@ -489,17 +545,31 @@ class _StackedRanges(_Ranges):
             return None
         call = self.stacks.touch(sys._getframe(1), thread, clock())
         token = super().enter(name, scope, sequence, forward_thread, arguments)
-        return (*token, call)
+        token[0].open[-1] = token = (*token, call)
+        return token
 
     def exit(self, token: Any) -> None:
         if token is None:
             return
         end = clock()
         buffer, key, sequence, inputs, start, call = token
-        self.owner.open_ranges -= 1
+        if not _closed(buffer.open, token):
+            return
         # the call that opened it may have returned long ago: what ends with the range is the call that closes it
         buffer.extend((key, start, end, sequence, inputs, call))
         self.stacks.touch(sys._getframe(1), get_ident(), clock())
+
+
+def _closed(open_: list[tuple], token: tuple) -> bool:
+    """Take a range off those that are open; False if the recording ended first, and the range with it."""
+    if open_ and open_[-1] is token:
+        open_.pop()
+        return True
+    for place, other in enumerate(open_):  # spans of asynchronous code end in any order
+        if other is token:
+            del open_[place]
+            return True
+    return False
 
 
 class _RangeInputs:
@@ -528,7 +598,10 @@ def _count_flops(op: Any, arguments: tuple) -> int:
 
 def _after_fork() -> None:
     """A child process starts with nothing recording."""
-    _dispatch.recorder = _dispatch.ranges = None
+    global active
+    if active is not None:
+        active.running = False
+    active = _dispatch.recorder = _dispatch.ranges = None
 
 
 if hasattr(os, "register_at_fork"):
