@@ -2,8 +2,93 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..profiler.annotation import record_function
+from ..profiler.config import ProfilerConfig, _ExperimentalConfig
+from ..profiler.devices import DeviceType, ProfilerActivity, ProfilerState
 from ..profiler.event_list import EventList
 from ..profiler.events import FunctionEvent, MemRecordsAcc
+from ..profiler.recording import _ProfilerStats, profile, recording_now
+from ..profiler.session import kineto_available
+from ..profiler.steps import KinetoStepTracker
 
-__all__ = ["EventList", "FunctionEvent", "MemRecordsAcc", "record_function"]
+__all__ = [
+    "profile",
+    "record_function",
+    "emit_itt",
+    "emit_nvtx",
+    "load_nvprof",
+    "EnforceUnique",
+    "parse_nvprof_trace",
+    "KinetoStepTracker",
+    "EventList",
+    "FunctionEvent",
+    "MemRecordsAcc",
+]
+
+MEMORY_EVENT_NAME = "[memory]"
+OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
+
+
+def __getattr__(name: str) -> Any:
+    if name == "_is_profiler_enabled":
+        return recording_now()
+    raise AttributeError(f"module 'torch.autograd.profiler' has no attribute '{name}'")
+
+
+class _Emitter:
+    """A block whose ops another tool would see. There is no such tool here, so the block simply runs."""
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
+        self.enabled = enabled
+        self.entered = False
+        self.record_shapes = record_shapes
+
+    def __enter__(self) -> Any:
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError(f"{self._tool} annotation context manager is not reentrant")
+        self.entered = True
+        return self
+
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> bool | None:
+        return False if self.enabled else None
+
+    _tool = ""
+
+
+class emit_itt(_Emitter):
+    """Ops for Intel's tools: the block runs, nothing is emitted."""
+
+    _tool = "ITT"
+
+
+class emit_nvtx(_Emitter):
+    """Ops for NVIDIA's tools: the block runs, nothing is emitted."""
+
+    _tool = "NVTX"
+
+
+class EnforceUnique:
+    """Raises if a key is seen more than once."""
+
+    def __init__(self) -> None:
+        self.seen: set[tuple] = set()
+
+    def see(self, *key: Any) -> None:
+        """Note a key."""
+        if key in self.seen:
+            raise RuntimeError("duplicate key: " + str(key))
+        self.seen.add(key)
+
+
+def load_nvprof(path: str) -> EventList:
+    """Refused: nvprof's databases hold CUDA runs."""
+    return EventList(parse_nvprof_trace(path))
+
+
+def parse_nvprof_trace(path: str) -> list[FunctionEvent]:
+    """Refused: nvprof's databases hold CUDA runs."""
+    raise NotImplementedError(f"{path}: nvprof databases are not read; export the run as a Chrome trace instead")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from . import itt, profiler
 from .annotation import record_function
 from .config import _ExperimentalConfig
-from .devices import DeviceType, ProfilerActivity
+from .devices import DeviceType, ProfilerActivity, RecordScope
 from .export.handler import tensorboard_trace_handler
+from .observer import ExecutionTraceObserver
 from .schedule import ProfilerAction, schedule
-from .session import _KinetoProfile, profile, supported_activities
+from .session import _KinetoProfile, kineto_available, profile, supported_activities
+from .steps import KinetoStepTracker
 
 __all__ = [
     "profile",
@@ -16,8 +19,8 @@ __all__ = [
     "tensorboard_trace_handler",
     "ProfilerAction",
     "ProfilerActivity",
-    "record_function",
+    "kineto_available",
     "DeviceType",
-    "_ExperimentalConfig",
-    "_KinetoProfile",
+    "record_function",
+    "ExecutionTraceObserver",
 ]

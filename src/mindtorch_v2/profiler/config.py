@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
+
+from .devices import ProfilerState
 
 
 class _ExperimentalConfig:
@@ -23,6 +26,7 @@ class _ExperimentalConfig:
         expose_kineto_event_metadata: bool = False,
         custom_profiler_config: str = "",
         adjust_timestamps: bool = False,
+        trace_only: bool = False,
     ) -> None:
         self.profiler_metrics = list(profiler_metrics or [])
         self.profiler_measure_per_kernel = profiler_measure_per_kernel
@@ -37,9 +41,24 @@ class _ExperimentalConfig:
         self.expose_kineto_event_metadata = expose_kineto_event_metadata
         self.custom_profiler_config = custom_profiler_config
         self.adjust_timestamps = adjust_timestamps
+        self.trace_only = trace_only
 
     def __repr__(self) -> str:
         return f"_ExperimentalConfig({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
 
     def __getstate__(self) -> dict[str, Any]:
         return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class ProfilerConfig:
+    """The settings of one recording, in torch's order."""
+
+    state: ProfilerState
+    report_input_shapes: bool
+    profile_memory: bool
+    with_stack: bool
+    with_flops: bool
+    with_modules: bool
+    experimental_config: _ExperimentalConfig
+    trace_id: str = ""

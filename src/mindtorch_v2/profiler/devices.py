@@ -40,3 +40,44 @@ class ProfilerActivity(Enum):
     CUDA = 2
     HPU = 3
     PrivateUse1 = 5
+
+
+class RecordScope(Enum):
+    """What kind of thing an event is."""
+
+    FUNCTION = 0
+    BACKWARD_FUNCTION = 1
+    TORCHSCRIPT_FUNCTION = 2
+    KERNEL_FUNCTION_DTYPE = 3
+    CUSTOM_CLASS = 4
+    BUILD_FEATURE = 5
+    LITE_INTERPRETER = 6
+    USER_SCOPE = 7
+    STATIC_RUNTIME_OP = 8
+    STATIC_RUNTIME_MODEL = 9
+
+
+class ProfilerState(Enum):
+    """Which profiler a session asks for; here all of them record alike."""
+
+    Disabled = 0
+    CPU = 1
+    CUDA = 2
+    NVTX = 3
+    ITT = 4
+    PRIVATEUSE1 = 5
+    KINETO = 6
+    KINETO_GPU_FALLBACK = 7
+    KINETO_PRIVATEUSE1_FALLBACK = 8
+    KINETO_PRIVATEUSE1 = 9
+
+
+class ActiveProfilerType(Enum):
+    """Which profiler is at work."""
+
+    NONE = 0
+    LEGACY = 1
+    KINETO = 2
+    NVTX = 3
+    ITT = 4
+    PRIVATEUSE1 = 5

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from .config import _ExperimentalConfig
+from .devices import ProfilerActivity
+from .export.handler import tensorboard_trace_handler
+from .observer import ExecutionTraceObserver, _ITraceObserver
 from .schedule import ProfilerAction, schedule
-from .session import _KinetoProfile, profile, supported_activities
+from .session import (
+    PROFILER_STEP_NAME,
+    _KinetoProfile,
+    kineto_available,
+    profile,
+    supported_activities,
+)
 
 __all__ = [
-    "ProfilerAction",
-    "_ExperimentalConfig",
-    "_KinetoProfile",
-    "profile",
-    "schedule",
     "supported_activities",
+    "ProfilerAction",
+    "schedule",
+    "tensorboard_trace_handler",
+    "profile",
+    "ExecutionTraceObserver",
 ]

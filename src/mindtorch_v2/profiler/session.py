@@ -7,18 +7,62 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .. import _dispatch
+from . import recording
 from .annotation import record_function
+from .config import _ExperimentalConfig
 from .devices import ProfilerActivity
 from .export import chrome
-from .recorder import Config, Recorder
 from .results import Results
 from .schedule import ProfilerAction
+from .steps import KinetoStepTracker
+
+PROFILER_STEP_NAME = "ProfilerStep"
+KinetoStepTracker.init_step_count(PROFILER_STEP_NAME)
+
+# the device whose absence torch speaks of when several are asked for: the first of these
+_DEVICES = {
+    ProfilerActivity.CUDA: "cuda",
+    ProfilerActivity.XPU: "xpu",
+    ProfilerActivity.MTIA: "mtia",
+    ProfilerActivity.HPU: "hpu",
+    ProfilerActivity.PrivateUse1: "privateuseone",
+}
+_warned: set[str] = set()
+
+
+def _warn_once(message: str) -> None:
+    if message not in _warned:
+        _warned.add(message)
+        warnings.warn(message, stacklevel=6)
 
 
 def supported_activities() -> set[ProfilerActivity]:
     """What can be recorded here: the CPU."""
     return {ProfilerActivity.CPU}
+
+
+def kineto_available() -> bool:
+    """Whether a profiler is there that writes traces: it is."""
+    return True
+
+
+def _parse_activities(
+    activities: Iterable[Any],
+) -> tuple[set[ProfilerActivity], dict[ProfilerActivity, set[str]]]:
+    """Activities, and by activity the kinds of events that are wanted (none on a CPU)."""
+    found: set[ProfilerActivity] = set()
+    filters: dict[ProfilerActivity, set[str]] = {}
+    for item in activities:
+        if isinstance(item, ProfilerActivity):
+            found.add(item)
+        elif isinstance(item, dict):
+            found.update(item)
+            filters.update({activity: set(kinds) for activity, kinds in item.items()})
+        elif isinstance(item, str):
+            continue
+        else:
+            raise TypeError(f"Expected ProfilerActivity or dict, got {type(item)}")
+    return found, filters
 
 
 class _KinetoProfile:
@@ -27,19 +71,21 @@ class _KinetoProfile:
     def __init__(
         self,
         *,
-        activities: Iterable[ProfilerActivity] | None = None,
+        activities: Iterable[ProfilerActivity | dict[ProfilerActivity, list[str]]] | None = None,
         record_shapes: bool = False,
         profile_memory: bool = False,
         with_stack: bool = False,
         with_flops: bool = False,
         with_modules: bool = False,
-        experimental_config: Any = None,
+        experimental_config: _ExperimentalConfig | None = None,
         execution_trace_observer: Any = None,
         acc_events: bool = False,
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
     ) -> None:
-        self.activities = set(activities) if activities else supported_activities()
+        self.activities, self.activity_filters = (
+            (supported_activities(), {}) if activities is None else _parse_activities(activities)
+        )
         self.record_shapes = record_shapes
         self.with_flops = with_flops
         self.profile_memory = profile_memory
@@ -49,21 +95,12 @@ class _KinetoProfile:
         self.execution_trace_observer = execution_trace_observer
         self.acc_events = acc_events
         self.custom_trace_id_callback = custom_trace_id_callback
+        self.post_processing_timeout_s = post_processing_timeout_s
+        self.profiler: recording.profile | None = None
+        self.mem_tl: Any = None
+        self.use_device = next((name for kind, name in _DEVICES.items() if kind in self.activities), None)
         self.preset_metadata: dict[str, str] = {}
-        self._recorder: Recorder | None = None
-        self._results: Results | None = None
         self._metadata: dict[str, Any] = {}
-
-    def _config(self) -> Config:
-        every = bool(getattr(self.experimental_config, "profile_all_threads", False))
-        return Config(
-            self.record_shapes,
-            self.profile_memory,
-            self.with_stack,
-            self.with_flops,
-            self.with_modules,
-            all_threads=every,
-        )
 
     def start(self) -> None:
         """Begin to record."""
@@ -76,19 +113,42 @@ class _KinetoProfile:
 
     def prepare_trace(self) -> None:
         """Get ready to record."""
-        if self._recorder is None or not self.acc_events:
-            self._recorder = Recorder(self._config())
+        if self.profiler is not None and self.acc_events:
+            return
+        if self.profiler is not None:
+            _warn_once(
+                "Warning: Profiler clears events at the end of each cycle. Only events from the current cycle will be "
+                "reported. To keep events across cycles, set acc_events=True."
+            )
+            self.profiler._stop_trace()
+        for activity, kinds in self.activity_filters.items():
+            for kind in kinds:
+                if activity is ProfilerActivity.CPU:
+                    raise RuntimeError(f"Unknown or non-member activity type name: '{kind}'")
+        self.profiler = recording.profile(
+            use_cpu=ProfilerActivity.CPU in self.activities,
+            use_device=self.use_device,
+            record_shapes=self.record_shapes,
+            with_flops=self.with_flops,
+            profile_memory=self.profile_memory,
+            with_stack=self.with_stack,
+            with_modules=self.with_modules,
+            use_kineto=True,
+            experimental_config=self.experimental_config,
+            acc_events=self.acc_events,
+            custom_trace_id_callback=self.custom_trace_id_callback,
+            post_processing_timeout_s=self.post_processing_timeout_s,
+            activity_filters=self.activity_filters,
+        )
+        self.profiler._prepare_trace()
 
     def start_trace(self) -> None:
         """Record from now on."""
+        if self.profiler is None:
+            raise AssertionError("Profiler must be initialized before starting trace")
         if self.execution_trace_observer:
             self.execution_trace_observer.start()
-        if _dispatch.recorder is not None:
-            raise RuntimeError("Can't start the profiler: another one is already recording; stop it first")
-        if self._recorder is None:
-            self.prepare_trace()
-        assert self._recorder is not None
-        self._recorder.start()
+        self.profiler._start_trace()
         for key, value in self.preset_metadata.items():
             self.add_metadata_json(key, value)
 
@@ -96,20 +156,27 @@ class _KinetoProfile:
         """Record no more; what was recorded can be asked for."""
         if self.execution_trace_observer:
             self.execution_trace_observer.stop()
-        recorder, self._recorder = self._recorder, None
-        if recorder is not None and getattr(_dispatch.ranges, "owner", None) is recorder:
-            self._results = Results(recorder.stop())
+        if self.profiler is None:
+            raise AssertionError("Profiler must be initialized before stopping trace")
+        self.profiler._stop_trace()
 
-    def _finished(self) -> Results:
-        if self._results is None:
-            raise AssertionError(
-                "Profiler must be initialized before getting results: start it, run something and stop it"
-            )
-        return self._results
+    def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
+        """Stop seeing what happens, or see it again, while recording."""
+        if self.profiler is not None:
+            self.profiler.toggle_collection_dynamic(enable, activities)
+
+    def _finished(self, purpose: str = "getting results") -> Results:
+        if self.profiler is None:
+            raise AssertionError(f"Profiler must be initialized before {purpose}")
+        if self.profiler._results is None:
+            raise RuntimeError(f"The profiler must be stopped before {purpose}")
+        return self.profiler._results
 
     def events(self) -> Any:
         """All events of the recording."""
-        return self._finished().events
+        if self.profiler is None:
+            raise AssertionError("Profiler must be initialized before accessing events")
+        return self.profiler.function_events
 
     def key_averages(
         self,
@@ -118,26 +185,31 @@ class _KinetoProfile:
         group_by_overload_name: bool = False,
     ) -> Any:
         """Averages over events of one name, optionally also of one input shape, stack or overload."""
-        return self._finished().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+        if self.profiler is None:
+            raise AssertionError("Profiler must be initialized before getting key averages")
+        return self.profiler.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
-    def export_chrome_trace(self, path: str) -> None:
+    def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:
         """Write the recording as a trace file for Perfetto, TensorBoard and others; .gz compresses."""
         self._export_chrome_trace(path)
 
     def _export_chrome_trace(self, path: str, *, exclusive: bool = False) -> None:
-        chrome.export_chrome_trace(self._finished().trace, path, self._metadata, exclusive=exclusive)
+        chrome.export_chrome_trace(self._finished("exporting chrome trace").trace, path, self._metadata, exclusive=exclusive)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write folded stacks with a metric, for flame graphs."""
-        self._finished().export_stacks(path, metric)
+        self._finished("exporting stacks").export_stacks(path, metric)
 
     def add_metadata(self, key: str, value: str) -> None:
         """Put a string into the trace file."""
-        self.add_metadata_json(key, '"' + value.replace('"', '\\"') + '"')
+        self._metadata[key] = value
 
     def add_metadata_json(self, key: str, value: str) -> None:
         """Put a JSON value into the trace file."""
-        self._metadata[key] = json.loads(value)
+        try:
+            self._metadata[key] = json.loads(value)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"metadata {key!r} is no JSON: {error}") from error
 
     def preset_metadata_json(self, key: str, value: str) -> None:
         """Put a JSON value into the trace file of every recording from now on."""
@@ -150,7 +222,7 @@ class profile(_KinetoProfile):
     def __init__(
         self,
         *,
-        activities: Iterable[ProfilerActivity] | None = None,
+        activities: Iterable[ProfilerActivity | dict[ProfilerActivity, list[str]]] | None = None,
         schedule: Callable[[int], ProfilerAction] | None = None,
         on_trace_ready: Callable[..., Any] | None = None,
         record_shapes: bool = False,
@@ -158,26 +230,23 @@ class profile(_KinetoProfile):
         with_stack: bool = False,
         with_flops: bool = False,
         with_modules: bool = False,
-        experimental_config: Any = None,
+        experimental_config: _ExperimentalConfig | None = None,
         execution_trace_observer: Any = None,
         acc_events: bool = False,
         use_cuda: bool | None = None,
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
     ) -> None:
-        chosen = set(activities) if activities else supported_activities()
+        chosen: set[Any] = supported_activities() if activities is None else set(_parse_activities(activities)[0])
         if use_cuda is not None:
             warnings.warn(
                 "`use_cuda` is deprecated, use `activities` argument instead", FutureWarning, stacklevel=2
             )
-            if use_cuda:
-                chosen.add(ProfilerActivity.CUDA)
-            elif ProfilerActivity.CUDA in chosen:
-                chosen.remove(ProfilerActivity.CUDA)
+            chosen.discard(ProfilerActivity.CUDA)  # there is none here: torch adds it only where it is supported
         if not chosen:
             raise AssertionError("No valid profiler activities found")
         super().__init__(
-            activities=chosen,
+            activities=chosen if activities is None or use_cuda is not None else activities,
             record_shapes=record_shapes,
             profile_memory=profile_memory,
             with_stack=with_stack,
@@ -234,6 +303,9 @@ class profile(_KinetoProfile):
 
     def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
         self.stop()
+        KinetoStepTracker.erase_step_count(PROFILER_STEP_NAME)
+        if self.execution_trace_observer:
+            self.execution_trace_observer.cleanup()
 
     def start(self) -> None:
         """Begin with step 0."""
@@ -257,9 +329,18 @@ class profile(_KinetoProfile):
         self.step_num += 1
         self.current_action = self.schedule(self.step_num)
         self._transit_action(before, self.current_action)
+        KinetoStepTracker.increment_step(PROFILER_STEP_NAME)
         if self.record_steps:
             self.step_rec_fn = record_function("ProfilerStep#" + str(self.step_num))
             self.step_rec_fn.__enter__()
+
+    def set_custom_trace_id_callback(self, callback: Callable[[], str] | None) -> None:
+        """Choose who names the next traces."""
+        self.custom_trace_id_callback = callback
+
+    def get_trace_id(self) -> str | None:
+        """The identity of the current trace; None before the first."""
+        return None if self.profiler is None else self.profiler.trace_id
 
     def _trace_ready(self) -> None:
         if self.on_trace_ready:

@@ -1,0 +1,288 @@
+"""One recording: `torch.autograd.profiler.profile`. Settings in; a Recorder while it runs, Results when it is finished."""
+
+from __future__ import annotations
+
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from . import recorder as recorders
+from .config import ProfilerConfig, _ExperimentalConfig
+from .devices import ProfilerActivity, ProfilerState
+from .event_list import EventList
+from .export import chrome
+from .recorder import Config, Recorder
+from .results import Results
+
+_UNFINISHED = "<unfinished torch.autograd.profile>"
+_DEVICES = ("cuda", "xpu", "hpu", "mtia")
+
+
+@dataclass
+class _ProfilerStats:
+    """How long the profiler itself took, and how much it recorded."""
+
+    profiling_window_duration_sec: float = 0
+    number_of_events: int = 0
+    profiler_prepare_call_duration_us: int = 0
+    profiler_enable_call_duration_us: int = 0
+    profiler_disable_call_duration_us: int = 0
+    parse_kineto_call_duration_us: int = 0
+    function_events_build_tree_call_duration_us: int = 0
+
+
+class profile:
+    """Record what happens inside the `with` block."""
+
+    def __init__(
+        self,
+        enabled: bool = True,
+        *,
+        use_cuda: bool = False,
+        use_device: str | None = None,
+        record_shapes: bool = False,
+        with_flops: bool = False,
+        profile_memory: bool = False,
+        with_stack: bool = False,
+        with_modules: bool = False,
+        use_kineto: bool = False,
+        use_cpu: bool = True,
+        experimental_config: _ExperimentalConfig | None = None,
+        acc_events: bool = False,
+        custom_trace_id_callback: Callable[[], str] | None = None,
+        post_processing_timeout_s: float | None = None,
+        activity_filters: dict[ProfilerActivity, set[str]] | None = None,
+    ) -> None:
+        self.enabled = enabled
+        if not enabled:
+            self._results: Results | None = None
+            return
+        self.use_cuda = use_cuda
+        if use_cuda:
+            warnings.warn(
+                "The attribute `use_cuda` will be deprecated soon, please use ``use_device = 'cuda'`` instead.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            use_device = "cuda"
+        self.use_device = None if use_device is None else _device(use_device, use_kineto)
+        self.use_cuda = False
+        self.entered = False
+        self.record_shapes = record_shapes or with_flops
+        self.with_flops = with_flops
+        self.profile_memory = profile_memory
+        self.with_stack = with_stack
+        self.with_modules = with_modules
+        self.use_cpu = use_cpu
+        self.acc_events = acc_events
+        self.experimental_config = experimental_config or _ExperimentalConfig()
+        self.kineto_results: Any = None
+        self.profiling_start_time_ns = 0
+        self.profiling_end_time_ns = 0
+        self._stats = _ProfilerStats()
+        self.custom_trace_id_callback = custom_trace_id_callback
+        self.post_processing_timeout_s = post_processing_timeout_s
+        self.activity_filters = activity_filters or {}
+        self.trace_id = ""
+        self._shapes = record_shapes
+        self._recorder: Recorder | None = None
+        self._results = None
+        if not use_cpu and not use_kineto:
+            raise AssertionError("Device-only events supported only with Kineto (use_kineto=True)")
+        self.kineto_activities = {ProfilerActivity.CPU} if use_cpu else set()
+        self.profiler_kind = ProfilerState.KINETO
+        if not self.kineto_activities:
+            raise AssertionError("No activities specified for the profiler")
+
+    # ------------------------------------------------------------------------------------------------ life
+
+    def default_trace_id(self) -> str:
+        """A new random identity of a trace."""
+        return uuid.uuid4().hex.upper()
+
+    def create_trace_id(self) -> str:
+        """The identity of a trace: the callback's, or a new one."""
+        return (
+            self.custom_trace_id_callback() if self.custom_trace_id_callback else self.default_trace_id()
+        )
+
+    def config(self, create_trace_id: bool = False) -> ProfilerConfig:
+        """The settings as torch's C++ side would get them."""
+        if create_trace_id:
+            self.trace_id = self.create_trace_id()
+        return ProfilerConfig(
+            self.profiler_kind,
+            self.record_shapes,
+            self.profile_memory,
+            self.with_stack,
+            self.with_flops,
+            self.with_modules,
+            self.experimental_config,
+            self.trace_id,
+        )
+
+    def __enter__(self) -> profile | None:
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError("Profiler context manager is not reentrant")
+        self._prepare_trace()
+        self._start_trace()
+        return self
+
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> bool:
+        if self.enabled:
+            self._stop_trace()
+        return False
+
+    def _prepare_trace(self) -> None:
+        self.entered = True
+        began = time.perf_counter_ns()
+        self.trace_id = self.create_trace_id()
+        if self._recorder is None or not self.acc_events:
+            self._recorder = Recorder(
+                Config(
+                    self._shapes,
+                    self.profile_memory,
+                    self.with_stack,
+                    self.with_flops,
+                    self.with_modules,
+                    all_threads=bool(self.experimental_config.profile_all_threads),
+                    overloads=bool(self.experimental_config.capture_overload_names),
+                )
+            )
+        self._stats.profiler_prepare_call_duration_us = (time.perf_counter_ns() - began) // 1000
+
+    def _start_trace(self) -> None:
+        if self._recorder is None:
+            self._prepare_trace()
+        assert self._recorder is not None
+        self.entered = True
+        began = time.perf_counter_ns()
+        self._recorder.start()
+        self._stats.profiler_enable_call_duration_us = (time.perf_counter_ns() - began) // 1000
+        self.profiling_start_time_ns = time.time_ns()
+
+    def _stop_trace(self) -> None:
+        """End; harmless if nothing records."""
+        recorder = self._recorder
+        if recorder is None or not recorder.running:
+            if recorder is None or not self.acc_events:
+                self._results = None
+            return
+        began = time.perf_counter_ns()
+        self._results = Results(recorder.stop())
+        self._stats.profiler_disable_call_duration_us = (time.perf_counter_ns() - began) // 1000
+        if not self.acc_events:
+            self._recorder = None
+        self.profiling_end_time_ns = time.time_ns()
+        spent = self.profiling_end_time_ns - self.profiling_start_time_ns
+        self._stats.profiling_window_duration_sec = spent / 1e9
+        self._stats.number_of_events = len(self._results.trace)
+
+    def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[ProfilerActivity]) -> None:
+        """Stop seeing what happens, or see it again, while recording."""
+        if self._recorder is None or ProfilerActivity.CPU not in set(activities):
+            return
+        if enabled:
+            self._recorder.resume()
+        else:
+            self._recorder.pause()
+
+    # ------------------------------------------------------------------------------------------------ results
+
+    def __repr__(self) -> str:
+        return _UNFINISHED if self._results is None else repr(self.function_events)
+
+    def __str__(self) -> str:
+        return _UNFINISHED if self._results is None else str(self.function_events)
+
+    @property
+    def function_events(self) -> EventList:
+        """All events; none before the end."""
+        if self._results is None:
+            return EventList()
+        if self.experimental_config.trace_only:
+            raise RuntimeError(
+                "events() is not available when trace_only=True in ExperimentalConfig. Use export_chrome_trace() instead."
+            )
+        return self._results.events
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+    ) -> str:
+        """All events as text."""
+        return self.function_events.table(
+            sort_by=sort_by,
+            row_limit=row_limit,
+            max_src_column_width=max_src_column_width,
+            max_name_column_width=max_name_column_width,
+            max_shapes_column_width=max_shapes_column_width,
+            header=header,
+            top_level_events_only=top_level_events_only,
+        )
+
+    def export_chrome_trace(
+        self, path: str, metadata: dict[str, Any] | None = None, use_python_export: bool = False
+    ) -> None:
+        """Write the recording as a trace file; there is one way to do so, in Python."""
+        if self._results is None:
+            raise RuntimeError("Nothing was recorded that could be exported: start the profiler and stop it first")
+        chrome.export_chrome_trace(self._results.trace, path, metadata or {})
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Write folded stacks with a metric, for flame graphs."""
+        if not self.with_stack:
+            raise AssertionError("export_stacks() requires with_stack=True")
+        if self._results is None:
+            raise RuntimeError("Nothing was recorded that could be exported: start the profiler and stop it first")
+        self._results.export_stacks(path, metric)
+
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> EventList:
+        """Averages over events of one name, optionally also of one input shape, stack or overload."""
+        if self._results is None:
+            return EventList()
+        return self._results.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def total_average(self) -> Any:
+        """The sum of all events, as a row `Total`."""
+        return self.function_events.total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Time spent in the events themselves, in microseconds."""
+        return self.function_events.self_cpu_time_total
+
+
+def recording_now() -> bool:
+    """Whether any recorder is at work."""
+    return recorders.active is not None
+
+
+def _device(name: str, use_kineto: bool) -> str | None:
+    """No device but the CPU can be recorded: torch's answer where it is missing."""
+    if name not in _DEVICES:
+        warnings.warn(f"The {name} is not a valid device option.", stacklevel=3)
+        return None
+    if name == "mtia" and not use_kineto:
+        raise AssertionError(
+            "Legacy MTIA profiling is not supported. Requires use_kineto=True on MTIA devices."
+        )
+    shown = name.upper()
+    warnings.warn(f"{shown} is not available, disabling {shown} profiling", stacklevel=3)
+    return None
