@@ -501,6 +501,8 @@ def write_autograd(w: Writer, plan: Plan, depth: int, recorded: bool) -> None:
     if plan.op.is_view and not plan.listed:
         w(depth, "if input._rg and not grad_state.enabled: mark_view(t)")
         w(depth, f"elif ({' or '.join(asks)}){integral}:")
+        if plan.op.body == "tensors" or (recorded and plan.op.inner is not None):
+            w(depth + 1, "t._view_made_in = input._view_made_in")  # its body ran with gradients off
     else:
         w(depth, f"if ({' or '.join(asks)}) and grad_state.enabled{integral}:")
     write_node(w, plan, depth + 1, recorded)

@@ -23,7 +23,9 @@ class _GradState(threading.local):
     saved_hooks: tuple = ()  # innermost last: (pack, unpack) pairs
     saved_hooks_error: str | None = None  # why hooks may not be used now
     multithreading = True
-    dual_level = -1  # of forward-mode differentiation; -1: none
+    dual_level: Any = None  # of forward-mode differentiation, where one is open
+    view_replay = False
+    layout_policy = True  # a leaf's gradient gets the leaf's strides
     run: Any = None  # the backward pass that runs on this thread
     node: Any = None  # the node that it evaluates, while anomalies are looked for
 
@@ -63,14 +65,15 @@ class Node:
     _output_hooks: dict | None = None  # output number -> list of tensor hooks
     _retain: dict | None = None  # output number -> weak reference to a tensor that keeps its gradient
     forward_thread = 0
+    full_name: str | None = None  # torch's name of a node, where it is more than the class's
 
     @property
     def next_functions(self) -> tuple:
         return tuple((None, 0) if edge is None else edge for edge in self.next)
 
     def name(self) -> str:
-        """The class's name."""
-        return type(self).__name__
+        """What torch calls this node."""
+        return self.full_name or type(self).__name__
 
     @property
     def metadata(self) -> dict:
@@ -280,8 +283,42 @@ def storage_of(tensor: Any) -> UntypedStorage:
     """The tensor's storage, made now if nobody has looked yet."""
     storage = tensor._storage
     if storage is None:
-        storage = tensor._storage = UntypedStorage._of(tensor._array)
+        kind = InferenceStorage if tensor._spoiled is INFERENCE else UntypedStorage
+        storage = tensor._storage = kind._of(tensor._array)
     return storage
+
+
+INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in computation tracked by "
+    "autograd. To work around this, you can make a clone to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
+    "`torch.inference_mode()`."
+)
+
+
+class InferenceStorage(UntypedStorage):
+    """Memory that was taken in inference mode: writes are not counted, and refused elsewhere."""
+
+    @property
+    def _version(self) -> int:  # type: ignore[override]
+        return 0
+
+    @_version.setter
+    def _version(self, value: int) -> None:
+        if not grad_state.inference:
+            refuse_write()
+
+
+def refuse_write() -> None:
+    raise RuntimeError(
+        "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a normal tensor before doing "
+        "inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+    )
+
+
+def is_inference(tensor: Any) -> bool:
+    """Whether a tensor's memory was taken in inference mode."""
+    storage = tensor._storage
+    return tensor._spoiled is INFERENCE if storage is None else storage.__class__ is InferenceStorage
 
 
 def unpack(node: Node, name: str) -> Any:
@@ -290,20 +327,29 @@ def unpack(node: Node, name: str) -> Any:
     kind = value.__class__
     if kind is _Released:
         raise RuntimeError(RELEASED_TEXT)
-    if kind is SavedResult:
-        return _unpack_result(node, value)
-    if kind is Packed:
-        return unpack_packed(value)
-    if kind is list or (kind is tuple and value and name in node.saved_tensor_names):
-        for tensor, expected in zip(value, getattr(node, "v_" + name)):
-            if tensor is not None and tensor.__class__ is not Packed and version_of(tensor) != expected:
-                raise RuntimeError(modified_text(tensor, _owner(tensor), version_of(tensor), expected))
-        return [unpack_packed(x) if x.__class__ is Packed else x for x in value]
+    if kind is tuple and name in node.saved_tensor_names:
+        return [_unpacked(node, x, expected) for x, expected in zip(value, getattr(node, "v_" + name))]
+    if kind is SavedResult or kind is Packed:
+        return _unpacked(node, value, 0)
     if hasattr(value, "_rg"):
         storage = value._storage
-        if storage is not None and storage._version != getattr(node, "v_" + name):
-            expected = getattr(node, "v_" + name)
-            raise RuntimeError(modified_text(value, _owner(value), storage._version, expected))
+        if value._spoiled or (storage is not None and storage._version != getattr(node, "v_" + name)):
+            return _unpacked(node, value, getattr(node, "v_" + name))
+    return value
+
+
+def _unpacked(node: Node, value: Any, expected: int) -> Any:
+    """One saved tensor, ready for use."""
+    if value is None:
+        return None
+    if value.__class__ is SavedResult:
+        return _unpack_result(node, value)
+    if value.__class__ is Packed:
+        return unpack_packed(value)
+    if value._spoiled and (value._spoiled is not INFERENCE or is_inference(value)):
+        raise RuntimeError(value._spoiled)
+    if version_of(value) != expected:
+        raise RuntimeError(modified_text(value, _owner(value), version_of(value), expected))
     return value
 
 
@@ -317,13 +363,16 @@ def _unpack_result(node: Node, saved: SavedResult) -> Any:
     if alias.__class__ is Packed:
         return unpack_packed(alias, (node, saved.number))
     if alias._storage._version != saved.version:
-        raise RuntimeError(modified_text(alias, owner_text(node, saved.number), alias._storage._version, saved.version))
+        owner = owner_text(node, saved.number) if is_differentiable(alias._array) else ""
+        raise RuntimeError(modified_text(alias, owner, alias._storage._version, saved.version))
+    if not is_differentiable(alias._array):
+        return alias
     return with_history(alias, (node, saved.number))
 
 
 def with_history(tensor: Any, history: tuple) -> Any:
     """`tensor` for use in a backward pass: an alias that continues at `history` when gradients are recorded."""
-    if not grad_state.enabled:
+    if not grad_state.enabled or tensor._array.dtype.kind in "iub":
         return tensor
     fresh = tensor.__class__.__new__(tensor.__class__)
     fresh._array, fresh._storage = tensor._array, tensor._storage
@@ -408,8 +457,10 @@ class AccumulateGrad(Node):
         return "torch::autograd::AccumulateGrad"
 
     def _input_metadata_of(self, number: int) -> tuple:
-        array = self.variable._array
-        return array.shape, array.dtype
+        variable = self.variable
+        if variable._array_missing or variable.is_sparse:
+            return tuple(variable.shape), variable.dtype._np
+        return variable._array.shape, variable._array.dtype
 
     def _sequence_nr(self) -> int:
         return (1 << 64) - 1
@@ -430,7 +481,12 @@ def edge(tensor: Any) -> tuple | None:
     """Where the gradient of `tensor` goes: (node, output number), or None."""
     if not tensor._rg:
         return None
-    fn = tensor._grad_fn if tensor._base is None else tensor.grad_fn
+    if tensor._base is None:
+        fn = tensor._grad_fn
+    else:
+        fn = tensor.grad_fn
+        if fn is None and tensor._view_made_in is not None:
+            return None
     if fn is None:
         fn = accumulator(tensor)
     return fn, tensor._output_nr

@@ -40,7 +40,7 @@ class UntypedStorage:
 
     def _alias(self) -> UntypedStorage:
         """The same memory with a version counter of its own (`tensor.data`)."""
-        other = UntypedStorage._of(self._root)
+        other = type(self)._of(self._root)
         other._keeps, other._flat = self if self._keeps is None else self._keeps, self._flat
         return other
 
@@ -109,7 +109,7 @@ class UntypedStorage:
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         raw = self._bytes()
         # from protocol 5 on the pickler takes the memory as it is, or hands it on without a copy
-        return _from_buffer, (PickleBuffer(raw) if protocol >= 5 else raw.tobytes(),)
+        return _from_buffer, (PickleBuffer(raw.data) if protocol >= 5 else raw.tobytes(),)
 
     def byteswap(self, dtype: Any) -> None:
         """Turn round the bytes of every element, seen as `dtype`."""

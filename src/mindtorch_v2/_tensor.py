@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _device, _dispatch, _dtype
 from ._dtype import BY_NUM
-from ._graph import Node, edge, grad_state, storage_of, version_of
+from ._graph import Node, edge, grad_state, is_inference, storage_of, version_of
 from ._size import Size
 from ._storage import UntypedStorage
 
@@ -33,14 +33,15 @@ class Tensor:
     _output_nr = 0
     _base: Tensor | None = None  # the tensor that this is a view of
     _multi_view = False  # one of several views that one op gave
-    _rebase_count = 0  # writes that changed this tensor's history; views compare it with what they have seen
-    _seen_rebase = 0
+    # "no_grad", "inference" or "function": there, and writing to this view is refused; "before": its base had gradients
+    _view_made_in: str | None = None
+    _seen_version = 0  # of the storage, when this view's history was made
     _grad: Tensor | None = None
     _accumulator: Any = None
     _hooks: dict | None = None
     _post_accumulate_hooks: dict | None = None
     _retain_handle: Any = None
-    _inference = False
+    _spoiled: str | None = None  # why this may not be used by a backward pass that saved it
     _array_missing = False
     _meta: Any = None
     is_sparse = False
@@ -281,7 +282,7 @@ class Tensor:
 
     def is_inference(self) -> bool:
         """Whether this was made in inference mode."""
-        return self._inference
+        return is_inference(self)
 
     def is_conj(self) -> bool:
         """False: conjugates are computed at once."""
@@ -321,6 +322,8 @@ class Tensor:
 
     @property
     def _version(self) -> int:
+        if is_inference(self):
+            raise RuntimeError("Inference tensors do not track version counter.")
         return version_of(self)
 
     @property
@@ -331,7 +334,7 @@ class Tensor:
 
     @property
     def requires_grad(self) -> bool:
-        return self._rg
+        return self._rg or (self._base is not None and self._base._rg)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -345,11 +348,15 @@ class Tensor:
             )
         if value and not (self.dtype.is_floating_point or self.dtype.is_complex):
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
-        if value and self._inference and not grad_state.inference:
+        if value and not grad_state.inference and is_inference(self):
             raise RuntimeError(
                 "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
             )
         self._rg = value
+        if value and self._storage is not None:
+            from .autograd.inplace import tell_views
+
+            tell_views(self)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Say whether operations on this tensor are recorded for gradients."""
@@ -362,8 +369,7 @@ class Tensor:
 
     @property
     def grad_fn(self) -> Node | None:
-        base = self._base
-        if base is not None and base._rebase_count != self._seen_rebase:
+        if self._base is not None and self._storage._version != self._seen_version:  # type: ignore[union-attr]
             from .autograd.inplace import refresh_view
 
             refresh_view(self)
@@ -508,7 +514,7 @@ class Tensor:
             raise TypeError(
                 "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
             )
-        if self._rg and not force:
+        if self._rg and grad_state.enabled and not force:
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
             )
@@ -571,7 +577,7 @@ class Tensor:
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
-    def __contains__(self, element: Any) -> bool:
+    def __contains__(self, element: Any, /) -> bool:
         if isinstance(element, (Tensor, int, float, complex, bool)):
             return bool((element == self).any().item())
         raise RuntimeError(
@@ -664,14 +670,14 @@ _INTERNAL = frozenset(
         "_output_nr",
         "_base",
         "_multi_view",
-        "_rebase_count",
-        "_seen_rebase",
+        "_view_made_in",
+        "_seen_version",
         "_grad",
         "_accumulator",
         "_hooks",
         "_post_accumulate_hooks",
         "_retain_handle",
-        "_inference",
+        "_spoiled",
         "_array_missing",
         "_places",
         "_elements",

@@ -177,7 +177,10 @@ def _with_suffixes(text: str, suffixes: list[str], indent: int, own_line: bool =
 
 
 def _grad_suffixes(tensor: Any) -> list[str]:
-    grad_fn = tensor.grad_fn
+    try:
+        grad_fn = tensor.grad_fn
+    except RuntimeError:  # a view that may not be used since its memory was written
+        return ["grad_fn=<Invalid>"]
     if grad_fn is not None:
         return [f"grad_fn=<{grad_fn.name().rpartition('::')[2]}>"]
     return ["requires_grad=True"] if tensor.requires_grad else []

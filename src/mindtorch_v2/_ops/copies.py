@@ -86,7 +86,7 @@ def _contiguous(self: Any, memory_format: Any = None) -> Any:
 @op(
     "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
     inplace=True,
-    node="CopyBackwards",
+    node="torch::autograd::CopyBackwards",
     expose="no",
 )
 def copy(self: np.ndarray, src: np.ndarray, non_blocking: bool, out: Any = None) -> np.ndarray:
@@ -205,7 +205,7 @@ def detach(self: Any) -> Any:
     made._array = self._array
     storage = self._storage
     if storage is None:
-        storage = self._storage = UntypedStorage._of(self._array)
+        storage = self._storage = storage_of(self)
     made._storage = storage
     return made
 

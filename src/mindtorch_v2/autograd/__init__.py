@@ -2,65 +2,93 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
-from .. import _dispatch
-from .._graph import accumulator, grad_state
+from .. import _dispatch, _dtype
+from .._graph import SavedTensor, accumulator, grad_state
+from .._size import Size
 from .._tensor import Tensor
-from . import engine, inplace
-from .function import Function
-from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled, set_multithreading_enabled
-
-Variable = Tensor
+from . import anomaly_mode, engine, grad_mode, inplace
+from .anomaly_mode import detect_anomaly, set_detect_anomaly
+from .function import Function, NestedIOFunction
+from .grad_mode import (
+    _force_original_view_tracking,
+    _unsafe_preserve_version_counter,
+    enable_grad,
+    enforce_grad_layout_policy,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
+from .graph import GradientEdge
+from .variable import Variable
 
 
 def _as_tuple(value: Any) -> tuple:
     if value is None:
         return ()
-    return (value,) if isinstance(value, Tensor) else tuple(value)
+    return (value,) if isinstance(value, (Tensor, GradientEdge)) else tuple(value)
 
 
-def _make_grads(outputs: tuple, gradients: tuple, is_grads_batched: bool) -> list:
+def _seeds(grads: Any, count: int) -> tuple:
+    """The given gradients, or None for each output."""
+    if grads is None:
+        return (None,) * count
+    seeds = _as_tuple(grads)
+    if len(seeds) != count:
+        raise RuntimeError(f"got {count} tensors and {len(seeds)} gradients")
+    return seeds
+
+
+def _make_grads(outputs: Any, grads: Any, is_grads_batched: bool) -> tuple:
     """A gradient for each output: the given one, checked, or ones for a scalar."""
-    made = []
-    for number, (output, gradient) in enumerate(zip(outputs, gradients)):
-        if isinstance(gradient, Tensor):
-            if gradient.shape != output.shape:
-                raise RuntimeError(
-                    f"Mismatch in shape: grad_output[{number}] has a shape of {gradient.shape} and output[{number}] has a shape of "
-                    f"{output.shape}."
-                )
-            if output.dtype.is_complex != gradient.dtype.is_complex:
-                raise RuntimeError(
-                    "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
-                    f"grad_output[{number}] has a dtype of {gradient.dtype} and output[{number}] has a dtype of {output.dtype}."
-                )
-            made.append(gradient)
-        elif gradient is None:
-            if not output._rg:
-                made.append(None)
-                continue
-            if output.numel() != 1:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs")
-            if not output.dtype.is_floating_point:
-                raise RuntimeError(
-                    f"grad can be implicitly created only for real scalar outputs but got {output.dtype}"
-                )
-            made.append(_dispatch.FUNCTIONS["ones_like"](output))
-        else:
-            raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
-    return made
+    return tuple(_make_grad(number, output, gradient) for number, (output, gradient) in enumerate(zip(outputs, grads)))
 
 
-def _roots(outputs: tuple, gradients: list) -> list:
+def _make_grad(number: int, output: Any, gradient: Any) -> Tensor | None:
+    if isinstance(output, GradientEdge):
+        shape, np_dtype = output.node._input_metadata_of(output.output_nr)
+        shape, dtype, requires = Size(shape), _dtype.BY_NUM[np_dtype.num], True
+    else:
+        shape, dtype, requires = output.shape, output.dtype, output.requires_grad
+    if isinstance(gradient, Tensor):
+        if gradient.shape != shape:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{number}] has a shape of {gradient.shape} and output[{number}] has a shape of {shape}."
+            )
+        if dtype.is_complex != gradient.dtype.is_complex:
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. Mismatch in dtype: "
+                f"grad_output[{number}] has a dtype of {gradient.dtype} and output[{number}] has a dtype of {dtype}."
+            )
+        return gradient
+    if gradient is not None:
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(gradient).__name__}")
+    if not requires:
+        return None
+    if shape.numel() != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    if not dtype.is_floating_point:
+        raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}")
+    if isinstance(output, GradientEdge):
+        return _dispatch.FUNCTIONS["ones"](shape, dtype=dtype)
+    return _dispatch.FUNCTIONS["ones_like"](output)
+
+
+def _roots(outputs: tuple, gradients: tuple) -> list:
     roots = []
     for number, (output, gradient) in enumerate(zip(outputs, gradients)):
-        if not output._rg:
+        if isinstance(output, GradientEdge):
+            roots.append((output.node, output.output_nr, gradient))
+            continue
+        if not output.requires_grad:
             raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
         node = output.grad_fn
-        if node is None:
-            node = accumulator(output)
-        roots.append((node, output._output_nr, gradient))
+        if node is None and output._view_made_in is not None:
+            continue
+        roots.append((accumulator(output) if node is None else node, output._output_nr, gradient))
     return roots
 
 
@@ -74,39 +102,35 @@ def backward(
 ) -> None:
     """Add the gradients of `tensors` to the `.grad` of the leaves of their graph (of `inputs` only, when given)."""
     if grad_variables is not None:
-        import warnings
-
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         if grad_tensors is not None:
             raise RuntimeError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    if inputs is not None and not isinstance(inputs, Tensor) and len(inputs) == 0:
+    if isinstance(inputs, dict):
+        inputs = tuple(inputs.values())
+    if inputs is not None and not isinstance(inputs, (Tensor, GradientEdge)) and len(inputs) == 0:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     outputs = _as_tuple(tensors)
-    gradients = _as_tuple(grad_tensors) or (None,) * len(outputs)
-    if len(gradients) != len(outputs):
-        raise RuntimeError("got %d tensors and %d gradients" % (len(outputs), len(gradients)))
-    roots = _roots(outputs, _make_grads(outputs, gradients, False))
-    leaves = None
+    roots = _roots(outputs, _make_grads(outputs, _seeds(grad_tensors, len(outputs)), False))
+    targets = None
     if inputs is not None:
-        leaves = set()
-        for number, tensor in enumerate(_as_tuple(inputs)):
-            if not tensor._rg:
-                raise RuntimeError(f"One of the differentiated Tensors given as 'inputs' to backward does not require grad at index {number}")
-            if tensor.grad_fn is not None:
-                engine_retain(tensor, leaves)
-            else:
-                leaves.add(accumulator(tensor))
+        targets = {_target(number, place) for number, place in enumerate(_as_tuple(inputs))}
     keep = create_graph if retain_graph is None else retain_graph
-    engine.run(roots, keep, create_graph, None, leaves)
+    engine.run(roots, keep, create_graph, None, targets)
 
 
-def engine_retain(tensor: Tensor, targets: set) -> None:
-    """Ask for the gradient of a non-leaf named in `inputs`."""
-    tensor.retain_grad()
-    targets.add(tensor.grad_fn)
+def _target(number: int, place: Any) -> Any:
+    """The node whose gradient `backward(inputs=...)` asks for."""
+    if isinstance(place, GradientEdge):
+        return place.node
+    if not place.requires_grad:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    if place.grad_fn is None:
+        return accumulator(place)
+    place.retain_grad()
+    return place.grad_fn
 
 
 def grad(
@@ -119,7 +143,7 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple:
+) -> Any:
     """The gradients of `outputs` with respect to `inputs`; nothing is added to `.grad`."""
     if materialize_grads and allow_unused is False:
         raise ValueError(
@@ -131,37 +155,52 @@ def grad(
             "row of grad_outputs, with retain_graph=True."
         )
     if not only_inputs:
-        import warnings
-
-        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True)", FutureWarning, stacklevel=2)
-    allow_unused = materialize_grads if allow_unused is None else allow_unused
-    results, wanted = _as_tuple(outputs), _as_tuple(inputs)
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for other parts of the "
+            "graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    names = tuple(inputs) if isinstance(inputs, dict) else None
+    results, wanted = _as_tuple(outputs), _as_tuple(inputs if names is None else inputs.values())
     if not wanted:
         raise ValueError("grad requires non-empty inputs.")
-    gradients = _as_tuple(grad_outputs) or (None,) * len(results)
-    if len(gradients) != len(results):
-        raise RuntimeError("got %d tensors and %d gradients" % (len(results), len(gradients)))
-    roots = _roots(results, _make_grads(results, gradients, is_grads_batched))
-    edges = []
-    for tensor in wanted:
-        if not tensor._rg:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
-        node = tensor.grad_fn
-        edges.append((accumulator(tensor) if node is None else node, tensor._output_nr))
-    captures = engine.Captures(edges)
+    roots = _roots(results, _make_grads(results, _seeds(grad_outputs, len(results)), is_grads_batched))
+    captures = engine.Captures([_edge(place) for place in wanted])
     keep = create_graph if retain_graph is None else retain_graph
     engine.run(roots, keep, create_graph, captures)
     found = captures.found
-    for place, value in enumerate(found):
-        if value is None:
-            if materialize_grads:
-                found[place] = _dispatch.FUNCTIONS["zeros_like"](wanted[place], requires_grad=create_graph)
-            elif not allow_unused:
-                raise RuntimeError(
-                    "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the "
-                    "desired behavior."
-                )
-    return tuple(found)
+    if None in [value if value is None else 0 for value in found]:
+        _fill_unused(found, wanted, create_graph, materialize_grads or bool(allow_unused), materialize_grads)
+    return tuple(found) if names is None else dict(zip(names, found))
+
+
+def _edge(place: Any) -> tuple:
+    if isinstance(place, GradientEdge):
+        return place.node, place.output_nr
+    if not place.requires_grad:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    node = place.grad_fn
+    return accumulator(place) if node is None else node, place._output_nr
+
+
+def _fill_unused(found: list, wanted: tuple, create_graph: bool, allowed: bool, zeros: bool) -> None:
+    """What `grad` gives for inputs that no output depends on."""
+    if not allowed:
+        raise RuntimeError(
+            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the "
+            "desired behavior."
+        )
+    if zeros and any(isinstance(place, GradientEdge) for place in wanted):
+        raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+    for number, value in enumerate(found):
+        if value is None and zeros:
+            found[number] = _dispatch.FUNCTIONS["zeros_like"](wanted[number], requires_grad=create_graph)
+
+
+def variable(*args: Any, **kwargs: Any) -> Any:
+    """Refuse: the old way to make a tensor."""
+    raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
 
 
 def is_multithreading_enabled() -> bool:
@@ -169,14 +208,19 @@ def is_multithreading_enabled() -> bool:
     return grad_state.multithreading
 
 
+def is_view_replay_enabled() -> bool:
+    """Whether views were asked to be replayed after writes to their base."""
+    return grad_state.view_replay
+
+
 def _current_graph_task_id() -> int:
     """The number of the backward pass that runs on this thread; -1 when none does."""
-    return grad_state.run_nr
+    return -1 if grad_state.run is None else grad_state.run.number
 
 
 def _is_checkpoint_valid() -> bool:
     """Whether the backward pass that runs reaches every leaf: a re-entrant checkpoint needs that."""
-    return not grad_state.run_is_partial
+    return grad_state.run is None or grad_state.run.needed is None
 
 
 def _profiler_enabled() -> bool:
@@ -184,9 +228,31 @@ def _profiler_enabled() -> bool:
     return _dispatch.recorder is not None
 
 
-from .gradcheck import gradcheck, gradgradcheck  # noqa: E402  (needs what stands above)
+def _get_sequence_nr() -> int:
+    """The number that the next node of this thread will get."""
+    return grad_state.seq
+
+
+# These need what stands above.
+from . import forward_ad, function, functional, graph  # noqa: E402
+from .gradcheck import gradcheck, gradgradcheck  # noqa: E402
 
 __all__ = [
-    "Function", "Variable", "backward", "enable_grad", "grad", "gradcheck", "gradgradcheck", "inference_mode", "inplace", "no_grad", "set_grad_enabled",
+    "Variable",
+    "Function",
+    "backward",
+    "grad_mode",
+    "NestedIOFunction",
+    "detect_anomaly",
+    "enable_grad",
+    "grad",
+    "gradcheck",
+    "gradgradcheck",
+    "inference_mode",
+    "no_grad",
+    "set_detect_anomaly",
+    "set_grad_enabled",
     "set_multithreading_enabled",
-]  # fmt: skip
+    "enforce_grad_layout_policy",
+    "variable",
+]

@@ -12,7 +12,7 @@ from sys import getrefcount
 from typing import Any
 
 from .. import _dispatch, _dtype
-from .._graph import AccumulateGrad, Node, grad_state
+from .._graph import AccumulateGrad, Node, Switches, grad_state
 from .._tensor import Tensor
 
 _new = object.__new__
@@ -28,6 +28,19 @@ def _count_references(buffer: list) -> int:
 _ALONE = _count_references([object()])  # what getrefcount says of a local that nobody else holds
 
 
+class Run:
+    """A backward pass while it runs."""
+
+    def __init__(self, planned: set, needed: set | None, keep_graph: bool) -> None:
+        self.number = next(_run_numbers)
+        self.planned, self.needed, self.keep_graph = planned, needed, keep_graph
+        self.callbacks: list[Any] = []  # called when all nodes have run
+
+    def reaches(self, node: Node) -> bool:
+        """Whether this pass will run `node`, or has."""
+        return node in (self.planned if self.needed is None else self.needed)
+
+
 class Captures:
     """For `grad(inputs=...)`: which gradients to keep, as (node, output number) -> place in the answer."""
 
@@ -38,11 +51,11 @@ class Captures:
             self.wanted.setdefault(node, {}).setdefault(number, []).append(place)
 
 
-def _plan(roots: list[Node]) -> tuple[dict[Node, int], list[Node]]:
-    """How many gradients each node waits for, and the nodes in postorder (what a node leads to stands before it)."""
+def _plan(roots: list[Node]) -> tuple[dict[Node, int], list[Node], set[Node]]:
+    """How many gradients each node waits for, the nodes in postorder (what a node leads to stands before it), and as a set."""
     waiting: dict[Node, int] = {}
     order: list[Node] = []
-    seen = set()
+    seen: set[Node] = set()
     stack: list[tuple[Node, Any]] = []
     for root in roots:
         if root in seen:
@@ -63,7 +76,12 @@ def _plan(roots: list[Node]) -> tuple[dict[Node, int], list[Node]]:
             else:
                 order.append(node)
                 stack.pop()
-    return waiting, order
+    return waiting, order, seen
+
+
+def reach(root: Node) -> set[Node]:
+    """All nodes that a gradient put into `root` may reach."""
+    return _plan([root])[2]
 
 
 def _needed(order: list[Node], captures: Captures | None, leaves: set | None) -> set | None:
@@ -86,7 +104,7 @@ def run(
     leaves: set | None = None,
 ) -> None:
     """Send gradients from the roots through the graph. `captures`: keep these and touch no leaf; `leaves`: only these."""
-    waiting, order = _plan([node for node, _, _ in roots])
+    waiting, order, planned = _plan([node for node, _, _ in roots])
     needed = _needed(order, captures, leaves)
     buffers: dict[Node, list] = {}
     for node, number, gradient in roots:
@@ -96,8 +114,9 @@ def run(
         if not waiting.get(node):
             heapq.heappush(heap, (-node.seq, id(node), node))
     state = grad_state
-    before = state.enabled, state.run_nr, state.run_is_partial
-    state.enabled, state.run_nr, state.run_is_partial = create_graph, next(_run_numbers), needed is not None
+    before = state.enabled, state.run, state.node
+    running = Run(planned, needed, keep_graph)
+    state.enabled, state.run = create_graph, running
     try:
         while heap:
             node = heapq.heappop(heap)[2]
@@ -115,8 +134,10 @@ def run(
                 _evaluate(node, keep_graph, create_graph, captures, needed, waiting, buffers, heap)
             finally:
                 ranges.exit(token)
+        for callback in running.callbacks:
+            callback()
     finally:
-        state.enabled, state.run_nr, state.run_is_partial = before
+        state.enabled, state.run, state.node = before
 
 
 def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_graph: bool) -> None:
@@ -142,7 +163,7 @@ def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_gra
         ):
             buffer[number] = held.add_(gradient)
             return
-    buffer[number] = held + gradient if not held.is_sparse else gradient + held
+    buffer[number] = gradient + held if held.is_sparse and not gradient.is_sparse else held + gradient
 
 
 def _evaluate(
@@ -194,10 +215,14 @@ def _evaluate(
 
 
 def _apply(node: Node, buffer: list) -> tuple:
-    if grad_state.anomaly:
+    if Switches.anomaly:
         from .anomaly_mode import apply_watched
 
-        return apply_watched(node, buffer)
+        return apply_watched(node, buffer, _apply_recorded)
+    return node.apply(*buffer) if _dispatch.ranges is None else _apply_recorded(node, buffer)
+
+
+def _apply_recorded(node: Node, buffer: list) -> tuple:
     ranges = _dispatch.ranges
     if ranges is None:
         return node.apply(*buffer)
@@ -293,7 +318,7 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool) -> None:
 
 
 def _same_layout(gradient: Tensor, variable: Tensor) -> bool:
-    if gradient.is_sparse or gradient._array_missing:
+    if gradient.is_sparse or gradient._array_missing or not grad_state.layout_policy:
         return True
     g, v = gradient._array, variable._array
     if v.flags.c_contiguous:
@@ -302,7 +327,7 @@ def _same_layout(gradient: Tensor, variable: Tensor) -> bool:
 
 
 def _layout_copy(gradient: Tensor, variable: Tensor) -> Tensor:
-    if gradient.is_sparse or gradient._array_missing:
+    if gradient.is_sparse or gradient._array_missing or not grad_state.layout_policy:
         return gradient.clone()
     if variable._array.flags.c_contiguous and _dispatch.recorder is None:
         return gradient.clone(memory_format=_dtype.contiguous_format)

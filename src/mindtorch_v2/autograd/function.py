@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
+from collections import OrderedDict
 from typing import Any
 
-from .. import _dispatch
-from .._graph import RELEASED_TEXT, Node, Switches, attach, edge, grad_state, storage_of, version_of
+from .. import _dispatch, _dtype
+from .._graph import Node, Switches, attach, edge, grad_state, pack_saved, storage_of, unpack, version_of
 from .._tensor import Tensor
+from ._functions import DelayedError
 from .inplace import check_inplace, rebase
 
 __all__ = [
@@ -21,13 +24,20 @@ class FunctionCtx:
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep inputs or outputs for the backward pass."""
-        for tensor in tensors:
+        for place, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError(f"save_for_backward can only save variables, but argument is of type {type(tensor).__name__}")
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument {place} is of type {type(tensor).__name__}"
+                )
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
         """Keep tensors for forward-mode derivatives."""
+        for tensor in tensors:
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise AssertionError(
+                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes on ctx."
+                )
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *args: Any) -> None:
@@ -37,9 +47,11 @@ class FunctionCtx:
     def mark_shared_storage(self, *pairs: Any) -> None:
         """Deprecated: sharing is found out without it."""
         warnings.warn(
-            "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that calls to `set_()` are not tracked",
-            FutureWarning, stacklevel=2,
-        )  # fmt: skip
+            "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically tracked. Note that calls to `set_()` "
+            "are not tracked",
+            FutureWarning,
+            stacklevel=2,
+        )
 
     def mark_non_differentiable(self, *args: Any) -> None:
         """Say which outputs have no gradient."""
@@ -50,102 +62,96 @@ class FunctionCtx:
         self.materialize_grads = value
 
 
+_ContextMethodMixin = FunctionCtx
+
+
 class _HookMixin:
     """Kept for its name."""
 
+    @staticmethod
+    def _register_hook(backward_hooks: Any, hook: Any) -> Any:
+        from ..utils.hooks import RemovableHandle
 
-class BackwardCFunction(Node, FunctionCtx, _HookMixin):
-    """The node of a user's function; it is the `ctx` of its forward and backward."""
+        if backward_hooks is None:
+            backward_hooks = OrderedDict()
+        handle = RemovableHandle(backward_hooks)
+        backward_hooks[handle.id] = hook
+        return backward_hooks, handle
 
-    _forward_cls: Any
-    to_save: tuple = ()
-    dirty_tensors: tuple = ()
-    non_differentiable: tuple = ()
+
+class _FunctionBase(Node):
+    """What a user's function and its node have in common: the state between forward and backward."""
+
+    to_save: Any = None  # during forward
+    saved_for_forward: Any = None
+    dirty_tensors: Any = None
+    non_differentiable: Any = None
     materialize_grads = True
     needs_input_grad: tuple = ()
-    _saved: Any = None  # [(tensor or None, version, output number or -1)], or None once freed
+    saved_names = saved_tensor_names = ("tensors",)
+    s_tensors: Any = ()  # what was saved, once forward has ended; then freed
+    v_tensors: tuple = ()
     _input_map: tuple = ()  # for each edge, the place of its tensor among the arguments
-    _options: tuple = ()  # shape and dtype of each output, for zeros
+    _clear_on_access = False
+    _accessed = False
 
     @property
     def saved_tensors(self) -> tuple:
         """What save_for_backward kept, checked for writes since."""
-        if self._saved is None:
-            if self.released:
-                raise RuntimeError(RELEASED_TEXT)
-            return tuple(self.to_save)
-        return tuple(self._unpack(*entry) for entry in self._saved)
+        if self._clear_on_access:
+            if self._accessed:
+                raise RuntimeError(
+                    "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the autograd.Function. "
+                    "Either access saved_tensors only once, or set clear_saved_tensors_on_access=False."
+                )
+            self._accessed = True
+        found = tuple(unpack(self, "tensors"))
+        if self._clear_on_access:
+            self.maybe_clear_saved_tensors()
+        return found
 
     @property
     def saved_variables(self) -> tuple:
+        """The old name of `saved_tensors`."""
         warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
         return self.saved_tensors
 
-    def _unpack(self, tensor: Any, version: int, number: int, unpack: Any, history: Any) -> Any:
-        if tensor is None:
-            return None
-        if unpack is not None:
-            tensor = unpack(tensor)
-            if history is not None and tensor._grad_fn is None:
-                fresh = object.__new__(Tensor)
-                fresh._array, fresh._storage = tensor._array, storage_of(tensor)
-                fn, place = history
-                if hasattr(fn, "variable"):
-                    return fn.variable
-                attach(fresh, fn, place)
-                return fresh
-            return tensor
-        if version_of(tensor) != version:
-            from .._graph import modified_text
+    @property
+    def requires_grad(self) -> bool:
+        """Whether the outputs take part in gradients."""
+        return any(self.needs_input_grad)
 
-            owner = f", which is output {number} of {self.name()}" if number >= 0 else ""
-            raise RuntimeError(modified_text(tensor, owner, version_of(tensor), version))
-        if number >= 0 and grad_state.enabled:
-            fresh = object.__new__(type(tensor))
-            fresh._array, fresh._storage = tensor._array, tensor._storage
-            attach(fresh, self, number)
-            return fresh
-        return tensor
+    def maybe_clear_saved_tensors(self) -> None:
+        """Let go of what was saved, unless the backward pass that runs is to keep the graph."""
+        if grad_state.run is None or not grad_state.run.keep_graph:
+            Node.release(self)
 
     def _keep(self, outputs: tuple) -> None:
-        """Turn `to_save` into saved entries: outputs without history, so that no cycle arises."""
-        saved = []
-        hooks = grad_state.saved_hooks if Switches.saved_hooks else ()
-        for tensor in self.to_save:
-            if tensor is None:
-                saved.append((None, 0, -1, None, None))
-                continue
+        """Turn `to_save` into what is saved: outputs without history, so that no cycle arises."""
+        saved: list[Any] = []
+        tensors = self.to_save or ()
+        for tensor in tensors:
             number = next((i for i, output in enumerate(outputs) if output is tensor), -1)
-            history = edge(tensor)
-            kept = tensor
-            if number >= 0:
-                kept = object.__new__(Tensor)
-                kept._array, kept._storage = tensor._array, storage_of(tensor)
-            unpack = None
-            if hooks:
-                from .._graph import _packed
+            saved.append(tensor if tensor is None or number < 0 else _dispatch.save_result(tensor, number))
+        self.v_tensors = tuple(0 if tensor is None else version_of(tensor) for tensor in tensors)
+        self.s_tensors = tuple(saved)
+        self.to_save = None
+        if Switches.saved_hooks:
+            pack_saved(self)
 
-                kept, unpack = _packed(hooks[-1][0], kept), hooks[-1][1]
-            saved.append((kept, version_of(tensor), number, unpack, history))
-        self._saved = saved
-        self.to_save = ()
 
-    def release(self) -> None:
-        self.released = True
-        self._saved = None
-        self.to_save = ()
+class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin):
+    """The node of a user's function; it is the `ctx` of its forward and backward."""
+
+    _forward_cls: Any
 
     def apply(self, *grads: Any) -> tuple:
+        """Call the user's backward; gradients for the tensors among the arguments of forward."""
         cls = self._forward_cls
         if self.materialize_grads:
             grads = tuple(self._zero(i) if g is None else g for i, g in enumerate(grads))
-        backward, vjp = cls.backward, cls.vjp
-        if backward is not Function.backward and vjp is not Function.vjp:
-            raise RuntimeError(
-                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
-            )
-        results = (vjp if vjp is not Function.vjp else backward)(self, *grads)
-        results = results if isinstance(results, tuple) else tuple(results) if isinstance(results, list) else (results,)
+        results = self._get_user_fn()(self, list(grads)) if cls.boxed_grads_call else self._get_user_fn()(self, *grads)
+        results = results if isinstance(results, tuple) else (results,)
         count = len(self.needs_input_grad)
         if len(results) > count and all(r is None for r in results[count:]):
             results = results[:count]
@@ -154,40 +160,75 @@ class BackwardCFunction(Node, FunctionCtx, _HookMixin):
                 f"function {self.name()} returned an incorrect number of gradients (expected {count}, got {len(results)})"
             )
         for place, result in enumerate(results):
-            if result is not None and not isinstance(result, Tensor):
-                raise TypeError(f"expected Variable or None (got {type(result).__name__})")
-            if result is not None and place not in self._input_map:
+            if result is None:
+                continue
+            if place not in self._input_map:
                 raise RuntimeError(
                     f"function {self.name()} returned a gradient different than None at position {place + 1}, but the corresponding "
                     "forward input was not a Variable"
                 )
-        return tuple(results[place] for place in self._input_map)
+            if not isinstance(result, Tensor):
+                raise RuntimeError(f"expected Variable or None (got {type(result).__name__})")
+            if result.dtype.is_complex:
+                self._check_complex(self._input_map.index(place))
+        return tuple([results[place] for place in self._input_map])
+
+    def _check_complex(self, place: int) -> None:
+        """A complex gradient for a real input is an error of the user's."""
+        following = self.next[place]
+        if following is not None and following[0]._input_metadata_of(following[1])[1].kind != "c":
+            raise RuntimeError(
+                "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false.  "
+                "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
+            )
+
+    def _get_user_fn(self) -> Any:
+        backward, vjp = self._forward_cls.backward, self._forward_cls.vjp
+        if backward is not Function.backward and vjp is not Function.vjp:
+            raise RuntimeError(
+                "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You should only implement one of them."
+            )
+        return vjp if vjp is not Function.vjp else backward
 
     def _zero(self, number: int) -> Any:
-        shape, dtype = self._options[number]
-        return None if dtype is None else _dispatch.FUNCTIONS["zeros"](shape, dtype=dtype)
+        shape, np_dtype = self._input_metadata_of(number)
+        if np_dtype is None:
+            return None
+        return _dispatch.FUNCTIONS["zeros"](shape, dtype=_dtype.BY_NUM[np_dtype.num])
+
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
 
     def apply_jvp(self, *args: Any) -> Any:
         """Call the function's jvp."""
         return self._forward_cls.jvp(self, *args)
 
-    def _register_hook_dict(self, hooks: Any) -> None:
-        self._post_hooks = hooks
+    def _compiled_autograd_key(self) -> Any:
+        return self._forward_cls._compiled_autograd_key(self)
 
 
 class FunctionMeta(type):
     """Gives each function its own node class, named after it."""
 
     def __init__(cls, name: str, bases: Any, attrs: Any) -> None:
-        cls._backward_cls = type(name + "Backward", (BackwardCFunction,), {"_forward_cls": cls, "__module__": attrs.get("__module__", "")})
+        namespace = {"_forward_cls": cls, "__module__": "mindtorch_v2.autograd.function"}
+        cls._backward_cls = type(name + "Backward", (BackwardCFunction,), namespace)
+        cls._backward_cls._clear_on_access = getattr(cls, "clear_saved_tensors_on_access", False)
         super().__init__(name, bases, attrs)
 
 
-class Function(FunctionCtx, metaclass=FunctionMeta):
-    """Base of one's own differentiable functions: static `forward` and `backward`, called through `apply`."""
+class _SingleLevelFunction(_FunctionBase, FunctionCtx, _HookMixin, metaclass=FunctionMeta):
+    """What `Function` is apart from how it is called."""
 
     _backward_cls: Any
+
+
+class Function(_SingleLevelFunction):
+    """Base of one's own differentiable functions: static `forward` and `backward`, called through `apply`."""
+
     generate_vmap_rule = False
+    clear_saved_tensors_on_access = False  # True: backward may look at saved_tensors once, and they are freed then
+    boxed_grads_call = False  # True: backward gets its gradients as one list
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         warnings.warn(
@@ -236,10 +277,8 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward and, if gradients are recorded, put a node into the graph."""
-        if cls.setup_context is not Function.setup_context and kwargs:
-            import inspect
-
-            bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+        if cls.setup_context is not Function.setup_context:
+            bound = _signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
             args, kwargs = bound.args, {}
         ranges = _dispatch.ranges
@@ -256,14 +295,19 @@ class Function(FunctionCtx, metaclass=FunctionMeta):
         return (ctx._forward_cls,)
 
 
+_signature = functools.lru_cache(maxsize=None)(inspect.signature)
+
+
 def _apply(cls: Any, args: tuple, kwargs: dict) -> Any:
     state = grad_state
     enabled = state.enabled
     ctx = cls._backward_cls()
-    tensors = [(place, a) for place, a in enumerate(args) if isinstance(a, Tensor)]
-    ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a._rg for a in args)
-    recording = enabled and any(a._rg for _, a in tensors)
-    edges = tuple(edge(a) for _, a in tensors) if recording else ()
+    places = [place for place, a in enumerate(args) if isinstance(a, Tensor)]
+    tensors = [args[place] for place in places]
+    ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a._rg for a in args])
+    recording = enabled and any(ctx.needs_input_grad)
+    ctx._input_map = tuple(places)
+    ctx.next = tuple([edge(a) for a in tensors]) if recording else ()
     state.enabled = False
     try:
         if cls.setup_context is Function.setup_context:
@@ -273,65 +317,81 @@ def _apply(cls: Any, args: tuple, kwargs: dict) -> Any:
             cls.setup_context(ctx, args, output)
     finally:
         state.enabled = enabled
-    outputs = output if isinstance(output, (tuple, list)) else (output,)
-    outputs = tuple(outputs)
-    for dirty in ctx.dirty_tensors:
-        storage_of(dirty)._version += 1
-    ctx._input_map = tuple(place for place, _ in tensors)
-    ctx.next = edges
+    outputs = output if isinstance(output, tuple) else (output,)
+    _check_dirty(ctx, outputs, recording)
     ctx.n_outputs = len(outputs)
+    shapes = tuple([o._array.shape if isinstance(o, Tensor) and not o._array_missing else () for o in outputs])
+    dtypes = tuple([o._array.dtype if isinstance(o, Tensor) and not o._array_missing else None for o in outputs])
+    ctx.shapes, ctx.dtypes = (shapes[0], dtypes[0]) if len(outputs) == 1 else (shapes, dtypes)
     if recording:
         ctx.seq = state.seq
         state.seq = ctx.seq + 1
         if _dispatch.recorder is not None:
             _dispatch.mark_node(ctx)
-        outputs = _attach_outputs(ctx, outputs, [a for _, a in tensors])
-    ctx._options = tuple(
-        (tuple(o.shape), o.dtype) if isinstance(o, Tensor) and o.dtype._rank >= 2 else ((), None) for o in outputs
-    )
-    shapes = tuple(o._array.shape if isinstance(o, Tensor) and not o._array_missing else () for o in outputs)
-    dtypes = tuple(o._array.dtype if isinstance(o, Tensor) and not o._array_missing else None for o in outputs)
-    ctx.shapes, ctx.dtypes = (shapes[0], dtypes[0]) if len(outputs) == 1 else (shapes, dtypes)
-    if recording:
-        ctx._keep(outputs)
-    if not isinstance(output, (tuple, list)):
-        return outputs[0]
-    return outputs
+        attached = _attach_outputs(ctx, outputs, tensors)
+        ctx._keep(attached)
+    else:
+        attached = tuple([_as_alias(o) if _among(o, tensors) and not _among(o, ctx.dirty_tensors) else o for o in outputs])
+        ctx.to_save = None
+    ctx.dirty_tensors = ctx.non_differentiable = None
+    return attached if isinstance(output, tuple) else attached[0]
+
+
+def _among(value: Any, tensors: Any) -> bool:
+    return isinstance(value, Tensor) and any(value is t for t in tensors or ())
+
+
+def _check_dirty(ctx: Any, outputs: tuple, recording: bool) -> None:
+    for dirty in ctx.dirty_tensors or ():
+        if not _among(dirty, outputs):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The inputs that are modified "
+                "inplace must all be outputs of the Function."
+            )
+        if recording:
+            if dirty._rg and dirty._base is None and dirty._grad_fn is None:
+                raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+            if dirty._seen_version != version_of(dirty):  # what forward itself wrote is told to autograd here
+                dirty._seen_version = version_of(dirty)
+            check_inplace(dirty)
+        storage_of(dirty)._version += 1
+
+
+def _as_alias(tensor: Tensor) -> Any:
+    """A view of an input that a function returned as it was."""
+    state, enabled = grad_state, grad_state.enabled
+    state.enabled = False
+    try:
+        return tensor.view_as(tensor)
+    finally:
+        state.enabled = enabled
 
 
 def _attach_outputs(ctx: Any, outputs: tuple, inputs: list) -> tuple:
     """Tie the outputs to the node: new tensors, inputs passed through, inputs written in place."""
-    made = []
+    made: list[Any] = []
     for number, output in enumerate(outputs):
-        if not isinstance(output, Tensor) or any(output is t for t in ctx.non_differentiable):
-            if isinstance(output, Tensor) and any(output is t for t in inputs):
-                output = output.detach()
+        if not isinstance(output, Tensor) or output.dtype._rank < 2:
             made.append(output)
-            continue
-        if output.dtype._rank < 2:
+        elif _among(output, ctx.non_differentiable):
+            made.append(output.detach() if _among(output, inputs) else output)
+        elif _among(output, ctx.dirty_tensors):
+            rebase(output, ctx, number)
             made.append(output)
-            continue
-        if any(output is t for t in ctx.dirty_tensors):
-            check_inplace(output)
-            rebase(output, ctx)
-        elif any(output is t for t in inputs):
-            state, enabled = grad_state, grad_state.enabled
-            state.enabled = False
-            try:
-                output = output.view_as(output)
-            finally:
-                state.enabled = enabled
-            output._base = None
-            attach(output, ctx, number)
         else:
-            if output._base is not None:
-                fresh = object.__new__(type(output))
-                fresh._array, fresh._storage = output._array, output._storage
-                ctx.to_save = tuple(fresh if t is output else t for t in ctx.to_save)
-                output = fresh
-            attach(output, ctx, number)
-        made.append(output)
+            made.append(_attach(ctx, output, number, _among(output, inputs)))
     return tuple(made)
+
+
+def _attach(ctx: Any, output: Any, number: int, is_input: bool) -> Any:
+    if is_input:
+        output = _as_alias(output)
+    if output._base is not None:
+        output._view_made_in = "function"
+        output._multi_view = ctx.n_outputs > 1
+        output._seen_version = version_of(output)
+    attach(output, ctx, number)
+    return output
 
 
 def once_differentiable(fn: Any) -> Any:
@@ -347,33 +407,12 @@ def once_differentiable(fn: Any) -> Any:
             state.enabled = enabled
         if not enabled or not any(isinstance(a, Tensor) and a._rg for a in args):
             return outputs
+        error = DelayedError("trying to differentiate twice a function that was marked with @once_differentiable")
         listed = outputs if isinstance(outputs, tuple) else (outputs,)
-        made = []
-        for output in listed:
-            if output is None:
-                made.append(None)
-                continue
-            fresh = output.detach()
-            node = _DelayedErrorNode()
-            node.shapes, node.dtypes = fresh._array.shape, fresh._array.dtype
-            node.seq = state.seq
-            attach(fresh, node)
-            made.append(fresh)
-        return tuple(made) if isinstance(outputs, tuple) else made[0]
+        made = tuple([None if output is None else error(output) for output in listed])
+        return made if isinstance(outputs, tuple) else made[0]
 
     return once
-
-
-class _DelayedErrorNode(Node):
-    """Raises when the gradient of a once-differentiable backward is asked for."""
-
-    def name(self) -> str:
-        return "torch::autograd::Error"
-
-    def apply(self, *grads: Any) -> tuple:
-        raise RuntimeError(
-            "trying to differentiate twice a function that was marked with @once_differentiable"
-        )
 
 
 class InplaceFunction(Function):
@@ -384,5 +423,45 @@ class InplaceFunction(Function):
         self.inplace = inplace
 
 
+def _flat(tree: Any) -> tuple:
+    """The tensors in nested lists and tuples, in order."""
+    if isinstance(tree, (list, tuple)):
+        return tuple(leaf for branch in tree for leaf in _flat(branch))
+    return (tree,) if isinstance(tree, Tensor) else ()
+
+
+def _filled(tree: Any, tensors: Any) -> Any:
+    """`tree` with its tensors replaced by those of an iterator, in order."""
+    if isinstance(tree, (list, tuple)):
+        return type(tree)(_filled(branch, tensors) for branch in tree)
+    return next(tensors) if isinstance(tree, Tensor) else tree
+
+
 class NestedIOFunction(Function):
-    """Kept for old code; nested inputs were removed from torch's public interface."""
+    """A function whose inputs and outputs are nested lists and tuples: `forward_extended` and `backward_extended` see them so."""
+
+    def _do_forward(self, *input: Any) -> Any:
+        self._nested_input = input
+        outputs = self.forward_extended(*input)
+        self._nested_output = outputs
+        return _flat(outputs)
+
+    def _do_backward(self, gradients: tuple, retain_variables: bool) -> Any:
+        self.retain_variables = retain_variables
+        return _flat(self.backward_extended(*_filled(self._nested_output, iter(gradients))))
+
+    def backward(self, *gradients: Any) -> Any:  # type: ignore[override]
+        """Call `backward_extended` with gradients nested like the outputs."""
+        return self.backward_extended(*_filled(self._nested_output, iter(gradients)))
+
+    def forward(self, *args: Any) -> Any:  # type: ignore[override]
+        """Call `forward_extended`."""
+        return self.forward_extended(*args)
+
+    def forward_extended(self, *input: Any) -> None:
+        """Compute the outputs."""
+        raise NotImplementedError
+
+    def backward_extended(self, *grad_output: Any) -> None:
+        """Compute the inputs' gradients."""
+        raise NotImplementedError

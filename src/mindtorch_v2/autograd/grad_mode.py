@@ -6,11 +6,12 @@ import functools
 import inspect
 from typing import Any
 
-from .._graph import grad_state
+from .. import _dispatch
+from .._graph import Switches, grad_state
 
 __all__ = [
     "no_grad", "enable_grad", "set_grad_enabled", "inference_mode", "set_multithreading_enabled",
-    "_force_original_view_tracking", "_unsafe_preserve_version_counter",
+    "enforce_grad_layout_policy", "_force_original_view_tracking", "_unsafe_preserve_version_counter",
 ]  # fmt: skip
 
 
@@ -65,6 +66,12 @@ def _decorate_generator(context: Any, func: Any) -> Any:
     return inside
 
 
+_DUAL = (
+    "Turning gradients off inside a dual level is not supported: forward-mode derivatives follow from the graph of the backward pass "
+    "here. Leave the level first, or use detach()."
+)
+
+
 class _GradContext:
     """What the grad contexts share."""
 
@@ -91,6 +98,8 @@ class no_grad(_DecoratorContext):
         self.prev = False
 
     def __enter__(self) -> None:
+        if grad_state.dual_level is not None:
+            raise RuntimeError(_DUAL)
         self.prev = grad_state.enabled
         grad_state.enabled = False
 
@@ -113,6 +122,8 @@ class set_grad_enabled(_GradContext):
     """Switch recording for gradients on or off, at once and as a context."""
 
     def __init__(self, mode: bool) -> None:
+        if not mode and grad_state.dual_level is not None:
+            raise RuntimeError(_DUAL)
         self.prev = grad_state.enabled
         self.mode = mode
         grad_state.enabled = bool(mode)
@@ -135,8 +146,21 @@ class set_grad_enabled(_GradContext):
         return self.__class__(self.mode)
 
 
+class _Inference:
+    """How many inference contexts are open, in all threads."""
+
+    count = 0
+
+
+def _count_inference(change: int) -> None:
+    """While there are some, tensors are made by a function that marks those of their threads; otherwise nobody asks."""
+    with Switches.lock:
+        _Inference.count += change
+        _dispatch.new = _dispatch.new_in_inference if _Inference.count else object.__new__
+
+
 class inference_mode(_GradContext):
-    """Inside, nothing is recorded for gradients."""
+    """Inside, nothing is recorded for gradients, and new tensors may never take part in them."""
 
     def __new__(cls, mode: Any = True) -> Any:
         if isinstance(mode, bool):
@@ -147,12 +171,16 @@ class inference_mode(_GradContext):
         self.mode = mode
 
     def __enter__(self) -> None:
+        if self.mode and grad_state.dual_level is not None:
+            raise RuntimeError(_DUAL)
         self._before = (grad_state.enabled, grad_state.inference)
         grad_state.inference = self.mode
         grad_state.enabled = not self.mode
+        _count_inference(1)
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         grad_state.enabled, grad_state.inference = self._before
+        _count_inference(-1)
 
     def clone(self) -> inference_mode:
         """Another context with the same setting."""
@@ -178,17 +206,46 @@ class set_multithreading_enabled(_GradContext):
         return self.__class__(self.mode)
 
 
+class enforce_grad_layout_policy(_GradContext):
+    """Say whether a leaf's new `.grad` gets the leaf's strides (the default), at once and as a context."""
+
+    def __init__(self, enable: bool = True) -> None:
+        self.prev = grad_state.layout_policy
+        self.enable = enable
+        grad_state.layout_policy = bool(enable)
+
+    def __call__(self, func: Any) -> Any:
+        grad_state.layout_policy = self.prev
+        return super().__call__(func)
+
+    def __enter__(self) -> None:
+        grad_state.layout_policy = bool(self.enable)
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        grad_state.layout_policy = self.prev
+
+    def clone(self) -> enforce_grad_layout_policy:
+        """Another context with the same setting."""
+        return self.__class__(self.enable)
+
+
 class _force_original_view_tracking(_GradContext):
-    """Accepted for torch's sake: views are always tracked the original way here."""
+    """Says what `is_view_replay_enabled` answers; views are always tracked the same way here."""
 
     def __init__(self, mode: bool) -> None:
+        self.prev = grad_state.view_replay
         self.mode = mode
+        grad_state.view_replay = bool(mode)
+
+    def __call__(self, func: Any) -> Any:
+        grad_state.view_replay = self.prev
+        return super().__call__(func)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        pass
+        grad_state.view_replay = self.prev
 
     def clone(self) -> _force_original_view_tracking:
         """Another context with the same setting."""

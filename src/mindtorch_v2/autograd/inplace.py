@@ -2,40 +2,64 @@
 
 from __future__ import annotations
 
+import gc
+import re
+import sys
 from typing import Any
 
+import numpy as np
+
 from .. import _dispatch, _dtype
-from .._graph import RELEASED_TEXT, Node, attach, edge, grad_state, storage_of
+from .._graph import RELEASED_TEXT, Node, Switches, attach, edge, grad_state, storage_of, version_of
 from .._tensor import Tensor
+
+
+_MULTIPLE = (
+    "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
+    "inplace. You should replace the inplace operation by an out-of-place one."
+)
+_CUSTOM = (
+    "This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic to handle view+inplace "
+    "would override the custom backward associated with the custom Function, leading to incorrect gradients. This behavior is forbidden. "
+    "You can fix this by cloning the output of the custom Function."
+)
+_AMBIGUOUS = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the "
+    "inplace either both inside the {} block (if you don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+    "tracked)."
+)
+_WRITTEN = "is being modified inplace"
+_CHANGED = "its base or another view of its base has been modified inplace"
+
+
+def _refuse_view(view: Any, what: str) -> None:
+    """Raise torch's error if a view must not be written, or used after a write to its memory (`what` says which)."""
+    kind, fn = view._view_made_in, view._grad_fn
+    if kind in (None, "before") and not view._multi_view:
+        return
+    if fn is not None:
+        start = f"Output {view._output_nr} of {re.sub('Backward[0-9]*$', '', fn.name())} is a view and {what}. "
+    elif kind == "inference":
+        start = f"A view was created in inference mode and {what} in normal mode. "
+    else:
+        start = f"A view was created in no_grad mode and {what} with grad mode enabled. "
+    if view._multi_view:
+        raise RuntimeError(start + _MULTIPLE)
+    if kind == "function":
+        raise RuntimeError(start + _CUSTOM)
+    raise RuntimeError(start + _AMBIGUOUS.format("inference_mode" if kind == "inference" else "no_grad"))
 
 
 def check_inplace(tensor: Any) -> None:
     """Raise torch's error if `tensor` must not be written while gradients are recorded."""
-    if not tensor._rg:
-        base = tensor._base
-        if base is not None and base._rg and tensor._grad_fn is None and base._rebase_count == tensor._seen_rebase:
-            if base._grad_fn is None:
-                raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-            raise RuntimeError(
-                "A view was created in no_grad mode and is being modified inplace with grad mode enabled. Given that this use case is "
-                "ambiguous and error-prone, it is forbidden. You can clarify your code by moving both the view and the inplace either "
-                "both inside the no_grad block (if you don't want the inplace to be tracked) or both outside (if you want the inplace "
-                "to be tracked)."
-            )
-        return
     base = tensor._base
     if base is None:
-        if tensor._grad_fn is None:
+        if tensor._rg and tensor._grad_fn is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         return
-    if base._grad_fn is None:
+    _refuse_view(tensor, _WRITTEN)
+    if (tensor._rg or base._rg) and base._grad_fn is None:
         raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
-    if tensor._multi_view:
-        raise RuntimeError(
-            f"Output {tensor._output_nr} of {tensor._grad_fn.name()} is a view and is being modified inplace. This view is the output of a "
-            "function that returns multiple views. Such functions do not allow the output views to be modified inplace. You should "
-            "replace the inplace operation by an out-of-place one."
-        )
 
 
 def keep_before_write(tensor: Any) -> Any:
@@ -48,6 +72,7 @@ class CopySlices(Node):
 
     saved_names = ()
     fn: Node
+    number: int
     geometry: tuple
     base_shape: tuple
     base_stride: tuple
@@ -73,13 +98,17 @@ class CopySlices(Node):
             answer = None
         return (answer, *results[1:])
 
+    def _for_inner(self, gradient: Any) -> tuple:
+        """The gradients of all outputs of the inner node: it wrote one of them only."""
+        return tuple([gradient if i == self.number else None for i in range(self.fn.n_outputs)])
+
     def _apply_inner(self, gradient: Any) -> tuple:
         ranges, fn = _dispatch.ranges, self.fn
         if ranges is None:
-            return fn.apply(gradient)
+            return fn.apply(*self._for_inner(gradient))
         token = ranges.enter(fn.name(), 1, fn._recorded_sequence(), fn.forward_thread, (gradient,))
         try:
-            return fn.apply(gradient)
+            return fn.apply(*self._for_inner(gradient))
         finally:
             ranges.exit(token)
 
@@ -89,18 +118,20 @@ class CopySlices(Node):
         self.released = True
 
 
-def rebase(tensor: Any, node: Node) -> None:
-    """`tensor` was written by the op of `node`: from now on its history starts there."""
+def rebase(tensor: Any, node: Node, number: int = 0) -> None:
+    """`tensor` was written by the op of `node`, whose output `number` it is: from now on its history starts there."""
     base = tensor._base
     if base is None:
+        first = not tensor._rg
         _move_retained(tensor, node)
-        attach(tensor, node)
-        tensor._rebase_count += 1
+        attach(tensor, node, number)
+        if first:
+            tell_views(tensor)
         return
     copy = CopySlices()
     copy.seq = node.seq
     copy.forward_thread = node.forward_thread
-    copy.fn = node
+    copy.fn, copy.number = node, number
     base_offset = base.storage_offset()
     copy.geometry = (tuple(tensor.shape), tensor.stride(), tensor.storage_offset() - base_offset)
     copy.base_shape, copy.base_stride = tuple(base.shape), base.stride()
@@ -109,16 +140,38 @@ def rebase(tensor: Any, node: Node) -> None:
     copy.next = (edge(base), *node.next[1:])
     if copy.next[0] is not None and node.next[0] is None:
         node.next = (copy.next[0], *node.next[1:])
+    if Switches.anomaly:
+        copy.metadata.update(node.metadata)
+    first = not base._rg
     _move_retained(base, copy)
     attach(base, copy)
-    base._rebase_count += 1
+    if first:
+        tell_views(base)
     tensor._rg = True
     refresh_view(tensor)
 
 
+def tell_views(base: Any) -> None:
+    """`base` takes part in gradients from now on: so do the views that were made of it before."""
+    storage = base._storage
+    if storage is None or sys.getrefcount(storage) <= _STORAGE_ALONE:
+        return
+    for holder in gc.get_referrers(storage):
+        views = [holder] if isinstance(holder, Tensor) else gc.get_referrers(holder) if type(holder) is dict else []
+        for view in views:
+            if isinstance(view, Tensor) and view._base is base and view._array.dtype.num not in _dtype.INTEGRAL_NUMS:
+                view._rg = True
+                if base._grad_fn is None and view._view_made_in is None:
+                    view._view_made_in = "before"
+
+
 def refresh_view(view: Any) -> None:
-    """Make the history of a view anew from its base, which was written since."""
+    """Make the history of a view anew from its base, whose memory was written since."""
     base = view._base
+    if not base._rg:
+        view._seen_version = version_of(view)
+        return
+    _refuse_view(view, _CHANGED)
     state, enabled = grad_state, grad_state.enabled
     recorder, _dispatch.recorder = _dispatch.recorder, None
     state.enabled = True
@@ -128,7 +181,7 @@ def refresh_view(view: Any) -> None:
         state.enabled = enabled
         _dispatch.recorder = recorder
     view._grad_fn, view._output_nr, view._rg = again._grad_fn, 0, again._rg
-    view._seen_rebase = base._rebase_count
+    view._seen_version = version_of(view)
 
 
 def _move_retained(tensor: Any, node: Node) -> None:
@@ -138,17 +191,35 @@ def _move_retained(tensor: Any, node: Node) -> None:
         retain_on(tensor, node)
 
 
+_DETACHED = (
+    "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please use out-of-place "
+    "`.detach()` instead"
+)
+
+
 def detach_(tensor: Any) -> Any:
     """Forget the history of `tensor`, in place."""
-    if tensor._base is not None and tensor._rg:
+    if tensor._base is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
             "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() cannot be called on these "
             "gradients. To fix this error, please refer to the Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
+    if tensor._grad_fn is not None:
+        tensor._spoiled = _DETACHED
     tensor._rg, tensor._grad_fn, tensor._output_nr = False, None, 0
     return tensor
 
+
+def _storage_references() -> int:
+    """What getrefcount says of a storage that one tensor holds and nobody looks at."""
+    tensor = _dispatch.wrap(np.zeros(1))
+    storage_of(tensor)
+    storage = tensor._storage
+    return sys.getrefcount(storage)
+
+
+_STORAGE_ALONE = _storage_references()
 
 _dispatch.check_inplace = check_inplace  # type: ignore[attr-defined]
 _dispatch.keep_before_write = keep_before_write  # type: ignore[attr-defined]
