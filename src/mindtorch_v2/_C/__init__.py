@@ -21,8 +21,8 @@ __all__ = ["Generator", "Size", "TensorBase", "device", "dtype", "layout", "memo
 
 
 def __getattr__(name: str) -> Any:
-    if name == "_nn":
+    if name in ("_nn", "_profiler"):
         from importlib import import_module
 
-        return import_module("._nn", __name__)
+        return import_module("." + name, __name__)
     raise AttributeError(f"module 'torch._C' has no attribute '{name}'")

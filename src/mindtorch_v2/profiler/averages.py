@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,18 @@ class Rows:
     self_memory: np.ndarray
     flops: np.ndarray
     names: tuple[str, ...]  # the group's name
+    group: np.ndarray  # for each event that was grouped, in the trace's order, the number of its group
+
+
+class Spread(NamedTuple):
+    """How the times of one group's events are spread, in microseconds; `first` is the first call's."""
+
+    min: float
+    p50: float
+    p95: float
+    max: float
+    std: float
+    first: float
 
 
 def merged(trace: Trace, parent: np.ndarray) -> np.ndarray:
@@ -95,7 +107,26 @@ def averages(
         total(tree.self_memory),
         total(trace.flops),
         tuple(texts[group_of[n]] for n in trace.name[leading].tolist()),
+        group,
     )
+
+
+def spreads(trace: Trace, rows: Rows, keep: np.ndarray) -> list[Spread]:
+    """The spread of each group of `averages`: one sort of all durations, then a look at each group's part."""
+    duration = (trace.end_ns - trace.start_ns)[keep] / 1000.0
+    parts = np.split(duration[np.lexsort((duration, rows.group))], np.cumsum(rows.count)[:-1])
+    first = (trace.end_ns - trace.start_ns)[rows.first] / 1000.0
+    return [
+        Spread(
+            float(part[0]),
+            float(np.percentile(part, 50)),
+            float(np.percentile(part, 95)),
+            float(part[-1]),
+            float(part.std()),
+            float(begun),
+        )
+        for part, begun in zip(parts, first)
+    ]
 
 
 def _number(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

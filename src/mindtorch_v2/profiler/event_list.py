@@ -143,9 +143,10 @@ class EventList(list):
             del columns["time_range"]
             columns["start_us"] = [event.time_range.start for event in self]
             columns["end_us"] = [event.time_range.end for event in self]
-        if any(getattr(event, "stats", None) is not None for event in self):
-            for name in self[0].stats._fields:
-                columns[name] = [getattr(event.stats, name) for event in self]
+        spreads = [getattr(event, "stats", None) for event in self]
+        if any(spreads):
+            for name in ("min", "p50", "p95", "max", "std", "first"):
+                columns[name] = [getattr(spread, name, None) for spread in spreads]
         return columns
 
     def to_pandas(self) -> Any:

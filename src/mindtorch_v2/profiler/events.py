@@ -320,10 +320,10 @@ _SHARED = (
 
 
 class FunctionEventAvg(FormattedTimesMixin):
-    """A row of averages over the events of one group. `stats` has the spread of their times where it was asked for."""
+    """A row of averages over the events of one group."""
 
     is_user_annotation = False
-    stats: Any = None
+    _spread: Any = None  # of recordings: who works out the spreads of all rows, and this row's number
 
     def __init__(self) -> None:
         self.key: str | None = None
@@ -354,6 +354,15 @@ class FunctionEventAvg(FormattedTimesMixin):
     self_cuda_time_total = _deprecated("self_cuda_time_total", "self_device_time_total")
     self_cuda_memory_usage = _deprecated("self_cuda_memory_usage", "self_device_memory_usage")
 
+    @property
+    def stats(self) -> Any:
+        """min, p50, p95, max, std and the first of the events' times, in microseconds; worked out when first asked for.
+        None where the events are not known: rows that people add up themselves, and [memory]."""
+        if self._spread is None:
+            return None
+        spreads, number = self._spread
+        return spreads()[number]
+
     def add(self, other: Any) -> FunctionEventAvg:
         """Add an event, or another row of the same key."""
         if self.key is None:
@@ -363,6 +372,7 @@ class FunctionEventAvg(FormattedTimesMixin):
             raise AssertionError("Expected other to be a FunctionEvent or FunctionEventAvg")
         if other.key != self.key:
             raise AssertionError(f"Expected keys to match, but got {other.key} vs {self.key}")
+        self._spread = None
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.flops = (self.flops or 0) + (other.flops or 0)

@@ -93,3 +93,15 @@ def concrete(description: tuple) -> list[Any]:
 
 def _text(value: Any) -> str:
     return "[" + ", ".join(map(str, value)) + "]" if value.__class__ is tuple else str(value)
+
+
+def values(description: tuple) -> list[Any]:
+    """Values of numbers and lists of numbers as they are; None for everything else."""
+    return [
+        None
+        if is_tensor(v) or _is_tensor_list(v) or isinstance(v, str)
+        else list(v)
+        if v.__class__ is tuple
+        else v
+        for v in description
+    ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from dataclasses import replace
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from . import inputs as described
 from .devices import DeviceType
 from .event_list import EventList
 from .events import FunctionEvent, FunctionEventAvg, Interval
+from .export import memory_timeline
 from .export import stacks as stack_files
 from .trace import ANNOTATION, PYTHON, Trace
 from .tree import Tree, tree
 
 _MEMORY_KEY = "[memory]"
+_ACTIVITIES = {ANNOTATION: "user_annotation", PYTHON: "python_function"}
 
 
 class RowEvent(FunctionEvent):
@@ -29,10 +32,11 @@ class RowEvent(FunctionEvent):
     use_device = None
     device_memory_usage = 0
     is_async = is_remote = is_legacy = is_python_function = False
-    device_index = 0
     self_cpu_percent = total_cpu_percent = total_device_percent = -1
-    activity_type = _metadata_json = flow_id = flow_type = flow_start = event_metadata = None
-    external_id = linked_correlation_id = 0
+    _metadata_json = ""
+    event_metadata = None
+    flow_id = flow_type = linked_correlation_id = 0
+    flow_start = False
     python_id = python_parent_id = python_module_id = -1
     device_type = DeviceType.CPU
     _results: Results
@@ -86,6 +90,9 @@ def _flops(results: Results, row: int) -> int:
 
 _FIELDS: dict[str, Any] = {
     "id": lambda r, i: i + 1,
+    "external_id": lambda r, i: i + 1,
+    "activity_type": lambda r, i: _ACTIVITIES.get(int(r.trace.kind[i]), "cpu_op"),
+    "device_index": lambda r, i: int(r.trace.settings.get("pid", 0)),
     "trace_name": lambda r, i: r.trace.names[r.trace.name[i]],
     "overload_name": lambda r, i: r.trace.overloads[r.trace.name[i]],
     "time_range": _time_range,
@@ -99,7 +106,7 @@ _FIELDS: dict[str, Any] = {
     "structured_input_shapes": lambda r, i: _input(r, i, described.structured_shapes),
     "structured_input_strides": lambda r, i: _input(r, i, described.strides),
     "input_dtypes": lambda r, i: _input(r, i, described.types),
-    "concrete_inputs": lambda r, i: _input(r, i, described.concrete),
+    "concrete_inputs": lambda r, i: _input(r, i, described.values),
     "stack": lambda r, i: list(r.trace.stacks[r.trace.stack[i]]) if r.trace.stack[i] >= 0 else [],
     "scope": lambda r, i: int(r.trace.scope[i]),
     "sequence_nr": lambda r, i: int(r.trace.sequence[i]),
@@ -246,7 +253,7 @@ class Results:
 
     def key_averages(self, by_shape: bool = False, by_stack: int = 0, by_overload: bool = False) -> EventList:
         """One FunctionEventAvg a group of events."""
-        trace, shown = self.trace, self.shown
+        trace = self.trace
         numbers = stacks = None
         if by_shape:
             numbers = grouping.shape_numbers(trace, [described.shapes(d) for _, d in trace.input_table])
@@ -256,19 +263,14 @@ class Results:
                 table.setdefault((), len(table))
             ]
             stacks = np.array(ids, np.int64)[trace.stack]
-        own = Tree(
-            self.tree.parent,
-            self.tree.depth,
-            self.tree.claimed_ns,
-            self.shown_self_ns,
-            self.tree.memory,
-            self.shown_self_memory,
-            self.tree.loose,
-        )
+        own = replace(self.tree, self_ns=self.shown_self_ns, self_memory=self.shown_self_memory)
         rows = grouping.averages(
-            trace, own, shown, by_inputs=numbers, by_stack=stacks, by_overload=by_overload
+            trace, own, self.shown, by_inputs=numbers, by_stack=stacks, by_overload=by_overload
         )
         made = self._avg_objects(rows, by_shape, by_stack, by_overload)
+        spreads = cache(lambda: grouping.spreads(trace, rows, self.shown))
+        for number in range(len(rows.names)):
+            made[number]._spread = (spreads, number)
         settings = trace.settings
         return EventList(
             made,
@@ -298,6 +300,7 @@ class Results:
             row.cpu_time_total, row.self_cpu_time_total = total / 1000, own / 1000
             row.cpu_memory_usage, row.self_cpu_memory_usage, row.flops = memory, own_memory, flops
             row.scope, row.node_id = int(trace.scope[first]), -1
+            row.cpu_children, row.is_user_annotation = [], bool(trace.kind[first] == ANNOTATION)
             row.overload_name = trace.overloads[trace.name[first]] if by_overload else ""
             row.input_shapes = _input(self, first, described.shapes) if by_shape else ""
             stack = (
@@ -315,6 +318,7 @@ class Results:
         row = FunctionEventAvg()
         total = int(self.trace.memory.nbytes[self.tree.loose].sum())
         row.key, row.count, row.scope, row.node_id = _MEMORY_KEY, len(self.tree.loose), 0, -1
+        row.cpu_children = []
         row.cpu_memory_usage = row.self_cpu_memory_usage = total
         row.input_shapes, row.stack, row.overload_name, row.flops = ([] if by_shape else ""), [], "", 0
         return row
@@ -322,13 +326,17 @@ class Results:
     def total_average(self) -> FunctionEventAvg:
         """The sum of all events, as a row `Total`."""
         total = FunctionEventAvg()
+        shown, loose = self.shown, self.tree.loose
+        total.count = int(shown.sum()) + len(loose)
+        if total.count:
+            total.node_id, total.scope, total.cpu_children = -1, 0, []
+            total.input_shapes, total.overload_name, total.stack = [], "", []
         total.key = "Total"
-        shown = self.shown
-        total.count = int(shown.sum()) + len(self.tree.loose)
-        total.cpu_time_total = float((self.trace.end_ns - self.trace.start_ns)[shown].sum()) / 1000
-        total.self_cpu_time_total = float(self.shown_self_ns[shown].sum()) / 1000
-        total.cpu_memory_usage = int(self.tree.memory[shown].sum())
-        total.self_cpu_memory_usage = int(self.shown_self_memory[shown].sum())
+        total.cpu_time_total = int((self.trace.end_ns - self.trace.start_ns)[shown].sum()) / 1000
+        total.self_cpu_time_total = int(self.shown_self_ns[shown].sum()) / 1000
+        outside = int(self.trace.memory.nbytes[loose].sum())
+        total.cpu_memory_usage = int(self.tree.memory[shown].sum()) + outside
+        total.self_cpu_memory_usage = int(self.shown_self_memory[shown].sum()) + outside
         total.flops = int(self.trace.flops[shown].sum())
         return total
 
@@ -339,3 +347,7 @@ class Results:
         if not self.trace.settings.get("with_stack"):
             raise AssertionError("export_stacks() requires with_stack=True")
         stack_files.export_trace_stacks(self.trace, self.shown_self_ns, self.shown, path, metric)
+
+    def export_memory_timeline(self, path: str, device: str | None = None) -> None:
+        """Write the bytes alive over time."""
+        memory_timeline.export_memory_timeline(self.trace, self.tree, path, device)

@@ -17,7 +17,6 @@ from .schedule import ProfilerAction
 from .steps import KinetoStepTracker
 
 PROFILER_STEP_NAME = "ProfilerStep"
-KinetoStepTracker.init_step_count(PROFILER_STEP_NAME)
 
 # the device whose absence torch speaks of when several are asked for: the first of these
 _DEVICES = {
@@ -200,6 +199,10 @@ class _KinetoProfile:
         """Write folded stacks with a metric, for flame graphs."""
         self._finished("exporting stacks").export_stacks(path, metric)
 
+    def export_memory_timeline(self, path: str, device: str | None = None) -> None:
+        """Write the bytes alive over time by what they are for: a page (.html), [times, sizes] (.json) or each change (.raw.json.gz)."""
+        self._finished("exporting memory timeline").export_memory_timeline(path, device)
+
     def add_metadata(self, key: str, value: str) -> None:
         """Put a string into the trace file."""
         self._metadata[key] = value
@@ -264,6 +267,7 @@ class profile(_KinetoProfile):
         else:
             self.schedule = _always
             self.record_steps = False
+        KinetoStepTracker.init_step_count(PROFILER_STEP_NAME)
         self.on_trace_ready = on_trace_ready
         self.step_num = 0
         self.current_action = self.schedule(self.step_num)
@@ -329,7 +333,6 @@ class profile(_KinetoProfile):
         self.step_num += 1
         self.current_action = self.schedule(self.step_num)
         self._transit_action(before, self.current_action)
-        KinetoStepTracker.increment_step(PROFILER_STEP_NAME)
         if self.record_steps:
             self.step_rec_fn = record_function("ProfilerStep#" + str(self.step_num))
             self.step_rec_fn.__enter__()
