@@ -476,11 +476,12 @@ class Recorder:
         return Health(unfinished=self.unfinished, notes=notes)
 
     def _memory(self) -> Memory:
+        held = () if self.stacks is None else _held(self.stacks)
         if not self.memory:
-            return Memory.none()
+            return replace(Memory.none(), held=held)
         rows = np.array(self.memory, np.int64).reshape(-1, 4)
         rows = rows[np.argsort(rows[:, 0], kind="stable")]
-        return Memory(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], np.cumsum(rows[:, 1]))
+        return Memory(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], np.cumsum(rows[:, 1]), held)
 
 
 class _Frees:
@@ -581,6 +582,18 @@ class _RangeInputs:
     @staticmethod
     def describe(*arguments: Any) -> tuple:
         return (-1, *[_dispatch._numbers_of(value) for value in arguments])
+
+
+def _held(stacks: Stacks) -> tuple[tuple[int, int, bool], ...]:
+    """The memory of parameters and their gradients, of all modules that were called."""
+    found: dict[int, tuple[int, int, bool]] = {}
+    for module in stacks.met_modules():
+        for parameter in module.parameters():
+            for tensor, is_gradient in ((parameter, False), (parameter._grad, True)):
+                if tensor is not None and getattr(tensor, "_array", None) is not None:
+                    address = id(storage_of(tensor))
+                    found.setdefault(address, (address, tensor._array.nbytes, is_gradient))
+    return tuple(found.values())
 
 
 def _own_state() -> dict[str, Any]:

@@ -196,6 +196,10 @@ class Stacks:
 
     # ------------------------------------------------------------------------------------------------ after the stop
 
+    def met_modules(self) -> list[Any]:
+        """The modules that were called and still exist."""
+        return [module for reference, _, _ in self.modules.values() if (module := reference()) is not None]
+
     def texts(self) -> tuple[str, ...]:
         """The names as torch writes them."""
         cut = prefixes()

@@ -26,6 +26,8 @@ class Memory:
     address: np.ndarray  # int64
     thread: np.ndarray  # int64, a thread's identity
     total: np.ndarray  # int64, bytes alive that were taken in this recording
+    # what the modules that were met hold at the end: (address, bytes, whether it is a gradient)
+    held: tuple[tuple[int, int, bool], ...] = ()
 
     @staticmethod
     def none() -> Memory:

@@ -263,9 +263,9 @@ def _concrete(value: Any) -> str:
         return _float(value)
     if isinstance(value, complex):
         return f"{_float(value.real)}{'' if value.imag < 0 else '+'}{_float(value.imag)}j"
-    if value.__class__ is tuple and not described.is_tensor(value) and len(value) <= 30:
-        if all(isinstance(item, (bool, int, float)) for item in value):
-            return "[" + ", ".join(map(_concrete, value)) + "]"
+    listed = value.__class__ is tuple and len(value) <= 30 and not described.is_tensor(value)
+    if listed and all(isinstance(item, (bool, int, float)) for item in value):
+        return "[" + ", ".join(map(_concrete, value)) + "]"
     return ""
 
 

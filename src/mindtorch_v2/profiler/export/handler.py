@@ -10,9 +10,12 @@ from typing import Any
 
 
 def tensorboard_trace_handler(
-    dir_name: str, worker_name: str | None = None, use_gzip: bool = False
+    dir_name: str, worker_name: str | None = None, use_gzip: bool = False, use_python_export: bool = False
 ) -> Callable[[Any], None]:
-    """Write each finished trace to `dir_name` as {worker}.{time_ns}.pt.trace.json, with .gz where `use_gzip`."""
+    """Write each finished trace to `dir_name` as {worker}.{time_ns}.pt.trace.json, with .gz where `use_gzip`.
+
+    There is one writer, so `use_python_export` changes nothing.
+    """
 
     def handler_fn(prof: Any) -> None:
         worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
