@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .events import FunctionEvent, FunctionEventAvg
-
-_METRICS = (
-    "self_cpu_time_total",
-    "self_cuda_time_total",
-    "self_xpu_time_total",
-    "self_privateuse1_time_total",
-)
+from .export import chrome, stacks
 
 
 class EventList(list):
@@ -131,7 +125,21 @@ class EventList(list):
 
     def supported_export_stacks_metrics(self) -> list[str]:
         """Metrics that `export_stacks` takes."""
-        return list(_METRICS)
+        return list(stacks.METRICS)
+
+    def export_stacks(self, path: str, metric: str) -> None:
+        """Write folded stacks with a metric, for flame graphs."""
+        stacks.export_stacks(self, path, metric)
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Write the events as a trace file; averages as one slice a row."""
+        whole = self._whole()
+        if self and isinstance(self[0], FunctionEventAvg):
+            chrome.export_averages(self, path)
+        elif whole is not None:
+            chrome.export_chrome_trace(whole.trace, path)
+        else:
+            chrome.export_events(self, path)
 
     # ------------------------------------------------------------------------------------------------ other forms
 

@@ -25,12 +25,15 @@ class Tree:
 
 def depths(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Depth of each event of one thread, sorted by start (longest first): how many earlier ones are still open."""
-    order = np.argsort(end, kind="stable")
-    ended = np.searchsorted(end[order], start, side="right")
-    # an event without length has ended by its own start; it and what it contains must not count themselves out
-    place = np.empty(len(end), np.int64)
-    place[order] = np.arange(len(end))
-    return np.arange(len(start)) - np.minimum(ended, place)
+    place = np.arange(len(start))
+    ended = np.searchsorted(np.sort(end), start, side="right")
+    # events without length have ended by their own start: those from here on must not be counted among the ended
+    empty = np.flatnonzero(start == end)
+    if len(empty):
+        at = start[empty]
+        first = np.maximum(np.searchsorted(at, start, side="left"), np.searchsorted(empty, place))
+        ended -= np.searchsorted(at, start, side="right") - first
+    return place - ended
 
 
 def parents(depth: np.ndarray) -> np.ndarray:
@@ -56,7 +59,7 @@ def contained(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarra
     covered: dict[int, int] = {}  # by parent: until when its children cover it
     open_: list[int] = []
     for row in range(count):
-        while open_ and (ends[row] > ends[open_[-1]] or starts[row] >= ends[open_[-1]] > starts[open_[-1]]):
+        while open_ and (ends[row] > ends[open_[-1]] or starts[row] >= ends[open_[-1]]):
             open_.pop()
         up = open_[-1] if open_ else -1
         parent[row], depth[row] = up, len(open_)
