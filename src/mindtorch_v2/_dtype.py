@@ -152,6 +152,7 @@ NP_BFLOAT16, NP_FLOAT16 = bfloat16._np, float16._np
 LOW_FLOATS = (NP_FLOAT16, NP_BFLOAT16)
 # NumPy type numbers of bool and the integers: those that a floating function turns into the default dtype
 INTEGRAL_NUMS = frozenset(n for n, d in BY_NUM.items() if d._rank < 2)
+FLOAT_NUMS = frozenset(n for n, d in BY_NUM.items() if d._rank == 2)
 
 
 class Default:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import composite, op
-from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
+from .._dtype import BY_NUM, FLOAT_NUMS, INTEGRAL_NUMS, LOW_FLOATS, finfo
 from . import _dims
 from . import _erf as _erf_fast
 from ._namespace import functions as F
@@ -39,6 +39,8 @@ def widely(kernel: Any) -> Any:
 def relu(self: np.ndarray, out: Any = None) -> np.ndarray:
     if self.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
+    if self.dtype.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
     return np.maximum(self, 0, out=out)
 
 
@@ -60,6 +62,8 @@ threshold_backward.derivative(
 
 @op("aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", inplace=True)
 def threshold(self: np.ndarray, threshold: Any, value: Any) -> np.ndarray:
+    if self.dtype.kind in "bc":
+        raise _dispatch.not_implemented("threshold_cpu", self)
     return np.where(self <= threshold, np.asarray(value).astype(self.dtype), self)
 
 
@@ -68,6 +72,8 @@ threshold.derivative(self=lambda g, self, threshold: threshold_backward(g, self,
 
 @op("aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", inplace=True, expose="no")
 def leaky_relu(self: np.ndarray, negative_slope: Any) -> np.ndarray:
+    if self.dtype.num not in FLOAT_NUMS:
+        raise _dispatch.not_implemented("leaky_relu_cpu", self)
     return np.where(self > 0, self, self * self.dtype.type(negative_slope))
 
 
@@ -94,7 +100,12 @@ leaky_relu_backward.derivative(
 
 @op("aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", inplace=True, expose="no")
 def hardtanh(self: np.ndarray, min_val: Any, max_val: Any) -> np.ndarray:
-    return np.clip(self, min_val, max_val)
+    kind = self.dtype
+    if kind.kind == "b":
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if kind.kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
+    return np.minimum(np.maximum(self, kind.type(min_val)), kind.type(max_val))
 
 
 hardtanh.derivative(self=lambda g, self, min_val, max_val: F.hardtanh_backward(g, self, min_val, max_val))
@@ -182,6 +193,8 @@ def _(grads: Any, grad_output: Any, self: Any, weight: Any) -> Any:
 
 @op("aten::hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor")
 def hardshrink(self: np.ndarray, lambd: Any) -> np.ndarray:
+    if self.dtype.num not in FLOAT_NUMS:
+        raise _dispatch.not_implemented("hardshrink_cpu", self)
     return np.where(np.abs(self) <= lambd, np.zeros((), self.dtype), self)
 
 
@@ -200,11 +213,19 @@ hardshrink_backward.derivative(
 
 @op("aten::softshrink(Tensor self, Scalar lambd=0.5) -> Tensor", expose="no")
 def softshrink(self: np.ndarray, lambd: Any) -> np.ndarray:
-    if lambd < 0:
-        raise RuntimeError(f"lambda must be greater or equal to 0, but found to be {lambd}.")
-    return np.where(self > lambd, self - lambd, np.where(self < -lambd, self + lambd, self * 0)).astype(
-        self.dtype, copy=False
-    )
+    if self.dtype.num not in FLOAT_NUMS:
+        raise _dispatch.not_implemented("softshrink_check", self)
+    kind = BY_NUM[self.dtype.num]
+    if not 0 <= lambd <= finfo(kind).max:
+        raise RuntimeError(
+            f"lambda must be in range [0, {finfo(kind).max:g}] for input dtype {kind._abbr}, but found {lambd:g}"
+        )
+
+    def kernel(x: np.ndarray) -> np.ndarray:
+        edge = x.dtype.type(lambd)
+        return np.where(x > edge, x - edge, np.where(x < -edge, x + edge, x * 0))
+
+    return widely(kernel)(self)
 
 
 softshrink.derivative(self=lambda g, self, lambd: F.softshrink_backward(g, self, lambd))
@@ -243,8 +264,8 @@ def _erf(x: np.ndarray) -> np.ndarray:
 def gelu(self: np.ndarray, approximate: str) -> np.ndarray:
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
-    if self.dtype.num in INTEGRAL_NUMS:
-        raise NotImplementedError(f"\"GeluKernelImpl\" not implemented for '{BY_NUM[self.dtype.num]._abbr}'")
+    if self.dtype.num not in FLOAT_NUMS:
+        raise _dispatch.not_implemented("GeluKernelImpl", self)
     return _gelu(self, approximate)
 
 
@@ -307,6 +328,8 @@ gelu_backward.derivative(
 
 @op("aten::silu(Tensor self) -> Tensor", inplace=True, expose="no")
 def silu(self: np.ndarray) -> np.ndarray:
+    if self.dtype.num in INTEGRAL_NUMS:
+        raise _dispatch.not_implemented("silu_cpu", self)
     return widely(lambda x: np.multiply(x, _logistic(x)))(self)
 
 
@@ -331,6 +354,8 @@ def silu_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
 
 @op("aten::mish(Tensor self) -> Tensor", inplace=True, expose="no")
 def mish(self: np.ndarray) -> np.ndarray:
+    if self.dtype.num not in FLOAT_NUMS:
+        raise _dispatch.not_implemented("mish_cpu", self)
     return widely(
         lambda x: (
             x * np.tanh(np.log1p(np.exp(x)))
@@ -365,6 +390,9 @@ def mish_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
     expose="no",
 )
 def elu(self: np.ndarray, alpha: Any, scale: Any, input_scale: Any) -> np.ndarray:
+    if self.dtype.num not in FLOAT_NUMS:
+        raise _dispatch.not_implemented("elu_cpu", self)
+
     def kernel(x: np.ndarray) -> np.ndarray:
         kind = x.dtype.type
         return np.where(
@@ -408,7 +436,7 @@ elu_backward.derivative(
         g
         * grad_output
         * F.where(
-            self_or_result <= 0,
+            self_or_result < 0,
             F.full((), input_scale, dtype=g.dtype)
             if is_result
             else input_scale
@@ -434,11 +462,17 @@ def selu_(self: Any) -> Any:
     return elu.inplace(self, _SELU_ALPHA, _SELU_SCALE)
 
 
-@composite("aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor", expose="function")
+@op("aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor", on="tensors", expose="function")
 def celu(self: Any, alpha: Any) -> Any:
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     return elu(self, alpha, 1.0, 1.0 / alpha)
+
+
+# torch rounds alpha to single precision here
+celu.derivative(
+    self=lambda g, self, alpha: F.elu_backward(g, alpha, 1, 1.0 / float(np.float32(alpha)), False, self)
+)
 
 
 @composite("aten::celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", expose="function")
@@ -448,6 +482,9 @@ def celu_(self: Any, alpha: Any) -> Any:
 
 @op("aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", expose="no")
 def softplus(self: np.ndarray, beta: Any, threshold: Any) -> np.ndarray:
+    if self.dtype.num not in FLOAT_NUMS:
+        raise _dispatch.not_implemented("softplus_cpu", self)
+
     def kernel(x: np.ndarray) -> np.ndarray:
         scaled = x * x.dtype.type(beta)
         return np.where(
@@ -485,7 +522,9 @@ softplus_backward.derivative(
     node="LogSigmoidBackward0",
 )
 def log_sigmoid_forward(self: np.ndarray) -> tuple:
-    wide = self.astype(np.float32) if self.dtype in LOW_FLOATS else self
+    if self.dtype.num not in FLOAT_NUMS:
+        raise _dispatch.not_implemented("log_sigmoid_cpu", self)
+    wide = _dims.dense(self.astype(np.float32) if self.dtype in LOW_FLOATS else self)
     buffer = np.exp(-np.abs(wide))
     return (np.minimum(wide, 0) - np.log1p(buffer)).astype(self.dtype), buffer.astype(self.dtype)
 
@@ -516,16 +555,23 @@ def log_sigmoid(self: Any) -> Any:
 
 @op("aten::hardsigmoid(Tensor self) -> Tensor", inplace=True, expose="no")
 def hardsigmoid(self: np.ndarray) -> np.ndarray:
+    if self.dtype.num not in FLOAT_NUMS:
+        raise _dispatch.not_implemented("hardsigmoid_cpu", self)
     return widely(lambda x: np.clip(x + 3, 0, 6) / 6)(self)
 
 
 hardsigmoid.derivative(self=lambda g, self: F.hardsigmoid_backward(g, self))
 
 
+_SIXTH = np.float32(1 / 6)  # single precision for doubles too, as in torch
+
+
 @op("aten::hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no")
 def hardsigmoid_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
     return np.where(
-        (self > -3) & (self < 3), grad_output / grad_output.dtype.type(6), np.zeros((), grad_output.dtype)
+        (self > -3) & (self < 3),
+        grad_output * grad_output.dtype.type(_SIXTH),
+        np.zeros((), grad_output.dtype),
     )
 
 
@@ -536,6 +582,8 @@ hardsigmoid_backward.derivative(
 
 @op("aten::hardswish(Tensor self) -> Tensor", inplace=True, expose="no")
 def hardswish(self: np.ndarray) -> np.ndarray:
+    if self.dtype.num not in FLOAT_NUMS:
+        raise _dispatch.not_implemented("hardswish_cpu", self)
     return widely(lambda x: x * (np.clip(x + 3, 0, 6) / 6))(self)
 
 
@@ -563,6 +611,8 @@ hardswish_backward.derivative(
 @op("aten::glu(Tensor self, int dim=-1) -> Tensor", expose="no")
 def glu(self: np.ndarray, dim: int) -> np.ndarray:
     first, second = _halves(self, dim)
+    if self.dtype.num not in FLOAT_NUMS:
+        raise _dispatch.not_implemented("glu_cpu", self)
     return widely(lambda a, b: a * _logistic(b))(first, second)
 
 

@@ -209,7 +209,7 @@ def _check(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool) ->
         )
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise RuntimeError(
-            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim}, key.dim: {key.ndim} and "
+            f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} key.dim: {key.ndim} and "
             f"value.dim: {value.ndim} instead."
         )
     if attn_mask is not None and attn_mask.dtype._rank and attn_mask.dtype is not query.dtype:

@@ -14,7 +14,8 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import composite, op
-from .._dtype import LOW_FLOATS
+from .._dtype import BY_NUM, LOW_FLOATS
+from . import _layout
 from ._namespace import functions as F
 
 
@@ -121,6 +122,9 @@ def forward(
             x.dtype
         )
     n, kernel = x.shape[0], w.shape[2:]
+    if not n:
+        sizes = zip(x.shape[2:], kernel, stride, padding, dilation)
+        return np.zeros((0, w.shape[0], *[_out_size(*s) for s in sizes]), x.dtype)
     out = tuple(_out_size(*sizes) for sizes in zip(x.shape[2:], kernel, stride, padding, dilation))
     length = math.prod(out)
     if w.shape[1] == 1 and groups > 1 and w.shape[0] == groups:
@@ -233,6 +237,15 @@ def weight_gradient(
 # ---------------------------------------------------------------------------------------------------- the op
 
 
+_C_NAMES = {
+    "Float": "float",
+    "Double": "double",
+    "Long": "long int",
+    "Half": "c10::Half",
+    "BFloat16": "c10::BFloat16",
+}
+
+
 def _fill(values: tuple, dims: int) -> tuple:
     return values * dims if len(values) == 1 else values
 
@@ -247,6 +260,12 @@ def _check(
     transposed: bool,
     groups: int,
 ) -> None:
+    for name, values in (("stride", stride), ("padding", padding), ("dilation", dilation)):
+        if len(values) != w.ndim - 2:
+            raise RuntimeError(
+                f"expected {name} to be a single integer value or a list of {w.ndim - 2} values to match the convolution dimensions, "
+                f"but got {name}={list(values)}"
+            )
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
     if any(p < 0 for p in padding):
@@ -275,23 +294,20 @@ def _check(
     outputs = w.shape[1] * groups if transposed else w.shape[0]
     if bias is not None and (bias.ndim != 1 or bias.shape[0] != outputs):
         raise RuntimeError(
-            f"Given {'transposed=1' if transposed else f'groups={groups}'}, weight of size {shape}, expected bias to be 1-dimensional with "
+            f"Given {'transposed=1, ' if transposed else ''}weight of size {shape}, expected bias to be 1-dimensional with "
             f"{outputs} elements, but got bias of size {list(bias.shape)} instead"
         )
     if x.dtype != w.dtype:
-        from .._dtype import BY_NUM
-
-        names = {
-            "Float": "float",
-            "Double": "double",
-            "Long": "long int",
-            "Half": "c10::Half",
-            "BFloat16": "c10::BFloat16",
-        }
         a, b = BY_NUM[x.dtype.num]._abbr, BY_NUM[w.dtype.num]._abbr
-        raise RuntimeError(
-            f"Input type ({names.get(a, a)}) and bias type ({names.get(b, b)}) should be the same"
-        )
+        if a == "Float":  # torch tries another library first, which names its tensors
+            raise RuntimeError(
+                f"Input type (torch.{a}Tensor) and weight type (torch.{b}Tensor) should be the same or input should be a MKLDNN tensor "
+                "and weight is a dense tensor"
+            )
+        raise RuntimeError(f"expected scalar type {a} but found {b}")
+    if bias is not None and x.dtype != bias.dtype:
+        a, b = (_C_NAMES.get(v, v) for v in (BY_NUM[t.dtype.num]._abbr for t in (x, bias)))
+        raise RuntimeError(f"Input type ({a}) and bias type ({b}) should be the same")
     if not transposed:
         for n, k, p, d in zip(x.shape[2:], w.shape[2:], padding, dilation):
             if n + 2 * p < d * (k - 1) + 1:
@@ -330,12 +346,19 @@ def _convolve(
         size = transposed_size(
             input.shape[2:], weight.shape[2:], stride, padding, dilation, _fill(output_padding, dims)
         )
+    last = dims == 2 and (_layout.is_channels_last(input) or _layout.is_channels_last(weight))
+    kind = input.dtype
+    if kind in LOW_FLOATS:  # the bias is added before the result is rounded
+        input, weight = input.astype(np.float32), weight.astype(np.float32)
+    if transposed:
         made = input_gradient(input, weight, size, stride, padding, dilation, groups)
     else:
         made = forward(input, weight, stride, padding, dilation, groups)
     if bias is not None:
-        made += bias.reshape(-1, *(1,) * dims)
-    return made
+        made += bias.reshape(-1, *(1,) * dims).astype(made.dtype, copy=False)
+    if kind in LOW_FLOATS:
+        made = made.astype(kind)
+    return _layout.copied(made, _layout.channels_last) if last else made
 
 
 _ARGUMENTS = (

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import composite, op
-from .._dtype import BY_NUM, LOW_FLOATS
+from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
 from ._namespace import functions as F
 from .pointwise import div_scalar, mul_scalar
 from .reduction import mean_into
@@ -90,6 +90,15 @@ def _nll_forward(
         raise RuntimeError(
             f"weight tensor should be defined either for all {self.shape[1]} classes or no classes but got weight tensor of shape: {list(weight.shape)}"
         )
+    if weight is not None and weight.dtype != self.dtype:
+        expected, found = BY_NUM[self.dtype.num]._abbr, BY_NUM[weight.dtype.num]._abbr
+        raise RuntimeError(f"expected scalar type {expected} but found {found}")
+    if self.ndim == 4 and target.ndim != 3:
+        raise RuntimeError(
+            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}"
+        )
+    if self.ndim > 2 and self.shape[2:] != target.shape[1:]:
+        raise RuntimeError(f"size mismatch (got input: {list(self.shape)} , target: {list(target.shape)}")
     chosen, weights, _ = _nll_pieces(self, target, weight, ignore_index)
     losses = np.negative(chosen if weights is None else chosen * weights)
     kind = self.dtype
@@ -220,7 +229,11 @@ def cross_entropy_loss(
     channel = 0 if self.ndim == 1 else 1
     if label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
-    if tuple(self.shape) == tuple(target.shape) and target.dtype.is_floating_point:
+    if tuple(self.shape) == tuple(target.shape):
+        if not target.dtype.is_floating_point:
+            raise RuntimeError(
+                f"Expected floating point type for target with class probabilities, got {target.dtype._abbr}"
+            )
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return _cross_entropy_probabilities(self, target, weight, reduction, label_smoothing, channel)
@@ -308,6 +321,8 @@ def _declare_distance(name: str, arguments: str, forward: Any, slope: Any, curva
     def loss(self: np.ndarray, target: np.ndarray, reduction: int, *p: Any) -> Any:
         if self.dtype is not target.dtype:
             self, target = _dispatch.promote_pair(self, target)
+        if self.dtype.num in INTEGRAL_NUMS:
+            raise _dispatch.not_implemented(name.removesuffix("_loss") + "_cpu", self)
         return _reduce_array(forward(np.subtract(self, target), *p), reduction)
 
     @op(
@@ -474,7 +489,7 @@ def l1_loss(self: Any, target: Any, reduction: int) -> Any:
     "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", expose="no", on="tensors"
 )
 def soft_margin_loss(self: Any, target: Any, reduction: int) -> Any:
-    return reduced(F.log1p(F.exp(-target * self)), reduction)
+    return reduced(F.log1p(F.exp(self * -target)), reduction)
 
 
 def _soft_margin_grad(g: Any, self: Any, target: Any, reduction: int) -> Any:
@@ -493,6 +508,9 @@ soft_margin_loss.derivative(self=_soft_margin_grad)
     expose="no",
 )
 def binary_cross_entropy(self: np.ndarray, target: np.ndarray, weight: Any, reduction: int) -> Any:
+    if self.dtype != target.dtype:
+        found, expected = BY_NUM[target.dtype.num]._abbr, BY_NUM[self.dtype.num]._abbr
+        raise RuntimeError(f"Found dtype {found} but expected {expected}")
     if self.size and not (self.min() >= 0 and self.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
     kind = self.dtype.type
@@ -545,7 +563,17 @@ binary_cross_entropy_backward.derivative(
     self=lambda g, grad_output, self, target, weight, reduction: _bce_self_double(
         g * grad_output, self, target, weight, reduction
     ),
+    target=lambda g, grad_output, self, weight, reduction: _bce_target_double(
+        g * grad_output, self, weight, reduction
+    ),
 )
+
+
+def _bce_target_double(g: Any, self: Any, weight: Any, reduction: int) -> Any:
+    made = -g / F.clamp(self * (1 - self), min=1e-12)
+    if weight is not None:
+        made = made * weight
+    return made / self.numel() if reduction == MEAN else made
 
 
 def _bce_self_double(g: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
@@ -748,7 +776,7 @@ def _multilabel_margin(self: Any, target: Any, reduction: int) -> Any:
 def multilabel_margin_loss(self: Any, target: Any, reduction: int) -> Any:
     if tuple(self.shape) != tuple(target.shape):
         raise RuntimeError(
-            f"inconsistent target size: {list(target.shape)} for multi-target input of size {list(self.shape)}"
+            f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}"
         )
     return _multilabel_margin(self, target, reduction)
 
@@ -764,6 +792,13 @@ def multi_margin_loss(self: Any, target: Any, p: Any, margin: Any, weight: Any, 
         raise RuntimeError(f"expected scalar type Long but found {target.dtype._abbr}")
     flat = self if self.ndim == 2 else self.reshape(1, -1)
     places = target.reshape(-1, 1)
+    if places.shape[0] != flat.shape[0]:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
+            f"Expected target size {[flat.shape[0]]}, but got {list(target.shape)}. Input has shape {list(self.shape)}."
+        )
+    if places.numel() and not (places._array.min() >= 0 and places._array.max() < flat.shape[1]):
+        raise RuntimeError("target out of range")
     chosen = F.gather(flat, 1, places)
     gap = F.clamp(margin - chosen + flat, min=0)
     if p == 2:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import composite, op
-from .._dtype import LOW_FLOATS
+from .._dtype import FLOAT_NUMS, LOW_FLOATS
 from ._namespace import functions as F
 
 
@@ -69,11 +69,13 @@ def _check_normalized(input: np.ndarray, shape: tuple, weight: Any, bias: Any) -
 )
 def native_layer_norm(input: np.ndarray, normalized_shape: tuple, weight: Any, bias: Any, eps: float) -> Any:
     _check_normalized(input, normalized_shape, weight, bias)
+    if input.dtype.num not in FLOAT_NUMS:
+        raise _dispatch.not_implemented("LayerNormKernelImpl", input)
     x, w, b = _wide(input, weight, bias)
     axes = tuple(range(x.ndim - len(normalized_shape), x.ndim))
     axis: Any = axes if len(axes) > 1 else -1
     center = _mean(x, axis)
-    made = np.subtract(x, center)
+    made = np.subtract(x, center, order="C")
     rstd = _mean(np.multiply(made, made), axis)
     np.add(rstd, x.dtype.type(eps), rstd)
     np.sqrt(rstd, rstd)

@@ -14,6 +14,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import INTEGRAL_NUMS
+from . import _layout
 from ._namespace import functions as F
 
 
@@ -126,6 +127,8 @@ def max_pool(
     """Maxima and their flat places in the input's last dimensions."""
     dims = len(kernel)
     spatial = x.shape[-dims:]
+    if 0 in stride:
+        raise RuntimeError("stride should not be zero")
     out = tuple(pooled_size(*args, ceil_mode) for args in zip(spatial, kernel, padding, stride, dilation))
     _check("max_pool", x, kernel, stride, padding, out)
     frame = _widen(x, padding, kernel, stride, dilation, out, _lowest(x.dtype))
@@ -207,10 +210,8 @@ def _declare_max(dims: int, schema_tail: str) -> Any:
         kernel = _fill(kernel_size, dims)
         if self.ndim not in (dims + 1, dims + 2):
             kind = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}[dims]
-            raise RuntimeError(
-                f"max_pool{dims}d: Expected {kind} (batch mode) tensor for input with non-zero size"
-            )
-        return max_pool(
+            raise RuntimeError(f"non-empty {kind} (batch mode) tensor expected for input")
+        made = max_pool(
             self,
             kernel,
             _fill(stride, dims) if stride else kernel,
@@ -218,6 +219,9 @@ def _declare_max(dims: int, schema_tail: str) -> Any:
             _fill(dilation, dims),
             ceil_mode,
         )
+        if dims == 2 and _layout.is_channels_last(self):
+            return tuple(_layout.copied(part, _layout.channels_last) for part in made)
+        return made
 
     @with_indices.backward("self")
     def _(

@@ -8,18 +8,18 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import composite, function, op
-from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
+from .._dtype import FLOAT_NUMS, LOW_FLOATS
 from . import _dims
 from ._namespace import functions as F
 from .copies import _to as to_dtype_layout
 
 
 def _prepare(self: np.ndarray, dim: int, name: str) -> tuple[np.ndarray, int]:
-    if self.dtype.num in INTEGRAL_NUMS:
-        raise NotImplementedError(
-            f"\"{name}_lastdim_kernel_impl\" not implemented for '{BY_NUM[self.dtype.num]._abbr}'"
-        )
-    return (self.astype(np.float32) if self.dtype in LOW_FLOATS else self), _dims.one(dim, self.ndim)
+    dim = _dims.one(dim, self.ndim)
+    if self.dtype.num not in FLOAT_NUMS:
+        where = "lastdim_" if dim >= self.ndim - 1 else ""
+        raise _dispatch.not_implemented(f"{name}_{where}kernel_impl", self)
+    return (self.astype(np.float32) if self.dtype in LOW_FLOATS else self), dim
 
 
 def _finish(made: np.ndarray, like: np.ndarray) -> np.ndarray:
@@ -37,7 +37,7 @@ def _softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
         return np.ones((), self.dtype)
     if not self.size:
         return self.copy()
-    made = np.subtract(wide, np.maximum.reduce(wide, axis=dim, keepdims=True))
+    made = np.subtract(wide, np.maximum.reduce(wide, axis=dim, keepdims=True), order="C")
     np.exp(made, made)
     np.true_divide(made, np.add.reduce(made, axis=dim, keepdims=True), made)
     return _finish(made, self)
@@ -84,7 +84,7 @@ def _log_softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
         return np.zeros((), self.dtype)
     if not self.size:
         return self.copy()
-    made = np.subtract(wide, np.maximum.reduce(wide, axis=dim, keepdims=True))
+    made = np.subtract(wide, np.maximum.reduce(wide, axis=dim, keepdims=True), order="C")
     np.subtract(made, np.log(np.add.reduce(np.exp(made), axis=dim, keepdims=True)), made)
     return _finish(made, self)
 

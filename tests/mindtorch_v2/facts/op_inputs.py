@@ -108,12 +108,12 @@ def tools(torch: Any) -> dict[str, Any]:
         # a missing second gradient and one of zeros say the same
         # + 0: plain tensors, neither views nor conjugates that are still to be taken
         return [names, [None if g is None else g.detach() + 0 for g in first],
-                ["zero" if g is None or not g.any() else g + 0 for g in second]]  # fmt: skip
+                ["zero" if g is None or not g.any() else g.contiguous() + 0 for g in second]]  # fmt: skip
 
     def slopes(f: Any, *inputs: Any) -> Any:
         """The gradients of f at float inputs, for what torch differentiates once only."""
         inputs = [i.detach().clone().requires_grad_() for i in inputs]
-        return [g + 0 for g in torch.autograd.grad(weighted(f(*inputs)), inputs)]
+        return [g.contiguous() + 0 for g in torch.autograd.grad(weighted(f(*inputs)), inputs)]
 
     def doubles(*shape: int, seed: int = 0) -> Any:
         """Numbers in (-1.2, 1.2), all different, none zero."""

@@ -23,7 +23,7 @@ def recorded(name: str) -> list[Any]:
     ]
 
 
-def check(torch: Any, setup: str, line: str, fact: Any) -> None:
+def check(torch: Any, setup: str, line: str, fact: Any, scaled: bool = False) -> None:
     """Fail with the first difference from torch."""
-    found = difference(fact, expression_rows.run(torch, setup, line))
+    found = difference(fact, expression_rows.run(torch, setup, line), scaled=scaled)
     assert found is None, f"{line}\n{found}"

@@ -35,8 +35,11 @@ def loosened(text: Any) -> Any:
     return text
 
 
-def difference(fact: Any, ours: Any, where: str = "result") -> str | None:
-    """Where and how the second differs from the first; None if it does not."""
+def difference(fact: Any, ours: Any, where: str = "result", scaled: bool = False) -> str | None:
+    """Where and how the second differs from the first; None if it does not.
+
+    scaled: the tolerance is relative to the largest number, for results that are sums of products.
+    """
     if isinstance(fact, dict) and isinstance(ours, dict):
         if fact.keys() != ours.keys():
             return f"{where}: {fact} != {ours}"
@@ -47,6 +50,9 @@ def difference(fact: Any, ours: Any, where: str = "result") -> str | None:
                 return f"{where}.{key}: torch {fact[key]!r}, here {ours[key]!r} ({ours.get('values', '')})"
         if "values" in fact and fact["values"] != ours["values"]:
             relative, absolute = TOLERANCE.get(fact["dtype"], (0, 0))
+            if scaled:
+                sizes = np.abs(numbers(fact["values"]))
+                absolute += relative * max(sizes[np.isfinite(sizes)], default=0)
             if not np.allclose(
                 numbers(ours["values"]), numbers(fact["values"]), relative, absolute, equal_nan=True
             ):
@@ -56,7 +62,7 @@ def difference(fact: Any, ours: Any, where: str = "result") -> str | None:
         if len(fact) != len(ours):
             return f"{where}: {len(fact)} parts in torch, here {len(ours)}"
         for number, (a, b) in enumerate(zip(fact, ours)):
-            found = difference(a, b, f"{where}[{number}]")
+            found = difference(a, b, f"{where}[{number}]", scaled)
             if found:
                 return found
         return None
