@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import _dtype
 
 _TYPE_NAMES = {
@@ -22,6 +24,51 @@ _TYPE_NAMES = {
     "uint16": "unsigned short",
     "uint32": "unsigned int",
     "uint64": "unsigned long",
+}
+
+
+# torch's numbers of dtypes, layouts and memory formats, which a trace shows instead of their names
+_NUMBERS = {
+    **{
+        f"torch.{name}": number
+        for number, name in enumerate("uint8 int8 int16 int32 int64 float16 float32 float64".split())
+    },
+    "torch.complex64": 9,
+    "torch.complex128": 10,
+    "torch.bool": 11,
+    "torch.bfloat16": 15,
+    "torch.uint16": 27,
+    "torch.uint32": 28,
+    "torch.uint64": 29,
+    "torch.strided": 0,
+    "torch.sparse_coo": 1,
+    "torch.sparse_csr": 2,
+    "torch.contiguous_format": 0,
+    "torch.preserve_format": 1,
+    "torch.channels_last": 2,
+}
+
+
+def as_torch_shows(op: Any, description: tuple) -> tuple:
+    """Arguments as torch's dispatcher sees them: a number in a tensor's place is a tensor without dimensions, an int in the
+    place of a list is a list, dtypes and layouts are numbers."""
+    return tuple([_seen(a, value) for a, value in zip(op.schema.arguments, description)])
+
+
+def _seen(argument: Any, value: Any) -> Any:
+    if value.__class__ in _WRAPPED:
+        if argument.kind == "Tensor":
+            return ((), (), _WRAPPED[value.__class__])
+        if value.__class__ is int and "int[" in argument.type.lower():
+            return (value,)
+    elif value.__class__ is str and not argument.type.startswith("str"):
+        return _NUMBERS.get(value, value)
+    return value
+
+
+_WRAPPED = {
+    kind: np.dtype(name).num
+    for kind, name in ((bool, "bool"), (int, "int64"), (float, "float64"), (complex, "complex128"))
 }
 
 

@@ -20,6 +20,7 @@ from .. import _dispatch
 from .._graph import grad_state, storage_of
 from .._storage import ObservedStorage, UntypedStorage
 from . import trace as columns
+from .inputs import as_torch_shows
 from .stacks import Stacks, frame_columns, stack_columns
 from .trace import Health, Memory, Trace
 
@@ -466,7 +467,7 @@ class Recorder:
                 made.append((None, flat[1:]))
             else:
                 op = _dispatch.BY_UID[flat[0]]
-                made.append((op, described(op, flat)))
+                made.append((op, as_torch_shows(op, described(op, flat))))
         return tuple(made)
 
     def _health(self) -> Health:

@@ -1,0 +1,451 @@
+"""Files that the profiler writes: chrome traces, averages, memory timelines; whole files where possible."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import mindtorch_v2 as torch
+from mindtorch_v2.profiler import profile, record_function, schedule, tensorboard_trace_handler
+from mindtorch_v2.profiler.export import chrome, memory_timeline
+from mindtorch_v2.profiler.export.files import open_for_export
+from mindtorch_v2.profiler.trace import ANNOTATION, NODE, OP, Frames, Memory, Trace
+
+FACTS = Path(__file__).parent / "facts"
+HOSTILE = [
+    'say "hi"',
+    "back\\slash",
+    "line\nbreak\ttab",
+    "\x00\x01\x1f",
+    "é 中 😀",
+    "</script><img onerror=1>",
+    "100% %d %s",
+    "",
+]
+
+
+def make_trace(*rows: tuple, **fields: Any) -> Trace:
+    """A trace of (name, start, end) rows on thread 7, optionally with kind and sequence number."""
+    full = [row + (OP, -1)[len(row) - 3 :] for row in rows]
+    names = tuple(dict.fromkeys(row[0] for row in full))
+    count = len(full)
+
+    def column(place: int, kind: Any = np.int64) -> np.ndarray:
+        return np.array([row[place] for row in full], kind)
+
+    made = Trace(
+        names=names,
+        overloads=("",) * len(names),
+        name=np.array([names.index(row[0]) for row in full], np.int32),
+        start_ns=column(1),
+        end_ns=column(2),
+        thread=np.full(count, 7),
+        kind=column(3, np.int8),
+        scope=np.zeros(count, np.int8),
+        sequence=column(4),
+        forward_thread=np.where(column(3) == NODE, 7, 0),
+        inputs=np.full(count, -1, np.int32),
+        flops=np.zeros(count, np.int64),
+        stack=np.full(count, -1, np.int32),
+        origin_ns=1_790_857_026_000_000_000 + 5_000_000,
+        window_ns=(0, 20_000),
+        settings={
+            "pid": 41,
+            "thread": 7,
+            "threads": {7: (42, "main")},
+            "trace_id": "A" * 32,
+            "host_name": "here",
+        },
+    )
+    return replace(made, **fields)
+
+
+def written(trace: Trace, path: Path, metadata: dict[str, Any] | None = None) -> dict[str, Any]:
+    chrome.export_chrome_trace(trace, path, metadata)
+    return json.loads(path.read_bytes())
+
+
+def slices(document: dict[str, Any], category: str) -> list[dict[str, Any]]:
+    return [event for event in document["traceEvents"] if event.get("cat") == category]
+
+
+def test_a_chrome_trace_is_written_as_kineto_writes_it(tmp_path: Path) -> None:
+    trace = make_trace(
+        ("span", 1_000, 9_050, ANNOTATION),
+        ("aten::mm", 2_001, 3_000, OP, 5),
+        ("MmBackward0", 4_000, 5_000, NODE, 5),
+    )
+    path = tmp_path / "t.json"
+    chrome.export_chrome_trace(trace, path, {"distributedInfo": {"rank": 3}})
+    expected = (FACTS / "chrome_trace.json").read_text()
+    assert path.read_text() == expected.replace("@PATH@", str(path))
+
+
+def test_memory_instants_carry_the_running_total(tmp_path: Path) -> None:
+    columns = [np.array(c) for c in ([1_500, 2_500], [64, -64], [9, 9], [7, 7], [64, 0])]
+    document = written(make_trace(("a", 1_000, 2_000), memory=Memory(*columns)), tmp_path / "t.json")
+    taken, freed = slices(document, "cpu_instant_event")
+    args = taken.pop("args")
+    assert taken == {
+        "ph": "i",
+        "cat": "cpu_instant_event",
+        "s": "t",
+        "name": "[memory]",
+        "pid": 41,
+        "tid": 42,
+        "ts": 5001.5,
+    }
+    assert args == {
+        "Total Reserved": 0,
+        "Total Allocated": 64,
+        "Bytes": 64,
+        "Device Id": -1,
+        "Device Type": 0,
+        "Addr": 9,
+        "finished": False,
+        "Ev Idx": 1,
+    }
+    assert (freed["args"]["Bytes"], freed["args"]["Total Allocated"], freed["args"]["Ev Idx"]) == (-64, 0, 2)
+
+
+def test_python_calls_name_their_callers(tmp_path: Path) -> None:
+    columns = [np.array(c) for c in ([0, 1], [0, 10], [90, 80], [7, 7], [-1, 0], [-1, 0])]
+    frames = Frames(("f.py(1): f", "nn.Module: Linear_0"), *columns)
+    document = written(make_trace(("a", 20, 30), frames=frames), tmp_path / "t.json")
+    outer, inner = slices(document, "python_function")
+    assert (outer["name"], outer["args"]) == (
+        "f.py(1): f",
+        {"Python parent id": None, "Python id": 1, "Ev Idx": 1},
+    )
+    assert inner["args"] == {"Python parent id": 1, "Python id": 2, "Ev Idx": 2, "Python module id": 0}
+
+
+@pytest.mark.parametrize("name", [*HOSTILE, "lone \ud800 surrogate"])
+def test_any_name_gives_valid_json_and_comes_back_unchanged(tmp_path: Path, name: str) -> None:
+    document = written(
+        make_trace((name, 0, 10), (name, 20, 30, ANNOTATION)), tmp_path / "t.json", {"key": name}
+    )
+    assert [slices(document, kind)[0]["name"] for kind in ("cpu_op", "user_annotation")] == [name, name]
+    assert document["key"] == name
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.text(max_size=8), st.integers(0, 10**12), st.integers(0, 10**10), st.integers(-1, 9)),
+        max_size=30,
+    )
+)
+def test_write_and_read_gives_the_same_events(tmp_path_factory: Any, rows: list[tuple]) -> None:
+    ordered = [
+        (name, start, start + length, OP, number)
+        for name, start, length, number in sorted(rows, key=lambda r: r[1])
+    ]
+    document = written(make_trace(*ordered), tmp_path_factory.mktemp("round") / "t.json")
+    base = document["baseTimeNanoseconds"] - 1_790_857_026_000_000_000 - 5_000_000
+    found = [
+        (
+            e["name"],
+            round(e["ts"] * 1000) + base,
+            round(e["dur"] * 1000),
+            e["args"].get("Sequence number", -1),
+        )
+        for e in slices(document, "cpu_op")
+    ]
+    assert found == [(name, start, end - start, number) for name, start, end, _, number in ordered]
+    assert [e["args"]["Ev Idx"] for e in slices(document, "cpu_op")] == list(range(len(rows)))
+
+
+def test_a_flow_joins_each_backward_node_to_the_last_forward_op_of_its_number(tmp_path: Path) -> None:
+    trace = make_trace(
+        ("aten::linear", 0, 100, OP, 3),
+        ("aten::addmm", 10, 90, OP, 3),
+        ("aten::relu", 110, 120, OP, 4),
+        ("ReluBackward0", 200, 210, NODE, 4),
+        ("AddmmBackward0", 220, 230, NODE, 3),
+        ("OtherBackward0", 240, 250, NODE, 77),
+    )
+    events = written(trace, tmp_path / "t.json")["traceEvents"]
+    by_flow: dict[int, list[tuple[str, str]]] = {}
+    for before, event in itertools.pairwise(events):
+        if event.get("cat") == "fwdbwd":
+            by_flow.setdefault(event["id"], []).append((event["ph"], before["name"]))
+    assert by_flow == {
+        1: [("s", "aten::relu"), ("f", "ReluBackward0")],
+        2: [("s", "aten::addmm"), ("f", "AddmmBackward0")],
+    }
+
+
+def test_inputs_are_written_as_torch_writes_them(tmp_path: Path) -> None:
+    x = torch.ones(2, 3)
+    with profile(record_shapes=True) as prof:
+        torch.add(x, x.t().contiguous().t(), alpha=2.5)
+        torch.cat([x, x])
+    document = json.loads(exported(prof, tmp_path))
+    by_name = {event["name"]: event["args"] for event in slices(document, "cpu_op")}
+    assert {
+        key: by_name["aten::add"][key]
+        for key in ("Input Dims", "Input Strides", "Input type", "Concrete Inputs")
+    } == {
+        "Input Dims": [[2, 3], [2, 3], []],
+        "Input Strides": [[3, 1], [1, 2], []],
+        "Input type": ["float", "float", "Scalar"],
+        "Concrete Inputs": ["", "", "2.5"],
+    }
+    assert by_name["aten::cat"]["Input Dims"] == [[[2, 3], [2, 3]], []]
+    assert by_name["aten::cat"]["Input type"] == ["TensorList", "Scalar"]
+    assert by_name["aten::cat"]["Concrete Inputs"] == ["", "0"]
+
+
+def exported(prof: Any, folder: Path, name: str = "t.json") -> bytes:
+    prof.export_chrome_trace(str(folder / name))
+    return (folder / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.0, "1."),
+        (0.1, "0.10000000000000001"),
+        (-0.0, "-0."),
+        (1e20, "1e+20"),
+        (float("inf"), "inf"),
+        (True, "True"),
+        (3, "3"),
+        ((1, 2), "[1, 2]"),
+        (None, ""),
+        ("text", ""),
+        (tuple(range(31)), ""),
+    ],
+)
+def test_numbers_are_written_as_torch_prints_them(value: Any, text: str) -> None:
+    assert chrome._concrete(value) == text
+
+
+def test_flags_and_metadata_stand_at_the_top(tmp_path: Path) -> None:
+    with profile(record_shapes=True, with_flops=True) as prof:
+        torch.ones(2) + 1
+        prof.add_metadata("who", 'a "quoted" word')
+        prof.add_metadata_json("numbers", "[1, 2]")
+    document = json.loads(exported(prof, tmp_path))
+    assert (document["record_shapes"], document["with_flops"]) == (1, 1)
+    assert not {"with_stack", "profile_memory"} & set(document)
+    assert (document["who"], document["numbers"]) == ('a "quoted" word', [1, 2])
+    assert re.fullmatch("[0-9A-F]{32}", document["trace_id"])
+    assert document["traceName"] == str(tmp_path / "t.json")
+
+
+def test_gz_holds_the_same_text(tmp_path: Path) -> None:
+    with profile() as prof:
+        torch.ones(2) + 1
+    plain = exported(prof, tmp_path).replace(b"t.json", b"")
+    assert gzip.decompress(exported(prof, tmp_path, "t.json.gz")).replace(b"t.json.gz", b"") == plain
+
+
+def test_events_and_profile_write_the_same_events(tmp_path: Path) -> None:
+    with profile() as prof:
+        torch.ones(2) + 1
+    prof.events().export_chrome_trace(str(tmp_path / "e.json"))
+    whole = json.loads(exported(prof, tmp_path))
+    assert json.loads((tmp_path / "e.json").read_bytes())["traceEvents"] == whole["traceEvents"]
+
+
+def test_a_failed_export_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text("old")
+
+    def fail_half_way() -> None:
+        with open_for_export(path) as out:
+            out.write(b"half of it")
+            assert path.read_text() == "old"
+            raise RuntimeError("disk full")
+
+    with pytest.raises(RuntimeError, match="disk full"):
+        fail_half_way()
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["t.json"]
+
+
+def test_an_export_into_no_folder_names_the_file(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="absent"):
+        chrome.export_chrome_trace(make_trace(("a", 0, 1)), tmp_path / "absent" / "t.json")
+
+
+def test_an_exclusive_export_never_replaces_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text("old")
+    with pytest.raises(FileExistsError), open_for_export(path, exclusive=True) as out:
+        out.write(b"new")
+    assert (path.read_text(), os.listdir(tmp_path)) == ("old", ["t.json"])
+
+
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events")
+@pytest.mark.parametrize(("use_gzip", "suffix"), [(False, ""), (True, r"\.gz")])
+def test_the_tensorboard_handler_names_a_new_file_each_cycle(
+    tmp_path: Path, use_gzip: bool, suffix: str
+) -> None:
+    folder = tmp_path / "made" / "here"
+    with profile(
+        schedule=schedule(wait=0, warmup=1, active=1, repeat=3),
+        on_trace_ready=tensorboard_trace_handler(str(folder), "worker", use_gzip),
+    ) as prof:
+        for _ in range(6):
+            torch.ones(2) + 1
+            prof.step()
+    names = sorted(os.listdir(folder))
+    assert len(names) == 3
+    assert all(re.fullmatch(rf"worker\.\d+\.pt\.trace\.json{suffix}", name) for name in names)
+    read = gzip.decompress if use_gzip else bytes
+    steps = [
+        [e["name"] for e in slices(json.loads(read((folder / name).read_bytes())), "user_annotation")]
+        for name in names
+    ]
+    assert steps == [["ProfilerStep#1"], ["ProfilerStep#3"], ["ProfilerStep#5"]]
+
+
+def test_averages_are_written_as_one_event_a_row(tmp_path: Path) -> None:
+    with profile() as prof:
+        for name in HOSTILE[:-1]:
+            with record_function(name):
+                torch.ones(2) + 1
+    rows = prof.key_averages()
+    first, second = tmp_path / "a.json", tmp_path / "b.json"
+    rows.export_chrome_trace(str(first))
+    rows.export_chrome_trace(str(second))
+    assert first.read_bytes() == second.read_bytes()
+    events = json.loads(first.read_bytes())["traceEvents"]
+    assert [(e["name"], e["args"]["count"], e["args"]["cpu_time_total"]) for e in events] == [
+        (row.key, row.count, row.cpu_time_total) for row in rows
+    ]
+    assert all({"name", "ph", "ts", "dur", "pid", "tid", "cat", "args"} == set(event) for event in events)
+
+
+def test_empty_averages_are_valid(tmp_path: Path) -> None:
+    with profile() as prof:
+        pass
+    prof.key_averages().export_chrome_trace(str(tmp_path / "a.json"))
+    assert json.loads((tmp_path / "a.json").read_bytes())["traceEvents"] is not None
+
+
+def test_slices_nest_on_every_thread_with_every_flag_on(tmp_path: Path) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+
+    class Opened:
+        """Opens a span in one call and closes it in another."""
+
+        def begin(self) -> None:
+            torch.ones(1)
+            self.span = record_function("by hand")
+            self.span.__enter__()
+            torch.ones(1)
+
+        def end(self) -> None:
+            torch.ones(1)
+            self.span.__exit__(None, None, None)
+            torch.ones(1)
+
+    with profile(
+        record_shapes=True, profile_memory=True, with_stack=True, with_flops=True, with_modules=True
+    ) as prof:
+        opened = Opened()
+        opened.begin()
+        with record_function("forward"):
+            loss = model(torch.randn(3, 4)).sum()
+        opened.end()
+        loss.backward()
+    document = json.loads(exported(prof, tmp_path))
+    found = [
+        (e["tid"], round(e["ts"] * 1000), -round((e["ts"] + e["dur"]) * 1000))
+        for kind in ("cpu_op", "user_annotation", "python_function")
+        for e in slices(document, kind)
+    ]
+    open_until: list[int] = []
+    for _, start, end in sorted(found):
+        while open_until and open_until[-1] <= start:
+            open_until.pop()
+        assert not open_until or -end <= open_until[-1]
+        open_until.append(-end)
+    calls = {e["args"]["Python id"]: e for e in slices(document, "python_function")}
+    for call in calls.values():
+        caller = calls.get(call["args"]["Python parent id"])
+        if caller is not None:
+            assert caller["ts"] <= call["ts"]
+            assert call["ts"] + call["dur"] <= caller["ts"] + caller["dur"] + 1e-3
+
+
+# ---------------------------------------------------------------- memory timelines
+
+
+def trained() -> Any:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    with profile(record_shapes=True, profile_memory=True, with_stack=True) as prof:
+        batch = torch.randn(3, 4)
+        loss = model(batch).sum()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return prof, model
+
+
+def test_a_raw_memory_timeline_says_what_memory_is_for(tmp_path: Path) -> None:
+    prof, _model = trained()
+    prof.export_memory_timeline(str(tmp_path / "m.raw.json.gz"))
+    entries = json.loads(gzip.decompress((tmp_path / "m.raw.json.gz").read_bytes()))
+    kinds = memory_timeline.Category
+    sizes: dict[str, list[int]] = {}
+    for _, action, nbytes, category in entries:
+        if action != memory_timeline.Action.DESTROY:
+            sizes.setdefault(kinds(category).name, []).append(nbytes)
+    assert sorted(sizes["PARAMETER"]) == [8, 32, 64, 128]
+    assert sorted(sizes["GRADIENT"]) == [8, 32, 64, 128]
+    assert sorted(sizes["OPTIMIZER_STATE"]) == [8, 32, 64, 128]
+    assert sizes["INPUT"] == [48]
+    assert sizes["ACTIVATION"] == [96, 96, 24, 4, 4]
+    assert sizes["AUTOGRAD_DETAIL"] == [96, 96]
+    assert "UNKNOWN" not in sizes
+    assert [entry[0] for entry in entries if entry[1] == memory_timeline.Action.PREEXISTING] == [-1] * 4
+
+
+def test_a_memory_timeline_is_the_running_sum_of_the_raw_one(tmp_path: Path) -> None:
+    prof, _model = trained()
+    prof.export_memory_timeline(str(tmp_path / "m.json"), device="cpu")
+    times, sizes = json.loads((tmp_path / "m.json").read_bytes())
+    assert times == sorted(times)
+    assert len(times) == len(sizes)
+    assert all(len(row) == 9 and row[0] == 0 and min(row) >= 0 for row in sizes)
+    assert sizes[0] == [0, 232, 0, 0, 0, 0, 0, 0, 0]
+    assert sizes[-1][1:3] == [232, 232]
+
+
+def test_a_memory_page_needs_nothing_but_itself(tmp_path: Path) -> None:
+    prof, _model = trained()
+    prof.export_memory_timeline(str(tmp_path / "m.html"))
+    page = (tmp_path / "m.html").read_text()
+    data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])  # type: ignore[index]
+    assert data["names"][0] == "Parameter"
+    assert len(data["times"]) == len(data["sizes"])
+    assert "src=" not in page
+    assert "default-src 'none'" in page
+
+
+def test_a_memory_timeline_needs_shapes_memory_and_stacks(tmp_path: Path) -> None:
+    with profile(record_shapes=True, profile_memory=True) as prof:
+        torch.ones(2)
+    with pytest.raises(
+        ValueError,
+        match=memory_timeline.REQUIRED.replace(".", r"\."),
+    ):
+        prof.export_memory_timeline(str(tmp_path / "m.json"))
+    assert os.listdir(tmp_path) == []
