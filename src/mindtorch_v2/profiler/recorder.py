@@ -285,6 +285,7 @@ class Recorder:
         note, frees, fresh, tensor_class = self.memory.extend, self.frees, object.__new__, _dispatch.Tensor
 
         def record(op: Any, *arguments: Any) -> Any:
+            call: Any
             if (thread := ident()) == owner:
                 extend = own_extend
                 sequence = own_state["seq"] if own_state["enabled"] else -1
@@ -461,7 +462,7 @@ class Recorder:
     def _input_table(self) -> tuple:
         from .._codegen import described
 
-        made = []
+        made: list[tuple[Any, tuple]] = []
         for flat in self.inputs:
             if flat[0] < 0:
                 made.append((None, flat[1:]))
