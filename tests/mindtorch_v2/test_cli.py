@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -20,7 +21,10 @@ def losses(text: str) -> list[tuple[int, float]]:
     ]
 
 
-def test_the_demo_prints_the_losses_shown_in_the_readme(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_demo_prints_the_losses_shown_in_the_readme(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert cli.main(["demo"]) == 0
     printed = losses(capsys.readouterr().out)
     shown = losses(README.read_text())
@@ -28,12 +32,33 @@ def test_the_demo_prints_the_losses_shown_in_the_readme(capsys: pytest.CaptureFi
     assert [loss for _, loss in printed] == pytest.approx([loss for _, loss in shown], abs=2e-3)
 
 
-def test_the_demo_ends_with_the_last_step_and_repeats_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["demo", "--steps", "3", "--seed", "7"]) == 0
-    first = capsys.readouterr().out
-    assert [step for step, _ in losses(first)] == [1, 3]
-    cli.main(["demo", "--steps", "3", "--seed", "7"])
-    assert capsys.readouterr().out == first
+def test_the_demo_ends_with_the_last_step_and_repeats_itself(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    arguments = ["demo", "--steps", "3", "--seed", "7", "--trace", str(tmp_path / "demo.json")]
+    assert cli.main(arguments) == 0
+    first = losses(capsys.readouterr().out)
+    assert [step for step, _ in first] == [1, 3]
+    cli.main(arguments)
+    assert losses(capsys.readouterr().out) == first
+
+
+def test_the_demo_shows_where_the_time_went_and_writes_the_trace(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "demo.json"
+    assert cli.main(["demo", "--steps", "2", "--rows", "3", "--trace", str(path)]) == 0
+    text = capsys.readouterr().out
+    assert "Self CPU time total: " in text
+    assert str(path) in text
+    ops = [e["name"] for e in json.loads(path.read_text())["traceEvents"] if e.get("cat") == "cpu_op"]
+    assert ops.count("aten::addmm") == 4  # two layers, two steps
+
+
+def test_the_demo_says_where_it_could_not_write(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "no such folder" / "demo.json"
+    assert cli.main(["demo", "--steps", "1", "--trace", str(path)]) == 1
+    assert f"{path}: the trace could not be written" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,11 @@ def row(averages: Any, key: str) -> Any:
 
 def test_key_averages_supports_group_by_input_shape() -> None:
     prof = small_profile(record_shapes=True)
-    shapes = {str(r.input_shapes): r.count for r in prof.key_averages(group_by_input_shape=True) if r.key == "aten::add"}
+    shapes = {
+        str(r.input_shapes): r.count
+        for r in prof.key_averages(group_by_input_shape=True)
+        if r.key == "aten::add"
+    }
     assert shapes == {"[[2, 3], [2, 3], []]": 3, "[[4, 3], [4, 3], []]": 1}
     assert row(prof.key_averages(), "aten::add").count == 4
     assert row(prof.key_averages(), "aten::add").input_shapes == ""
@@ -52,7 +56,9 @@ def test_key_averages_supports_group_by_stack_n() -> None:
         second_caller(x)
         second_caller(x)
     grouped = [r for r in prof.key_averages(group_by_stack_n=1) if r.key == "aten::add"]
-    counts = {name: r.count for r in grouped for name in ("first_caller", "second_caller") if name in r.stack[0]}
+    counts = {
+        name: r.count for r in grouped for name in ("first_caller", "second_caller") if name in r.stack[0]
+    }
     assert counts == {"first_caller": 1, "second_caller": 2}
     assert all(len(r.stack) == 1 for r in grouped)
     assert row(prof.key_averages(), "aten::add").count == 3
@@ -81,10 +87,10 @@ def test_key_averages_iter_returns_row_objects_with_torch_like_attrs() -> None:
 def test_key_averages_row_getitem_and_attr_consistency() -> None:
     averages = small_profile().key_averages()
     assert [r.key for r in averages] == [averages[i].key for i in range(len(averages))]
-    for i, r in enumerate(averages):
-        assert averages[i] is r
-        assert averages[i].count == r.count
-        assert averages[i].cpu_time_total == r.cpu_time_total
+    by_index = [averages[i] for i in range(len(averages))]
+    for one, other, again in zip(averages, by_index, averages):
+        assert one is other is again
+        assert one.cpu_time == other.cpu_time_total / other.count
     assert averages[-1] is list(averages)[-1]
 
 
@@ -110,7 +116,9 @@ def test_key_averages_empty_events_total_average_is_zero() -> None:
     for empty in (prof.key_averages(), prof.events()):
         total = empty.total_average()
         assert total.key == "Total"
-        assert total.count == total.cpu_time_total == total.self_cpu_time_total == total.device_time_total == 0
+        assert (
+            total.count == total.cpu_time_total == total.self_cpu_time_total == total.device_time_total == 0
+        )
         assert total.cpu_time == 0
         assert total.cpu_time_str == "0.000us"
         assert empty.self_cpu_time_total == 0
@@ -171,7 +179,7 @@ def test_key_averages_export_chrome_trace_contains_row_entries(tmp_path: Path) -
         assert entry["args"]["count"] == r.count
 
 
-# -------------------------------------------------------------------------------------------------------- looking
+# -------------------------------------------------------------------------------- looking
 
 
 def answers(prof: profile, tmp_path: Path) -> dict[str, Any]:

@@ -44,7 +44,7 @@ def names(prof: Any) -> list[str]:
     return [e.name for e in prof.events()]
 
 
-# -------------------------------------------------------------------------------------------------------- schedules
+# -------------------------------------------------------------------------------- schedules
 
 
 def test_every_schedule_goes_as_in_torch() -> None:
@@ -68,7 +68,7 @@ def test_every_schedule_goes_as_in_torch() -> None:
     ],
 )
 def test_a_schedule_that_makes_no_sense_is_refused(arguments: dict[str, int], text: str) -> None:
-    with pytest.raises(AssertionError, match="Invalid profiler schedule arguments. .*" + text):
+    with pytest.raises(AssertionError, match=r"Invalid profiler schedule arguments\. .*" + text):
         schedule(**arguments)
 
 
@@ -105,7 +105,7 @@ def test_acc_events_keeps_the_events_of_all_cycles() -> None:
     assert prof.key_averages()[0].count == 3
 
 
-# -------------------------------------------------------------------------------------------------------- life
+# -------------------------------------------------------------------------------- life
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_collection_can_be_switched_off_and_on() -> None:
     assert names(prof) == ["aten::add", "aten::mul", "aten::sub"]
 
 
-# -------------------------------------------------------------------------------------------------------- settings
+# -------------------------------------------------------------------------------- settings
 
 
 def test_a_missing_device_is_said_and_the_cpu_recorded() -> None:
@@ -307,7 +307,7 @@ def test_trace_only_sessions_have_no_events() -> None:
         prof.events()
 
 
-# -------------------------------------------------------------------------------------------------------- the older face
+# -------------------------------------------------------------------------------- the older face
 
 
 def test_the_older_profile_answers_as_torchs() -> None:
@@ -368,7 +368,7 @@ def test_steps_are_counted_by_the_furthest_requester(monkeypatch: pytest.MonkeyP
     assert KinetoStepTracker.current_step() == 3
 
 
-# -------------------------------------------------------------------------------------------------------- annotations
+# -------------------------------------------------------------------------------- annotations
 
 
 def test_record_function_as_context_decorator_and_by_hand() -> None:

@@ -10,8 +10,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import pytest
-
 import mindtorch_v2 as torch
 from mindtorch_v2.autograd import profiler_util
 from mindtorch_v2.autograd.profiler_util import EventList, FunctionEvent
@@ -30,7 +28,9 @@ def load(name: str) -> ModuleType:
 
 
 def event(number: int, name: str, start: float, end: float, **fields: Any) -> FunctionEvent:
-    return FunctionEvent(number, name, 1, start, end, **{"stack": [], "input_shapes": [], "flops": 0, **fields})
+    return FunctionEvent(
+        number, name, 1, start, end, **{"stack": [], "input_shapes": [], "flops": 0, **fields}
+    )
 
 
 def test_every_recorded_table_is_torchs_byte_for_byte() -> None:

@@ -20,7 +20,9 @@ NAMES = ("a", "b", "c")
 # a span: (time before it, its children, time after them, its name)
 spans = st.recursive(
     st.tuples(st.integers(0, 3), st.just([]), st.integers(0, 5), st.integers(0, 2)),
-    lambda inner: st.tuples(st.integers(0, 3), st.lists(inner, max_size=4), st.integers(0, 5), st.integers(0, 2)),
+    lambda inner: st.tuples(
+        st.integers(0, 3), st.lists(inner, max_size=4), st.integers(0, 5), st.integers(0, 2)
+    ),
     max_leaves=25,
 )
 threads = st.lists(st.lists(spans, max_size=4), min_size=1, max_size=3)
@@ -144,7 +146,7 @@ def test_a_fake_clock_gives_exact_times(monkeypatch: Any) -> None:
             x + x
             x + x
     rows = {row.key: row for row in prof.key_averages()}
-    # every look at the clock is a microsecond later: two inside each op, one before and one after for the span
+    # every look at the clock is a microsecond later: two inside each op, one at each end of the span
     assert rows["aten::add"].cpu_time_total == 2.0
     assert rows["aten::add"].cpu_time == 1.0
     assert rows["outer"].cpu_time_total == 5.0

@@ -1,5 +1,8 @@
 """torch.autograd.profiler's names: the older face of the profiler."""
 
+# Programs also use names that are not in torch's __all__.
+# ruff: noqa: F401
+
 from __future__ import annotations
 
 from typing import Any
@@ -9,7 +12,7 @@ from ..profiler.config import ProfilerConfig, _ExperimentalConfig
 from ..profiler.devices import DeviceType, ProfilerActivity, ProfilerState
 from ..profiler.event_list import EventList
 from ..profiler.events import FunctionEvent, MemRecordsAcc
-from ..profiler.recording import _ProfilerStats, profile, recording_now
+from ..profiler.recording import profile, recording_now
 from ..profiler.session import kineto_available
 from ..profiler.steps import KinetoStepTracker
 
@@ -91,4 +94,6 @@ def load_nvprof(path: str) -> EventList:
 
 def parse_nvprof_trace(path: str) -> list[FunctionEvent]:
     """Refused: nvprof's databases hold CUDA runs."""
-    raise NotImplementedError(f"{path}: nvprof databases are not read; export the run as a Chrome trace instead")
+    raise NotImplementedError(
+        f"{path}: nvprof databases are not read; export the run as a Chrome trace instead"
+    )

@@ -1,5 +1,8 @@
 """torch.autograd.profiler_util's names: events, averages and their list."""
 
+# Programs also use names that are not in torch's __all__.
+# ruff: noqa: F401
+
 from __future__ import annotations
 
 from ..profiler.devices import DeviceType

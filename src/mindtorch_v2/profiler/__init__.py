@@ -1,5 +1,8 @@
 """The profiler: dispatched ops in, tables and traces out. Knows tensors only through the recorder's hook in the dispatcher."""
 
+# Programs also use names that are not in torch's __all__.
+# ruff: noqa: F401
+
 from __future__ import annotations
 
 from . import itt, profiler

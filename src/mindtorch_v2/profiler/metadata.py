@@ -83,7 +83,7 @@ def _truth(value: str) -> bool:
 
 def _reader(annotation: str) -> Callable[[str], Any]:
     kinds: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": _text, "bool": _truth}
-    return kinds.get(annotation.split(" | ")[0], json.loads)
+    return kinds.get(annotation.partition(" | ")[0], json.loads)
 
 
 _READERS = {

@@ -1,5 +1,8 @@
 """torch.profiler.profiler's names: sessions and schedules under torch's import path."""
 
+# Programs also use names that are not in torch's __all__.
+# ruff: noqa: F401
+
 from __future__ import annotations
 
 from .config import _ExperimentalConfig

@@ -7,7 +7,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from . import recorder as recorders
 from .config import ProfilerConfig, _ExperimentalConfig
@@ -105,9 +105,7 @@ class profile:
 
     def create_trace_id(self) -> str:
         """The identity of a trace: the callback's, or a new one."""
-        return (
-            self.custom_trace_id_callback() if self.custom_trace_id_callback else self.default_trace_id()
-        )
+        return self.custom_trace_id_callback() if self.custom_trace_id_callback else self.default_trace_id()
 
     def config(self, create_trace_id: bool = False) -> ProfilerConfig:
         """The settings as torch's C++ side would get them."""
@@ -133,7 +131,7 @@ class profile:
         self._start_trace()
         return self
 
-    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> bool:
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> Literal[False]:
         if self.enabled:
             self._stop_trace()
         return False
@@ -237,7 +235,9 @@ class profile:
     ) -> None:
         """Write the recording as a trace file; there is one way to do so, in Python."""
         if self._results is None:
-            raise RuntimeError("Nothing was recorded that could be exported: start the profiler and stop it first")
+            raise RuntimeError(
+                "Nothing was recorded that could be exported: start the profiler and stop it first"
+            )
         chrome.export_chrome_trace(self._results.trace, path, metadata or {})
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
@@ -245,7 +245,9 @@ class profile:
         if not self.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
         if self._results is None:
-            raise RuntimeError("Nothing was recorded that could be exported: start the profiler and stop it first")
+            raise RuntimeError(
+                "Nothing was recorded that could be exported: start the profiler and stop it first"
+            )
         self._results.export_stacks(path, metric)
 
     def key_averages(

@@ -193,7 +193,9 @@ class _KinetoProfile:
         self._export_chrome_trace(path)
 
     def _export_chrome_trace(self, path: str, *, exclusive: bool = False) -> None:
-        chrome.export_chrome_trace(self._finished("exporting chrome trace").trace, path, self._metadata, exclusive=exclusive)
+        chrome.export_chrome_trace(
+            self._finished("exporting chrome trace").trace, path, self._metadata, exclusive=exclusive
+        )
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write folded stacks with a metric, for flame graphs."""
@@ -240,12 +242,15 @@ class profile(_KinetoProfile):
         custom_trace_id_callback: Callable[[], str] | None = None,
         post_processing_timeout_s: float | None = None,
     ) -> None:
-        chosen: set[Any] = supported_activities() if activities is None else set(_parse_activities(activities)[0])
+        chosen: set[Any] = (
+            supported_activities() if activities is None else set(_parse_activities(activities)[0])
+        )
         if use_cuda is not None:
             warnings.warn(
                 "`use_cuda` is deprecated, use `activities` argument instead", FutureWarning, stacklevel=2
             )
-            chosen.discard(ProfilerActivity.CUDA)  # there is none here: torch adds it only where it is supported
+            # torch adds CUDA only where it is supported
+            chosen.discard(ProfilerActivity.CUDA)
         if not chosen:
             raise AssertionError("No valid profiler activities found")
         super().__init__(

@@ -16,7 +16,7 @@ class Tree:
 
     parent: np.ndarray  # int64, row of the parent; -1: none
     depth: np.ndarray  # int64
-    claimed_ns: np.ndarray  # int64, time taken from the parent: the duration, less what an earlier sibling overlaps
+    claimed_ns: np.ndarray  # int64, taken from the parent: duration less what earlier siblings overlap
     self_ns: np.ndarray  # int64, duration less what the children claim
     memory: np.ndarray  # int64, bytes taken less given back inside the event
     self_memory: np.ndarray  # int64, the same less the children's

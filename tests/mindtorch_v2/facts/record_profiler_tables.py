@@ -18,4 +18,6 @@ if __name__ == "__main__":
     texts = [text(profiler_util, torch.autograd.DeviceType, case) for case in make_cases()]
     with gzip.GzipFile(FACTS, "wb", mtime=0) as file:
         file.write(json.dumps({"torch": torch.__version__, "texts": texts}).encode())
-    print(f"{FACTS.name}: {len(texts)} tables, {sum(t[:30].find('Error:') > 0 for t in texts)} of them errors")
+    print(
+        f"{FACTS.name}: {len(texts)} tables, {sum(t[:30].find('Error:') > 0 for t in texts)} of them errors"
+    )

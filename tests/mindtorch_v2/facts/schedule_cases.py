@@ -46,7 +46,8 @@ def outcome(torch: Any, case: dict[str, Any]) -> list[Any]:
             actions = [getattr(profiler.ProfilerAction, name) for name in case["actions"]]
             schedule, steps = (lambda step: actions[min(step, len(actions) - 1)]), len(actions) - 1
         with profiler.profile(
-            schedule=schedule, on_trace_ready=lambda p: calls.append([p.step_num, p.current_action.name, names(p)])
+            schedule=schedule,
+            on_trace_ready=lambda p: calls.append([p.step_num, p.current_action.name, names(p)]),
         ) as prof:
             seen.append(prof.current_action.name)
             for _ in range(steps):

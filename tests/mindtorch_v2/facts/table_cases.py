@@ -15,7 +15,13 @@ SORT_KEYS = [
 BAD_KEYS = ["nope", "", "hpu_time_total", "self_cpu_time"]
 NAMES = ["aten::add", "aten::addmm", "aten::_convolution", "ProfilerStep*", "x", "autograd::engine::evaluate_function: AddmmBackward0",
          "a_rather_long_annotation_that_goes_on_for_more_than_fifty_five_characters", "n" * 51, "n" * 52, "n" * 53, "ümläut → 漢字"]  # fmt: skip
-FRAMES = ["train.py(12): step", "model/layers/attention.py(203): forward", "/a/very/long/path/" + "deep/" * 14 + "file.py(7): f", "a", "abcd"]
+FRAMES = [
+    "train.py(12): step",
+    "model/layers/attention.py(203): forward",
+    "/a/very/long/path/" + "deep/" * 14 + "file.py(7): f",
+    "a",
+    "abcd",
+]
 DEVICES = {"cuda": "CUDA", "xpu": "XPU", "mtia": "MTIA", "privateuseone": "PrivateUse1"}
 
 
@@ -32,15 +38,24 @@ def case(choose: random.Random, seed: int) -> dict[str, Any]:
     events: list[dict[str, Any]] = []
     for number in range(choose.choice([0, 1, 2, 3, 5, 8, 12])):
         start = choose.choice([0, 10, 1000.5, 12345.678])
-        length = 0 if zero else choose.choice([0.25, 1, 3.125, 17.3, 999.9996, 1000, 4321.5, 999999.9999, 1e6, 7.7e7])
+        length = (
+            0
+            if zero
+            else choose.choice([0.25, 1, 3.125, 17.3, 999.9996, 1000, 4321.5, 999999.9999, 1e6, 7.7e7])
+        )
         event: dict[str, Any] = {"id": number, "name": choose.choice(NAMES), "thread": choose.choice([1, 2]), "start_us": start, "end_us": start + length,
                                  "input_shapes": [], "stack": [], "flops": 0, "use_device": device, "overload_name": ""}  # fmt: skip
         if shapes and choose.random() < 0.8:
-            event["input_shapes"] = [[choose.choice([1, 64, 1024]) for _ in range(choose.randrange(4))] for _ in range(choose.choice([1, 2, 3, 9]))]
+            event["input_shapes"] = [
+                [choose.choice([1, 64, 1024]) for _ in range(choose.randrange(4))]
+                for _ in range(choose.choice([1, 2, 3, 9]))
+            ]
         if stacks and choose.random() < 0.8:
             event["stack"] = [choose.choice(FRAMES) for _ in range(choose.choice([1, 2, 7]))]
         if flops and not stacks and choose.random() < 0.8:
-            event["flops"] = choose.choice([0, 1, 999, 1000, 123456, 10**6, 10**9, 5 * 10**11, 10**15, 10**19])
+            event["flops"] = choose.choice(
+                [0, 1, 999, 1000, 123456, 10**6, 10**9, 5 * 10**11, 10**15, 10**19]
+            )
         if memory:
             event["cpu_memory_usage"] = choose.choice([0, 4, -4, 1023, 1024, -4096, 1 << 20, 3 << 30])
             event["device_memory_usage"] = choose.choice([0, 0, 512, -512, 1 << 31]) if device else 0
@@ -53,7 +68,9 @@ def case(choose: random.Random, seed: int) -> dict[str, Any]:
         if device and choose.random() < 0.3:
             event["device_type"] = DEVICES[device]
         elif device:
-            event["kernels"] = [["kernel", 0, choose.choice([0.5, 12.25, 3000.0])] for _ in range(choose.choice([0, 1, 2]))]
+            event["kernels"] = [
+                ["kernel", 0, choose.choice([0.5, 12.25, 3000.0])] for _ in range(choose.choice([0, 1, 2]))
+            ]
         if "device_type" not in event and events and choose.random() < 0.2:
             parents = [e["id"] for e in events if "device_type" not in e and e["thread"] == event["thread"]]
             if parents:
@@ -81,10 +98,20 @@ def case(choose: random.Random, seed: int) -> dict[str, Any]:
     if choose.random() < 0.25:
         options["time_unit"] = choose.choice(["s", "ms", "us", "ns"])
     averages = choose.random() < 0.5
-    grouping = {k: True for k in ("group_by_input_shapes", "group_by_overload_name") if averages and choose.random() < 0.3}
+    grouping = {
+        k: True
+        for k in ("group_by_input_shapes", "group_by_overload_name")
+        if averages and choose.random() < 0.3
+    }
     if averages and choose.random() < 0.3:
         grouping["group_by_stack_n"] = choose.choice([1, 3])
-    return {"events": events, "list": {"use_device": device, "profile_memory": memory, "with_flops": flops}, "averages": averages, "grouping": grouping, "options": options}
+    return {
+        "events": events,
+        "list": {"use_device": device, "profile_memory": memory, "with_flops": flops},
+        "averages": averages,
+        "grouping": grouping,
+        "options": options,
+    }
 
 
 def text(util: Any, device_type: Any, spec: dict[str, Any]) -> str:
@@ -92,7 +119,11 @@ def text(util: Any, device_type: Any, spec: dict[str, Any]) -> str:
     made: dict[int, Any] = {}
     for given in spec["events"]:
         fields = dict(given)
-        kernels, parent, kind = fields.pop("kernels", ()), fields.pop("parent", None), fields.pop("device_type", "CPU")
+        kernels, parent, kind = (
+            fields.pop("kernels", ()),
+            fields.pop("parent", None),
+            fields.pop("device_type", "CPU"),
+        )
         event = util.FunctionEvent(**fields, device_type=getattr(device_type, kind))
         for kernel in kernels:
             event.append_kernel(*kernel)

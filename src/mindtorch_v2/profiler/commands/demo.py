@@ -1,27 +1,51 @@
-"""Train a small seeded model and print its loss.
+"""Train a small seeded model under the profiler, print its loss and where the time went, and write a trace file.
 
 example:
-  mindtorch-prof demo --steps 20 --seed 1
+  mindtorch-prof demo --steps 20 --seed 1 --trace demo.json.gz
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
 from typing import Any
+
+_TRACE = "mindtorch-demo.pt.trace.json"
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `demo`."""
     parser.add_argument("--steps", type=_positive, default=100, metavar="N", help="training steps (100)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed of weights and data (0)")
+    parser.add_argument("--rows", type=_positive, default=12, metavar="N", help="rows of the table (12)")
+    parser.add_argument("--trace", default=_TRACE, metavar="FILE", help=f"trace file to write ({_TRACE})")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the loss of every tenth step, and of the last one."""
-    for step, loss in enumerate(train(options.steps, options.seed), start=1):
-        if step == 1 or step % 10 == 0 or step == options.steps:
-            print(f"step {step:4d}  loss {loss:.4f}")
+    """Print the loss of every tenth step, and of the last one; then the table and what to do with the trace."""
+    from mindtorch_v2.profiler import profile
+    from mindtorch_v2.profiler.cli import CommandError
+
+    with profile(record_shapes=True, profile_memory=True) as prof:
+        for step, loss in enumerate(train(options.steps, options.seed), start=1):
+            if step == 1 or step % 10 == 0 or step == options.steps:
+                print(f"step {step:4d}  loss {loss:.4f}")
+    averages = prof.key_averages()
+    print()
+    print(averages.table(sort_by="self_cpu_time_total", row_limit=options.rows))
+    try:
+        prof.export_chrome_trace(options.trace)
+    except OSError as error:
+        raise CommandError(
+            f"{options.trace}: the trace could not be written: {error.strerror or error}"
+        ) from error
+    print(
+        f"{options.steps} steps made {len(prof.events()):,} events in {len(averages)} rows; the table shows the first."
+    )
+    print(
+        f"The trace is in {os.path.abspath(options.trace)}: open it at https://ui.perfetto.dev or in chrome://tracing."
+    )
     return 0
 
 
