@@ -167,7 +167,7 @@ class Plan:
     def edge(self, argument: Argument) -> str:
         name = python_name(argument.name)
         if argument.kind == "Tensor":
-            return f"edge({name}) if t_{name} else None" if self.may_be_number(argument) else f"edge({name})"
+            return f"edge({name}) if {self.requires(argument)} else None"
         if argument.kind == "Tensor?":
             return f"None if {name} is None else edge({name})"
         if argument.kind == "Tensor?[]":
@@ -641,6 +641,15 @@ def write_apply(w: Writer, plan: Plan) -> None:
     w(2, f"return ({', '.join(parts)},)")
 
 
+def write_release(w: Writer, node: Any) -> None:
+    """Let go of what was saved: what Node.release does, without a loop."""
+    names = [f"node.s_{name}" for name in node.saved_tensor_names]
+    w(1, "def release(node):")
+    w(2, "node.released = True")
+    if names:
+        w(2, " = ".join(names) + " = RELEASED")
+
+
 def rule_argument(plan: Plan, name: str) -> str:
     if name in ("g", "grads", "node"):
         return name
@@ -701,7 +710,9 @@ def build(op: Op) -> None:
         for key, rule in plan.rules.items():
             space[f"RULE_{uid}_{key}"] = rule
     with_apply = plan.has_node and op.inplace_of is None
-    w(1, f"return {', '.join(wanted)}{', apply' if with_apply else ', None'}")
+    if with_apply:
+        write_release(w, op.node)
+    w(1, f"return {', '.join(wanted)}{', release, apply' if with_apply else ', None, None'}")
     source = "\n".join(w.lines)
     made: dict[str, Any] = {}
     exec(compile(source, f"<op {op.full_name}>", "exec"), space, made)  # noqa: S102  (text written above, from declarations)
@@ -712,7 +723,7 @@ def build(op: Op) -> None:
         target.__defaults__, target.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
         target.__code__ = function.__code__
     if with_apply:
-        op.node.apply = functions[-1]
+        op.node.release, op.node.apply = functions[-2:]
 
 
 # ---------------------------------------------------------------------------------------------------- what a recorder keeps

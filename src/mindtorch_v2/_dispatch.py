@@ -19,6 +19,7 @@ from . import _dtype, _schema
 from ._dtype import INTEGRAL_NUMS, Default  # noqa: F401  (used by the generated functions)
 from ._graph import (  # noqa: F401  (used by the generated functions)
     INFERENCE,
+    RELEASED,
     Node,
     SavedResult,
     Switches,
@@ -117,7 +118,7 @@ class Op:
         self.uid = next(_UIDS)
         BY_UID[self.uid] = self
         cell = types.CellType(self)
-        self.entry = types.FunctionType(_ENTRY_STUB, _GLOBALS, self.name, None, (cell,))
+        self.entry: Any = types.FunctionType(_ENTRY_STUB, _GLOBALS, self.name, None, (cell,))
         self.run = types.FunctionType(_RUN_STUB, _GLOBALS, self.name, None, (cell,))
         self.operator = types.FunctionType(_OPERATOR_STUB, _GLOBALS, self.name, None, (cell,))
         for function in (self.entry, self.run, self.operator):

@@ -58,6 +58,7 @@ class Node:
     shapes: Any = ()  # shape of the forward output; for several outputs a tuple of shapes (`n_outputs` > 1)
     dtypes: Any = None
     n_outputs = 1
+    takes_none = False  # run it even when no gradient has arrived
     saved_names: tuple = ()  # all that is saved, in s_<name>
     saved_tensor_names: tuple = ()  # those of them that are freed after a backward pass
     _pre_hooks: dict | None = None  # called with all gradients, before apply
@@ -104,7 +105,8 @@ class Node:
 
     @property
     def _input_metadata(self) -> list:
-        return [InputMetadata(*self._input_metadata_of(number)) for number in range(self.n_outputs)]
+        found = [self._input_metadata_of(number) for number in range(self.n_outputs)]
+        return [InputMetadata(list(shape), np_dtype) for shape, np_dtype in found]
 
     def _sequence_nr(self) -> int:
         return self.seq

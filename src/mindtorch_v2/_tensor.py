@@ -360,6 +360,8 @@ class Tensor:
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Say whether operations on this tensor are recorded for gradients."""
+        if requires_grad and not (self.dtype.is_floating_point or self.dtype.is_complex):
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self.requires_grad = requires_grad
         return self
 
@@ -409,13 +411,15 @@ class Tensor:
             raise RuntimeError("can't assign Variable as its own grad")
         if value.dtype is not self.dtype and not value.is_sparse:
             raise RuntimeError(
-                f"assigned grad has data of a different type: expected a tensor of type torch.{self.dtype._abbr}Tensor but got "
-                f"a tensor of type torch.{value.dtype._abbr}Tensor"
+                f"attempting to assign a gradient with dtype '{_C_NAMES.get(value.dtype._abbr, value.dtype._abbr)}' to a tensor with "
+                f"grad_dtype '{self.dtype._abbr}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's dtype). You "
+                "can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype with "
+                "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they match."
             )
         if value.shape != self.shape:
             raise RuntimeError(
-                f"assigned grad has data of a different size: expected a tensor of size {list(self.shape)} but got "
-                f"a tensor of size {list(value.shape)}"
+                f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(self.shape)}'. Please ensure "
+                "that the gradient and the tensor are the same size"
             )
         self._grad = value
 
@@ -563,14 +567,20 @@ class Tensor:
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
         return bool(_dispatch.FUNCTIONS["is_nonzero"](self))
 
+    def _only_item(self) -> Any:
+        """The one number in this tensor, for Python's own number types."""
+        if self.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._only_item())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._only_item())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._only_item())
 
     def __index__(self) -> int:
         if self.numel() != 1 or self.dtype._rank > 1:
@@ -660,6 +670,21 @@ class Tensor:
     def __dir__(self) -> list[str]:
         return sorted(set(object.__dir__(self)))
 
+
+_C_NAMES = {  # as that text of torch's spells them
+    "Float": "float",
+    "Double": "double",
+    "Long": "long int",
+    "Int": "int",
+    "Short": "short int",
+    "Char": "signed char",
+    "Byte": "unsigned char",
+    "Bool": "bool",
+    "Half": "c10::Half",
+    "BFloat16": "c10::BFloat16",
+    "ComplexFloat": "c10::complex<float>",
+    "ComplexDouble": "c10::complex<double>",
+}
 
 _INTERNAL = frozenset(
     (

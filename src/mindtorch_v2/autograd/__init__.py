@@ -26,6 +26,19 @@ from .graph import GradientEdge
 from .variable import Variable
 
 
+_CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory "
+    "leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use this function, make sure to reset "
+    "the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
+)
+
+
+class _Warned:
+    """What was said once and is not said again."""
+
+    cycle = False
+
+
 def _as_tuple(value: Any) -> tuple:
     if value is None:
         return ()
@@ -33,13 +46,13 @@ def _as_tuple(value: Any) -> tuple:
 
 
 def _seeds(grads: Any, count: int) -> tuple:
-    """The given gradients, or None for each output."""
+    """The given gradients, or None for each output; more than there are outputs do not count."""
     if grads is None:
         return (None,) * count
     seeds = _as_tuple(grads)
-    if len(seeds) != count:
+    if len(seeds) < count:
         raise RuntimeError(f"got {count} tensors and {len(seeds)} gradients")
-    return seeds
+    return seeds[:count]
 
 
 def _make_grads(outputs: Any, grads: Any, is_grads_batched: bool) -> tuple:
@@ -117,6 +130,9 @@ def backward(
     targets = None
     if inputs is not None:
         targets = {_target(number, place) for number, place in enumerate(_as_tuple(inputs))}
+    if create_graph and not _Warned.cycle:
+        _Warned.cycle = True
+        warnings.warn(_CYCLE, stacklevel=2)
     keep = create_graph if retain_graph is None else retain_graph
     engine.run(roots, keep, create_graph, None, targets)
 
@@ -125,9 +141,7 @@ def _target(number: int, place: Any) -> Any:
     """The node whose gradient `backward(inputs=...)` asks for."""
     if isinstance(place, GradientEdge):
         return place.node
-    if not place.requires_grad:
-        raise RuntimeError("One of the differentiated Tensors does not require grad")
-    if place.grad_fn is None:
+    if place.requires_grad and place.grad_fn is None:
         return accumulator(place)
     place.retain_grad()
     return place.grad_fn
@@ -164,7 +178,7 @@ def grad(
     names = tuple(inputs) if isinstance(inputs, dict) else None
     results, wanted = _as_tuple(outputs), _as_tuple(inputs if names is None else inputs.values())
     if not wanted:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     roots = _roots(results, _make_grads(results, _seeds(grad_outputs, len(results)), is_grads_batched))
     captures = engine.Captures([_edge(place) for place in wanted])
     keep = create_graph if retain_graph is None else retain_graph
@@ -187,9 +201,10 @@ def _edge(place: Any) -> tuple:
 def _fill_unused(found: list, wanted: tuple, create_graph: bool, allowed: bool, zeros: bool) -> None:
     """What `grad` gives for inputs that no output depends on."""
     if not allowed:
+        place = next(i for i, value in enumerate(found) if value is None)
         raise RuntimeError(
-            "One of the differentiated Tensors appears to not have been used in the graph. Set allow_unused=True if this is the "
-            "desired behavior."
+            f"The differentiated Tensor at index {place} appears to not have been used in the graph. Set allow_unused=True if this is "
+            "the desired behavior."
         )
     if zeros and any(isinstance(place, GradientEdge) for place in wanted):
         raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")

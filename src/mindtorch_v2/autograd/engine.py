@@ -167,8 +167,16 @@ def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_gra
 
 
 def _evaluate(
-    node: Node, keep_graph: bool, create_graph: bool, captures: Any, needed: Any, waiting: dict, buffers: dict, heap: list
+    node: Node,
+    keep_graph: bool,
+    create_graph: bool,
+    captures: Any,
+    needed: Any,
+    waiting: dict,
+    buffers: dict,
+    heap: list,
 ) -> None:
+    """Run one node, all of whose gradients have arrived, and send what it gives on."""
     buffer = buffers.pop(node)  # held here alone, so that gradients are freed as soon as they were used
     if node._output_hooks is not None or node._pre_hooks is not None or node._retain is not None:
         buffer = _run_pre_hooks(node, buffer)
@@ -183,11 +191,15 @@ def _evaluate(
         if needed is not None and not any(edge is not None and edge[0] in needed for edge in node.next):
             return
     if node.__class__ is AccumulateGrad:
-        _accumulate(node, buffer, create_graph)
+        seen = tuple(buffer) if node._post_hooks else ()
+        _accumulate(node, buffer, create_graph, seen)
         if node._post_hooks:
-            _run_post_hooks(node, (), buffer)
+            _run_post_hooks(node, (), seen)
         return
-    results = _apply(node, buffer)
+    if buffer[0] is None and not node.takes_none and not any([g is not None for g in buffer]):
+        results: tuple = (None,) * len(node.next)
+    else:
+        results = _apply(node, buffer)
     if node._post_hooks:
         results = _run_post_hooks(node, _fit_all(node, results), buffer)
     if not keep_graph:
@@ -196,18 +208,21 @@ def _evaluate(
     edges = node.next
     if len(results) != len(edges):
         results = _match_results(node, results, len(edges))
-    results = list(results)
+    left_over = list(results)
+    del results
     for place, edge in enumerate(edges):
         if edge is None:
             continue
         following, number = edge
-        gradient = results[place]
-        results[place] = None
+        gradient = left_over[place]
+        left_over[place] = None
         if needed is None or following in needed:
             if gradient is not None:
                 gradient = _fit(node, place, gradient, following, number)
                 _add_to(buffers, following, number, gradient, create_graph)
-            del gradient
+                del gradient
+            elif following not in buffers:
+                buffers[following] = [None] * following.n_outputs
         left = waiting[following] - 1
         waiting[following] = left
         if not left and following in buffers:
@@ -285,8 +300,8 @@ def _reduce_to(node: Node, place: int, gradient: Tensor, shape: tuple) -> Tensor
     return gradient
 
 
-def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool) -> None:
-    """Add the gradient in `buffer` to the leaf's `.grad`."""
+def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, seen: tuple) -> None:
+    """Add the gradient in `buffer` to the leaf's `.grad`. Held by `seen`, it is not the leaf's alone."""
     variable = node.variable
     ranges = _dispatch.ranges
     token = None if ranges is None else ranges.enter(node.name(), 1, -1, node.forward_thread, tuple(buffer))
@@ -296,9 +311,11 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool) -> None:
         gradient = buffer[0]
         buffer[0] = None
         held = variable._grad
-        if held is None:
+        if gradient is None:
+            pass
+        elif held is None:
             if create_graph:
-                variable._grad = gradient.clone()
+                variable._grad = _layout_copy(gradient, variable, True)
             elif getrefcount(gradient) == _ALONE and _same_layout(gradient, variable):
                 variable._grad = gradient.detach()
             else:
@@ -314,7 +331,9 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool) -> None:
             ranges.exit(token)
     if variable._post_accumulate_hooks:
         for hook in list(variable._post_accumulate_hooks.values()):
-            hook(variable)
+            result = hook(variable)
+            if result is not None:
+                check_hook_result(hook, result, variable)
 
 
 def _same_layout(gradient: Tensor, variable: Tensor) -> bool:
@@ -326,10 +345,10 @@ def _same_layout(gradient: Tensor, variable: Tensor) -> bool:
     return g.strides == v.strides
 
 
-def _layout_copy(gradient: Tensor, variable: Tensor) -> Tensor:
+def _layout_copy(gradient: Tensor, variable: Tensor, with_graph: bool = False) -> Tensor:
     if gradient.is_sparse or gradient._array_missing or not grad_state.layout_policy:
         return gradient.clone()
-    if variable._array.flags.c_contiguous and _dispatch.recorder is None:
+    if variable._array.flags.c_contiguous and _dispatch.recorder is None and not with_graph:
         return gradient.clone(memory_format=_dtype.contiguous_format)
     return gradient.new_empty_strided(variable.shape, variable.stride()).copy_(gradient)
 
@@ -349,45 +368,55 @@ def run_tensor_hooks(hooks: dict, gradient: Any) -> Any:
 def check_hook_result(hook: Any, result: Any, gradient: Any) -> Any:
     """Refuse a replacement gradient of another shape or dtype."""
     if not isinstance(result, Tensor):
-        raise TypeError(f"hook '{getattr(hook, '__name__', hook)}' has returned a value of type {type(result).__name__}, expected Tensor")
+        raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+    if gradient is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
     if result.dtype is not gradient.dtype:
         raise RuntimeError(
-            f"hook '{getattr(hook, '__name__', hook)}' has changed the type of value (was torch.{gradient.dtype._abbr}Tensor got "
+            f"hook '{_hook_name(hook)}' has changed the type of value (was torch.{gradient.dtype._abbr}Tensor got "
             f"torch.{result.dtype._abbr}Tensor)"
         )
     if result.shape != gradient.shape:
-        raise RuntimeError(f"hook '{getattr(hook, '__name__', hook)}' has changed the size of value")
+        raise RuntimeError(f"hook '{_hook_name(hook)}' has changed the size of value")
     return result
+
+
+def _hook_name(hook: Any) -> str:
+    return getattr(hook, "__name__", "<unknown>")
+
+
+def _replaced(hook: Any, result: Any, gradients: tuple) -> tuple:
+    """All gradients, as a hook on a node gave them back."""
+    if result is None:
+        return gradients
+    if not isinstance(result, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(result).__name__}'")
+    if len(result) != len(gradients):
+        raise RuntimeError(
+            f"hook '{_hook_name(hook)}' has returned an incorrect number of values (got {len(result)}, but expected {len(gradients)})"
+        )
+    return tuple([None if r is None else check_hook_result(hook, r, g) for r, g in zip(result, gradients)])
 
 
 def _run_pre_hooks(node: Node, buffer: list) -> list:
     if node._output_hooks:
         for number, hooks in list(node._output_hooks.items()):
-            if buffer[number] is not None:
-                buffer[number] = run_tensor_hooks(hooks, buffer[number])
+            buffer[number] = run_tensor_hooks(hooks, buffer[number])
     if node._pre_hooks:
         for hook in list(node._pre_hooks.values()):
-            result = hook(tuple(buffer))
-            if result is not None:
-                buffer = list(result) if isinstance(result, (tuple, list)) else [result]
+            gradients = tuple(buffer)
+            buffer = list(_replaced(hook, hook(gradients), gradients))
     if node._retain:
         for number, reference in node._retain.items():
             tensor = reference()
             if tensor is not None and buffer[number] is not None:
                 gradient = buffer[number]
-                tensor._grad = gradient if tensor._grad is None else tensor._grad + gradient
+                tensor._grad = gradient.clone() if tensor._grad is None else tensor._grad + gradient
     return buffer
 
 
-def _run_post_hooks(node: Node, results: tuple, buffer: list) -> tuple:
+def _run_post_hooks(node: Node, results: tuple, buffer: Any) -> tuple:
+    gradients = tuple(buffer)
     for hook in list(node._post_hooks.values()):  # type: ignore[union-attr]
-        replaced = hook(results, tuple(buffer))
-        if replaced is not None:
-            replaced = replaced if isinstance(replaced, tuple) else (replaced,)
-            if len(replaced) != len(results):
-                raise RuntimeError(
-                    f"hook '{getattr(hook, '__name__', hook)}' has returned an incorrect number of values (got {len(replaced)}, "
-                    f"but expected {len(results)})"
-                )
-            results = replaced
+        results = _replaced(hook, hook(results, gradients), results)
     return results

@@ -139,7 +139,9 @@ class set_grad_enabled(_GradContext):
         grad_state.enabled = self.prev
 
     def __str__(self) -> str:
-        return f"{type(self).__module__}.{type(self).__name__}(mode={self.mode})"
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
+    __repr__ = __str__
 
     def clone(self) -> set_grad_enabled:
         """Another context with the same setting."""
