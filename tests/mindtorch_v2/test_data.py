@@ -69,8 +69,10 @@ class Calls(Dataset[Any]):
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_workers_can_be_started_afresh(method: str) -> None:
-    loader = DataLoader(Squares(), 2, num_workers=1, multiprocessing_context=method)
-    assert [batch.tolist() for batch in loader] == [[0, 1], [4, 9], [16, 25]]
+    # a dataset of the package: a fresh process cannot import this test's module
+    squares = torch.utils.data.TensorDataset(torch.arange(6) ** 2)
+    loader = DataLoader(squares, 2, num_workers=1, multiprocessing_context=method)
+    assert [batch.tolist() for (batch,) in loader] == [[0, 1], [4, 9], [16, 25]]
 
 
 def test_a_dataset_that_cannot_be_pickled_is_explained_when_workers_start_afresh() -> None:
