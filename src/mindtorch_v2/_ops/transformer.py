@@ -72,7 +72,7 @@ def _masked_softmax_backward(
 
 
 _masked_softmax.derivative(
-    self=lambda g, out, mask, dim: F._masked_softmax_backward(g, out, mask, dim)  # noqa: PLW0108  read by name
+    self=lambda g, out, mask, dim: F._masked_softmax_backward(g, out, mask, dim)
 )
 
 
