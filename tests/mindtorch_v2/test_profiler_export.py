@@ -17,7 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
-from mindtorch_v2.profiler import profile, record_function, schedule, tensorboard_trace_handler
+from mindtorch_v2.profiler import (
+    _ExperimentalConfig,
+    profile,
+    record_function,
+    schedule,
+    tensorboard_trace_handler,
+)
 from mindtorch_v2.profiler.export import chrome, memory_timeline
 from mindtorch_v2.profiler.export.files import open_for_export
 from mindtorch_v2.profiler.trace import ANNOTATION, NODE, OP, Frames, Memory, Trace
@@ -259,6 +265,34 @@ def test_events_and_profile_write_the_same_events(tmp_path: Path) -> None:
     prof.events().export_chrome_trace(str(tmp_path / "e.json"))
     whole = json.loads(exported(prof, tmp_path))
     assert json.loads((tmp_path / "e.json").read_bytes())["traceEvents"] == whole["traceEvents"]
+
+
+def test_a_span_that_is_open_at_the_end_is_marked_unfinished(tmp_path: Path) -> None:
+    prof = profile()
+    prof.start()
+    span = record_function("open")
+    span.__enter__()
+    torch.ones(2) + 1
+    prof.stop()
+    span.__exit__(None, None, None)
+    document = json.loads(exported(prof, tmp_path))
+    assert slices(document, "user_annotation")[0]["args"]["finished"] is False
+    assert all("finished" not in event["args"] for event in slices(document, "cpu_op"))
+
+
+def test_verbose_writes_call_stacks_innermost_first(tmp_path: Path) -> None:
+    with profile(with_stack=True, experimental_config=_ExperimentalConfig(verbose=True)) as prof:
+        torch.ones(2)
+    add = slices(json.loads(exported(prof, tmp_path)), "cpu_op")[0]
+    frames = add["args"]["Call stack"].split(";")
+    assert frames[0].endswith(": test_verbose_writes_call_stacks_innermost_first")
+    assert frames[-1] == ""
+
+
+def test_the_trace_id_is_the_profilers(tmp_path: Path) -> None:
+    with profile() as prof:
+        torch.ones(2)
+    assert json.loads(exported(prof, tmp_path))["trace_id"] == prof.get_trace_id()
 
 
 def test_a_failed_export_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ class Config:
     with_modules: bool = False
     all_threads: bool = False
     overloads: bool = False  # show which overload of an op was called
+    verbose: bool = False  # write each op's stack into trace files
 
 
 active: Recorder | None = None  # who records now
@@ -79,6 +80,7 @@ class Recorder:
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.trace_id = ""  # what the trace shall be known by; a new one if empty
         self.thread = get_ident()
         self.stacks: Stacks | None = None
         if config.with_stack or config.with_modules:
@@ -411,14 +413,13 @@ class Recorder:
                 "pid": os.getpid(),
                 "thread": self.thread,
                 "threads": self._threads(),
-                "trace_id": uuid.uuid4().hex.upper(),
+                "trace_id": self.trace_id or uuid.uuid4().hex.upper(),
                 **vars(self.config),
             },
         )
         if self.stacks is not None:
-            calls = np.where(
-                rows[:, 0] < _RANGES, rows[:, 5], -1
-            )  # a range may outlast the call that opened it
+            # a range may outlast the call that opened it
+            calls = np.where(rows[:, 0] < _RANGES, rows[:, 5], -1)
             made = replace(made, frames=frame_columns(self.stacks, calls, rows[:, 2], made))
         return made
 

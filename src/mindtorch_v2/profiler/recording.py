@@ -150,8 +150,10 @@ class profile:
                     self.with_modules,
                     all_threads=bool(self.experimental_config.profile_all_threads),
                     overloads=bool(self.experimental_config.capture_overload_names),
+                    verbose=bool(self.experimental_config.verbose),
                 )
             )
+        self._recorder.trace_id = self.trace_id
         self._stats.profiler_prepare_call_duration_us = (time.perf_counter_ns() - began) // 1000
 
     def _start_trace(self) -> None:

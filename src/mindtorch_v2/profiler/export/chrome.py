@@ -132,7 +132,9 @@ def _templates(
 ) -> tuple[list[bytes], list[bytes], np.ndarray]:
     """What stands before and after a row's numbers, for each distinct (name, kind, thread, inputs, stack); and which each row has."""
     stacked = bool(trace.settings.get("verbose"))
-    columns = [trace.name, trace.kind, trace.inputs + 1]
+    # what was open when the recording ended, ends with it
+    unfinished = (trace.end_ns == trace.window_ns[1]) & bool(trace.health.unfinished)
+    columns = [trace.name, trace.kind, trace.inputs + 1, unfinished]
     if stacked:
         columns.append(trace.stack + 1)
     number = np.zeros(len(trace), np.int64)
@@ -154,6 +156,8 @@ def _templates(
             tail += "," + _input_args(trace.input_table[index][1] if index >= 0 else ())
         if stacked and trace.stack[row] >= 0:
             tail += ',"Call stack":' + encode("".join(f + ";" for f in trace.stacks[trace.stack[row]]))
+        if unfinished[row]:
+            tail += ',"finished":false'
         heads.append(_NEXT + head.encode())
         tails.append((tail + "}}").encode())
     return heads, tails, number
