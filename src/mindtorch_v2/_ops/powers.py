@@ -1,0 +1,178 @@
+"""Powers, of a tensor or of a number, and squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import composite, function, op
+from .._dtype import INTEGRAL_NUMS, complex128, float64
+from ._namespace import functions as F
+from .pointwise import _rounded, conj
+
+
+def _whole_power(base: Any, exponent: Any, dtype: np.dtype) -> Any:
+    """A power of integers; to a negative one only 1 and -1 leave something, as in C."""
+    negative = np.less(exponent, 0)
+    if not np.any(negative):
+        return np.power(base, exponent, dtype=dtype)
+    made = np.power(base, np.where(negative, 0, exponent).astype(dtype), dtype=dtype)
+    odd = np.where(np.bitwise_and(exponent, 1) == 1, -1, 1)
+    left = np.where(np.equal(base, 1), 1, np.where(np.equal(base, -1), odd, 0))
+    return np.where(negative, left, made).astype(dtype)
+
+
+@op("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", inplace=True, expose="no")
+def pow_tensor_scalar(self: Any, exponent: Any) -> Any:
+    if self.dtype.num in INTEGRAL_NUMS and isinstance(exponent, (int, np.integer)) and exponent < 0:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    self, exponent = _dispatch.promote_number(self, exponent)
+    if exponent.__class__ in (int, float):
+        if exponent == 2:
+            return np.multiply(self, self)
+        if exponent == 0.5 and self.dtype.kind in "fV":
+            return np.sqrt(self)
+        if exponent == 1:
+            return self.copy()
+        if exponent == 3:
+            return self * self * self
+        if exponent == -1 and self.dtype.kind == "f":
+            return np.reciprocal(self)
+        if exponent == -0.5 and self.dtype.kind == "f":
+            return np.reciprocal(np.sqrt(self))
+        if exponent == -2 and self.dtype.kind == "f":
+            return np.reciprocal(self * self)
+    if self.dtype.kind == "b":
+        return np.logical_or(self, np.logical_not(exponent))
+    if self.dtype.num in INTEGRAL_NUMS:
+        return np.power(self, np.asarray(exponent).astype(self.dtype), dtype=self.dtype)
+    return np.power(self, exponent)
+
+
+def _pow_self_grad(g: Any, self: Any, exponent: Any) -> Any:
+    if exponent == 0:
+        return F.zeros_like(self)
+    return g * conj(exponent * self.pow(exponent - 1))
+
+
+pow_tensor_scalar.derivative(self=_pow_self_grad)
+
+
+@op(
+    "aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+    promote="same",
+    inplace=True,
+    expose="no",
+    node="PowBackward1",
+)
+def pow_tensor_tensor(self: Any, exponent: Any, out: Any = None) -> Any:
+    if self.dtype.num in INTEGRAL_NUMS:
+        if self.dtype.kind == "b":
+            raise _dispatch.not_implemented("pow", self)
+        return _rounded(_whole_power(self, exponent, self.dtype), self.dtype, out)
+    return np.power(self, exponent, out)
+
+
+def _pow_base_grad(g: Any, self: Any, exponent: Any) -> Any:
+    return F.where(exponent == 0.0, F.zeros((), dtype=g.dtype), g * conj(exponent * self.pow(exponent - 1)))
+
+
+def _pow_exponent_grad(g: Any, self: Any, exponent: Any, out: Any) -> Any:
+    safe = F.logical_and(self == 0, exponent >= 0) if not exponent.dtype.is_complex else (self == 0)
+    return g * F.where(safe, F.zeros((), dtype=out.dtype), conj(out * F.log(self)))
+
+
+pow_tensor_tensor.derivative(self=_pow_base_grad, exponent=_pow_exponent_grad)
+
+
+@op("aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor", expose="no", node="PowBackward2")
+def pow_scalar(self: Any, exponent: Any) -> Any:
+    exponent, base = _dispatch.promote_number(exponent, self)
+    if exponent.dtype.num in INTEGRAL_NUMS:
+        return _whole_power(np.asarray(base).astype(exponent.dtype), exponent, exponent.dtype)
+    return np.power(base, exponent, dtype=exponent.dtype)
+
+
+def _pow_scalar_grad(g: Any, self: Any, exponent: Any, out: Any) -> Any:
+    import cmath
+    import math
+
+    if self == 0:
+        return F.where(exponent >= 0, F.zeros((), dtype=out.dtype), g * (out * -math.inf))
+    log = cmath.log(self) if isinstance(self, complex) else math.log(self) if self > 0 else math.nan
+    return g * conj(out * log)
+
+
+pow_scalar.derivative(exponent=_pow_scalar_grad)
+
+
+@function("pow")
+def pow_(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """`input` to the power of `exponent`."""
+    if isinstance(exponent, _dispatch.Tensor):
+        made = (
+            pow_tensor_tensor(input, exponent)
+            if isinstance(input, _dispatch.Tensor)
+            else pow_scalar(input, exponent)
+        )
+    elif exponent.__class__ in _dispatch.NUMBERS:
+        made = pow_tensor_scalar(input, exponent)
+    else:
+        raise TypeError(
+            f"pow(): argument 'exponent' (position 2) must be Tensor, not {type(exponent).__name__}"
+        )
+    if out is not None:
+        _dispatch.give_out(out, made._array)
+        return out
+    return made
+
+
+@function("__pow__", expose="method")
+def _pow_operator(self: Any, exponent: Any) -> Any:
+    if isinstance(exponent, _dispatch.Tensor):
+        return pow_tensor_tensor(self, exponent)
+    if exponent.__class__ not in _dispatch.NUMBERS:
+        return NotImplemented
+    return pow_tensor_scalar(self, exponent)
+
+
+@function("pow_", expose="method")
+def pow_inplace(input: Any, exponent: Any) -> Any:
+    """In-place power."""
+    if isinstance(exponent, _dispatch.Tensor):
+        return pow_tensor_tensor.inplace(input, exponent)
+    return pow_tensor_scalar.inplace(input, exponent)
+
+
+function("__ipow__", expose="method")(pow_inplace)
+
+
+@function()
+def float_power(input: Any, exponent: Any, *, out: Any = None) -> Any:
+    """A power computed in double precision."""
+
+    def wide(value: Any) -> Any:
+        if isinstance(value, _dispatch.Tensor):
+            return value.to(complex128 if value.dtype.is_complex else float64)
+        return value
+
+    return pow_(wide(input), wide(exponent), out=out)
+
+
+@composite("aten::square(Tensor self) -> Tensor", expose="both")
+def square(self: Any) -> Any:
+    return pow_tensor_scalar(self, 2)
+
+
+@composite("aten::square_(Tensor(a!) self) -> Tensor(a!)")
+def square_(self: Any) -> Any:
+    return pow_tensor_scalar.inplace(self, 2)
+
+
+@function("__rpow__", expose="method")
+def _rpow(self: Any, other: Any) -> Any:
+    if other.__class__ not in _dispatch.NUMBERS:
+        return NotImplemented
+    return pow_scalar(other, self)
