@@ -295,7 +295,7 @@ def mode(self: np.ndarray, dim: int, keepdim: bool) -> Any:
         raise _dispatch.not_implemented("mode_cpu", self)
     rows = np.moveaxis(self, dim, -1)
     flat = rows.reshape(-1, rows.shape[-1])
-    places = np.empty(len(flat), np.int64)
+    places: Any = np.empty(len(flat), np.int64)
     for i, row in enumerate(flat):
         values, counts = np.unique(row, return_counts=True)
         places[i] = np.flatnonzero(row == values[counts.argmax()])[-1]
