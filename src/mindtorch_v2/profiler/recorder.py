@@ -504,15 +504,16 @@ class _Frees:
 class _Ranges:
     """What is no op: annotations, the engine's nodes. `enter` gives a token for `exit`."""
 
-    __slots__ = ("owner",)
+    __slots__ = ("owner", "detailed")
 
     def __init__(self, owner: Recorder) -> None:
         self.owner = owner
+        self.detailed = owner.config.record_shapes or owner.config.with_flops
 
     def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> Any:
-        owner = self.owner
-        buffer = owner.buffers.get(get_ident()) or owner.buffer(get_ident())
-        if buffer is None:
+        owner, thread = self.owner, get_ident()
+        buffer = owner.buffers.get(thread)
+        if buffer is None and (buffer := owner.buffer(thread)) is None:
             return None
         described = (name, scope, forward_thread)
         key = owner.range_keys.get(described)
@@ -520,7 +521,7 @@ class _Ranges:
             key = owner.range_keys[described] = _RANGES + len(owner.ranges)
             owner.ranges.append(described)
         inputs = -1
-        if owner.config.record_shapes or owner.config.with_flops:
+        if self.detailed:
             inputs = owner._inputs_of(_RangeInputs, arguments)
         token = (buffer, key, sequence, inputs, clock())
         buffer.open.append(token)
