@@ -73,7 +73,7 @@ def test_a_schedule_that_makes_no_sense_is_refused(arguments: dict[str, int], te
 
 
 def test_a_schedule_refuses_negative_steps() -> None:
-    with pytest.raises(AssertionError, match="Step must be non-negative. Got -1."):
+    with pytest.raises(AssertionError, match=r"Step must be non-negative\. Got -1\."):
         schedule(wait=0, warmup=1, active=1)(-1)
 
 
