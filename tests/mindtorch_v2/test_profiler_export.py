@@ -24,6 +24,7 @@ from mindtorch_v2.profiler import (
     schedule,
     tensorboard_trace_handler,
 )
+from mindtorch_v2.profiler.event_list import EventList
 from mindtorch_v2.profiler.export import chrome, memory_timeline
 from mindtorch_v2.profiler.export.files import open_for_export
 from mindtorch_v2.profiler.trace import ANNOTATION, NODE, OP, Frames, Memory, Trace
@@ -365,11 +366,22 @@ def test_averages_are_written_as_one_event_a_row(tmp_path: Path) -> None:
     assert all({"name", "ph", "ts", "dur", "pid", "tid", "cat", "args"} == set(event) for event in events)
 
 
-def test_empty_averages_are_valid(tmp_path: Path) -> None:
+def test_empty_averages_are_a_file_without_events(tmp_path: Path) -> None:
     with profile() as prof:
         pass
     prof.key_averages().export_chrome_trace(str(tmp_path / "a.json"))
-    assert json.loads((tmp_path / "a.json").read_bytes())["traceEvents"] is not None
+    assert json.loads((tmp_path / "a.json").read_bytes())["traceEvents"] == []
+
+
+def test_a_part_of_the_events_is_written_as_these_events(tmp_path: Path) -> None:
+    with profile(record_shapes=True) as prof:
+        x = torch.ones(2, 3)
+        x + x
+        x * x
+    some = EventList([event for event in prof.events() if event.name == "aten::mul"])
+    some.export_chrome_trace(str(tmp_path / "t.json"))
+    (event,) = json.loads((tmp_path / "t.json").read_bytes())["traceEvents"]
+    assert (event["name"], event["cat"], event["args"]["Input Dims"]) == ("aten::mul", "cpu_op", [[2, 3], [2, 3]])
 
 
 def test_slices_nest_on_every_thread_with_every_flag_on(tmp_path: Path) -> None:
@@ -400,16 +412,16 @@ def test_slices_nest_on_every_thread_with_every_flag_on(tmp_path: Path) -> None:
         loss.backward()
     document = json.loads(exported(prof, tmp_path))
     found = [
-        (e["tid"], round(e["ts"] * 1000), -round((e["ts"] + e["dur"]) * 1000))
+        (e["tid"], round(e["ts"] * 1000), -round(e["ts"] * 1000) - round(e["dur"] * 1000), e["name"])
         for kind in ("cpu_op", "user_annotation", "python_function")
         for e in slices(document, kind)
     ]
-    open_until: list[int] = []
-    for _, start, end in sorted(found):
-        while open_until and open_until[-1] <= start:
-            open_until.pop()
-        assert not open_until or -end <= open_until[-1]
-        open_until.append(-end)
+    around: list[tuple] = []
+    for event in sorted(found):
+        while around and -around[-1][2] <= event[1]:
+            around.pop()
+        assert not around or event[2] >= around[-1][2], (event, around[-1])
+        around.append(event)
     calls = {e["args"]["Python id"]: e for e in slices(document, "python_function")}
     for call in calls.values():
         caller = calls.get(call["args"]["Python parent id"])

@@ -134,10 +134,10 @@ class EventList(list):
     def export_chrome_trace(self, path: str) -> None:
         """Write the events as a trace file; averages as one slice a row."""
         whole = self._whole()
-        if self and isinstance(self[0], FunctionEventAvg):
-            chrome.export_averages(self, path)
-        elif whole is not None:
+        if whole is not None:
             chrome.export_chrome_trace(whole.trace, path)
+        elif all(isinstance(row, FunctionEventAvg) for row in self):
+            chrome.export_averages(self, path)
         else:
             chrome.export_events(self, path)
 
