@@ -182,9 +182,14 @@ def set_default_dtype(d: dtype, /) -> None:
 def from_numpy_dtype(np_dtype: np.dtype) -> dtype:
     """The torch dtype of a NumPy dtype; TypeError, as torch words it, when there is none."""
     found = BY_NUM.get(np_dtype.num)
-    if found is None or (np_dtype.num < 256 and not np_dtype.isnative):
+    if found is not None and np_dtype.num < 256 and not np_dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported."
+        )
+    if found is None:
         raise TypeError(
-            f"can't convert np.ndarray of type {np_dtype if np_dtype.hasobject else 'numpy.' + np_dtype.name}. "
+            f"can't convert np.ndarray of type numpy.{np_dtype.type.__name__}. "
             "The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, "
             "int8, uint64, uint32, uint16, uint8, and bool."
         )
@@ -196,12 +201,6 @@ _UNSIGNED = (uint16, uint32, uint64)
 
 
 def _promote_integers(a: dtype, b: dtype) -> dtype:
-    if a in _UNSIGNED or b in _UNSIGNED:
-        if a._np.kind == "u" and b._np.kind == "u":
-            return a if a.itemsize >= b.itemsize else b
-        raise RuntimeError(
-            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a._abbr} and {b._abbr}"
-        )
     (abits, asigned), (bbits, bsigned) = _INT_ORDER[a], _INT_ORDER[b]
     if asigned == bsigned:
         return a if abits >= bbits else b
@@ -212,6 +211,10 @@ def _promote_integers(a: dtype, b: dtype) -> dtype:
 def _promote(a: dtype, b: dtype) -> dtype:
     if a is b:
         return a
+    if (a in _UNSIGNED and b._rank != 2) or (b in _UNSIGNED and a._rank != 2):
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote {a._abbr} and {b._abbr}"
+        )
     if a._rank != b._rank:
         low, high = (a, b) if a._rank < b._rank else (b, a)
         if high is complex64 and low is float64:

@@ -18,6 +18,8 @@ def _infer(data: Any) -> Any:
     """The dtype torch gives to Python data: the widest category met, floats as the default dtype."""
     if isinstance(data, (list, tuple)):
         best = None
+        if data and data[0].__class__ is str:
+            raise ValueError("too many dimensions 'str'")
         for item in data:
             found = _infer(item)
             if found is not None:
