@@ -10,7 +10,6 @@ import os
 import sys
 import threading
 import time
-import uuid
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -413,7 +412,7 @@ class Recorder:
                 "pid": os.getpid(),
                 "thread": self.thread,
                 "threads": self._threads(),
-                "trace_id": self.trace_id or uuid.uuid4().hex.upper(),
+                "trace_id": self.trace_id or os.urandom(16).hex().upper(),
                 **vars(self.config),
             },
         )

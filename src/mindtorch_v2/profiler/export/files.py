@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, Any
@@ -29,7 +28,7 @@ def open_for_export(path: str | os.PathLike[str], *, exclusive: bool = False) ->
         ):  # a pipe or /dev/stdout: nothing to rename
             yield packed
         return
-    temporary = f"{beside}.{secrets.token_hex(6)}.tmp"
+    temporary = f"{beside}.{os.urandom(6).hex()}.tmp"
     done = False
     try:
         with open(temporary, "xb") as out:
