@@ -258,14 +258,14 @@ def result_dtype(operands: Any) -> dtype:
         now = best[kind]
         best[kind] = d if now is None else promote_types(now, d)
     result = None
-    for candidate, kind in zip(best, (0, 1, 2)):
+    for candidate in best:
         if candidate is None:
             continue
         if result is None:
             result = candidate
         elif candidate._rank > result._rank:
-            if candidate.is_complex and result.is_floating_point:
-                result = result.to_complex()
+            if candidate.is_complex:
+                result = result.to_complex() if result.is_floating_point else candidate
             else:
                 result = promote_types(result, candidate)
     assert result is not None

@@ -12,6 +12,7 @@ from .._dtype import BY_NUM, Default
 from .._meta import meta_tensor
 from ._layout import empty_as
 from ._namespace import functions as F
+from ._scalars import fitting
 
 _STRIDED = _dtype.strided
 
@@ -180,6 +181,8 @@ def full(
     names: Any = None,
 ) -> Any:
     """A tensor of one value."""
+    if size.__class__ is int:
+        raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
     shape = _sizes((size,))
     if isinstance(fill_value, _dispatch.Tensor):
         fill_value, dtype = fill_value.item(), dtype or fill_value.dtype
@@ -187,6 +190,8 @@ def full(
         return finish(meta_tensor(shape, (dtype or _dtype.number_dtype(fill_value))._np), requires_grad)
     if out is not None and dtype is None:
         dtype = out.dtype
+    if dtype is not None:
+        fill_value = fitting(fill_value, dtype._np)
     return finish(_full(shape, fill_value, dtype=dtype), requires_grad, pin_memory, out)
 
 

@@ -11,6 +11,7 @@ from .. import _dispatch
 from .._dispatch import composite, function
 from . import _dims
 from ._namespace import functions as F
+from .matmul import C_NAMES
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -98,6 +99,8 @@ def _einsum(equation: str, tensors: Any, path: Any) -> Any:
         )
     order = _expand(output, spread, extra)
     for label in order:
+        if order.count(label) > 1:
+            raise RuntimeError(f"einsum(): output subscript {label} appears more than once in the output")
         if not isinstance(label, tuple) and not any(label in p for p in parts):
             raise RuntimeError(
                 f"einsum(): output subscript {label} does not appear in the equation for any input operand"
@@ -175,7 +178,7 @@ def _contract(operands: list[Any], kept: int) -> Any:
     last = [max((i for i, o in enumerate(operands) if o.shape[d] != 1), default=0) for d in range(total)]
     if len(operands) == 1:
         dims = list(range(kept, total))
-        return F.sum(made, dims).reshape(made.shape[:kept]) if dims else made
+        return F.sum(made, dims) if dims else made
     early = [d for d in range(kept, total) if last[d] == 0]
     if early:
         made = F.sum(made, early, True)
@@ -246,7 +249,7 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.ndim, b.ndim):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        first, second = list(range(a.ndim - dims, a.ndim)), list(range(dims))
+        first, second = list(range(-dims, 0)), list(range(dims))
     else:
         first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
     made = _tensordot(a, b, first, second)
@@ -264,11 +267,11 @@ def _tensordot(self: Any, other: Any, dims_self: Any, dims_other: Any) -> Any:
         raise RuntimeError("both dimension lists should have same length")
     first = [_dims.one(d, self.ndim) for d in dims_self]
     second = [_dims.one(d, other.ndim) for d in dims_other]
-    for d, e in zip(first, second):
+    for d, e, given, also in zip(first, second, dims_self, dims_other):
         n, m = self.shape[d], other.shape[e]
         if n != m and n != 1 and m != 1:
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {n} in dim {d} and second has size {m} in dim {e}"
+                f"contracted dimensions need to match, but first has size {n} in dim {given} and second has size {m} in dim {also}"
             )
         if m == 1 and n != 1:
             self = F.sum(self, d, True)
@@ -284,7 +287,7 @@ def _tensordot(self: Any, other: Any, dims_self: Any, dims_other: Any) -> Any:
     return F.reshape(F.mm(left, right), [*(self.shape[d] for d in free_a), *(other.shape[d] for d in free_b)])
 
 
-@composite("aten::inner(Tensor self, Tensor other) -> Tensor")
+@composite("aten::inner(Tensor self, Tensor other) -> Tensor", out=True)
 def inner(self: Any, other: Any) -> Any:
     if self.ndim == 0 or other.ndim == 0:
         return F.mul(self, other)
@@ -292,10 +295,14 @@ def inner(self: Any, other: Any) -> Any:
         raise RuntimeError(
             f"inner() the last dimension must match on both input tensors but got shapes {list(self.shape)} and {list(other.shape)}"
         )
+    if self.dtype is not other.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    if self.ndim == other.ndim == 1:
+        return F.view(F.dot(self, other), ())
     return _tensordot(self, other, [-1], [-1])
 
 
-@composite("aten::kron(Tensor self, Tensor other) -> Tensor")
+@composite("aten::kron(Tensor self, Tensor other) -> Tensor", out=True)
 def kron(self: Any, other: Any) -> Any:
     ndim = max(self.ndim, other.ndim)
     a = F.reshape(self, [1] * (ndim - self.ndim) + list(self.shape))
@@ -305,7 +312,7 @@ def kron(self: Any, other: Any) -> Any:
         shape_a += [n, 1]
         shape_b += [1, m]
         result.append(n * m)
-    return F.reshape(F.mul(F.reshape(a, shape_a), F.reshape(b, shape_b)), result)
+    return F._unsafe_view(F.mul(F.reshape(a, shape_a), F.reshape(b, shape_b)), result)
 
 
 @function(expose="function")
@@ -324,6 +331,12 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
 
 def multi_dot(matrices: list[Any]) -> Any:
     """The product of several matrices in the order that multiplies least."""
+    for number, matrix in enumerate(matrices[1:], 1):
+        if matrix.dtype is not matrices[0].dtype:
+            a, b = (C_NAMES.get(m.dtype._abbr, m.dtype._abbr) for m in (matrices[0], matrix))
+            raise RuntimeError(
+                f"multi_dot(): all tensors must have be the same dtype but tensor 0 is {a} and tensor {number} {b}"
+            )
     sizes = [m.shape[0] for m in matrices] + [matrices[-1].shape[1]]
     count = len(matrices)
     cost = np.zeros((count, count))

@@ -22,7 +22,11 @@ def _scale(made: np.ndarray, count: int, normalization: int) -> np.ndarray:
     return made * made.real.dtype.type(1 / math.sqrt(count) if normalization == ROOT else 1 / count)
 
 
-@op("aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor", expose="no")
+@op(
+    "aten::_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor",
+    expose="no",
+    node="FftC2CBackward0",
+)
 def _fft_c2c(self: np.ndarray, dim: tuple, normalization: int, forward: bool) -> np.ndarray:
     from scipy import fft
 
@@ -36,7 +40,11 @@ def _fft_c2c(self: np.ndarray, dim: tuple, normalization: int, forward: bool) ->
 _fft_c2c.derivative(self=lambda g, dim, normalization, forward: _fft_c2c(g, dim, normalization, not forward))
 
 
-@op("aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor", expose="no")
+@op(
+    "aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
+    expose="no",
+    node="FftR2CBackward0",
+)
 def _fft_r2c(self: np.ndarray, dim: tuple, normalization: int, onesided: bool) -> np.ndarray:
     from scipy import fft
 
@@ -59,7 +67,11 @@ def _r2c_grad(g: Any, dim: tuple, normalization: int, onesided: bool, self_shape
 _fft_r2c.derivative(self=_r2c_grad)
 
 
-@op("aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor", expose="no")
+@op(
+    "aten::_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor",
+    expose="no",
+    node="FftC2RBackward0",
+)
 def _fft_c2r(self: np.ndarray, dim: tuple, normalization: int, last_dim_size: int) -> np.ndarray:
     from scipy import fft
 

@@ -11,6 +11,7 @@ from .. import _dispatch, return_types
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
 from ._namespace import functions as F
+from .pointwise import conj
 
 
 class LinAlgError(RuntimeError):
@@ -156,14 +157,16 @@ def _(grads: Any, A: Any) -> Any:
 )
 def linalg_solve_ex(A: np.ndarray, B: np.ndarray, left: bool, check_errors: bool) -> Any:
     _check_matrix(A, "linalg.solve")
+    if A.dtype != B.dtype:
+        raise RuntimeError(
+            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {BY_NUM[A.dtype.num]._abbr} and B of type "
+            f"{BY_NUM[B.dtype.num]._abbr} instead"
+        )
     vector = _is_vector_case(A, B)
     if not vector:
-        rows = B.shape[-2] if left else B.shape[-1]
-        if B.ndim < 2 or rows != A.shape[-1]:
-            raise RuntimeError(
-                f"linalg.solve: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({A.shape[-2]}x{A.shape[-1]} and "
-                f"{'x'.join(map(str, B.shape[-2:]))})"
-            )
+        _check_right_side(A, B.shape[-2:], left)
+    elif B.shape[-1] != A.shape[-1]:
+        _check_right_side(A, (B.shape[-1], 1), left)
     info = np.zeros(A.shape[:-2], np.int32)
     a = A if left else np.swapaxes(A, -1, -2)
     b = B[..., None] if vector else B if left else np.swapaxes(B, -1, -2)
@@ -178,6 +181,14 @@ def linalg_solve_ex(A: np.ndarray, B: np.ndarray, left: bool, check_errors: bool
         made = np.full(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], np.nan, A.dtype)
     made = made[..., 0] if vector else made if left else np.swapaxes(made, -1, -2)
     return np.ascontiguousarray(made), info
+
+
+def _check_right_side(A: np.ndarray, shape: tuple, left: bool) -> None:
+    if shape[0 if left else 1] != A.shape[-1]:
+        raise RuntimeError(
+            f"linalg.solve: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} ({A.shape[-2]}x{A.shape[-1]} and "
+            f"{'x'.join(map(str, shape))})"
+        )
 
 
 def _is_vector_case(a: Any, b: Any) -> bool:
@@ -358,6 +369,8 @@ def _wide_qr_grad(A: Any, Q: Any, R: Any, gq: Any, gr: Any) -> Any:
 )
 def _linalg_eigh(A: np.ndarray, UPLO: str, compute_v: bool) -> Any:
     _check_matrix(A, "linalg.eigh")
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
     values, vectors = np.linalg.eigh(A, UPLO.upper())
     return values, vectors
 
@@ -581,3 +594,28 @@ def linalg_matrix_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any)
 def svdvals(A: Any) -> Any:
     """Singular values."""
     return _linalg_svd(A, False, _dispatch.grad_state.enabled and A._rg)[1]
+
+
+# ---------------------------------------------------------------------------------------------------- products
+
+
+@op("aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", expose="no")
+def linalg_cross(self: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
+    if self.dtype != other.dtype:
+        expected, found = (BY_NUM[x.dtype.num]._abbr for x in (self, other))
+        raise RuntimeError(f"expected scalar type {expected} but found {found}")
+    if self.dtype.kind == "b":
+        raise _dispatch.not_implemented("cross", self)
+    a, b = (np.moveaxis(x, dim, 0) for x in np.broadcast_arrays(self, other))
+    made = np.empty(np.broadcast_shapes(self.shape, other.shape), self.dtype)
+    parts = np.moveaxis(made, dim, 0)
+    for k in range(3):
+        i, j = (k + 1) % 3, (k + 2) % 3
+        np.subtract(a[i] * b[j], a[j] * b[i], parts[k])
+    return made
+
+
+linalg_cross.derivative(
+    self=lambda g, other, dim: linalg_cross(conj(other).expand(g.shape), g, dim=dim),
+    other=lambda g, self, dim: linalg_cross(g, conj(self).expand(g.shape), dim=dim),
+)

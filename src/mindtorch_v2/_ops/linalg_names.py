@@ -9,6 +9,7 @@ from .. import _dispatch, return_types
 from .._dispatch import function
 from . import linalg as ops
 from ._namespace import functions as F
+from ._warn import warn_once
 
 
 def _linalg(name: str) -> Any:
@@ -149,7 +150,13 @@ def lstsq(input: Any, A: Any, *, out: Any = None) -> Any:
 @function()
 def cross(input: Any, other: Any, dim: Any = None, *, out: Any = None) -> Any:
     """The cross product of vectors of three."""
+    if input.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if dim is None:
+        warn_once(
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
+            "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release."
+        )
         dim = next((d for d, n in enumerate(input.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")

@@ -20,24 +20,33 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.matmul(a, b)
 
 
-def _same_dtype(name: str, *arrays: np.ndarray) -> None:
-    first = arrays[0].dtype
-    for other in arrays[1:]:
-        if other.dtype is not first and other.dtype != first:
-            a, b = (BY_NUM[d.num]._abbr for d in (first, other.dtype))
-            names = {
-                "Float": "float",
-                "Double": "double",
-                "Long": "long int",
-                "Int": "int",
-                "Half": "c10::Half",
-                "BFloat16": "c10::BFloat16",
-            }
-            if name == "dot":
-                raise RuntimeError(f"dot : expected both vectors to have same dtype, but found {a} and {b}")
-            raise RuntimeError(
-                f"expected m1 and m2 to have the same dtype, but got: {names.get(a, a)} != {names.get(b, b)}"
-            )
+C_NAMES = {
+    "Float": "float",
+    "Double": "double",
+    "Long": "long int",
+    "Int": "int",
+    "Half": "c10::Half",
+    "BFloat16": "c10::BFloat16",
+}
+# Each product says in its own words that dtypes differ; {a}, {b} are torch's names of types, {ca}, {cb} C's.
+_MISMATCH = {
+    "mm": "expected m1 and m2 to have the same dtype, but got: {ca} != {cb}",
+    "addmm": "mat1 and mat2 must have the same dtype, but got {a} and {b}",
+    "bmm": "expected scalar type {a} but found {b}",
+    "dot": "dot : expected both vectors to have same dtype, but found {a} and {b}",
+}
+
+
+def _same_dtype(name: str, first: np.ndarray, second: np.ndarray) -> None:
+    if first.dtype is not second.dtype and first.dtype != second.dtype:
+        a, b = (BY_NUM[x.dtype.num]._abbr for x in (first, second))
+        text = _MISMATCH[name]
+        raise RuntimeError(text.format(a=a, b=b, ca=C_NAMES.get(a, a), cb=C_NAMES.get(b, b)))
+
+
+def _no_bools(kernel: str, array: np.ndarray) -> None:
+    if array.dtype.kind == "b":
+        raise _dispatch.not_implemented(kernel, array)
 
 
 def _mm_flops(self: Any, mat2: Any) -> int:
@@ -55,6 +64,7 @@ def mm(self: np.ndarray, mat2: np.ndarray) -> np.ndarray:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_by(self)} and {_by(mat2)})")
     if self.dtype is not mat2.dtype:
         _same_dtype("mm", self, mat2)
+    _no_bools("addmm_impl_cpu_", self)
     return product(self, mat2)
 
 
@@ -123,6 +133,7 @@ def addmm(self: np.ndarray, mat1: np.ndarray, mat2: np.ndarray, beta: Any, alpha
         raise RuntimeError(
             f"self and mat2 must have the same dtype, but got {BY_NUM[self.dtype.num]._abbr} and {BY_NUM[mat2.dtype.num]._abbr}"
         )
+    _no_bools("addmm_impl_cpu_", self)
     _check_expands(self, (mat1.shape[0], mat2.shape[1]))
     if mat1.dtype in LOW_FLOATS:  # the whole sum in float32, with one rounding at the end
         made = np.matmul(mat1.astype(np.float32), mat2.astype(np.float32))
@@ -165,6 +176,9 @@ def _bmm_flops(self: Any, mat2: Any) -> int:
 @op("aten::bmm(Tensor self, Tensor mat2) -> Tensor", out=True, flops=_bmm_flops)
 def bmm(self: np.ndarray, mat2: np.ndarray) -> np.ndarray:
     _check_batches(self, mat2, "batch1", "batch2")
+    if self.dtype is not mat2.dtype:
+        _same_dtype("bmm", self, mat2)
+    _no_bools("bmm", self)
     return product(self, mat2)
 
 
@@ -177,8 +191,6 @@ def _check_batches(a: np.ndarray, b: np.ndarray, first: str, second: str) -> Non
         raise RuntimeError(
             f"Expected size for first two dimensions of {second} tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: [{b.shape[0]}, {b.shape[1]}]."
         )
-    if a.dtype is not b.dtype:
-        _same_dtype("bmm", a, b)
 
 
 @bmm.backward("self", "mat2")
@@ -195,7 +207,11 @@ def _(g: Any, self: Any, mat2: Any, needs: Any) -> Any:
     flops=lambda self, batch1, batch2, beta=1, alpha=1: _bmm_flops(batch1, batch2),
 )
 def baddbmm(self: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
+    if not self.dtype == batch1.dtype == batch2.dtype:
+        a, b, c = (C_NAMES.get(n, n) for n in (BY_NUM[x.dtype.num]._abbr for x in (self, batch1, batch2)))
+        raise RuntimeError(f"Input dtypes must be the same, got: input {a}, batch1: {b}, batch2: {c}")
     _check_batches(batch1, batch2, "batch1", "batch2")
+    _no_bools("baddbmm", self)
     made = product(batch1, batch2)
     _check_expands(self, made.shape)
     return _scaled_sum(self, beta, made, alpha)
@@ -215,7 +231,12 @@ def _(g: Any, batch1: Any, batch2: Any, alpha: Any, beta: Any, needs: Any) -> An
 )
 def addbmm(self: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
     _check_batches(batch1, batch2, "batch1", "batch2")
-    made = product(batch1, batch2).sum(0)
+    _same_dtype("addmm", batch1, batch2)
+    if self.dtype != batch1.dtype:
+        a, b = (BY_NUM[x.dtype.num]._abbr for x in (self, batch1))
+        raise RuntimeError(f"self and mat2 must have the same dtype, but got {a} and {b}")
+    _no_bools("addmm_impl_cpu_", self)
+    made = np.add.reduce(product(batch1, batch2), axis=0, dtype=batch1.dtype)
     _check_expands(self, made.shape)
     return _scaled_sum(self, beta, made, alpha)
 
@@ -231,14 +252,20 @@ def _(g: Any, batch1: Any, batch2: Any, alpha: Any, beta: Any, needs: Any) -> An
 @op("aten::mv(Tensor self, Tensor vec) -> Tensor", out=True)
 def mv(self: np.ndarray, vec: np.ndarray) -> np.ndarray:
     if self.ndim != 2 or vec.ndim != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {vec.ndim}, {self.ndim}, {vec.ndim}")
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {self.ndim}, {vec.ndim}")
     if self.shape[1] != vec.shape[0]:
         raise RuntimeError(
             f"size mismatch, got input ({self.shape[0]}), mat ({_by(self)}), vec ({vec.shape[0]})"
         )
-    if self.dtype is not vec.dtype:
-        _same_dtype("mv", self, vec)
+    _check_addmv(vec, self, vec)
     return product(self, vec)
+
+
+def _check_addmv(self: np.ndarray, mat: np.ndarray, vec: np.ndarray) -> None:
+    if not self.dtype == mat.dtype == vec.dtype:
+        a, b, c = (BY_NUM[x.dtype.num]._abbr for x in (self, mat, vec))
+        raise RuntimeError(f"addmv input tensors must have the same dtype, but got {a}, {b}, and {c}")
+    _no_bools("addmv_impl_cpu", mat)
 
 
 mv.derivative(self=lambda g, vec: F.ger(g, conj(vec)), vec=lambda g, self: mv(conj(self.t()), g))
@@ -263,6 +290,7 @@ def addmv(self: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any, alpha: 
         raise RuntimeError(
             f"size mismatch, got input ({self.shape[0] if self.ndim else 1}), mat ({_by(mat)}), vec ({vec.shape[0]})"
         )
+    _check_addmv(self, mat, vec)
     return _scaled_sum(self, beta, product(mat, vec), alpha)
 
 
@@ -282,7 +310,8 @@ def dot(self: np.ndarray, tensor: np.ndarray) -> np.ndarray:
 def _check_vectors(name: str, a: np.ndarray, b: np.ndarray) -> None:
     if a.ndim != 1 or b.ndim != 1:
         raise RuntimeError(f"1D tensors expected, but got {a.ndim}D and {b.ndim}D tensors")
-    _same_dtype(name, a, b)
+    _same_dtype("dot", a, b)
+    _no_bools("dot", a)
     if a.shape != b.shape:
         raise RuntimeError(
             f"inconsistent tensor size, expected tensor [{a.shape[0]}] and src [{b.shape[0]}] to have the same number of elements, but got "
@@ -302,7 +331,7 @@ def vdot(self: np.ndarray, other: np.ndarray) -> np.ndarray:
 vdot.derivative(self=lambda g, other: conj(g) * other, other=lambda g, self: g * self)
 
 
-@composite("aten::outer(Tensor self, Tensor vec2) -> Tensor", out=False)
+@composite("aten::outer(Tensor self, Tensor vec2) -> Tensor", out=True)
 def outer(self: Any, vec2: Any) -> Any:
     if self.ndim != 1 or vec2.ndim != 1:
         which, bad = ("self", self) if self.ndim != 1 else ("vec2", vec2)
@@ -310,7 +339,7 @@ def outer(self: Any, vec2: Any) -> Any:
     return F.mul(F.reshape(self, (self.shape[0], 1)), vec2)
 
 
-@composite("aten::ger(Tensor self, Tensor vec2) -> Tensor")
+@composite("aten::ger(Tensor self, Tensor vec2) -> Tensor", out=True)
 def ger(self: Any, vec2: Any) -> Any:
     return outer(self, vec2)
 
@@ -321,6 +350,7 @@ def ger(self: Any, vec2: Any) -> Any:
     out=True,
 )
 def addr(self: np.ndarray, vec1: np.ndarray, vec2: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
+    self, vec1, vec2 = _dispatch.promote_all(self, vec1, vec2)
     made = np.multiply.outer(vec1, vec2)
     _check_expands(self, made.shape)
     return _scaled_sum(self, beta, made, alpha)

@@ -59,6 +59,8 @@ def _dims_and_sizes(x: Any, s: Any, dim: Any) -> tuple[tuple, list[int]]:
         dims = tuple(range(x.ndim)) if s is None else tuple(range(x.ndim - len(s), x.ndim))
     else:
         dims = tuple(_dim(x, d) for d in ((dim,) if isinstance(dim, int) else dim))
+    if s is not None and len(s) > x.ndim:
+        raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions.")
     if len(set(dims)) != len(dims):
         raise RuntimeError("FFT dims must be unique")
     if s is not None and len(s) != len(dims):
@@ -79,7 +81,7 @@ def _r2c(x: Any, s: Any, dim: Any, norm: Any, forward: bool) -> Any:
     x = _ops.to_float(x)
     if x.dtype.is_complex:
         raise RuntimeError(
-            f"{'rfft' if forward else 'ihfft'} expects a real-valued input tensor, but got {x.dtype._abbr}"
+            f"{'rfft' if forward else 'ihfft'} expects a real input tensor, but got {x.dtype._abbr}"
         )
     dims, sizes = _dims_and_sizes(x, s, dim)
     made = _ops._fft_r2c(_ops.resized(x, sizes, dims), dims, _ops.normalization_of(norm, forward), True)

@@ -372,10 +372,7 @@ def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
         )
-    a, b = torch.broadcast_tensors(input, other)
-    a1, a2, a3 = a.unbind(dim)
-    b1, b2, b3 = b.unbind(dim)
-    return _out(torch.stack([a2 * b3 - a3 * b2, a3 * b1 - a1 * b3, a1 * b2 - a2 * b1], dim), out)
+    return _out(_ops.linalg_cross(input, other, dim=dim), out)
 
 
 def vecdot(x: Any, y: Any, *, dim: int = -1, out: Any = None) -> Any:
@@ -432,7 +429,7 @@ def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None, out: Any = N
         rank = matrix_rank(A, rtol=rcond)
         if driver in ("gelsd", "gelss"):
             values = _ops.svdvals(A)
-    if m > n and (driver in (None, "gels") or bool((rank == n).all())):
+    if m > n and (driver == "gels" or (driver in ("gelsd", "gelss") and bool((rank == n).all()))):
         difference = F.matmul(A, solution) - right
         residuals = (difference * F.conj(difference)).real.sum(-2)
     return return_types.linalg_lstsq((solution.squeeze(-1) if vector else solution, residuals, rank, values))

@@ -129,6 +129,12 @@ def tools(torch: Any) -> dict[str, Any]:
         same = made is outs[0] if len(outs) == 1 else all(m is o for m, o in zip(made, outs))
         return [same, *outs]
 
+    def dense(value: Any) -> Any:
+        """What LAPACK gives lies column by column in torch; here its order in memory is not compared."""
+        if isinstance(value, torch.Tensor):
+            return value.detach().clone(memory_format=torch.contiguous_format)
+        return [dense(v) for v in value] if isinstance(value, (tuple, list)) else value
+
     def warned(f: Any) -> list:
         """The warnings f gives."""
         import warnings
