@@ -132,7 +132,7 @@ def get_default_device() -> device:
 def resolve(where: Any) -> device:
     """The `device` meant by None (the default), a string, an index or a device; refuses what is not here."""
     if where is None:
-        return _state.default or CPU
+        where = _state.default or CPU
     found = where if isinstance(where, device) else device(where)
     if found.type == "cpu":
         return CPU
