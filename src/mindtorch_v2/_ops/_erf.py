@@ -50,15 +50,15 @@ def _horner(coefficients: list, t: np.ndarray, out: np.ndarray) -> None:
 
 def _erf_block(x: np.ndarray, out: np.ndarray, t: np.ndarray, q: np.ndarray) -> None:
     """erf(x) into `out`; x, out, t and q are different arrays."""
-    np.minimum(x, _LIMIT, t)
-    np.maximum(t, -_LIMIT, t)
+    np.minimum(x, _LIMIT, out=t)
+    np.maximum(t, -_LIMIT, out=t)
     np.multiply(t, t, q)
     _horner(_P, q, out)
     np.multiply(out, t, out)
     _horner(_Q, q, t)
     np.divide(out, t, out)
-    np.minimum(out, 1, out)
-    np.maximum(out, -1, out)
+    np.minimum(out, 1, out=out)
+    np.maximum(out, -1, out=out)
 
 
 def _blocks(x: np.ndarray) -> Any:

@@ -263,7 +263,9 @@ def _to_copy(
     return out
 
 
-_to_copy.derivative(self=lambda g, self_dtype: to(g, self_dtype))
+_to_copy.derivative(
+    self=lambda g, self_dtype: to(g if self_dtype.is_complex or not g.is_complex() else F.real(g), self_dtype)
+)
 
 
 @_to_copy.recorded
@@ -353,7 +355,7 @@ def _to_other_device(self: Any, dtype: Any, device: Any) -> Any:
     return F.empty_strided(self.shape, self.stride(), dtype=dtype or self.dtype, device=device)
 
 
-_PYTHON_TYPES = {float: _dtype.float64, int: _dtype.int64, bool: _dtype.bool_, complex: _dtype.complex128}
+_PYTHON_TYPES = _dtype.PYTHON_TYPES
 
 
 def _bad_to(args: tuple, kwargs: dict) -> TypeError:

@@ -135,7 +135,7 @@ def max_pool(
     pieces = [np.ascontiguousarray(frame[window]) for _, window in _windows(kernel, out, stride, dilation)]
     best = pieces[0].copy()
     for values in pieces[1:]:
-        np.maximum(best, values, best)
+        np.maximum(best, values, out=best)
     return best, _flat_places(_first_equal(pieces, best), kernel, out, stride, padding, dilation, spatial)
 
 

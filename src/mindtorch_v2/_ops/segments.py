@@ -100,7 +100,7 @@ def segment_reduce(
 
 
 @op("aten::_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? lengths=None, Tensor? offsets=None, "
-    "int axis=0, Scalar? initial=None) -> Tensor", expose="no", nondifferentiable=True)  # fmt: skip
+    "int axis=0, Scalar? initial=None) -> Tensor", expose="no")  # fmt: skip
 def _segment_reduce_backward(
     grad: np.ndarray,
     output: np.ndarray,

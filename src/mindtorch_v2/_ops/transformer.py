@@ -61,7 +61,6 @@ def _masked_softmax(self: np.ndarray, mask: np.ndarray, dim: int | None, mask_ty
 @op(
     "aten::_masked_softmax_backward(Tensor grad_output, Tensor output, Tensor mask, int? dim=None) -> Tensor",
     expose="no",
-    nondifferentiable=True,
 )
 def _masked_softmax_backward(
     grad_output: np.ndarray, output: np.ndarray, mask: np.ndarray, dim: int | None

@@ -196,7 +196,7 @@ def _warn_private(name: str, grad_out: Any) -> None:
 
 
 def _tensor(array: np.ndarray) -> Any:
-    return torch._dispatch.wrap(np.ascontiguousarray(array))
+    return torch._dispatch.wrap(np.array(array, order="C"))
 
 
 # ---------------------------------------------------------------------------------------------------- analytical
