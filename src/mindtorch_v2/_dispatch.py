@@ -524,6 +524,14 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
         if op.full_name in NUMBER_FIRST and arguments[0].__class__ in NUMBERS and tensors:
             return op.run(_boxed(arguments[0], tensors[0]), *arguments[1:])
         bad_argument(op, arguments)
+        with_dtypes = [
+            _dtype.named(value, op.name)
+            if value is not None and argument.type.startswith("ScalarType")
+            else value
+            for argument, value in zip(op.schema.arguments, arguments)
+        ]
+        if any(a is not b for a, b in zip(with_dtypes, arguments)):
+            return op.run(*with_dtypes)
         if "ufunc" in str(error) and tensors:
             refuse_dtype(op, arguments)
     if (

@@ -179,6 +179,18 @@ def set_default_dtype(d: dtype, /) -> None:
     Default.dtype, Default.np, Default.complex_np = d, d._np, d.to_complex()._np
 
 
+PYTHON_TYPES: dict[Any, dtype] = {float: float64, int: int64, bool: bool_, complex: complex128}
+
+
+def named(value: Any, function: str) -> dtype:
+    """The dtype meant by a dtype or one of Python's number types; TypeError, as torch words it, for all else."""
+    if isinstance(value, dtype):
+        return value
+    if isinstance(value, type) and value in PYTHON_TYPES:
+        return PYTHON_TYPES[value]
+    raise TypeError(f"{function}(): argument 'dtype' must be torch.dtype, not {type(value).__name__}")
+
+
 def from_numpy_dtype(np_dtype: np.dtype) -> dtype:
     """The torch dtype of a NumPy dtype; TypeError, as torch words it, when there is none."""
     found = BY_NUM.get(np_dtype.num)

@@ -186,6 +186,8 @@ def linspace(
 ) -> Any:
     """Evenly spaced numbers, both ends included."""
     made = _linspace(start, end, int(steps), dtype=dtype or (None if out is None else out.dtype))
+    if _device.resolve(device) is _device.META:
+        made = meta_tensor(made.shape, made._array.dtype)
     return finish(made, requires_grad, pin_memory, out)
 
 
@@ -205,6 +207,8 @@ def logspace(
 ) -> Any:
     """Powers of `base` with evenly spaced exponents."""
     made = _logspace(start, end, int(steps), base, dtype=dtype or (None if out is None else out.dtype))
+    if _device.resolve(device) is _device.META:
+        made = meta_tensor(made.shape, made._array.dtype)
     return finish(made, requires_grad, pin_memory, out)
 
 

@@ -184,6 +184,8 @@ def full(
     if size.__class__ is int:
         raise TypeError("full(): argument 'size' (position 1) must be tuple of ints, not int")
     shape = _sizes((size,))
+    if dtype is not None and dtype.__class__ is not _dtype.dtype:
+        dtype = _dtype.named(dtype, "full")
     if isinstance(fill_value, _dispatch.Tensor):
         fill_value, dtype = fill_value.item(), dtype or fill_value.dtype
     if _device.resolve(device) is _device.META:

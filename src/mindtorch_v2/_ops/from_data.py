@@ -82,6 +82,8 @@ def _check_lengths(data: Any, depth: int = 0) -> Any:
 def array_of(data: Any, dtype: Any) -> np.ndarray:
     """A fresh array of Python, NumPy or tensor data."""
     kind = data.__class__
+    if dtype is not None and dtype.__class__ is not _dtype.dtype:
+        dtype = _dtype.named(dtype, "tensor")
     if kind is float or kind is int or kind is bool or kind is complex:
         if dtype is None:
             dtype = _dtype.number_dtype(data)
