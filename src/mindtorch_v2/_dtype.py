@@ -171,9 +171,7 @@ def get_default_dtype() -> dtype:
 def set_default_dtype(d: dtype, /) -> None:
     """Set the dtype that Python floats become; floating types only."""
     if not isinstance(d, dtype):
-        raise TypeError(
-            f"invalid dtype object: only floating-point types are supported as the default type, got {d!r}"
-        )
+        raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
     Default.dtype, Default.np, Default.complex_np = d, d._np, d.to_complex()._np

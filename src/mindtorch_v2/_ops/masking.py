@@ -168,8 +168,8 @@ def _check_mask(mask: np.ndarray) -> None:
 
 
 def _masked(self: np.ndarray, mask: np.ndarray, value: Any, out: Any) -> np.ndarray:
+    common = _common_shape(*((mask.shape, self.shape) if out is None else (self.shape, mask.shape)))
     _check_mask(mask)
-    common = _common_shape(self.shape, mask.shape)
     if out is None:
         if common == self.shape:
             out = self.copy("K") if self.flags.c_contiguous or 0 not in self.strides else self.copy()
