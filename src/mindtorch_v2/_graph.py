@@ -106,7 +106,7 @@ class Node:
     @property
     def _input_metadata(self) -> list:
         found = [self._input_metadata_of(number) for number in range(self.n_outputs)]
-        return [InputMetadata(list(shape), np_dtype) for shape, np_dtype in found]
+        return [_InputMetadata(list(shape), np_dtype) for shape, np_dtype in found]
 
     def _sequence_nr(self) -> int:
         return self.seq
@@ -155,10 +155,15 @@ class Node:
         return f"<{type(self).__name__} object at {id(self):#x}>"
 
 
-_TORCHS_NAMES = {"result": "out", "result0": "out", "self_sym_sizes": "self_shape", "self_scalar_type": "self_dtype"}
+_TORCHS_NAMES = {
+    "result": "out",
+    "result0": "out",
+    "self_sym_sizes": "self_shape",
+    "self_scalar_type": "self_dtype",
+}
 
 
-class InputMetadata(NamedTuple):
+class _InputMetadata(NamedTuple):
     """What a gradient for a node must look like."""
 
     shape: Any
@@ -190,10 +195,17 @@ class Packed:
 class SavedResult:
     """An output saved by its own node: an alias without history, so that no reference cycle keeps it alive."""
 
-    __slots__ = ("alias", "version", "number")
+    __slots__ = ("alias", "version", "number", "written")
 
     def __init__(self, alias: Any, version: int, number: int) -> None:
         self.alias, self.version, self.number = alias, version, number
+        self.written: Any = None  # for a write through a view: a weak reference to the base's CopySlices
+
+    def history(self, node: Node) -> tuple:
+        """Where the gradient of this output goes."""
+        if self.written is None:
+            return node, self.number
+        return self.written().through_view(), 0
 
 
 class SavedTensor:
@@ -363,13 +375,13 @@ def _owner(tensor: Any) -> str:
 def _unpack_result(node: Node, saved: SavedResult) -> Any:
     alias = saved.alias
     if alias.__class__ is Packed:
-        return unpack_packed(alias, (node, saved.number))
+        return unpack_packed(alias, saved.history(node) if grad_state.enabled else None)
     if alias._storage._version != saved.version:
         owner = owner_text(node, saved.number) if is_differentiable(alias._array) else ""
         raise RuntimeError(modified_text(alias, owner, alias._storage._version, saved.version))
-    if not is_differentiable(alias._array):
+    if not grad_state.enabled or not is_differentiable(alias._array):
         return alias
-    return with_history(alias, (node, saved.number))
+    return with_history(alias, saved.history(node))
 
 
 def with_history(tensor: Any, history: tuple) -> Any:
@@ -387,7 +399,9 @@ def unpack_packed(packed: Packed, history: tuple | None = None) -> Any:
     tensor = packed.unpack(packed.value)
     if not hasattr(tensor, "_rg"):
         kind = "None" if tensor is None else type(tensor).__name__
-        raise TypeError(f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {kind}")
+        raise TypeError(
+            f"Output of saved tensor unpack_hook expected to be a Tensor but got result of type {kind}"
+        )
     history = history or packed.history
     if history is None or (tensor._rg and tensor.grad_fn is history[0]):
         return tensor
@@ -425,7 +439,9 @@ def pack_value(node: Node, value: Any, pack: Any, unpack_hook: Any) -> Any:
     if value.__class__ is not SavedResult:
         return Packed(pack, unpack_hook, value, edge(value))
     alias = value.alias
-    shown = alias if alias._array.dtype.num in _dtype.INTEGRAL_NUMS else with_history(alias, (node, value.number))
+    shown = (
+        alias if alias._array.dtype.num in _dtype.INTEGRAL_NUMS else with_history(alias, (node, value.number))
+    )
     value.alias = Packed(pack, unpack_hook, shown, None)
     return value
 

@@ -14,7 +14,7 @@ from mindtorch_v2 import _dispatch, nn
 from mindtorch_v2.nn import functional as F
 
 sys.path.insert(0, str(Path(__file__).parent / "facts"))
-from gradient_rows import ROWS, WITHOUT_ROW  # noqa: E402
+from gradient_rows import ROWS, WITHOUT_ROW
 
 # NumPy speaks of divisions by zero inside the package; outside of tests that is not shown
 pytestmark = [
@@ -37,7 +37,9 @@ KINDS: dict[str, Any] = {
     "u": lambda shape: torch.rand(shape, dtype=D) * 1.8 - 0.9,
     "d": _distinct,
     "a": lambda shape: (torch.rand(shape, dtype=D) + 0.3) * torch.randn(shape).sign().to(D),
-    "s": lambda shape: torch.randn(shape * 2, dtype=D) * 0.1 + torch.diag(torch.arange(1.0, shape[0] + 1).to(D)),
+    "s": lambda shape: (
+        torch.randn(shape * 2, dtype=D) * 0.1 + torch.diag(torch.arange(1.0, shape[0] + 1).to(D))
+    ),
     "c": lambda shape: torch.randn(shape, dtype=torch.complex128),
 }
 
@@ -50,7 +52,9 @@ def index(shape: tuple, limit: int) -> torch.Tensor:
 def places(shape: tuple, limit: int) -> torch.Tensor:
     """Places below `limit`, none twice in a row of the last dimension."""
     rows = torch.Size(shape[:-1]).numel()
-    made = [torch.randperm(limit, generator=torch.Generator().manual_seed(i))[: shape[-1]] for i in range(rows)]
+    made = [
+        torch.randperm(limit, generator=torch.Generator().manual_seed(i))[: shape[-1]] for i in range(rows)
+    ]
     return torch.stack(made).reshape(shape)
 
 
@@ -81,7 +85,7 @@ def sample(row: tuple) -> tuple[Any, tuple]:
     kinds = [kind for kind in row[1:] if kind != "once"]
     inputs = tuple(KINDS[kind[0]](tuple(map(int, kind[1:]))).requires_grad_() for kind in kinds)
     code = compile(f"lambda {', '.join('xyzw'[: len(inputs)])}: {row[0]}", row[0], "eval")
-    function = eval(code, SPACE)  # noqa: S307  (rows of this project)
+    function = eval(code, SPACE)
 
     def seeded(*given: Any) -> Any:
         torch.manual_seed(0)
@@ -121,7 +125,9 @@ def test_every_op_with_a_derivative_stands_in_a_row() -> None:
     for row in ROWS:
         function, inputs = sample(row)
         outputs = function(*inputs)
-        outputs = [o for o in (outputs if isinstance(outputs, (tuple, list)) else (outputs,)) if o.requires_grad]
+        outputs = [
+            o for o in (outputs if isinstance(outputs, (tuple, list)) else (outputs,)) if o.requires_grad
+        ]
         reached |= _reached(outputs)
         if "once" in row:
             continue
@@ -133,4 +139,6 @@ def test_every_op_with_a_derivative_stands_in_a_row() -> None:
         if op.inplace_of is None and (op.joint or any(rule is not None for rule in op.rules.values()))
     }
     assert sorted(with_derivative - reached - set(WITHOUT_ROW)) == []
-    assert sorted(set(WITHOUT_ROW) - with_derivative) == [], "listed as exceptions, but they have no derivative"
+    assert sorted(set(WITHOUT_ROW) - with_derivative) == [], (
+        "listed as exceptions, but they have no derivative"
+    )

@@ -681,6 +681,8 @@ def sum_to(g: Any, shape: tuple) -> Any:
     have = g._array.shape
     if have == shape:
         return g
+    if not shape:
+        return g.sum()
     lead = len(have) - len(shape)
     dims = list(range(lead)) + [d for d in range(lead, len(have)) if shape[d - lead] == 1 and have[d] != 1]
     if dims:

@@ -6,15 +6,18 @@ import warnings
 from typing import Any
 
 from .. import _dispatch, _dtype
-from .._graph import SavedTensor, accumulator, grad_state
+from .._graph import SavedTensor as SavedTensor
+from .._graph import accumulator, grad_state
 from .._size import Size
 from .._tensor import Tensor
-from . import anomaly_mode, engine, grad_mode, inplace
+from . import anomaly_mode as anomaly_mode
+from . import engine, grad_mode
+from . import inplace as inplace
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function, NestedIOFunction
+from .grad_mode import _force_original_view_tracking as _force_original_view_tracking
+from .grad_mode import _unsafe_preserve_version_counter as _unsafe_preserve_version_counter
 from .grad_mode import (
-    _force_original_view_tracking,
-    _unsafe_preserve_version_counter,
     enable_grad,
     enforce_grad_layout_policy,
     inference_mode,
@@ -24,7 +27,6 @@ from .grad_mode import (
 )
 from .graph import GradientEdge
 from .variable import Variable
-
 
 _CYCLE = (
     "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient which can cause a memory "
@@ -57,7 +59,9 @@ def _seeds(grads: Any, count: int) -> tuple:
 
 def _make_grads(outputs: Any, grads: Any, is_grads_batched: bool) -> tuple:
     """A gradient for each output: the given one, checked, or ones for a scalar."""
-    return tuple(_make_grad(number, output, gradient) for number, (output, gradient) in enumerate(zip(outputs, grads)))
+    return tuple(
+        _make_grad(number, output, gradient) for number, (output, gradient) in enumerate(zip(outputs, grads))
+    )
 
 
 def _make_grad(number: int, output: Any, gradient: Any) -> Tensor | None:
@@ -97,7 +101,9 @@ def _roots(outputs: tuple, gradients: tuple) -> list:
             roots.append((output.node, output.output_nr, gradient))
             continue
         if not output.requires_grad:
-            raise RuntimeError(f"element {number} of tensors does not require grad and does not have a grad_fn")
+            raise RuntimeError(
+                f"element {number} of tensors does not require grad and does not have a grad_fn"
+            )
         node = output.grad_fn
         if node is None and output._view_made_in is not None:
             continue
@@ -115,7 +121,9 @@ def backward(
 ) -> None:
     """Add the gradients of `tensors` to the `.grad` of the leaves of their graph (of `inputs` only, when given)."""
     if grad_variables is not None:
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        warnings.warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2
+        )
         if grad_tensors is not None:
             raise RuntimeError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please only use `grad_tensors`."
@@ -249,7 +257,10 @@ def _get_sequence_nr() -> int:
 
 
 # These need what stands above.
-from . import forward_ad, function, functional, graph  # noqa: E402
+from . import forward_ad as forward_ad  # noqa: E402
+from . import function as function  # noqa: E402
+from . import functional as functional  # noqa: E402
+from . import graph as graph  # noqa: E402
 from .gradcheck import gradcheck, gradgradcheck  # noqa: E402
 
 __all__ = [

@@ -78,7 +78,8 @@ def _warn(node: Any) -> None:
         return
     calls = "".join(node.metadata["traceback_"])
     warnings.warn(
-        f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{calls}", stacklevel=2
+        f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{calls}",
+        stacklevel=2,
     )
     parent, child = node.metadata.get("parent_"), node
     while parent is not None:

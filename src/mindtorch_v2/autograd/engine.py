@@ -128,7 +128,11 @@ def run(
                 _evaluate(node, keep_graph, create_graph, captures, needed, waiting, buffers, heap)
                 continue
             token = ranges.enter(
-                "autograd::engine::evaluate_function: " + node.name(), 0, node._recorded_sequence(), node.forward_thread, ()
+                "autograd::engine::evaluate_function: " + node.name(),
+                0,
+                node._recorded_sequence(),
+                node.forward_thread,
+                (),
             )
             try:
                 _evaluate(node, keep_graph, create_graph, captures, needed, waiting, buffers, heap)
@@ -196,7 +200,7 @@ def _evaluate(
         if node._post_hooks:
             _run_post_hooks(node, (), seen)
         return
-    if buffer[0] is None and not node.takes_none and not any([g is not None for g in buffer]):
+    if buffer[0] is None and not node.takes_none and buffer.count(None) == len(buffer):
         results: tuple = (None,) * len(node.next)
     else:
         results = _apply(node, buffer)
@@ -251,7 +255,9 @@ def _apply_recorded(node: Node, buffer: list) -> tuple:
 def _match_results(node: Node, results: tuple, count: int) -> tuple:
     if len(results) > count and all(r is None for r in results[count:]):
         return tuple(results[:count])
-    raise RuntimeError(f"function {node.name()} returned an incorrect number of gradients (expected {count}, got {len(results)})")
+    raise RuntimeError(
+        f"function {node.name()} returned an incorrect number of gradients (expected {count}, got {len(results)})"
+    )
 
 
 def _fit(node: Node, place: int, gradient: Tensor, following: Node, number: int) -> Tensor:
@@ -277,7 +283,8 @@ def _fit_all(node: Node, results: tuple) -> tuple:
     if len(results) != len(edges):
         results = _match_results(node, results, len(edges))
     return tuple(
-        g if g is None or edge is None else _fit(node, place, g, *edge) for place, (g, edge) in enumerate(zip(results, edges))
+        g if g is None or edge is None else _fit(node, place, g, *edge)
+        for place, (g, edge) in enumerate(zip(results, edges))
     )
 
 

@@ -60,7 +60,9 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if grad_state.dual_level is None:
         raise RuntimeError("Dual level must be a positive number.")
     if level not in (None, 0):
-        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was created. This is not supported.")
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
     grad_state.dual_level = None
 
 
@@ -151,7 +153,11 @@ def jacobian_columns(func: Any, inputs: tuple, number: int) -> list[np.ndarray]:
         with dual_level():
             dual = make_dual(primal, unit.clone())
             outputs = func(*[dual if place == number else x for place, x in enumerate(inputs)])
-            tangents = [unpack_dual(o) for o in (outputs if isinstance(outputs, (tuple, list)) else (outputs,))]
+            tangents = [
+                unpack_dual(o) for o in (outputs if isinstance(outputs, (tuple, list)) else (outputs,))
+            ]
         flat[element] = 0
-        rows.append([np.zeros(p.numel()) if t is None else t.detach()._array.reshape(-1) for p, t in tangents])
+        rows.append(
+            [np.zeros(p.numel()) if t is None else t.detach()._array.reshape(-1) for p, t in tangents]
+        )
     return [np.stack(column) for column in zip(*rows)]

@@ -113,7 +113,9 @@ class _FunctionBase(Node):
     @property
     def saved_variables(self) -> tuple:
         """The old name of `saved_tensors`."""
-        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2
+        )
         return self.saved_tensors
 
     @property
@@ -151,7 +153,11 @@ class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin):
         cls = self._forward_cls
         if self.materialize_grads:
             grads = tuple(self._zero(i) if g is None else g for i, g in enumerate(grads))
-        results = self._get_user_fn()(self, list(grads)) if cls.boxed_grads_call else self._get_user_fn()(self, *grads)
+        results = (
+            self._get_user_fn()(self, list(grads))
+            if cls.boxed_grads_call
+            else self._get_user_fn()(self, *grads)
+        )
         results = results if isinstance(results, tuple) else (results,)
         count = len(self.needs_input_grad)
         if len(results) > count and all(r is None for r in results[count:]):
@@ -228,7 +234,9 @@ class Function(_SingleLevelFunction):
     """Base of one's own differentiable functions: static `forward` and `backward`, called through `apply`."""
 
     generate_vmap_rule = False
-    clear_saved_tensors_on_access = False  # True: backward may look at saved_tensors once, and they are freed then
+    clear_saved_tensors_on_access = (
+        False  # True: backward may look at saved_tensors once, and they are freed then
+    )
     boxed_grads_call = False  # True: backward gets its gradients as one list
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -266,7 +274,9 @@ class Function(_SingleLevelFunction):
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """Compute the outputs' tangents from the inputs'."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function to use it with forward mode AD.")
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
+        )
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
@@ -321,8 +331,12 @@ def _apply(cls: Any, args: tuple, kwargs: dict) -> Any:
     outputs = output if isinstance(output, tuple) else (output,)
     _check_dirty(ctx, outputs, recording)
     ctx.n_outputs = len(outputs)
-    shapes = tuple([o._array.shape if isinstance(o, Tensor) and not o._array_missing else () for o in outputs])
-    dtypes = tuple([o._array.dtype if isinstance(o, Tensor) and not o._array_missing else None for o in outputs])
+    shapes = tuple(
+        [o._array.shape if isinstance(o, Tensor) and not o._array_missing else () for o in outputs]
+    )
+    dtypes = tuple(
+        [o._array.dtype if isinstance(o, Tensor) and not o._array_missing else None for o in outputs]
+    )
     ctx.shapes, ctx.dtypes = (shapes[0], dtypes[0]) if len(outputs) == 1 else (shapes, dtypes)
     if recording:
         ctx.seq = state.seq
@@ -332,7 +346,9 @@ def _apply(cls: Any, args: tuple, kwargs: dict) -> Any:
         attached = _attach_outputs(ctx, outputs, tensors)
         ctx._keep(attached)
     else:
-        attached = tuple([_as_alias(o) if _among(o, tensors) and not _among(o, ctx.dirty_tensors) else o for o in outputs])
+        attached = tuple(
+            [_as_alias(o) if _among(o, tensors) and not _among(o, ctx.dirty_tensors) else o for o in outputs]
+        )
         ctx.to_save = None
     ctx.dirty_tensors = ctx.non_differentiable = None
     return attached if isinstance(output, tuple) else attached[0]
@@ -351,7 +367,9 @@ def _check_dirty(ctx: Any, outputs: tuple, recording: bool) -> None:
             )
         if recording:
             if dirty._rg and dirty._base is None and dirty._grad_fn is None:
-                raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
+                raise RuntimeError(
+                    "a leaf Variable that requires grad has been used in an in-place operation."
+                )
             if dirty._seen_version != version_of(dirty):  # what forward itself wrote is told to autograd here
                 dirty._seen_version = version_of(dirty)
             check_inplace(dirty)
@@ -408,7 +426,9 @@ def once_differentiable(fn: Any) -> Any:
             state.enabled = enabled
         if not enabled or not any(isinstance(a, Tensor) and a._rg for a in args):
             return outputs
-        error = DelayedError("trying to differentiate twice a function that was marked with @once_differentiable")
+        error = DelayedError(
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )
         listed = outputs if isinstance(outputs, tuple) else (outputs,)
         made = tuple([None if output is None else error(output) for output in listed])
         return made if isinstance(outputs, tuple) else made[0]
@@ -459,10 +479,10 @@ class NestedIOFunction(Function):
         """Call `forward_extended`."""
         return self.forward_extended(*args)
 
-    def forward_extended(self, *input: Any) -> None:
+    def forward_extended(self, *input: Any) -> Any:
         """Compute the outputs."""
         raise NotImplementedError
 
-    def backward_extended(self, *grad_output: Any) -> None:
+    def backward_extended(self, *grad_output: Any) -> Any:
         """Compute the inputs' gradients."""
         raise NotImplementedError

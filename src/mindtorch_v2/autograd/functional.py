@@ -59,18 +59,24 @@ def _vector(v: Any, others: tuple, others_tuple: bool, caller: str, source: str,
     """The vector of a product, checked against the tensors it belongs to; 1 where that is the only choice."""
     if v is None:
         if len(others) != 1 or others[0].numel() != 1:
-            raise RuntimeError(f"The vector v can only be None if {source} a single Tensor with a single element.")
+            raise RuntimeError(
+                f"The vector v can only be None if {source} a single Tensor with a single element."
+            )
         return (torch.ones_like(others[0]),)
     _, vectors = _tensors(v, "v", caller)
     vectors = tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach() for x in vectors)
     if len(others) != len(vectors):
         if others_tuple:
-            raise RuntimeError(f"v is a tuple of invalid length: should be {len(others)} but got {len(vectors)}.")
+            raise RuntimeError(
+                f"v is a tuple of invalid length: should be {len(others)} but got {len(vectors)}."
+            )
         raise RuntimeError("The given v should contain a single Tensor.")
     for place, (vector, other) in enumerate(zip(vectors, others)):
         if vector.size() != other.size():
             prefix = f"Entry {place} in " if others_tuple else ""
-            raise RuntimeError(f"{prefix}v has invalid size: should be {other.size()} but got {vector.size()}.")
+            raise RuntimeError(
+                f"{prefix}v has invalid size: should be {other.size()} but got {vector.size()}."
+            )
     return vectors
 
 
@@ -78,7 +84,9 @@ def _single(outputs: tuple, several: bool, caller: str) -> None:
     if several or not isinstance(outputs[0], torch.Tensor):
         raise RuntimeError(f"The function given to {caller} should return a single Tensor")
     if outputs[0].numel() != 1:
-        raise RuntimeError(f"The Tensor returned by the function given to {caller} should contain a single element")
+        raise RuntimeError(
+            f"The Tensor returned by the function given to {caller} should contain a single element"
+        )
 
 
 # ---------------------------------------------------------------------------------------------------- strictness
@@ -131,7 +139,9 @@ _HESSIAN_TRICK = (
 )
 
 
-def _grad(outputs: tuple, inputs: tuple, seeds: Any = None, create_graph: bool = False, keep: bool | None = None) -> tuple:
+def _grad(
+    outputs: tuple, inputs: tuple, seeds: Any = None, create_graph: bool = False, keep: bool | None = None
+) -> tuple:
     """`autograd.grad` that passes over outputs without history."""
     if seeds is None:
         seeds = (None,) * len(outputs)
@@ -227,7 +237,12 @@ def _answers(outputs: tuple, several: bool, product: tuple, product_tuple: bool,
 
 
 def jacobian(
-    func: Any, inputs: Any, create_graph: Any = False, strict: Any = False, vectorize: Any = False, strategy: Any = "reverse-mode"
+    func: Any,
+    inputs: Any,
+    create_graph: Any = False,
+    strict: Any = False,
+    vectorize: Any = False,
+    strategy: Any = "reverse-mode",
 ) -> Any:
     """The Jacobian of `func`: for each output and input a tensor of the output's shape followed by the input's."""
     if strategy not in _STRATEGIES:
@@ -246,7 +261,9 @@ def jacobian(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
                 "`strict=False` or `vectorize=False`."
             )
-        rows = tuple(_rows(output, place, ready, create_graph, strict) for place, output in enumerate(outputs))
+        rows = tuple(
+            _rows(output, place, ready, create_graph, strict) for place, output in enumerate(outputs)
+        )
     rows = _finished(rows, create_graph)
     return _unpacked(tuple(_unpacked(row, is_tuple) for row in rows), several)
 
@@ -351,6 +368,11 @@ def hessian(
         return found
 
     result = jacobian(
-        gradient, given, create_graph=create_graph, strict=strict, vectorize=vectorize, strategy=outer_jacobian_strategy
+        gradient,
+        given,
+        create_graph=create_graph,
+        strict=strict,
+        vectorize=vectorize,
+        strategy=outer_jacobian_strategy,
     )
     return result if is_tuple else result[0][0]

@@ -25,7 +25,7 @@ def _decorate(context: Any, func: Any) -> Any:
             "To preserve the current behavior of class decoration, you can directly decorate the `__init__` method and nothing else.",
             FutureWarning, stacklevel=3,
         )  # fmt: skip
-        func.__init__ = _decorate(context, func.__init__)
+        func.__init__ = _decorate(context, func.__init__)  # type: ignore[method-assign]
         return func
     if inspect.isgeneratorfunction(func):
         return _decorate_generator(context, func)

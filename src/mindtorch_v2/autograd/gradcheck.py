@@ -55,9 +55,7 @@ Analytical:
 The max per-element difference (slow mode) is: {}.
 """
 
-_UNDEFINED = (
-    "Expected {}. Please look at \"Notes about undefined output gradients\" in \"tools/autograd/derivatives.yaml\""
-)
+_UNDEFINED = 'Expected {}. Please look at "Notes about undefined output gradients" in "tools/autograd/derivatives.yaml"'
 
 
 # ---------------------------------------------------------------------------------------------------- inputs and outputs
@@ -124,14 +122,18 @@ def _compare_kinds(first: list, second: list, index: Any, eps: float) -> None:
             )
         if a.dtype != b.dtype:
             kinds = [torch._dtype.BY_NUM[x.dtype.num] for x in (a, b)]
-            raise AssertionError(f"Expected `func` to return outputs with the same dtype {where} dtypes {kinds[0]} and {kinds[1]}.")
+            raise AssertionError(
+                f"Expected `func` to return outputs with the same dtype {where} dtypes {kinds[0]} and {kinds[1]}."
+            )
 
 
 def _arrays(outputs: Any) -> list[np.ndarray]:
     return [np.array(o._array) for o in _as_tuple(outputs) if isinstance(o, torch.Tensor)]
 
 
-def _directions(fn: Callable[[], Any], array: np.ndarray, where: Any, step: Any, eps: float, index: Any) -> list[np.ndarray]:
+def _directions(
+    fn: Callable[[], Any], array: np.ndarray, where: Any, step: Any, eps: float, index: Any
+) -> list[np.ndarray]:
     """(fn(x + step) - fn(x - step)) / 2 eps, for each output; x is changed in place and put back."""
     before = np.array(array[where])
     try:
@@ -166,14 +168,22 @@ def _kinds(outputs: tuple) -> list:
 
 
 def get_numerical_jacobian_wrt_specific_input(
-    fn: Any, input_idx: Any, inputs: Any, outputs: Any, eps: Any, input: Any = None, is_forward_ad: Any = False
+    fn: Any,
+    input_idx: Any,
+    inputs: Any,
+    outputs: Any,
+    eps: Any,
+    input: Any = None,
+    is_forward_ad: Any = False,
 ) -> tuple:
     """The Jacobian of each output of `fn(*inputs)` with respect to one input, by finite differences."""
     tensor = inputs[input_idx] if input is None else input
     return tuple(_tensor(m) for m in _numerical(lambda: fn(*inputs), tensor, _kinds(outputs), eps))
 
 
-def get_numerical_jacobian(fn: Any, inputs: Any, target: Any = None, eps: Any = 1e-3, grad_out: Any = 1.0) -> Any:
+def get_numerical_jacobian(
+    fn: Any, inputs: Any, target: Any = None, eps: Any = 1e-3, grad_out: Any = 1.0
+) -> Any:
     """Deprecated: the Jacobians of `fn(inputs)` with respect to each input (or to `target`), by finite differences."""
     _warn_private("get_numerical_jacobian", grad_out)
     outputs = _as_tuple(fn(inputs))
@@ -182,7 +192,11 @@ def get_numerical_jacobian(fn: Any, inputs: Any, target: Any = None, eps: Any = 
             "Expected output to be non-complex. get_numerical_jacobian no longer supports functions that return complex outputs."
         )
     targets = _as_tuple(inputs if target is None else target)
-    return tuple(_tensor(_numerical(lambda: fn(inputs), x, _kinds(outputs), eps)[0]) for x in targets if x.requires_grad)
+    return tuple(
+        _tensor(_numerical(lambda: fn(inputs), x, _kinds(outputs), eps)[0])
+        for x in targets
+        if x.requires_grad
+    )
 
 
 def _warn_private(name: str, grad_out: Any) -> None:
@@ -247,7 +261,10 @@ def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, g
 
 
 def _reentrant(first: list, second: list, tolerance: float) -> bool:
-    return all(not a.size or np.abs(a - b).max() <= tolerance or np.array_equal(a, b, equal_nan=True) for a, b in zip(first, second))
+    return all(
+        not a.size or np.abs(a - b).max() <= tolerance or np.array_equal(a, b, equal_nan=True)
+        for a, b in zip(first, second)
+    )
 
 
 # ---------------------------------------------------------------------------------------------------- comparison
@@ -302,7 +319,9 @@ def _fast(func: Any, inputs: tuple, outputs: tuple, part: str, options: dict) ->
         seed = _tensor(v.reshape(output._array.shape))
         results = [_grads(output, wanted, seed.clone()) for _ in range(2)]
         for number, (name, x) in enumerate(checked):
-            pair = [_fast_analytical(g[number], x, along[number], options["check_grad_dtypes"]) for g in results]
+            pair = [
+                _fast_analytical(g[number], x, along[number], options["check_grad_dtypes"]) for g in results
+            ]
             if abs(pair[0] - pair[1]) > options["nondet_tol"]:
                 raise GradcheckError(_REENTRANT.format(options["nondet_tol"]))
             expected = [np.dot(v, column.reshape(-1)) for column in numerical[number]["outputs"][place]]
@@ -353,7 +372,9 @@ def _check_no_outputs(func: Any, inputs: tuple, outputs: tuple, eps: float) -> N
     """Nothing of the output requires grad: then nothing may depend on the inputs."""
     kept = [o for o in outputs if _is_inexact(o)]
     for _, x in _checked(inputs):
-        for matrix in _numerical(lambda: [o for o in _as_tuple(func(*inputs)) if _is_inexact(o)], x, _kinds(tuple(kept)), eps):
+        for matrix in _numerical(
+            lambda: [o for o in _as_tuple(func(*inputs)) if _is_inexact(o)], x, _kinds(tuple(kept)), eps
+        ):
             if matrix.size and np.abs(matrix).max() > eps:
                 raise GradcheckError("Numerical gradient for function expected to be zero")
 
@@ -402,7 +423,9 @@ def _check_undefined(func: Any, inputs: tuple) -> None:
         try:
             found = torch.autograd.grad(tried, wanted, zeros, allow_unused=True)
         except RuntimeError as error:
-            raise GradcheckError(_UNDEFINED.format("backward function to handle undefined output grads")) from error
+            raise GradcheckError(
+                _UNDEFINED.format("backward function to handle undefined output grads")
+            ) from error
         if any(g is not None and np.any(_dense(g)) for g in found):
             text = "all input grads to be undefined or zero when all output grads are undefined or zero"
             raise GradcheckError(_UNDEFINED.format(text))
@@ -421,14 +444,18 @@ def _check_forward(func: Any, inputs: tuple, outputs: tuple, options: dict) -> N
     from .forward_ad import jacobian_columns
 
     if any(o.is_complex() for o in outputs) or any(x.is_complex() for _, x in _checked(inputs)):
-        raise NotImplementedError("gradcheck(check_forward_ad=True) is not supported for complex tensors here")
+        raise NotImplementedError(
+            "gradcheck(check_forward_ad=True) is not supported for complex tensors here"
+        )
     for number, x in _checked(inputs):
         numerical = _numerical(lambda: _differentiable(func(*inputs)), x, _kinds(outputs), options["eps"])
         analytical = jacobian_columns(lambda *given: _differentiable(func(*given)), inputs, number)
         for place, (a, n) in enumerate(zip(analytical, numerical)):
             if not _close(a, n, options["rtol"], options["atol"]):
                 text = _mismatch(_tensor(n), _tensor(a), place, number, "")
-                raise GradcheckError(text.replace("Jacobian mismatch", "Jacobian computed with forward mode mismatch"))
+                raise GradcheckError(
+                    text.replace("Jacobian mismatch", "Jacobian computed with forward mode mismatch")
+                )
 
 
 # ---------------------------------------------------------------------------------------------------- the two checks
@@ -460,11 +487,25 @@ def gradcheck(
     if check_batched_forward_grad and not check_forward_ad:
         raise AssertionError("Setting check_batched_forward_grad=True requires check_forward_ad to be True")
     if check_batched_grad or check_batched_forward_grad:
-        raise NotImplementedError("gradcheck cannot check batched gradients: there is no vmap over the backward pass here")
-    options = {"eps": eps, "atol": atol, "rtol": rtol, "nondet_tol": nondet_tol, "check_grad_dtypes": check_grad_dtypes}
+        raise NotImplementedError(
+            "gradcheck cannot check batched gradients: there is no vmap over the backward pass here"
+        )
+    options = {
+        "eps": eps,
+        "atol": atol,
+        "rtol": rtol,
+        "nondet_tol": nondet_tol,
+        "check_grad_dtypes": check_grad_dtypes,
+    }
     try:
         return _gradcheck(
-            func, _as_tuple(inputs), options, check_undefined_grad, check_forward_ad, check_backward_ad, fast_mode
+            func,
+            _as_tuple(inputs),
+            options,
+            check_undefined_grad,
+            check_forward_ad,
+            check_backward_ad,
+            fast_mode,
         )
     except GradcheckError:
         if raise_exception:
@@ -488,7 +529,13 @@ def _gradcheck(
         return True
     check = _fast if fast_mode else _slow
     for text, part in _parts(outputs):
-        check(lambda *given, part=part: part(_differentiable(func(*given))), inputs, part(outputs), text, options)
+        check(
+            lambda *given, part=part: part(_differentiable(func(*given))),
+            inputs,
+            part(outputs),
+            text,
+            options,
+        )
     _check_multiplied(outputs, inputs)
     if undefined:
         _check_undefined(func, inputs)
@@ -540,7 +587,9 @@ def gradgradcheck(
 
 def _random_grad(output: Any, scattered: bool) -> Any:
     """A random gradient for `output`, that requires grad itself."""
-    seed = torch.randn(output.shape, dtype=output.dtype if output.dtype.itemsize >= 4 else torch.float32).to(output.dtype)
+    seed = torch.randn(output.shape, dtype=output.dtype if output.dtype.itemsize >= 4 else torch.float32).to(
+        output.dtype
+    )
     if scattered:
         seed = torch.stack([seed, seed], -1)[..., 1]
     return seed.detach().requires_grad_(True)

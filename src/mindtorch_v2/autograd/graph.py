@@ -199,7 +199,9 @@ def register_multi_grad_hook(
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     hooks = _AllGradients(tensors, fn) if mode == "all" else _AnyGradient(fn)
-    return _MultiHandle(tuple(tensor.register_hook(hooks.hook(place)) for place, tensor in enumerate(tensors)))
+    return _MultiHandle(
+        tuple(tensor.register_hook(hooks.hook(place)) for place, tensor in enumerate(tensors))
+    )
 
 
 class _AllGradients:

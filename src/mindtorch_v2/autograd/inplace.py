@@ -5,14 +5,14 @@ from __future__ import annotations
 import gc
 import re
 import sys
+import weakref
 from typing import Any
 
 import numpy as np
 
 from .. import _dispatch, _dtype
-from .._graph import RELEASED_TEXT, Node, Switches, attach, edge, grad_state, storage_of, version_of
+from .._graph import Node, SavedResult, Switches, attach, edge, grad_state, storage_of, version_of
 from .._tensor import Tensor
-
 
 _MULTIPLE = (
     "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
@@ -38,7 +38,9 @@ def _refuse_view(view: Any, what: str) -> None:
     if kind in (None, "before") and not view._multi_view:
         return
     if fn is not None:
-        start = f"Output {view._output_nr} of {re.sub('Backward[0-9]*$', '', fn.name())} is a view and {what}. "
+        start = (
+            f"Output {view._output_nr} of {re.sub('Backward[0-9]*$', '', fn.name())} is a view and {what}. "
+        )
     elif kind == "inference":
         start = f"A view was created in inference mode and {what} in normal mode. "
     else:
@@ -59,7 +61,9 @@ def check_inplace(tensor: Any) -> None:
         return
     _refuse_view(tensor, _WRITTEN)
     if (tensor._rg or base._rg) and base._grad_fn is None:
-        raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+        raise RuntimeError(
+            "a view of a leaf Variable that requires grad is being used in an in-place operation."
+        )
 
 
 def keep_before_write(tensor: Any) -> Any:
@@ -81,8 +85,6 @@ class CopySlices(Node):
         return "torch::autograd::CopySlices"
 
     def apply(self, gradient: Any) -> tuple:
-        if self.fn is None:
-            raise RuntimeError(RELEASED_TEXT)
         size, stride, offset = self.geometry
         whole = gradient.new_empty_strided(self.base_shape, self.base_stride).copy_(gradient)
         part = whole.as_strided(size, stride, offset)
@@ -113,9 +115,33 @@ class CopySlices(Node):
             ranges.exit(token)
 
     def release(self) -> None:
-        if self.fn is not None:
-            self.fn.release()
+        """Let go of what the op that wrote has saved."""
+        self.fn.release()
         self.released = True
+
+    def through_view(self) -> Node:
+        """A node for what was written, as the part of the base that it is."""
+        node = _PartOfBase()
+        node.geometry, node.base_shape, node.base_stride = self.geometry, self.base_shape, self.base_stride
+        node.next = ((self, 0),)
+        node.seq, grad_state.seq = grad_state.seq, grad_state.seq + 1
+        node.shapes, node.dtypes = self.geometry[0], self.dtypes
+        return node
+
+
+class _PartOfBase(Node):
+    """The gradient of a part of a base tensor, as one of the whole base."""
+
+    geometry: tuple
+    base_shape: tuple
+    base_stride: tuple
+
+    def name(self) -> str:
+        return "AsStridedBackward0"
+
+    def apply(self, gradient: Any) -> tuple:
+        whole = gradient.new_empty_strided(self.base_shape, self.base_stride).zero_()
+        return (_dispatch.FUNCTIONS["as_strided_scatter"](whole, gradient, *self.geometry),)
 
 
 def rebase(tensor: Any, node: Node, number: int = 0) -> None:
@@ -140,6 +166,10 @@ def rebase(tensor: Any, node: Node, number: int = 0) -> None:
     copy.next = (edge(base), *node.next[1:])
     if copy.next[0] is not None and node.next[0] is None:
         node.next = (copy.next[0], *node.next[1:])
+    for name in node.saved_tensor_names:
+        saved = getattr(node, "s_" + name, None)
+        if saved.__class__ is SavedResult:
+            saved.written = weakref.ref(copy)
     if Switches.anomaly:
         copy.metadata.update(node.metadata)
     first = not base._rg
@@ -157,12 +187,14 @@ def tell_views(base: Any) -> None:
     if storage is None or sys.getrefcount(storage) <= _STORAGE_ALONE:
         return
     for holder in gc.get_referrers(storage):
-        views = [holder] if isinstance(holder, Tensor) else gc.get_referrers(holder) if type(holder) is dict else []
-        for view in views:
-            if isinstance(view, Tensor) and view._base is base and view._array.dtype.num not in _dtype.INTEGRAL_NUMS:
+        # a tensor, or its __dict__ where Python keeps that apart
+        for view in gc.get_referrers(holder) if type(holder) is dict else (holder,):
+            if not isinstance(view, Tensor) or view._base is not base:
+                continue
+            if view._array.dtype.num not in _dtype.INTEGRAL_NUMS:
                 view._rg = True
-                if base._grad_fn is None and view._view_made_in is None:
-                    view._view_made_in = "before"
+            if base.grad_fn is None and view._view_made_in is None:
+                view._view_made_in = "before"
 
 
 def refresh_view(view: Any) -> None:

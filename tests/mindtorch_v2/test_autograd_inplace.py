@@ -1,0 +1,72 @@
+"""Views and writes under autograd: histories, versions, refusals, inference tensors, against torch."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+import mindtorch_v2 as torch
+
+sys.path.insert(0, str(Path(__file__).parent / "facts"))
+from autograd_steps import RECORDED, shown, steps
+
+
+@pytest.mark.parametrize(("program", "label"), steps("inplace"))
+def test_a_step_shows_what_torch_showed(program: str, label: str) -> None:
+    assert shown(program)[label] == RECORDED[program][label]
+
+
+def test_views_made_before_their_base_took_part_in_gradients_follow_it() -> None:
+    base = torch.zeros(4, dtype=torch.float64)
+    views = [base[:2], base.view(2, 2), base[1:][1:]]
+    weight = torch.ones(4, dtype=torch.float64, requires_grad=True)
+    base.add_(weight)
+    assert all(view.requires_grad for view in views)
+    sum(view.sum() for view in views).backward()
+    assert weight.grad.tolist() == [2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("write", [lambda x: x.mul_(x[:, :1]), lambda x: x.mul_(x)])
+def test_a_write_that_spoils_its_own_operand_is_noticed(write: object) -> None:
+    x = torch.ones(2, 3, requires_grad=True) * 1
+    write(x)  # type: ignore[operator]
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        x.sum().backward()
+
+
+def test_writes_through_views_pass_gradcheck_twice() -> None:
+    def written(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        z = x * 1
+        z[0].mul_(y)
+        z[:, 1] = y[0]
+        z.t()[2].exp_()
+        return z * z
+
+    x = torch.randn(2, 3, dtype=torch.float64, requires_grad=True)
+    y = torch.randn(3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(written, (x, y))
+    assert torch.autograd.gradgradcheck(written, (x, y))
+
+
+def test_an_inference_tensor_is_refused_by_a_backward_that_saved_it() -> None:
+    with torch.inference_mode():
+        made = torch.ones(2)
+    y = torch.ones(2, requires_grad=True) * made
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        y.sum().backward()
+
+
+def test_a_refused_write_to_an_inference_tensor_leaves_it_as_it_was() -> None:
+    with torch.inference_mode():
+        made = torch.ones(2)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+        made.add_(1)
+    assert made.tolist() == [1, 1]
+
+
+def test_tensors_are_ordinary_again_after_inference_mode() -> None:
+    with torch.inference_mode(), torch.inference_mode(False):
+        assert not torch.ones(2).is_inference()
+    assert not torch.ones(2).is_inference()
