@@ -10,7 +10,7 @@ from typing import Any as _Any
 # NumPy warns where torch stays silent (1/0, overflow). Only what our own kernels cause is quiet; a user's NumPy code is not touched.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mindtorch_v2(\.|$)")
 
-from . import _allocator  # noqa: E402
+from . import _allocator
 
 _allocator.tune()
 

@@ -381,7 +381,11 @@ def test_a_part_of_the_events_is_written_as_these_events(tmp_path: Path) -> None
     some = EventList([event for event in prof.events() if event.name == "aten::mul"])
     some.export_chrome_trace(str(tmp_path / "t.json"))
     (event,) = json.loads((tmp_path / "t.json").read_bytes())["traceEvents"]
-    assert (event["name"], event["cat"], event["args"]["Input Dims"]) == ("aten::mul", "cpu_op", [[2, 3], [2, 3]])
+    assert (event["name"], event["cat"], event["args"]["Input Dims"]) == (
+        "aten::mul",
+        "cpu_op",
+        [[2, 3], [2, 3]],
+    )
 
 
 def test_slices_nest_on_every_thread_with_every_flag_on(tmp_path: Path) -> None:
