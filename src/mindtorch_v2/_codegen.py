@@ -548,7 +548,7 @@ def write_inplace(w: Writer, plan: Plan, depth: int, recorded: bool, operator: b
     if not on_tensors:
         w(depth, "storage = input._storage")
         w(depth, "if storage is None: storage = storage_of(input)")
-        w(depth, "storage._version += 1")
+        w(depth, "storage._version += 1", "del storage")  # counted references tell whether views exist
     if plan.has_node:
         w(depth, "if grads:")
         w(depth + 1, "r = input._array")

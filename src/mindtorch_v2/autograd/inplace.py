@@ -176,16 +176,20 @@ def rebase(tensor: Any, node: Node, number: int = 0) -> None:
     _move_retained(base, copy)
     attach(base, copy)
     if first:
-        tell_views(base)
+        tell_views(base, 1)
     tensor._rg = True
     refresh_view(tensor)
 
 
-def tell_views(base: Any) -> None:
-    """`base` takes part in gradients from now on: so do the views that were made of it before."""
+def tell_views(base: Any, known: int = 0) -> None:
+    """`base` takes part in gradients from now on: so do the views that were made of it before.
+
+    Looking for them goes through all objects, so it is done only where somebody else than `base` and `known` views holds the storage.
+    """
     storage = base._storage
-    if storage is None or sys.getrefcount(storage) <= _STORAGE_ALONE:
+    if storage is None or sys.getrefcount(storage) <= _STORAGE_ALONE + known:
         return
+    is_leaf = base.grad_fn is None
     for holder in gc.get_referrers(storage):
         # a tensor, or its __dict__ where Python keeps that apart
         for view in gc.get_referrers(holder) if type(holder) is dict else (holder,):
@@ -193,7 +197,7 @@ def tell_views(base: Any) -> None:
                 continue
             if view._array.dtype.num not in _dtype.INTEGRAL_NUMS:
                 view._rg = True
-            if base.grad_fn is None and view._view_made_in is None:
+            if is_leaf and view._view_made_in is None:
                 view._view_made_in = "before"
 
 
