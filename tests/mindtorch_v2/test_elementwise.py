@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import math
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -18,3 +20,12 @@ rows = importlib.import_module("recorded_rows")
 @pytest.mark.parametrize(("setup", "line", "fact"), rows.recorded("elementwise"))
 def test_an_elementwise_op_gives_what_torch_gives(setup: str, line: str, fact: Any) -> None:
     rows.check(torch, setup, line, fact)
+
+
+def test_infinities_come_without_a_warning_also_where_warnings_are_errors() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x = torch.zeros(2, requires_grad=True)
+        x.log().sum().backward()
+        assert x.grad.tolist() == [math.inf, math.inf]
+        assert (torch.ones(1) / 0).item() == math.inf
