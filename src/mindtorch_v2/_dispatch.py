@@ -513,7 +513,7 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
     """What to do when an op's fast path failed: run it on meta tensors, or raise what torch raises."""
     tensors = list(_tensors_in(arguments))
     if any(t.is_sparse for t in tensors):
-        from ._sparse import run_sparse
+        from ._sparse_ops import run_sparse
 
         return run_sparse(op, arguments)
     if any(t._array_missing for t in tensors):

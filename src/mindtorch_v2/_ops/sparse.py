@@ -212,17 +212,17 @@ _compressed("sparse_compressed_tensor", "function")
 @function()
 def smm(input: Any, mat: Any) -> Any:
     """sparse @ dense, sparse."""
-    from .. import _sparse
+    from .. import _sparse_ops
 
-    return to_sparse(_sparse.mm(input, mat))
+    return to_sparse(_sparse_ops.mm(input, mat))
 
 
 @function()
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * input + alpha * mat1 @ mat2, with `input` and `mat1` sparse."""
-    from .. import _sparse
+    from .. import _sparse, _sparse_ops
 
-    product = to_sparse(_sparse.mm(mat1, mat2))
+    product = to_sparse(_sparse_ops.mm(mat1, mat2))
     left, right = (
         input._elements * input._elements.dtype.type(beta),
         product._elements * product._elements.dtype.type(alpha),
@@ -237,9 +237,9 @@ def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1)
 @function(expose="function")
 def hspmm(mat1: Any, mat2: Any, *, out: Any = None) -> Any:
     """sparse @ dense, as a hybrid tensor of the rows that have elements."""
-    from .. import _sparse
+    from .. import _sparse_ops
 
-    return _sparse.hspmm(mat1, mat2)
+    return _sparse_ops.hspmm(mat1, mat2)
 
 
 @function(expose="function")
@@ -257,9 +257,9 @@ def dsmm(input: Any, mat2: Any) -> Any:
 @function(expose="function")
 def saddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * input + alpha * mat1 @ mat2, with `mat1` sparse."""
-    from .. import _sparse
+    from .. import _sparse_ops
 
-    return _sparse.addmm(input, mat1, mat2, beta, alpha)
+    return _sparse_ops.addmm(input, mat1, mat2, beta, alpha)
 
 
 function("hsmm", expose="function")(hspmm)

@@ -8,7 +8,7 @@ import numpy as np
 
 import mindtorch_v2 as torch
 
-from .. import _dispatch, _sparse
+from .. import _dispatch, _sparse, _sparse_ops
 from .._legacy import SPARSE as _TYPES
 from .._ops.sparse import Invariants as _Invariants
 
@@ -26,12 +26,12 @@ def mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
         raise NotImplementedError(
             "sparse.mm with a reduction needs a sparse CSR tensor, which is not supported"
         )
-    return _sparse.mm(sparse, dense)
+    return _sparse_ops.mm(sparse, dense)
 
 
 def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
     """beta * mat + alpha * mat1 @ mat2, with `mat1` sparse."""
-    return _sparse.addmm(mat, mat1, mat2, beta, alpha)
+    return _sparse_ops.addmm(mat, mat1, mat2, beta, alpha)
 
 
 def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:

@@ -1,0 +1,206 @@
+"""Products of sparse matrices, and the door from the dispatcher: an op and its arguments in, a sparse or dense result out.
+
+Ops meet a sparse tensor where they look for its array: the dispatcher then asks `run_sparse`. An op that is not in `KERNELS` raises torch's
+NotImplementedError. Knows sparse tensors through `_sparse`, which knows nothing of this file.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _dispatch, _dtype
+from ._sparse import (
+    _add,
+    _add_,
+    _cat,
+    _clone,
+    _div,
+    _in_place,
+    _index_select,
+    _like,
+    _mul,
+    _neg,
+    _permute,
+    _select,
+    _stack,
+    _sub,
+    _t,
+    _to_copy,
+    _transpose,
+    _unsqueeze,
+    _wrap,
+    _zero_,
+    _zeros_like,
+    coalesced,
+    make,
+    record,
+    sparse_mask,
+    total,
+    values_at,
+)
+
+# ---------------------------------------------------------------------------------------------------- products
+
+
+def _scipy(self: Any, array: Any = None) -> Any:
+    from scipy.sparse import csr_array
+
+    elements = self._elements
+    if elements.dtype in _dtype.LOW_FLOATS:
+        elements = elements.astype(np.float32)
+    return csr_array((elements, (self._places[0], self._places[1])), shape=self._extent)
+
+
+def _matrix(self: Any) -> None:
+    if self.ndim != 2 or (self.is_sparse and self.sparse_dim() != 2):
+        sparse, dense = (self.sparse_dim(), self.dense_dim()) if self.is_sparse else (0, self.ndim)
+        raise RuntimeError(
+            f"Expected a matrix of two sparse dimensions, but got {sparse} sparse and {dense} dense dimensions"
+        )
+
+
+def _sparse_dense(a: Any, b: Any) -> Any:
+    """sparse @ dense, dense."""
+    _matrix(a)
+    if b.ndim != 2 or a._extent[1] != b.shape[0]:
+        if b.ndim == 2:
+            raise RuntimeError(
+                f"addmm: Argument #3 (dense): Expected dim 0 size {a._extent[1]}, got {b.shape[0]}"
+            )
+        raise RuntimeError(f"addmm: Expected a dense matrix, got {b.ndim}D tensor")
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            f"addmm: expected 'mat1' and 'mat2' to have the same dtype, but got {a.dtype._abbr} and {b.dtype._abbr}"
+        )
+    array = b._array.astype(np.float32) if b._array.dtype in _dtype.LOW_FLOATS else b._array
+    made = _wrap(np.ascontiguousarray(_scipy(a) @ array).astype(b._array.dtype, copy=False))
+
+    def rule(g: Any) -> tuple:
+        ga = gb = None
+        if a._rg:
+            rows, columns = _wrap(a._places[0]), _wrap(a._places[1])
+            ga = _like(a, (g.index_select(0, rows) * b.index_select(0, columns)).sum(1))
+        if b._rg:
+            gb = mm(a.t(), g)
+        return ga, gb
+
+    return record("SparseAddmmBackward0", made, (a, b), rule)
+
+
+def _sparse_sparse(a: Any, b: Any) -> Any:
+    if a._extent[1] != b._extent[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a._extent[0]}x{a._extent[1]} and {b._extent[0]}x{b._extent[1]})"
+        )
+    product = (_scipy(a) @ _scipy(b)).tocoo()
+    product.sum_duplicates()
+    places = np.stack([np.asarray(c, np.int64) for c in product.coords])
+    made = make(places, product.data.astype(a._elements.dtype, copy=False), (a._extent[0], b._extent[1]))
+    made = coalesced(made)
+    return record(
+        "SparseSparseMatmulBackward0", made, (a, b),
+        lambda g: (sparse_mask(mm(g, b.t()), a) if a._rg else None, sparse_mask(mm(a.t(), g), b) if b._rg else None),
+    )  # fmt: skip
+
+
+def mm(a: Any, b: Any) -> Any:
+    """The product of two matrices, at least one of them sparse (or both dense)."""
+    if not a.is_sparse and not b.is_sparse:
+        return _dispatch.FUNCTIONS["mm"](a, b)
+    if a.is_sparse and b.is_sparse:
+        return _sparse_sparse(a, b)
+    if a.is_sparse:
+        return _sparse_dense(a, b)
+    _matrix(b)
+    if a.shape[-1] != b.shape[0]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
+        )
+    return _sparse_dense(b.t(), a.t()).t().contiguous()
+
+
+def addmm(mat: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * mat + alpha * mat1 @ mat2."""
+    product = mm(mat1, mat2)
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return product
+    scaled = mat if beta == 1 else mat * beta
+    return scaled + product
+
+
+def mv(a: Any, vec: Any) -> Any:
+    """The product of a sparse matrix and a vector."""
+    if a._extent[1] != vec.shape[0]:
+        raise RuntimeError(
+            f"mv: expected self.size(-1) == vec.size(-1), but got {a._extent[1]} and {vec.shape[0]}"
+        )
+    return mm(a, vec.unsqueeze(1)).squeeze(1)
+
+
+def hspmm(mat1: Any, mat2: Any) -> Any:
+    """sparse @ dense, as a hybrid tensor that keeps the rows of `mat1` that have elements."""
+    rows = np.unique(mat1._places[0])
+    product = _sparse_dense(mat1, mat2)
+    return make(rows[None], product._array[rows], (mat1._extent[0], mat2.shape[1]), True)
+
+
+def _bmm(a: Any, b: Any) -> Any:
+    if not a.is_sparse or b.is_sparse:
+        raise RuntimeError("bmm: Expected the first matrices to be sparse and the second dense")
+    return _dispatch.FUNCTIONS["stack"]([mm(_select(a, 0, i), b[i]) for i in range(a._extent[0])])
+
+
+# ---------------------------------------------------------------------------------------------------- the door from the dispatcher
+
+# functions that leave zero at zero: applied to the values of the coalesced tensor
+_ON_VALUES = (
+    "abs", "asin", "asinh", "atan", "atanh", "ceil", "deg2rad", "erf", "erfinv", "expm1", "floor", "frac", "isnan", "isneginf",
+    "isposinf", "log1p", "neg", "rad2deg", "relu", "round", "sgn", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc",
+    "signbit", "pow.Tensor_Scalar", "isinf", "nan_to_num",
+)  # fmt: skip
+
+
+def _on_values(name: str) -> Any:
+    def kernel(self: Any, *args: Any) -> Any:
+        parts = self.coalesce()
+        values = _dispatch.OPS[name].run(parts.values(), *args)
+        made = make(parts._places, values._array, parts._extent, True)
+        return record(
+            "SparseCooTensorWithDimsAndTensorsBackward0", made, (values,), lambda g: (values_at(g, made),)
+        )
+
+    return kernel
+
+
+def _copy_to_dense(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    raise RuntimeError(
+        f"copy_() between dense and sparse Tensors is not implemented! Found self type = {self.type()} and src type = {src.type()}"
+    )
+
+
+KERNELS: dict[str, Any] = {
+    "copy_": _copy_to_dense,
+    **{name: _on_values(name) for name in _ON_VALUES},
+    "add.Tensor": _add, "add_.Tensor": _add_, "sub.Tensor": _sub, "sub_.Tensor": lambda a, b, alpha=1: _add_(a, b, -alpha),
+    "mul.Tensor": _mul, "mul_.Tensor": _in_place(_mul), "div.Tensor": _div, "div_.Tensor": _in_place(_div),
+    "neg": _neg, "neg_": _in_place(_neg), "clone": _clone, "_to_copy": _to_copy, "zero_": _zero_, "zeros_like": _zeros_like,
+    "empty_like": _zeros_like, "sum": lambda self, dtype=None: total(self, dtype=dtype),
+    "sum.dim_IntList": lambda self, dim, keepdim=False, dtype=None: total(self, dim, keepdim, dtype),
+    "mm": mm, "addmm": addmm, "mv": mv, "bmm": _bmm, "t": _t, "transpose.int": _transpose, "permute": _permute, "select.int": _select,
+    "index_select": _index_select, "cat": _cat, "stack": _stack, "unsqueeze": _unsqueeze,
+    "abs_": _in_place(_on_values("abs")), "sqrt_": _in_place(_on_values("sqrt")),
+}  # fmt: skip
+
+
+def run_sparse(op: Any, arguments: tuple) -> Any:
+    """An op on sparse tensors; torch's error where there is none."""
+    kernel = KERNELS.get(op.full_name)
+    if kernel is None:
+        raise NotImplementedError(
+            f"Could not run '{op.qualified_name}{'.' + op.overload if op.overload else ''}' with arguments from the 'SparseCPU' backend. "
+            "This could be because the operator doesn't exist for this backend; to_dense() gives a dense tensor."
+        )
+    return kernel(*arguments)
