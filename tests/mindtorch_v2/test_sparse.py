@@ -98,3 +98,12 @@ def test_a_profile_shows_products_of_sparse_tensors() -> None:
     with torch.profiler.profile() as recorded:
         torch.mm(scattered(0, 3), torch.ones(5, 2, dtype=torch.float64))
     assert "aten::mm" in {event.name for event in recorded.events()}
+
+
+def test_products_that_give_sparse_results_hold_what_the_dense_product_holds() -> None:
+    sparse = torch.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2))
+    dense = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    product = sparse.to_dense() @ dense
+    assert torch.equal(torch.smm(sparse, dense).to_dense(), product)
+    assert torch.equal(torch.hspmm(sparse, dense).to_dense(), product)
+    assert torch.equal(torch.sspaddmm(sparse, sparse, dense).to_dense(), sparse.to_dense() + product)
