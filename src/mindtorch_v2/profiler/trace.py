@@ -13,6 +13,9 @@ import numpy as np
 # kinds of events
 OP, NODE, ENGINE, ANNOTATION, PYTHON, KERNEL, RUNTIME = range(7)
 
+# kinds of what happens on a device
+DEVICE_KERNEL, DEVICE_COPY, DEVICE_SET, DEVICE_ANNOTATION, DEVICE_SYNC = range(5)
+
 # torch's RecordScope values
 FUNCTION_SCOPE, BACKWARD_SCOPE, USER_SCOPE = 0, 1, 7
 
@@ -28,6 +31,15 @@ class Memory:
     total: np.ndarray  # int64, bytes alive that were taken in this recording
     # what the modules that were met hold at the end: (address, bytes, whether it is a gradient)
     held: tuple[tuple[int, int, bool], ...] = ()
+    device: np.ndarray | None = None  # int64, the device's number, -1: the CPU; None: all of it is the CPU's
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
+
+    @property
+    def on_device(self) -> np.ndarray:
+        """Mask of what was taken on a device other than the CPU."""
+        return np.zeros(len(self.time_ns), bool) if self.device is None else self.device >= 0
 
     @staticmethod
     def none() -> Memory:
@@ -54,6 +66,55 @@ class Frames:
 
     def __len__(self) -> int:
         return len(self.start_ns)
+
+
+@dataclass(frozen=True)
+class Device:
+    """What devices did: kernels, copies, fills, and annotations that lie around them; in the order of (device, stream, start)."""
+
+    names: tuple[str, ...]
+    name: np.ndarray  # int32, into `names`
+    start_ns: np.ndarray  # int64
+    end_ns: np.ndarray  # int64
+    device: np.ndarray  # int64, the device's number
+    stream: np.ndarray  # int64
+    kind: np.ndarray  # int8, one of the DEVICE_ kinds above
+    correlation: np.ndarray  # int64, shared with the runtime call that launched it; -1: none
+    launch: np.ndarray  # int64, row of that runtime call in the Trace; -1: not in the trace
+    op: np.ndarray  # int64, row of the op (or annotation) in the Trace that it is charged to; -1: none
+    extra: np.ndarray  # int32, into `extra_table`; -1: nothing further is known
+    extra_table: tuple[dict[str, Any], ...] = ()  # grid, block, bytes ... as the file words them
+
+    @staticmethod
+    def none() -> Device:
+        empty = np.empty(0, np.int64)
+        return Device((), *[empty] * 10)
+
+    def __len__(self) -> int:
+        return len(self.start_ns)
+
+    @property
+    def works(self) -> np.ndarray:
+        """Mask of the rows that keep a device busy: annotations and waiting do not."""
+        return self.kind < DEVICE_ANNOTATION
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Values over time that a file holds beside its events."""
+
+    names: tuple[str, ...]  # counter, or counter: series
+    name: np.ndarray  # int32, into `names`
+    time_ns: np.ndarray  # int64
+    value: np.ndarray  # float64
+
+    @staticmethod
+    def none() -> Counters:
+        empty = np.empty(0, np.int64)
+        return Counters((), empty, empty, np.empty(0, np.float64))
+
+    def __len__(self) -> int:
+        return len(self.time_ns)
 
 
 @dataclass(frozen=True)
@@ -103,10 +164,20 @@ class Trace:
     stacks: tuple[tuple[str, ...], ...] = ()  # innermost frame first
     memory: Memory = field(default_factory=Memory.none)
     frames: Frames = field(default_factory=Frames.none)
+    device: Device = field(default_factory=Device.none)
+    counters: Counters = field(default_factory=Counters.none)
+    external: np.ndarray | None = None  # int64, an event's number in its file; None: its row and 1
+    extra: np.ndarray | None = None  # int32, into `extra_table`, -1: none; None: nothing further is known of any event
+    extra_table: tuple[dict[str, Any], ...] = ()  # arguments that have no column: collectives, a user's own ...
     health: Health = Health()
     origin_ns: int = 0  # time 0 of start_ns, in nanoseconds since the epoch
     window_ns: tuple[int, int] = (0, 0)  # when recording began and ended
-    settings: dict[str, Any] = field(default_factory=dict)  # record_shapes, with_stack, ...
+    # record_shapes, with_stack, profile_memory, with_flops, with_modules, pid, trace_id, host_name;
+    # thread: identity of the main one; threads: identity -> (the system's number, name).
+    # Of files also: source (path), device ("cuda", "xpu" ...; absent: no device), device_properties, rank, world_size,
+    # distributed (distributedInfo), processes: pid -> name, thread_pids: identity -> pid (where there are several),
+    # metadata: all further keys at the top of the file
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.start_ns)
