@@ -11,6 +11,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+from ._common import CommandError
+
 _TRACE = "mindtorch-demo.pt.trace.json"
 
 
@@ -25,7 +27,6 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print the loss of every tenth step, and of the last one; then the table and what to do with the trace."""
     from mindtorch_v2.profiler import profile
-    from mindtorch_v2.profiler.cli import CommandError
 
     with profile(record_shapes=True, profile_memory=True) as prof:
         for step, loss in enumerate(train(options.steps, options.seed), start=1):

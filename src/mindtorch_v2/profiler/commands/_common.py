@@ -1,0 +1,246 @@
+"""What the sub-commands share: opening trace files, the options `--format`, `--top` and `--strict`, and printing rows. No analysis.
+
+A command that gives rows makes a list of dicts with stable keys and hands it to `print_rows`; the units of the keys, and with them the
+looks of the numbers in tables, come from `profiler.columns`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+FORMATS = ("table", "md", "json", "csv")
+
+
+class CommandError(Exception):
+    """Something the user can mend: printed without a traceback, with its exit code."""
+
+    def __init__(self, message: str, exit_code: int = 2) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
+# ---------------------------------------------------------------------------------------------------- options
+
+
+def add_file(parser: argparse.ArgumentParser, name: str = "file", **how: Any) -> None:
+    """Declare a trace file to be read, and `--strict`."""
+    how.setdefault("metavar", name.upper())
+    how.setdefault("help", "a trace: .json or .json.gz, of torch's profiler or of this one")
+    parser.add_argument(name, **how)
+    if not any("--strict" in action.option_strings for action in parser._actions):
+        parser.add_argument(
+            "--strict", action="store_true", help="refuse a damaged file instead of repairing it"
+        )
+
+
+def add_output(
+    parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS, top: int | None = None
+) -> None:
+    """Declare `--format` and, with a number to begin with, `--top`."""
+    parser.add_argument(
+        "--format",
+        choices=formats,
+        default=formats[0],
+        help=f"how to print ({formats[0]}); json and csv hold plain numbers: times in microseconds, bytes",
+    )
+    if top is not None:
+        parser.add_argument(
+            "--top",
+            type=count,
+            default=top,
+            metavar="N",
+            help=f"rows to show ({top or 'all'}); 0 shows all",
+        )
+
+
+def count(text: str) -> int:
+    """A number of rows from the command line: 0 or more."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = -1
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows; give 0 (all) or more")
+    return number
+
+
+# ---------------------------------------------------------------------------------------------------- files
+
+
+def open_trace(path: str, *, strict: bool = False) -> Any:
+    """The Results of a trace file; a CommandError of one sentence (exit code 2) for what cannot be read."""
+    from ..load import load
+
+    try:
+        with progress(f"reading {os.path.basename(path)}") as bar:
+            return load(path, strict=strict, progress=bar)
+    except OSError as error:
+        raise CommandError(_sentence(path, error.strerror or error)) from error
+    except ValueError as error:
+        raise CommandError(_sentence(path, error)) from error
+
+
+@contextmanager
+def writing(path: str) -> Iterator[None]:
+    """Turns a failure to write `path` into a CommandError of one sentence."""
+    try:
+        yield
+    except OSError as error:
+        raise CommandError(f"{path}: could not be written: {error.strerror or error}") from error
+
+
+def _sentence(path: str, problem: object) -> str:
+    text = " ".join(str(problem).split())
+    return text if path in text else f"{path}: {text}"
+
+
+@contextmanager
+def progress(title: str) -> Iterator[Any]:
+    """A bar on stderr for long work: gives a function (done, whole) to call; None where nobody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    looks = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
+    with Progress(*looks, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(title, total=None)
+        yield lambda done, whole=None: bar.update(task, completed=done, total=whole)
+
+
+# ---------------------------------------------------------------------------------------------------- printing
+
+
+def print_rows(
+    rows: Sequence[Mapping[str, Any]],
+    format: str,
+    *,
+    keys: Sequence[str] | None = None,
+    top: int = 0,
+    about: Mapping[str, Any] | None = None,
+    units: Mapping[str, str] | None = None,
+    titles: Mapping[str, str] | None = None,
+    note: str = "",
+) -> None:
+    """Print rows in a format.
+
+    keys: which, and their order (the first row's); top: how many rows (0: all); about: more keys of the JSON object beside "rows";
+    units, titles: of keys that `profiler.columns` does not know; note: a line below a table.
+    """
+    shown = list(rows[:top] if top else rows)
+    wanted = list(keys) if keys is not None else list(rows[0]) if rows else []
+    if format == "json":
+        print_json({**(about or {}), "rows": [{key: row.get(key) for key in wanted} for row in shown]})
+    elif format == "csv":
+        out = io.StringIO()
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(wanted)
+        writer.writerows([[_cell(row.get(key)) for key in wanted] for row in shown])
+        sys.stdout.write(out.getvalue())
+    else:
+        _print_texts(shown, wanted, format, units or {}, titles or {})
+        if note:
+            print(f"\n{plain(note)}")
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON; NumPy's numbers and arrays are welcome."""
+    import orjson
+
+    options = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
+    try:
+        text = orjson.dumps(value, option=options, default=_default).decode()
+    except (TypeError, ValueError):  # a lone surrogate in a name: the standard encoder escapes it
+        import json
+
+        text = json.dumps(value, indent=2, default=_default)
+    print(text)
+
+
+def _default(value: Any) -> Any:
+    return list(value) if isinstance(value, (tuple, set, frozenset)) else str(value)
+
+
+def _cell(value: Any) -> Any:
+    """A value in a CSV file: lists as text, and text that a spreadsheet would run as a formula with a quote before it."""
+    if isinstance(value, (list, tuple)):
+        value = ";".join(map(str, value)) if all(isinstance(v, str) for v in value) else str(list(value))
+    if isinstance(value, str):
+        value = value.encode("utf-8", "backslashreplace").decode()
+        if value[:1] in {"=", "+", "@"}:
+            return "'" + value
+    return "" if value is None else value
+
+
+def _print_texts(
+    rows: Sequence[Mapping[str, Any]],
+    keys: list[str],
+    format: str,
+    units: Mapping[str, str],
+    titles: Mapping[str, str],
+) -> None:
+    from ..columns import COLUMNS, formatted
+
+    unit = {key: units.get(key) or (COLUMNS[key].unit if key in COLUMNS else "") for key in keys}
+    head = [titles.get(key) or (COLUMNS[key].title if key in COLUMNS else key) for key in keys]
+    right = [
+        unit[key] != "text" and any(isinstance(row.get(key), (int, float)) for row in rows) for key in keys
+    ]
+    cells = [[plain(formatted(row.get(key), unit[key])) for key in keys] for row in rows]
+    if format == "md":
+        print_markdown(head, cells, right)
+    elif sys.stdout.isatty():
+        _print_rich(head, cells, right)
+    else:
+        print_aligned(head, cells, right)
+
+
+def print_markdown(head: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
+    """A table as GitHub's Markdown has it."""
+    print("| " + " | ".join(map(_markdown, head)) + " |")
+    print("|" + "|".join(" ---: " if r else " --- " for r in right) + "|")
+    for row in cells:
+        print("| " + " | ".join(map(_markdown, row)) + " |")
+
+
+def _markdown(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+
+
+def print_aligned(head: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
+    """A table of plain text: columns as wide as their widest cell, two spaces apart."""
+    widths = [max([len(title), *(len(row[i]) for row in cells)]) for i, title in enumerate(head)]
+    for row in [head, ["-" * width for width in widths], *cells]:
+        line = [text.rjust(w) if r else text.ljust(w) for text, w, r in zip(row, widths, right)]
+        print("  ".join(line).rstrip())
+
+
+def _print_rich(head: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, header_style="bold", pad_edge=False)
+    for title, r in zip(head, right):
+        table.add_column(Text(title), justify="right" if r else "left", no_wrap=bool(r), overflow="fold")
+    for row in cells:
+        table.add_row(*map(Text, row))
+    Console().print(table)
+
+
+_CONTROLS = {i: f"\\x{i:02x}" for i in [*range(32), *range(127, 160)]}
+_LINES = {i: text for i, text in _CONTROLS.items() if i != ord("\n")}
+
+
+def plain(text: str, *, lines: bool = False) -> str:
+    """Text that a terminal shows and does not obey: control characters (escape sequences) are spelt out; `lines` keeps line ends."""
+    return text.translate(_LINES if lines else _CONTROLS).encode("utf-8", "backslashreplace").decode()
