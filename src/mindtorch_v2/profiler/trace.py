@@ -118,6 +118,40 @@ class Counters:
 
 
 @dataclass(frozen=True)
+class Held:
+    """A module or an optimizer that was met, with the tensors it held when it was met first. A tensor is (its number, shape, strides in
+    bytes, NumPy's type number)."""
+
+    kind: str  # "module" or "optimizer"
+    class_name: str
+    class_ptr: int
+    self_ptr: int
+    # (name, parameter, gradient or None, states: (name, tensor) of each)
+    parameters: tuple[tuple[str, tuple, tuple | None, tuple[tuple[str, tuple], ...]], ...]
+
+
+@dataclass(frozen=True)
+class Identities:
+    """Which tensors and which memory were met. Numbers are never used twice, however often an address is."""
+
+    first: np.ndarray  # int64 by event: where its tensors begin in `tensor`; -1: not recorded
+    tensor: np.ndarray  # int64, numbers of tensors, one a tensor-like argument; 0: no tensor stood there
+    storages: np.ndarray  # int64, rows (tensor's number, its memory's number, address of the memory); others are their own memory
+    links: np.ndarray  # int64, rows (number, number): one tensor, before and after it got other memory
+    memory: np.ndarray  # int64 by row of Memory: the memory's number
+    held: tuple[Held, ...] = ()
+    frame: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # int64 by row of Frames, into `held`; -1: none
+
+    @staticmethod
+    def none() -> Identities:
+        empty = np.empty(0, np.int64)
+        return Identities(empty, empty, empty.reshape(0, 3), empty.reshape(0, 2), empty)
+
+    def __bool__(self) -> bool:
+        return bool(len(self.first))
+
+
+@dataclass(frozen=True)
 class Health:
     """What is missing from a trace or was repaired in it; all zero means complete."""
 
@@ -164,6 +198,7 @@ class Trace:
     stacks: tuple[tuple[str, ...], ...] = ()  # innermost frame first
     memory: Memory = field(default_factory=Memory.none)
     frames: Frames = field(default_factory=Frames.none)
+    identities: Identities = field(default_factory=Identities.none)
     device: Device = field(default_factory=Device.none)
     counters: Counters = field(default_factory=Counters.none)
     external: np.ndarray | None = None  # int64, an event's number in its file; None: its row and 1
