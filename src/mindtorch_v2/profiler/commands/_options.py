@@ -1,0 +1,43 @@
+"""Option values that several sub-commands take: text in, values or one sentence on what is wrong out."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+
+
+def names(allowed: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    """Some of a list of names, with commas between them."""
+
+    def read(text: str) -> tuple[str, ...]:
+        given = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+        wrong = [name for name in given if name not in allowed]
+        if wrong or not given:
+            raise argparse.ArgumentTypeError(
+                f"{(wrong or [text])[0]!r} is none of {', '.join(allowed)}"
+            )
+        return given
+
+    return read
+
+
+def share(text: str) -> float:
+    """A share: 5% or 0.05."""
+    try:
+        value = float(text.rstrip("%")) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no share; give it as 5% or 0.05")
+    return value
+
+
+def number(text: str) -> float:
+    """A number, 0 or more."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number; give 0 or more")
+    return value
