@@ -83,7 +83,8 @@ def is_tensor(value: Any) -> bool:
     )
 
 
-def _is_tensor_list(value: Any) -> bool:
+def is_tensor_list(value: Any) -> bool:
+    """Whether a description is that of a list of tensors."""
     return value.__class__ is tuple and bool(value) and all(is_tensor(item) for item in value)
 
 
@@ -98,7 +99,7 @@ def structured_shapes(description: tuple) -> list[Any]:
         list(value[0])
         if is_tensor(value)
         else [list(item[0]) for item in value]
-        if _is_tensor_list(value)
+        if is_tensor_list(value)
         else []
         for value in description
     ]
@@ -112,7 +113,7 @@ def strides(description: tuple) -> list[Any]:
         return [s // size for s in value[1]]
 
     return [
-        one(v) if is_tensor(v) else [one(i) for i in v] if _is_tensor_list(v) else [] for v in description
+        one(v) if is_tensor(v) else [one(i) for i in v] if is_tensor_list(v) else [] for v in description
     ]
 
 
@@ -124,7 +125,7 @@ def types(description: tuple) -> list[str]:
 def _type(value: Any) -> str:
     if is_tensor(value):
         return _TYPE_NAMES.get(_dtype.BY_NUM[value[2]]._name, "")
-    if _is_tensor_list(value):
+    if is_tensor_list(value):
         return "TensorList"
     if isinstance(value, (bool, int, float, complex)):
         return "Scalar"
@@ -135,7 +136,7 @@ def _type(value: Any) -> str:
 
 def concrete(description: tuple) -> list[Any]:
     """Values of what is no tensor, as text; empty for tensors and None."""
-    return ["" if v is None or is_tensor(v) or _is_tensor_list(v) else _text(v) for v in description]
+    return ["" if v is None or is_tensor(v) or is_tensor_list(v) else _text(v) for v in description]
 
 
 def _text(value: Any) -> str:
@@ -146,7 +147,7 @@ def values(description: tuple) -> list[Any]:
     """Values of numbers and lists of numbers as they are; None for everything else."""
     return [
         None
-        if is_tensor(v) or _is_tensor_list(v) or isinstance(v, str)
+        if is_tensor(v) or is_tensor_list(v) or isinstance(v, str)
         else list(v)
         if v.__class__ is tuple
         else v

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import recorder as recorders
+from . import switches
 from .config import ProfilerConfig, _ExperimentalConfig
 from .devices import ProfilerActivity, ProfilerState
 from .event_list import EventList
+from .event_tree import _ProfilerResult
 from .export import chrome
 from .recorder import Config, Recorder
 from .results import Results
@@ -174,7 +176,10 @@ class profile:
                 self._results = None
             return
         began = time.perf_counter_ns()
-        self._results = Results(recorder.stop())
+        trace = recorder.stop()
+        trace.settings.update(switches.settings())
+        self._results = Results(trace)
+        self.kineto_results = _ProfilerResult(self._results)
         self._stats.profiler_disable_call_duration_us = (time.perf_counter_ns() - began) // 1000
         if not self.acc_events:
             self._recorder = None

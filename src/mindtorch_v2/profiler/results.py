@@ -86,6 +86,13 @@ def _input(results: Results, row: int, how: Any) -> Any:
     )
 
 
+def _concrete(results: Results, row: int) -> list[Any]:
+    made = _input(results, row, described.values)
+    if results.trace.settings.get("concrete_inputs", True):
+        return made
+    return [None if isinstance(value, list) else value for value in made]
+
+
 def _flops(results: Results, row: int) -> int:
     return int(results.trace.flops[row])
 
@@ -108,7 +115,7 @@ _FIELDS: dict[str, Any] = {
     "structured_input_shapes": lambda r, i: _input(r, i, described.structured_shapes),
     "structured_input_strides": lambda r, i: _input(r, i, described.strides),
     "input_dtypes": lambda r, i: _input(r, i, described.types),
-    "concrete_inputs": lambda r, i: _input(r, i, described.values),
+    "concrete_inputs": lambda r, i: _concrete(r, i),
     "stack": lambda r, i: list(r.trace.stacks[r.trace.stack[i]]) if r.trace.stack[i] >= 0 else [],
     "scope": lambda r, i: int(r.trace.scope[i]),
     "sequence_nr": lambda r, i: int(r.trace.sequence[i]),
@@ -131,6 +138,13 @@ class Results:
     @cached_property
     def tree(self) -> Tree:
         return tree(self.trace)
+
+    @cached_property
+    def event_tree(self) -> Any:
+        """Events, Python calls and allocations as one tree of torch's `_ProfilerEvent`s."""
+        from .event_tree import EventTree
+
+        return EventTree(self.trace, self.tree)
 
     @cached_property
     def shown(self) -> np.ndarray:

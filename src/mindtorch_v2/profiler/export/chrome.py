@@ -300,7 +300,7 @@ def _flows(trace: Trace, pid: int, threads: dict[int, int], shift: int) -> dict[
     backward = np.flatnonzero((trace.kind == NODE) & numbered & (trace.forward_thread != 0))
     forward = np.flatnonzero((trace.kind == OP) & numbered & (trace.forward_thread == 0))
     made: dict[int, list[tuple[int, bytes]]] = {}
-    if not len(backward) or not len(forward):
+    if not len(backward) or not len(forward) or not trace.settings.get("forward_backward_links", True):
         return made
     _, place = np.unique(
         np.concatenate([trace.thread[forward], trace.forward_thread[backward]]), return_inverse=True

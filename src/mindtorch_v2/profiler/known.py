@@ -1,0 +1,197 @@
+"""Ids of tensors and memory: a Trace's identities in; ids, allocation ids, addresses and descriptions of tensors out.
+
+Memory is numbered in the order in which it appears; tensors that share memory, or are one tensor before and after it got other memory, share
+an id. Everything without memory (empty, sparse) shares one, as in torch.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from . import inputs as described
+from .event_fields import _TensorMetadata
+from .trace import Trace
+
+_ONE_SLOT = frozenset(("Tensor", "Tensor?"))
+_LIST_SLOTS = frozenset(("Tensor[]", "Tensor?[]"))
+
+
+class Known:
+    """What is known of the tensors and the memory of a Trace."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.identities = trace.identities
+        self.recorded = bool(self.identities)
+        # ids need the births and ends of memory; without them an address may stand for several
+        self.tracked = bool(trace.settings.get("profile_memory") and trace.settings.get("record_shapes"))
+        self._described: dict[int, list[Any]] = {}
+
+    # ------------------------------------------------------------------------------------------------ numbers
+
+    @cached_property
+    def _tensors(self) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of tensors (sorted), and of the memory of each."""
+        ids = self.identities
+        held = np.array([number for number, _ in self._held_tensors], np.int64)
+        numbers = np.unique(np.concatenate([ids.tensor, ids.storages[:, 0], ids.links.reshape(-1), held]))
+        memory = numbers.copy()
+        memory[np.searchsorted(numbers, ids.storages[:, 0])] = ids.storages[:, 1]
+        return numbers, memory
+
+    @cached_property
+    def _held_tensors(self) -> list[tuple[int, int]]:
+        """(number, when) of the tensors that modules and optimizers held."""
+        ids, frames = self.identities, self.trace.frames
+        made = []
+        for index, held in enumerate(ids.held):
+            rows = np.flatnonzero(ids.frame == index)
+            at = int(frames.start_ns[rows].min()) if len(rows) else self.trace.window_ns[1]
+            for _, parameter, gradient, states in held.parameters:
+                made += [(t[0], at) for t in (parameter, gradient, *(s for _, s in states)) if t is not None]
+        return made
+
+    @cached_property
+    def _addresses(self) -> dict[int, int]:
+        rows = self.identities.storages
+        rows = rows[rows[:, 2] > 0]
+        return dict(zip(rows[:, 1].tolist(), rows[:, 2].tolist()))
+
+    @cached_property
+    def _memory_of(self) -> dict[int, int]:
+        numbers, memory = self._tensors
+        return dict(zip(numbers.tolist(), memory.tolist()))
+
+    @cached_property
+    def _ids(self) -> tuple[dict[int, int], dict[int, int]]:
+        """By number of memory: allocation id, and id of the tensors that share it (missing: no tensor was met)."""
+        seen_at, seen = self._met()
+        memory = self.trace.memory
+        order = np.lexsort((np.concatenate([np.zeros(len(seen)), np.ones(len(memory))]),
+                            np.concatenate([seen_at, memory.time_ns])))  # fmt: skip
+        every = np.concatenate([seen, self.identities.memory])[order]
+        found, first = np.unique(every, return_index=True)
+        in_order = found[np.argsort(first, kind="stable")].tolist()
+        allocation = {number: place for place, number in enumerate(in_order, 1)}
+        leader = _joined(self.identities.links, self._memory_of)
+        with_tensors = {leader.get(n, n) for n in np.unique(seen).tolist()}
+        ids: dict[int, int] = {}
+        shown: dict[int, int] = {}
+        for number in in_order:
+            group = leader.get(number, number)
+            if group in with_tensors:
+                shown[number] = ids.setdefault(group, len(ids))
+        return allocation, shown
+
+    def _met(self) -> tuple[np.ndarray, np.ndarray]:
+        """Times at which tensors were met, and the memory that they had."""
+        trace, ids = self.trace, self.identities
+        counts = np.array([self._slots(index) for index in range(len(trace.input_table))] + [0], np.int64)
+        events = np.flatnonzero((ids.first >= 0) & (trace.inputs >= 0))
+        many = counts[trace.inputs[events]]
+        inside = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+        number = ids.tensor[np.repeat(ids.first[events], many) + inside]
+        at = np.repeat(trace.start_ns[events], many)
+        real = number > 0
+        held = np.array(self._held_tensors, np.int64).reshape(-1, 2)
+        number, at = np.concatenate([number[real], held[:, 0]]), np.concatenate([at[real], held[:, 1]])
+        numbers, memory = self._tensors
+        return at, memory[np.searchsorted(numbers, number)]
+
+    # ------------------------------------------------------------------------------------------------ what went in
+
+    def _slots(self, index: int) -> int:
+        """How many numbers stand for an event's tensors."""
+        return sum(count for count, _ in self._layout(index))
+
+    def _layout(self, index: int) -> list[tuple[int, Any]]:
+        """Of each argument: how many numbers stand for it, and its description."""
+        op, description = self.trace.input_table[index]
+        if op is None:
+            return [
+                (1 if described.is_tensor(v) else sum(map(described.is_tensor, v)) if v.__class__ is tuple else 0, v)
+                for v in description
+            ]
+        kinds = [argument.kind for argument in op.schema.arguments]
+        return [
+            (1 if kind in _ONE_SLOT else len(v) if kind in _LIST_SLOTS and v.__class__ is tuple else 0, v)
+            for kind, v in zip(kinds, description)
+        ]
+
+    def inputs(self, row: int) -> list[Any]:
+        """What went into an event: tensors, lists of tensors and numbers; None for everything else."""
+        index = int(self.trace.inputs[row])
+        if index < 0:
+            return []
+        layout = self._described.get(index)
+        if layout is None:
+            layout = self._described[index] = self._layout(index)
+        place = int(self.identities.first[row]) if self.recorded else -1
+        made: list[Any] = []
+        for count, value in layout:
+            numbers = self.identities.tensor[place : place + count].tolist() if place >= 0 else [0] * count
+            place += count if place >= 0 else 0
+            if described.is_tensor(value):
+                made.append(self.tensor((numbers[0] if numbers else 0, *value)))
+            elif described.is_tensor_list(value):
+                made.append([self.tensor((n, *v)) for n, v in zip(numbers, value)])
+            else:
+                made.append(value if isinstance(value, (bool, int, float, complex)) else None)
+        return made
+
+    def tensor(self, about: tuple) -> _TensorMetadata:
+        """A tensor from its number (0: not recorded), shape, strides in bytes and type."""
+        number, shape, strides, kind = about
+        dtype, layout = _looks(kind)
+        memory = self._memory_of.get(number, 0) if number else -1
+        allocation, shown = self._ids if self.tracked and number else ({}, {})
+        return _TensorMetadata._make(
+            impl_ptr=number or None,
+            storage_data_ptr=self._addresses.get(memory) if memory > 0 else None,
+            id=shown.get(memory),
+            allocation_id=allocation.get(memory),
+            sizes=list(shape),
+            strides=[s // dtype.itemsize for s in strides],
+            dtype=dtype,
+            device=self.device(-1, None),
+            layout=layout,
+        )
+
+    def memory(self, row: int) -> tuple[int, int | None, int | None]:
+        """Address, id and allocation id of a row of the Trace's memory."""
+        if not self.recorded or not self.tracked:
+            return int(self.trace.memory.address[row]), None, None
+        number = int(self.identities.memory[row])
+        allocation, shown = self._ids
+        return self._addresses.get(number, number), shown.get(number), allocation.get(number)
+
+    @staticmethod
+    def device(number: int, kind: str | None) -> Any:
+        """A device by number; -1: the CPU."""
+        from .._device import CPU, device
+
+        return CPU if number < 0 else device(kind or "cuda", number)
+
+
+def _looks(kind: Any) -> tuple[Any, Any]:
+    from .. import _dtype
+
+    return _dtype.BY_NUM[kind], _dtype.strided
+
+
+def _joined(links: np.ndarray, memory_of: dict[int, int]) -> dict[int, int]:
+    """By number of memory, the least number among all that a chain of links joins it with."""
+    leader: dict[int, int] = {}
+
+    def find(number: int) -> int:
+        while leader.get(number, number) != number:
+            number = leader[number]
+        return number
+
+    for before, after in links.tolist():
+        a, b = find(memory_of[before]), find(memory_of[after])
+        leader[max(a, b)] = min(a, b)
+    return {number: find(number) for number in leader}
