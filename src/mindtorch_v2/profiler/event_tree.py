@@ -24,7 +24,6 @@ from .event_fields import (
     _no_constructor,
     _OptimizerInfo,
     _PyFrameState,
-    _TensorMetadata,
 )
 from .known import Known
 from .trace import DEVICE_ANNOTATION, KERNEL, PYTHON, RUNTIME, Held, Trace

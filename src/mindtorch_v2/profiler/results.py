@@ -115,7 +115,7 @@ _FIELDS: dict[str, Any] = {
     "structured_input_shapes": lambda r, i: _input(r, i, described.structured_shapes),
     "structured_input_strides": lambda r, i: _input(r, i, described.strides),
     "input_dtypes": lambda r, i: _input(r, i, described.types),
-    "concrete_inputs": lambda r, i: _concrete(r, i),
+    "concrete_inputs": _concrete,
     "stack": lambda r, i: list(r.trace.stacks[r.trace.stack[i]]) if r.trace.stack[i] >= 0 else [],
     "scope": lambda r, i: int(r.trace.scope[i]),
     "sequence_nr": lambda r, i: int(r.trace.sequence[i]),
