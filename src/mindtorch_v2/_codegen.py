@@ -593,15 +593,15 @@ def write_function(w: Writer, plan: Plan, name: str) -> None:
             w(2, "if recorder is not None:")
             w(
                 3,
-                f"if not ({second}.__class__ in NUMBERS or isinstance({second}, Tensor)): return NotImplemented",
+                f"if {second}.__class__ is not Tensor and not ({second}.__class__ in NUMBERS or isinstance({second}, Tensor)): return NotImplemented",
             )
-            w(3, f"return recorder(OP, {plan.call()})")
+            w(3, f"return recorder[{plan.uid}]({plan.call()})")
         else:
             w(2, "if recorder is not None:")
             for argument, local in zip(plan.arguments, plan.names):
                 if argument.type.startswith("Scalar") and not argument.type.startswith("ScalarType"):
                     w(3, f"if isinstance({local}, Tensor): {local} = {local}.item()")
-            w(3, f"return recorder(OP, {plan.call()})")
+            w(3, f"return recorder[{plan.uid}]({plan.call()})")
     if op.name in LISTED and op.inplace_of is None:
         w(2, "if autocast is not None:")
         w(3, f"t = autocast(OP, ({plan.call()},))")
@@ -730,16 +730,22 @@ def build(op: Op) -> None:
 
 
 def describe(op: Op) -> Any:
-    """A function that describes a call's arguments: the op's number, then for a tensor its shape, strides (in bytes) and type
-    number, for anything else its value. Numbers only: no tensor is kept."""
+    """A function that describes a call's arguments: the op's number, then for a tensor the number of its form, for anything else
+    its value. Numbers only: no tensor is kept."""
     plan = Plan(op)
     parts = [str(op.uid)]
     for argument, name in zip(plan.arguments, plan.names):
-        triple = f"(a := {name}._array).shape, a.strides, a.dtype.num"
+        form = f"({name}._form or form_of({name}))"
         if argument.kind == "Tensor" and not plan.may_be_number(argument):
-            parts.append(triple)
+            parts.append(form)
         elif argument.kind in ("Tensor", "Tensor?"):
-            parts.append(f"*(({triple}) if isinstance({name}, Tensor) else ({name}, None, None))")
+            # a pair, so that a number is told from a form's
+            parts.append(
+                f"{form} if {name}.__class__ is Tensor or isinstance({name}, Tensor) else ({name}.__class__, {name})"
+            )
+        elif argument.type.startswith("Scalar") and not argument.type.startswith("ScalarType"):
+            # 1, 1.0 and True are equal, and not the same
+            parts.append(f"{name} if {name}.__class__ is int else ({name}.__class__, {name})")
         else:
             parts.append(f"{name} if {name}.__class__ in PLAIN else plain_value({name})")
     space = _dispatch._GLOBALS
@@ -749,14 +755,14 @@ def describe(op: Op) -> Any:
 def described(op: Op, flat: tuple) -> tuple:
     """The flat description, an entry an argument: (shape, strides, type number) for a tensor, else the value."""
     made: list[Any] = []
-    place = 1
-    plan = Plan(op)
-    for argument in plan.arguments:
-        if argument.kind in ("Tensor", "Tensor?"):
-            shape, strides, number = flat[place : place + 3]
-            made.append(shape if number is None else (shape, strides, number))
-            place += 3
+    for argument, value in zip(Plan(op).arguments, flat[1:]):
+        tensor = argument.kind in ("Tensor", "Tensor?")
+        if tensor and value.__class__ is int:
+            made.append(_dispatch.FORMS[value])
+        elif tensor or (
+            value.__class__ is tuple and argument.type.startswith("Scalar") and value[0].__class__ is type
+        ):
+            made.append(_dispatch.plain_value(value[1]))
         else:
-            made.append(flat[place])
-            place += 1
+            made.append(value)
     return tuple(made)

@@ -8,8 +8,8 @@ globals are this module, so `recorder` below is one plain global for all of them
 from __future__ import annotations
 
 import functools
-import itertools
 import re
+import threading
 import types
 from typing import Any
 
@@ -34,9 +34,12 @@ from ._graph import (  # noqa: F401  (used by the generated functions)
 )
 from ._storage import UntypedStorage  # noqa: F401  (used by the generated functions)
 
-# What happens to each op call while something records: None, or a callable `recorder(op, *arguments)` that has to return
-# `op.run(*arguments)`. Arguments come in the order of the schema.
+# What happens to each op call while something records: None, or a function for each op, by its uid, called with the arguments in
+# the order of the schema; it has to give what `op.run(*arguments)` gives. A list, or a `Hook` where one function sees all ops.
 recorder: Any = None
+
+# While something records: `probe(op)` makes an op's function of the list above when that op is first called.
+probe: Any = None
 
 # While something records: an object with `enter(name, scope, sequence_nr, forward_thread, arguments) -> token` and
 # `exit(token)`, for what is no op: the engine's nodes and annotations.
@@ -77,11 +80,12 @@ NUMBERS = frozenset(
 LOW_NUMS = frozenset(dtype.num for dtype in _dtype.LOW_FLOATS)
 
 OPS: dict[str, Op] = {}  # "add.Tensor" -> Op
-BY_UID: dict[int, Op] = {}
+BY_UID: list[Op] = []
+# By uid: what a recorder's list starts with, functions that ask `probe` for the op's own.
+FIRST_CALLS: list[Any] = []
 FUNCTIONS: dict[str, Any] = {}  # name -> the function of torch's that many people call
 METHODS: dict[str, Any] = {}  # name -> method of Tensor
 _GLOBALS = globals()
-_UIDS = itertools.count()
 _PLAIN = re.compile(r"\(a!?(?: -> \*)?\)")
 
 
@@ -115,8 +119,8 @@ class Op:
         self.node: Any = None
         self.meta: Any = None  # for meta tensors, where running the kernel on zeros would not do
         self._parsed: _schema.Schema | None = None
-        self.uid = next(_UIDS)
-        BY_UID[self.uid] = self
+        self.uid = len(BY_UID)
+        BY_UID.append(self)
         cell = types.CellType(self)
         self.entry: Any = types.FunctionType(_ENTRY_STUB, _GLOBALS, self.name, None, (cell,))
         self.run = types.FunctionType(_RUN_STUB, _GLOBALS, self.name, None, (cell,))
@@ -129,6 +133,15 @@ class Op:
         self.entry.backward = self.backward  # type: ignore[attr-defined]
         self.entry.recorded = self.recorded  # type: ignore[attr-defined]
         OPS[self.full_name] = self
+        first = types.FunctionType(_FIRST_CALL, _GLOBALS, self.name, None, (cell,))
+        FIRST_CALLS.append(first)
+        if recorder.__class__ is list:
+            recorder.append(first)
+
+    @functools.cached_property
+    def n_arguments(self) -> int:
+        """How many arguments `run` takes."""
+        return sum(not (a.written and a.name.startswith("out")) for a in self.schema.arguments)
 
     @property
     def schema(self) -> _schema.Schema:
@@ -188,7 +201,7 @@ class Op:
         return f"<op {self.namespace}::{self.full_name}>"
 
 
-def _stubs() -> tuple[types.CodeType, types.CodeType, types.CodeType]:
+def _stubs() -> tuple[types.CodeType, ...]:
     OP: Any = None
 
     def entry(*args: Any, **kwargs: Any) -> Any:
@@ -203,10 +216,32 @@ def _stubs() -> tuple[types.CodeType, types.CodeType, types.CodeType]:
         OP.build()
         return OP.operator(*args)
 
-    return entry.__code__, run.__code__, operator.__code__
+    def first_call(*args: Any) -> Any:
+        make = probe
+        return OP.run(*args) if make is None else make(OP)(*args)
+
+    return entry.__code__, run.__code__, operator.__code__, first_call.__code__
 
 
-_ENTRY_STUB, _RUN_STUB, _OPERATOR_STUB = _stubs()
+_ENTRY_STUB, _RUN_STUB, _OPERATOR_STUB, _FIRST_CALL = _stubs()
+
+
+class Hook:
+    """One function `see(op, *arguments)` in the place of a recorder's list."""
+
+    __slots__ = ("see",)
+
+    def __init__(self, see: Any) -> None:
+        self.see = see
+
+    def __getitem__(self, uid: int) -> Any:
+        return functools.partial(self.see, BY_UID[uid])
+
+
+def record(op: Op, *arguments: Any) -> Any:
+    """Run an op, seen by whoever records."""
+    seen = recorder
+    return op.run(*arguments) if seen is None else seen[op.uid](*arguments)
 
 
 def _register(made: Op, options: dict[str, Any]) -> Any:
@@ -435,6 +470,29 @@ def to_float(array: Any) -> Any:
 
 
 PLAIN = frozenset((int, float, bool, str, complex, type(None)))
+
+
+# What describes a tensor's shape, strides (in bytes) and type: each combination has one number in this process, which a tensor
+# keeps in `_form` once somebody asked. The combinations, by number; 0 is none.
+FORMS: list[Any] = [None]
+_FORM_NUMBERS: dict[Any, int] = {}
+_FORMS_LOCK = threading.Lock()
+
+
+def form_of(tensor: Any) -> int:
+    """The number of a tensor's form."""
+    array = tensor._array
+    form = (array.shape, array.strides, array.dtype.num)
+    number = _FORM_NUMBERS.get(form)
+    if number is None:
+        with _FORMS_LOCK:
+            number = _FORM_NUMBERS.get(form)
+            if number is None:
+                number = len(FORMS)
+                FORMS.append(form)
+                _FORM_NUMBERS[form] = number
+    tensor._form = number
+    return number
 
 
 def plain_value(value: Any) -> Any:

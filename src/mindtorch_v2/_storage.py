@@ -3,10 +3,14 @@ all views share it, its version counts the writes. `Block` stands for the bytes 
 
 from __future__ import annotations
 
+import time
 from pickle import PickleBuffer
+from threading import get_ident
 from typing import Any
 
 import numpy as np
+
+clock = time.perf_counter_ns
 
 
 class UntypedStorage:
@@ -194,17 +198,30 @@ def _from_buffer(buffer: Any) -> UntypedStorage:
     return UntypedStorage._from_bytes(raw if raw.flags.writeable else raw.copy())
 
 
-class ObservedStorage(UntypedStorage):
-    """A storage whose end somebody wants to know of: `on_free(storage)` is called when nothing looks at the memory any more."""
+# While somebody wants to know of the ends of observed storages: called with (time in ns, FREED, identity, thread).
+on_free: Any = None
+FREED = -1  # in the place of the bytes
 
-    on_free: Any = None
-    observed_bytes = 0
+
+class ObservedStorage(UntypedStorage):
+    """A storage whose end `on_free` hears of, when nothing looks at the memory any more."""
+
     __module__ = "mindtorch_v2.storage"
+    __new__ = object.__new__  # made with nothing, `_root` is set next: the least that a new object costs
 
     def __del__(self) -> None:
-        on_free = self.on_free
-        if on_free is not None:
-            on_free(self)
+        note = on_free
+        if note is not None:
+            note((clock(), FREED, id(self), get_ident()))
+
+    def resize_(self, nbytes: int) -> UntypedStorage:
+        """Change the number of bytes: to whoever observes, the end of one piece of memory and the birth of another."""
+        note = on_free
+        super().resize_(nbytes)
+        if note is not None:
+            note((clock(), FREED, id(self), get_ident()))
+            note((clock(), nbytes, id(self), get_ident()))
+        return self
 
 
 def _span(root: np.ndarray, extent: int) -> np.ndarray:

@@ -28,6 +28,7 @@ class Tensor:
     # making a tensor costs one attribute. `_array` is missing on meta tensors, which keep `_meta` (shape, dtype, strides).
     _array: np.ndarray
     _storage: UntypedStorage | None = None
+    _form = 0  # the number of shape, strides and type (`_dispatch.form_of`); 0: nobody asked yet
     _rg = False  # requires_grad
     _grad_fn: Node | None = None
     _output_nr = 0
@@ -487,6 +488,7 @@ class Tensor:
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex dtype"
             )
+        self._form = 0
         if value._array_missing:
             self._array_missing, self._meta = True, value._meta
             self.__dict__.pop("_array", None)
@@ -689,6 +691,7 @@ _C_NAMES = {  # as that text of torch's spells them
 _INTERNAL = frozenset(
     (
         "_array",
+        "_form",
         "_storage",
         "_rg",
         "_grad_fn",

@@ -158,7 +158,7 @@ def test_workers_end_with_the_iterator() -> None:
 def test_workers_do_not_record() -> None:
     loader = DataLoader(Calls(lambda i: float(_dispatch.recorder is None)), num_workers=1)
     iterator = iter(())
-    _dispatch.recorder = lambda op, *arguments: op.run(*arguments)
+    _dispatch.recorder = _dispatch.Hook(lambda op, *arguments: op.run(*arguments))
     try:
         iterator = iter(loader)
     finally:

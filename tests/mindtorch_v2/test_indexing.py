@@ -199,7 +199,7 @@ def shown(statement: str, **names: Any) -> str:
         finally:
             depth -= 1
 
-    _dispatch.recorder = recorder
+    _dispatch.recorder = _dispatch.Hook(recorder)
     try:
         exec(statement, {"torch": torch, **names})
     finally:

@@ -108,7 +108,7 @@ def _ops_of(call: Any, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     ranges = types.SimpleNamespace(enter=lambda name, *_: names.append(name), exit=lambda token: None)
     with monkeypatch.context() as patch:
         patch.setattr(_dispatch, "ranges", ranges)
-        patch.setattr(_dispatch, "recorder", recorder)
+        patch.setattr(_dispatch, "recorder", _dispatch.Hook(recorder))
         call()
     return names
 

@@ -210,7 +210,7 @@ def _names(function: Any) -> list[str]:
         finally:
             depth -= 1
 
-    _dispatch.recorder = recorder
+    _dispatch.recorder = _dispatch.Hook(recorder)
     try:
         function()
     finally:

@@ -269,7 +269,7 @@ def shown(statement: str, **names: Any) -> str:
             name = op.qualified_name.removeprefix("aten::")
             stack[-1].append(name + (f"({', '.join(inside)})" if inside else ""))
 
-    _dispatch.recorder = recorder
+    _dispatch.recorder = _dispatch.Hook(recorder)
     try:
         exec(statement, {"torch": torch, **names})
     finally:

@@ -521,7 +521,7 @@ def _resize_to(self: Any, size: tuple) -> Any:
     for d in range(len(size) - 1, -1, -1):
         strides[d] = step
         step *= max(size[d], 1)
-    self._array = _strided(storage, array.dtype, offset, size, strides)
+    self._array, self._form = _strided(storage, array.dtype, offset, size, strides), 0
     return self
 
 

@@ -16,7 +16,7 @@ def _take_over(self: Any, seen: Any) -> Any:
     if seen._array_missing:
         self._meta = seen._meta
         return self
-    self._array = seen._array
+    self._array, self._form = seen._array, 0
     storage_of(self)._version += 1
     if seen._grad_fn is not None:
         attach(self, seen._grad_fn, seen._output_nr)

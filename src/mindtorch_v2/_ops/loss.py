@@ -30,7 +30,7 @@ def reduced_into(losses: np.ndarray, reduction: int) -> Any:
     if reduction != MEAN:
         return reduced(made, reduction)
     out = _dispatch.wrap(np.empty((), losses.dtype))
-    _dispatch.recorder(mean_into.op, made, (), False, None, out)
+    _dispatch.record(mean_into.op, made, (), False, None, out)
     return out
 
 

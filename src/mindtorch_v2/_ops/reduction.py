@@ -167,7 +167,7 @@ def _record_mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     count = math.prod([self.shape[d] for d in dims])
     kept = [1 if d in dims else n for d, n in enumerate(self.shape) if keepdim or d not in dims]
     made = _dispatch.wrap(np.empty(kept, self._array.dtype if dtype is None else dtype._np))
-    _dispatch.recorder(sum_into.op, self, dim, keepdim, dtype, made)
+    _dispatch.record(sum_into.op, self, dim, keepdim, dtype, made)
     return F.div_(made, count or math.nan)
 
 
@@ -178,7 +178,7 @@ def _record_mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     nondifferentiable=True,
 )
 def mean_into(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
-    _dispatch.recorder(sum_into.op, self, dim, keepdim, dtype, out)
+    _dispatch.record(sum_into.op, self, dim, keepdim, dtype, out)
     return F.div_(out, max(self.numel(), 1))
 
 

@@ -15,19 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
+from .. import _dispatch, _storage
 from .._graph import grad_state, storage_of
 from .._storage import ObservedStorage, UntypedStorage
+from . import probes
 from . import trace as columns
 from .inputs import as_torch_shows
+from .probes import Kind
 from .stacks import Stacks, frame_columns, stack_columns
 from .trace import Health, Memory, Trace
 
 clock = time.perf_counter_ns
 get_ident = threading.get_ident
 
-# integers an event: key, start, end, sequence number, inputs (an index, or -1), and with stacks the call it happened in (or -1)
-WIDTH = 5
 _RANGES = 1 << 40  # keys from here on are annotations and nodes, below they are ops
 
 
@@ -53,14 +53,14 @@ class Buffer:
 
     __slots__ = ("thread", "width", "native", "rows", "sealed", "extend", "open")
 
-    def __init__(self, thread: int, width: int = WIDTH) -> None:
+    def __init__(self, thread: int, width: int) -> None:
         self.thread = thread
         self.width = width
         self.native = threading.get_native_id()  # made on its own thread
         self.rows: list[int] = []
         self.sealed: list[np.ndarray] = []
         self.extend = self.rows.extend
-        self.open: list[tuple] = []  # ranges that have begun and not ended: the tokens of `_Ranges.enter`
+        self.open: list[_Open] = []  # ranges that have begun and not ended
 
     def seal(self) -> None:
         """Move what was recorded so far into an array."""
@@ -84,7 +84,11 @@ class Recorder:
         self.stacks: Stacks | None = None
         if config.with_stack or config.with_modules:
             self.stacks = Stacks(modules_only=not config.with_stack)
-        self.width = WIDTH if self.stacks is None else WIDTH + 1
+        self.kind = Kind(
+            config.record_shapes or config.with_flops, config.profile_memory, self.stacks is not None
+        )
+        self.columns = probes.columns(self.kind)
+        self.width = len(self.columns)
         self.buffers: dict[int, Buffer] = {self.thread: Buffer(self.thread, self.width)}
         self.ranges: list[tuple] = []  # (name, scope, forward thread), by key - _RANGES
         self.range_keys: dict[tuple, int] = {}
@@ -95,8 +99,7 @@ class Recorder:
         self.begun_ns = 0
         self.outer: Recorder | None = None  # who recorded when this one began; it waits meanwhile
         self.suspended_ns = 0  # how long this one has waited for others
-        self.hooks: tuple = (None, None)
-        self.frees = _Frees(self)
+        self.hooks: tuple = (None, None, None)
         self.flops: dict[int, int] = {}  # index of inputs -> flops
 
     # ------------------------------------------------------------------------------------------------ life
@@ -111,25 +114,26 @@ class Recorder:
         if self.stacks is not None:
             self.stacks.begin(sys._getframe(1), self.thread, now)
         ranges = _Ranges(self) if self.stacks is None else _StackedRanges(self, self.stacks)
-        self.hooks = (self._choose(), ranges)
-        self.frees.note = self.memory.extend
+        self.hooks = (self._choose(), ranges, self._probe)
         if active is not self:
             self.outer = active
             if active is not None:
                 active.suspended_ns -= now
         self.running = True
         active = self
+        _hear_frees()
         self.resume()
 
     def pause(self) -> None:
         """See nothing until `resume`."""
         if active is self:
-            _dispatch.recorder = _dispatch.ranges = None
+            _dispatch.recorder = _dispatch.ranges = _dispatch.probe = None
 
     def resume(self) -> None:
         """See ops again."""
         if active is self:
-            _dispatch.recorder, _dispatch.ranges = self.hooks
+            _dispatch.probe = self.hooks[2]
+            _dispatch.recorder, _dispatch.ranges = self.hooks[:2]
 
     def stop(self) -> Trace:
         """End, and give what was recorded; what is still open ends now."""
@@ -139,10 +143,9 @@ class Recorder:
         self.running = False
         if self.stacks is not None:
             self.stacks.finish(sys._getframe(1), self.ended_ns)
-        self.frees.note = None
         for buffer in list(self.buffers.values()):
-            for _, key, sequence, inputs, start, *call in reversed(buffer.open):
-                buffer.extend((key, start, self.ended_ns, sequence, inputs, *call))
+            for token in reversed(buffer.open):
+                buffer.extend((token.key, token.start, self.ended_ns, token.sequence, *token.rest))
                 self.unfinished += 1
             buffer.open.clear()
         if active is self:
@@ -154,6 +157,7 @@ class Recorder:
                 active.resume()
         elif self.suspended_ns < 0:
             self.suspended_ns += self.ended_ns
+        _hear_frees()
         self.outer = None
         return self.seal()
 
@@ -167,162 +171,68 @@ class Recorder:
     # ------------------------------------------------------------------------------------------------ the hot path
 
     def _choose(self) -> Any:
-        """The function that sees each op, for these settings."""
+        """What sees each op, for these settings: a function for each op, made when it is first called, or one for all."""
         config = self.config
-        if self.stacks is not None:
-            return self._stacked(self.stacks)
         if config.all_threads:
-            return self._all_threads()
-        detailed = config.record_shapes or config.with_flops
-        if config.profile_memory:
-            return self._with_memory(detailed)
-        return self._with_shapes() if detailed else self._plain()
+            return _dispatch.Hook(self._all_threads(self.stacks))
+        self.shared = {
+            "ident": get_ident,
+            "owner": self.thread,
+            "state": _own_state(),
+            "now": clock,
+            "extend": self.buffers[self.thread].extend,
+            "known": self.inputs.get,
+            "learn": self._learn,
+            "born": self._born,
+            "frame_of": sys._getframe,
+            "mark": None if self.stacks is None else self.stacks.mark,
+            "find_call": None if self.stacks is None else self.stacks.finder(),
+            "Tensor": _dispatch.Tensor,
+            "Observed": ObservedStorage,
+        }
+        return _dispatch.FIRST_CALLS.copy()
 
-    def _plain(self) -> Any:
-        extend, owner, state = self.buffers[self.thread].extend, self.thread, _own_state()
-        ident, now = get_ident, clock
+    def _probe(self, op: Any) -> Any:
+        """The function that sees an op from now on."""
+        made = probes.probe(op, self.kind, self.shared)
+        seers = self.hooks[0]
+        if seers.__class__ is list:
+            seers[op.uid] = made
+        return made
 
-        def record(op: Any, *arguments: Any) -> Any:
-            if ident() != owner:
-                return op.run(*arguments)
-            sequence = state["seq"] if state["enabled"] else -1
-            start = now()
-            try:
-                return op.run(*arguments)
-            finally:
-                extend((op.uid, start, now(), sequence, -1))
-
-        return record
-
-    def _with_shapes(self) -> Any:
-        extend, owner, state = self.buffers[self.thread].extend, self.thread, _own_state()
-        ident, now, known, learn = get_ident, clock, self.inputs.get, self._learn
-
-        def record(op: Any, *arguments: Any) -> Any:
-            if ident() != owner:
-                return op.run(*arguments)
-            sequence = state["seq"] if state["enabled"] else -1
-            try:
-                inputs = known(op.describe(*arguments))
-            except (AttributeError, TypeError):  # a meta tensor, or arguments that the op will refuse
-                inputs = -1
-            else:
-                if inputs is None:
-                    inputs = learn(op, arguments)
-            start = now()
-            try:
-                return op.run(*arguments)
-            finally:
-                extend((op.uid, start, now(), sequence, inputs))
-
-        return record
-
-    def _with_memory(self, detailed: bool) -> Any:
-        extend, owner, state = self.buffers[self.thread].extend, self.thread, _own_state()
-        ident, now, find, born = get_ident, clock, self._inputs_of, self._born
-        note, frees, fresh, tensor_class = self.memory.extend, self.frees, object.__new__, _dispatch.Tensor
-
-        def record(op: Any, *arguments: Any) -> Any:
-            if ident() != owner:
-                return op.run(*arguments)
-            sequence = state["seq"] if state["enabled"] else -1
-            inputs = find(op, arguments) if detailed else -1
-            start = now()
-            try:
-                result = op.run(*arguments)
-                if op.allocates == 1 and result.__class__ is tensor_class and result._storage is None:
-                    # the most common case, written out: one new tensor that nobody has looked at yet
-                    array = result._array
-                    storage = result._storage = fresh(ObservedStorage)
-                    storage._root = array
-                    size = storage.observed_bytes = array.nbytes
-                    if size:
-                        storage.on_free = frees
-                        note((now(), size, id(storage), owner))
-                elif op.allocates:
-                    born(op, arguments, result)
-                return result
-            finally:
-                extend((op.uid, start, now(), sequence, inputs))
-
-        return record
-
-    def _all_threads(self) -> Any:
-        config, state = self.config, grad_state
-        detailed = config.record_shapes or config.with_flops
+    def _all_threads(self, stacks: Stacks | None) -> Any:
+        """One function for all ops: each thread has its buffer."""
+        state, kind, width = grad_state, self.kind, self.width
         ident, now, find, born, buffers = get_ident, clock, self._inputs_of, self._born, self.buffers
-        memory = config.profile_memory
+        frame_of = sys._getframe
+        mark, find_call = (None, None) if stacks is None else (stacks.mark, stacks.finder())
 
         def record(op: Any, *arguments: Any) -> Any:
             thread = ident()
             buffer = buffers.get(thread)
             if buffer is None:
-                buffer = buffers[thread] = Buffer(thread)
+                buffer = buffers[thread] = Buffer(thread, width)
             sequence = state.seq if state.enabled else -1
-            inputs = find(op, arguments) if detailed else -1
+            rest: tuple[Any, ...] = (find(op, arguments),) if kind.inputs else ()
+            if find_call is not None:
+                call: Any = -1
+                try:
+                    call = frame_of(2).f_trace
+                    if call.__class__ is not mark:
+                        call = find_call(frame_of(2), thread)
+                except ValueError:  # called by C on a bare thread
+                    pass
+                rest += (call,)
+            if kind.memory:
+                rest += (0, 0)
             start = now()
             try:
                 result = op.run(*arguments)
-                if memory and op.allocates:
+                if kind.memory and op.allocates:
                     born(op, arguments, result)
                 return result
             finally:
-                buffer.extend((op.uid, start, now(), sequence, inputs))
-
-        return record
-
-    def _stacked(self, stacks: Stacks) -> Any:
-        config, state, owner = self.config, grad_state, self.thread
-        detailed = config.record_shapes or config.with_flops
-        ident, now, find, born, buffers = get_ident, clock, self._inputs_of, self._born, self.buffers
-        memory, every, frame_of, mark, find_call = (
-            config.profile_memory,
-            config.all_threads,
-            sys._getframe,
-            stacks.mark,
-            stacks.finder(),
-        )
-        own_extend, width, own_state = buffers[owner].extend, self.width, _own_state()
-        note, frees, fresh, tensor_class = self.memory.extend, self.frees, object.__new__, _dispatch.Tensor
-
-        def record(op: Any, *arguments: Any) -> Any:
-            call: Any
-            if (thread := ident()) == owner:
-                extend = own_extend
-                sequence = own_state["seq"] if own_state["enabled"] else -1
-            elif every:
-                buffer = buffers.get(thread)
-                if buffer is None:
-                    buffer = buffers[thread] = Buffer(thread, width)
-                extend = buffer.extend
-                sequence = state.seq if state.enabled else -1
-            else:
-                return op.run(*arguments)
-            try:
-                call = (frame := frame_of(2)).f_trace
-                if call.__class__ is not mark:
-                    call = find_call(frame, thread)
-                del frame
-            except ValueError:  # called by C on a bare thread
-                call = -1
-            inputs = find(op, arguments) if detailed else -1
-            start = now()
-            try:
-                result = op.run(*arguments)
-                if memory:
-                    if op.allocates == 1 and result.__class__ is tensor_class and result._storage is None:
-                        array = result._array
-                        storage = result._storage = fresh(ObservedStorage)
-                        storage._root = array
-                        size = storage.observed_bytes = array.nbytes
-                        if size:
-                            storage.on_free = frees
-                            note((now(), size, id(storage), thread))
-                    elif op.allocates:
-                        born(op, arguments, result)
-                return result
-            finally:
-                extend((op.uid, start, now(), sequence, inputs, call))
+                buffer.extend((op.uid, start, now(), sequence, *rest))
 
         return record
 
@@ -353,7 +263,6 @@ class Recorder:
             if storage.__class__ is not UntypedStorage or storage._keeps is not None:
                 continue  # observed already, or a part of another one
             storage.__class__ = ObservedStorage
-            storage.observed_bytes, storage.on_free = array.nbytes, self.frees
             self.memory.extend((clock(), array.nbytes, id(storage), get_ident()))
 
     # ------------------------------------------------------------------------------------------------ after the stop
@@ -370,6 +279,7 @@ class Recorder:
         # within a thread events came in the order of their ends: of two that start together the later one is the outer
         order = np.lexsort((-np.arange(len(rows)), rows[:, 1], thread))
         rows, thread = rows[order], thread[order]
+        column = {name: rows[:, place] for place, name in enumerate(self.columns)}
         names, name, kind, scope, forward = self._names(rows[:, 0])
         unsequenced = [
             key
@@ -377,7 +287,8 @@ class Recorder:
             if key < _RANGES and not _dispatch.BY_UID[key].sequenced
         ]
         sequence = np.where(np.isin(rows[:, 0], unsequenced), -1, rows[:, 3])
-        inputs = rows[:, 4].astype(np.int32)
+        none = np.full(len(rows), -1, np.int32)
+        inputs = column["inputs"].astype(np.int32) if "inputs" in column else none
         flops = np.zeros(len(rows), np.int64)
         if self.flops:
             by_input = np.zeros(len(self.inputs) + 1, np.int64)
@@ -385,9 +296,9 @@ class Recorder:
                 by_input[index] = value
             flops = by_input[inputs]
         stacks: tuple = ()
-        stack = np.full(len(rows), -1, np.int32)
+        stack = none
         if self.stacks is not None and self.config.with_stack:
-            stacks, stack = stack_columns(self.stacks, rows[:, 5])
+            stacks, stack = stack_columns(self.stacks, column["call"])
         made = Trace(
             names=tuple(text for text, _ in names),
             overloads=tuple(overload for _, overload in names),
@@ -404,7 +315,7 @@ class Recorder:
             stack=stack,
             stacks=stacks,
             input_table=self._input_table(),
-            memory=self._memory(),
+            memory=self._memory(column, thread),
             health=self._health(),
             origin_ns=self.origin_ns,
             window_ns=(self.begun_ns, self.ended_ns),
@@ -418,7 +329,7 @@ class Recorder:
         )
         if self.stacks is not None:
             # a range may outlast the call that opened it
-            calls = np.where(rows[:, 0] < _RANGES, rows[:, 5], -1)
+            calls = np.where(rows[:, 0] < _RANGES, column["call"], -1)
             made = replace(made, frames=frame_columns(self.stacks, calls, rows[:, 2], made))
         return made
 
@@ -477,52 +388,54 @@ class Recorder:
             notes = (f"{self.suspended_ns / 1e6:.3f}ms in which another profiler recorded",)
         return Health(unfinished=self.unfinished, notes=notes)
 
-    def _memory(self) -> Memory:
+    def _memory(self, column: dict[str, np.ndarray], thread: np.ndarray) -> Memory:
         held = () if self.stacks is None else _held(self.stacks)
-        if not self.memory:
-            return replace(Memory.none(), held=held)
         rows = np.array(self.memory, np.int64).reshape(-1, 4)
-        rows = rows[np.argsort(rows[:, 0], kind="stable")]
+        if "bytes" in column:  # what an op's one new tensor took stands in the op's own row
+            own = np.flatnonzero(column["bytes"])
+            taken = [column["end"][own], column["bytes"][own], column["address"][own], thread[own]]
+            rows = np.concatenate([rows, np.stack(taken, axis=1)])
+        if not len(rows):
+            return replace(Memory.none(), held=held)
+        rows = _with_freed_bytes(rows)
         return Memory(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], np.cumsum(rows[:, 1]), held)
 
 
-class _Frees:
-    """Called when a watched allocation ends; forgets its recorder at the stop, so that later frees cost nothing."""
+class _Open:
+    """A range that has begun."""
 
-    __slots__ = ("note",)
+    __slots__ = ("buffer", "key", "sequence", "start", "rest")
 
-    def __init__(self, recorder: Recorder) -> None:
-        self.note: Any = recorder.memory.extend
-
-    def __call__(self, storage: ObservedStorage) -> None:
-        note = self.note
-        if note is not None:
-            note((clock(), -storage.observed_bytes, id(storage), get_ident()))
+    def __init__(self, buffer: Buffer, key: int, sequence: int, rest: tuple) -> None:
+        self.buffer, self.key, self.sequence, self.rest = buffer, key, sequence, rest
+        self.start = clock()
 
 
 class _Ranges:
     """What is no op: annotations, the engine's nodes. `enter` gives a token for `exit`."""
 
-    __slots__ = ("owner", "detailed")
+    __slots__ = ("owner", "detailed", "empty")
 
     def __init__(self, owner: Recorder) -> None:
         self.owner = owner
-        self.detailed = owner.config.record_shapes or owner.config.with_flops
+        self.detailed = owner.kind.inputs
+        self.empty = (0, 0) if owner.kind.memory else ()  # a range takes no memory itself
 
     def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> Any:
         owner, thread = self.owner, get_ident()
         buffer = owner.buffers.get(thread)
         if buffer is None and (buffer := owner.buffer(thread)) is None:
             return None
-        described = (name, scope, forward_thread)
+        return self.begin(buffer, (name, scope, forward_thread), sequence, arguments, ())
+
+    def begin(self, buffer: Buffer, described: tuple, sequence: int, arguments: tuple, call: tuple) -> _Open:
+        owner = self.owner
         key = owner.range_keys.get(described)
         if key is None:
             key = owner.range_keys[described] = _RANGES + len(owner.ranges)
             owner.ranges.append(described)
-        inputs = -1
-        if self.detailed:
-            inputs = owner._inputs_of(_RangeInputs, arguments)
-        token = (buffer, key, sequence, inputs, clock())
+        inputs = (owner._inputs_of(_RangeInputs, arguments),) if self.detailed else ()
+        token = _Open(buffer, key, sequence, inputs + call + self.empty)
         buffer.open.append(token)
         return token
 
@@ -530,9 +443,8 @@ class _Ranges:
         if token is None:
             return
         end = clock()
-        buffer, key, sequence, inputs, start = token
-        if _closed(buffer.open, token):
-            buffer.extend((key, start, end, sequence, inputs))
+        if _closed(token.buffer.open, token):
+            token.buffer.extend((token.key, token.start, end, token.sequence, *token.rest))
 
 
 class _StackedRanges(_Ranges):
@@ -545,26 +457,23 @@ class _StackedRanges(_Ranges):
         self.stacks = stacks
 
     def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> Any:
-        if self.owner.buffer(thread := get_ident()) is None:
+        buffer = self.owner.buffer(thread := get_ident())
+        if buffer is None:
             return None
         call = self.stacks.touch(sys._getframe(1), thread, clock())
-        token = super().enter(name, scope, sequence, forward_thread, arguments)
-        token[0].open[-1] = token = (*token, call)
-        return token
+        return self.begin(buffer, (name, scope, forward_thread), sequence, arguments, (call,))
 
     def exit(self, token: Any) -> None:
         if token is None:
             return
         end = clock()
-        buffer, key, sequence, inputs, start, call = token
-        if not _closed(buffer.open, token):
-            return
-        # the call that opened it may have returned long ago: what ends with the range is the call that closes it
-        buffer.extend((key, start, end, sequence, inputs, call))
-        self.stacks.touch(sys._getframe(1), get_ident(), clock())
+        if _closed(token.buffer.open, token):
+            # the call that opened it may have returned long ago: what ends with the range is the call that closes it
+            token.buffer.extend((token.key, token.start, end, token.sequence, *token.rest))
+            self.stacks.touch(sys._getframe(1), get_ident(), clock())
 
 
-def _closed(open_: list[tuple], token: tuple) -> bool:
+def _closed(open_: list[_Open], token: _Open) -> bool:
     """Take a range off those that are open; False if the recording ended first, and the range with it."""
     if open_ and open_[-1] is token:
         open_.pop()
@@ -587,6 +496,22 @@ class _RangeInputs:
         return (-1, *[_dispatch._numbers_of(value) for value in arguments])
 
 
+def _with_freed_bytes(rows: np.ndarray) -> np.ndarray:
+    """Memory rows in order of time, the ends with the bytes of the birth before them at the same address; ends of what was taken
+    before this recording are left out, and empty memory too."""
+    order = np.lexsort((np.arange(len(rows)), rows[:, 0], rows[:, 2]))
+    rows = rows[order]
+    ends = rows[:, 1] == _storage.FREED
+    before = np.roll(rows, 1, axis=0)
+    known = ends & (before[:, 2] == rows[:, 2]) & (before[:, 1] > 0)
+    known[:1] = False
+    rows[ends, 1] = 0
+    rows[known, 1] = -before[known, 1]
+    order = order[rows[:, 1] != 0]
+    rows = rows[rows[:, 1] != 0]
+    return rows[np.lexsort((order, rows[:, 0]))]
+
+
 def _held(stacks: Stacks) -> tuple[tuple[int, int, bool], ...]:
     """The memory of parameters and their gradients, of all modules that were called."""
     found: dict[int, tuple[int, int, bool]] = {}
@@ -597,6 +522,24 @@ def _held(stacks: Stacks) -> tuple[tuple[int, int, bool], ...]:
                     address = id(storage_of(tensor))
                     found.setdefault(address, (address, tensor._array.nbytes, is_gradient))
     return tuple(found.values())
+
+
+def _hear_frees() -> None:
+    """Let every recording that is under way hear of memory that ends, also one that waits for another."""
+    ears, recorder = [], active
+    while recorder is not None:
+        if recorder.running and recorder.config.profile_memory:
+            ears.append(recorder.memory.extend)
+        recorder = recorder.outer
+    if len(ears) < 2:
+        _storage.on_free = ears[0] if ears else None
+        return
+
+    def tell(row: tuple[int, int, int, int]) -> None:
+        for hear in ears:
+            hear(row)
+
+    _storage.on_free = tell
 
 
 def _own_state() -> dict[str, Any]:
@@ -615,9 +558,10 @@ def _count_flops(op: Any, arguments: tuple) -> int:
 def _after_fork() -> None:
     """A child process starts with nothing recording."""
     global active
+    _storage.on_free = None
     if active is not None:
         active.running = False
-    active = _dispatch.recorder = _dispatch.ranges = None
+    active = _dispatch.recorder = _dispatch.ranges = _dispatch.probe = None
 
 
 if hasattr(os, "register_at_fork"):

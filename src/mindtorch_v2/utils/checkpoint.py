@@ -441,9 +441,9 @@ def _noting(ops: list[str]) -> Iterator[None]:
                 str(list(value.shape)) for value in arguments if isinstance(value, torch.Tensor)
             )
             ops.append(f"  {op.qualified_name}({shapes})")
-        return op.run(*arguments) if before is None else before(op, *arguments)
+        return op.run(*arguments) if before is None else before[op.uid](*arguments)
 
-    _dispatch.recorder = note
+    _dispatch.recorder = _dispatch.Hook(note)
     try:
         yield
     finally:

@@ -1,0 +1,105 @@
+"""Probes: the functions that see an op call while something records. An op and a recording's settings in, a function out.
+
+A probe takes the op's arguments, runs the op and appends a few integers. Its text depends only on the settings and on how many
+arguments there are, so a handful of texts are compiled and every op gets its own closure of one: an op call pays for two plain
+Python calls, two looks at the clock and one `list.extend`, and nothing is worked out that could be known before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+# what a probe closes over, besides the op's own
+_SHARED = "ident owner state now extend known learn born frame_of mark find_call Tensor Observed"
+
+
+class Kind(NamedTuple):
+    """What a probe of these settings has to do."""
+
+    inputs: bool  # describe what goes in
+    memory: bool  # note what is taken
+    stack: bool  # find the Python call
+
+
+def columns(kind: Kind) -> tuple[str, ...]:
+    """The integers of one event, in order. `key`: the op's number; `inputs`, `call`: an index, or -1; `bytes` and `address` of one
+    new tensor, or 0."""
+    return (
+        "key",
+        "start",
+        "end",
+        "sequence",
+        *(("inputs",) if kind.inputs else ()),
+        *(("call",) if kind.stack else ()),
+        *(("bytes", "address") if kind.memory else ()),
+    )
+
+
+@cache
+def maker(kind: Kind, arguments: int, allocates: int) -> Callable[..., Any]:
+    """A function (op, run, describe, uid, *shared) -> probe, for ops of so many arguments. `allocates` is the op's."""
+    names = ", ".join(f"a{number}" for number in range(arguments))
+    listed = f"({names},)" if arguments else "()"
+    lines = [
+        f"def make(op, run, describe, uid, {', '.join(_SHARED.split())}):",
+        f"    def probe({names}):",
+        f"        if ident() != owner: return run({names})",
+        '        sequence = state["seq"] if state["enabled"] else -1',
+    ]
+    if kind.stack:
+        lines += [
+            "        try:",
+            "            call = frame_of(2).f_trace",
+            "            if call.__class__ is not mark: call = find_call(frame_of(2), owner)",
+            "        except ValueError: call = -1",  # called by C on a bare thread
+        ]
+    if kind.inputs:
+        lines += [
+            "        try: inputs = known(describe(" + names + "))",
+            "        except (AttributeError, TypeError): inputs = -1",  # a meta tensor, or what the op will refuse
+            "        else:",
+            f"            if inputs is None: inputs = learn(op, {listed})",
+        ]
+    rest = "sequence" + ", inputs" * kind.inputs + ", call" * kind.stack
+    none = rest + ", 0, 0" * bool(kind.memory)
+    lines += ["        start = now()"]
+    if not (kind.memory and allocates):
+        lines += [
+            f"        try: return run({names})",
+            f"        finally: extend((uid, start, now(), {none}))",
+        ]
+    else:
+        lines += [
+            f"        try: result = run({names})",
+            "        except BaseException:",
+            f"            extend((uid, start, now(), {none}))",
+            "            raise",
+        ]
+        if allocates == 1:
+            lines += [
+                # the most common case, written out: one new tensor that nobody has looked at yet
+                "        if result.__class__ is Tensor and result._storage is None:",
+                "            array = result._array",
+                "            storage = result._storage = Observed()",
+                "            storage._root = array",
+                f"            extend((uid, start, now(), {rest}, array.nbytes, id(storage)))",
+                "            return result",
+            ]
+        lines += [
+            f"        born(op, {listed}, result)",
+            f"        extend((uid, start, now(), {none}))",
+            "        return result",
+        ]
+    lines += ["    return probe"]
+    made: dict[str, Any] = {}
+    exec(compile("\n".join(lines), f"<op probe {arguments}>", "exec"), made)  # noqa: S102  (text written above)
+    return made["make"]
+
+
+def probe(op: Any, kind: Kind, shared: dict[str, Any]) -> Callable[..., Any]:
+    """The probe of one op. `shared`: what all probes of a recording close over, by name."""
+    describe = op.describe if kind.inputs else None
+    make = maker(kind, op.n_arguments, op.allocates if kind.memory else 0)
+    return make(op, op.run, describe, op.uid, **shared)
