@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dtype
+from .file_inputs import FileInputs
 
 _TYPE_NAMES = {
     "float32": "float",
@@ -88,13 +89,17 @@ def is_tensor_list(value: Any) -> bool:
     return value.__class__ is tuple and bool(value) and all(is_tensor(item) for item in value)
 
 
-def shapes(description: tuple) -> list[Any]:
+def shapes(description: tuple | FileInputs) -> list[Any]:
     """`input_shapes`: one list a tensor, [] for everything else."""
+    if isinstance(description, FileInputs):
+        return list(description.shapes)
     return [list(value[0]) if is_tensor(value) else [] for value in description]
 
 
-def structured_shapes(description: tuple) -> list[Any]:
+def structured_shapes(description: tuple | FileInputs) -> list[Any]:
     """Shapes with those inside lists of tensors kept."""
+    if isinstance(description, FileInputs):
+        return list(description.dims)
     return [
         list(value[0])
         if is_tensor(value)
@@ -105,8 +110,10 @@ def structured_shapes(description: tuple) -> list[Any]:
     ]
 
 
-def strides(description: tuple) -> list[Any]:
+def strides(description: tuple | FileInputs) -> list[Any]:
     """Strides in elements."""
+    if isinstance(description, FileInputs):
+        return list(description.strides)
 
     def one(value: tuple) -> list[int]:
         size = _dtype.BY_NUM[value[2]].itemsize
@@ -117,8 +124,10 @@ def strides(description: tuple) -> list[Any]:
     ]
 
 
-def types(description: tuple) -> list[str]:
+def types(description: tuple | FileInputs) -> list[str]:
     """Element types of tensors, and what kind of value the others are."""
+    if isinstance(description, FileInputs):
+        return list(description.types)
     return [_type(value) for value in description]
 
 
@@ -134,8 +143,10 @@ def _type(value: Any) -> str:
     return ""
 
 
-def concrete(description: tuple) -> list[Any]:
+def concrete(description: tuple | FileInputs) -> list[Any]:
     """Values of what is no tensor, as text; empty for tensors and None."""
+    if isinstance(description, FileInputs):
+        return list(description.concrete)
     return ["" if v is None or is_tensor(v) or is_tensor_list(v) else _text(v) for v in description]
 
 
@@ -143,8 +154,10 @@ def _text(value: Any) -> str:
     return "[" + ", ".join(map(str, value)) + "]" if value.__class__ is tuple else str(value)
 
 
-def values(description: tuple) -> list[Any]:
+def values(description: tuple | FileInputs) -> list[Any]:
     """Values of numbers and lists of numbers as they are; None for everything else."""
+    if isinstance(description, FileInputs):
+        return list(description.values)
     return [
         None
         if is_tensor(v) or is_tensor_list(v) or isinstance(v, str)
