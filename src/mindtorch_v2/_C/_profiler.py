@@ -9,7 +9,7 @@ from types import CodeType
 from typing import Any
 
 from ..profiler import switches
-from ..profiler.annotation import record_function as _RecordFunctionFast
+from ..profiler.annotation import _RecordFunctionFast
 from ..profiler.config import ProfilerConfig, _ExperimentalConfig
 from ..profiler.devices import ActiveProfilerType, ProfilerActivity, ProfilerState, RecordScope
 from ..profiler.event_fields import (

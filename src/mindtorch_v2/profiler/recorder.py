@@ -18,7 +18,7 @@ import numpy as np
 from .. import _dispatch, _storage
 from .._graph import grad_state, storage_of
 from .._storage import ObservedStorage, UntypedStorage
-from . import probes
+from . import probes, slots
 from . import trace as columns
 from .inputs import as_torch_shows
 from .probes import Kind
@@ -127,13 +127,14 @@ class Recorder:
     def pause(self) -> None:
         """See nothing until `resume`."""
         if active is self:
-            _dispatch.recorder = _dispatch.ranges = _dispatch.probe = None
+            slots.profile(None, None)
+            _dispatch.probe = None
 
     def resume(self) -> None:
         """See ops again."""
         if active is self:
             _dispatch.probe = self.hooks[2]
-            _dispatch.recorder, _dispatch.ranges = self.hooks[:2]
+            slots.profile(*self.hooks[:2])
 
     def stop(self) -> Trace:
         """End, and give what was recorded; what is still open ends now."""

@@ -6,11 +6,14 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
+
+import orjson
 
 from . import recorder as recorders
 from . import switches
+from .annotation import KeywordValues
 from .config import ProfilerConfig, _ExperimentalConfig
 from .devices import ProfilerActivity, ProfilerState
 from .event_list import EventList
@@ -176,9 +179,7 @@ class profile:
                 self._results = None
             return
         began = time.perf_counter_ns()
-        trace = recorder.stop()
-        trace.settings.update(switches.settings())
-        self._results = Results(trace)
+        self._results = finished(recorder)
         self.kineto_results = _ProfilerResult(self._results)
         self._stats.profiler_disable_call_duration_us = (time.perf_counter_ns() - began) // 1000
         if not self.acc_events:
@@ -276,6 +277,23 @@ class profile:
     def self_cpu_time_total(self) -> float:
         """Time spent in the events themselves, in microseconds."""
         return self.function_events.self_cpu_time_total
+
+
+def finished(recorder: Recorder) -> Results:
+    """Stop a recorder; what it recorded, as the process's switches want it shown."""
+    trace = recorder.stop()
+    trace.settings.update(switches.settings())
+    # keyword values of spans travelled among their inputs: now they get a place of their own, by index of the inputs
+    keywords = {
+        index: orjson.loads(description[-1].encode())
+        for index, (op, description) in enumerate(trace.input_table)
+        if op is None and description and description[-1].__class__ is KeywordValues
+    }
+    if keywords:
+        table = tuple((op, d[:-1] if i in keywords else d) for i, (op, d) in enumerate(trace.input_table))
+        trace.settings["keyword_values"] = keywords
+        trace = replace(trace, input_table=table)
+    return Results(trace)
 
 
 def recording_now() -> bool:

@@ -28,7 +28,6 @@ class RowEvent(FunctionEvent):
     # what a row does not say has torch's value here
     node_id = -1
     count = 1
-    kwinputs: Any = {}
     use_device = None
     device_memory_usage = 0
     is_async = is_remote = is_legacy = is_python_function = False
@@ -116,6 +115,7 @@ _FIELDS: dict[str, Any] = {
     "structured_input_strides": lambda r, i: _input(r, i, described.strides),
     "input_dtypes": lambda r, i: _input(r, i, described.types),
     "concrete_inputs": _concrete,
+    "kwinputs": lambda r, i: r.trace.settings.get("keyword_values", {}).get(int(r.trace.inputs[i]), {}),
     "stack": lambda r, i: list(r.trace.stacks[r.trace.stack[i]]) if r.trace.stack[i] >= 0 else [],
     "scope": lambda r, i: int(r.trace.scope[i]),
     "sequence_nr": lambda r, i: int(r.trace.sequence[i]),

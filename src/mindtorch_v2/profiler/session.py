@@ -12,6 +12,7 @@ from .annotation import record_function
 from .config import _ExperimentalConfig
 from .devices import ProfilerActivity
 from .export import chrome
+from .observer import ExecutionTraceObserver
 from .results import Results
 from .schedule import ProfilerAction
 from .steps import KinetoStepTracker
@@ -261,7 +262,8 @@ class profile(_KinetoProfile):
             with_flops=with_flops,
             with_modules=with_modules,
             experimental_config=experimental_config,
-            execution_trace_observer=execution_trace_observer,
+            execution_trace_observer=execution_trace_observer
+            or ExecutionTraceObserver.build_execution_trace_obs_from_env(),
             acc_events=acc_events,
             custom_trace_id_callback=custom_trace_id_callback,
             post_processing_timeout_s=post_processing_timeout_s,

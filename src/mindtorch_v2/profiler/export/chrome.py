@@ -153,6 +153,8 @@ def _templates(
         tail = ',"Record function id":0'
         if shapes:
             index = int(trace.inputs[row])
+            if keywords := trace.settings.get("keyword_values", {}).get(index):
+                tail += "," + encode({k: v for k, v in keywords.items() if isinstance(v, (str, int, float))})[1:-1]
             tail += "," + _input_args(trace.input_table[index][1] if index >= 0 else ())
         if stacked and trace.stack[row] >= 0:
             tail += ',"Call stack":' + encode("".join(f + ";" for f in trace.stacks[trace.stack[row]]))

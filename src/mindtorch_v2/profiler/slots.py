@@ -1,0 +1,69 @@
+"""Who sees ops: one profiler's functions and any number of observers around them in, the dispatcher's two slots filled out."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Protocol
+
+from .. import _dispatch
+
+
+class Observer(Protocol):
+    """Sees what happens, and hands it on to whoever else does."""
+
+    def wrap(self, recorder: Any, ranges: Any) -> tuple[Any, Any]:
+        """What shall stand in the slots in the place of these two (None: nobody)."""
+
+
+_profiler: tuple[Any, Any] = (None, None)
+_observers: list[Observer] = []
+_muted = False
+
+
+def profile(recorder: Any, ranges: Any) -> None:
+    """Let a profiler see ops; None, None: let it see none."""
+    global _profiler
+    _profiler = (recorder, ranges)
+    _fill()
+
+
+def add(observer: Observer) -> None:
+    """Let an observer see what happens from now on."""
+    if observer not in _observers:
+        _observers.append(observer)
+        _fill()
+
+
+def remove(observer: Observer) -> None:
+    """Let an observer see no more."""
+    if observer in _observers:
+        _observers.remove(observer)
+        _fill()
+
+
+def mute(muted: bool) -> None:
+    """Let nobody see anything until further notice, or let them again."""
+    global _muted
+    _muted = muted
+    _fill()
+
+
+def _fill() -> None:
+    recorder, ranges = _profiler
+    if _muted:
+        _dispatch.recorder = _dispatch.ranges = None
+        return
+    for observer in _observers:
+        recorder, ranges = observer.wrap(recorder, ranges)
+    _dispatch.recorder, _dispatch.ranges = recorder, ranges
+
+
+def _after_fork() -> None:
+    """A child process starts with nobody who sees ops."""
+    global _profiler
+    _profiler = (None, None)
+    _observers.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
