@@ -21,7 +21,7 @@ __all__ = ["Generator", "Size", "TensorBase", "device", "dtype", "layout", "memo
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("_nn", "_profiler"):
+    if name in ("_autograd", "_nn", "_profiler"):
         from importlib import import_module
 
         return import_module("." + name, __name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from typing import Any
 
@@ -247,8 +248,9 @@ def _is_checkpoint_valid() -> bool:
 
 
 def _profiler_enabled() -> bool:
-    """Whether something records ops now."""
-    return _dispatch.recorder is not None
+    """Whether a profiler is at work."""
+    recorder = sys.modules.get(__package__.rpartition(".")[0] + ".profiler.recorder")
+    return recorder is not None and recorder.active is not None
 
 
 def _get_sequence_nr() -> int:
@@ -262,6 +264,36 @@ from . import function as function  # noqa: E402
 from . import functional as functional  # noqa: E402
 from . import graph as graph  # noqa: E402
 from .gradcheck import gradcheck, gradgradcheck  # noqa: E402
+
+# The profiler's names that torch keeps here, by the module that has them; imported when asked for.
+_PROFILER_NAMES = {
+    **dict.fromkeys(("profiler", "profiler_legacy", "profiler_util"), ""),
+    **dict.fromkeys(("ProfilerActivity", "ProfilerState"), ".profiler.devices"),
+    "ProfilerConfig": ".profiler.config",
+    "_ProfilerResult": ".profiler.event_tree",
+    "kineto_available": ".profiler.session",
+    **dict.fromkeys(
+        ("_record_function_with_args_enter", "_record_function_with_args_exit"), ".profiler.annotation"
+    ),
+    **dict.fromkeys(
+        ("ProfilerEvent", "_disable_profiler", "_disable_profiler_legacy", "_enable_profiler", "_enable_profiler_legacy",
+         "_enable_record_function", "_is_kineto_stopped", "_kineto_step", "_prepare_profiler", "_profiler_type",
+         "_supported_activities", "_toggle_collection_dynamic"),
+        ".profiler.by_hand",
+    ),
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    home = _PROFILER_NAMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'torch.autograd' has no attribute '{name}'")
+    from importlib import import_module
+
+    if not home:
+        return import_module("." + name, __name__)
+    return getattr(import_module(home, __package__.rpartition(".")[0]), name)
+
 
 __all__ = [
     "Variable",

@@ -1,0 +1,34 @@
+"""torch._C._autograd: the engine's and the profiler's low functions by the names under which torch's C++ side offers them."""
+
+# A list of names, given on.
+# ruff: noqa: F401
+
+from __future__ import annotations
+
+from .._graph import SavedTensor
+from ..profiler.annotation import _record_function_with_args_enter, _record_function_with_args_exit
+from ..profiler.by_hand import (
+    ProfilerEvent,
+    _disable_profiler,
+    _disable_profiler_legacy,
+    _enable_profiler,
+    _enable_profiler_legacy,
+    _enable_record_function,
+    _is_kineto_stopped,
+    _kineto_step,
+    _prepare_profiler,
+    _profiler_enabled,
+    _profiler_type,
+    _supported_activities,
+    _toggle_collection_dynamic,
+)
+from ..profiler.devices import DeviceType
+from ..profiler.event_tree import _KinetoEvent, _ProfilerResult
+from ..profiler.session import kineto_available
+
+
+def _get_sequence_nr() -> int:
+    """The number that the thread's next node of the graph will get."""
+    from .._graph import grad_state
+
+    return grad_state.seq
