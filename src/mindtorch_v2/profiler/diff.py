@@ -83,7 +83,9 @@ class Diff:
     per: str  # "step", "call" or "total": what the values of rows are per
     steps: tuple[int, int]  # steps on either side
     repeats: str  # what the rank test compares: "steps" or "calls"
-    total: dict[str, Change]  # sums over all rows: self_cpu, self_device, count, flops, memory, kernels; step; peak_memory
+    total: dict[
+        str, Change
+    ]  # sums over all rows: self_cpu, self_device, count, flops, memory, kernels; step; peak_memory
     shift: float  # how much slower the second side is across the board (median of rows): 1 is not at all
     floor: float  # share of a row's time that is noise here (median of rows, weighted by time); nan: nothing repeats
     device: bool  # whether either side has device times
@@ -128,9 +130,7 @@ def diff(
             )
         side_a, side_b = (measure(r, by, use_steps=False) for r in (results_a, results_b))
     elif per == "step" and not side_a.steps:
-        raise ValueError(
-            "neither trace has steps (ProfilerStep#N); expected them for a comparison per step"
-        )
+        raise ValueError("neither trace has steps (ProfilerStep#N); expected them for a comparison per step")
     chosen = "step" if side_a.steps else "call" if per == "call" else "total"
     return _diff(side_a, side_b, chosen, threshold, min_us, alpha)
 
@@ -149,9 +149,7 @@ def _diff(a: Measured, b: Measured, per: str, threshold: float, min_us: float, a
         values["count"] = Change(_share(a, "count", i, a.runs), _share(b, "count", j, b.runs))
         if i is not None and j is not None:
             for metric, (first, second) in samples.items():
-                values[metric] = Change(
-                    values[metric].a, values[metric].b, compare(first[i], second[j])
-                )
+                values[metric] = Change(values[metric].a, values[metric].b, compare(first[i], second[j]))
         status, decided = _status(values, i, j, a, b, per, flops, device, judge)
         rows.append(Row(key, status, decided, **values))
     rows.sort(key=_weight)
@@ -206,8 +204,7 @@ def _status(
     changed = [
         (abs(change.delta), metric, change)
         for metric in (("self_cpu", "self_device") if device else ("self_cpu",))
-        if (change := values[metric]).test is not None
-        and judge.beyond(change)
+        if (change := values[metric]).test is not None and judge.beyond(change)
     ]
     if changed:
         # equal changes: the CPU's, so that swapping the sides gives the same
@@ -243,7 +240,9 @@ class Judge:
         # a machine is at times a third slower, not twice: what is more than that belongs to the rows
         common = min(max(math.log(self.shift), -_SHIFT), _SHIFT)
         left = math.log(test.b / test.a) - common
-        return abs(left) > max(math.log1p(self.threshold), 3 * math.log(self.scatter)) and left * test.delta > 0
+        return (
+            abs(left) > max(math.log1p(self.threshold), 3 * math.log(self.scatter)) and left * test.delta > 0
+        )
 
 
 _SHIFT = math.log(1.5)
@@ -261,7 +260,9 @@ def _totals(a: Measured, b: Measured, per: str) -> dict[str, Change]:
         totals[name] = Change(*sums)
     if a.steps:
         totals["step"] = Change(
-            float(a.step_ns.mean()) / 1000, float(b.step_ns.mean()) / 1000, compare(a.step_ns / 1000, b.step_ns / 1000)
+            float(a.step_ns.mean()) / 1000,
+            float(b.step_ns.mean()) / 1000,
+            compare(a.step_ns / 1000, b.step_ns / 1000),
         )
     if a.peak_memory is not None and b.peak_memory is not None:
         totals["peak_memory"] = Change(a.peak_memory, b.peak_memory)
@@ -304,7 +305,9 @@ def _notes(a: Measured, b: Measured, rows: Sequence[Row], per: str) -> list[str]
         inside = int(side.totals["self_cpu"].sum())
         if side.outside_ns and side.outside_ns > 0.01 * (inside + side.outside_ns):
             share = side.outside_ns / (inside + side.outside_ns)
-            notes.append(f"{share:.0%} of the {which} trace's time lies outside its steps and is not compared")
+            notes.append(
+                f"{share:.0%} of the {which} trace's time lies outside its steps and is not compared"
+            )
     if a.steps and min(len(a.steps), len(b.steps)) < ENOUGH:
         notes.append(
             f"{len(a.steps)} and {len(b.steps)} steps are too few for a rank test ({ENOUGH} of each would do): "
@@ -345,6 +348,3 @@ def as_dict(row: Row, found: Diff) -> dict[str, Any]:
     made["p"] = time.test.p if time.test is not None else None
     made["noise"] = time.test.floor if time.test is not None else None
     return made
-
-
-

@@ -40,7 +40,9 @@ class Measured:
     group: np.ndarray  # of each event its group (not used with steps)
     outside_ns: int = 0
     peak_memory: int | None = None  # bytes; None: memory was not recorded
-    has: frozenset[str] = frozenset()  # of "shapes", "memory", "flops", "device", "stacks", "modules": what the trace can tell
+    has: frozenset[str] = (
+        frozenset()
+    )  # of "shapes", "memory", "flops", "device", "stacks", "modules": what the trace can tell
     step_ns: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # how long each step took
 
     @property
@@ -249,7 +251,9 @@ def _key_columns(results: Any, by: Sequence[str]) -> list[tuple[np.ndarray, list
     return made
 
 
-def _keys(columns: list[tuple[np.ndarray, list[str]]], rows: np.ndarray) -> tuple[np.ndarray, tuple[Key, ...]]:
+def _keys(
+    columns: list[tuple[np.ndarray, list[str]]], rows: np.ndarray
+) -> tuple[np.ndarray, tuple[Key, ...]]:
     """Equal texts get equal numbers, in the order of first appearance; and the texts of each number."""
     combined = np.zeros(len(rows), np.int64)
     for number, texts in columns:

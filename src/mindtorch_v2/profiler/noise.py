@@ -11,7 +11,9 @@ import numpy as np
 
 ENOUGH = 4  # repeats on each side from which a rank test can say anything: 4 against 4 gives 2/70 at best
 SINGLE = 0.5  # how far a measurement that was not repeated is trusted: within 50 %
-_EXACT = 20  # up to so many repeats a side the distribution of ranks is counted out, beyond it is nearly normal
+_EXACT = (
+    20  # up to so many repeats a side the distribution of ranks is counted out, beyond it is nearly normal
+)
 
 
 @dataclass(frozen=True)

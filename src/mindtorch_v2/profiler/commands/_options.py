@@ -13,9 +13,7 @@ def names(allowed: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
         given = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
         wrong = [name for name in given if name not in allowed]
         if wrong or not given:
-            raise argparse.ArgumentTypeError(
-                f"{(wrong or [text])[0]!r} is none of {', '.join(allowed)}"
-            )
+            raise argparse.ArgumentTypeError(f"{(wrong or [text])[0]!r} is none of {', '.join(allowed)}")
         return given
 
     return read

@@ -65,10 +65,18 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         help="what values are per: auto takes steps where both traces have them, else totals",
     )
     parser.add_argument(
-        "--threshold", type=share, default=0.05, metavar="PCT", help="leave smaller changes of time alone (5%%)"
+        "--threshold",
+        type=share,
+        default=0.05,
+        metavar="PCT",
+        help="leave smaller changes of time alone (5%%)",
     )
     parser.add_argument(
-        "--min-us", type=number, default=1.0, metavar="US", help="leave changes of fewer microseconds alone (1)"
+        "--min-us",
+        type=number,
+        default=1.0,
+        metavar="US",
+        help="leave changes of fewer microseconds alone (1)",
     )
     parser.add_argument("--all", action="store_true", help="show rows without a change as well")
     parser.add_argument("--fail-on-change", action="store_true", help="end with code 1 if anything differs")
@@ -148,7 +156,9 @@ def summary(found: Diff) -> list[str]:
     for name, title in (("step", "step"), ("self_cpu", "self CPU"), ("self_device", "self device")):
         change = found.total.get(name)
         if change is not None and (change.a or change.b):
-            parts.append(f"{title} {format_time(change.a)} -> {format_time(change.b)} ({percent(change.relative)})")
+            parts.append(
+                f"{title} {format_time(change.a)} -> {format_time(change.b)} ({percent(change.relative)})"
+            )
     for name, title in (("count", "calls"), ("kernels", "kernels")):
         change = found.total[name]
         if change.a or change.b:
@@ -157,7 +167,11 @@ def summary(found: Diff) -> list[str]:
     if peak is not None:
         parts.append(f"peak memory {format_memory(int(peak.a))} -> {format_memory(int(peak.b))}")
     lines.append("total: " + ", ".join(parts) if parts else "total: nothing was recorded")
-    noise = "unknown: nothing repeats often enough" if math.isnan(found.floor) else f"{found.floor:.1%} of a typical row"
+    noise = (
+        "unknown: nothing repeats often enough"
+        if math.isnan(found.floor)
+        else f"{found.floor:.1%} of a typical row"
+    )
     shifted = abs(math.log(found.shift)) > math.log(1.02)
     across = f"; B is {percent(found.shift - 1)} across the board" if shifted else ""
     lines.append(f"noise floor: {noise}{across}")
