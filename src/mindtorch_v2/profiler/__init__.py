@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .config import _ExperimentalConfig  # noqa: F401
     from .devices import DeviceType, ProfilerActivity, RecordScope  # noqa: F401
     from .export.handler import tensorboard_trace_handler
+    from .load import load  # noqa: F401
     from .observer import ExecutionTraceObserver
     from .schedule import ProfilerAction, schedule
     from .session import _KinetoProfile, kineto_available, profile, supported_activities  # noqa: F401
@@ -52,6 +53,7 @@ _HOMES = {
     "ProfilerAction": "schedule",
     "schedule": "schedule",
     "KinetoStepTracker": "steps",
+    "load": "load",
 }
 _MODULES = ("itt", "profiler")
 

@@ -25,6 +25,10 @@ class Rows:
     memory: np.ndarray
     self_memory: np.ndarray
     flops: np.ndarray
+    device_memory: np.ndarray
+    self_device_memory: np.ndarray
+    device_ns: np.ndarray
+    self_device_ns: np.ndarray
     names: tuple[str, ...]  # the group's name
     group: np.ndarray  # for each event that was grouped, in the trace's order, the number of its group
 
@@ -61,9 +65,14 @@ def merged(trace: Trace, parent: np.ndarray) -> np.ndarray:
 
 def group_names(trace: Trace) -> tuple[np.ndarray, tuple[str, ...]]:
     """For each name of the table, the number of its group and the groups' names: all steps are one group."""
+    return named_groups(trace.names)
+
+
+def named_groups(names: tuple[str, ...]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """As `group_names`, of any names."""
     ids: list[int] = []
     table: dict[str, int] = {}
-    for text in trace.names:
+    for text in names:
         shown = "ProfilerStep*" if _STEP.match(text) else text
         ids.append(table.setdefault(shown, len(table)))
     return np.array(ids, np.int64), tuple(table)
@@ -77,6 +86,8 @@ def averages(
     by_inputs: np.ndarray | None = None,
     by_stack: np.ndarray | None = None,
     by_overload: bool = False,
+    device_ns: np.ndarray | None = None,
+    self_device_ns: np.ndarray | None = None,
 ) -> Rows:
     """Group the events of `keep` (a mask) by name, and also by input shapes, stack or overload where given (numbers by row)."""
     rows = np.flatnonzero(keep)
@@ -94,7 +105,9 @@ def averages(
     rank[order] = np.arange(len(order))
     group, count = rank[number], len(order)
 
-    def total(values: np.ndarray) -> np.ndarray:
+    def total(values: np.ndarray | None) -> np.ndarray:
+        if values is None:
+            return np.zeros(count, np.int64)
         return np.bincount(group, weights=values[rows], minlength=count).astype(np.int64)
 
     leading = rows[first][order]
@@ -106,6 +119,10 @@ def averages(
         total(tree.memory),
         total(tree.self_memory),
         total(trace.flops),
+        total(tree.device_memory),
+        total(tree.self_device_memory),
+        total(device_ns),
+        total(self_device_ns),
         tuple(texts[group_of[n]] for n in trace.name[leading].tolist()),
         group,
     )
@@ -114,19 +131,14 @@ def averages(
 def spreads(trace: Trace, rows: Rows, keep: np.ndarray) -> list[Spread]:
     """The spread of each group of `averages`: one sort of all durations, then a look at each group's part."""
     duration = (trace.end_ns - trace.start_ns)[keep] / 1000.0
-    parts = np.split(duration[np.lexsort((duration, rows.group))], np.cumsum(rows.count)[:-1])
-    first = (trace.end_ns - trace.start_ns)[rows.first] / 1000.0
-    return [
-        Spread(
-            float(part[0]),
-            float(np.percentile(part, 50)),
-            float(np.percentile(part, 95)),
-            float(part[-1]),
-            float(part.std()),
-            float(begun),
-        )
-        for part, begun in zip(parts, first)
-    ]
+    order = np.lexsort((trace.start_ns[keep], rows.group))
+    return [spread_of(part) for part in np.split(duration[order], np.cumsum(rows.count)[:-1])]
+
+
+def spread_of(times: np.ndarray) -> Spread:
+    """The spread of times that are in the order of their beginning."""
+    p50, p95 = np.percentile(times, (50, 95)).tolist()
+    return Spread(float(times.min()), p50, p95, float(times.max()), float(times.std()), float(times[0]))
 
 
 def _number(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -10,16 +10,17 @@ import numpy as np
 
 from . import averages as grouping
 from . import inputs as described
+from .device_events import DeviceColumns, device_columns, device_events, in_order_of_start
 from .devices import DeviceType
 from .event_list import EventList
 from .events import FunctionEvent, FunctionEventAvg, Interval
 from .export import memory_timeline
 from .export import stacks as stack_files
-from .trace import ANNOTATION, PYTHON, Trace
+from .trace import ANNOTATION, PYTHON, RUNTIME, Trace
 from .tree import Tree, tree
 
 _MEMORY_KEY = "[memory]"
-_ACTIVITIES = {ANNOTATION: "user_annotation", PYTHON: "python_function"}
+_ACTIVITIES = {ANNOTATION: "user_annotation", PYTHON: "python_function", RUNTIME: "cuda_runtime"}
 
 
 class RowEvent(FunctionEvent):
@@ -30,7 +31,7 @@ class RowEvent(FunctionEvent):
     count = 1
     use_device = None
     device_memory_usage = 0
-    is_async = is_remote = is_legacy = is_python_function = False
+    is_async = is_remote = is_legacy = False
     self_cpu_percent = total_cpu_percent = total_device_percent = -1
     _metadata_json = ""
     event_metadata = None
@@ -66,6 +67,20 @@ class RowEvent(FunctionEvent):
     def self_cpu_memory_usage(self) -> int:
         return int(self._results.shown_self_memory[self._row])
 
+    @property
+    def self_device_memory_usage(self) -> int:
+        return int(self._results.shown_self_device_memory[self._row])
+
+    @property
+    def device_time_total(self) -> float:
+        columns = self._results.device_columns
+        return 0 if columns is None else int(columns.total_ns[self._row]) / 1000
+
+    @property
+    def self_device_time_total(self) -> float:
+        columns = self._results.device_columns
+        return 0 if columns is None else int(columns.own_ns[self._row]) / 1000
+
 
 def _time_range(results: Results, row: int) -> Interval:
     start = results.start_list[row]
@@ -97,8 +112,8 @@ def _flops(results: Results, row: int) -> int:
 
 
 _FIELDS: dict[str, Any] = {
-    "id": lambda r, i: i + 1,
-    "external_id": lambda r, i: i + 1,
+    "id": lambda r, i: r.number(i),
+    "external_id": lambda r, i: r.number(i),
     "activity_type": lambda r, i: _ACTIVITIES.get(int(r.trace.kind[i]), "cpu_op"),
     "device_index": lambda r, i: int(r.trace.settings.get("pid", 0)),
     "trace_name": lambda r, i: r.trace.names[r.trace.name[i]],
@@ -107,7 +122,9 @@ _FIELDS: dict[str, Any] = {
     "thread": lambda r, i: r.thread_number(int(r.trace.thread[i])),
     "fwd_thread": lambda r, i: r.thread_number(int(r.trace.forward_thread[i])),
     "device_resource_id": lambda r, i: r.thread_number(int(r.trace.thread[i])),
-    "kernels": lambda r, i: [],
+    "kernels": lambda r, i: r.kernels(i),
+    "use_device": lambda r, i: r.use_device,
+    "device_memory_usage": lambda r, i: int(r.tree.device_memory[i]),
     "cpu_parent": lambda r, i: r.parent_event(i),
     "cpu_children": lambda r, i: r.child_events(i),
     "input_shapes": lambda r, i: _input(r, i, described.shapes),
@@ -122,6 +139,7 @@ _FIELDS: dict[str, Any] = {
     "cpu_memory_usage": lambda r, i: int(r.tree.memory[i]),
     "flops": _flops,
     "is_user_annotation": lambda r, i: bool(r.trace.kind[i] == ANNOTATION),
+    "is_python_function": lambda r, i: bool(r.trace.kind[i] == PYTHON),
 }
 
 
@@ -148,8 +166,10 @@ class Results:
 
     @cached_property
     def shown(self) -> np.ndarray:
-        """Mask of the events people see: no Python frames, and only one of a parent and its only child of the same name."""
-        return ~grouping.merged(self.trace, self.tree.parent) & (self.trace.kind != PYTHON)
+        """Mask of the events people see: Python calls only where they are wanted, and only one of a parent and its only child of
+        the same name."""
+        once = ~grouping.merged(self.trace, self.tree.parent)
+        return once if self.trace.settings.get("python_functions") else once & (self.trace.kind != PYTHON)
 
     @cached_property
     def shown_parent(self) -> np.ndarray:
@@ -169,6 +189,30 @@ class Results:
     @cached_property
     def shown_self_memory(self) -> np.ndarray:
         return self._own(self.tree.memory, self.tree.memory)
+
+    @cached_property
+    def shown_self_device_memory(self) -> np.ndarray:
+        return self._own(self.tree.device_memory, self.tree.device_memory)
+
+    @property
+    def use_device(self) -> str | None:
+        """The kind of device beside the CPU, if there is one."""
+        return self.trace.settings.get("device")
+
+    @cached_property
+    def device_columns(self) -> DeviceColumns | None:
+        """What devices did for each event; None where no device did anything."""
+        return device_columns(self) if len(self.trace.device) else None
+
+    def kernels(self, row: int) -> list[Any]:
+        """What an event launched on devices."""
+        columns = self.device_columns
+        return [] if columns is None else columns.kernels(row)
+
+    def number(self, row: int) -> int:
+        """An event's number: that of its file, else its place."""
+        external = self.trace.external
+        return row + 1 if external is None else int(external[row])
 
     def _own(self, total: np.ndarray, claimed: np.ndarray) -> np.ndarray:
         """What shown events have beyond what their shown children claim."""
@@ -227,13 +271,13 @@ class Results:
         rows = np.flatnonzero(self.shown)
         starts = self.trace.start_ns[rows]
         made = [made[i] for i in np.argsort(starts, kind="stable").tolist()]
-        loose = self._loose_events()
-        if loose:
-            made = sorted([*made, *loose], key=lambda event: event.time_range.start)
+        others = [*self._loose_events(), *device_events(self)]
+        if others:
+            made = sorted([*made, *others], key=lambda event: event.time_range.start)
         settings = self.trace.settings
         return EventList(
             made,
-            use_device=None,
+            use_device=self.use_device,
             profile_memory=bool(settings.get("profile_memory")),
             with_flops=bool(settings.get("with_flops")),
             results=self,
@@ -241,6 +285,7 @@ class Results:
 
     def _loose_events(self) -> list[FunctionEvent]:
         memory, base = self.trace.memory, self.trace.window_ns[0]
+        on_device = memory.on_device
         made = []
         for i in self.tree.loose.tolist():
             at = (int(memory.time_ns[i]) - base) / 1000
@@ -257,7 +302,9 @@ class Results:
                     input_shapes=[],
                     stack=[],
                     scope=0,
-                    cpu_memory_usage=int(memory.nbytes[i]),
+                    use_device=self.use_device,
+                    cpu_memory_usage=0 if on_device[i] else int(memory.nbytes[i]),
+                    device_memory_usage=int(memory.nbytes[i]) if on_device[i] else 0,
                 )
             )
         return made
@@ -293,18 +340,33 @@ class Results:
                 table.setdefault((), len(table))
             ]
             stacks = np.array(ids, np.int64)[trace.stack]
-        own = replace(self.tree, self_ns=self.shown_self_ns, self_memory=self.shown_self_memory)
+        own = replace(
+            self.tree,
+            self_ns=self.shown_self_ns,
+            self_memory=self.shown_self_memory,
+            self_device_memory=self.shown_self_device_memory,
+        )
+        device = self.device_columns
         rows = grouping.averages(
-            trace, own, self.shown, by_inputs=numbers, by_stack=stacks, by_overload=by_overload
+            trace,
+            own,
+            self.shown,
+            by_inputs=numbers,
+            by_stack=stacks,
+            by_overload=by_overload,
+            device_ns=None if device is None else device.total_ns,
+            self_device_ns=None if device is None else device.own_ns,
         )
         made = self._avg_objects(rows, by_shape, by_stack, by_overload)
         spreads = cache(lambda: grouping.spreads(trace, rows, self.shown))
         for number in range(len(rows.names)):
             made[number]._spread = (spreads, number)
+        if device is not None:
+            made = in_order_of_start(made, trace.start_ns[rows.first], *device.averages(by_shape))
         settings = trace.settings
         return EventList(
             made,
-            use_device=None,
+            use_device=self.use_device,
             profile_memory=bool(settings.get("profile_memory")),
             with_flops=bool(settings.get("with_flops")),
             results=self,
@@ -323,12 +385,19 @@ class Results:
             rows.memory.tolist(),
             rows.self_memory.tolist(),
             rows.flops.tolist(),
+            rows.device_memory.tolist(),
+            rows.self_device_memory.tolist(),
+            rows.device_ns.tolist(),
+            rows.self_device_ns.tolist(),
         )
-        for name, first, count, total, own, memory, own_memory, flops in columns:
+        for name, first, count, total, own, memory, own_memory, flops, *on_device in columns:
             row = FunctionEventAvg()
             row.key, row.count = name, count
             row.cpu_time_total, row.self_cpu_time_total = total / 1000, own / 1000
             row.cpu_memory_usage, row.self_cpu_memory_usage, row.flops = memory, own_memory, flops
+            row.device_memory_usage, row.self_device_memory_usage = on_device[:2]
+            row.device_time_total, row.self_device_time_total = on_device[2] / 1000, on_device[3] / 1000
+            row.use_device = self.use_device
             row.scope, row.node_id = int(trace.scope[first]), -1
             row.cpu_children, row.is_user_annotation = [], bool(trace.kind[first] == ANNOTATION)
             row.overload_name = trace.overloads[trace.name[first]] if by_overload else ""
@@ -346,12 +415,20 @@ class Results:
 
     def _loose_average(self, by_shape: bool) -> FunctionEventAvg:
         row = FunctionEventAvg()
-        total = int(self.trace.memory.nbytes[self.tree.loose].sum())
+        here, there = self._loose_bytes()
         row.key, row.count, row.scope, row.node_id = _MEMORY_KEY, len(self.tree.loose), 0, -1
         row.cpu_children = []
-        row.cpu_memory_usage = row.self_cpu_memory_usage = total
+        row.cpu_memory_usage = row.self_cpu_memory_usage = here
+        row.device_memory_usage = row.self_device_memory_usage = there
+        row.use_device = self.use_device
         row.input_shapes, row.stack, row.overload_name, row.flops = ([] if by_shape else ""), [], "", 0
         return row
+
+    def _loose_bytes(self) -> tuple[int, int]:
+        """Bytes taken and given back outside events: on the CPU, and on devices."""
+        memory, loose = self.trace.memory, self.tree.loose
+        on_device = memory.on_device[loose]
+        return int(memory.nbytes[loose[~on_device]].sum()), int(memory.nbytes[loose[on_device]].sum())
 
     def total_average(self) -> FunctionEventAvg:
         """The sum of all events, as a row `Total`."""
@@ -364,10 +441,18 @@ class Results:
         total.key = "Total"
         total.cpu_time_total = int((self.trace.end_ns - self.trace.start_ns)[shown].sum()) / 1000
         total.self_cpu_time_total = int(self.shown_self_ns[shown].sum()) / 1000
-        outside = int(self.trace.memory.nbytes[loose].sum())
+        outside, outside_on_device = self._loose_bytes()
         total.cpu_memory_usage = int(self.tree.memory[shown].sum()) + outside
         total.self_cpu_memory_usage = int(self.shown_self_memory[shown].sum()) + outside
         total.flops = int(self.trace.flops[shown].sum())
+        total.device_memory_usage = int(self.tree.device_memory[shown].sum()) + outside_on_device
+        total.self_device_memory_usage = int(self.shown_self_device_memory[shown].sum()) + outside_on_device
+        total.use_device = self.use_device
+        device = self.device_columns
+        if device is not None:
+            total.count += device.rows
+            total.device_time_total = (int(device.total_ns[shown].sum()) + device.duration_ns) / 1000
+            total.self_device_time_total = (int(device.own_ns[shown].sum()) + device.duration_ns) / 1000
         return total
 
     # ------------------------------------------------------------------------------------------------ exports

@@ -21,6 +21,8 @@ class Tree:
     memory: np.ndarray  # int64, bytes taken less given back inside the event
     self_memory: np.ndarray  # int64, the same less the children's
     loose: np.ndarray  # int64, rows of Trace.memory that no event contains
+    device_memory: np.ndarray  # int64, as `memory`, on devices other than the CPU
+    self_device_memory: np.ndarray  # int64
 
 
 def depths(start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -84,10 +86,13 @@ def tree(trace: Trace) -> Tree:
             found, depth[part], claimed[part] = contained(start, end)
         parent[part] = np.where(found < 0, -1, found + first)
     inner = parent >= 0
-    self_ns = trace.end_ns - trace.start_ns - _sum_by(parent[inner], claimed[inner], count)
-    self_memory, loose = own_memory(trace, parent)
-    memory = _total_up(self_memory, parent, depth)
-    return Tree(parent, depth, claimed, self_ns, memory, self_memory, loose)
+    self_ns = trace.end_ns - trace.start_ns - sum_by(parent[inner], claimed[inner], count)
+    self_memory, self_device_memory, loose = own_memory(trace, parent)
+    memory = total_up(self_memory, parent, depth)
+    device_memory = total_up(self_device_memory, parent, depth)
+    return Tree(
+        parent, depth, claimed, self_ns, memory, self_memory, loose, device_memory, self_device_memory
+    )
 
 
 def thread_slices(thread: np.ndarray) -> list[tuple[int, int]]:
@@ -99,30 +104,32 @@ def thread_slices(thread: np.ndarray) -> list[tuple[int, int]]:
     return list(itertools.pairwise(bounds))
 
 
-def _sum_by(rows: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
+def sum_by(rows: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
     """Integer sums by row; exact, since float64 holds all integers below 2**53."""
     return np.bincount(rows, weights=values, minlength=count).astype(np.int64)
 
 
-def _total_up(own: np.ndarray, parent: np.ndarray, depth: np.ndarray) -> np.ndarray:
+def total_up(own: np.ndarray, parent: np.ndarray, depth: np.ndarray) -> np.ndarray:
     """Own values plus those of all descendants, level by level from the deepest."""
     total = own.copy()
     if not total.any():
         return total
     for level in range(int(depth.max(initial=0)), 0, -1):
         rows = np.flatnonzero(depth == level)
-        total += _sum_by(parent[rows], total[rows], len(total))
+        total += sum_by(parent[rows], total[rows], len(total))
     return total
 
 
-def own_memory(trace: Trace, parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Bytes that each event took itself (not in a child), and the memory rows outside every event."""
-    own = np.zeros(len(trace), np.int64)
+def own_memory(trace: Trace, parent: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Bytes that each event took itself (not in a child), on the CPU and on devices, and the memory rows outside every event."""
+    own, own_on_device = np.zeros(len(trace), np.int64), np.zeros(len(trace), np.int64)
     memory = trace.memory
     loose = [np.empty(0, np.int64)]
-    if len(memory.time_ns):
-        known = np.unique(trace.thread)
-        loose.append(np.flatnonzero(~np.isin(memory.thread, known)))
+    if not len(memory):
+        return own, own_on_device, loose[0]
+    known = np.unique(trace.thread)
+    loose.append(np.flatnonzero(~np.isin(memory.thread, known)))
+    on_device = memory.on_device
     for first, last in thread_slices(trace.thread):
         here = np.flatnonzero(memory.thread == trace.thread[first])
         if not len(here):
@@ -134,9 +141,12 @@ def own_memory(trace: Trace, parent: np.ndarray) -> tuple[np.ndarray, np.ndarray
             memory.time_ns[here],
         )
         inside = owner >= 0
-        own[first:last] += _sum_by(owner[inside], memory.nbytes[here][inside], last - first)
+        for column, which in ((own, ~on_device[here]), (own_on_device, on_device[here])):
+            chosen = inside & which
+            if chosen.any():
+                column[first:last] += sum_by(owner[chosen], memory.nbytes[here][chosen], last - first)
         loose.append(here[~inside])
-    return own, np.sort(np.concatenate(loose))
+    return own, own_on_device, np.sort(np.concatenate(loose))
 
 
 def innermost(start: np.ndarray, end: np.ndarray, parent: np.ndarray, times: np.ndarray) -> np.ndarray:
