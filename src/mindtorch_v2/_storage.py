@@ -23,6 +23,7 @@ class UntypedStorage:
     _keeps: UntypedStorage | None = None
     _flat: np.ndarray | None = None
     _shared = False
+    _number = 0  # in a recording that tells memory apart
 
     def __new__(cls, size: Any = 0, *, device: Any = None) -> UntypedStorage:
         self = object.__new__(cls)
@@ -87,6 +88,11 @@ class UntypedStorage:
         common = min(nbytes, old.nbytes)
         fresh[:common] = old[:common]
         self._root = self._flat = fresh
+        if on_free is not None and self.__class__ is UntypedStorage and self._keeps is None:
+            # what was there before is of no interest to who observes, what is there now is
+            self.__class__ = ObservedStorage
+            self._number = now = clock()
+            on_free((now, nbytes, id(self), get_ident()))
         return self
 
     def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
@@ -220,7 +226,8 @@ class ObservedStorage(UntypedStorage):
         super().resize_(nbytes)
         if note is not None:
             note((clock(), FREED, id(self), get_ident()))
-            note((clock(), nbytes, id(self), get_ident()))
+            self._number = now = clock()
+            note((now, nbytes, id(self), get_ident()))
         return self
 
 

@@ -29,6 +29,7 @@ class Tensor:
     _array: np.ndarray
     _storage: UntypedStorage | None = None
     _form = 0  # the number of shape, strides and type (`_dispatch.form_of`); 0: nobody asked yet
+    _met = 0  # the number in a recording that tells tensors apart; negative: the memory is another one since
     _rg = False  # requires_grad
     _grad_fn: Node | None = None
     _output_nr = 0
@@ -489,6 +490,8 @@ class Tensor:
                 "data set to a tensor that requires gradients must be floating point or complex dtype"
             )
         self._form = 0
+        if self._met > 0:
+            self._met = -self._met
         if value._array_missing:
             self._array_missing, self._meta = True, value._meta
             self.__dict__.pop("_array", None)
@@ -692,6 +695,7 @@ _INTERNAL = frozenset(
     (
         "_array",
         "_form",
+        "_met",
         "_storage",
         "_rg",
         "_grad_fn",

@@ -502,6 +502,12 @@ def _no_resize(self: Any) -> None:
         raise RuntimeError("cannot resize variables that require grad")
 
 
+def _unknown(self: Any) -> None:
+    """A recording has to look at this tensor anew: its memory is another one."""
+    if self._met > 0:
+        self._met = -self._met
+
+
 def _resize_to(self: Any, size: tuple) -> Any:
     """Give `self` a contiguous shape on its storage, made longer if need be."""
     _no_resize(self)
@@ -517,6 +523,7 @@ def _resize_to(self: Any, size: tuple) -> Any:
     needed = (offset + count) * array.itemsize
     if needed > storage.nbytes():
         storage.resize_(needed)
+        _unknown(self)
     strides, step = [0] * len(size), 1
     for d in range(len(size) - 1, -1, -1):
         strides[d] = step
@@ -579,6 +586,7 @@ def _set_(self: Any, source: Any, storage_offset: int = 0, size: Any = None, str
         if size is None:
             size = (storage.nbytes() // self._array.itemsize,)
         array = _strided(storage, self._array.dtype, storage_offset, size, stride or _steps(size))
+    _unknown(self)
     version = version_of(self)
     self._array, self._storage = array, storage._alias()
     self._storage._version = version + 1

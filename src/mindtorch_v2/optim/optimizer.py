@@ -540,6 +540,13 @@ def _in_range(name: str, call: Callable[..., R], *args: Any) -> R:
         ranges.exit(token)
 
 
+def _optimizer_step_code(self: Optimizer) -> None:
+    """Where a recording looks at what an optimizer holds."""
+    stepped = getattr(_dispatch.ranges, "stepped", None)
+    if stepped is not None:
+        stepped(self)
+
+
 def _step_with_hooks(func: Callable[..., R], self: Optimizer, args: Args, kwargs: Kwargs) -> R:
     if _global_optimizer_pre_hooks or self._optimizer_step_pre_hooks:
         pre_hooks = chain(_global_optimizer_pre_hooks.values(), self._optimizer_step_pre_hooks.values())
@@ -553,6 +560,8 @@ def _step_with_hooks(func: Callable[..., R], self: Optimizer, args: Args, kwargs
                 )
             args, kwargs = result
     out = func(*args, **kwargs)
+    if _dispatch.ranges is not None:
+        _optimizer_step_code(self)
     if _global_optimizer_post_hooks or self._optimizer_step_post_hooks:
         post_hooks = chain(self._optimizer_step_post_hooks.values(), _global_optimizer_post_hooks.values())
         for post_hook in list(post_hooks):

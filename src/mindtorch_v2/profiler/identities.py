@@ -1,16 +1,15 @@
 """Identities while recording: tensors, modules and optimizers in, integers out; after the stop, columns. Keeps nothing alive.
 
-A tensor gets a number when it is met first, and memory one when it is taken or first met; both are left on the object itself (`_met` of a
-tensor, `_number` of a storage) and never given twice, so that neither a reused address nor a reused Python object can be mistaken.
-What an op makes gets its memory's number: the start of the recording's range and the place of the birth in its list of memory events.
-A tensor that gets other memory (`set_`, `resize_`, `.data =`) turns its number negative: it is numbered again when it is met next, and
-both numbers are noted as one tensor's.
+A tensor gets a number when it is made by an op or met first, and memory one when it is taken or first met; both are left on the object
+itself (`_met` of a tensor, `_number` of a storage). Numbers are times: what an op makes has the time at which the op began, anything
+else the time of the meeting. So they are never given twice, neither a reused address nor a reused Python object can be mistaken, and
+numbers from before the recording are told by being earlier than it. A tensor that gets other memory (`set_`, `resize_`, `.data =`) turns
+its number negative: it is numbered again when it is met next, and both numbers are noted as one tensor's.
 """
 
 from __future__ import annotations
 
 import gc
-import itertools
 import time
 import weakref
 from collections.abc import Callable
@@ -20,40 +19,53 @@ import numpy as np
 
 from .._graph import storage_of
 from .._storage import ObservedStorage
+from .probes import tensor_places
 from .trace import Frames, Held, Identities, Memory
 from .tree import innermost, thread_slices
 
 clock = time.perf_counter_ns
-_ranges = itertools.count(1)
-_RANGE = 1 << 40  # numbers in a range; a recording has one for births and one for what it sees
-_MADE_UP = 1 << 56  # addresses of memory that was gone at the stop: from here on, where no process has any
+_FINE = time.get_clock_info("perf_counter").resolution <= 1e-9
+_MADE_UP = 1 << 60  # addresses of memory that was gone at the stop: from here on, where no process has any
 
 _outermost: Register | None = None  # of the recordings that are under way
+
+
+def stamp() -> int:
+    """A time that is nobody else's number."""
+    now = clock()
+    if not _FINE:  # pragma: no cover  (clocks that stand still between two looks)
+        while (later := clock()) == now:
+            pass
+        now = later
+        while clock() == now:
+            pass
+    return now
 
 
 class Register:
     """What one recording has met."""
 
     def __init__(self) -> None:
-        self.births = next(_ranges) * _RANGE  # and the place in the list of memory events: numbers of new memory
-        self.base = self.births  # numbers below are of earlier recordings
-        self.fresh: Callable[[], int] = itertools.count(next(_ranges) * _RANGE).__next__
+        self.base = 0  # numbers below are of earlier recordings
         # what is noted of a number is noted once for all recordings that are under way
-        self.seen: list[int] = []  # tensor, its memory (0: none; -1: see the next two), the memory's address, when
+        self.seen: list[int] = []  # tensor, its memory (0: none), the memory's address (0: see the memory's other rows)
         self.links: list[int] = []
         self.met: list[int] = []  # numbers of what went into ops, in the order of calls
         self.held: list[Held] = []
         self.modules: dict[str, int] = {}  # a frame's name -> place in `held`
         self.optimizers: dict[int, tuple[Any, int]] = {}
         self.steps: list[int] = []  # time, thread, place in `held`
+        self.places: dict[int, str] = {}
+        self.see: Callable[[Any], int]
 
-    def open(self) -> None:
-        """This recording begins."""
+    def open(self, now: int) -> None:
+        """This recording begins, or goes on."""
         global _outermost
         if _outermost is None:
             _outermost = self
         elif _outermost is not self:
             self.base, self.seen, self.links = _outermost.base, _outermost.seen, _outermost.links
+        self.base = self.base or now
         self.see = self._seer()
 
     def close(self) -> None:
@@ -62,34 +74,47 @@ class Register:
         if _outermost is self:
             _outermost = None
 
+    def tools(self) -> dict[str, Any]:
+        """What probes close over."""
+        return {
+            "base": self.base,
+            "met": self.met,
+            "meet": self.met.extend,
+            "see": self.see,
+            "listed": self.listed,
+        }
+
     # ------------------------------------------------------------------------------------------------ meeting
 
     def _seer(self) -> Callable[[Any], int]:
-        base, seen, links, fresh = self.base, self.seen.extend, self.links.extend, self.fresh
+        base, seen, links = self.base, self.seen.extend, self.links.extend
 
         def see(tensor: Any) -> int:
             """Number a tensor that was not met before, or that has other memory now."""
             before = tensor._met
-            number = tensor._met = fresh()
+            number = tensor._met = stamp()
             if -before >= base:
                 links((-before, number))
             if tensor._array_missing or tensor.is_sparse or not tensor._array.nbytes:
-                seen((number, 0, 0, 0))
+                seen((number, 0, 0))
                 return number
             storage = storage_of(tensor)
             if storage._keeps is not None:
                 storage = storage._keeps
             memory = storage._number
             if memory >= base:
-                seen((number, memory, 0, 0))
-            elif storage.__class__ is ObservedStorage and memory < 0:  # resized: the birth after the last end is meant
-                seen((number, -1, id(storage), clock()))
+                seen((number, memory, 0))
             else:
                 storage._number = number
-                seen((number, number, storage.data_ptr(), 0))
+                seen((number, number, storage.data_ptr()))
             return number
 
         return see
+
+    def birth(self, tensor: Any, storage: Any) -> int:
+        """Number a new tensor and its memory; the time to note the birth with."""
+        number = tensor._met = storage._number = stamp()
+        return number
 
     def number(self, tensor: Any) -> int:
         """The number of a tensor."""
@@ -102,15 +127,30 @@ class Register:
             return []
         return [self.number(item) if hasattr(item, "_met") else 0 for item in value]
 
-    def meet(self, arguments: tuple) -> int:
-        """Note the tensors among arguments, and in lists among them; where they stand in `met`."""
-        place = len(self.met)
+    def meet(self, op: Any, arguments: tuple) -> int:
+        """Note the tensors among an op's arguments, as a probe would; where they stand in `met`."""
+        places = self.places.get(op.uid)
+        if places is None:
+            places = self.places[op.uid] = tensor_places(op)
+        found: list[int] = []
+        for place, value in zip(places, arguments):
+            if place == "L":
+                found += self.listed(value)
+            elif place != "-":
+                found.append(self.number(value) if hasattr(value, "_met") else 0)
+        start = len(self.met)
+        self.met += found
+        return start
+
+    def meet_any(self, arguments: tuple) -> int:
+        """Note the tensors among a range's arguments, and in lists among them; where they stand in `met`."""
+        start = len(self.met)
         for value in arguments:
             if getattr(value, "_array", None) is not None:
                 self.met.append(self.number(value))
             elif isinstance(value, (list, tuple)):
-                self.met.extend(self.number(v) for v in value if getattr(v, "_array", None) is not None)
-        return place
+                self.met += [self.number(v) for v in value if getattr(v, "_array", None) is not None]
+        return start
 
     def module(self, module: Any, name: str) -> None:
         """Note a module that is called for the first time, with its own parameters; `name`: of its frames."""
@@ -123,7 +163,7 @@ class Register:
         self.modules[name] = len(self.held)
         self.held.append(Held("module", kind.__name__, id(kind), id(module), parameters))
 
-    def optimizer(self, optimizer: Any, thread: int) -> None:
+    def optimizer(self, optimizer: Any, now: int, thread: int) -> None:
         """Note that an optimizer has made a step; what it holds, at the first one."""
         known = self.optimizers.get(id(optimizer))
         if known is None or known[0]() is not optimizer:
@@ -135,7 +175,7 @@ class Register:
             )
             known = self.optimizers[id(optimizer)] = (weakref.ref(optimizer), len(self.held))
             self.held.append(Held("optimizer", kind.__name__, id(kind), id(optimizer), parameters))
-        self.steps.extend((clock(), thread, known[1]))
+        self.steps.extend((now, thread, known[1]))
 
     def _tensor(self, tensor: Any) -> tuple:
         number = self.number(tensor)
@@ -153,19 +193,14 @@ class Register:
 
     # ------------------------------------------------------------------------------------------------ after the stop
 
-    def columns(self, first: np.ndarray, memory: Memory, places: np.ndarray, frames: Frames) -> Identities:
-        """All that was met. first: by event, its place in `met`; places: by row of `memory`, the place of its birth in the list."""
-        numbers = self.births + places
-        seen = np.array(self.seen, np.int64).reshape(-1, 4)
-        for row in np.flatnonzero(seen[:, 1] == -1).tolist():
-            at = np.flatnonzero((memory.address == seen[row, 2]) & (memory.time_ns <= seen[row, 3]) & (memory.nbytes > 0))
-            seen[row, 1:3] = (numbers[at[-1]], 0) if len(at) else (seen[row, 0], seen[row, 2])
-        taken, at = np.unique(numbers, return_index=True)
+    def columns(self, first: np.ndarray, memory: Memory, numbers: np.ndarray, frames: Frames) -> Identities:
+        """All that was met. first: by event, its place in `met`; numbers: by row of `memory`."""
+        taken = np.unique(numbers)
         known = np.stack([taken, taken, self._addresses(taken)], axis=1)
         return Identities(
             first,
             np.array(self.met, np.int64),
-            np.concatenate([seen[:, :3], known]),
+            np.concatenate([np.array(self.seen, np.int64).reshape(-1, 3), known]),
             np.array(self.links, np.int64).reshape(-1, 2),
             numbers,
             tuple(self.held),
@@ -174,8 +209,8 @@ class Register:
 
     def _addresses(self, numbers: np.ndarray) -> np.ndarray:
         """Addresses of memory that was taken while recording, by number (sorted): what is still there knows its own."""
-        address = _MADE_UP + (numbers - self.births) * 16
-        alive = [o for o in gc.get_objects() if o.__class__ is ObservedStorage and o._number >= self.births]
+        address = _MADE_UP + (numbers - self.base) * 16
+        alive = [o for o in gc.get_objects() if o.__class__ is ObservedStorage and o._number >= self.base]
         own = np.array([o._number for o in alive], np.int64)
         at = np.minimum(np.searchsorted(numbers, own), max(len(numbers) - 1, 0))
         for i in np.flatnonzero(numbers[at] == own).tolist() if len(numbers) else ():

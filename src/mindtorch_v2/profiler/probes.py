@@ -11,8 +11,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+from .._codegen import Plan
+
 # what a probe closes over, besides the op's own
-_SHARED = "ident owner state now extend known learn born frame_of mark find_call Tensor Observed"
+_SHARED = "ident owner state now extend known learn born frame_of mark find_call Tensor Observed base met meet see listed"
 
 
 class Kind(NamedTuple):
@@ -21,11 +23,12 @@ class Kind(NamedTuple):
     inputs: bool  # describe what goes in
     memory: bool  # note what is taken
     stack: bool  # find the Python call
+    identities: bool = False  # note which tensors went in, and number what is made
 
 
 def columns(kind: Kind) -> tuple[str, ...]:
-    """The integers of one event, in order. `key`: the op's number; `inputs`, `call`: an index, or -1; `bytes` and `address` of one
-    new tensor, or 0."""
+    """The integers of one event, in order. `key`: the op's number; `inputs`, `call`: an index, or -1; `met`: where the
+    numbers of its tensors stand, or -1; `bytes` and `address` of one new tensor, or 0."""
     return (
         "key",
         "start",
@@ -33,13 +36,35 @@ def columns(kind: Kind) -> tuple[str, ...]:
         "sequence",
         *(("inputs",) if kind.inputs else ()),
         *(("call",) if kind.stack else ()),
+        *(("met",) if kind.identities else ()),
         *(("bytes", "address") if kind.memory else ()),
     )
 
 
+# the number of a tensor, by what may stand in its place
+_NUMBER = {
+    "T": "n if (n := {a}._met) >= base else see({a})",
+    "N": "0 if not isinstance({a}, Tensor) else n if (n := {a}._met) >= base else see({a})",
+    "L": "*listed({a})",
+}
+
+
+def tensor_places(op: Any) -> str:
+    """A letter for each argument of an op: T a tensor, N a tensor, a number or nothing, L a list of tensors, - anything else."""
+    plan = Plan(op)
+    made = ""
+    for argument in plan.arguments:
+        if argument.kind == "Tensor":
+            made += "N" if plan.may_be_number(argument) else "T"
+        else:
+            made += {"Tensor?": "N", "Tensor[]": "L", "Tensor?[]": "L"}.get(argument.kind, "-")
+    return made
+
+
 @cache
-def maker(kind: Kind, arguments: int, allocates: int) -> Callable[..., Any]:
-    """A function (op, run, describe, uid, *shared) -> probe, for ops of so many arguments. `allocates` is the op's."""
+def maker(kind: Kind, arguments: int, allocates: int, tensors: str) -> Callable[..., Any]:
+    """A function (op, run, describe, uid, *shared) -> probe, for ops of so many arguments. `allocates` is the op's; `tensors`: see
+    `tensor_places`, or nothing where tensors are not noted."""
     names = ", ".join(f"a{number}" for number in range(arguments))
     listed = f"({names},)" if arguments else "()"
     lines = [
@@ -62,7 +87,17 @@ def maker(kind: Kind, arguments: int, allocates: int) -> Callable[..., Any]:
             "        else:",
             f"            if inputs is None: inputs = learn(op, {listed})",
         ]
+    numbers = [_NUMBER[place].format(a=f"a{i}") for i, place in enumerate(tensors) if place != "-"]
+    if numbers:
+        lines += [
+            "        if inputs < 0: place = -1",
+            "        else:",
+            "            place = len(met)",
+            f"            meet(({', '.join(numbers)},))",
+        ]
     rest = "sequence" + ", inputs" * kind.inputs + ", call" * kind.stack
+    if kind.identities:
+        rest += ", place" if numbers else ", -1"
     none = rest + ", 0, 0" * bool(kind.memory)
     lines += ["        start = now()"]
     if not (kind.memory and allocates):
@@ -84,6 +119,8 @@ def maker(kind: Kind, arguments: int, allocates: int) -> Callable[..., Any]:
                 "            array = result._array",
                 "            storage = result._storage = Observed()",
                 "            storage._root = array",
+                # no two ops of a thread start at one time: what it makes is known by it
+                *(["            result._met = storage._number = start"] if kind.identities else ()),
                 f"            extend((uid, start, now(), {rest}, array.nbytes, id(storage)))",
                 "            return result",
             ]
@@ -101,5 +138,6 @@ def maker(kind: Kind, arguments: int, allocates: int) -> Callable[..., Any]:
 def probe(op: Any, kind: Kind, shared: dict[str, Any]) -> Callable[..., Any]:
     """The probe of one op. `shared`: what all probes of a recording close over, by name."""
     describe = op.describe if kind.inputs else None
-    make = maker(kind, op.n_arguments, op.allocates if kind.memory else 0)
+    tensors = tensor_places(op) if kind.identities else ""
+    make = maker(kind, op.n_arguments, op.allocates if kind.memory else 0, tensors)
     return make(op, op.run, describe, op.uid, **shared)

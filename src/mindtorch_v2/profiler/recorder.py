@@ -20,6 +20,7 @@ from .._graph import grad_state, storage_of
 from .._storage import ObservedStorage, UntypedStorage
 from . import probes, slots
 from . import trace as columns
+from .identities import Register
 from .inputs import as_torch_shows
 from .probes import Kind
 from .stacks import Stacks, frame_columns, stack_columns
@@ -85,8 +86,16 @@ class Recorder:
         if config.with_stack or config.with_modules:
             self.stacks = Stacks(modules_only=not config.with_stack)
         self.kind = Kind(
-            config.record_shapes or config.with_flops, config.profile_memory, self.stacks is not None
+            config.record_shapes or config.with_flops,
+            config.profile_memory,
+            self.stacks is not None,
+            identities=config.record_shapes and config.profile_memory,
         )
+        self.register: Register | None = None  # of the tensors, modules and optimizers that are met
+        if self.kind.identities or config.with_stack:
+            self.register = Register()
+            if self.stacks is not None:
+                self.stacks.met_module = self.register.module
         self.columns = probes.columns(self.kind)
         self.width = len(self.columns)
         self.buffers: dict[int, Buffer] = {self.thread: Buffer(self.thread, self.width)}
@@ -111,6 +120,8 @@ class Recorder:
         if not self.begun_ns:
             self.origin_ns = time.time_ns() - now
             self.begun_ns = now
+        if self.register is not None:
+            self.register.open(now)
         if self.stacks is not None:
             self.stacks.begin(sys._getframe(1), self.thread, now)
         ranges = _Ranges(self) if self.stacks is None else _StackedRanges(self, self.stacks)
@@ -160,6 +171,8 @@ class Recorder:
             self.suspended_ns += self.ended_ns
         _hear_frees()
         self.outer = None
+        if self.register is not None:
+            self.register.close()
         return self.seal()
 
     def buffer(self, thread: int) -> Buffer | None:
@@ -190,6 +203,7 @@ class Recorder:
             "find_call": None if self.stacks is None else self.stacks.finder(),
             "Tensor": _dispatch.Tensor,
             "Observed": ObservedStorage,
+            **(self.register or _Nobody).tools(),
         }
         return _dispatch.FIRST_CALLS.copy()
 
@@ -205,7 +219,7 @@ class Recorder:
         """One function for all ops: each thread has its buffer."""
         state, kind, width = grad_state, self.kind, self.width
         ident, now, find, born, buffers = get_ident, clock, self._inputs_of, self._born, self.buffers
-        frame_of = sys._getframe
+        frame_of, register = sys._getframe, self.register if self.kind.identities else None
         mark, find_call = (None, None) if stacks is None else (stacks.mark, stacks.finder())
 
         def record(op: Any, *arguments: Any) -> Any:
@@ -224,6 +238,8 @@ class Recorder:
                 except ValueError:  # called by C on a bare thread
                     pass
                 rest += (call,)
+            if register is not None:
+                rest += (-1 if rest[0] < 0 else register.meet(op, arguments),)
             if kind.memory:
                 rest += (0, 0)
             start = now()
@@ -264,7 +280,8 @@ class Recorder:
             if storage.__class__ is not UntypedStorage or storage._keeps is not None:
                 continue  # observed already, or a part of another one
             storage.__class__ = ObservedStorage
-            self.memory.extend((clock(), array.nbytes, id(storage), get_ident()))
+            now = clock() if self.register is None else self.register.birth(tensor, storage)
+            self.memory.extend((now, array.nbytes, id(storage), get_ident()))
 
     # ------------------------------------------------------------------------------------------------ after the stop
 
@@ -316,7 +333,7 @@ class Recorder:
             stack=stack,
             stacks=stacks,
             input_table=self._input_table(),
-            memory=self._memory(column, thread),
+            memory=(memory := self._memory(column, thread))[0],
             health=self._health(),
             origin_ns=self.origin_ns,
             window_ns=(self.begun_ns, self.ended_ns),
@@ -332,6 +349,9 @@ class Recorder:
             # a range may outlast the call that opened it
             calls = np.where(rows[:, 0] < _RANGES, column["call"], -1)
             made = replace(made, frames=frame_columns(self.stacks, calls, rows[:, 2], made))
+        if self.register is not None:
+            first = column.get("met", np.empty(0, np.int64))
+            made = replace(made, identities=self.register.columns(first, *memory, made.frames))
         return made
 
     def _threads(self) -> dict[int, tuple[int, str]]:
@@ -389,17 +409,19 @@ class Recorder:
             notes = (f"{self.suspended_ns / 1e6:.3f}ms in which another profiler recorded",)
         return Health(unfinished=self.unfinished, notes=notes)
 
-    def _memory(self, column: dict[str, np.ndarray], thread: np.ndarray) -> Memory:
+    def _memory(self, column: dict[str, np.ndarray], thread: np.ndarray) -> tuple[Memory, np.ndarray]:
+        """Memory, and the number of each row's: when the op that made it began, or when it was noted."""
         held = () if self.stacks is None else _held(self.stacks)
         rows = np.array(self.memory, np.int64).reshape(-1, 4)
+        rows = np.concatenate([rows, rows[:, :1]], axis=1)
         if "bytes" in column:  # what an op's one new tensor took stands in the op's own row
             own = np.flatnonzero(column["bytes"])
-            taken = [column["end"][own], column["bytes"][own], column["address"][own], thread[own]]
+            taken = [column["end"][own], column["bytes"][own], column["address"][own], thread[own], column["start"][own]]
             rows = np.concatenate([rows, np.stack(taken, axis=1)])
         if not len(rows):
-            return replace(Memory.none(), held=held)
+            return replace(Memory.none(), held=held), rows[:, 4]
         rows = _with_freed_bytes(rows)
-        return Memory(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], np.cumsum(rows[:, 1]), held)
+        return Memory(*rows[:, :4].T, np.cumsum(rows[:, 1]), held), rows[:, 4]
 
 
 class _Open:
@@ -415,12 +437,13 @@ class _Open:
 class _Ranges:
     """What is no op: annotations, the engine's nodes. `enter` gives a token for `exit`."""
 
-    __slots__ = ("owner", "detailed", "empty")
+    __slots__ = ("owner", "detailed", "empty", "register")
 
     def __init__(self, owner: Recorder) -> None:
         self.owner = owner
         self.detailed = owner.kind.inputs
         self.empty = (0, 0) if owner.kind.memory else ()  # a range takes no memory itself
+        self.register = owner.register if owner.kind.identities else None
 
     def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> Any:
         owner, thread = self.owner, get_ident()
@@ -436,6 +459,8 @@ class _Ranges:
             key = owner.range_keys[described] = _RANGES + len(owner.ranges)
             owner.ranges.append(described)
         inputs = (owner._inputs_of(_RangeInputs, arguments),) if self.detailed else ()
+        if self.register is not None:
+            call += (self.register.meet_any(arguments) if arguments and inputs[0] >= 0 else -1,)
         token = _Open(buffer, key, sequence, inputs + call + self.empty)
         buffer.open.append(token)
         return token
@@ -446,6 +471,10 @@ class _Ranges:
         end = clock()
         if _closed(token.buffer.open, token):
             token.buffer.extend((token.key, token.start, end, token.sequence, *token.rest))
+
+
+    def stepped(self, optimizer: Any) -> None:
+        """An optimizer has made a step: noted where calls are."""
 
 
 class _StackedRanges(_Ranges):
@@ -472,6 +501,13 @@ class _StackedRanges(_Ranges):
             # the call that opened it may have returned long ago: what ends with the range is the call that closes it
             token.buffer.extend((token.key, token.start, end, token.sequence, *token.rest))
             self.stacks.touch(sys._getframe(1), get_ident(), clock())
+
+    def stepped(self, optimizer: Any) -> None:
+        register = self.owner.register
+        if register is not None and self.owner.buffer(thread := get_ident()) is not None:
+            now = clock()
+            self.stacks.touch(sys._getframe(1), thread, now)
+            register.optimizer(optimizer, now, thread)
 
 
 def _closed(open_: list[_Open], token: _Open) -> bool:
@@ -507,10 +543,18 @@ def _with_freed_bytes(rows: np.ndarray) -> np.ndarray:
     known = ends & (before[:, 2] == rows[:, 2]) & (before[:, 1] > 0)
     known[:1] = False
     rows[ends, 1] = 0
-    rows[known, 1] = -before[known, 1]
+    rows[known, 1], rows[known, 4] = -before[known, 1], before[known, 4]
     order = order[rows[:, 1] != 0]
     rows = rows[rows[:, 1] != 0]
     return rows[np.lexsort((order, rows[:, 0]))]
+
+
+class _Nobody:
+    """Stands for the register of a recording that has none."""
+
+    @staticmethod
+    def tools() -> dict[str, Any]:
+        return dict.fromkeys(("base", "met", "meet", "see", "listed"))
 
 
 def _held(stacks: Stacks) -> tuple[tuple[int, int, bool], ...]:

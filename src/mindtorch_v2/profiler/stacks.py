@@ -59,6 +59,7 @@ class Stacks:
         self.resumed: dict[tuple[int, CodeType, int], Any] = {}  # generators, which cannot be marked -> call
         self.modules: dict[int, tuple[Any, str, int]] = {}
         self.module_counts: dict[str, int] = {}
+        self.met_module: Any = None  # called with each module when it is first met, and the name of its calls
 
         class Mark(int):
             """The number of a call, on its frame. Callable, since a trace function set later would call it."""
@@ -192,6 +193,8 @@ class Stacks:
             count = self.module_counts.get(name, 0)
             self.module_counts[name] = count + 1
             known = self.modules[id(module)] = (weakref.ref(module), name, count)
+            if self.met_module is not None:
+                self.met_module(module, module_text(name, count))
         return known[1], known[2]
 
     # ------------------------------------------------------------------------------------------------ after the stop
@@ -204,11 +207,16 @@ class Stacks:
         """The names as torch writes them."""
         cut = prefixes()
         return tuple(
-            f"nn.Module: {what}_{line}"
+            module_text(what, line)
             if what.__class__ is str
             else f"{shortened(what.co_filename, cut)}({line}): {what.co_name}"
             for what, line in self.names
         )
+
+
+def module_text(name: str, number: int) -> str:
+    """What the calls of a module are named: by its class, and its number among those of its class."""
+    return f"nn.Module: {name}_{number}"
 
 
 def prefixes() -> tuple[str, ...]:
