@@ -1,0 +1,237 @@
+"""Calls: a recording's events and Python frames as one nesting. Results in; columns of calls, and where other things lie in them, out.
+
+Events nest by themselves, and so do Python frames, but torch's files let the two overlap a little. The parent of a call is
+therefore whichever of its event and its frame began later: no containment between the two kinds is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...averages import group_names
+from ...trace import ANNOTATION, ENGINE, NODE, RUNTIME, Trace
+from ...tree import innermost, thread_slices
+
+# categories of calls, as the page colours them
+OP, AUTOGRAD, OPTIMIZER, DATA, USER, MODULE, FRAME, RUNTIME_CALL, KERNEL, COPY = range(10)
+CATEGORIES = (
+    "Operators",
+    "Autograd",
+    "Optimizer",
+    "Data loading",
+    "Annotations",
+    "Modules",
+    "Python",
+    "Runtime",
+    "Kernels",
+    "Copies",
+)
+MODULE_PREFIX = "nn.Module: "
+
+
+@dataclass(frozen=True)
+class Calls:
+    """Events first (rows 0 ... events - 1), then frames."""
+
+    names: list[str]
+    name: np.ndarray
+    category: np.ndarray
+    start_ns: np.ndarray
+    duration_ns: np.ndarray
+    parent: np.ndarray  # -1: none
+    row: np.ndarray  # of the trace (events) or of its frames
+    events: int
+
+
+def name_categories(names: tuple[str, ...]) -> np.ndarray:
+    """What an annotation is, by its name: a step of an optimizer, data loading, or the user's own."""
+    return np.array([_annotation(name) for name in names], np.int8)
+
+
+def _annotation(name: str) -> int:
+    if name.startswith("Optimizer."):
+        return OPTIMIZER
+    if name.startswith(("enumerate(DataLoader)", "DataLoader", "[pl][profile]train_dataloader")):
+        return DATA
+    return USER
+
+
+def event_categories(trace: Trace) -> np.ndarray:
+    """The category of each event."""
+    made = np.zeros(len(trace), np.int8)
+    made[(trace.kind == NODE) | (trace.kind == ENGINE)] = AUTOGRAD
+    made[trace.kind == RUNTIME] = RUNTIME_CALL
+    notes = trace.kind == ANNOTATION
+    if notes.any():
+        made[notes] = name_categories(trace.names)[trace.name[notes]]
+    return made
+
+
+def calls(results: Any, *, python: bool) -> Calls:
+    """The shown events with the modules' calls around them, or with all Python frames."""
+    trace, frames = results.trace, results.trace.frames
+    rows = np.flatnonzero(results.shown)
+    place = np.full(len(trace) + 1, -1, np.int64)  # the last one stands for row -1
+    place[rows] = np.arange(len(rows))
+    group_of, texts = group_names(trace)
+    names = list(texts)
+    event_parent = results.shown_parent[rows]
+    if not len(frames):
+        return Calls(
+            names,
+            group_of[trace.name[rows]],
+            event_categories(trace)[rows],
+            trace.start_ns[rows],
+            (trace.end_ns - trace.start_ns)[rows],
+            place[event_parent],
+            rows,
+            len(rows),
+        )
+    keep = np.ones(len(frames), bool) if python else frames.module >= 0
+    kept = np.flatnonzero(keep)
+    frame_place = np.full(len(frames) + 1, -1, np.int64)
+    frame_place[kept] = np.arange(len(kept)) + len(rows)
+    frame_parent = kept_parents(frames.parent, keep)
+    # between frames and events, whoever began last
+    around = _frames_at(trace, trace.start_ns[rows], trace.thread[rows])
+    around = np.where(around >= 0, np.where(keep[around], around, frame_parent[around]), -1)
+    inner = (around >= 0) & (
+        (event_parent < 0) | (frames.start_ns[around] > trace.start_ns[np.maximum(event_parent, 0)])
+    )
+    above_event = np.where(inner, frame_place[around], place[event_parent])
+    outside = events_at(trace, results.tree.parent, frames.start_ns[kept] - 1, frames.thread[kept])
+    outside = _shown(results, outside)
+    own = frame_parent[kept]
+    outer = (outside >= 0) & (
+        (own < 0) | (trace.start_ns[np.maximum(outside, 0)] >= frames.start_ns[np.maximum(own, 0)])
+    )
+    above_frame = np.where(outer, place[outside], frame_place[own])
+    frame_category = np.where(frames.module[kept] >= 0, MODULE, FRAME)
+    shown = [name.removeprefix(MODULE_PREFIX) for name in frames.names]
+    return Calls(
+        names + shown,
+        np.concatenate([group_of[trace.name[rows]], frames.name[kept].astype(np.int64) + len(names)]),
+        np.concatenate([event_categories(trace)[rows], frame_category.astype(np.int8)]),
+        np.concatenate([trace.start_ns[rows], frames.start_ns[kept]]),
+        np.concatenate([(trace.end_ns - trace.start_ns)[rows], (frames.end_ns - frames.start_ns)[kept]]),
+        np.concatenate([above_event, above_frame]),
+        np.concatenate([rows, kept]),
+        len(rows),
+    )
+
+
+def depths(parent: np.ndarray) -> np.ndarray:
+    """How many are above each, by doubling the steps upwards."""
+    depth = (parent >= 0).astype(np.int64)
+    above = np.append(parent, -1)
+    depth = np.append(depth, 0)
+    while (above >= 0).any():
+        depth = depth + np.where(above >= 0, depth[above], 0)
+        above = np.where(above >= 0, above[above], -1)
+    return depth[:-1]
+
+
+def kept_parents(parent: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    """For each row the nearest one above it that is kept; -1: none."""
+    found = np.append(parent, -1)
+    kept = np.append(keep, True)
+    while True:
+        skip = (found >= 0) & ~kept[found]
+        if not skip.any():
+            return found[:-1]
+        found = np.where(skip, found[found], found)
+
+
+def events_at(trace: Trace, parent: np.ndarray, times: np.ndarray, threads: np.ndarray) -> np.ndarray:
+    """The innermost event of a thread at a time, for each of many; -1: none."""
+    return _inside(trace.thread, trace.start_ns, trace.end_ns, parent, times, threads)
+
+
+def _frames_at(trace: Trace, times: np.ndarray, threads: np.ndarray) -> np.ndarray:
+    frames = trace.frames
+    return _inside(frames.thread, frames.start_ns, frames.end_ns, frames.parent, times, threads)
+
+
+def modules_at(trace: Trace, times: np.ndarray, threads: np.ndarray) -> np.ndarray:
+    """The innermost module's call (a row of the frames) of a thread at a time; -1: none."""
+    frames = trace.frames
+    found = _frames_at(trace, times, threads)
+    above = kept_parents(frames.parent, frames.module >= 0)
+    return np.where(found >= 0, np.where(frames.module[found] >= 0, found, above[found]), -1)
+
+
+def _inside(
+    thread: np.ndarray,
+    start: np.ndarray,
+    end: np.ndarray,
+    parent: np.ndarray,
+    times: np.ndarray,
+    threads: np.ndarray,
+) -> np.ndarray:
+    found = np.full(len(times), -1, np.int64)
+    for first, last in thread_slices(thread):
+        here = np.flatnonzero(threads == thread[first])
+        if not len(here):
+            continue
+        above = np.where(parent[first:last] < first, -1, parent[first:last] - first)
+        inside = innermost(start[first:last], end[first:last], above, times[here])
+        found[here] = np.where(inside >= 0, inside + first, -1)
+    return found
+
+
+def _shown(results: Any, rows: np.ndarray) -> np.ndarray:
+    """The nearest shown event at or above each row."""
+    safe = np.maximum(rows, 0)
+    return np.where((rows < 0) | results.shown[safe], rows, results.shown_parent[safe])
+
+
+def shown_rows(results: Any, rows: np.ndarray) -> np.ndarray:
+    """The nearest shown event at or above each row of the trace; -1: none."""
+    if not len(results.trace):
+        return np.full(len(rows), -1, np.int64)
+    return _shown(results, rows)
+
+
+def forward_of(trace: Trace, parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Backward nodes and for each the forward op that it is the derivative of, as rows of the trace."""
+    backward = (trace.sequence >= 0) & ((trace.kind == NODE) | (trace.forward_thread != 0))
+    nodes = np.flatnonzero(backward & (trace.kind != ENGINE))
+    forward = np.flatnonzero(
+        (trace.sequence >= 0) & ~backward & (trace.kind != ENGINE) & (trace.kind != ANNOTATION)
+    )
+    if not (len(nodes) and len(forward)):
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    # numbers are counted by thread: the same number on another thread is another op
+    several = len(np.unique(trace.thread[forward])) > 1
+    key = trace.sequence[forward]
+    wanted = trace.sequence[nodes]
+    if several:
+        threads, numbers = np.unique(
+            np.concatenate([trace.thread[forward], trace.forward_thread[nodes]]), return_inverse=True
+        )
+        numbers = numbers.reshape(-1)
+        key = key * len(threads) + numbers[: len(forward)]
+        wanted = wanted * len(threads) + numbers[len(forward) :]
+    # ops that autograd does not follow carry the number of the next one that it does: the last op with a number is the node's
+    order = np.lexsort((trace.start_ns[forward], key))
+    key, forward = key[order], forward[order]
+    place = np.searchsorted(key, wanted, side="right") - 1
+    safe = np.maximum(place, 0)
+    found = (place >= 0) & (key[safe] == wanted)
+    found &= trace.start_ns[forward[safe]] <= trace.start_ns[nodes]
+    nodes, ops = nodes[found], forward[safe][found]
+    # and the outermost of those around it that carry the same number
+    while len(ops):
+        above = parent[ops]
+        same = (
+            (above >= 0)
+            & (trace.sequence[above] == trace.sequence[ops])
+            & (trace.kind[above] == trace.kind[ops])
+        )
+        if not same.any():
+            break
+        ops = np.where(same, above, ops)
+    return nodes, ops

@@ -1,0 +1,173 @@
+"""Memory: Results in; curves of bytes alive by what they are for, what was alive at the peak, and who took most, out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...trace import Trace
+from .. import memory_timeline
+from .calls import events_at, shown_rows
+from .pack import Block
+
+MOST_POINTS = 3_000  # a curve
+MOST_ROWS = 300
+
+CATEGORIES = (
+    *[category.name.replace("_", " ").capitalize() for category in memory_timeline.Category],
+    "Before the recording",
+)
+
+
+def memory_block(results: Any) -> Block | None:
+    """Curves and tables for each device whose memory was recorded; None if none was."""
+    trace = results.trace
+    memory = trace.memory
+    if not len(memory):
+        return None
+    born, died = _lifetimes(trace)
+    category = memory_timeline.categories(trace, results.tree, born, died)
+    at = events_at(trace, results.tree.parent, memory.time_ns[born], memory.thread[born])
+    at = shown_rows(results, at)
+    where = memory.device if memory.device is not None else np.full(len(memory), -1, np.int64)
+    block = Block()
+    devices = []
+    kind = str(trace.settings.get("device", "device")).upper()
+    for number, device in enumerate(np.unique(where).tolist()):
+        label = "CPU" if device < 0 else f"{'GPU' if kind in {'CUDA', 'HIP'} else kind} {device}"
+        here = np.flatnonzero(where == device)
+        mine = where[born] == device
+        about = _device(block, f"{number}", trace, here, born[mine], died[mine], category[mine], at[mine])
+        devices.append({"label": label, **about})
+    block.values = {"categories": CATEGORIES, "devices": devices}
+    return block
+
+
+def timeline_page_block(times: list[int], sizes: list[list[int]]) -> Block:
+    """The one curve of a memory timeline: times in microseconds and bytes by category, as `coalesced` gives them."""
+    block = Block()
+    curve = np.array(sizes, np.int64).reshape(len(times), -1)[:, 1:]
+    curve = np.hstack([curve, np.zeros((len(curve), 1), np.int64)])
+    at = (np.array(times, np.int64) - (times[0] if times else 0)) * 1000
+    _add_curve(block, "0", at, curve)
+    block.values = {
+        "categories": CATEGORIES,
+        "devices": [{"label": "CPU", **_peak(at, curve), "frames": [], "alive": [], "biggest": []}],
+    }
+    return block
+
+
+def _lifetimes(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
+    """Where memory is taken and given back; addresses of different devices are different."""
+    memory = trace.memory
+    address = memory.address
+    if memory.device is not None:
+        _, number = np.unique(np.stack([address, memory.device]), axis=1, return_inverse=True)
+        address = number.reshape(-1)
+    return memory_timeline.lifetimes(address, memory.nbytes)
+
+
+def _device(
+    block: Block,
+    key: str,
+    trace: Trace,
+    here: np.ndarray,
+    born: np.ndarray,
+    died: np.ndarray,
+    category: np.ndarray,
+    at: np.ndarray,
+) -> dict[str, Any]:
+    memory = trace.memory
+    begin = trace.window_ns[0] if trace.window_ns[1] > trace.window_ns[0] else int(memory.time_ns.min())
+    change = np.zeros((len(memory), len(CATEGORIES)), np.int64)
+    change[born, category] = memory.nbytes[born]
+    ended = died >= 0
+    change[died[ended], category[ended]] = memory.nbytes[died[ended]]
+    curve = np.cumsum(change[here], axis=0)
+    seen = set(memory.address[born].tolist())
+    if key == "0" and (memory.device is None or memory.device[here[0]] < 0):
+        for address, nbytes, is_gradient in memory.held:
+            if address not in seen:
+                kind = (
+                    memory_timeline.Category.GRADIENT if is_gradient else memory_timeline.Category.PARAMETER
+                )
+                curve[:, int(kind)] += nbytes
+    known = np.cumsum(change[here].sum(axis=1))
+    curve[:, -1] += np.maximum(memory.total[here] - known, 0)
+    times = memory.time_ns[here] - begin
+    peak = _peak(times, curve)
+    _add_curve(block, key, times, curve)
+    at_peak = peak["peak_ns"] + begin
+    start = memory.time_ns[born]
+    end = np.where(ended, memory.time_ns[np.maximum(died, 0)], np.iinfo(np.int64).max)
+    alive = (start <= at_peak) & (end > at_peak)
+    frames: dict[str, int] = {}
+    return {
+        **peak,
+        "alive": _grouped(trace, born[alive], category[alive], at[alive], frames),
+        "biggest": _grouped(trace, born, category, at, frames),
+        "taken": int(memory.nbytes[born].sum()),
+        "allocations": len(born),
+        "never_freed": int(memory.nbytes[born[~ended]].sum()),
+        "frames": list(frames),
+    }
+
+
+def _peak(times: np.ndarray, curve: np.ndarray) -> dict[str, Any]:
+    total = curve.sum(axis=1)
+    if not len(total):
+        return {"peak": 0, "peak_ns": 0, "at_peak": [0] * len(CATEGORIES)}
+    top = int(total.argmax())
+    return {"peak": int(total[top]), "peak_ns": int(times[top]), "at_peak": curve[top].tolist()}
+
+
+def _add_curve(block: Block, key: str, times: np.ndarray, curve: np.ndarray) -> None:
+    """At most MOST_POINTS points: of each stretch the highest and the last."""
+    rows = np.arange(len(times))
+    if len(times) > MOST_POINTS:
+        total = curve.sum(axis=1)
+        span = max(int(times[-1] - times[0]), 1)
+        bucket = (times - times[0]) * (MOST_POINTS // 2) // (span + 1)
+        order = np.lexsort((total, bucket))
+        last = np.flatnonzero(np.diff(bucket, append=bucket[-1] + 1))
+        rows = np.unique(np.concatenate([order[last], last, [0]]))
+    block.add(f"{key}.time_ns", times[rows], rising=True)
+    for i in range(curve.shape[1]):
+        if curve[:, i].any():
+            block.add(f"{key}.category.{i}", curve[rows, i])
+
+
+def _grouped(
+    trace: Trace, born: np.ndarray, category: np.ndarray, at: np.ndarray, frames: dict[str, int]
+) -> list[list[Any]]:
+    """[op, category, bytes, how many, the largest, frames of the stack] for allocations of one op, category and stack, the most bytes first."""
+    if not len(born):
+        return []
+    nbytes = trace.memory.nbytes[born]
+    name = np.where(at >= 0, trace.name[at], -1)
+    stack = np.where(at >= 0, trace.stack[at], -1)
+    _, first, number = np.unique(
+        np.stack([name, category, stack]), axis=1, return_index=True, return_inverse=True
+    )
+    number = number.reshape(-1)
+    total = np.bincount(number, weights=nbytes)
+    count = np.bincount(number)
+    largest = np.zeros(len(total), np.int64)
+    np.maximum.at(largest, number, nbytes)
+    order = np.argsort(-total, kind="stable")[:MOST_ROWS]
+    made = []
+    for i in order.tolist():
+        where = int(stack[first[i]])
+        lines = trace.stacks[where] if where >= 0 else ()
+        made.append(
+            [
+                trace.names[name[first[i]]] if name[first[i]] >= 0 else "",
+                int(category[first[i]]),
+                int(total[i]),
+                int(count[i]),
+                int(largest[i]),
+                [frames.setdefault(line, len(frames)) for line in lines],
+            ]
+        )
+    return made

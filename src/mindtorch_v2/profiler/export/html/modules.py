@@ -1,0 +1,149 @@
+"""Modules: Results in; the tree of nn.Modules with times, memory and flops out, and the module that each event belongs to.
+
+A backward node belongs to the module whose forward op it is the derivative of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...trace import ENGINE
+from .calls import (
+    AUTOGRAD,
+    MODULE_PREFIX,
+    depths,
+    event_categories,
+    events_at,
+    forward_of,
+    kept_parents,
+    modules_at,
+)
+from .pack import Block
+
+
+@dataclass(frozen=True)
+class Modules:
+    """One entry a module under its callers; parents first."""
+
+    names: list[str]
+    parent: np.ndarray  # -1: none
+    calls: np.ndarray
+    total_ns: np.ndarray
+    node: np.ndarray  # for each row of the frames, its module; -1: no module's call
+
+
+def module_tree(results: Any) -> Modules | None:
+    """The modules that were called, None if none was recorded."""
+    frames = results.trace.frames
+    called = frames.module >= 0
+    if not called.any():
+        return None
+    parent = kept_parents(frames.parent, called)
+    depth = depths(np.where(called, parent, -1))
+    node = np.full(len(frames) + 1, -1, np.int64)
+    names: list[str] = []
+    parents = []
+    width = len(frames.names) + 1
+    for level in range(int(depth[called].max()) + 1):
+        rows = np.flatnonzero(called & (depth == level))
+        key = (node[parent[rows]] + 1) * width + frames.name[rows]
+        unique, number = np.unique(key, return_inverse=True)
+        node[rows] = number.reshape(-1) + len(names)
+        names += [frames.names[i].removeprefix(MODULE_PREFIX) for i in (unique % width).tolist()]
+        parents.append(unique // width - 1)
+    node = node[:-1]
+    rows = np.flatnonzero(called)
+    duration = (frames.end_ns - frames.start_ns)[rows]
+    return Modules(
+        names,
+        np.concatenate(parents),
+        np.bincount(node[rows], minlength=len(names)),
+        np.bincount(node[rows], weights=duration, minlength=len(names)),
+        node,
+    )
+
+
+def nodes_of_events(results: Any, tree: Modules) -> np.ndarray:
+    """The module of each event; -1: none."""
+    trace = results.trace
+    frame = modules_at(trace, trace.start_ns, trace.thread)
+    node = np.where(frame >= 0, tree.node[frame], -1)
+    backward, forward = forward_of(trace, results.tree.parent)
+    node[backward] = np.where(node[backward] < 0, node[forward], node[backward])
+    # the engine's call around a node belongs to the node's module, and so does what a node contains
+    around = results.tree.parent[backward]
+    engine = (around >= 0) & (trace.kind[around] == ENGINE)
+    node[around[engine]] = node[backward[engine]]
+    depth = results.tree.depth
+    for level in range(1, int(depth.max(initial=0)) + 1):
+        rows = np.flatnonzero((depth == level) & (node < 0))
+        node[rows] = node[results.tree.parent[rows]]
+    return node
+
+
+def event_modules(results: Any) -> tuple[np.ndarray, list[str]] | None:
+    """For each event the number of its module, and the modules' paths."""
+    tree = module_tree(results)
+    if tree is None:
+        return None
+    paths: list[str] = []
+    for name, parent in zip(tree.names, tree.parent.tolist()):
+        paths.append(name if parent < 0 else f"{paths[parent]} / {name}")
+    return nodes_of_events(results, tree), paths
+
+
+def modules_block(results: Any) -> Block | None:
+    """The tree of modules; None if none was recorded."""
+    tree = module_tree(results)
+    if tree is None:
+        return None
+    trace, count = results.trace, len(tree.names)
+    node = nodes_of_events(results, tree)
+
+    def own(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+        at = np.where(rows >= 0, node[rows], -1) if len(node) else np.full(len(rows), -1)
+        return np.bincount(at[at >= 0], weights=values[at >= 0], minlength=count)
+
+    below = np.bincount(
+        tree.parent[tree.parent >= 0], weights=tree.total_ns[tree.parent >= 0], minlength=count
+    )
+    backward = np.flatnonzero(_outermost_backward(results))
+    memory, device = trace.memory, trace.device
+    taken = memory.nbytes > 0
+    allocating = events_at(trace, results.tree.parent, memory.time_ns[taken], memory.thread[taken])
+    every = np.flatnonzero(results.shown)
+    works = np.flatnonzero(device.works) if len(device) else np.empty(0, np.int64)
+    block = Block({"names": tree.names})
+    columns = {
+        "total_ns": tree.total_ns,
+        "self_ns": np.maximum(tree.total_ns - below, 0),
+        "backward_ns": _up(own(backward, (trace.end_ns - trace.start_ns)[backward]), tree.parent),
+        "allocated": _up(own(allocating, memory.nbytes[taken]), tree.parent),
+        "flops": _up(own(every, trace.flops[every]), tree.parent),
+        "device_ns": _up(own(device.op[works], (device.end_ns - device.start_ns)[works]), tree.parent),
+    }
+    block.add("parent", tree.parent + 1)
+    block.add("calls", tree.calls)
+    for name, values in columns.items():
+        if values.any() or name in {"total_ns", "self_ns"}:
+            block.add(name, np.rint(values).astype(np.int64))
+    return block
+
+
+def _up(values: np.ndarray, parent: np.ndarray) -> np.ndarray:
+    """Sums over subtrees. There are hundreds of modules, not millions."""
+    total = values.tolist()
+    for row in range(len(total) - 1, -1, -1):
+        if parent[row] >= 0:
+            total[parent[row]] += total[row]
+    return np.array(total)
+
+
+def _outermost_backward(results: Any) -> np.ndarray:
+    """Mask of the backward events that no other backward event contains."""
+    backward = event_categories(results.trace) == AUTOGRAD
+    above = kept_parents(results.tree.parent, backward)
+    return backward & (above < 0)

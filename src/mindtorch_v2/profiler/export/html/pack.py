@@ -1,0 +1,90 @@
+"""Blocks of data for a page: named columns and plain JSON in, text that is safe inside a <script> element out.
+
+A block is deflated and written in base64: uint32 length of a JSON header, the header, then the columns, each from a multiple
+of 8 on. The header lists the columns: t its type, n its length, o its offset behind the header, d: 1 if it holds differences,
+s: 1 if the bytes of its numbers are transposed (all first bytes, then all second ones ...: they deflate far better).
+"""
+
+from __future__ import annotations
+
+import binascii
+import json
+import zlib
+from typing import Any
+
+import numpy as np
+import orjson
+
+_LARGE = 1 << 20  # from here on, time matters more than the last tenth of the size
+
+
+class Block:
+    """Columns and JSON values under names."""
+
+    def __init__(self, values: dict[str, Any] | None = None) -> None:
+        self.values: dict[str, Any] = values or {}
+        self.columns: dict[str, tuple[np.ndarray, bool]] = {}
+
+    def add(self, name: str, column: np.ndarray, *, rising: bool = False) -> None:
+        """Add a column of integers or floats; `rising` ones are kept as differences and become floats in the page."""
+        self.columns[name] = (np.asarray(column), rising)
+
+    def text(self) -> bytes:
+        """The whole block, in base64."""
+        described, parts, offset = {}, [], 0
+        for name, (column, rising) in self.columns.items():
+            described[name], data = _packed(column, rising, offset)
+            padding = -len(data) % 8
+            parts += [data, b"\0" * padding]
+            offset += len(data) + padding
+        header = dumps({"columns": described, "values": self.values})
+        header += b" " * (-(4 + len(header)) % 8)
+        raw = b"".join([len(header).to_bytes(4, "little"), header, *parts])
+        return binascii.b2a_base64(zlib.compress(raw, 6 if len(raw) < _LARGE else 4), newline=False)
+
+
+def dumps(value: Any) -> bytes:
+    """JSON of plain values and NumPy numbers; what is no text (half of a surrogate pair) is escaped."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY)
+    except TypeError:
+        return json.dumps(value, default=_plain).encode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} cannot be put into a page")
+
+
+def _packed(column: np.ndarray, rising: bool, offset: int) -> tuple[dict[str, Any], bytes]:
+    if rising:
+        column = np.diff(column, prepend=column.dtype.type(0))
+    column = column.astype(_type_for(column))
+    kind = f"{column.dtype.kind}{column.dtype.itemsize}"
+    if column.dtype.itemsize > 1:
+        data = column.view(np.uint8).reshape(len(column), column.dtype.itemsize).T.tobytes()
+    else:
+        data = column.tobytes()
+    described: dict[str, Any] = {"t": kind, "n": len(column), "o": offset}
+    if rising:
+        described["d"] = 1
+    if column.dtype.itemsize > 1:
+        described["s"] = 1
+    return described, data
+
+
+def _type_for(column: np.ndarray) -> Any:
+    """The smallest of the types that pages have: integers beyond 32 bits become floats, exact up to 2**53."""
+    if column.dtype.kind == "f":
+        return np.dtype("<f8")
+    low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
+    if low >= 0:
+        for name in ("u1", "<u2", "<u4"):
+            if high <= np.iinfo(name).max:
+                return np.dtype(name)
+    if low >= -(2**31) and high < 2**31:
+        return np.dtype("<i4")
+    return np.dtype("<f8")

@@ -1,0 +1,245 @@
+// The frame of the page: header, views as tabs, keys.
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { chooseTheme, isDark, onTheme } from "./colours";
+import { traceCount, type Block } from "./data";
+import { label, spelled } from "./format";
+import { Segments } from "./parts";
+import { StoreContext, VIEWS, type Store, type View, type Wanted, type Which } from "./store";
+import { Compare } from "./views/compare";
+import { Flame } from "./views/flame";
+import { Memory } from "./views/memory";
+import { Modules } from "./views/modules";
+import { Operators } from "./views/operators";
+import { Overview } from "./views/overview";
+import { Timeline } from "./views/timeline";
+
+export interface ViewProps {
+  trace: number;
+  summary: Block;
+}
+
+const TITLES: Record<View, string> = {
+  overview: "Overview",
+  operators: "Operators",
+  flame: "Flame graph",
+  timeline: "Timeline",
+  memory: "Memory",
+  modules: "Modules",
+  compare: "Compare",
+};
+
+const COMPONENTS = { overview: Overview, operators: Operators, flame: Flame, timeline: Timeline, memory: Memory, modules: Modules };
+
+function viewsOf(summaries: Block[]): View[] {
+  if (summaries[0]!.values.views === "memory") return ["memory"];
+  const any = (what: string) => summaries.some((s) => s.values.has[what]);
+  return VIEWS.filter((v) => {
+    if (v === "compare") return summaries.length > 1;
+    if (v === "memory") return any("memory");
+    if (v === "modules") return any("modules");
+    return true;
+  });
+}
+
+export function App(props: { summaries: Block[] }) {
+  const { summaries } = props;
+  const views = useMemo(() => viewsOf(summaries), []);
+  const fromHash = () => {
+    const name = location.hash.slice(1) as View;
+    return views.includes(name) ? name : views[0]!;
+  };
+  const [view, setView] = useState<View>(fromHash);
+  const [which, setWhich] = useState<Which>(traceCount() > 1 ? "both" : 0);
+  const [wanted, setWanted] = useState<Wanted | null>(null);
+  const [said, setSaid] = useState("");
+  const [help, setHelp] = useState(false);
+  const main = useRef<HTMLElement>(null);
+
+  const store: Store = {
+    view,
+    which,
+    wanted,
+    go(next, what = null) {
+      if (!views.includes(next)) return;
+      setWanted(what);
+      setView(next);
+      if (location.hash.slice(1) !== next) location.hash = next;
+      window.scrollTo(0, 0);
+    },
+    say(text) {
+      setSaid(text);
+      window.setTimeout(() => setSaid((now) => (now === text ? "" : now)), 3000);
+    },
+  };
+
+  useEffect(() => {
+    const onHash = () => {
+      setView((now) => {
+        const next = fromHash();
+        if (next !== now) setWanted(null);
+        return next;
+      });
+    };
+    const onKey = (event: KeyboardEvent) => {
+      const target = event.target as HTMLElement;
+      if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName)) return;
+      const number = Number(event.key);
+      if (number >= 1 && number <= views.length) store.go(views[number - 1]!);
+      else if (event.key === "?") setHelp((on) => !on);
+      else if (event.key === "Escape") setHelp(false);
+      else if (event.key === "/") {
+        const field = main.current?.querySelector<HTMLInputElement>("input[type=search]");
+        if (field) {
+          event.preventDefault();
+          field.focus();
+        }
+      }
+    };
+    window.addEventListener("hashchange", onHash);
+    window.addEventListener("keydown", onKey);
+    return () => {
+      window.removeEventListener("hashchange", onHash);
+      window.removeEventListener("keydown", onKey);
+    };
+  }, []);
+
+  const both = summaries.length > 1;
+  const shown: number[] = !both ? [0] : which === "both" ? [0, 1] : [which];
+  const View = view === "compare" ? null : COMPONENTS[view];
+
+  return (
+    <StoreContext.Provider value={store}>
+      <a class="skip" href="#main" onClick={(e) => (e.preventDefault(), main.current?.focus())}>
+        Skip to the content
+      </a>
+      <header>
+        <div class="title">
+          <h1 title={summaries.map((s) => spelled(s.values.label)).join(" · ")}>
+            {both ? `${label(summaries[0]!.values.label, 60)} → ${label(summaries[1]!.values.label, 60)}` : label(summaries[0]!.values.label, 120)}
+          </h1>
+          <div class="tools">
+            <button type="button" class="quiet" aria-label="Keys" aria-expanded={help} title="Keys (?)" onClick={() => setHelp(!help)}>
+              ?
+            </button>
+            <ThemeButton />
+          </div>
+        </div>
+        {views.length > 1 && <Tabs views={views} view={view} go={store.go} />}
+      </header>
+      {help && <Help views={views} close={() => setHelp(false)} />}
+      <main id="main" ref={main} tabIndex={-1}>
+        {both && view !== "compare" && (
+          <div class="controls">
+            <Segments
+              label="Trace"
+              value={String(which)}
+              options={[
+                ["both", "Side by side"],
+                ["0", `A: ${label(summaries[0]!.values.label, 28)}`],
+                ["1", `B: ${label(summaries[1]!.values.label, 28)}`],
+              ]}
+              onChange={(v) => setWhich(v === "both" ? "both" : (Number(v) as Which))}
+            />
+          </div>
+        )}
+        <div id="view" role="tabpanel" aria-label={TITLES[view]} class={`view view-${view} ${shown.length > 1 && View ? "two" : ""}`}>
+          {View ? (
+            shown.map((trace) => (
+              <div class="side" key={`${view}-${trace}`} data-trace={trace}>
+                {shown.length > 1 && (
+                  <p class="which">
+                    <b>{"AB"[trace]}</b> {label(summaries[trace]!.values.label, 80)}
+                  </p>
+                )}
+                <View trace={trace} summary={summaries[trace]!} />
+              </div>
+            ))
+          ) : (
+            <Compare summaries={summaries} />
+          )}
+        </div>
+      </main>
+      <div class={`said ${said ? "on" : ""}`} role="status">
+        {said}
+      </div>
+    </StoreContext.Provider>
+  );
+}
+
+function Tabs(props: { views: View[]; view: View; go(view: View): void }) {
+  const list = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // on a phone not all fit
+    const tab = list.current!.querySelector<HTMLElement>("[aria-selected=true]")!;
+    list.current!.scrollLeft = tab.offsetLeft - (list.current!.clientWidth - tab.offsetWidth) / 2;
+  }, [props.view]);
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const next = props.views[(props.views.indexOf(props.view) + step + props.views.length) % props.views.length]!;
+    props.go(next);
+    list.current!.querySelector<HTMLElement>(`[data-view=${next}]`)?.focus();
+  };
+  return (
+    <nav role="tablist" aria-label="Views" ref={list} onKeyDown={onKeyDown}>
+      {props.views.map((v) => (
+        <button
+          key={v}
+          type="button"
+          role="tab"
+          data-view={v}
+          aria-selected={v === props.view}
+          aria-controls="view"
+          tabIndex={v === props.view ? 0 : -1}
+          onClick={() => props.go(v)}
+        >
+          {TITLES[v]}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
+function ThemeButton() {
+  const [dark, setDark] = useState(isDark);
+  useEffect(() => onTheme(() => setDark(isDark())), []);
+  return (
+    <button
+      type="button"
+      class="quiet"
+      aria-label={dark ? "Light colours" : "Dark colours"}
+      title={dark ? "Light colours" : "Dark colours"}
+      data-testid="theme"
+      onClick={() => chooseTheme(dark ? "light" : "dark")}
+    >
+      {dark ? "☀" : "☾"}
+    </button>
+  );
+}
+
+function Help(props: { views: View[]; close(): void }) {
+  const keys: [string, string][] = [
+    [`1 – ${props.views.length}`, props.views.map((v) => TITLES[v]).join(", ")],
+    ["/", "search or filter"],
+    ["↑ ↓ Page Home End", "move in a table or tree; Enter: flame graph, t: timeline"],
+    ["Flame graph", "← → ↑ ↓ move, Enter zoom, Escape out"],
+    ["Timeline", "w s zoom, a d pan, f fit the chosen event, 0 all, n N next and previous match, ← → ↑ ↓ from event to event"],
+    ["?", "this list"],
+  ];
+  return (
+    <div class="help" role="dialog" aria-label="Keys">
+      <dl>
+        {keys.map(([key, text]) => (
+          <div key={key}>
+            <dt>{key}</dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+      </dl>
+      <button type="button" onClick={props.close}>
+        Close
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,58 @@
+// Numbers and names as people read them. Names come from strangers: characters that steer terminals or the direction of text are spelled out.
+
+// control characters, line and direction marks, invisible ones, halves of pairs, private "tags"
+const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|\udb40[\udc00-\udc7f]/g;
+
+/** A name as text that shows what is in it; whole. */
+export function spelled(name: string): string {
+  return name.replace(unseen, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+}
+
+const short = new Map<string, string>();
+
+/** The same, cut to what fits a line. */
+export function label(name: string, most = 300): string {
+  let text = short.get(name);
+  if (text === undefined) {
+    text = spelled(name.slice(0, 300));
+    if (name.length > 300) text += "…";
+    short.set(name, text);
+  }
+  return text.length > most ? text.slice(0, most - 1) + "…" : text;
+}
+
+export function time(ns: number, digits = 3): string {
+  const size = Math.abs(ns);
+  if (size >= 1e9) return `${(ns / 1e9).toFixed(digits)} s`;
+  if (size >= 1e6) return `${(ns / 1e6).toFixed(digits)} ms`;
+  if (size >= 1e3) return `${(ns / 1e3).toFixed(digits)} µs`;
+  return size === 0 ? "0" : `${Math.round(ns)} ns`;
+}
+
+const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+
+export function bytes(n: number): string {
+  let unit = 0;
+  let value = n;
+  while (Math.abs(value) >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  return `${value.toFixed(unit ? 2 : 0)} ${units[unit]}`;
+}
+
+const steps = ["", "K", "M", "G", "T", "P"];
+
+export function flops(n: number): string {
+  let unit = 0;
+  let value = n;
+  while (Math.abs(value) >= 1000 && unit < steps.length - 1) {
+    value /= 1000;
+    unit++;
+  }
+  return `${value.toFixed(unit ? 2 : 0)} ${steps[unit]}FLOP`;
+}
+
+export const count = (n: number): string => Math.round(n).toLocaleString("en-US");
+
+export const percent = (part: number, whole: number): string => (whole > 0 ? `${((100 * part) / whole).toFixed(2)}%` : "–");

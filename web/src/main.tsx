@@ -1,0 +1,23 @@
+// The page begins here: summaries are read, then the first view is drawn. Everything else is read when a view asks for it.
+import { render } from "preact";
+import { App } from "./app";
+import { block, traceCount, type Block } from "./data";
+import { spelled } from "./format";
+
+async function start(): Promise<void> {
+  const root = document.getElementById("app")!;
+  if (typeof DecompressionStream === "undefined") {
+    root.textContent = "This browser cannot unpack the page's data: it needs DecompressionStream (any browser since 2023).";
+    return;
+  }
+  const summaries = (await Promise.all(Array.from({ length: traceCount() }, (_, i) => block("summary", i)))) as Block[];
+  document.title = summaries.map((s) => spelled(s.values.label).slice(0, 80)).join(" → ") + " – profile";
+  root.textContent = "";
+  render(<App summaries={summaries} />, root);
+  performance.mark("first-view");
+}
+
+start().catch((error) => {
+  document.getElementById("app")!.textContent = `The page's data cannot be read: ${error}`;
+  throw error;
+});

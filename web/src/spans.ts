@@ -1,0 +1,177 @@
+// Spans of the timeline: a block in; lanes, bisection, sums and arrows out. Spans of one lane do not overlap and are in the order of time.
+import type { Block, Column } from "./data";
+
+export interface Track {
+  label: string;
+  kind: string;
+  lanes: number[]; // numbers of lanes, the outermost first
+}
+
+export class Spans {
+  readonly start: Float64Array;
+  readonly duration: Column;
+  readonly name: Column;
+  readonly names: string[];
+  readonly category: Column; // by name
+  readonly laneFirst: Column;
+  readonly laneOf: Column; // track of each lane
+  readonly tracks: Track[];
+  readonly busy: Float64Array; // durations before each span, summed up
+  readonly begin: number;
+  readonly length: number; // of the whole recording, in ns
+  private readonly arrowsFrom: Float64Array;
+  private readonly arrowsTo: Column;
+  readonly arrowKind: Column;
+  private incoming: Map<number, number[]> | null = null;
+
+  constructor(readonly block: Block) {
+    const { columns, values } = block;
+    this.start = columns["start_ns"] as Float64Array;
+    this.duration = columns["duration_ns"]!;
+    this.name = columns["name"]!;
+    this.names = values.names;
+    this.category = columns["name.category"]!;
+    this.laneFirst = columns["lane.first"]!;
+    this.laneOf = columns["lane.track"]!;
+    this.begin = values.begin_ns;
+    this.length = Math.max(1, values.end_ns - values.begin_ns);
+    this.tracks = values.tracks.map((t: any) => ({ label: t.label, kind: t.kind, lanes: [] }));
+    this.laneOf.forEach((track: number, lane: number) => this.tracks[track]!.lanes.push(lane));
+    this.tracks = this.tracks.filter((t) => t.lanes.length);
+    this.busy = new Float64Array(this.start.length + 1);
+    for (let i = 0, sum = 0; i < this.start.length; i++) this.busy[i + 1] = sum += this.duration[i]!;
+    this.arrowsFrom = columns["arrow.from"] as Float64Array;
+    this.arrowsTo = columns["arrow.to"]!;
+    this.arrowKind = columns["arrow.kind"]!;
+  }
+
+  get count(): number {
+    return this.start.length;
+  }
+
+  end(span: number): number {
+    return this.start[span]! + this.duration[span]!;
+  }
+
+  column(field: string, span: number): number {
+    return this.block.columns[field]?.[span] ?? 0;
+  }
+
+  /** The first span in [low, high) that begins at or after a time. */
+  from(time: number, low: number, high: number): number {
+    const { start } = this;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (start[middle]! < time) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** The first span of a lane that ends after a time. */
+  firstAfter(time: number, lane: number): number {
+    const low = this.laneFirst[lane]!;
+    const at = this.from(time, low, this.laneFirst[lane + 1]!);
+    return at > low && this.end(at - 1) > time ? at - 1 : at;
+  }
+
+  lane(span: number): number {
+    let low = 0;
+    let high = this.laneFirst.length - 1;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.laneFirst[middle + 1]! <= span) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  track(span: number): Track {
+    const lane = this.lane(span);
+    return this.tracks.find((t) => t.lanes.includes(lane))!;
+  }
+
+  /** Arrows that begin or end at a span: [from, to, kind]. */
+  arrows(span: number): [number, number, number][] {
+    const made: [number, number, number][] = [];
+    const all = this.arrowsFrom;
+    let low = 0;
+    let high = all.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (all[middle]! < span) low = middle + 1;
+      else high = middle;
+    }
+    for (; low < all.length && all[low] === span; low++) made.push([span, this.arrowsTo[low]!, this.arrowKind[low]!]);
+    if (!this.incoming) {
+      this.incoming = new Map();
+      for (let i = 0; i < this.arrowsTo.length; i++) {
+        const to = this.arrowsTo[i]!;
+        const list = this.incoming.get(to);
+        if (list) list.push(i);
+        else this.incoming.set(to, [i]);
+      }
+    }
+    for (const i of this.incoming.get(span) ?? []) made.push([all[i]!, span, this.arrowKind[i]!]);
+    return made;
+  }
+
+  get arrowCount(): number {
+    return this.arrowsFrom.length;
+  }
+
+  arrow(i: number): [number, number, number] {
+    return [this.arrowsFrom[i]!, this.arrowsTo[i]!, this.arrowKind[i]!];
+  }
+}
+
+/** Which spans have a name that matches, with their number before each span: pixels ask how many lie between two. */
+export class Matches {
+  readonly before: Uint32Array;
+  readonly names: Uint8Array;
+  readonly count: number;
+
+  constructor(
+    private readonly spans: Spans,
+    test: (text: string) => boolean,
+    whole: string,
+  ) {
+    const exact = spans.names.includes(whole);
+    this.names = Uint8Array.from(spans.names, (n) => ((exact ? n === whole : test(n.toLowerCase())) ? 1 : 0));
+    this.before = new Uint32Array(spans.count + 1);
+    for (let i = 0, sum = 0; i < spans.count; i++) this.before[i + 1] = sum += this.names[spans.name[i]!]!;
+    this.count = this.before[spans.count]!;
+  }
+
+  between(first: number, last: number): number {
+    return this.before[last]! - this.before[first]!;
+  }
+
+  /** The match that follows (or precedes) a time over all lanes. */
+  next(time: number, back: boolean): number | null {
+    const { spans } = this;
+    let best: number | null = null;
+    for (let lane = 0; lane + 1 < spans.laneFirst.length; lane++) {
+      const first = spans.laneFirst[lane]!;
+      const last = spans.laneFirst[lane + 1]!;
+      const at = spans.from(back ? time : time + 0.5, first, last);
+      const found = back ? this.at(this.before[at]!, first) : this.at(this.before[at]! + 1, at);
+      if (found === null || found < first || found >= last) continue;
+      if (best === null || (back ? spans.start[found]! > spans.start[best]! : spans.start[found]! < spans.start[best]!)) best = found;
+    }
+    return best;
+  }
+
+  /** The span that is the n-th match; null if there is none. */
+  private at(n: number, _from: number): number | null {
+    if (n < 1 || n > this.count) return null;
+    let low = 0;
+    let high = this.spans.count;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.before[middle + 1]! < n) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

@@ -1,0 +1,207 @@
+// Compare: two recordings joined by operator, regressions first.
+import { useMemo, useState } from "preact/hooks";
+import { csv, markdown, toClipboard } from "../copy";
+import type { Block } from "../data";
+import { bytes, count, flops, label, spelled, time } from "../format";
+import { matcher, Search, Segments } from "../parts";
+import { Rows } from "../rows";
+import { useBlock, useStore } from "../store";
+import { sorted, Table, type Sort, type TableColumn } from "../table";
+
+const METRICS: [string, string, (n: number) => string][] = [
+  ["self_ns", "Self CPU", time],
+  ["total_ns", "CPU total", time],
+  ["self_device_ns", "Self device", time],
+  ["count", "Calls", count],
+  ["self_memory", "Self memory", bytes],
+  ["flops", "FLOPs", flops],
+];
+
+interface Pair {
+  name: string;
+  detail: string;
+  rows: [number, number]; // -1: not there
+}
+
+/** Rows of both with the same name (and detail) stand together. */
+function joined(a: Rows, b: Rows): Pair[] {
+  const pairs = new Map<string, Pair>();
+  [a, b].forEach((rows, side) => {
+    for (let r = 0; r < rows.length; r++) {
+      const detail = [rows.detail(r)].flat().join("; ");
+      const key = `${rows.name(r)}\u0000${detail}\u0000${rows.get("category", r) === 4}`;
+      let pair = pairs.get(key);
+      if (!pair) pairs.set(key, (pair = { name: rows.name(r), detail, rows: [-1, -1] }));
+      pair.rows[side] = r;
+    }
+  });
+  return [...pairs.values()];
+}
+
+export function Compare({ summaries }: { summaries: Block[] }) {
+  const store = useStore();
+  const more = [useBlock("operators", 0), useBlock("operators", 1)];
+  const [group, setGroup] = useState("name");
+  const [metric, setMetric] = useState("self_ns");
+  const steps = summaries.map((s) => s.values.steps.length as number);
+  const [perStep, setPerStep] = useState(steps[0]! > 0 && steps[1]! > 0 && steps[0] !== steps[1]);
+  const [query, setQuery] = useState("");
+  const [sort, setSort] = useState<Sort>({ key: "change", down: true });
+  const [active, setActive] = useState<number | null>(null);
+
+  const shapes = more.every((m) => m?.values.groups.shapes);
+  const sides = useMemo(
+    () => summaries.map((s, i) => new Rows(group === "shapes" && shapes ? more[i]! : s, group === "shapes" && shapes ? "shapes" : "name")),
+    [group, shapes],
+  );
+  const pairs = useMemo(() => joined(sides[0]!, sides[1]!), [sides]);
+  const available = METRICS.filter(([key]) => sides.some((s) => s.has(key)));
+  const [, title, text] = available.find(([key]) => key === metric) ?? available[0]!;
+  const by = perStep ? steps.map((n) => Math.max(1, n)) : [1, 1];
+  const value = (p: number, side: number) => {
+    const row = pairs[p]!.rows[side]!;
+    return row < 0 ? 0 : sides[side]!.get(metric, row) / by[side]!;
+  };
+  const calls = (p: number, side: number) => (pairs[p]!.rows[side]! < 0 ? 0 : sides[side]!.get("count", pairs[p]!.rows[side]!) / by[side]!);
+  const change = (p: number) => value(p, 1) - value(p, 0);
+  const ratio = (p: number) => (value(p, 0) > 0 ? value(p, 1) / value(p, 0) : value(p, 1) > 0 ? Infinity : 1);
+  const most = Math.max(...pairs.map((_, p) => Math.abs(change(p))), 1);
+  const tone = (p: number) => (change(p) > 0 ? "worse" : change(p) < 0 ? "better" : "");
+  const state = (p: number) => (pairs[p]!.rows[0] < 0 ? "only in B" : pairs[p]!.rows[1] < 0 ? "only in A" : "");
+  const signed = (n: number) => (n > 0 ? "+" : n < 0 ? "−" : "") + text(Math.abs(n));
+
+  const columns: TableColumn[] = [
+    { key: "name", title: "Name", width: 280, text: (p) => label(pairs[p]!.name), exact: (p) => spelled(pairs[p]!.name) },
+    ...(sides[0]!.group === "shapes"
+      ? [{ key: "detail", title: "Input shapes", width: 200, text: (p: number) => label(pairs[p]!.detail) } as TableColumn]
+      : []),
+    {
+      key: "change",
+      title: `Change`,
+      width: 120,
+      number: change,
+      text: (p) => signed(change(p)),
+      exact: (p) => String(change(p)),
+      share: (p) => Math.abs(change(p)) / most,
+      tone,
+    },
+    {
+      key: "ratio",
+      title: "B / A",
+      width: 80,
+      number: ratio,
+      text: (p) => (ratio(p) === Infinity ? "new" : value(p, 0) === 0 ? "–" : `${ratio(p).toFixed(2)}×`),
+      tone,
+    },
+    { key: "a", title: `${title}, A`, width: 110, number: (p) => value(p, 0), text: (p) => text(value(p, 0)), exact: (p) => String(value(p, 0)) },
+    { key: "b", title: `${title}, B`, width: 110, number: (p) => value(p, 1), text: (p) => text(value(p, 1)), exact: (p) => String(value(p, 1)) },
+    { key: "calls_a", title: "Calls, A", width: 80, number: (p) => calls(p, 0), text: (p) => number(calls(p, 0)) },
+    { key: "calls_b", title: "Calls, B", width: 80, number: (p) => calls(p, 1), text: (p) => number(calls(p, 1)) },
+    { key: "state", title: "", width: 80, text: state },
+  ];
+  const rows = useMemo(() => {
+    const test = matcher(query);
+    const found = pairs.flatMap((p, i) => (!test || test(`${p.name} ${p.detail}`.toLowerCase()) ? [i] : []));
+    return sorted(found, columns, sort);
+  }, [pairs, query, sort, metric, perStep]);
+  const copy = async (how: typeof csv, what: string) => {
+    const cells = rows.map((r) => columns.map((c) => (how === csv ? (c.exact ?? c.text)(r) : c.text(r))));
+    store.say((await toClipboard(how(columns.map((c) => c.title || "Where"), cells))) ? `${count(rows.length)} rows copied as ${what}` : "The browser did not allow it");
+  };
+
+  return (
+    <>
+      <Totals summaries={summaries} />
+      <div class="controls">
+        <Search label="Filter operators" value={query} onInput={setQuery} note={query ? `${count(rows.length)} of ${count(pairs.length)}` : undefined} />
+        <Segments label="Compare" value={metric} options={available.map(([key, name]) => [key, name] as [string, string])} onChange={setMetric} />
+        {shapes && (
+          <Segments
+            label="Group by"
+            value={group}
+            options={[
+              ["name", "Name"],
+              ["shapes", "Shapes"],
+            ]}
+            onChange={setGroup}
+          />
+        )}
+        {steps[0]! > 0 && steps[1]! > 0 && (
+          <label class="check">
+            <input type="checkbox" checked={perStep} onChange={(e) => setPerStep(e.currentTarget.checked)} />
+            Per step
+          </label>
+        )}
+        <span class="push" />
+        <button type="button" onClick={() => copy(csv, "CSV")}>
+          Copy CSV
+        </button>
+        <button type="button" onClick={() => copy(markdown, "Markdown")}>
+          Copy Markdown
+        </button>
+      </div>
+      <Table
+        label="Differences"
+        columns={columns}
+        rows={rows}
+        sort={sort}
+        onSort={setSort}
+        active={active}
+        onActive={setActive}
+        onEnter={(p) => store.go("flame", { name: pairs[p]!.name })}
+        onKey={(e, p) => e.key === "t" && store.go("timeline", { name: pairs[p]!.name })}
+        height="calc(100vh - 320px)"
+        empty="No operator matches the filter."
+      />
+      <p class="muted hint">
+        B − A: what takes more in B stands first. The other views show both recordings side by side.
+      </p>
+    </>
+  );
+}
+
+const number = (n: number) => (Number.isInteger(n) ? count(n) : n.toFixed(1));
+
+function Totals({ summaries }: { summaries: Block[] }) {
+  const rows = summaries.map((s) => new Rows(s, "name"));
+  const median = (s: Block) => {
+    const times = (s.values.steps as [string, number, number][]).map((x) => x[2]).sort((a, b) => a - b);
+    return times.length ? times[Math.floor(times.length / 2)]! : 0;
+  };
+  const lines: [string, number[], (n: number) => string][] = [
+    ["Wall time", summaries.map((s) => s.values.wall_ns), time],
+    ["Step, median", summaries.map(median), time],
+    ["Self CPU time", rows.map((r) => r.sum("self_ns")), time],
+    ["Self device time", rows.map((r) => r.sum("self_device_ns")), time],
+    ["Calls", rows.map((r) => r.sum("count")), count],
+  ];
+  return (
+    <table class="plain totals">
+      <thead>
+        <tr>
+          <th scope="col" />
+          {summaries.map((s, i) => (
+            <th scope="col" class="number" key={i} title={label(s.values.label)}>
+              {`${"AB"[i]}: ${label(s.values.label, 32)}`}
+            </th>
+          ))}
+          <th scope="col" class="number">
+            B / A
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {lines
+          .filter(([, [a, b]]) => a || b)
+          .map(([name, [a, b], text]) => (
+            <tr key={name} data-total={name}>
+              <th scope="row">{name}</th>
+              <td class="number">{text(a!)}</td>
+              <td class="number">{text(b!)}</td>
+              <td class={`number ${b! > a! ? "worse" : b! < a! ? "better" : ""}`}>{a! > 0 ? `${(b! / a!).toFixed(2)}×` : "–"}</td>
+            </tr>
+          ))}
+      </tbody>
+    </table>
+  );
+}
