@@ -144,7 +144,9 @@ register(
         "copy, creation, indexing, random, loss, optimizer, autograd, communication, annotation, other.",
         "A guess by name: `other` is what no rule knows.",
     ),
-    ColumnFact("device", "Device", "text", "Where the event happened: cpu, or a device and its number (cuda:0)."),
+    ColumnFact(
+        "device", "Device", "text", "Where the event happened: cpu, or a device and its number (cuda:0)."
+    ),
     ColumnFact("kind", "Kind", "text", "op, node, engine, annotation, python, kernel or runtime."),
 )
 

@@ -123,4 +123,3 @@ def _sortable(value: Any) -> tuple[int, float, str]:
     if isinstance(value, (int, float)):
         return (0, float(value), "")
     return (1, 0.0, str(value))
-

@@ -39,9 +39,9 @@ _UNITS: dict[str, tuple[str, float]] = {
     "ms": ("us", 1e3),
     "s": ("us", 1e6),
     "b": ("bytes", 1),
-    **{unit: ("bytes", 1 << 10) for unit in ("kb", "kib")},
-    **{unit: ("bytes", 1 << 20) for unit in ("mb", "mib")},
-    **{unit: ("bytes", 1 << 30) for unit in ("gb", "gib")},
+    **dict.fromkeys(("kb", "kib"), ("bytes", 1 << 10)),
+    **dict.fromkeys(("mb", "mib"), ("bytes", 1 << 20)),
+    **dict.fromkeys(("gb", "gib"), ("bytes", 1 << 30)),
     "%": ("share", 0.01),
 }
 _SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -88,7 +88,9 @@ class Condition:
         """For each row of the columns, whether the condition holds."""
         for key in sorted(self.columns):
             if key not in columns:
-                raise WhereError(f"the condition {self.text!r} asks for {key}; there are {', '.join(columns)}")
+                raise WhereError(
+                    f"the condition {self.text!r} asks for {key}; there are {', '.join(columns)}"
+                )
         return self._mask(columns)
 
 

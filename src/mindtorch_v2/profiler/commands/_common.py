@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -75,12 +74,11 @@ def count(text: str) -> int:
 
 
 def open_trace(path: str, *, strict: bool = False) -> Any:
-    """The Results of a trace file; a CommandError of one sentence (exit code 2) for what cannot be read."""
+    """A trace file, as `profiler.load` gives it; a CommandError of one sentence (exit code 2) for what cannot be read."""
     from ..load import load
 
     try:
-        with progress(f"reading {os.path.basename(path)}") as bar:
-            return load(path, strict=strict, progress=bar)
+        return load(path, strict=strict)
     except OSError as error:
         raise CommandError(_sentence(path, error.strerror or error)) from error
     except ValueError as error:

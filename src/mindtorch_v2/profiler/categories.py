@@ -1,0 +1,73 @@
+"""Categories: the name of an event in, what kind of work it is out. Told from names alone, by the first rule that fits."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from .trace import ANNOTATION, ENGINE, PYTHON, RUNTIME, Trace
+
+# (category, pattern found in the lower-case name without its namespace); the order decides
+_RULES: tuple[tuple[str, str], ...] = (
+    ("optimizer", r"^optimizer\.|^_?fused_(adam|sgd)|^_foreach_|multi_tensor_apply|fusedoptimizer"),
+    ("dataloader", r"dataloader|_next_data"),
+    ("communication", r"^c10d::|^nccl|^gloo:|^record_param_comms|all_?reduce|all_?gather|reduce_?scatter|broadcast_coalesced|^hccl|oneccl|^rccl"),
+    ("convolution", r"conv(olution)?(?!ert)[_\d]*|^slow_conv|winograd|implicit_gemm|im2col|col2im|cudnn.*(fprop|dgrad|wgrad)|(dgrad|wgrad|fprop)"),
+    ("attention", r"attention|flash_(fwd|bwd)|^fmha|sdpa"),
+    ("normalization", r"(batch|layer|group|instance|rms|local_response)_?norm|^native_(batch|layer|group)_norm|bn_(fw|bw)_"),
+    ("matmul", r"(^|_|\b|::)(mm|bmm|addmm|baddbmm|addbmm|matmul|linear|addmv|mv|dot|vdot|addr|ger|outer|einsum|tensordot|bilinear)(\b|_|$)|gemm|cublas|cutlass|xmma|cijk_"),
+    ("recurrent", r"lstm|gru|rnn"),
+    ("loss", r"loss|nll|cross_entropy|kl_div"),
+    ("pooling", r"pool(?!ed_)|unpool"),
+    ("random", r"(^|_)(rand|randn|randint|normal|uniform|bernoulli|dropout|multinomial|exponential|randperm)(_|$|\b)|philox|curand"),
+    ("indexing", r"(^|_)(index|gather|scatter|embedding|masked_|take|nonzero|topk|sort|argsort|searchsorted|bucketize|unique|select_backward|slice_backward)"),
+    ("copy", r"^(copy|_to_copy|to|clone|contiguous|cat|stack|_copy|pin_memory|item|_local_scalar_dense|type|cpu|cuda|memcpy|pad|constant_pad)(_|$|\b)|memcpy|copy_kernel|catarray|direct_copy"),
+    ("shape", r"^(view|_?reshape|_unsafe_view|t|transpose|permute|expand|squeeze|unsqueeze|flatten|unflatten|slice|select|narrow|split|chunk|unbind|as_strided|alias|detach|movedim|swapaxes|unfold|diagonal|_reshape_alias|view_as|expand_as|numpy_t|resolve_conj|resolve_neg|lift_fresh|resize|set|broadcast_to|repeat)(_|$|\b)"),
+    ("creation", r"^(empty|zeros?|ones|full|fill|arange|linspace|eye|new_|tensor|scalar_tensor|memset|zero_)|^memset|fillfunctor"),
+    ("pointwise", r"^(?!log_?softmax|logsumexp)(add|sub|mul|div|pow|neg|abs|exp|log|sqrt|rsqrt|sin|cos|tan|tanh|sigmoid|relu|gelu|silu|elu|selu|celu|leaky_relu|hardtanh|hardswish|hardsigmoid|mish|softplus|threshold|clamp|where|eq|ne|lt|le|gt|ge|logical|bitwise|floor|ceil|round|trunc|sign|reciprocal|lerp|addcmul|addcdiv|erf|maximum|minimum|remainder|fmod|square|isnan|isinf|isfinite|atan|sub|rsub|true_divide|expm1|log1p|sgn|prelu|glu|logit|conj|real|imag|nan_to_num|is_nonzero|clip|masked)(_|$|\b|\d)|elementwise|triton_poi|vectorized_"),
+    ("reduction", r"(^|_)(sum|mean|prod|max|min|amax|amin|argmax|argmin|any|all|std|var|norm|logsumexp|cumsum|cumprod|softmax|log_softmax|count_nonzero|median|bincount|histc)(_|$|\b|\d)|reduce_kernel|softmax"),
+    ("autograd", r"backward\d*$|^autograd|accumulategrad|engine::evaluate_function|^graphtask"),
+)  # fmt: skip
+_COMPILED = tuple((category, re.compile(pattern)) for category, pattern in _RULES)
+_NODE = re.compile(r"^(?:autograd::engine::evaluate_function: )?(\w+?)Backward\d*$")
+CATEGORIES = (*(category for category, _ in _RULES), "annotation", "python", "runtime", "other")
+
+
+def category(name: str) -> str:
+    """The category of an op, a node of the backward pass, or a kernel."""
+    node = _NODE.match(name)
+    if node is not None:  # MmBackward0 is the work of mm, seen from the backward pass
+        return category(_snake(node[1])) if category(_snake(node[1])) != "other" else "autograd"
+    lower = name.lower()
+    plain = lower.rsplit("::", 1)[-1] if lower.startswith(("aten::", "prims::", "torchvision::")) else lower
+    for found, pattern in _COMPILED:
+        if pattern.search(plain):
+            return found
+    return "other"
+
+
+def categories(trace: Trace) -> tuple[np.ndarray, tuple[str, ...]]:
+    """For each event the number of its category, and the categories' names."""
+    number = {text: i for i, text in enumerate(CATEGORIES)}
+    by_name = np.array([number[category(text)] for text in trace.names] or [0], np.int64)
+    found = by_name[trace.name]
+    autograd = number["autograd"]
+    optimizer = number["optimizer"]
+    marks = (trace.kind == ANNOTATION) & (found != optimizer) & (found != number["dataloader"])
+    found = np.where(marks, number["annotation"], found)
+    found = np.where(trace.kind == ENGINE, autograd, found)
+    found = np.where(trace.kind == PYTHON, number["python"], found)
+    found = np.where(trace.kind == RUNTIME, number["runtime"], found)
+    return found, CATEGORIES
+
+
+def name_categories(names: Sequence[str]) -> list[str]:
+    """The categories of names, as for kernels."""
+    known: dict[str, str] = {}
+    return [known.setdefault(name, category(name)) for name in names]
+
+
+def _snake(text: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", text).lower()
