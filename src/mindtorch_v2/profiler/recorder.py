@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch, _storage
+from .. import _slots as slots
 from .._graph import grad_state, storage_of
 from .._storage import ObservedStorage, UntypedStorage
-from . import probes, slots
+from . import probes
 from . import trace as columns
 from .identities import Register
 from .inputs import as_torch_shows
@@ -29,6 +30,7 @@ from .trace import Health, Memory, Trace
 clock = time.perf_counter_ns
 get_ident = threading.get_ident
 
+_PIECE = 1 << 14  # events that are sealed at once
 _RANGES = 1 << 40  # keys from here on are annotations and nodes, below they are ops
 
 
@@ -64,10 +66,14 @@ class Buffer:
         self.open: list[_Open] = []  # ranges that have begun and not ended
 
     def seal(self) -> None:
-        """Move what was recorded so far into an array."""
-        if self.rows:
-            self.sealed.append(np.array(self.rows, np.int64).reshape(-1, self.width))
-            self.rows.clear()
+        """Move what was recorded so far into arrays: from the end, piece by piece, so that numbers are let go of as others are
+        made."""
+        rows, piece, parts = self.rows, _PIECE * self.width, []
+        while rows:
+            cut = (len(rows) - 1) // piece * piece
+            parts.append(np.array(rows[cut:], np.int64))
+            del rows[cut:]
+        self.sealed += [part.reshape(-1, self.width) for part in reversed(parts)]
 
     def array(self) -> np.ndarray:
         """All events, in the order in which they ended."""
