@@ -7,6 +7,7 @@ event by event and then goes the same way.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -56,6 +57,9 @@ _CATEGORIES: dict[str, tuple[str, int]] = {
     "dequeue": (HOST, RUNTIME),
 }
 _FLOWS = frozenset("stf")
+_NUMBERED_FLOWS = frozenset(
+    {"ac2g", "fwdbwd"}
+)  # arrows that repeat what correlation and sequence numbers say
 _INPUTS = ("Concrete Inputs", "Input type", "Input Strides", "Input Dims")
 # arguments of ops that have columns of their own, or say nothing beyond them
 _KNOWN = frozenset(
@@ -75,6 +79,19 @@ _KNOWN = frozenset(
         *_INPUTS,
     }
 )
+_DEVICE_KNOWN = frozenset({"External id", "external id", "correlation", "device", "stream"})
+# what a host event has where its file says nothing
+_NO_HOST: dict[str, Any] = {
+    "external": 0,
+    "sequence": -1,
+    "forward": 0,
+    "inputs": -1,
+    "stack": -1,
+    "extra": -1,
+    "flops": -1,
+    "correlation": -1,
+    "unfinished": False,
+}
 _FLOPS = ("flops", "FLOPs", "Flops")
 LARGEST_US = 9.0e15  # times beyond this are no microseconds since any epoch
 _FAULTS = (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError)
@@ -116,6 +133,22 @@ class Parsed(Sequence):
         return orjson.loads(self._texts[index])
 
 
+class Arguments(Sequence):
+    """A table of (keys, JSON of their values); each a dict when it is asked for."""
+
+    def __init__(self, rows: Iterable[Any]) -> None:
+        self._rows = list(rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return Arguments(self._rows[index])
+        keys, text = self._rows[index]
+        return dict(zip(keys, orjson.loads(text)))
+
+
 class Columns:
     """Named columns that grow by slices."""
 
@@ -126,14 +159,15 @@ class Columns:
     def add(self, count: int, **columns: Any) -> None:
         """Add rows; a single value stands for all of them."""
         for name, values in columns.items():
-            self._parts[name].append(np.asarray(values) if np.ndim(values) else np.full(count, values))
+            whole = values if isinstance(values, np.ndarray) else np.full(count, values)
+            self._parts[name].append(whole.astype(self._types[name], copy=False))
 
     def whole(self) -> dict[str, np.ndarray]:
         """All columns; their slices are given up one by one."""
         made = {}
         for name, kind in self._types.items():
             parts = self._parts.pop(name)
-            made[name] = np.concatenate([np.asarray(p, kind) for p in parts]) if parts else np.empty(0, kind)
+            made[name] = np.concatenate(parts) if parts else np.empty(0, kind)
         return made
 
 
@@ -161,7 +195,6 @@ class Collector:
             flops=np.int64,
             correlation=np.int64,
             unfinished=bool,
-            origin=np.int8,
         )
         self.frames = Columns(**times, own=np.int64, parent=np.int64, module=np.int64)
         self.device = Columns(
@@ -193,7 +226,7 @@ class Collector:
         self.left_out: Counter[str] = Counter()  # by phase: what has no place in a Trace
         self.dropped: Counter[str] = Counter()  # by reason
         self.repaired: Counter[str] = Counter()
-        self.layouts: dict[tuple, tuple[bool, bool, Any]] = {}
+        self.layouts: dict[tuple, tuple[Any, bool]] = {}
         self.count = 0
         self.coarse = True  # whether all times are whole microseconds, or as far from 0 as the epoch
 
@@ -202,16 +235,34 @@ class Collector:
     def add(self, events: list[Any]) -> None:
         """Take the events of a slice."""
         self.count += len(events)
-        groups: defaultdict[tuple[Any, Any], list[dict[str, Any]]] = defaultdict(list)
+        groups: defaultdict[Any, list[dict[str, Any]]] = defaultdict(list)
         try:
             for event in events:
-                groups[event["ph"], event.get("cat")].append(event)
-        except (KeyError, TypeError, AttributeError):
+                groups[event["cat"]].append(event)
+        except _FAULTS:  # metadata and marks have no category
             groups.clear()
             for event in self._with_phase(events):
-                groups[event["ph"], event["cat"]].append(event)
-        for (phase, cat), group in groups.items():
-            self._add_group(phase, cat, group)
+                groups[event.get("cat")].append(event)
+        for cat, group in groups.items():
+            if cat in _NUMBERED_FLOWS:
+                continue
+            meaning = category(cat)
+            # only slices have a duration: where all have one, nothing else is there
+            if meaning is None or not self._add_known(*meaning, group):
+                self._add_phases(cat, group)
+            else:
+                self.categories[cat] += len(group)
+
+    def _add_phases(self, cat: Any, group: list[dict[str, Any]]) -> None:
+        """Take events of one category, phase by phase."""
+        try:
+            phases = {event["ph"] for event in group}
+        except _FAULTS:
+            group = list(self._with_phase(group))
+            phases = {event["ph"] for event in group}
+        for phase in sorted(phases):
+            part = group if len(phases) == 1 else [event for event in group if event["ph"] == phase]
+            self._add_group(phase, cat, part)
 
     def _with_phase(self, events: list[Any]) -> Iterable[dict[str, Any]]:
         for event in events:
@@ -225,7 +276,7 @@ class Collector:
         if phase == "X":
             self._add_slices(cat, group)
         elif phase in _FLOWS:
-            if cat not in ("ac2g", "fwdbwd"):
+            if cat not in _NUMBERED_FLOWS:
                 self._careful(self._add_flows, group)
         elif phase == "M":
             self.metadata += group
@@ -249,17 +300,27 @@ class Collector:
                 self._careful(lambda part: self._add_device(DEVICE_KERNEL, part), there)
                 group = here
             meaning = HOST, OP
-        where, kind = meaning
+        add = self._adding(*meaning)
+        self._careful(add, group)
+
+    def _adding(self, where: str, kind: int) -> Any:
+        """What takes slices of a kind."""
         if where == SPAN:
-            self._careful(self._add_spans, group)
-        elif where == DEVICE:
-            self._careful(lambda part: self._add_device(kind, part), group)
-        elif kind == PYTHON:
-            self._careful(self._add_frames, group)
-        elif kind == RUNTIME:
-            self._careful(self._add_runtime, group)
-        else:
-            self._careful(lambda part: self._add_host(kind, part), group)
+            return self._add_spans
+        if where == DEVICE:
+            return lambda group: self._add_device(kind, group)
+        if kind == PYTHON:
+            return self._add_frames
+        if kind == RUNTIME:
+            return self._add_runtime
+        return lambda group: self._add_host(kind, group)
+
+    def _add_known(self, where: str, kind: int, group: list[dict[str, Any]]) -> bool:
+        try:
+            self._adding(where, kind)(group)
+        except _FAULTS:
+            return False
+        return True
 
     def _careful(self, add: Any, group: list[dict[str, Any]]) -> None:
         """Add a group; if something in it is not as it should be, add what is left of it after cleaning."""
@@ -310,112 +371,88 @@ class Collector:
         start, coarse = _nanoseconds([e["ts"] for e in group])
         length, whole = _nanoseconds([e["dur"] for e in group])
         short = length < 0
-        name = self.names.numbers([_text(e["name"]) for e in group])
-        thread = self.threads.numbers(zip([e["pid"] for e in group], [e["tid"] for e in group]))
+        names = [e["name"] for e in group]
+        if {*map(type, names)} != {str}:
+            raise TypeError
+        name, thread = self.names.numbers(names), self._thread(group)
         if short.any():
             self.repaired["of negative length"] += int(short.sum())
             length = np.maximum(length, 0)
         self.coarse &= coarse and (whole or abs(int(start[0])) > 10**18)
         return name, thread, start, length
 
-    def _add_host(self, kind: int, group: list[dict[str, Any]]) -> None:
-        args = _arguments(group)
-        count = len(group)
-        layouts = list(map(tuple, args))
-        known = self.layouts
-        for layout in set(layouts):
-            if layout not in known:
-                known[layout] = _layout(layout)
-        has_inputs = [i for i, layout in enumerate(layouts) if known[layout][0]]
-        has_more = [i for i, layout in enumerate(layouts) if known[layout][1]]
-        inputs = np.full(count, -1, np.int32)
-        if has_inputs:
-            dump = orjson.dumps
-            texts = [dump(known[layouts[i]][2](args[i])) for i in has_inputs]
-            inputs[has_inputs] = self.inputs.numbers(texts)
-        external = _integers([a.get("External id", 0) for a in args])
-        sequence = _integers([a.get("Sequence number", -1) for a in args])
-        forward = _integers([a.get("Fwd thread id", 0) for a in args])
-        stack, extra = np.full(count, -1, np.int32), np.full(count, -1, np.int32)
-        unfinished = np.zeros(count, bool)
-        flops = np.full(count, -1, np.int64)
-        if has_more:
-            self._add_more(
-                [args[i] for i in has_more], np.array(has_more), external, stack, extra, unfinished, flops
-            )
-        name, thread, start, length = self._common(group)
-        self.host.add(
-            count,
-            name=name,
-            thread=thread,
-            start=start,
-            length=length,
-            kind=kind,
-            external=external,
-            sequence=sequence,
-            forward=forward,
-            inputs=inputs,
-            stack=stack,
-            extra=extra,
-            flops=flops,
-            correlation=-1,
-            unfinished=unfinished,
-            origin=0,
-        )
+    def _thread(self, group: list[dict[str, Any]]) -> np.ndarray:
+        """Numbers of the events' (process, thread)."""
+        pids, tids = [e["pid"] for e in group], [e["tid"] for e in group]
+        processes = {*pids}
+        if len(processes) != 1 or {*map(type, tids)} != {int}:
+            return self.threads.numbers(zip(pids, tids))
+        pid = processes.pop()
+        found = {tid: self.threads[pid, tid] for tid in set(tids)}
+        return np.array(list(map(found.__getitem__, tids)), np.int32)
 
-    def _add_more(
-        self,
-        args: list[dict[str, Any]],
-        rows: np.ndarray,
-        external: np.ndarray,
-        stack: np.ndarray,
-        extra: np.ndarray,
-        unfinished: np.ndarray,
-        flops: np.ndarray,
-    ) -> None:
+    def _add_host(self, kind: int, group: list[dict[str, Any]]) -> None:
+        by_layout: defaultdict[tuple, list[dict[str, Any]]] = defaultdict(list)
+        for event in group:
+            by_layout[tuple(event.get("args") or ())].append(event)
+        made = [self._host_columns(kind, layout, events) for layout, events in by_layout.items()]
+        for count, columns in made:
+            self.host.add(count, **columns)
+
+    def _host_columns(
+        self, kind: int, layout: tuple, group: list[dict[str, Any]]
+    ) -> tuple[int, dict[str, Any]]:
+        """Columns of events whose arguments have the same keys."""
+        known = self.layouts.get(layout)
+        if known is None:
+            known = self.layouts[layout] = _layout(layout)
+        args, count = _arguments(group), len(group)
+        taken, rare = known
+        columns: dict[str, Any] = dict(_NO_HOST, kind=kind)
+        if taken is not None:
+            columns["inputs"] = self.inputs.numbers(map(orjson.dumps, map(taken, args)))
+        for name, key in (
+            ("external", "External id"),
+            ("sequence", "Sequence number"),
+            ("forward", "Fwd thread id"),
+        ):
+            if key in layout:
+                columns[name] = _integers([a[key] for a in args])
+        if rare:
+            self._add_more(args, columns)
+        columns["name"], columns["thread"], columns["start"], columns["length"] = self._common(group)
+        return count, columns
+
+    def _add_more(self, args: list[dict[str, Any]], columns: dict[str, Any]) -> None:
         """The rarer arguments of ops."""
-        for row, given in zip(rows.tolist(), args):
+        count = len(args)
+        stack, extra, flops = (np.full(count, -1, np.int64) for _ in range(3))
+        unfinished = np.zeros(count, bool)
+        for row, given in enumerate(args):
             text = given.get("Call stack")
             if isinstance(text, str) and text:
                 stack[row] = self.stacks[text]
-            if given.get("finished") is False:
-                unfinished[row] = True
-            if "external id" in given:
-                external[row] = int(given["external id"])
+            unfinished[row] = given.get("finished") is False
             for key in _FLOPS:
                 if isinstance(given.get(key), (int, float)):
                     flops[row] = int(given[key])
             rest = {key: value for key, value in given.items() if key not in _KNOWN and key not in _FLOPS}
             if rest:
                 extra[row] = self.extras[orjson.dumps(rest)]
+        columns |= {"stack": stack, "extra": extra, "flops": flops, "unfinished": unfinished}
+        if "external id" in args[0]:
+            columns["external"] = _integers([a["external id"] for a in args])
 
     def _add_runtime(self, group: list[dict[str, Any]]) -> None:
         args = _arguments(group)
-        external = _integers([a.get("External id", 0) or a.get("external id", 0) for a in args])
-        correlation = _integers([a.get("correlation", -1) for a in args])
-        name, thread, start, length = self._common(group)
-        self.host.add(
-            len(group),
-            name=name,
-            thread=thread,
-            start=start,
-            length=length,
-            kind=RUNTIME,
-            external=external,
-            sequence=-1,
-            forward=0,
-            inputs=-1,
-            stack=-1,
-            extra=-1,
-            flops=-1,
-            correlation=correlation,
-            unfinished=False,
-            origin=1,
-        )
+        columns = dict(_NO_HOST, kind=RUNTIME, external=_external(args))
+        columns["correlation"] = _field(args, "correlation", -1)
+        columns["name"], columns["thread"], columns["start"], columns["length"] = self._common(group)
+        self.host.add(len(group), **columns)
 
     def _add_frames(self, group: list[dict[str, Any]]) -> None:
         args = _arguments(group)
-        own = _integers([a.get("Python id", -1) for a in args])
+        own = _field(args, "Python id", -1)
         parent = _integers([-1 if (p := a.get("Python parent id")) is None else p for a in args])
         module = _integers([a.get("Python module id", -1) for a in args])
         name, thread, start, length = self._common(group)
@@ -431,14 +468,11 @@ class Collector:
         )
 
     def _add_device(self, kind: int, group: list[dict[str, Any]]) -> None:
-        args = [dict(a) for a in _arguments(group)]
-        external = _integers([a.pop("External id", None) or a.pop("external id", 0) for a in args])
-        correlation = _integers([a.pop("correlation", -1) for a in args])
-        device = _integers([_whole(a.pop("device", None), e["pid"]) for a, e in zip(args, group)])
-        stream = _integers([_whole(a.pop("stream", None), e["tid"]) for a, e in zip(args, group)])
-        extra = self.device_extras.numbers(map(orjson.dumps, args))
-        empty = self.device_extras.get(b"{}", -1)
-        extra = np.where(extra == empty, np.int32(-1), extra)
+        args = _arguments(group)
+        external, correlation = _external(args), _field(args, "correlation", -1)
+        device = _place(args, "device", group, "pid")
+        stream = _place(args, "stream", group, "tid")
+        extra = self._device_extra(args)
         name, thread, start, length = self._common(group)
         self.device.add(
             len(group),
@@ -453,6 +487,30 @@ class Collector:
             correlation=correlation,
             extra=extra,
         )
+
+    def _device_extra(self, args: list[dict[str, Any]]) -> np.ndarray:
+        """Numbers of what the arguments say beyond the columns."""
+        if len({*map(len, args)}) == 1:
+            try:
+                return self._same_extra(tuple(args[0]), args)
+            except KeyError:
+                pass
+        made = np.empty(len(args), np.int32)
+        by_layout: defaultdict[tuple, list[int]] = defaultdict(list)
+        for row, given in enumerate(args):
+            by_layout[tuple(given)].append(row)
+        for layout, rows in by_layout.items():
+            made[rows] = self._same_extra(layout, [args[row] for row in rows])
+        return made
+
+    def _same_extra(self, layout: tuple, args: list[dict[str, Any]]) -> np.ndarray:
+        """The same for arguments of the same keys."""
+        rest = tuple([key for key in layout if key not in _DEVICE_KNOWN])
+        if not rest:
+            return np.full(len(args), -1, np.int32)
+        # one key more than there is, so that what is taken is a tuple also where it is one thing
+        texts = map(orjson.dumps, map(itemgetter(*rest, rest[0]), args))
+        return self.device_extras.numbers(zip(itertools.repeat(rest), texts))
 
     def _add_spans(self, group: list[dict[str, Any]]) -> None:
         start, _ = _nanoseconds([e["ts"] for e in group])
@@ -483,7 +541,7 @@ class Collector:
         total = _integers([a.get("Total Allocated", -1) for a in args])
         kind = _integers([a.get("Device Type", 0) for a in args])
         device = _integers([a.get("Device Id", -1) for a in args])
-        thread = self.threads.numbers(zip([e["pid"] for e in group], [e["tid"] for e in group]))
+        thread = self._thread(group)
         device = np.where(kind == 0, -1, np.maximum(device, 0))
         self.memory.add(
             len(group), thread=thread, start=start, nbytes=nbytes, address=address, total=total, device=device
@@ -511,7 +569,7 @@ class Collector:
 
     def _add_flows(self, group: list[dict[str, Any]]) -> None:
         start, _ = _nanoseconds([e["ts"] for e in group])
-        thread = self.threads.numbers(zip([e["pid"] for e in group], [e["tid"] for e in group]))
+        thread = self._thread(group)
         flow = self.flow_ids.numbers([(e.get("cat"), e["id"]) for e in group])
         begins = np.array([e["ph"] == "s" for e in group], bool)
         self.flows.add(len(group), flow=flow, begins=begins, thread=thread, start=start)
@@ -575,27 +633,46 @@ def _dict(value: Any) -> dict[str, Any]:
 
 
 def _arguments(group: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [e.get("args") or {} for e in group]
+    try:
+        return [e["args"] for e in group]
+    except KeyError:
+        return [e.get("args") or {} for e in group]
 
 
-def _layout(keys: tuple) -> tuple[bool, bool, Any]:
-    """Of a tuple of keys: whether inputs are among them, whether anything rare is, and what takes the inputs out."""
+def _layout(keys: tuple) -> tuple[Any, bool]:
+    """Of a tuple of keys: what takes the inputs out (None: there are none), and whether anything rare is among them."""
     inputs = [key for key in _INPUTS if key in keys]
     rare = bool({*keys} - (_KNOWN - {"Call stack", "finished", "external id"}))
     if len(inputs) == len(_INPUTS):
-        return True, rare, itemgetter(*_INPUTS)
-    return bool(inputs), rare, lambda args: tuple([args.get(key) for key in _INPUTS])
+        return itemgetter(*_INPUTS), rare
+    return (lambda args: tuple([args.get(key) for key in _INPUTS])) if inputs else None, rare
+
+
+def _field(args: list[dict[str, Any]], key: str, otherwise: int) -> np.ndarray:
+    try:
+        return _integers([a[key] for a in args])
+    except KeyError:
+        return _integers([a.get(key, otherwise) for a in args])
+
+
+def _external(args: list[dict[str, Any]]) -> np.ndarray:
+    try:
+        return _integers([a["External id"] for a in args])
+    except KeyError:
+        return _integers([a.get("External id") or a.get("external id", 0) for a in args])
+
+
+def _place(args: list[dict[str, Any]], key: str, group: list[dict[str, Any]], other: str) -> np.ndarray:
+    """The device or stream of each event: an argument, or else its process or thread."""
+    values = [a.get(key) for a in args]
+    if {*map(type, values)} == {int}:
+        return _integers(values)
+    return _integers([_whole(value, event[other]) for value, event in zip(values, group)])
 
 
 def _on_device(event: dict[str, Any]) -> bool:
     args = event.get("args")
     return isinstance(args, dict) and ("Stream Id" in args or ("stream" in args and "device" in args))
-
-
-def _text(value: Any) -> str:
-    if value.__class__ is not str:
-        raise TypeError
-    return value
 
 
 def _nanoseconds(times: list[Any]) -> tuple[np.ndarray, bool]:
@@ -612,10 +689,7 @@ def _nanoseconds(times: list[Any]) -> tuple[np.ndarray, bool]:
 
 
 def _integers(values: list[Any]) -> np.ndarray:
-    found = np.array(values)
-    if found.dtype.kind not in "iub" and len(found):
-        raise ValueError
-    return found.astype(np.int64)
+    return np.array(values, np.int64)
 
 
 def _number(value: Any) -> float | None:

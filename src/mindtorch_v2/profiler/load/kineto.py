@@ -27,7 +27,7 @@ from ..trace import (
 )
 from ..tree import thread_slices
 from . import linking
-from .collecting import Collector, Parsed
+from .collecting import Arguments, Collector, Parsed
 from .counting import flops_of
 from .splitting import Slices
 
@@ -228,7 +228,7 @@ class _Builder:
             launch,
             op,
             device["extra"],
-            Parsed(self.found.device_extras),
+            Arguments(self.found.device_extras),
         )
 
     def _memory(self, memory: dict[str, np.ndarray]) -> Memory:

@@ -96,6 +96,14 @@ class Loaded:
         """Write the bytes alive over time by what they are for."""
         self._results.export_memory_timeline(os.fspath(path), device)
 
+    def export_html(self, path: str | os.PathLike[str], other: Any = None) -> None:
+        """Write one self-contained page that shows where time and memory went; `other`: a second recording, to be compared with."""
+        self._results.export_html(path, other)
+
+    def _repr_html_(self) -> str:
+        """The averages as a small table to sort and filter, for notebooks."""
+        return self._results._repr_html_()
+
     def device_usage(self) -> Any:
         """How busy each stream of each device was: one row a stream, see `mindtorch_v2.profiler.usage`."""
         from ..usage import device_usage
