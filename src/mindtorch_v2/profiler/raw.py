@@ -307,11 +307,11 @@ def _paired(
 class Writer:
     """Writes a trace: the head, events in batches, and the end."""
 
-    def __init__(self, out: IO[bytes], top: dict[str, Any]) -> None:
+    def __init__(self, out: IO[bytes], top: dict[str, Any], last: tuple[str, ...] = ("traceName",)) -> None:
         self._out = out
         self._first = True
-        self._last = {key: top[key] for key in ("traceName",) if key in top}
-        head = {key: value for key, value in top.items() if key not in ("traceName", "traceEvents")}
+        self._last = {key: top[key] for key in last if key in top}
+        head = {key: value for key, value in top.items() if key not in (*last, "traceEvents")}
         # readers look for `"rank": 3` with the blank
         lines = [f"  {_encoded(key)}: {_spaced(value)},\n" for key, value in head.items()]
         out.write(("{\n" + "".join(lines) + '  "traceEvents": [\n').encode())
@@ -329,9 +329,10 @@ class Writer:
         self._out.write(text)
         self._first = False
 
-    def close(self) -> None:
-        """Write the end."""
-        last = "".join(f",\n  {_encoded(key)}: {_spaced(value)}" for key, value in self._last.items())
+    def close(self, more: dict[str, Any] | None = None) -> None:
+        """Write the end, with keys that are known only now."""
+        keys = {**(more or {}), **self._last}
+        last = "".join(f",\n  {_encoded(key)}: {_spaced(value)}" for key, value in keys.items())
         self._out.write(f"\n  ]{last}\n}}\n".encode())
 
 
