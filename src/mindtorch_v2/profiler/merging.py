@@ -310,8 +310,7 @@ class _Numbers:
                 made = self._odd[number] = self._odd_next
             return made
         made = number + self.offset
-        if made > self.highest:
-            self.highest = made
+        self.highest = max(self.highest, made)
         return made
 
 
