@@ -1,7 +1,8 @@
 """What devices did, beside the events of the CPU: time by op, events and averages of kernels. Columns in, torch's classes out.
 
 As torch has it: an op's device time is that of the kernels it launched and of the ops inside it; kernels are rows of their own
-too; an annotation's shadow on a device is a row that no total contains.
+too; an annotation's shadow on a device is a row that no total contains. Its time is that in which its stream worked: what torch
+shows, less the gaps between kernels.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from .devices import DeviceType
 from .events import FunctionEvent, FunctionEventAvg, Kernel
 from .trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, DEVICE_SYNC, Device
 from .tree import sum_by, total_up
+from .usage import covered_within
 
 _TYPES = {
     "cuda": DeviceType.CUDA,
@@ -61,10 +63,24 @@ class DeviceColumns:
         """Mask of what is an event: waiting is none."""
         return self.device.kind != DEVICE_SYNC
 
+    @cached_property
+    def length_ns(self) -> np.ndarray:
+        """How long each event of a device took; of an annotation, how long its stream worked in it."""
+        device = self.device
+        length = device.end_ns - device.start_ns
+        noted, works = device.kind == DEVICE_ANNOTATION, device.works
+        for index, stream in {*zip(device.device[noted].tolist(), device.stream[noted].tolist())}:
+            here = (device.device == index) & (device.stream == stream)
+            rows = np.flatnonzero(here & noted)
+            work = here & works
+            length[rows] = covered_within(
+                device.start_ns[rows], device.end_ns[rows], device.start_ns[work], device.end_ns[work]
+            )
+        return length
+
     @property
     def duration_ns(self) -> int:
-        device = self.device
-        return int((device.end_ns - device.start_ns)[self.listed].sum())
+        return int(self.length_ns[self.listed].sum())
 
     @cached_property
     def _by_op(self) -> tuple[np.ndarray, np.ndarray]:
@@ -98,7 +114,7 @@ class DeviceColumns:
         keys = group_of[device.name[rows]] * 2 + (device.kind[rows] == DEVICE_ANNOTATION)
         found, place = np.unique(keys, return_inverse=True)
         place = place.reshape(-1)
-        length = (device.end_ns - device.start_ns)[rows]
+        length = self.length_ns[rows]
         total = sum_by(place, length, len(found)).tolist()
         count = np.bincount(place, minlength=len(found)).tolist()
         begun = np.full(len(found), np.iinfo(np.int64).max)
@@ -152,6 +168,16 @@ def device_columns(results: Any) -> DeviceColumns:
     return DeviceColumns(results, own, total)
 
 
+class DeviceAnnotation(FunctionEvent):
+    """The shadow of an annotation on a stream: from the first to the last thing that was launched in it."""
+
+    busy_us = 0.0
+
+    @property
+    def device_time_total(self) -> float:
+        return self.busy_us
+
+
 def device_events(results: Any) -> list[FunctionEvent]:
     """One event a kernel, copy, fill or annotation on a device."""
     trace = results.trace
@@ -172,9 +198,12 @@ def device_events(results: Any) -> list[FunctionEvent]:
         device.correlation[rows].tolist(),
         device.op[rows].tolist(),
         [numbers[row] for row in rows.tolist()],
+        results.device_columns.length_ns[rows].tolist(),
     )
-    return [
-        FunctionEvent(
+    made = []
+    for name, start, end, index, stream, what, correlation, op, number, length in columns:
+        make = DeviceAnnotation if what == DEVICE_ANNOTATION else FunctionEvent
+        event = make(
             id=max(correlation, 0),
             name=texts[group_of[name]],
             trace_name=device.names[name],
@@ -195,8 +224,10 @@ def device_events(results: Any) -> list[FunctionEvent]:
             flops=0,
             linked_correlation_id=number if op >= 0 else 0,
         )
-        for name, start, end, index, stream, what, correlation, op, number in columns
-    ]
+        if isinstance(event, DeviceAnnotation):
+            event.busy_us = length / 1000
+        made.append(event)
+    return made
 
 
 def in_order_of_start(

@@ -29,8 +29,6 @@ class RowEvent(FunctionEvent):
     # what a row does not say has torch's value here
     node_id = -1
     count = 1
-    use_device = None
-    device_memory_usage = 0
     is_async = is_remote = is_legacy = False
     self_cpu_percent = total_cpu_percent = total_device_percent = -1
     _metadata_json = ""
@@ -466,3 +464,15 @@ class Results:
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         """Write the bytes alive over time."""
         memory_timeline.export_memory_timeline(self.trace, self.tree, path, device)
+
+    def export_html(self, path: Any, other: Any = None) -> None:
+        """Write one self-contained page that shows where time and memory went; `other`: a second recording, to be compared with."""
+        from .export.html import export_html
+
+        export_html(self, path, other)
+
+    def _repr_html_(self) -> str:
+        """The averages as a small table to sort and filter, for notebooks."""
+        from .notebook import results_table
+
+        return results_table(self)
