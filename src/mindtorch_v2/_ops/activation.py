@@ -12,6 +12,7 @@ from .._dispatch import composite, op
 from .._dtype import BY_NUM, FLOAT_NUMS, INTEGRAL_NUMS, LOW_FLOATS, finfo
 from . import _dims
 from . import _erf as _erf_fast
+from . import _shown
 from ._namespace import functions as F
 
 
@@ -60,7 +61,15 @@ threshold_backward.derivative(
 )
 
 
-@op("aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor", inplace=True)
+def from_result(base: Any, node: str, **rules: Any) -> None:
+    """Declare the in-place form of an op as one with a node of its own, as torch has it."""
+    head, bracket, rest = base.op.text.partition("(")
+    declared = op(f"{head}.written{bracket}{rest}", inplace=True, expose="no", node=node)(base.op.kernel)
+    declared.derivative(**rules)
+    base.inplace = declared.inplace
+
+
+@op("aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor")
 def threshold(self: np.ndarray, threshold: Any, value: Any) -> np.ndarray:
     if self.dtype.kind in "bc":
         raise _dispatch.not_implemented("threshold_cpu", self)
@@ -68,9 +77,15 @@ def threshold(self: np.ndarray, threshold: Any, value: Any) -> np.ndarray:
 
 
 threshold.derivative(self=lambda g, self, threshold: threshold_backward(g, self, threshold))
+from_result(
+    threshold,
+    "ThresholdBackward1",
+    self=lambda g, self, threshold: threshold_backward(g, self, threshold),
+)
+_dispatch.FUNCTIONS["threshold_"] = threshold.inplace
 
 
-@op("aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", inplace=True, expose="no")
+@op("aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", expose="no")
 def leaky_relu(self: np.ndarray, negative_slope: Any) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("leaky_relu_cpu", self)
@@ -79,6 +94,11 @@ def leaky_relu(self: np.ndarray, negative_slope: Any) -> np.ndarray:
 
 leaky_relu.derivative(
     self=lambda g, self, negative_slope: F.leaky_relu_backward(g, self, negative_slope, False)
+)
+from_result(
+    leaky_relu,
+    "LeakyReluBackward1",
+    self=lambda g, out, negative_slope: F.leaky_relu_backward(g, out, negative_slope, True),
 )
 
 
@@ -89,6 +109,12 @@ leaky_relu.derivative(
 def leaky_relu_backward(
     grad_output: np.ndarray, self: np.ndarray, negative_slope: Any, self_is_result: bool
 ) -> np.ndarray:
+    if self_is_result and negative_slope < 0:
+        raise RuntimeError(
+            "In-place leakyReLu backward calculation is triggered with a negative slope which is not supported. This is caused by calling "
+            "in-place forward function with a negative slope, please call out-of-place version instead. File an issue at "
+            "https://github.com/pytorch/pytorch if you do require supporting in-place leakRelu backward calculation with negative slope"
+        )
     return np.where(self > 0, grad_output, grad_output * grad_output.dtype.type(negative_slope))
 
 
@@ -109,7 +135,20 @@ def hardtanh(self: np.ndarray, min_val: Any, max_val: Any) -> np.ndarray:
 
 
 hardtanh.derivative(self=lambda g, self, min_val, max_val: F.hardtanh_backward(g, self, min_val, max_val))
-hardtanh.recorded(lambda self, min_val, max_val: F.clamp(self, min_val, max_val))
+_clamp_into = _shown.writer(
+    "aten::clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor out) -> Tensor(a!)",
+    lambda self, low, high: hardtanh.op.kernel(self, low, high),
+)
+_hardtanh_into = op(
+    "aten::hardtanh.out(Tensor self, Scalar min_val=-1, Scalar max_val=1, *, Tensor out) -> Tensor(a!)",
+    expose="no",
+    on="tensors",
+    nondifferentiable=True,
+)(lambda self, min_val, max_val, out: _clamp_into(self, min_val, max_val, out))
+hardtanh.recorded(lambda self, low, high: _clamp_into(self, low, high, F.empty_like(self)))
+hardtanh.op.inplace.recorded(
+    lambda self, low, high: _dispatch.record(_hardtanh_into.op, self, low, high, self)
+)
 
 
 @op(
@@ -386,7 +425,6 @@ def mish_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
 
 @op(
     "aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
-    inplace=True,
     expose="no",
 )
 def elu(self: np.ndarray, alpha: Any, scale: Any, input_scale: Any) -> np.ndarray:
@@ -404,6 +442,11 @@ def elu(self: np.ndarray, alpha: Any, scale: Any, input_scale: Any) -> np.ndarra
 
 elu.derivative(
     self=lambda g, self, alpha, scale, input_scale: F.elu_backward(g, alpha, scale, input_scale, False, self)
+)
+from_result(
+    elu,
+    "EluBackward1",
+    self=lambda g, out, alpha, scale, input_scale: F.elu_backward(g, alpha, scale, input_scale, True, out),
 )
 
 
@@ -475,9 +518,14 @@ celu.derivative(
 )
 
 
-@composite("aten::celu_(Tensor(a!) self, Scalar alpha=1.0) -> Tensor(a!)", expose="function")
-def celu_(self: Any, alpha: Any) -> Any:
-    return elu.inplace(self, alpha, 1.0, 1.0 / alpha)
+from_result(
+    celu,
+    "CeluBackward1",
+    self=lambda g, out, alpha: F.elu_backward(g, alpha, 1, 1.0 / float(np.float32(alpha)), True, out),
+)
+celu.inplace.op.body = "tensors"
+celu.inplace.op.kernel = lambda self, alpha: elu.inplace(self, alpha, 1.0, 1.0 / alpha)
+celu_ = _dispatch.FUNCTIONS["celu_"] = celu.inplace
 
 
 @op("aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor", expose="no")
@@ -520,6 +568,7 @@ softplus_backward.derivative(
     "aten::log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)",
     expose="no",
     node="LogSigmoidBackward0",
+    outputs=1,
 )
 def log_sigmoid_forward(self: np.ndarray) -> tuple:
     if self.dtype.num not in FLOAT_NUMS:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
+from .. import _dispatch, _dtype
 from .._dispatch import composite, function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS
+from . import _shown
 from ._namespace import functions as F
 
 
@@ -146,6 +147,16 @@ def _logical(name: str, ufunc: Any) -> Any:
     def logic(self: Any, other: Any) -> Any:
         return ufunc(self, other)
 
+    into = _shown.writer(
+        f"aten::{name}.out(Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)", ufunc
+    )
+
+    @logic.recorded
+    def _(self: Any, other: Any) -> Any:
+        _shown.empty_buffer(_dtype.bool_)
+        return _shown.kernel_of(logic, self, other)
+
+    logic.inplace.recorded(lambda self, other: into(self, other, self))
     return logic
 
 
@@ -157,6 +168,20 @@ _logical("logical_xor", np.logical_xor)
 @op("aten::logical_not(Tensor self) -> Tensor", inplace=True, out=True, nondifferentiable=True)
 def logical_not(self: Any) -> Any:
     return np.logical_not(self)
+
+
+_logical_not_into = _shown.writer(
+    "aten::logical_not.out(Tensor self, *, Tensor out) -> Tensor(a!)", np.logical_not
+)
+
+
+@logical_not.recorded
+def _(self: Any) -> Any:
+    _shown.empty_buffer(_dtype.bool_)
+    return _shown.kernel_of(logical_not, self)
+
+
+logical_not.inplace.recorded(lambda self: _logical_not_into(self, self))
 
 
 def _test(name: str, kernel: Any) -> Any:

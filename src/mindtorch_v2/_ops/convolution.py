@@ -16,6 +16,7 @@ from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, LOW_FLOATS
 from . import _layout
+from . import _shown
 from ._namespace import functions as F
 
 
@@ -390,7 +391,35 @@ def _convolution(
     groups: int,
     *_: Any,
 ) -> Any:
-    return _kernel(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    flat = weight.ndim == 3
+    if flat:
+        _one_more_dim(input, weight)
+    kernel = (_kernel_transposed2d if weight.ndim < 5 else _kernel_transposed3d) if transposed else _kernel
+    made = kernel(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    if flat:
+        _one_dim_less(made)
+    return made
+
+
+def _one_more_dim(*tensors: Any) -> None:
+    """Convolutions over one dimension are run over two."""
+    for tensor in tensors:
+        F.unsqueeze(tensor, 2)
+
+
+def _one_dim_less(*tensors: Any) -> None:
+    for tensor in tensors:
+        F.squeeze(_dispatch.as_view(tensor, np.expand_dims(tensor._array, 2)), 2)
+
+
+@op(f"aten::slow_conv_transpose2d({_ARGUMENTS}) -> Tensor", expose="no", nondifferentiable=True)
+def _kernel_transposed2d(*arguments: Any) -> np.ndarray:
+    return _convolve(*arguments)
+
+
+@op(f"aten::slow_conv_transpose3d({_ARGUMENTS}) -> Tensor", expose="no", nondifferentiable=True)
+def _kernel_transposed3d(*arguments: Any) -> np.ndarray:
+    return _convolve(*arguments)
 
 
 @op(f"aten::convolution_overrideable({_ARGUMENTS}) -> Tensor", expose="no", nondifferentiable=True)
@@ -480,7 +509,33 @@ def convolution_backward(
         second = weight_gradient(*pair, kernel, stride, padding, dilation, groups)
     if output_mask[2]:
         third = np.add.reduce(g, axis=(0, *range(2, g.ndim)))
-    return tuple(_dispatch.wrap(a) for a in (first, second, third))
+    made = tuple(_dispatch.wrap(a) for a in (first, second, third))
+    if _dispatch.recorder is not None:
+        made = _show_backward(made, grad_output, input, weight, transposed, output_mask)
+    return made
+
+
+_sum_of_batch = _shown.writer(
+    "aten::sum.of_batch(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor out) -> Tensor",
+    lambda self, dim, keepdim, dtype: np.add.reduce(self, axis=dim),
+)
+
+
+def _show_backward(made: tuple, grad: Any, input: Any, weight: Any, transposed: bool, mask: Any) -> tuple:
+    """What torch's back ends show inside: dimensions added and taken away, and the plain transposed kernel's loop."""
+    if weight.ndim == 3:
+        _one_more_dim(grad, input, weight)
+        _one_dim_less(*[tensor for tensor, wanted in zip(made[:2], mask) if wanted])
+    elif transposed and weight.ndim == 4 and input.shape[0] == 1 and input.numel() <= 20480:
+        for place, other in ((0, grad), (1, input)):
+            if mask[place]:
+                cleared = F.zero_(_shown.blank(made[place]))
+                F.select(cleared if place == 0 else grad, 0, 0)
+                F.select(other, 0, 0)
+        if mask[2]:
+            empty = _dispatch.wrap(np.empty(0, grad._array.dtype))
+            made = (*made[:2], _sum_of_batch(grad, (0, 2, 3), False, None, empty))
+    return made
 
 
 @convolution_backward.backward("grad_output", "input", "weight")
@@ -554,6 +609,22 @@ def _conv2d_flops(
     return 2 * n * oh * ow * kh * kw * c * o // groups
 
 
+@composite(
+    "aten::_convolution_mode(Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, str padding, SymInt[] dilation, "
+    "SymInt groups) -> Tensor",
+    expose="no",
+)
+def _convolution_mode(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+) -> Any:
+    if padding == "valid":
+        zeros = (0,) * len(stride)
+        return convolution(input, weight, bias, stride, zeros, dilation, False, zeros, groups)
+    if padding == "same":
+        return _same(input, weight, bias, stride, dilation, groups)
+    raise RuntimeError(f"Invalid padding string: '{padding}'")
+
+
 def _declare_conv(dims: int) -> None:
     name = f"conv{dims}d"
 
@@ -594,12 +665,7 @@ def _declare_conv(dims: int) -> None:
             _fill(_dispatch.ints(dilation, dims), dims),
         )
         x, batched = _batched(name, input, dims)
-        if padding == "valid":
-            made = convolution(x, weight, bias, stride, (0,) * dims, dilation, False, (0,) * dims, groups)
-        elif padding == "same":
-            made = _same(x, weight, bias, stride, dilation, groups)
-        else:
-            raise RuntimeError(f"Invalid padding string: '{padding}'")
+        made = _convolution_mode(x, weight, bias, stride, padding, dilation, groups)
         return made if batched else F.squeeze(made, 0)
 
     def front(

@@ -106,7 +106,7 @@ def copy(self: np.ndarray, src: np.ndarray, non_blocking: bool, out: Any = None)
 
 
 copy.derivative(
-    self=lambda g: F.zeros_like(g, memory_format=_CONTIGUOUS), src=lambda g, src_dtype: to(g, src_dtype)
+    self=lambda g: F.zeros_like(g, memory_format=_CONTIGUOUS), src=lambda g, src_dtype: _to(g, dtype=src_dtype)
 )
 _copy_ = copy.op.inplace.entry
 
@@ -223,6 +223,7 @@ def detach_(self: Any) -> Any:
 _inner_detach = composite("aten::detach.inner(Tensor self) -> Tensor", expose="no")(lambda self: self)
 _inner_detach_ = composite("aten::detach_.inner(Tensor self) -> Tensor", expose="no")(lambda self: self)
 _inner_detach.op.qualified_name, _inner_detach_.op.qualified_name = "detach", "detach_"
+_inner_detach.op.sequenced = _inner_detach_.op.sequenced = False
 
 
 @view("aten::alias(Tensor(a) self) -> Tensor(a)", expose="no")
@@ -449,7 +450,7 @@ for _name, _wanted in (
 
 @composite("aten::type_as(Tensor self, Tensor other) -> Tensor", expose="method")
 def type_as(self: Any, other: Any) -> Any:
-    return _to_dtype(self, other.dtype)
+    return _to(self, dtype=other.dtype)
 
 
 _TYPE_NAMES = {f"torch.{d._abbr}Tensor": d for d in _dtype.ALL}

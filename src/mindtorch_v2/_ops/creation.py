@@ -294,6 +294,8 @@ def _like(name: str, value: Any) -> Any:
         made.fill(value)
         return made
 
+    like.op.sequenced = True
+
     @like.recorded
     def _(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
         made = _empty_like(self, dtype=dtype, memory_format=memory_format)
@@ -316,11 +318,24 @@ def _full_like(
     return made
 
 
+_full_like.op.sequenced = _empty_like.op.sequenced = True
+
+
 @_full_like.recorded
 def _(
     self: Any, fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any
 ) -> Any:
     return F.fill_(_empty_like(self, dtype=dtype, memory_format=memory_format), fill_value)
+
+
+def below(make: Any, *arguments: Any, **named: Any) -> Any:
+    """Call with gradients off: what people make from Python has no sequence number in a profile."""
+    state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
+    state.enabled = False
+    try:
+        return make(*arguments, **named)
+    finally:
+        state.enabled = enabled
 
 
 def _like_front(make: Any, name: str) -> Any:
@@ -338,6 +353,8 @@ def _like_front(make: Any, name: str) -> Any:
             if _device.resolve(device) is _device.META:
                 return finish(meta_tensor(input.shape, (dtype or input.dtype)._np), requires_grad)
             made = make(wrap(np.empty(input.shape, input.dtype._np)), dtype=dtype)
+        elif _dispatch.recorder is not None:
+            made = below(make, input, dtype=dtype, memory_format=memory_format)
         else:
             made = make(input, dtype=dtype, memory_format=memory_format)
         return finish(made, requires_grad, pin_memory) if requires_grad or pin_memory else made
@@ -364,17 +381,17 @@ def full_like(
     memory_format: Any = None,
 ) -> Any:
     """A tensor of one value, like another in shape and dtype."""
-    return finish(
-        _full_like(input, fill_value, dtype=dtype, memory_format=memory_format), requires_grad, pin_memory
-    )
+    made = below(_full_like, input, fill_value, dtype=dtype, memory_format=memory_format)
+    return finish(made, requires_grad, pin_memory)
 
 
 def _new_op(name: str, schema: str, build: Any) -> Any:
+    body = build if name == "new_empty" else lambda *arguments: below(build, *arguments)
     return composite(
         f"aten::{name}(Tensor self, {schema}*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
         "bool? pin_memory=None) -> Tensor",
         expose="no",
-    )(build)
+    )(body)
 
 
 _new_empty = _new_op(

@@ -330,18 +330,16 @@ def _local_scalar_dense(self: np.ndarray) -> Any:
     return self.item() if self.dtype is not _dtype.NP_BFLOAT16 else float(self.item())
 
 
-@op("aten::item(Tensor self) -> Scalar", nondifferentiable=True)
-def item(self: np.ndarray) -> Any:
-    if self.size != 1:
-        raise RuntimeError(f"a Tensor with {self.size} elements cannot be converted to Scalar")
-    return self.item() if self.dtype is not _dtype.NP_BFLOAT16 else float(self.item())
-
-
-@item.recorded
-def _(self: Any) -> Any:
-    if self.numel() != 1:
-        raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-    return _local_scalar_dense(self)
+@composite("aten::item(Tensor self) -> Scalar")
+def item(self: Any) -> Any:
+    if _dispatch.recorder is not None or self._array_missing:
+        if self.numel() != 1:
+            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+        return _local_scalar_dense(self)
+    array = self._array
+    if array.size != 1:
+        raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+    return array.item() if array.dtype is not _dtype.NP_BFLOAT16 else float(array.item())
 
 
 @composite("aten::is_nonzero(Tensor self) -> bool")

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
+from .. import _device, _dispatch
 from .._dispatch import METHODS, as_view
 from .._graph import grad_state, storage_of
 from .._tensor import Tensor
 from ._namespace import functions as F
 from ._scalars import fitting
-from .copies import _copy_, _fill_tensor_, alias
+from .copies import _copy_, _fill_tensor_, alias, to_device
 from .indexing import _INDEX_KINDS, index, index_put_
 from .pieces import select, slice_, unsqueeze
 from .shape import _expand, _view
@@ -194,7 +194,7 @@ def _sequence_tensor(part: Any) -> Tensor:
         return _dispatch.wrap(array)
     made = F.empty(array.shape, dtype=_dispatch._dtype.BY_NUM[array.dtype.num])
     made._array[...] = array
-    return F.lift_fresh(F.to(made, device="cpu"))
+    return F.lift_fresh(to_device(made, _device.CPU, made.dtype))
 
 
 def _apply(self: Any, where: Any) -> tuple[Any, list | None]:

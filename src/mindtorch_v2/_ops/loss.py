@@ -10,6 +10,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
+from . import _shown
 from ._namespace import functions as F
 from .pointwise import div_scalar, mul_scalar
 from .reduction import mean_into
@@ -522,6 +523,20 @@ def binary_cross_entropy(self: np.ndarray, target: np.ndarray, weight: Any, redu
     return _reduce_array(made, reduction)
 
 
+@binary_cross_entropy.recorded
+def _(self: Any, target: Any, weight: Any, reduction: int) -> Any:
+    losses = _shown.kernel_of(binary_cross_entropy, self, target, None, NONE)
+    made = F.empty_like(self)
+    np.copyto(made._array, losses._array)
+    _shown.squeezed(made, self, target)
+    if weight is not None:
+        F.mul_(made, weight)
+    if reduction == NONE:
+        return made
+    total = reduced(made, reduction)
+    return F.copy_(F.resize_as_(made, total), total)
+
+
 binary_cross_entropy.derivative(
     self=lambda g, self, target, weight, reduction: F.binary_cross_entropy_backward(
         g, self, target, weight, reduction
@@ -549,6 +564,19 @@ def binary_cross_entropy_backward(
     if weight is not None:
         made = made * weight
     return made / kind(made.size) if reduction == MEAN else made
+
+
+@binary_cross_entropy_backward.recorded
+def _(grad_output: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
+    made = F.empty_like(self)
+    np.copyto(
+        made._array,
+        _shown.kernel_of(binary_cross_entropy_backward, grad_output, self, target, None, NONE)._array,
+    )
+    _shown.squeezed(made, grad_output, self, target)
+    if weight is not None:
+        F.mul_(made, weight)
+    return F.div_(made, self.numel()) if reduction == MEAN else made
 
 
 def _bce_slope(self: Any, target: Any, weight: Any) -> Any:
@@ -608,7 +636,7 @@ def _(self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> A
     if pos_weight is not None:
         log_weight = F.add_(F.mul(F.sub(pos_weight, 1), target), 1)
         F.mul_(logs, log_weight)
-        made = F.sub_(F.mul(F.rsub(target, 1), self), logs)
+        made = F.sub_(F.mul_(F.sub_(_one_like(target), target), self), logs)
     else:
         made = F.sub_(F.mul_(F.sub_(_one_like(target), target), self), logs)
     if weight is not None:
@@ -617,8 +645,8 @@ def _(self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> A
 
 
 def _one_like(target: Any) -> Any:
-    """Ones that torch keeps outside the profile: the start of 1 - target."""
-    return _dispatch.wrap(np.ones_like(target._array))
+    """The start of 1 - target."""
+    return F.fill_(F.empty_like(target), 1)
 
 
 def _logits_grad(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
@@ -635,7 +663,7 @@ def _logits_grad(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, r
     else:
         made = F.mul_(F.sub_(F.sigmoid(self), target), g)
     if weight is not None:
-        made = F.mul(made, weight)
+        made = F.mul(made, weight) if _dispatch.grad_state.enabled else F.mul_(made, weight)
     if reduction == MEAN:
         made = made / self.numel() if _dispatch.grad_state.enabled else F.div_(made, self.numel())
     return made

@@ -10,7 +10,9 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import FLOAT_NUMS, LOW_FLOATS
+from . import _shown
 from ._namespace import functions as F
+from .pointwise import add_scalar
 
 
 def _wide(*arrays: Any) -> list[Any]:
@@ -443,15 +445,13 @@ def instance_norm(
         )
     n, c = input.shape[0], input.shape[1]
     rest = tuple(input.shape[2:])
-    flat = F.view(F.contiguous(input), (1, n * c, *rest))
 
     def repeated(value: Any) -> Any:
         return None if value is None else F.repeat(value, (n,))
 
-    mean, var = repeated(running_mean), repeated(running_var)
-    made = batch_norm(
-        flat, repeated(weight), repeated(bias), mean, var, use_input_stats, momentum, eps, cudnn_enabled
-    )
+    weight, bias, mean, var = map(repeated, (weight, bias, running_mean, running_var))
+    flat = F.view(F.contiguous(input), (1, n * c, *rest))
+    made = batch_norm(flat, weight, bias, mean, var, use_input_stats, momentum, eps, cudnn_enabled)
     if use_input_stats:
         for running, new in ((running_mean, mean), (running_var, var)):
             if running is not None:
@@ -624,8 +624,9 @@ def _fused_rms_norm(input: Any, normalized_shape: Any, weight: Any, eps: Any) ->
 
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
     eps = finfo(input.dtype).eps if eps is None else eps
-    wide = F.to(input, _dispatch._dtype.float32) if input._array.dtype in LOW_FLOATS else input
-    scale = F.rsqrt(F.add_(F.mean(F.pow(wide, 2), dims, True), eps))
+    low = input._array.dtype in LOW_FLOATS
+    wide = F.to(input, _dispatch._dtype.float32) if low else _shown.cast(input, input.dtype)
+    scale = F.rsqrt(add_scalar.inplace(F.mean(F.pow(wide, 2), dims, True), eps))
     made = F.mul(wide, scale)
     if weight is not None:
         made = F.mul(made, weight)

@@ -91,8 +91,10 @@ def _norm_grad(g: Any, self: Any, out: Any, ord: Any, dim: Any, keepdim: bool, s
     if order < 2.0:
         part = F.sgn(self) * F.pow(F.abs(self), order - 1)
         return part * F.masked_fill(g / F.pow(out, order - 1), out == 0, 0)
-    part = self * F.pow(F.abs(self), order - 2)
-    return part * F.masked_fill(g / F.pow(out, order - 1), out == 0, 0)
+    part = F.abs(self)
+    part = self * (F.pow(part, order - 2) if _dispatch.grad_state.enabled else F.pow_(part, order - 2))
+    fill = F.masked_fill if _dispatch.grad_state.enabled else F.masked_fill_
+    return part * fill(g / F.pow(out, order - 1), out == 0, 0)
 
 
 linalg_vector_norm.derivative(self=_norm_grad)

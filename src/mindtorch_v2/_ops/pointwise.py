@@ -538,6 +538,7 @@ div_scalar.derivative(self=lambda g, other: div_scalar(g, conj(other)))
 
 @op(
     "aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    inplace=True,
     expose="no",
     node="AddBackward1",
     flops=_numel_of_self,
@@ -558,14 +559,13 @@ def _extreme(name: str, ufunc: Any, better: str) -> Any:
 
     def gradient(mine: str, theirs: str) -> Any:
         def rule(g: Any, self: Any, other: Any) -> Any:
-            first, second = (self, other) if mine == "self" else (other, self)
-            wins = F.lt if better == "gt" else F.gt  # where the other one is chosen no gradient flows here
-            tie = first == second
-            if not isinstance(first, _dispatch.Tensor):
+            # where the other one is chosen no gradient flows here
+            wins = F.lt if (better == "gt") == (mine == "self") else F.gt
+            if not isinstance(self if mine == "self" else other, _dispatch.Tensor):
                 return None
-            shared = F.where(tie, g / 2, g)
+            shared = F.where(self == other, g / 2, g)
             fill = F.masked_fill if _dispatch.grad_state.enabled else F.masked_fill_
-            return fill(shared, wins(first, second), 0)
+            return fill(shared, wins(self, other), 0)
 
         return rule
 

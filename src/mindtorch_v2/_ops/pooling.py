@@ -665,7 +665,8 @@ adaptive_max_pool3d = _declare_adaptive_max(3)
 def adaptive_max_pool1d(self: Any, output_size: Any) -> Any:
     size = _one("adaptive_max_pool1d", "output_size", output_size)
     made, places = adaptive_max_pool2d(F.unsqueeze(self, -2), (1, *size))
-    return F.squeeze(made, -2), F.squeeze(places, -2)
+    places = F.squeeze(places, -2)
+    return F.squeeze(made, -2), places
 
 
 # ---------------------------------------------------------------------------------------------------- fractional

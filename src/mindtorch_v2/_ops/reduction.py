@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch, return_types
-from .._dispatch import MISSING, function, op, unalias
+from .._dispatch import MISSING, composite, function, op, unalias
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default
-from . import _dims
+from . import _dims, _shown
 from ._namespace import functions as F
 from .pointwise import conj
 
@@ -119,10 +119,15 @@ def nansum(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 
 nansum.derivative(
-    self=lambda g, self, dim, keepdim, self_shape: (
-        restore(g, dim, keepdim, self_shape).expand(self_shape) * F.logical_not(F.isnan(self))
+    self=lambda g, self, dim, keepdim, self_shape, self_dtype: (
+        _spread(_shown.cast(g, self_dtype), dim, keepdim, self_shape) * F.logical_not(F.isnan(self))
     )
 )
+
+
+def _spread(g: Any, dim: Any, keepdim: bool, shape: Any) -> Any:
+    """The gradient of a sum for each of its terms."""
+    return (g if dim is None and not keepdim else restore(g, dim, keepdim, shape)).expand(shape)
 
 
 def _check_mean(array: np.ndarray, dtype: Any, name: str = "mean") -> None:
@@ -158,6 +163,12 @@ def mean_all(self: np.ndarray, dtype: Any) -> Any:
 def sum_into(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
     out._array[...] = _total(self._array, _dims.many(dim, self.ndim), keepdim, dtype)
     return out
+
+
+_sum_sized_later = _shown.writer(
+    "aten::sum.sized(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor out) -> Tensor",
+    lambda self, dim, keepdim, dtype, out=None: _total(self, _dims.many(dim, self.ndim), keepdim, dtype),
+)
 
 
 def _record_mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
@@ -197,6 +208,8 @@ def mean_dim(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 
 def _mean_grad(g: Any, dim: Any, keepdim: bool, self_shape: Any) -> Any:
+    if dim is None and not keepdim:
+        return g.expand(self_shape) / max(math.prod(self_shape), 1)
     count = math.prod([self_shape[d] for d in _dims.many(dim, len(self_shape))])
     return restore(g, dim, keepdim, self_shape).expand(self_shape) / count
 
@@ -262,8 +275,7 @@ def prod_dim(self: np.ndarray, dim: int, keepdim: bool, dtype: Any) -> Any:
 def _prod_all_grad(g: Any, self: Any, out: Any) -> Any:
     if self.ndim == 0:
         return g.clone()
-    zeros = int((self == 0).sum().item())
-    if zeros == 0 and not _dispatch.grad_state.enabled:
+    if not _dispatch.grad_state.enabled and not F.nonzero(_shown.cast(self, self.dtype) == 0).shape[0]:
         return g * conj(out / self)
     return g * conj(_others_product(self.reshape(-1), 0).reshape(self.shape))
 
@@ -271,6 +283,7 @@ def _prod_all_grad(g: Any, self: Any, out: Any) -> Any:
 def _prod_dim_grad(g: Any, self: Any, dim: int, keepdim: bool, out: Any, self_shape: Any) -> Any:
     if not self_shape:
         return g.clone()
+    self = _shown.cast(self, self.dtype)
     if not keepdim:
         g, out = g.unsqueeze(dim), out.unsqueeze(dim)
     zeros = (self == 0).sum(dim, True)
@@ -504,7 +517,7 @@ def _evenly(g: Any, self: Any, out: Any) -> Any:
     mask = F.isnan(self) if F.isnan(out).item() else self == out
     if _dispatch.grad_state.enabled:
         return (g / mask.sum()) * mask
-    return F.masked_fill_(g.new_zeros(self.shape), mask, g / mask.sum())
+    return g.new_zeros(self.shape).masked_fill_(mask, g / mask.sum())
 
 
 max_all = _full_extreme("max", np.maximum)
@@ -575,6 +588,10 @@ value_selecting_reduction_backward.derivative(
 
 
 def _extreme_front(name: str, whole: Any, along: Any, pairwise: str) -> None:
+    @composite(f"aten::{name}.other(Tensor self, Tensor other) -> Tensor", expose="no")
+    def of_two(self: Any, other: Any) -> Any:
+        return getattr(F, pairwise)(self, other)
+
     def front(
         input: Any,
         dim: Any = None,
@@ -589,7 +606,9 @@ def _extreme_front(name: str, whole: Any, along: Any, pairwise: str) -> None:
         if dim is None and other is None:
             made = whole(input)
         elif other is not None or isinstance(dim, _dispatch.Tensor):
-            return getattr(F, pairwise)(input, dim if other is None else other, out=out)
+            chosen = getattr(F, pairwise) if _dispatch.recorder is None or out is not None else of_two
+            second = dim if other is None else other
+            return chosen(input, second) if out is None else chosen(input, second, out=out)
         else:
             made = along(input, dim, keepdim)
             if out is not None:
@@ -622,16 +641,22 @@ def _amax_like(name: str, ufunc: Any) -> Any:
             raise _dispatch.not_implemented(f"{name[1:]}_values_cpu", self)
         return _reduce(ufunc, self, dims, keepdim)
 
-    extreme.derivative(self=_shared_extreme)
+    extreme.derivative(
+        self=lambda g, self, out, dim, keepdim, self_shape: _shared_extreme(
+            g, self, out, dim, keepdim, self_shape
+        )
+    )
     return extreme
 
 
-def _shared_extreme(g: Any, self: Any, out: Any, dim: Any, keepdim: bool, self_shape: Any) -> Any:
+def _shared_extreme(
+    g: Any, self: Any, out: Any, dim: Any, keepdim: bool, self_shape: Any, swapped: bool = False
+) -> Any:
     dims = _dims.many(dim, len(self_shape))
     if not keepdim and self_shape:
         kept = [1 if d in dims else n for d, n in enumerate(self_shape)]
         g, out = g.reshape(kept), out.reshape(kept)
-    mask = out == self
+    mask = self == out if swapped else out == self
     return (g / mask.sum(dims, True)) * mask
 
 
@@ -665,7 +690,7 @@ def _(grads: Any, self: Any, result0: Any, result1: Any, dim: Any, keepdim: bool
     made = None
     for g, out in zip(grads, (result0, result1)):
         if g is not None:
-            part = _shared_extreme(g, self, out, dims, keepdim, self_shape)
+            part = _shared_extreme(g, self, out, dims, keepdim, self_shape, True)
             made = part if made is None else made + part
     return (made,)
 
@@ -793,5 +818,5 @@ def _(self: Any, dim: Any, keepdim: bool) -> Any:
     flat = top if keepdim else F.squeeze(top, dim)
     F.masked_fill_(flat, F.eq(F.abs(flat), math.inf), 0)
     made = F.exp_(F.sub(self, top))
-    made = sum_dim(made, dim, keepdim)
-    return F.add_(F.log_(made), flat)
+    total = _sum_sized_later(made, dim, keepdim, None, _dispatch.wrap(np.empty(0, made._array.dtype)))
+    return F.add_(F.log_(total), flat)

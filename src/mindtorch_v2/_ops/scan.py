@@ -9,7 +9,7 @@ import numpy as np
 from .. import _dispatch, return_types
 from .._dispatch import function, op
 from .._dtype import INTEGRAL_NUMS, LOW_FLOATS
-from . import _dims
+from . import _dims, _shown
 from ._namespace import functions as F
 from .pointwise import conj, mul_scalar
 
@@ -40,7 +40,7 @@ def _reversed_sum(g: Any, dim: int) -> Any:
     return g if not g.ndim else g.flip(dim).cumsum(dim).flip(dim)
 
 
-cumsum.derivative(self=lambda g, dim: _reversed_sum(g, dim))
+cumsum.derivative(self=lambda g, dim, self_dtype: _reversed_sum(_shown.cast(g, self_dtype), dim))
 
 
 @op("aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace=True, out=True)
@@ -68,7 +68,23 @@ def _cumprod_grad(g: Any, self: Any, out: Any, dim: int) -> Any:
     return F.stack(columns, -1).movedim(-1, dim)
 
 
-cumprod.derivative(self=_cumprod_grad)
+@op("aten::cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor", on="tensors", expose="no")
+def cumprod_backward(grad: Any, input: Any, dim: int, output: Any) -> Any:
+    if not input.ndim:
+        return grad.clone()
+    product = grad * conj(output)
+    if not F.item(F.any(input == 0)):
+        return _reversed_sum(product, dim) / conj(input)
+    return _cumprod_grad(grad, input, output, dim)
+
+
+def _cumprod_rule(g: Any, self: Any, out: Any, dim: int, self_dtype: Any) -> Any:
+    if _dispatch.grad_state.enabled:
+        return _cumprod_grad(g, self, out, dim)
+    return cumprod_backward(_shown.cast(g, self_dtype), self, dim, out)
+
+
+cumprod.derivative(self=_cumprod_rule)
 
 
 def _running_extreme(name: str, better: Any) -> None:

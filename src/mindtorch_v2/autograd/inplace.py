@@ -155,7 +155,7 @@ def rebase(tensor: Any, node: Node, number: int = 0) -> None:
             tell_views(tensor)
         return
     copy = CopySlices()
-    copy.seq = node.seq
+    copy.seq, grad_state.seq = grad_state.seq, grad_state.seq + 1
     copy.forward_thread = node.forward_thread
     copy.fn, copy.number = node, number
     base_offset = base.storage_offset()

@@ -235,6 +235,7 @@ ROWS: list[tuple[str, ...]] = [
     )],
     ("F.glu(x, 1)", "n24"), ("F.prelu(x, y)", "a23", "n3"),
     ("F.leaky_relu(x * 1, 0.2, inplace=True)", "a3"), ("F.elu(x * 1, 0.7, inplace=True)", "a3"), ("F.relu(x * 1, inplace=True)", "a3"),
+    ("F.celu(x * 1, 0.7, inplace=True)", "a3"), ("F.threshold(x * 1, 0.1, 2.0, inplace=True)", "a3"),
     ("op('_masked_softmax')(x, torch.tensor([[True, False, False], [False, False, True]]), 1, None)", "n23", "once"),
     # losses
     ("F.nll_loss(x, I((2,), 3))", "n23"), ("F.nll_loss(x, I((2,), 3), weight=torch.rand(3).double(), reduction='sum')", "n23"),

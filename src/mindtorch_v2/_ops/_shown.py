@@ -1,0 +1,92 @@
+"""What torch's kernels show of their own bookkeeping while something records: tensors in, views and buffers made and dropped.
+
+Only bodies of `op.recorded` call these: without a recorder no op runs them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch, _dtype
+from .._dispatch import op, storage_of, wrap
+from ._namespace import functions as F
+
+
+def squeezed(*tensors: Any) -> None:
+    """Kernels that walk over several tensors at once squeeze them first."""
+    for tensor in tensors:
+        F.squeeze(tensor)
+
+
+def empty_buffer(dtype: Any) -> None:
+    """An output that is given its size later."""
+    F.empty((0,), dtype=dtype)
+
+
+def blank(like: Any) -> Any:
+    """Memory for a result of this shape and dtype, which no op is seen to take."""
+    return wrap(np.empty(like._array.shape, like._array.dtype))
+
+
+def dense(tensor: Any) -> None:
+    """A copy of what is not contiguous."""
+    if not tensor._array.flags.c_contiguous:
+        F.contiguous(tensor)
+
+
+@op("aten::resize_.shown(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor", expose="no", on="tensors",
+    nondifferentiable=True)  # fmt: skip
+def given_size(self: Any, size: Any, memory_format: Any) -> Any:
+    return wrap(np.empty(size, self._array.dtype))
+
+
+def resized(shape: Any, dtype: Any) -> Any:
+    """An output that is made without a size and gets it then: its memory is taken by `resize_`."""
+    return given_size(F.empty((0,), dtype=dtype), tuple(shape))
+
+
+def cast(tensor: Any, dtype: Any) -> Any:
+    """`tensor.to(dtype)`, which changes nothing most of the time and is then only called to be seen."""
+    if tensor.dtype is dtype and _dispatch.recorder is None:
+        return tensor
+    return tensor.to(dtype)
+
+
+def writer(text: str, kernel: Any) -> Any:
+    """Declare an `out=` overload, its last argument the tensor that takes the result of `kernel` (arrays in, array out).
+
+    Where the schema returns a plain `Tensor`, the last argument is an output without a size, and the result a new tensor.
+    """
+
+    fresh = text.endswith("-> Tensor")
+
+    def body(*arguments: Any) -> Any:
+        *given, out = arguments
+        if fresh:
+            return wrap(np.asarray(kernel(*[getattr(value, "_array", value) for value in given])))
+        out._array[...] = kernel(*[getattr(value, "_array", value) for value in given])
+        storage_of(out)._version += 1
+        return out
+
+    declared = op(text, expose="no", on="tensors", nondifferentiable=True)(body)
+    return lambda *arguments: _dispatch.record(declared.op, *arguments)
+
+
+def kernel_of(entry: Any, *arguments: Any) -> Any:
+    """The result of an op's own kernel, as a new tensor: the work itself, of which nothing is shown."""
+    made = entry.op.kernel(
+        *[
+            [getattr(item, "_array", item) for item in value]
+            if value.__class__ is list
+            else getattr(value, "_array", value)
+            for value in arguments
+        ]
+    )
+    if isinstance(made, tuple):
+        return tuple([wrap(np.asarray(part)) for part in made])
+    return wrap(np.asarray(made))
+
+
+BOOL = _dtype.bool_

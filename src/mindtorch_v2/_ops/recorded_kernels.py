@@ -1,0 +1,267 @@
+"""What torch's kernels for images and buffers show inside while something records: an op's arguments in, its result out.
+
+Bookkeeping alone (outputs sized late, buffers cleared, gradients made dense): the work is that of the op's own kernel.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch, _dtype
+from .._dispatch import OPS
+from . import (  # noqa: F401  (what is told about here has to be declared)
+    _shown,
+    activation,
+    creation,
+    folding,
+    grid,
+    normalization,
+    padding,
+    pooling,
+    random_factories,
+    resampling,
+    softmax,
+)
+from ._namespace import functions as F
+from ._shown import dense, resized
+
+
+def inside(*names: str) -> Any:
+    """Decorator: what the ops of these names show before their own work. What it gives, if anything, takes the result."""
+
+    def declare(shown: Any) -> Any:
+        for name in names:
+            _declare(OPS[name], shown)
+        return shown
+
+    return declare
+
+
+def _declare(op: Any, shown: Any) -> None:
+    def body(*arguments: Any) -> Any:
+        made = _shown.kernel_of(op.entry, *arguments)
+        target = shown(made, *arguments)
+        if target is None:
+            return made
+        for into, part in zip(target, made) if isinstance(made, tuple) else ((target, made),):
+            np.copyto(into._array, part._array)
+        return target
+
+    op.recorded(body)
+
+
+# ------------------------------------------------------------------------------------------------- factories
+
+
+@inside("eye.m")
+def _(made: Any, *_: Any) -> Any:
+    return F.zero_(resized(made.shape, made.dtype))
+
+
+# ------------------------------------------------------------------------------------------------- activations
+
+
+@inside("_softmax_backward_data", "_log_softmax_backward_data")
+def _(made: Any, grad_output: Any, *_: Any) -> None:
+    dense(grad_output)
+
+
+@inside("_prelu_kernel")
+def _(made: Any, self: Any, *_: Any) -> Any:
+    return F.empty_like(self)
+
+
+@inside("_prelu_kernel_backward")
+def _(made: Any, grad_output: Any, self: Any, weight: Any) -> None:
+    _shown.empty_buffer(self.dtype)
+    _shown.empty_buffer(weight.dtype)
+
+
+@inside("hardswish", "hardswish_backward", "hardtanh_backward")
+def _(made: Any, *_: Any) -> Any:
+    return F.empty(made.shape, dtype=made.dtype)
+
+
+@inside("mish_backward")
+def _(made: Any, *_: Any) -> None:
+    _shown.empty_buffer(made.dtype)
+
+
+@inside("log_sigmoid_backward")
+def _(made: Any, grad_output: Any, *_: Any) -> Any:
+    return F.empty_like(grad_output)
+
+
+def _two_halves(tensor: Any, dim: int) -> tuple:
+    half = tensor.shape[dim] // 2
+    return F.narrow(tensor, dim, 0, half), F.narrow(tensor, dim, half, half)
+
+
+@inside("glu")
+def _(made: Any, self: Any, dim: int) -> None:
+    _two_halves(self, dim)
+
+
+# ---------------------------------------------------------------------------------------------- normalization
+
+
+@inside("native_batch_norm")
+def _(made: Any, input: Any, weight: Any, bias: Any, mean: Any, var: Any, training: bool, *_: Any) -> None:
+    if training and input.ndim == 2:
+        F.zero_(F.zeros((1, input.shape[1]), dtype=input.dtype))
+
+
+def _batch_norm_backward() -> None:
+    op = OPS["native_batch_norm_backward"]
+
+    @op.recorded
+    def _(grad_out: Any, input: Any, *rest: Any) -> Any:
+        if not grad_out._array.flags.c_contiguous:
+            F.sum(grad_out, [0, *range(2, input.ndim)])
+        elif input.ndim == 2:
+            F.zeros((2, 1, input.shape[1]), dtype=input.dtype)
+        return op.kernel(grad_out, input, *rest)
+
+
+_batch_norm_backward()
+
+
+@inside("native_layer_norm_backward")
+def _(made: Any, grad_out: Any, *_: Any) -> None:
+    dense(grad_out)
+
+
+# ---------------------------------------------------------------------------------------------------- pooling
+
+
+@inside("max_pool2d_with_indices_backward", "avg_pool2d_backward")
+def _(made: Any, grad_output: Any, *_: Any) -> None:
+    dense(grad_output)
+
+
+@inside("avg_pool3d_backward", "adaptive_max_pool2d_backward", "adaptive_max_pool3d_backward")
+def _(made: Any, grad_output: Any, *_: Any) -> Any:
+    dense(grad_output)
+    return F.zero_(_shown.blank(made))
+
+
+@inside("max_pool3d_with_indices")
+def _(made: Any, self: Any, *_: Any) -> Any:
+    targets = [F.empty((0,), dtype=part.dtype) for part in made]
+    return tuple([_shown.given_size(target, part.shape) for target, part in zip(targets, made)])
+
+
+@inside("max_pool3d_with_indices_backward", "_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward")
+def _(made: Any, grad_output: Any, *_: Any) -> Any:
+    target = F.zero_(resized(made.shape, made.dtype))
+    dense(grad_output)
+    return target
+
+
+@inside("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "pixel_shuffle", "pixel_unshuffle", "max_unpool2d")
+def _(made: Any, self: Any, *rest: Any) -> Any:
+    target = resized(made.shape, made.dtype)
+    dense(self)
+    if rest and isinstance(rest[0], _dispatch.Tensor):
+        F.zero_(target)
+    return target
+
+
+# ---------------------------------------------------------------------------------------------------- padding
+
+
+@inside("reflection_pad2d", "reflection_pad3d")
+def _(made: Any, self: Any, *_: Any) -> Any:
+    return resized(made.shape, made.dtype)
+
+
+@inside("replication_pad2d", "replication_pad3d")
+def _(made: Any, self: Any, *_: Any) -> Any:
+    F.resize_(made, made.shape)
+
+
+@inside(
+    "reflection_pad2d_backward",
+    "reflection_pad3d_backward",
+    "replication_pad2d_backward",
+    "replication_pad3d_backward",
+)
+def _(made: Any, grad_output: Any, self: Any, *_: Any) -> Any:
+    dense(grad_output)
+    return F.zeros_like(self, memory_format=_dtype.contiguous_format)
+
+
+@inside("reflection_pad1d_backward", "replication_pad1d_backward")
+def _(made: Any, grad_output: Any, *_: Any) -> Any:
+    dense(grad_output)
+    return F.zero_(_shown.blank(made))
+
+
+# ------------------------------------------------------------------------------------------------- resampling
+
+
+def _channels_last(tensor: Any) -> bool:
+    return bool(np.moveaxis(tensor._array, 1, -1).flags.c_contiguous)
+
+
+@inside("upsample_nearest2d.vec", "upsample_nearest2d", "upsample_bilinear2d.vec", "upsample_bilinear2d")
+def _(made: Any, self: Any, *_: Any) -> None:
+    last = _channels_last(self)
+    if not (last and self.shape[1] > 3) and sum(made.shape[2:]) > 128:
+        return
+    if not last:
+        self.contiguous(memory_format=_dtype.channels_last)
+    if not _channels_last(made):
+        F.copy_(made, made.contiguous(memory_format=_dtype.channels_last))
+
+
+@inside(*[
+    f"upsample_{name}_backward"
+    for name in ("nearest1d", "nearest2d", "nearest3d", "linear1d", "bilinear2d", "trilinear3d", "bicubic2d")
+])  # fmt: skip
+def _(made: Any, grad_output: Any, *_: Any) -> Any:
+    dense(grad_output)
+    return F.zero_(_shown.blank(made))
+
+
+# ----------------------------------------------------------------------------------------------------- folding
+
+
+@inside("im2col", "col2im")
+def _(made: Any, self: Any, *_: Any) -> Any:
+    target = F.empty_like(self)
+    dense(self)
+    target = F.resize_(target, made.shape)
+    for part in range(self.shape[0]):
+        F.select(self, 0, part)
+        F.select(target, 0, part)
+    return target
+
+
+# -------------------------------------------------------------------------------------------------------- grid
+
+
+@inside("grid_sampler_2d", "grid_sampler_3d")
+def _(made: Any, input: Any, *_: Any) -> Any:
+    return F.empty(made.shape, dtype=made.dtype)
+
+
+def _sampler_backward(name: str) -> None:
+    op = OPS[name]
+
+    def body(grad_output: Any, input: Any, grid: Any, *rest: Any) -> Any:
+        made = _shown.kernel_of(op.entry, grad_output, input, grid, *rest)
+        targets = F.zeros_like(input), F.empty_like(grid)
+        dense(grad_output)
+        for target, part, wanted in zip(targets, made, rest[-1]):
+            if wanted:
+                np.copyto(target._array, part._array)
+        return tuple([t if wanted else part for t, part, wanted in zip(targets, made, rest[-1])])
+
+    op.recorded(body)
+
+
+_sampler_backward("grid_sampler_2d_backward")
+_sampler_backward("grid_sampler_3d_backward")
