@@ -333,6 +333,7 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, seen: tu
             variable._grad = gradient + held if not gradient.is_sparse else held + gradient
         else:
             held.add_(gradient)
+        gradient = None  # freed here, if nobody else holds it
     finally:
         if ranges is not None:
             ranges.exit(token)
