@@ -202,6 +202,18 @@ class _KinetoProfile:
         """Write folded stacks with a metric, for flame graphs."""
         self._finished("exporting stacks").export_stacks(path, metric)
 
+    def _memory_profile(self) -> Any:
+        """What the recorded memory is for: torch's MemoryProfile."""
+        from ._memory_profiler import MemoryProfile
+
+        needed = {name: getattr(self, name) for name in ("record_shapes", "profile_memory", "with_stack")}
+        missing = ", ".join(f"{name}=True" for name, given in needed.items() if not given)
+        if missing:
+            raise ValueError(f"{missing} required for memory profiling.")
+        self._finished("memory profiling")
+        assert self.profiler is not None
+        return MemoryProfile(self.profiler.kineto_results)
+
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         """Write the bytes alive over time by what they are for: a page (.html), [times, sizes] (.json) or each change (.raw.json.gz)."""
         self._finished("exporting memory timeline").export_memory_timeline(path, device)

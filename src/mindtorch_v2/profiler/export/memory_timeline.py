@@ -9,6 +9,7 @@ op only: temporary. Parameters are what the modules that were met hold. Anything
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -57,7 +58,7 @@ def export_memory_timeline(
     name = os.fspath(path)
     entries = timeline(trace, tree) if (device or "cpu").split(":")[0] == "cpu" else []
     if name.endswith(".html"):
-        content = _page(*coalesced(entries))
+        content = page(*coalesced(entries))
     elif name.endswith(".raw.json.gz"):
         content = orjson.dumps(entries)
     else:
@@ -182,27 +183,21 @@ def _outermost_op(trace: Trace, tree: Tree) -> np.ndarray:
     return _within(trace, tree, ~np.isin(trace.kind, (ANNOTATION, NODE, ENGINE)))
 
 
-def coalesced(entries: list[list[int]]) -> tuple[list[int], list[list[int]]]:
-    """Times in microseconds and the bytes alive by category at each: a leading 0, then one number a category."""
-    first = min((entry[0] for entry in entries if entry[0] >= 0), default=0)
+def coalesced(entries: Iterable[Sequence[int]]) -> tuple[list[int], list[list[int]]]:
+    """Times in microseconds and the bytes alive by category at each: a leading 0, then one number a category. What was there before
+    the recording stands at the time of the first change."""
     times: list[int] = []
     sizes: list[list[int]] = []
     now = [0] * (len(Category) + 1)
-    before = True
     for at, _, nbytes, category in entries:
-        if before and at >= 0 and any(now):
-            times.append(first // 1000)
-            sizes.append(list(now))
-        before = before and at < 0
         now[category + 1] += nbytes
-        if at >= 0:
-            if len(times) > 1 and times[-1] == at // 1000:
-                sizes[-1] = list(now)
-            else:
-                times.append(at // 1000)
-                sizes.append(list(now))
-    if before and any(now):
-        times, sizes = [first // 1000], [list(now)]
+        if times and times[-1] == at // 1000:
+            sizes[-1] = list(now)
+        else:
+            times.append(at // 1000)
+            sizes.append(list(now))
+    if len(times) > 1 and times[0] < 0:
+        times[0] = times[1]
     return times, sizes
 
 
@@ -251,7 +246,7 @@ names.forEach((name, k) => {
 """
 
 
-def _page(times: list[int], sizes: list[list[int]]) -> bytes:
+def page(times: list[int], sizes: list[list[int]]) -> bytes:
     """A page that needs nothing but itself."""
     names = [category.name.replace("_", " ").capitalize() for category in Category]
     data: dict[str, Any] = {"times": times, "sizes": sizes, "names": names}
