@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..calls import with_calls
+from ..call_rows import with_calls
 from ..event_list import EventList
 from ..events import FunctionEventAvg
 from ..export import chrome

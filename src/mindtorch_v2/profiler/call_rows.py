@@ -1,0 +1,64 @@
+"""Python calls as events: a Trace in, a Trace out whose rows are its events and its Python calls together, as torch's tables show them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .trace import PYTHON, Device, Trace
+
+
+def with_calls(trace: Trace) -> Trace:
+    """The events and Python calls of a trace in one order of (thread, start, longest first)."""
+    frames = trace.frames
+    if not len(frames):
+        return trace
+    count, more = len(trace), len(frames)
+    names: dict[tuple[str, str], int] = {}
+    ids = np.array([names.setdefault(key, len(names)) for key in zip(trace.names, trace.overloads)], np.int32)
+    calls = np.array([names.setdefault((text, ""), len(names)) for text in frames.names], np.int32)
+    start = np.concatenate([trace.start_ns, frames.start_ns])
+    end = np.concatenate([trace.end_ns, frames.end_ns])
+    thread = np.concatenate([trace.thread, frames.thread])
+    is_call = np.concatenate([np.zeros(count, bool), np.ones(more, bool)])
+    order = np.lexsort((~is_call, start - end, start, thread))
+    place = np.empty(count + more, np.int64)
+    place[order] = np.arange(count + more)
+
+    def merged(column: np.ndarray, value: Any) -> np.ndarray:
+        return np.concatenate([column, np.full(more, value, column.dtype)])[order]
+
+    device = trace.device
+    return replace(
+        trace,
+        names=tuple(text for text, _ in names),
+        overloads=tuple(overload for _, overload in names),
+        name=np.concatenate([ids[trace.name] if count else ids[:0], calls[frames.name]])[order],
+        start_ns=start[order],
+        end_ns=end[order],
+        thread=thread[order],
+        kind=merged(trace.kind, PYTHON),
+        scope=merged(trace.scope, 0),
+        sequence=merged(trace.sequence, -1),
+        forward_thread=merged(trace.forward_thread, 0),
+        inputs=merged(trace.inputs, -1),
+        flops=merged(trace.flops, 0),
+        stack=merged(trace.stack, -1),
+        external=None if trace.external is None else merged(trace.external, 0),
+        extra=None if trace.extra is None else merged(trace.extra, -1),
+        device=_moved(device, place),
+        settings={**trace.settings, "python_functions": True},
+    )
+
+
+def _moved(device: Device, place: np.ndarray) -> Device:
+    """The same work of devices, with the rows of its ops where they are now."""
+    if not len(device):
+        return device
+    return replace(
+        device,
+        launch=np.where(device.launch >= 0, place[np.maximum(device.launch, 0)], -1),
+        op=np.where(device.op >= 0, place[np.maximum(device.op, 0)], -1),
+    )
