@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,9 @@ from mindtorch_v2.profiler.event_list import EventList
 from mindtorch_v2.profiler.export import chrome, memory_timeline
 from mindtorch_v2.profiler.export.files import open_for_export
 from mindtorch_v2.profiler.trace import ANNOTATION, NODE, OP, Frames, Memory, Trace
+
+sys.path.insert(0, str(Path(__file__).parent / "pages"))
+from report_page import blocks
 
 FACTS = Path(__file__).parent / "facts"
 HOSTILE = [
@@ -482,12 +486,13 @@ def test_a_memory_timeline_is_the_running_sum_of_the_raw_one(tmp_path: Path) -> 
 def test_a_memory_page_needs_nothing_but_itself(tmp_path: Path) -> None:
     prof, _model = trained()
     prof.export_memory_timeline(str(tmp_path / "m.html"))
-    page = (tmp_path / "m.html").read_text()
-    data = json.loads(re.search(r'id="data">(.*?)</script>', page)[1])  # type: ignore[index]
-    assert data["names"][0] == "Parameter"
-    assert len(data["times"]) == len(data["sizes"])
-    assert "src=" not in page
-    assert "default-src 'none'" in page
+    prof.export_memory_timeline(str(tmp_path / "m.json"))
+    times, sizes = json.loads((tmp_path / "m.json").read_bytes())
+    values, columns = blocks(tmp_path / "m.html")["memory-0"]
+    assert values["categories"][0] == "Parameter"
+    assert columns["0.time_ns"].tolist() == [(at - times[0]) * 1000 for at in times]
+    assert columns["0.category.0"].tolist() == [row[1] for row in sizes]
+    assert "default-src 'none'" in (tmp_path / "m.html").read_text()
 
 
 def test_a_memory_timeline_needs_shapes_memory_and_stacks(tmp_path: Path) -> None:

@@ -218,6 +218,18 @@ class _KinetoProfile:
         """Write the bytes alive over time by what they are for: a page (.html), [times, sizes] (.json) or each change (.raw.json.gz)."""
         self._finished("exporting memory timeline").export_memory_timeline(path, device)
 
+    def export_html(self, path: str, other: Any = None) -> None:
+        """Write one self-contained page that shows where time and memory went; `other`: a second recording, to be compared with."""
+        self._finished("exporting a report").export_html(path, other)
+
+    def _repr_html_(self) -> str | None:
+        """The averages as a small table to sort and filter, for notebooks."""
+        if self.profiler is None or self.profiler._results is None:
+            return None
+        from .notebook import results_table
+
+        return results_table(self.profiler._results)
+
     def add_metadata(self, key: str, value: str) -> None:
         """Put a string into the trace file."""
         self._metadata[key] = value

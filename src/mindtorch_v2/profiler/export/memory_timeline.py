@@ -8,10 +8,10 @@ op only: temporary. Parameters are what the modules that were met hold. Anything
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
-from typing import Any
 
 import numpy as np
 import orjson
@@ -201,53 +201,10 @@ def coalesced(entries: Iterable[Sequence[int]]) -> tuple[list[int], list[list[in
     return times, sizes
 
 
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Memory timeline</title>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<style>
-body { font: 14px/1.5 system-ui, sans-serif; margin: 2em; color: #222; background: #fff }
-svg { width: 100%; height: 60vh; border: 1px solid #ccc }
-ul { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: 0 1.5em }
-li span { display: inline-block; width: 1em; height: 1em; margin-right: .4em; vertical-align: -.15em }
-</style></head><body>
-<h1>Memory timeline</h1>
-<p id="facts"></p><svg viewBox="0 0 1000 400" preserveAspectRatio="none" role="img" aria-label="bytes alive over time"></svg><ul></ul>
-<script type="application/json" id="data">@DATA@</script>
-<script>
-"use strict";
-const { times, sizes, names } = JSON.parse(document.getElementById("data").textContent);
-const colours = ["#1b7837", "#e08214", "#252525", "#b2abd2", "#d6604d", "#2166ac", "#80cdc1", "#bababa"];
-const totals = sizes.map(row => row.reduce((a, b) => a + b, 0));
-const top = Math.max(1, ...totals), begin = times[0] || 0, length = Math.max(1, (times.at(-1) || 0) - begin);
-const bytes = n => { const u = ["B", "KiB", "MiB", "GiB", "TiB"]; let i = 0; while (n >= 1024 && i < 4) { n /= 1024; i++ }
-  return n.toFixed(i ? 2 : 0) + " " + u[i] };
-document.getElementById("facts").textContent =
-  `peak ${bytes(Math.max(0, ...totals))}, ${times.length} points in ${(length / 1000).toFixed(3)} ms`;
-const x = t => 1000 * (t - begin) / length, y = b => 400 - 390 * b / top;
-const below = times.map(() => 0), svg = document.querySelector("svg"), list = document.querySelector("ul");
-names.forEach((name, k) => {
-  const up = [], down = [];
-  times.forEach((t, i) => {
-    const low = below[i], high = low + sizes[i][k + 1], until = i + 1 < times.length ? times[i + 1] : t;
-    up.push(`${x(t)},${y(high)}`, `${x(until)},${y(high)}`);
-    down.unshift(`${x(until)},${y(low)}`, `${x(t)},${y(low)}`);
-    below[i] = high;
-  });
-  const area = document.createElementNS("http://www.w3.org/2000/svg", "polygon");
-  area.setAttribute("points", [...up, ...down].join(" "));
-  area.setAttribute("fill", colours[k]);
-  svg.append(area);
-  const item = document.createElement("li"), mark = document.createElement("span");
-  mark.style.background = colours[k];
-  item.append(mark, `${name}: peak ${bytes(Math.max(0, ...sizes.map(row => row[k + 1])))}`);
-  list.append(item);
-});
-</script></body></html>
-"""
-
-
 def page(times: list[int], sizes: list[list[int]]) -> bytes:
     """A page that needs nothing but itself."""
-    names = [category.name.replace("_", " ").capitalize() for category in Category]
-    data: dict[str, Any] = {"times": times, "sizes": sizes, "names": names}
-    return _PAGE.replace("@DATA@", orjson.dumps(data).decode().replace("<", "\\u003c")).encode()
+    from .html import memory_page
+
+    page = io.BytesIO()
+    memory_page(page, times, sizes)
+    return page.getvalue()

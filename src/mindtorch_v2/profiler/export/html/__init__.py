@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from ...diff import diff
+from ...measured import as_results
 from ..files import open_for_export
 from .calls import CATEGORIES
 from .flame import flame_block
@@ -30,7 +32,7 @@ def export_html(
 
     labels: what the recordings are called; max_events: how many spans the timeline may have before it is thinned (1,000,000).
     """
-    both = [getattr(each, "results", each) for each in (results, other) if each is not None]
+    both = [as_results(each) for each in (results, other) if each is not None]
     names = list(labels) if labels is not None else _labels(both)
     first: dict[str, Block] = {}
     later: dict[str, Block] = {}
@@ -55,6 +57,8 @@ def export_html(
             "timeline": timeline_block(each, max_events),
         }
         later.update({f"{name}-{number}": block for name, block in blocks.items() if block is not None})
+    if len(both) > 1:
+        later["compare-0"] = Block(_verdicts(*both))
     with open_for_export(path) as out:
         write_page(out, first, later)
 
@@ -63,6 +67,17 @@ def memory_page(out: Any, times: list[int], sizes: list[list[int]]) -> None:
     """Write a page that shows one memory timeline, as `memory_timeline.coalesced` gives it."""
     summary = Block({"label": "Memory timeline", "views": "memory"})
     write_page(out, {"summary-0": summary}, {"memory-0": timeline_page_block(times, sizes)})
+
+
+def _verdicts(a: Any, b: Any) -> dict[str, Any]:
+    """What `diff` says of each operator: slower, faster, called more often ..., or the same but for noise."""
+    found = diff(a, b)
+    return {
+        "status": {row.key[0]: row.status for row in found.rows},
+        "noise": None if found.floor != found.floor else found.floor,
+        "repeats": found.repeats,
+        "notes": found.notes,
+    }
 
 
 def _labels(both: Sequence[Any]) -> list[str]:

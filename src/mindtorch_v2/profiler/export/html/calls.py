@@ -61,12 +61,17 @@ def _annotation(name: str) -> int:
 
 def event_categories(trace: Trace) -> np.ndarray:
     """The category of each event."""
+    by_name = name_categories(trace.names)
     made = np.zeros(len(trace), np.int8)
+    if len(by_name):
+        # files of 2021 do not tell annotations from ops
+        made = np.where(by_name == USER, OP, by_name)[trace.name].astype(np.int8)
+        made[np.array([name.startswith("ProfilerStep#") for name in trace.names])[trace.name]] = USER
     made[(trace.kind == NODE) | (trace.kind == ENGINE)] = AUTOGRAD
     made[trace.kind == RUNTIME] = RUNTIME_CALL
     notes = trace.kind == ANNOTATION
     if notes.any():
-        made[notes] = name_categories(trace.names)[trace.name[notes]]
+        made[notes] = by_name[trace.name[notes]]
     return made
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from ...averages import averages
+from ...averages import averages, group_names
 from ...devices import DeviceType
 from ...trace import Trace
 from . import modules
-from .calls import AUTOGRAD, COPY, KERNEL, OP, USER, event_categories, name_categories, shown_rows
+from .calls import COPY, KERNEL, OP, event_categories, name_categories, shown_rows
 from .pack import Block
 
 MOST_ROWS = 20_000  # a grouping; those of the least time are left out beyond it
@@ -24,7 +24,7 @@ _SPREAD = ("min", "p50", "p95", "max")
 def add_by_name(block: Block, results: Any) -> dict[str, Any]:
     """The rows by name, with the spread of their times."""
     rows = results.key_averages()
-    described = _add(block, "name", rows)
+    described = add_rows(block, "name", rows, _categories_by_name(results))
     spreads = [getattr(row, "stats", None) for row in rows]
     if described["left_out"] == 0 and any(spreads):
         for field in _SPREAD:
@@ -39,10 +39,11 @@ def operators_block(results: Any, steps: Any) -> Block:
     """The other groupings: by shapes, stack, module and step, as far as they were recorded."""
     block = Block()
     trace, groups = results.trace, {}
+    kinds = _categories_by_name(results)
     if results.shapes_recorded and (trace.inputs >= 0).any():
-        groups["shapes"] = _add(block, "shapes", results.key_averages(by_shape=True))
+        groups["shapes"] = add_rows(block, "shapes", results.key_averages(by_shape=True), kinds)
     if len(trace.stacks) and (trace.stack >= 0).any():
-        groups["stack"] = _add(block, "stack", results.key_averages(by_stack=STACK_DEPTH))
+        groups["stack"] = add_rows(block, "stack", results.key_averages(by_stack=STACK_DEPTH), kinds)
     paths = modules.event_modules(results)
     if paths is not None:
         groups["module"] = _add_numbered(block, "module", results, *paths)
@@ -52,8 +53,11 @@ def operators_block(results: Any, steps: Any) -> Block:
     return block
 
 
-def _add(block: Block, key: str, rows: Sequence[Any]) -> dict[str, Any]:
+def add_rows(
+    block: Block, key: str, rows: Sequence[Any], of_events: dict[str, int] | None = None
+) -> dict[str, Any]:
     """Rows of key_averages as columns."""
+    kinds = of_events or {}
 
     def column(field: str, scale: int = 1) -> np.ndarray:
         values = np.array([getattr(row, field, 0) or 0 for row in rows], np.float64)
@@ -70,20 +74,27 @@ def _add(block: Block, key: str, rows: Sequence[Any]) -> dict[str, Any]:
         "self_device_memory": column("self_device_memory_usage"),
         "device_memory": column("device_memory_usage"),
         "flops": column("flops"),
-        "category": np.array([_category(row) for row in rows], np.int64),
+        "category": np.array([_category(row, kinds) for row in rows], np.int64),
     }
     details = [_detail(row, key) for row in rows]
     return _put(block, key, [row.key for row in rows], details, columns)
 
 
-def _category(row: Any) -> int:
-    if getattr(row, "device_type", DeviceType.CPU) != DeviceType.CPU:
-        return COPY if row.key.startswith(("Memcpy", "Memset")) else KERNEL
+def _category(row: Any, of_events: dict[str, int]) -> int:
     if getattr(row, "is_user_annotation", False):
         return int(name_categories((row.key,))[0])
-    if row.scope == 1 or row.key.startswith(("autograd::engine", "torch::autograd::")):
-        return AUTOGRAD
-    return OP
+    if getattr(row, "device_type", DeviceType.CPU) != DeviceType.CPU:
+        return COPY if row.key.startswith(("Memcpy", "Memset")) else KERNEL
+    return of_events.get(row.key, OP)
+
+
+def _categories_by_name(results: Any) -> dict[str, int]:
+    """The category of the first event of each name."""
+    trace = results.trace
+    group_of, texts = group_names(trace)
+    groups, first = np.unique(group_of[trace.name], return_index=True) if len(trace) else ((), ())
+    kinds = event_categories(trace)
+    return {texts[group]: int(kinds[row]) for group, row in zip(groups, first)}
 
 
 def _detail(row: Any, key: str) -> Any:
@@ -126,7 +137,7 @@ def device_times(results: Any) -> tuple[np.ndarray, np.ndarray]:
     """For each event, the time on devices of what it launched itself, and with what it contains."""
     trace: Trace = results.trace
     device = trace.device
-    own = np.zeros(len(trace))
+    own: np.ndarray = np.zeros(len(trace))
     if not len(device) or not len(trace):
         return own, own
     works = device.works
@@ -169,6 +180,3 @@ def _put(
 
 def _hashable(detail: Any) -> Any:
     return tuple(detail) if isinstance(detail, list) else detail
-
-
-__all__ = ["USER", "add_by_name", "device_times", "operators_block"]

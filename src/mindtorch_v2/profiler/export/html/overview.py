@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .... import version
-from ...trace import ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, RUNTIME, Trace
+from ...trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, RUNTIME, Trace
 from . import calls
 
 _SETTINGS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
@@ -52,7 +52,7 @@ def window(trace: Trace) -> tuple[int, int]:
 def step_rows(trace: Trace) -> np.ndarray:
     """The rows of ProfilerStep#N, in the order of time."""
     marks = [i for i, name in enumerate(trace.names) if name.startswith("ProfilerStep#")]
-    rows = np.flatnonzero((trace.kind == ANNOTATION) & np.isin(trace.name, marks))
+    rows = np.flatnonzero(np.isin(trace.name, marks))
     return rows[np.argsort(trace.start_ns[rows], kind="stable")]
 
 
