@@ -28,7 +28,21 @@ class Command(Protocol):
 
 
 # Sub-commands in the order in which the help lists them; each is the module of its name in `commands/`, imported when it is asked for.
-_COMMANDS: tuple[str, ...] = ("demo", "run", "show", "tree", "doctor", "diff", "slice", "merge", "ranks")
+_COMMANDS: tuple[str, ...] = (
+    "demo",
+    "run",
+    "show",
+    "tree",
+    "summary",
+    "doctor",
+    "diff",
+    "slice",
+    "merge",
+    "ranks",
+    "query",
+    "explain",
+    "report",
+)
 
 
 def command(name: str) -> Command:
