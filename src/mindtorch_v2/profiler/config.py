@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,8 @@ from .devices import ProfilerState
 
 
 class _ExperimentalConfig:
-    """Further settings of a recording. `profile_all_threads`: record every thread, not only the one that starts it."""
+    """Further settings of a recording. `profile_all_threads`: record every thread, not only the one that starts it.
+    `custom_profiler_config`: words that only this library knows; "python_calls": with stacks, trace every Python and C call."""
 
     def __init__(
         self,
@@ -42,6 +44,11 @@ class _ExperimentalConfig:
         self.custom_profiler_config = custom_profiler_config
         self.adjust_timestamps = adjust_timestamps
         self.trace_only = trace_only
+
+    def asks_for(self, word: str) -> bool:
+        """Whether a word stands in `custom_profiler_config`, or its switch MINDTORCH_<WORD>=1 in the environment."""
+        words = self.custom_profiler_config.replace(",", " ").split()
+        return word in words or os.environ.get("MINDTORCH_" + word.upper(), "0") == "1"
 
     def __repr__(self) -> str:
         return f"_ExperimentalConfig({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"

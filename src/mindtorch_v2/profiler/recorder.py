@@ -21,6 +21,7 @@ from .._graph import grad_state, storage_of
 from .._storage import ObservedStorage, UntypedStorage
 from . import probes
 from . import trace as columns
+from .calls import Calls, Collections
 from .identities import Register
 from .inputs import as_torch_shows
 from .probes import Kind
@@ -46,6 +47,10 @@ class Config:
     all_threads: bool = False
     overloads: bool = False  # show which overload of an op was called
     verbose: bool = False  # write each op's stack into trace files
+    python_calls: bool = (
+        False  # with stacks: every Python and C call, not only those in which something was recorded
+    )
+    python_gc: bool = False  # with stacks: the runs of Python's garbage collector
 
 
 active: Recorder | None = None  # who records now
@@ -91,6 +96,11 @@ class Recorder:
         self.stacks: Stacks | None = None
         if config.with_stack or config.with_modules:
             self.stacks = Stacks(modules_only=not config.with_stack)
+        self.calls: Calls | None = None
+        self.collections: Collections | None = None
+        if self.stacks is not None and config.with_stack:
+            self.calls = Calls(self.stacks, all_threads=config.all_threads) if config.python_calls else None
+            self.collections = Collections() if config.python_gc else None
         self.kind = Kind(
             config.record_shapes or config.with_flops,
             config.profile_memory,
@@ -140,6 +150,10 @@ class Recorder:
         active = self
         _hear_frees()
         self.resume()
+        if self.collections is not None:
+            self.collections.begin()
+        if self.calls is not None:
+            self.calls.begin(sys._getframe(1), now)
 
     def pause(self) -> None:
         """See nothing until `resume`."""
@@ -156,8 +170,12 @@ class Recorder:
     def stop(self) -> Trace:
         """End, and give what was recorded; what is still open ends now."""
         global active
+        if self.calls is not None:
+            self.calls.finish()
         self.pause()
         self.ended_ns = clock()
+        if self.collections is not None:
+            self.collections.finish()
         self.running = False
         if self.stacks is not None:
             self.stacks.finish(sys._getframe(1), self.ended_ns)
@@ -354,7 +372,14 @@ class Recorder:
         if self.stacks is not None:
             # a range may outlast the call that opened it
             calls = np.where(rows[:, 0] < _RANGES, column["call"], -1)
-            made = replace(made, frames=frame_columns(self.stacks, calls, rows[:, 2], made))
+            frames = (
+                self.calls.frames(self.ended_ns)
+                if self.calls is not None and self.calls.events
+                else frame_columns(self.stacks, calls, rows[:, 2], made)
+            )
+            made = replace(
+                made, frames=frames if self.collections is None else self.collections.among(frames)
+            )
         if self.register is not None:
             first = column.get("met", np.empty(0, np.int64))
             made = replace(made, identities=self.register.columns(first, *memory, made.frames))
@@ -422,7 +447,13 @@ class Recorder:
         rows = np.concatenate([rows, rows[:, :1]], axis=1)
         if "bytes" in column:  # what an op's one new tensor took stands in the op's own row
             own = np.flatnonzero(column["bytes"])
-            taken = [column["end"][own], column["bytes"][own], column["address"][own], thread[own], column["start"][own]]
+            taken = [
+                column["end"][own],
+                column["bytes"][own],
+                column["address"][own],
+                thread[own],
+                column["start"][own],
+            ]
             rows = np.concatenate([rows, np.stack(taken, axis=1)])
         if not len(rows):
             return replace(Memory.none(), held=held), rows[:, 4]
@@ -477,7 +508,6 @@ class _Ranges:
         end = clock()
         if _closed(token.buffer.open, token):
             token.buffer.extend((token.key, token.start, end, token.sequence, *token.rest))
-
 
     def stepped(self, optimizer: Any) -> None:
         """An optimizer has made a step: noted where calls are."""
