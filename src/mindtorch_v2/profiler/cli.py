@@ -36,6 +36,7 @@ _COMMANDS: tuple[str, ...] = (
     "summary",
     "doctor",
     "diff",
+    "check",
     "slice",
     "merge",
     "ranks",
