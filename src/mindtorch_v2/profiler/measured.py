@@ -207,7 +207,7 @@ def _up(own: np.ndarray, results: Any) -> np.ndarray:
 
 
 def _peak(trace: Trace) -> int | None:
-    if not trace.settings.get("profile_memory") and not len(trace.memory.time_ns):
+    if not len(trace.memory.time_ns):
         return None
     return int(trace.memory.total.max(initial=0))
 
