@@ -257,12 +257,12 @@ def _property(text: str) -> str:
 
 
 def _write_junit(report: CheckReport, options: argparse.Namespace) -> None:
-    from xml.etree import ElementTree
+    from xml.etree import ElementTree as ET
 
     from ..export.files import open_for_export
 
     cases = [m for m in METRICS if m in report.checked or m in report.skipped]
-    suite = ElementTree.Element(
+    suite = ET.Element(
         "testsuite",
         name="mindtorch-prof check",
         tests=str(len(cases)),
@@ -271,14 +271,14 @@ def _write_junit(report: CheckReport, options: argparse.Namespace) -> None:
         errors="0",
     )
     for metric in cases:
-        case = ElementTree.SubElement(suite, "testcase", classname=plain(options.files[0]), name=metric)
+        case = ET.SubElement(suite, "testcase", classname=plain(options.files[0]), name=metric)
         failed = [f for f in report.failures if f.metric == metric]
         if metric in report.skipped:
-            ElementTree.SubElement(case, "skipped", message=report.skipped[metric])
+            ET.SubElement(case, "skipped", message=report.skipped[metric])
         elif failed:
-            failure = ElementTree.SubElement(
+            failure = ET.SubElement(
                 case, "failure", message=plain(failed[0].sentence()), type="regression"
             )
             failure.text = "\n".join(plain(f.sentence()) for f in failed)
     with open_for_export(options.junit) as out:
-        out.write(ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True) + b"\n")
+        out.write(ET.tostring(suite, encoding="utf-8", xml_declaration=True) + b"\n")
