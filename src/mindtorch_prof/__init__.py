@@ -19,7 +19,7 @@ from typing import Any
 __all__ = ["load", "main"]
 
 _NAME = "mindtorch_v2"
-_LIGHT = ("profiler", "version")  # sub-modules that need no tensors
+_LIGHT = ("_dtype", "profiler", "version")  # sub-modules that need no tensors
 
 
 class _Waiting(MetaPathFinder):

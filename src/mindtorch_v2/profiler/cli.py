@@ -40,6 +40,8 @@ _COMMANDS: tuple[str, ...] = (
     "slice",
     "merge",
     "ranks",
+    "stacks",
+    "convert",
     "query",
     "explain",
     "report",

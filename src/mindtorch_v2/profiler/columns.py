@@ -46,8 +46,8 @@ def column_key(text: str) -> str:
         if form in _ALIASES:
             return _ALIASES[form]
     near = difflib.get_close_matches(squeezed, [*COLUMNS, *_ALIASES], n=1)
-    hint = f"; did you mean {near[0]}?" if near else ""
-    raise KeyError(f"there is no column {text!r}{hint} `mindtorch-prof explain` lists them")
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise KeyError(f"there is no column {text!r}{hint}; `mindtorch-prof explain` lists them")
 
 
 def _squeezed(text: str) -> str:

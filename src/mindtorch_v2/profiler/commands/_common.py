@@ -210,7 +210,9 @@ def print_markdown(head: Sequence[str], cells: Sequence[Sequence[str]], right: S
 
 
 def _markdown(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
+    inner = text.lstrip(" ")
+    indent = "\u00a0" * (len(text) - len(inner))  # of trees: Markdown would drop plain spaces
+    return indent + inner.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;")
 
 
 def print_aligned(head: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:

@@ -1,0 +1,51 @@
+"""Look for what is wrong with a trace: dropped or repaired events, overlaps, missing steps, lost device events.
+
+Exit code 1 if something was found that makes numbers wrong (error) or incomplete (warning); info is only told.
+
+example:
+  mindtorch-prof doctor trace.json.gz
+  mindtorch-prof doctor trace.json.gz --format json
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from . import _common
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `doctor`."""
+    _common.add_file(parser)
+    _common.add_output(parser, top=0)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the findings; 1 if there are any."""
+    from ..doctor import doctor
+
+    loaded = _common.open_trace(options.file, strict=options.strict)
+    findings = doctor(loaded)
+    sick = any(finding.severity != "info" for finding in findings)
+    if options.format == "table":
+        for finding in findings[: options.top or None]:
+            where = f" (first: {finding.where})" if finding.where else ""
+            print(_common.plain(f"{finding.severity}: {finding.message}{where} [{finding.code}]"))
+        events = len(loaded.trace) + len(loaded.trace.device)
+        print(f"{events:,} events: " + ("see above" if sick else "complete, and the numbers hold"))
+    else:
+        _common.print_rows(
+            [finding.to_dict() for finding in findings],
+            options.format,
+            keys=["code", "severity", "count", "message", "where"],
+            top=options.top,
+            about={"file": options.file, "healthy": not sick},
+            titles={
+                "code": "Code",
+                "severity": "Severity",
+                "count": "Count",
+                "message": "Message",
+                "where": "First",
+            },
+        )
+    return 1 if sick else 0

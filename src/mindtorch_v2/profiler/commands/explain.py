@@ -1,0 +1,79 @@
+"""Say what a column of a table means: its definition, its unit, and what is not in it.
+
+Without a column, list them all.
+
+example:
+  mindtorch-prof explain self_cpu
+  mindtorch-prof explain "CPU total %"
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from . import _common
+from ._common import CommandError
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `explain`."""
+    parser.add_argument(
+        "column", nargs="*", metavar="COLUMN", help="a key, a short form, or a title of torch's table"
+    )
+    _common.add_output(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what is known about columns."""
+    from ..columns import COLUMNS, column_key
+
+    try:
+        keys = [column_key(text) for text in options.column] or list(COLUMNS)
+    except KeyError as error:
+        raise CommandError(error.args[0]) from error
+    facts = [COLUMNS[key] for key in keys]
+    if options.format == "table" and options.column:
+        print("\n".join(_told(fact) for fact in facts), end="")
+        return 0
+    rows = [
+        {
+            "key": fact.key,
+            "title": fact.title,
+            "unit": fact.unit,
+            "meaning": fact.meaning,
+            "not_in_it": fact.not_in_it,
+            "aliases": list(fact.aliases),
+        }
+        for fact in facts
+    ]
+    shown = ["key", "title", "unit", "aliases"] if options.format == "table" else None
+    titles = {
+        "key": "Column",
+        "title": "Title",
+        "unit": "Unit",
+        "meaning": "Meaning",
+        "not_in_it": "Not in it",
+    }
+    _common.print_rows(rows, options.format, keys=shown, titles={**titles, "aliases": "Also"})
+    return 0
+
+
+def _told(fact: object) -> str:
+    import textwrap
+
+    from ..columns import ColumnFact
+
+    assert isinstance(fact, ColumnFact)
+    units = {
+        "us": "microseconds",
+        "share": "a share (tables show per cent)",
+        "number": "a number",
+        "text": "text",
+    }
+    lines = [f"{fact.key} ({fact.title})", f"  unit: {units.get(fact.unit, fact.unit)}"]
+    if fact.aliases:
+        lines.append(f"  also: {', '.join(fact.aliases)}")
+    for title, text in (("is", fact.meaning), ("is not", fact.not_in_it)):
+        if text:
+            lines += textwrap.wrap(f"{title}: {text}", 100, initial_indent="  ", subsequent_indent="    ")
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,73 @@
+"""Ask a trace in SQL: over the tables events, averages, steps, memory and device.
+
+Needs DuckDB: pip install mindtorch_v2[sql]. `mindtorch-prof query FILE --tables` lists tables and columns.
+
+example:
+  mindtorch-prof query trace.json.gz "select name, sum(self_us) as us from events group by name order by us desc limit 5"
+  mindtorch-prof query trace.json.gz --tables
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from . import _common
+from ._common import CommandError
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `query`."""
+    _common.add_file(parser)
+    parser.add_argument("sql", nargs="?", metavar="SQL", help="what to ask; - reads it from standard input")
+    parser.add_argument("--tables", action="store_true", help="list the tables and their columns")
+    _common.add_output(parser, top=0)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the answer."""
+    if not options.sql and not options.tables:
+        raise CommandError(
+            'nothing to ask; give a sentence of SQL, such as "select * from steps", or --tables'
+        )
+    loaded = _common.open_trace(options.file, strict=options.strict)
+    if options.tables:
+        _print_tables(loaded, options)
+        return 0
+    from ..query import MissingPackageError, QueryError, query
+
+    sql = sys.stdin.read() if options.sql == "-" else options.sql
+    try:
+        answer = query(loaded, sql)
+    except (MissingPackageError, QueryError) as error:
+        raise CommandError(str(error)) from error
+    _common.print_rows(
+        answer.head(options.top).rows(),
+        options.format,
+        keys=list(answer),
+        about={"file": os.fspath(options.file), "rows_in_all": answer.n_rows},
+        titles={key: key for key in answer},
+        units=dict.fromkeys(answer, "number"),
+    )
+    return 0
+
+
+def _print_tables(loaded: object, options: argparse.Namespace) -> None:
+    from ..columns import COLUMNS
+    from ..tables import TABLES
+
+    rows = []
+    for name, make in TABLES.items():
+        sheet = make(loaded)
+        rows += [
+            {
+                "table": name,
+                "rows": sheet.n_rows,
+                "column": key,
+                "unit": COLUMNS[key].unit if key in COLUMNS else "",
+            }
+            for key in sheet
+        ]
+    titles = {"table": "Table", "rows": "Rows", "column": "Column", "unit": "Unit"}
+    _common.print_rows(rows, options.format, titles=titles, top=options.top)

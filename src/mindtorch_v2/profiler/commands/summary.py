@@ -1,0 +1,44 @@
+"""Print a page about a trace: what took the time, per step and per category, and what looks wrong.
+
+At most 60 lines, the same for the same file, for people and programs alike.
+
+example:
+  mindtorch-prof summary trace.json.gz
+  mindtorch-prof summary trace.json.gz --format md
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from . import _common
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `summary`."""
+    _common.add_file(parser)
+    _common.add_output(parser, top=10)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the page."""
+    from ..summary import summary, summary_text
+
+    loaded = _common.open_trace(options.file, strict=options.strict)
+    data = summary(loaded, top=options.top or 1 << 30)
+    if options.format == "json":
+        _common.print_json(data)
+    elif options.format == "csv":
+        rows = [
+            {"part": part, "name": row[key], **{k: v for k, v in row.items() if k != key}}
+            for part, key in _PARTS.items()
+            for row in data[part]
+        ]
+        keys = ["part", "name", "count", "self_cpu_time_total", "self_cpu_share", "self_device_time_total"]
+        _common.print_rows(rows, "csv", keys=keys)
+    else:
+        print(_common.plain(summary_text(data, markdown=options.format == "md"), lines=True), end="")
+    return 0
+
+
+_PARTS = {"categories": "category", "ops": "name", "kernels": "name", "modules": "module"}
