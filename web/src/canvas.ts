@@ -60,6 +60,6 @@ export function fitted(context: CanvasRenderingContext2D, text: string, width: n
   let whole = widths.get(text);
   if (whole === undefined) widths.set(text, (whole = context.measureText(text).width));
   if (whole <= width) return text;
-  const most = Math.floor((text.length * (width - 8)) / whole);
+  const most = Math.floor((text.length * (width - 11)) / whole);
   return most < 2 ? "" : text.slice(0, most) + "…";
 }

@@ -55,4 +55,6 @@ export function flops(n: number): string {
 
 export const count = (n: number): string => Math.round(n).toLocaleString("en-US");
 
+export const plural = (n: number, what: string): string => `${count(n)} ${what}${n === 1 ? "" : "s"}`;
+
 export const percent = (part: number, whole: number): string => (whole > 0 ? `${((100 * part) / whole).toFixed(2)}%` : "–");

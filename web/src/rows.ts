@@ -52,6 +52,19 @@ export class Rows {
     return sum;
   }
 
+  /** What devices did in all: kernels and copies. Operators repeat the time of their kernels. */
+  get deviceTime(): number {
+    const category = this.column("category");
+    let sum = 0;
+    let any = false;
+    for (let r = 0; r < this.length; r++) {
+      if (!onDevice(category?.[r] ?? 0)) continue;
+      any = true;
+      sum += this.get("self_device_ns", r);
+    }
+    return any ? sum : this.sum("self_device_ns");
+  }
+
   max(field: string): number {
     const column = this.column(field);
     let most = 0;
@@ -59,6 +72,9 @@ export class Rows {
     return most;
   }
 }
+
+/** Whether a category is of what runs on a device. */
+export const onDevice = (category: number): boolean => category === 8 || category === 9;
 
 export const DETAIL_TITLES: Record<string, string> = {
   shapes: "Input shapes",
@@ -110,7 +126,7 @@ export function rowColumns(rows: Rows, device: string): TableColumn[] {
     });
   };
   const whole = rows.sum("self_ns");
-  const wholeDevice = rows.sum("self_device_ns");
+  const wholeDevice = rows.deviceTime;
   add("self_ns", "Self CPU", "self_ns", time, { bar: true, help: "Time in the operator itself, not in what it calls" });
   add("self_share", "Self CPU %", "self_ns", (n) => percent(n, whole), { help: "Share of all self times" });
   add("total_ns", "CPU total", "total_ns", time, { bar: true, help: "Time in the operator and what it calls" });

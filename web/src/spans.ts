@@ -91,18 +91,36 @@ export class Spans {
     return this.tracks.find((t) => t.lanes.includes(lane))!;
   }
 
-  /** Arrows that begin or end at a span: [from, to, kind]. */
+  /** Arrows that begin or end at a span, and those that begin in what it contains: [from, to, kind]. */
   arrows(span: number): [number, number, number][] {
     const made: [number, number, number][] = [];
+    this.addArrows(span, span + 1, made);
+    for (const i of this.arriving().get(span) ?? []) made.push([this.arrowsFrom[i]!, span, this.arrowKind[i]!]);
+    const lane = this.lane(span);
+    const lanes = this.track(span).lanes;
+    for (const inner of lanes.slice(lanes.indexOf(lane) + 1)) {
+      const last = this.laneFirst[inner + 1]!;
+      const first = this.from(this.start[span]!, this.laneFirst[inner]!, last);
+      this.addArrows(first, this.from(this.end(span), first, last), made);
+    }
+    return made;
+  }
+
+  /** Arrows that begin at spans in [first, last), up to a number that can still be told apart. */
+  private addArrows(first: number, last: number, made: [number, number, number][]): void {
     const all = this.arrowsFrom;
     let low = 0;
     let high = all.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (all[middle]! < span) low = middle + 1;
+      if (all[middle]! < first) low = middle + 1;
       else high = middle;
     }
-    for (; low < all.length && all[low] === span; low++) made.push([span, this.arrowsTo[low]!, this.arrowKind[low]!]);
+    for (; low < all.length && all[low]! < last && made.length < 200; low++) made.push([all[low]!, this.arrowsTo[low]!, this.arrowKind[low]!]);
+  }
+
+  /** By span, the arrows that end there. */
+  private arriving(): Map<number, number[]> {
     if (!this.incoming) {
       this.incoming = new Map();
       for (let i = 0; i < this.arrowsTo.length; i++) {
@@ -112,8 +130,7 @@ export class Spans {
         else this.incoming.set(to, [i]);
       }
     }
-    for (const i of this.incoming.get(span) ?? []) made.push([all[i]!, span, this.arrowKind[i]!]);
-    return made;
+    return this.incoming;
   }
 
   get arrowCount(): number {

@@ -193,7 +193,7 @@ function drawArrows(surface: Surface, spans: Spans, look: Look, laneY: Float64Ar
     if (Math.max(a, b) < RULER || Math.min(a, b) > height) continue;
     const bend = Math.max(20, Math.min(120, Math.abs(x1 - x0) / 2));
     c.strokeStyle = c.fillStyle = kind === 1 ? colours.kinds[8]! : colours.accent;
-    c.globalAlpha = from === marks.chosen || to === marks.chosen ? 1 : 0.5;
+    c.globalAlpha = from === marks.chosen || to === marks.chosen || !marks.allArrows ? 1 : 0.5;
     c.lineWidth = 1.5;
     c.beginPath();
     c.moveTo(x0, a);

@@ -17,6 +17,16 @@ const METRICS: [string, string, (n: number) => string][] = [
   ["flops", "FLOPs", flops],
 ];
 
+const VERDICTS: Record<string, string> = {
+  added: "only in B",
+  gone: "only in A",
+  calls: "other calls",
+  work: "other work",
+  slower: "slower",
+  faster: "faster",
+  same: "noise",
+};
+
 interface Pair {
   name: string;
   detail: string;
@@ -41,6 +51,7 @@ function joined(a: Rows, b: Rows): Pair[] {
 export function Compare({ summaries }: { summaries: Block[] }) {
   const store = useStore();
   const more = [useBlock("operators", 0), useBlock("operators", 1)];
+  const verdicts = useBlock("compare", 0)?.values;
   const [group, setGroup] = useState("name");
   const [metric, setMetric] = useState("self_ns");
   const steps = summaries.map((s) => s.values.steps.length as number);
@@ -48,6 +59,7 @@ export function Compare({ summaries }: { summaries: Block[] }) {
   const [query, setQuery] = useState("");
   const [sort, setSort] = useState<Sort>({ key: "change", down: true });
   const [active, setActive] = useState<number | null>(null);
+  const [real, setReal] = useState(false);
 
   const shapes = more.every((m) => m?.values.groups.shapes);
   const sides = useMemo(
@@ -67,7 +79,7 @@ export function Compare({ summaries }: { summaries: Block[] }) {
   const ratio = (p: number) => (value(p, 0) > 0 ? value(p, 1) / value(p, 0) : value(p, 1) > 0 ? Infinity : 1);
   const most = Math.max(...pairs.map((_, p) => Math.abs(change(p))), 1);
   const tone = (p: number) => (change(p) > 0 ? "worse" : change(p) < 0 ? "better" : "");
-  const state = (p: number) => (pairs[p]!.rows[0] < 0 ? "only in B" : pairs[p]!.rows[1] < 0 ? "only in A" : "");
+  const state = (p: number) => VERDICTS[verdicts?.status[pairs[p]!.name] ?? ""] ?? "";
   const signed = (n: number) => (n > 0 ? "+" : n < 0 ? "−" : "") + text(Math.abs(n));
 
   const columns: TableColumn[] = [
@@ -97,16 +109,16 @@ export function Compare({ summaries }: { summaries: Block[] }) {
     { key: "b", title: `${title}, B`, width: 110, number: (p) => value(p, 1), text: (p) => text(value(p, 1)), exact: (p) => String(value(p, 1)) },
     { key: "calls_a", title: "Calls, A", width: 80, number: (p) => calls(p, 0), text: (p) => number(calls(p, 0)) },
     { key: "calls_b", title: "Calls, B", width: 80, number: (p) => calls(p, 1), text: (p) => number(calls(p, 1)) },
-    { key: "state", title: "", width: 80, text: state },
   ];
+  if (group === "name") columns.splice(1, 0, { key: "state", title: "Verdict", help: "Of time, by a rank test over steps or calls", width: 110, text: state, tone: (p) => (state(p) === "noise" ? "zero" : "") });
   const rows = useMemo(() => {
     const test = matcher(query);
-    const found = pairs.flatMap((p, i) => (!test || test(`${p.name} ${p.detail}`.toLowerCase()) ? [i] : []));
+    const found = pairs.flatMap((p, i) => ((!test || test(`${p.name} ${p.detail}`.toLowerCase())) && !(real && state(i) === "noise") ? [i] : []));
     return sorted(found, columns, sort);
-  }, [pairs, query, sort, metric, perStep]);
+  }, [pairs, query, sort, metric, perStep, real, verdicts]);
   const copy = async (how: typeof csv, what: string) => {
     const cells = rows.map((r) => columns.map((c) => (how === csv ? (c.exact ?? c.text)(r) : c.text(r))));
-    store.say((await toClipboard(how(columns.map((c) => c.title || "Where"), cells))) ? `${count(rows.length)} rows copied as ${what}` : "The browser did not allow it");
+    store.say((await toClipboard(how(columns.map((c) => c.title), cells))) ? `${count(rows.length)} rows copied as ${what}` : "The browser did not allow it");
   };
 
   return (
@@ -132,6 +144,12 @@ export function Compare({ summaries }: { summaries: Block[] }) {
             Per step
           </label>
         )}
+        {verdicts && group === "name" && (
+          <label class="check">
+            <input type="checkbox" checked={real} onChange={(e) => setReal(e.currentTarget.checked)} data-testid="no-noise" />
+            Hide noise
+          </label>
+        )}
         <span class="push" />
         <button type="button" onClick={() => copy(csv, "CSV")}>
           Copy CSV
@@ -154,7 +172,10 @@ export function Compare({ summaries }: { summaries: Block[] }) {
         empty="No operator matches the filter."
       />
       <p class="muted hint">
-        B − A: what takes more in B stands first. The other views show both recordings side by side.
+        {`B − A: what takes more in B stands first. `}
+        {verdicts?.noise != null && `Noise here is about ${(100 * verdicts.noise).toFixed(0)}% of a row's time, over ${verdicts.repeats}. `}
+        {(verdicts?.notes ?? []).map((note: string) => `${label(note)} `)}
+        The other views show both recordings side by side.
       </p>
     </>
   );

@@ -12,11 +12,12 @@ type Group = [string, number, number, number, number, number[]]; // op, category
 
 export function Memory({ trace }: ViewProps) {
   const block = useBlock("memory", trace);
-  const [device, setDevice] = useState(0);
+  const [device, setDevice] = useState<number | null>(null);
   if (block === undefined) return <Empty>Reading …</Empty>;
   if (block === null) return <Empty>No memory was recorded: profile_memory=True does that.</Empty>;
   const devices: any[] = block.values.devices;
-  const chosen = Math.min(device, devices.length - 1);
+  const largest = devices.reduce((best, d, i) => (d.peak > devices[best].peak ? i : best), 0);
+  const chosen = device ?? largest;
   return (
     <>
       {devices.length > 1 && (

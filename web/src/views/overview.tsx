@@ -1,9 +1,9 @@
 // Overview: where the time went, in one look.
 import type { ViewProps } from "../app";
 import { SHARE_KINDS } from "../colours";
-import { bytes, count, label, percent, time } from "../format";
+import { bytes, count, label, percent, plural, time } from "../format";
 import { Facts, Panel } from "../parts";
-import { Rows } from "../rows";
+import { onDevice, Rows } from "../rows";
 import { useStore } from "../store";
 
 type Share = { label: string; parts: [string, number][] };
@@ -26,8 +26,8 @@ export function Overview({ summary }: ViewProps) {
           ))}
         </Panel>
         <TopOps rows={rows} field="self_ns" title="Most time in itself" />
-        {rows.has("self_device_ns") && <TopOps rows={rows} field="self_device_ns" title={`Most ${values.device.toUpperCase()} time`} />}
-        {steps.length > 0 && <Steps steps={steps} />}
+        {rows.has("self_device_ns") && <TopOps rows={rows} field="self_device_ns" title="Most time on the device" />}
+        {steps.length > 0 && <Steps steps={steps} wide={rows.has("self_device_ns") || steps.length > 30} />}
         <Panel title="How it was recorded" class="wide">
           <Facts rows={(values.facts as [string, string][]).map(([k, v]) => [k, label(v)])} />
         </Panel>
@@ -41,12 +41,12 @@ function Tiles(props: { values: any; rows: Rows; steps: Step[] }) {
   const tiles: [string, string, string][] = [
     ["Wall time", time(values.wall_ns), ""],
     ["Self CPU time", time(rows.sum("self_ns")), "sum over all threads"],
-    ["Calls", count(rows.sum("count")), `${count(rows.length)} names`],
+    ["Calls", count(rows.sum("count")), plural(rows.length, "name")],
   ];
   if (steps.length) {
     const times = steps.map((s) => s[2]).sort((a, b) => a - b);
     const middle = times[Math.floor(times.length / 2)]!;
-    tiles.push(["Step, median", time(middle), `${count(steps.length)} steps`]);
+    tiles.push(["Step, median", time(middle), plural(steps.length, "step")]);
   }
   if (values.peaks) {
     for (const [where, peak] of values.peaks as [string, number][]) tiles.push([`Peak memory, ${where}`, bytes(peak), ""]);
@@ -104,8 +104,11 @@ function ShareBar({ share }: { share: Share }) {
 function TopOps(props: { rows: Rows; field: string; title: string }) {
   const { rows, field } = props;
   const store = useStore();
-  const whole = rows.sum(field);
-  const top = Array.from({ length: rows.length }, (_, i) => i)
+  const device = field === "self_device_ns";
+  const whole = device ? rows.deviceTime : rows.sum(field);
+  const all = Array.from({ length: rows.length }, (_, i) => i);
+  const kernels = device ? all.filter((r) => onDevice(rows.get("category", r))) : [];
+  const top = (kernels.length ? kernels : all)
     .sort((a, b) => rows.get(field, b) - rows.get(field, a))
     .slice(0, 10)
     .filter((r) => rows.get(field, r) > 0);
@@ -133,12 +136,12 @@ function TopOps(props: { rows: Rows; field: string; title: string }) {
   );
 }
 
-function Steps({ steps }: { steps: Step[] }) {
+function Steps({ steps, wide }: { steps: Step[]; wide: boolean }) {
   const store = useStore();
   const most = Math.max(...steps.map((s) => s[2]), 1);
   const shown = steps.slice(0, 400);
   return (
-    <Panel title="Steps" note={steps.length > shown.length ? `The first 400 of ${count(steps.length)} are drawn.` : undefined}>
+    <Panel title="Steps" class={wide ? "wide" : ""} note={steps.length > shown.length ? `The first 400 of ${count(steps.length)} are drawn.` : undefined}>
       <div class="steps" tabIndex={0} role="group" aria-label="Steps">
         {shown.map(([name, start, duration], i) => (
           <button

@@ -33,8 +33,7 @@ function Tracks({ spans }: { spans: Spans }) {
   }, [spans, query]);
 
   const [ref, ask] = useCanvas((surface) => {
-    const most = Math.max(0, where.height - surface.height);
-    look.current.scroll = Math.min(Math.max(0, look.current.scroll), most);
+    look.current.scroll = surface.canvas.parentElement!.parentElement!.scrollTop;
     const began = performance.now();
     drawTimeline(surface, spans, look.current, where, { chosen, hover: hover?.span ?? null, matches, allArrows });
     surface.canvas.dataset.from = String(look.current.from);
@@ -42,6 +41,12 @@ function Tracks({ spans }: { spans: Spans }) {
     surface.canvas.dataset.drawn = (performance.now() - began).toFixed(2);
   });
 
+  const box = useRef<HTMLDivElement>(null);
+  const scrollTo = (y: number) => {
+    // tracks that were just opened make the box higher after the next drawing only
+    box.current!.scrollTop = y;
+    requestAnimationFrame(() => box.current && (box.current.scrollTop = y));
+  };
   const show = (from: number, to: number) => {
     const length = Math.min(Math.max(to - from, NARROWEST), spans.length * 1.02);
     const middle = (from + to) / 2;
@@ -72,7 +77,8 @@ function Tracks({ spans }: { spans: Spans }) {
     }
     const y = now.laneY[lane]!;
     const height = ref.current!.clientHeight;
-    if (y - look.current.scroll < RULER + HEAD || y - look.current.scroll > height - 2 * LANE) look.current.scroll = y - height / 3;
+    const seen = y - look.current.scroll;
+    if (seen < RULER + HEAD || seen > height - 2 * LANE) scrollTo(y - height / 3);
     const { from, to } = look.current;
     const begin = spans.start[span]!;
     const length = Math.max(spans.duration[span]!, 1);
@@ -170,7 +176,7 @@ function Tracks({ spans }: { spans: Spans }) {
       const left = ref.current!.getBoundingClientRect().left;
       zoom(apart(before) / apart({ x: event.clientX, y: event.clientY }), ((before.x + other.x) / 2 - left) / width);
     } else if (moved.current > 3) {
-      look.current.scroll -= event.clientY - before.y;
+      box.current!.scrollTop -= event.clientY - before.y;
       pan((before.x - event.clientX) / width);
       setHover(null);
     }
@@ -225,8 +231,8 @@ function Tracks({ spans }: { spans: Spans }) {
       ArrowLeft: () => step("ArrowLeft"),
       ArrowUp: () => step("ArrowUp"),
       ArrowDown: () => step("ArrowDown"),
-      PageDown: () => ((look.current.scroll += 200), ask()),
-      PageUp: () => ((look.current.scroll -= 200), ask()),
+      PageDown: () => box.current!.scrollBy(0, 200),
+      PageUp: () => box.current!.scrollBy(0, -200),
     };
     const action = event.ctrlKey || event.metaKey || event.altKey ? undefined : actions[event.key];
     if (!action) return;
@@ -236,6 +242,7 @@ function Tracks({ spans }: { spans: Spans }) {
   };
 
   const { values } = spans.block;
+  const height = `min(${where.height}px, max(260px, calc(100vh - ${chosen === null ? 200 : 380}px)))`;
   return (
     <>
       <div class="controls">
@@ -277,14 +284,15 @@ function Tracks({ spans }: { spans: Spans }) {
           {`Thinned: the ${count(values.spans)} longest of ${count(values.of)} events are drawn; those of ${time(values.least_ns)} and less are left out here, not in the tables.`}
         </p>
       )}
-      <div class="canvas-box timeline">
+      <div class="canvas-box timeline" ref={box} style={{ height }} onScroll={ask}>
+        <div style={{ height: `${where.height}px` }}>
         <canvas
           ref={ref}
           tabIndex={0}
           role="application"
           aria-label={chosen === null ? "Timeline. Keys: w s zoom, a d pan, arrows choose events" : `Timeline. Chosen: ${label(spans.names[spans.name[chosen]!]!)}, ${time(spans.duration[chosen]!)}`}
           data-chosen={chosen === null ? "" : label(spans.names[spans.name[chosen]!]!)}
-          style={{ height: `min(${where.height}px, max(260px, calc(100vh - ${chosen === null ? 200 : 380}px)))` }}
+          style={{ height }}
           onPointerDown={onPointerDown}
           onPointerMove={onPointerMove}
           onPointerUp={onPointerUp}
@@ -296,6 +304,7 @@ function Tracks({ spans }: { spans: Spans }) {
           }}
           onKeyDown={onKeyDown}
         />
+        </div>
       </div>
       {hover && <Tip spans={spans} {...hover} />}
       {chosen !== null ? (
@@ -362,8 +371,8 @@ function Details(props: { spans: Spans; span: number; choose(span: number, fit?:
           Flame graph
         </button>
         {arrows.slice(0, 6).map(([from, to, kind]) => {
-          const other = from === span ? to : from;
-          const words = kind === 1 ? (from === span ? "Kernel" : "Launched by") : from === span ? "Backward" : "Forward";
+          const other = to === span ? from : to;
+          const words = kind === 1 ? (to === span ? "Launched by" : "Kernel") : to === span ? "Forward" : "Backward";
           return (
             <button key={`${from}-${to}`} type="button" onClick={() => props.choose(other)} data-testid="arrow">
               {`${words}: ${label(spans.names[spans.name[other]!]!, 40)}`}
