@@ -262,7 +262,7 @@ def write_promotion(w: Writer, plan: Plan, depth: int, operator: bool) -> None:
     if plan.op.numbers:
         w(depth, f"elif {other}.__class__ in NUMBERS: a_{first}, a_{other} = {promote}(a_{first}, {other})")
     if operator:
-        w(depth, "else: return NotImplemented")
+        w(depth, f"else: return unknown_operand(OP, ({first}, {other}))")
     else:
         w(depth, f"else: raise AttributeError({other!r})")
     if floating:
@@ -719,7 +719,7 @@ def build(op: Op) -> None:
     functions = made["make"](op)
     op.source = source  # type: ignore[attr-defined]
     for name, function in zip(wanted, functions):
-        target = getattr(op, name)
+        target = op.bodies.get(name) or getattr(op, name)
         target.__defaults__, target.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
         target.__code__ = function.__code__
     if with_apply:

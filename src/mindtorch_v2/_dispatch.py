@@ -125,6 +125,7 @@ class Op:
         self.entry: Any = types.FunctionType(_ENTRY_STUB, _GLOBALS, self.name, None, (cell,))
         self.run = types.FunctionType(_RUN_STUB, _GLOBALS, self.name, None, (cell,))
         self.operator = types.FunctionType(_OPERATOR_STUB, _GLOBALS, self.name, None, (cell,))
+        self.bodies: dict[str, Any] = {}  # of those three that have a guard in front of them (see _overrides): themselves
         for function in (self.entry, self.run, self.operator):
             function.__module__ = "mindtorch_v2"
         self.entry.__qualname__ = self.name
@@ -585,6 +586,10 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
     if isinstance(error, (AttributeError, TypeError)):
         if op.full_name in NUMBER_FIRST and arguments[0].__class__ in NUMBERS and tensors:
             return op.run(_boxed(arguments[0], tensors[0]), *arguments[1:])
+        if any(answers(value) for value in arguments):
+            from ._overrides import meet
+
+            return meet(op, arguments)
         bad_argument(op, arguments)
         with_dtypes = [
             _dtype.named(value, op.name)
@@ -614,6 +619,22 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
                 f"output with shape {list(shapes[0])} doesn't match the broadcast shape {list(np.broadcast_shapes(*shapes))}"
             ) from None
     raise error
+
+
+def answers(value: Any) -> bool:
+    """Whether something that is no tensor, or a list with such a thing, says how functions treat it (`__torch_function__`)."""
+    if isinstance(value, (tuple, list)):
+        return any(answers(item) for item in value)
+    return not isinstance(value, Tensor) and hasattr(type(value), "__torch_function__")
+
+
+def unknown_operand(op: Op, operands: tuple) -> Any:
+    """What an operator gives for an operand that is neither a tensor nor a number."""
+    if answers(operands[1]):
+        from ._overrides import meet
+
+        return meet(op, operands)
+    return NotImplemented
 
 
 # Functions of torch that take a number for their first operand too.

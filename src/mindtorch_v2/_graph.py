@@ -41,6 +41,7 @@ class Switches:
     anomaly = False
     anomaly_check_nan = True
     lock = threading.Lock()
+    quietly: Any = None  # where classes or modes answer calls: runs a function while nobody is asked; False if nobody is anyway
 
     @classmethod
     def watch(cls, change: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Protocol
 
-from .. import _dispatch
+from . import _dispatch
 
 
 class Observer(Protocol):
@@ -18,6 +18,7 @@ class Observer(Protocol):
 _profiler: tuple[Any, Any] = (None, None)
 _observers: list[Observer] = []
 _muted = False
+_routed = 0  # how many want every op to pass through `run`, recorded or not
 
 
 def profile(recorder: Any, ranges: Any) -> None:
@@ -48,13 +49,23 @@ def mute(muted: bool) -> None:
     _fill()
 
 
+def route(change: int) -> None:
+    """One more (1) or less (-1) who wants every op to pass through its `run`."""
+    global _routed
+    _routed += change
+    _fill()
+
+
+def _run(op: Any, *arguments: Any) -> Any:
+    return op.run(*arguments)
+
+
 def _fill() -> None:
-    recorder, ranges = _profiler
-    if _muted:
-        _dispatch.recorder = _dispatch.ranges = None
-        return
-    for observer in _observers:
+    recorder, ranges = (None, None) if _muted else _profiler
+    for observer in () if _muted else _observers:
         recorder, ranges = observer.wrap(recorder, ranges)
+    if recorder is None and _routed:
+        recorder = _dispatch.Hook(_run)
     _dispatch.recorder, _dispatch.ranges = recorder, ranges
 
 
@@ -63,6 +74,7 @@ def _after_fork() -> None:
     global _profiler
     _profiler = (None, None)
     _observers.clear()
+    _fill()
 
 
 if hasattr(os, "register_at_fork"):

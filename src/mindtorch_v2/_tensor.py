@@ -10,6 +10,7 @@ import numpy as np
 from . import _device, _dispatch, _dtype
 from ._dtype import BY_NUM
 from ._graph import Node, edge, grad_state, is_inference, storage_of, version_of
+from ._overrides import disabled_dispatch
 from ._size import Size
 from ._storage import UntypedStorage
 
@@ -62,6 +63,7 @@ class Tensor:
     is_ort = False
     is_sparse_csr = False
     __array_priority__ = 1000
+    __torch_dispatch__ = staticmethod(disabled_dispatch)
     __hash__ = object.__hash__
 
     if TYPE_CHECKING:
@@ -122,8 +124,27 @@ class Tensor:
             made._array = data._array
             made._storage = storage_of(data)._alias()
         if require_grad:
-            made.requires_grad = True
+            Tensor.requires_grad.fset(made, True)  # type: ignore[attr-defined]  # nobody is asked about it
         return made
+
+    @staticmethod
+    def _make_wrapper_subclass(
+        cls: Any,  # noqa: PLW0211  (torch calls it Tensor._make_wrapper_subclass(cls, size))
+        size: Any,
+        strides: Any = None,
+        storage_offset: Any = None,
+        memory_format: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        **_: Any,
+    ) -> Any:
+        """A tensor of class `cls` with a shape and a dtype but no memory, for classes that define `__torch_dispatch__`."""
+        from ._overrides import wrapper
+
+        return wrapper(cls, size, strides, dtype, device, requires_grad)
 
     # ------------------------------------------------------------------------------------------------ what it is
 
@@ -137,7 +158,8 @@ class Tensor:
 
     @property
     def device(self) -> _device.device:
-        return _device.META if self._array_missing else _device.CPU
+        # a class that wraps other tensors has no memory of its own, but says where it is
+        return self.__dict__.get("_shown_device", _device.META) if self._array_missing else _device.CPU
 
     @property
     def layout(self) -> _dtype.layout:
@@ -157,11 +179,11 @@ class Tensor:
 
     @property
     def is_meta(self) -> bool:
-        return self._array_missing
+        return self._array_missing and "_shown_device" not in self.__dict__
 
     @property
     def is_cpu(self) -> bool:
-        return not self._array_missing
+        return not self._array_missing or "_shown_device" in self.__dict__
 
     @property
     def names(self) -> tuple:
@@ -670,7 +692,15 @@ class Tensor:
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        return func(*args, **(kwargs or {}))
+        from ._overrides import default_function
+
+        return default_function(cls, func, types, args, kwargs)
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        from ._overrides import joined
+
+        super().__init_subclass__(**kwargs)
+        joined(cls)
 
     def __dir__(self) -> list[str]:
         return sorted(set(object.__dir__(self)))

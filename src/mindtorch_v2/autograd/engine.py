@@ -104,6 +104,8 @@ def run(
     leaves: set | None = None,
 ) -> None:
     """Send gradients from the roots through the graph. `captures`: keep these and touch no leaf; `leaves`: only these."""
+    if Switches.quietly is not None and Switches.quietly(run, roots, keep_graph, create_graph, captures, leaves):
+        return
     waiting, order, planned = _plan([node for node, _, _ in roots])
     needed = _needed(order, captures, leaves)
     buffers: dict[Node, list] = {}

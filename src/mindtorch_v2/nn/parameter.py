@@ -8,6 +8,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .. import _dispatch
+from .._overrides import disabled_function
 from .._tensor import Tensor
 
 __all__ = [
@@ -31,6 +32,8 @@ class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
 
 class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that a module registers as one of its parameters when it is assigned as an attribute."""
+
+    __torch_function__ = disabled_function
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:

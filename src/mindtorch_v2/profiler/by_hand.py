@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import recorder as recorders
-from . import slots
+from .. import _slots as slots
 from .config import ProfilerConfig
 from .devices import ActiveProfilerType, ProfilerActivity, ProfilerState
 from .event_tree import _ProfilerResult

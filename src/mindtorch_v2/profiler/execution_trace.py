@@ -19,7 +19,7 @@ import orjson
 
 from .. import _dispatch, _dtype
 from .._graph import grad_state, storage_of
-from . import slots
+from .. import _slots as slots
 from .annotation import KeywordValues
 from .inputs import _NUMBERS, _TYPE_NAMES
 
