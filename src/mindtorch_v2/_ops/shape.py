@@ -25,11 +25,25 @@ def inner_strided(kernel: Any) -> Any:
 
 
 def _restride(self: Any, array: np.ndarray, by: Any = None) -> Any:
-    item = array.itemsize
-    offset = self.storage_offset()
-    if array.size:
+    """`array`, a view of `self`'s, as a tensor that aten::as_strided gave. It is there already: what runs is the step that torch
+    shows, not the arithmetic of addresses."""
+    item, size = array.itemsize, array.size
+    whole = self._storage is None or self._storage._root is self._array
+    offset = 0 if whole else self.storage_offset()
+    if 0 < size < self._array.size:  # a view of all elements begins where they begin
         offset += (array.__array_interface__["data"][0] - self._array.__array_interface__["data"][0]) // item
-    return (by or F.as_strided)(self, array.shape, tuple([s // item for s in array.strides]), offset)
+    steps = tuple([s // item for s in array.strides])
+    if by is not None:
+        return by(self, array.shape, steps, offset)
+    shape = _Ready(array.shape)
+    shape.array = array
+    return _dispatch.record(_ready_strided.op, self, shape, steps, offset)
+
+
+class _Ready(tuple):
+    """A shape, and the array of that shape."""
+
+    array: np.ndarray
 
 
 def strided_view(text: str, **options: Any) -> Any:
@@ -97,6 +111,18 @@ def _meta_strided(self: Any, size: tuple, stride: tuple, storage_offset: int | N
 
 
 as_strided.op.meta = _meta_strided
+
+
+def _give(self: Any, size: Any, stride: tuple, storage_offset: int) -> Any:
+    return as_view(self, size.array)
+
+
+_ready_strided = view(
+    "aten::as_strided.ready(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
+    expose="no",
+)(as_strided.op.kernel)
+_ready_strided.op.run = _give
+_ready_strided.op.text, _ready_strided.op.overload = as_strided.op.text, ""
 
 
 def _overlaps(size: tuple, stride: tuple) -> bool:
