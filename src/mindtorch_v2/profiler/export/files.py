@@ -21,9 +21,9 @@ def open_for_export(path: str | os.PathLike[str], *, exclusive: bool = False) ->
     if exclusive and os.path.lexists(target):
         raise FileExistsError(f"{target}: exists already; expected a new name")
     beside = os.path.realpath(target)  # a link stays a link: its target is replaced
-    if os.path.exists(beside) and not os.path.isfile(beside):
+    if os.path.exists(target) and not os.path.isfile(target):
         with (
-            open(beside, "wb") as out,
+            open(target, "wb") as out,
             _compressed(out, target) as packed,
         ):  # a pipe or /dev/stdout: nothing to rename
             yield packed
