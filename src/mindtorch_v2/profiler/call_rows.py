@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .trace import PYTHON, Device, Trace
+from .paths import is_left_out, paths
+from .trace import BACKWARD_SCOPE, PYTHON, Device, Trace
+from .tree import tree
 
 
 def with_calls(trace: Trace) -> Trace:
@@ -31,6 +33,14 @@ def with_calls(trace: Trace) -> Trace:
         return np.concatenate([column, np.full(more, value, column.dtype)])[order]
 
     device = trace.device
+    stack, stacks = merged(trace.stack, -1), trace.stacks
+    if trace.settings.get("verbose"):
+        # the stack of a call is its callers'
+        path, table = paths(frames)
+        above = np.where(frames.parent >= 0, path[np.maximum(frames.parent, 0)], -1)
+        above = np.where(above >= 0, above + len(stacks), -1).astype(np.int32)
+        seen = [tuple([frame for frame in found if not is_left_out(frame)]) for found in table]
+        stack, stacks = np.concatenate([trace.stack, above])[order], (*stacks, *seen)
     return replace(
         trace,
         names=tuple(text for text, _ in names),
@@ -45,12 +55,44 @@ def with_calls(trace: Trace) -> Trace:
         forward_thread=merged(trace.forward_thread, 0),
         inputs=merged(trace.inputs, -1),
         flops=merged(trace.flops, 0),
-        stack=merged(trace.stack, -1),
+        stack=stack,
+        stacks=stacks,
         external=None if trace.external is None else merged(trace.external, 0),
         extra=None if trace.extra is None else merged(trace.extra, -1),
         device=_moved(device, place),
         settings={**trace.settings, "python_functions": True},
     )
+
+
+def with_forward_stacks(trace: Trace) -> Trace:
+    """What runs inside a node of the backward pass gets the stack of the forward op that the node belongs to, as in torch's events."""
+    nodes = (trace.scope == BACKWARD_SCOPE) & (trace.kind != PYTHON)
+    if not nodes.any() or not len(trace.stacks):
+        return trace
+    nest = tree(trace)
+    node = np.where(nodes, np.arange(len(trace)), -1)
+    for level in range(1, int(nest.depth.max(initial=0)) + 1):
+        rows = np.flatnonzero(nest.depth == level)
+        node[rows] = np.where(node[rows] >= 0, node[rows], node[np.maximum(nest.parent[rows], 0)])
+    inside = np.flatnonzero(node >= 0)
+    forward = np.flatnonzero((node < 0) & (trace.sequence >= 0))
+    forward = forward[np.argsort(trace.start_ns[forward], kind="stable")]
+    first: dict[tuple[int, int], int] = {}
+    for row, key in zip(
+        forward.tolist(), zip(trace.sequence[forward].tolist(), trace.thread[forward].tolist())
+    ):
+        first.setdefault(key, row)
+    around = node[inside]
+    source = np.array(
+        [
+            first.get(key, -1)
+            for key in zip(trace.sequence[around].tolist(), trace.forward_thread[around].tolist())
+        ],
+        np.int64,
+    )
+    stack = trace.stack.copy()
+    stack[inside] = np.where(source >= 0, trace.stack[np.maximum(source, 0)], -1)
+    return replace(trace, stack=stack)
 
 
 def _moved(device: Device, place: np.ndarray) -> Device:

@@ -233,7 +233,7 @@ def device_events(results: Any) -> list[FunctionEvent]:
 def in_order_of_start(
     first: list[Any], first_starts: np.ndarray, second: list[Any], second_starts: np.ndarray
 ) -> list[Any]:
-    """Two lists of rows as one, in the order in which they began; rows beyond the known starts stay last."""
-    both = [*first[: len(first_starts)], *second]
+    """Two lists of rows as one, in the order in which they began."""
+    both = [*first, *second]
     order = np.argsort(np.concatenate([first_starts, second_starts]), kind="stable")
-    return [both[i] for i in order.tolist()] + first[len(first_starts) :]
+    return [both[i] for i in order.tolist()]

@@ -119,7 +119,7 @@ _FIELDS: dict[str, Any] = {
     "time_range": _time_range,
     "thread": lambda r, i: r.thread_number(int(r.trace.thread[i])),
     "fwd_thread": lambda r, i: r.thread_number(int(r.trace.forward_thread[i])),
-    "device_resource_id": lambda r, i: r.thread_number(int(r.trace.thread[i])),
+    "device_resource_id": lambda r, i: r.system_thread(int(r.trace.thread[i])),
     "kernels": lambda r, i: r.kernels(i),
     "use_device": lambda r, i: r.use_device,
     "device_memory_usage": lambda r, i: int(r.tree.device_memory[i]),
@@ -250,6 +250,11 @@ class Results:
         """Threads are numbered from 1 in events, as torch does; 0 is none."""
         return self._threads.setdefault(thread, len(self._threads))
 
+    def system_thread(self, thread: int) -> int:
+        """The system's number of a thread; where that is unknown, its identity."""
+        known = self.trace.settings.get("threads", {}).get(thread)
+        return thread if known is None else known[0]
+
     # ------------------------------------------------------------------------------------------------ events
 
     @cached_property
@@ -359,8 +364,12 @@ class Results:
         spreads = cache(lambda: grouping.spreads(trace, rows, self.shown))
         for number in range(len(rows.names)):
             made[number]._spread = (spreads, number)
-        if device is not None:
-            made = in_order_of_start(made, trace.start_ns[rows.first], *device.averages(by_shape))
+        more, starts = ([], np.empty(0, np.int64)) if device is None else device.averages(by_shape)
+        if len(self.tree.loose):
+            more = [*more, self._loose_average(by_shape)]
+            starts = np.append(starts, trace.memory.time_ns[self.tree.loose].min())
+        if more:
+            made = in_order_of_start(made, trace.start_ns[rows.first], more, starts)
         settings = trace.settings
         return EventList(
             made,
@@ -407,8 +416,6 @@ class Results:
             )
             row.stack = list(stack)
             made.append(row)
-        if len(self.tree.loose):
-            made.append(self._loose_average(by_shape))
         return made
 
     def _loose_average(self, by_shape: bool) -> FunctionEventAvg:

@@ -39,8 +39,10 @@ def device_usage(trace: Trace) -> list[Usage]:
         here = works & (device.device == index)
         span = int(device.start_ns[here].min()), int(device.end_ns[here].max())
         made.append(_usage(trace, here, index, ALL_STREAMS, span))
-        for stream in np.unique(device.stream[here]).tolist():
-            made.append(_usage(trace, here & (device.stream == stream), index, stream, span))
+        made += [
+            _usage(trace, here & (device.stream == stream), index, stream, span)
+            for stream in np.unique(device.stream[here]).tolist()
+        ]
     return made
 
 
@@ -79,9 +81,7 @@ def merged_spans(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.nda
     return start[first], reach[np.append(first[1:] - 1, len(start) - 1)]
 
 
-def covered_within(
-    starts: np.ndarray, ends: np.ndarray, start: np.ndarray, end: np.ndarray
-) -> np.ndarray:
+def covered_within(starts: np.ndarray, ends: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
     """For each span (starts, ends) how much of it is covered by spans (start, end)."""
     first, last = merged_spans(start, end)
     if not len(first):

@@ -16,8 +16,10 @@ import numpy as np
 import orjson
 
 from .. import inputs as described
-from ..trace import ANNOTATION, NODE, OP, Trace
+from ..file_inputs import FileInputs
+from ..trace import ANNOTATION, NODE, OP, RUNTIME, Trace
 from ..tree import thread_slices
+from . import chrome_device as device_part
 from .files import open_for_export
 
 _NEXT = b",\n"  # before every event but the first
@@ -42,7 +44,8 @@ def export_chrome_trace(
 
 def write(trace: Trace, out: IO[bytes], metadata: dict[str, Any] | None = None, *, name: str = "") -> None:
     """Write a trace as one JSON object in Kineto's format."""
-    base = trace.origin_ns + trace.window_ns[0]
+    columns = (trace.start_ns, trace.memory.time_ns, trace.frames.start_ns, trace.device.start_ns)
+    base = trace.origin_ns + min([trace.window_ns[0], *[int(c.min()) for c in columns if len(c)]])
     base -= base % _BASE_STEP_NS
     shift = trace.origin_ns - base
     out.write(_head(trace, metadata or {}, base))
@@ -65,10 +68,12 @@ def _head(trace: Trace, metadata: dict[str, Any], base: int) -> bytes:
     import socket  # 5 ms at import, for those who write a trace only
 
     settings = trace.settings
-    head: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": []}
+    head: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": settings.get("device_properties", [])}
     head["trace_id"] = settings.get("trace_id") or os.urandom(16).hex().upper()
     head.update({flag: 1 for flag in _FLAGS if settings.get(flag)})
     head["host_name"] = settings.get("host_name") or socket.gethostname()
+    if not settings.get("foreign"):
+        head["mindtorch_v2"] = 1  # who recorded: what is in the file can be told from what torch puts there
     head.update({key: value for key, value in metadata.items() if key != "traceEvents"})
     head["displayTimeUnit"] = "ms"
     head["baseTimeNanoseconds"] = base
@@ -90,13 +95,17 @@ def _finite(value: Any) -> Any:
 
 def _blocks(trace: Trace, shift: int) -> Iterator[bytes]:
     """The events as text, each after a comma."""
-    pid = int(trace.settings.get("pid", 0))
-    threads = thread_ids(trace)
+    places = _Places(trace)
     begun, ended = (t + shift for t in trace.window_ns)
-    yield _joined(_metadata(pid, threads, begun))
+    yield _joined(_metadata(trace, places, begun))
     count = len(trace)
-    flows = _flows(trace, pid, threads, shift)
-    heads, tails, number = _templates(trace, pid, threads)
+    flows = _flows(trace, places, shift)
+    external = None
+    if len(trace.device):
+        external = device_part.external_ids(trace)
+        for row, line in device_part.launch_arrows(trace, places.text, shift):
+            flows.setdefault(row // SLICE, []).append((row, _NEXT + line.encode()))
+    heads, tails, number = _templates(trace, places)
     forward = _forward_numbers(trace)
     for first in range(0, count, SLICE):
         part = slice(first, first + SLICE)
@@ -104,12 +113,15 @@ def _blocks(trace: Trace, shift: int) -> Iterator[bytes]:
         ends = [tails[n] for n in which]
         for row, text in flows.get(first // SLICE, ()):
             ends[row - first] += text
-        middle = _numbers(trace, forward, shift, part)
+        middle = _numbers(trace, forward, shift, part, external)
         yield b"".join(itertools.chain.from_iterable(zip([heads[n] for n in which], middle, ends)))
-    for lines in _memory(trace, pid, threads, shift, count):
+    for lines in _memory(trace, places, shift, count):
         yield _joined(lines)
-    for lines in _frames(trace, pid, threads, shift, count + len(trace.memory.time_ns)):
+    for lines in _frames(trace, places, shift, count + len(trace.memory.time_ns)):
         yield _joined(lines)
+    for lines in device_part.device_lines(trace, shift, SLICE):
+        yield _joined(lines)
+    yield _joined(list(device_part.counter_lines(trace, places.pid, shift)))
     yield _joined(_closing(begun, ended))
 
 
@@ -124,12 +136,27 @@ def thread_ids(trace: Trace) -> dict[int, int]:
     return {identity: known.get(identity, identity) for identity in met}
 
 
+class _Places:
+    """Processes and threads as the file numbers them."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.pid = int(trace.settings.get("pid", 0))
+        self.threads = thread_ids(trace)
+        self._pids = trace.settings.get("thread_pids", {})
+
+    def process(self, thread: int) -> Any:
+        """The process of a thread, as JSON."""
+        return encode(self._pids.get(thread, self.pid))
+
+    def text(self, thread: int) -> str:
+        """A thread as fields of an event."""
+        return f'"pid":{self.process(thread)},"tid":{self.threads[thread]}'
+
+
 # ---------------------------------------------------------------------------------------------------- ranges
 
 
-def _templates(
-    trace: Trace, pid: int, threads: dict[int, int]
-) -> tuple[list[bytes], list[bytes], np.ndarray]:
+def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes], np.ndarray]:
     """What stands before and after a row's numbers, for each distinct (name, kind, thread, inputs, stack); and which each row has."""
     stacked = bool(trace.settings.get("verbose"))
     # what was open when the recording ended, ends with it
@@ -137,6 +164,12 @@ def _templates(
     columns = [trace.name, trace.kind, trace.inputs + 1, unfinished]
     if stacked:
         columns.append(trace.stack + 1)
+    if trace.extra is not None:
+        columns.append(trace.extra + 1)
+    calls = trace.kind == RUNTIME
+    if calls.any():
+        runtime, correlation = device_part.runtime_category(trace), device_part.correlations(trace)
+        columns.append(correlation + 1)
     number = np.zeros(len(trace), np.int64)
     for place, (first, last) in enumerate(thread_slices(trace.thread)):
         number[first:last] = place
@@ -148,19 +181,27 @@ def _templates(
     shapes = trace.settings.get("record_shapes") or trace.settings.get("with_flops")
     heads, tails = [], []
     for row in leading.tolist():
-        kind = "user_annotation" if trace.kind[row] == ANNOTATION else "cpu_op"
-        head = f'{{"ph":"X","cat":"{kind}","name":{names[trace.name[row]]},"pid":{pid},"tid":{threads[int(trace.thread[row])]},"ts":'
+        kind = "user_annotation" if trace.kind[row] == ANNOTATION else runtime if calls[row] else "cpu_op"
+        head = f'{{"ph":"X","cat":"{kind}","name":{names[trace.name[row]]},{places.text(int(trace.thread[row]))},"ts":'
+        heads.append(_NEXT + head.encode())
+        if calls[row]:
+            tails.append(b"}}" if correlation[row] < 0 else b',"correlation":%d}}' % correlation[row])
+            continue
         tail = ',"Record function id":0'
         if shapes:
             index = int(trace.inputs[row])
             if keywords := trace.settings.get("keyword_values", {}).get(index):
-                tail += "," + encode({k: v for k, v in keywords.items() if isinstance(v, (str, int, float))})[1:-1]
+                tail += (
+                    ","
+                    + encode({k: v for k, v in keywords.items() if isinstance(v, (str, int, float))})[1:-1]
+                )
             tail += "," + _input_args(trace.input_table[index][1] if index >= 0 else ())
         if stacked and trace.stack[row] >= 0:
             tail += ',"Call stack":' + encode("".join(f + ";" for f in trace.stacks[trace.stack[row]]))
         if unfinished[row]:
             tail += ',"finished":false'
-        heads.append(_NEXT + head.encode())
+        if trace.extra is not None and trace.extra[row] >= 0:
+            tail += "," + encode(trace.extra_table[trace.extra[row]])[1:-1]
         tails.append((tail + "}}").encode())
     return heads, tails, number
 
@@ -175,7 +216,9 @@ def _renumbered(keys: np.ndarray) -> np.ndarray:
     return (np.cumsum(present) - 1)[keys]
 
 
-def _numbers(trace: Trace, forward: np.ndarray, shift: int, part: slice) -> list[bytes]:
+def _numbers(
+    trace: Trace, forward: np.ndarray, shift: int, part: slice, external: np.ndarray | None = None
+) -> list[bytes]:
     """The numbers of each row as text of one width: start, duration, External id, Ev Idx and the sequence number if any."""
     start = trace.start_ns[part] + shift
     length = np.maximum(trace.end_ns[part] - trace.start_ns[part], 0)
@@ -187,7 +230,8 @@ def _numbers(trace: Trace, forward: np.ndarray, shift: int, part: slice) -> list
         *_microseconds(length),
         b',"args":{"External id":',
     ]
-    fields += [_digits(row + 1), b',"Ev Idx":', _digits(row)]
+    numbers = row + 1 if external is None else external[part]
+    fields += [_digits(numbers), b',"Ev Idx":', _digits(row)]
     numbered = sequence >= 0
     if numbered.any():
         fields += [b',"Sequence number":', _digits(np.maximum(sequence, 0))]
@@ -240,7 +284,9 @@ def _columns(fields: list[Any], count: int) -> np.ndarray:
     return text
 
 
-def _input_args(description: tuple) -> str:
+def _input_args(description: tuple | FileInputs) -> str:
+    if isinstance(description, FileInputs):
+        return encode(description.document())[1:-1]
     args = {
         "Concrete Inputs": [_concrete(value) for value in description],
         "Input type": [_type(value) for value in description],
@@ -296,7 +342,7 @@ def _forward_numbers(trace: Trace) -> np.ndarray:
 # ---------------------------------------------------------------------------------------------------- flows
 
 
-def _flows(trace: Trace, pid: int, threads: dict[int, int], shift: int) -> dict[int, list[tuple[int, bytes]]]:
+def _flows(trace: Trace, places: _Places, shift: int) -> dict[int, list[tuple[int, bytes]]]:
     """The ends of flows from forward ops to backward nodes, by slice of rows: (row of the event it belongs to, text)."""
     numbered = trace.sequence >= 0
     backward = np.flatnonzero((trace.kind == NODE) & numbered & (trace.forward_thread != 0))
@@ -324,7 +370,7 @@ def _flows(trace: Trace, pid: int, threads: dict[int, int], shift: int) -> dict[
         for row, head in ((first, '"ph":"s"'), (second, '"ph":"f","bp":"e"')):
             at = int(trace.start_ns[row]) + shift
             text = (
-                f',\n{{{head},"id":{number},"pid":{pid},"tid":{threads[int(trace.thread[row])]},'
+                f',\n{{{head},"id":{number},{places.text(int(trace.thread[row]))},'
                 f'"ts":{at // 1000}.{at % 1000:03d},"cat":"fwdbwd","name":"fwdbwd"}}'
             )
             made.setdefault(row // SLICE, []).append((row, text.encode()))
@@ -334,44 +380,56 @@ def _flows(trace: Trace, pid: int, threads: dict[int, int], shift: int) -> dict[
 # ---------------------------------------------------------------------------------------------------- the rest
 
 
-def _metadata(pid: int, threads: dict[int, int], at: int) -> list[str]:
-    def line(name: str, tid: int, args: dict[str, Any]) -> str:
-        return (
-            f'{{"ph":"M","name":"{name}","ts":{at // 1000}.{at % 1000:03d},"pid":{pid},"tid":{tid},'
-            f'"args":{encode(args)}}}'
-        )
+def _metadata(trace: Trace, places: _Places, at: int) -> list[str]:
+    stamp = f"{at // 1000}.{at % 1000:03d}"
 
-    lines = [
-        line("process_name", 0, {"name": "python"}),
-        line("process_labels", 0, {"labels": "CPU"}),
-        line("process_sort_index", 0, {"sort_index": pid}),
-    ]
-    for tid in dict.fromkeys(threads.values()):
-        lines.append(line("thread_name", tid, {"name": f"thread {tid} (python)"}))
-        lines.append(line("thread_sort_index", tid, {"sort_index": tid}))
-    return lines
+    def line(name: str, pid: Any, tid: int, args: dict[str, Any]) -> str:
+        return f'{{"ph":"M","name":"{name}","ts":{stamp},"pid":{pid},"tid":{tid},"args":{encode(args)}}}'
+
+    named = trace.settings.get("processes", {})
+    by_process: dict[str, dict[int, str]] = {encode(places.pid): {}}
+    given = trace.settings.get("threads", {}) if "source" in trace.settings else {}
+    for identity, tid in places.threads.items():
+        name = given.get(identity, (0, ""))[1] or f"thread {tid} (python)"
+        by_process.setdefault(places.process(identity), {}).setdefault(tid, name)
+    lines = []
+    for pid, threads in by_process.items():
+        number = orjson.loads(pid)
+        lines += [
+            line("process_name", pid, 0, {"name": named.get(number) or "python"}),
+            line("process_labels", pid, 0, {"labels": "CPU"}),
+            line("process_sort_index", pid, 0, {"sort_index": number}),
+        ]
+        for tid, name in threads.items():
+            lines.append(line("thread_name", pid, tid, {"name": name}))
+            lines.append(line("thread_sort_index", pid, tid, {"sort_index": tid}))
+    return [*lines, *device_part.metadata_lines(trace, stamp)]
 
 
-def _memory(trace: Trace, pid: int, threads: dict[int, int], shift: int, index: int) -> Iterator[list[str]]:
+def _memory(trace: Trace, places: _Places, shift: int, index: int) -> Iterator[list[str]]:
     memory = trace.memory
     if not len(memory.time_ns):
         return
     text = (
-        f'{{"ph":"i","cat":"cpu_instant_event","s":"t","name":"[memory]","pid":{pid},"tid":%d,"ts":%d.%03d,'
-        '"args":{"Total Reserved":0,"Total Allocated":%d,"Bytes":%d,"Device Id":-1,"Device Type":0,"Addr":%d,'
+        '{"ph":"i","cat":"cpu_instant_event","s":"t","name":"[memory]",%s,"ts":%d.%03d,'
+        '"args":{"Total Reserved":0,"Total Allocated":%d,"Bytes":%d,%s,"Addr":%d,'
         '"finished":false,"Ev Idx":%d}}'
     )
     at = memory.time_ns + shift
+    where = {thread: places.text(thread) for thread in np.unique(memory.thread).tolist()}
+    devices = np.full(len(at), -1) if memory.device is None else memory.device
+    on = {index: device_part.memory_device(index) for index in np.unique(devices).tolist()}
     for first in range(0, len(at), SLICE):
         part = slice(first, first + SLICE)
         yield [
             text % values
             for values in zip(
-                [threads[t] for t in memory.thread[part].tolist()],
+                [where[t] for t in memory.thread[part].tolist()],
                 (at[part] // 1000).tolist(),
                 (at[part] % 1000).tolist(),
                 memory.total[part].tolist(),
                 memory.nbytes[part].tolist(),
+                [on[d] for d in devices[part].tolist()],
                 memory.address[part].tolist(),
                 range(index + first, index + len(at)),
             )
@@ -382,12 +440,11 @@ def _literal(text: str) -> str:
     return text.replace("%", "%%")
 
 
-def _frames(trace: Trace, pid: int, threads: dict[int, int], shift: int, index: int) -> Iterator[list[str]]:
+def _frames(trace: Trace, places: _Places, shift: int, index: int) -> Iterator[list[str]]:
     frames = trace.frames
-    heads = [
-        _literal(f'{{"ph":"X","cat":"python_function","name":{encode(n)},"pid":{pid},') for n in frames.names
-    ]
-    tail = '"tid":%d,"ts":%d.%03d,"dur":%d.%03d,"args":{"Python parent id":%s,"Python id":%d,"Ev Idx":%d'
+    heads = [_literal(f'{{"ph":"X","cat":"python_function","name":{encode(n)},') for n in frames.names]
+    where = {thread: places.text(thread) for thread in np.unique(frames.thread).tolist()}
+    tail = '%s,"ts":%d.%03d,"dur":%d.%03d,"args":{"Python parent id":%s,"Python id":%d,"Ev Idx":%d'
     plain, module = (
         [head + tail + "}}" for head in heads],
         [head + tail + ',"Python module id":%d}}' for head in heads],
@@ -398,7 +455,7 @@ def _frames(trace: Trace, pid: int, threads: dict[int, int], shift: int, index: 
         columns = zip(
             frames.name[part].tolist(),
             frames.module[part].tolist(),
-            [threads[t] for t in frames.thread[part].tolist()],
+            [where[t] for t in frames.thread[part].tolist()],
             (start[part] // 1000).tolist(),
             (start[part] % 1000).tolist(),
             (length[part] // 1000).tolist(),

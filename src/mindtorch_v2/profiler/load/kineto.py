@@ -289,6 +289,7 @@ class _Builder:
         settings["profile_memory"] |= bool(len(memory["start"]))
         settings["with_stack"] |= bool(len(frames)) or bool(self.found.stacks)
         settings["verbose"] = bool(self.found.stacks)
+        settings["foreign"] = "mindtorch_v2" not in top
         names, processes, labels = _metadata(self.found.metadata)
         pids = {_plain_key(pid) for pid, _ in self.threads.values()}
         numbers = [pid for pid in pids if isinstance(pid, int)]
@@ -321,7 +322,7 @@ class _Builder:
             for key in ("rank", "world_size"):
                 if isinstance(distributed.get(key), int):
                     settings[key] = distributed[key]
-        known = {*_OWN, *_FLAGS, "traceEvents", "traceName"}
+        known = {*_OWN, *_FLAGS, "traceEvents", "traceName", "distributedInfo", "mindtorch_v2"}
         settings["metadata"] = {key: value for key, value in top.items() if key not in known}
         return settings
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..call_rows import with_calls
+from ..call_rows import with_calls, with_forward_stacks
 from ..event_list import EventList
 from ..events import FunctionEventAvg
 from ..export import chrome
@@ -21,17 +21,21 @@ from .kineto import trace_of
 from .reading import Limits, Source
 from .splitting import Slices
 
+_MARK = "mindtorch_v2"  # a key at the top of the files that this package writes
 _BAR_FROM = 32 << 20  # bytes: below, nobody waits
 
 
 class Loaded:
     """A trace from a file, with what a live profile answers."""
 
-    def __init__(self, trace: Trace, python_functions: bool = False) -> None:
+    def __init__(self, trace: Trace, python_functions: bool = False, forward_stacks: bool = False) -> None:
         self.trace = trace
         self._results = Results(trace)
         # what lists and tables are made from: with Python calls among the events where those are wanted
-        self._listed = Results(with_calls(trace)) if python_functions else self._results
+        listed = with_calls(trace) if python_functions else trace
+        if forward_stacks:
+            listed = with_forward_stacks(listed)
+        self._listed = self._results if listed is trace else Results(listed)
 
     def __repr__(self) -> str:
         source = self.trace.settings.get("source") or "a file"
@@ -125,7 +129,7 @@ def opened(file: Any, strict: bool, progress: Any, python_functions: bool | None
         raise BrokenTraceError(f"{source.name}: {trace.health.line()}")
     if python_functions is None:
         python_functions = _calls_are_rows(trace, slices.top)
-    return Loaded(trace, python_functions)
+    return Loaded(trace, python_functions, forward_stacks=_MARK not in slices.top and bool(collector.stacks))
 
 
 def _refuse_other_lists(slices: Slices, collector: Collector, name: str) -> None:
@@ -139,7 +143,7 @@ def _refuse_other_lists(slices: Slices, collector: Collector, name: str) -> None
 
 def _calls_are_rows(trace: Trace, top: dict[str, Any]) -> bool:
     """torch 2.13 lists Python calls among the events; it also is the first that names the host. We do the latter only."""
-    return bool(len(trace.frames) and "host_name" in top and "mindtorch_v2" not in top)
+    return bool(len(trace.frames) and "host_name" in top and _MARK not in top)
 
 
 @contextmanager

@@ -1,0 +1,156 @@
+"""The device's part of a Chrome trace: what a Trace's Device and Counters hold in; lines of JSON out, and the arrows that lead to them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import orjson
+
+from ..trace import (
+    DEVICE_ANNOTATION,
+    DEVICE_COPY,
+    DEVICE_KERNEL,
+    DEVICE_SET,
+    DEVICE_SYNC,
+    RUNTIME,
+    Trace,
+)
+
+_CATEGORIES = {
+    DEVICE_KERNEL: "kernel",
+    DEVICE_COPY: "gpu_memcpy",
+    DEVICE_SET: "gpu_memset",
+    DEVICE_ANNOTATION: "gpu_user_annotation",
+    DEVICE_SYNC: "cuda_sync",
+}
+_SORT_FROM = 5_000_000  # devices stand below the processes in viewers
+_CUDA = 1  # torch's number of the kind of device whose memory it is
+
+
+def runtime_category(trace: Trace) -> str:
+    """The category of calls to the device's runtime."""
+    device = trace.settings.get("device", "cuda")
+    return {"xpu": "xpu_runtime", "mtia": "mtia_runtime", "cuda": "cuda_runtime"}.get(
+        device, "privateuse1_runtime"
+    )
+
+
+def external_ids(trace: Trace) -> np.ndarray:
+    """Numbers of events in the file: a row's own, of a runtime call that of the op around it (0: none)."""
+    numbers = np.arange(1, len(trace) + 1)
+    calls = np.flatnonzero(trace.kind == RUNTIME)
+    if not len(calls):
+        return numbers
+    numbers[calls] = 0
+    if trace.external is not None:
+        ops = np.flatnonzero((trace.kind != RUNTIME) & (trace.external > 0))
+        ops = ops[np.argsort(trace.external[ops], kind="stable")]
+        if len(ops):
+            place = np.minimum(np.searchsorted(trace.external[ops], trace.external[calls]), len(ops) - 1)
+            known = trace.external[ops[place]] == trace.external[calls]
+            numbers[calls] = np.where(known, ops[place] + 1, 0)
+    device = trace.device
+    launched = (device.launch >= 0) & (device.op >= 0)
+    numbers[device.launch[launched]] = device.op[launched] + 1
+    return numbers
+
+
+def correlations(trace: Trace) -> np.ndarray:
+    """The number that a runtime call shares with what it launched; -1: it launched nothing."""
+    numbers = np.full(len(trace), -1, np.int64)
+    device = trace.device
+    launched = (device.launch >= 0) & (device.correlation >= 0)
+    numbers[device.launch[launched]] = device.correlation[launched]
+    return numbers
+
+
+def metadata_lines(trace: Trace, at: str) -> Iterator[str]:
+    """Names of devices and streams."""
+    device = trace.device
+    for index in np.unique(device.device).tolist():
+        pid = max(index, 0)
+        about = (
+            ("process_name", 0, {"name": "python"}),
+            ("process_labels", 0, {"labels": f"GPU {pid}"}),
+            ("process_sort_index", 0, {"sort_index": _SORT_FROM + pid}),
+        )
+        streams = np.unique(device.stream[device.device == index]).tolist()
+        about += tuple(("thread_name", stream, {"name": f"stream {stream} "}) for stream in streams)
+        for name, tid, args in about:
+            yield f'{{"ph":"M","name":"{name}","ts":{at},"pid":{pid},"tid":{tid},"args":{_text(args)}}}'
+
+
+def launch_arrows(trace: Trace, where: Any, shift: int) -> Iterator[tuple[int, str]]:
+    """The beginnings of arrows from runtime calls to devices: (row, line). `where` gives a thread's `"pid":..,"tid":..`."""
+    numbers = correlations(trace)
+    for row in np.flatnonzero(numbers >= 0).tolist():
+        place = where(int(trace.thread[row]))
+        yield (
+            row,
+            f'{{"ph":"s","id":{numbers[row]},{place},"ts":{_us(int(trace.start_ns[row]) + shift)},"cat":"ac2g","name":"ac2g"}}',
+        )
+
+
+def device_lines(trace: Trace, shift: int, size: int) -> Iterator[list[str]]:
+    """Lines of what devices did, each with the end of its arrow, `size` of them at a time."""
+    device = trace.device
+    names = [_text(name) for name in device.names]
+    launched = (device.launch >= 0) & (device.correlation >= 0)
+    for first in range(0, len(device), size):
+        part = slice(first, first + size)
+        lines = []
+        columns = zip(
+            device.name[part].tolist(),
+            (device.start_ns[part] + shift).tolist(),
+            (device.end_ns[part] - device.start_ns[part]).tolist(),
+            device.device[part].tolist(),
+            device.stream[part].tolist(),
+            device.kind[part].tolist(),
+            device.correlation[part].tolist(),
+            device.op[part].tolist(),
+            device.extra[part].tolist(),
+            launched[part].tolist(),
+        )
+        for name, start, length, index, stream, kind, correlation, op, extra, arrow in columns:
+            args: dict[str, Any] = {"External id": op + 1} if op >= 0 else {}
+            if kind != DEVICE_ANNOTATION:
+                args |= {"device": index, "stream": stream}
+                if correlation >= 0:
+                    args["correlation"] = correlation
+            if extra >= 0:
+                args |= device.extra_table[extra]
+            place = f'"pid":{max(index, 0)},"tid":{stream}'
+            lines.append(
+                f'{{"ph":"X","cat":"{_CATEGORIES[kind]}","name":{names[name]},{place},"ts":{_us(start)},'
+                f'"dur":{_us(length)},"args":{_text(args)}}}'
+            )
+            if arrow:
+                lines.append(
+                    f'{{"ph":"f","id":{correlation},{place},"ts":{_us(start)},"cat":"ac2g","name":"ac2g","bp":"e"}}'
+                )
+        yield lines
+
+
+def counter_lines(trace: Trace, pid: int, shift: int) -> Iterator[str]:
+    """Lines of counters."""
+    counters = trace.counters
+    names = [_text(name) for name in counters.names]
+    for name, at, value in zip(
+        counters.name.tolist(), (counters.time_ns + shift).tolist(), counters.value.tolist()
+    ):
+        yield f'{{"ph":"C","name":{names[name]},"pid":{pid},"tid":0,"ts":{_us(at)},"args":{{"value":{_text(value)}}}}}'
+
+
+def memory_device(index: int) -> str:
+    """The device of memory, as arguments of an instant."""
+    return f'"Device Id":{index},"Device Type":{_CUDA}' if index >= 0 else '"Device Id":-1,"Device Type":0'
+
+
+def _us(nanoseconds: int) -> str:
+    return f"{nanoseconds // 1000}.{nanoseconds % 1000:03d}"
+
+
+def _text(value: Any) -> str:
+    return orjson.dumps(value).decode()
