@@ -180,8 +180,8 @@ class Recorder:
         if self.stacks is not None:
             self.stacks.finish(sys._getframe(1), self.ended_ns)
         for buffer in list(self.buffers.values()):
-            for token in reversed(buffer.open):
-                buffer.extend((token.key, token.start, self.ended_ns, token.sequence, *token.rest))
+            for _, key, start, sequence, rest in reversed(buffer.open):
+                buffer.extend((key, start, self.ended_ns, sequence, *rest))
                 self.unfinished += 1
             buffer.open.clear()
         if active is self:
@@ -461,44 +461,45 @@ class Recorder:
         return Memory(*rows[:, :4].T, np.cumsum(rows[:, 1]), held), rows[:, 4]
 
 
-class _Open:
-    """A range that has begun."""
-
-    __slots__ = ("buffer", "key", "sequence", "start", "rest")
-
-    def __init__(self, buffer: Buffer, key: int, sequence: int, rest: tuple) -> None:
-        self.buffer, self.key, self.sequence, self.rest = buffer, key, sequence, rest
-        self.start = clock()
+# A range that has begun: its buffer, key, start, sequence number, and the rest of its row. A list, since that is cheap and has an
+# identity of its own.
+_Open = list[Any]
 
 
 class _Ranges:
     """What is no op: annotations, the engine's nodes. `enter` gives a token for `exit`."""
 
-    __slots__ = ("owner", "detailed", "empty", "register")
+    __slots__ = ("owner", "thread", "own", "key_of", "detailed", "empty", "register")
 
     def __init__(self, owner: Recorder) -> None:
         self.owner = owner
+        self.thread, self.own = owner.thread, owner.buffers[owner.thread]
+        self.key_of = owner.range_keys.get
         self.detailed = owner.kind.inputs
         self.empty = (0, 0) if owner.kind.memory else ()  # a range takes no memory itself
         self.register = owner.register if owner.kind.identities else None
 
     def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> Any:
-        owner, thread = self.owner, get_ident()
-        buffer = owner.buffers.get(thread)
-        if buffer is None and (buffer := owner.buffer(thread)) is None:
+        thread = get_ident()
+        buffer = self.own if thread == self.thread else self.owner.buffer(thread)
+        if buffer is None:
             return None
         return self.begin(buffer, (name, scope, forward_thread), sequence, arguments, ())
 
     def begin(self, buffer: Buffer, described: tuple, sequence: int, arguments: tuple, call: tuple) -> _Open:
-        owner = self.owner
-        key = owner.range_keys.get(described)
+        key = self.key_of(described)
         if key is None:
+            owner = self.owner
             key = owner.range_keys[described] = _RANGES + len(owner.ranges)
             owner.ranges.append(described)
-        inputs = (owner._inputs_of(_RangeInputs, arguments),) if self.detailed else ()
-        if self.register is not None:
-            call += (self.register.meet_any(arguments) if arguments and inputs[0] >= 0 else -1,)
-        token = _Open(buffer, key, sequence, inputs + call + self.empty)
+        if self.detailed:
+            inputs = self.owner._inputs_of(_RangeInputs, arguments)
+            if self.register is not None:
+                call += (self.register.meet_any(arguments) if arguments and inputs >= 0 else -1,)
+            rest = (inputs, *call, *self.empty)
+        else:
+            rest = call + self.empty
+        token = [buffer, key, clock(), sequence, rest]
         buffer.open.append(token)
         return token
 
@@ -506,8 +507,9 @@ class _Ranges:
         if token is None:
             return
         end = clock()
-        if _closed(token.buffer.open, token):
-            token.buffer.extend((token.key, token.start, end, token.sequence, *token.rest))
+        buffer, key, start, sequence, rest = token
+        if _closed(buffer.open, token):
+            buffer.extend((key, start, end, sequence, *rest))
 
     def stepped(self, optimizer: Any) -> None:
         """An optimizer has made a step: noted where calls are."""
@@ -533,9 +535,10 @@ class _StackedRanges(_Ranges):
         if token is None:
             return
         end = clock()
-        if _closed(token.buffer.open, token):
+        buffer, key, start, sequence, rest = token
+        if _closed(buffer.open, token):
             # the call that opened it may have returned long ago: what ends with the range is the call that closes it
-            token.buffer.extend((token.key, token.start, end, token.sequence, *token.rest))
+            buffer.extend((key, start, end, sequence, *rest))
             self.stacks.touch(sys._getframe(1), get_ident(), clock())
 
     def stepped(self, optimizer: Any) -> None:
