@@ -71,7 +71,8 @@ def _head(trace: Trace, metadata: dict[str, Any], base: int) -> bytes:
     head: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": settings.get("device_properties", [])}
     head["trace_id"] = settings.get("trace_id") or os.urandom(16).hex().upper()
     head.update({flag: 1 for flag in _FLAGS if settings.get(flag)})
-    head["host_name"] = settings.get("host_name") or socket.gethostname()
+    if settings.get("host_name") or not settings.get("foreign"):
+        head["host_name"] = settings.get("host_name") or socket.gethostname()
     if not settings.get("foreign"):
         head["mindtorch_v2"] = 1  # who recorded: what is in the file can be told from what torch puts there
     head.update({key: value for key, value in metadata.items() if key != "traceEvents"})
