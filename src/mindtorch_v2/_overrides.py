@@ -12,6 +12,7 @@ import sys
 import threading
 import types
 import warnings
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -498,9 +499,7 @@ def joined(cls: type) -> None:
         safe.add(cls)
         return
     dispatches = getattr(cls, "__torch_dispatch__", disabled_dispatch) is not disabled_dispatch
-    if dispatches and not process.dispatch_classes:
-        process.dispatch_classes = True
-        route(1)
+    process.dispatch_classes = process.dispatch_classes or dispatches
     if cls.__torch_function__ is disabled_function and not dispatches:
         safe.add(cls)
         return
@@ -547,6 +546,14 @@ def route(change: int) -> None:
             op.bodies["run"] = guard(op.run, _RUN_GUARD, dispatched, op)
     process.dispatch += change
     _slots.route(change)
+
+
+def born(tensor: Any) -> Any:
+    """A tensor of some class has been made: while it lives, ops ask its class, if that wants to be asked. Gives it back."""
+    if process.dispatch_classes and type(tensor).__torch_dispatch__ is not disabled_dispatch:
+        route(1)
+        weakref.finalize(tensor, route, -1).atexit = False
+    return tensor
 
 
 def push_dispatch_mode(mode: Any) -> None:
@@ -651,4 +658,4 @@ def wrapper(cls: type, size: Any, strides: Any, dtype: Any, device: Any, require
     made.__dict__["_shown_device"] = _device.CPU if device is None else _device.device(device)
     if requires_grad:
         made._rg = True
-    return made
+    return born(made)

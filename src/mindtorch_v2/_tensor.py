@@ -10,7 +10,7 @@ import numpy as np
 from . import _device, _dispatch, _dtype
 from ._dtype import BY_NUM
 from ._graph import Node, edge, grad_state, is_inference, storage_of, version_of
-from ._overrides import disabled_dispatch
+from ._overrides import born, disabled_dispatch
 from ._size import Size
 from ._storage import UntypedStorage
 
@@ -125,7 +125,7 @@ class Tensor:
             made._storage = storage_of(data)._alias()
         if require_grad:
             Tensor.requires_grad.fset(made, True)  # type: ignore[attr-defined]  # nobody is asked about it
-        return made
+        return born(made)
 
     @staticmethod
     def _make_wrapper_subclass(

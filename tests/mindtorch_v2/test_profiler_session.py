@@ -77,9 +77,10 @@ def test_a_schedule_refuses_negative_steps() -> None:
         schedule(wait=0, warmup=1, active=1)(-1)
 
 
-def test_a_schedule_explains_what_each_step_will_do() -> None:
-    told = schedule(wait=1, warmup=1, active=2, repeat=1).explain(7)
-    assert told == "step 0: NONE\nstep 1: WARMUP\nstep 2: RECORD\nstep 3: RECORD_AND_SAVE\nsteps 4-6: NONE"
+def test_a_schedule_prints_what_each_step_will_do(capsys: pytest.CaptureFixture[str]) -> None:
+    schedule(wait=1, warmup=1, active=2, repeat=1).explain(7)
+    told = "step 0: NONE\nstep 1: WARMUP\nstep 2: RECORD\nstep 3: RECORD_AND_SAVE\nsteps 4-6: NONE\n"
+    assert capsys.readouterr().out == told
 
 
 def test_each_cycle_starts_empty_and_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:

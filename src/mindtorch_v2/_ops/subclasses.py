@@ -7,6 +7,7 @@ from typing import Any
 from .. import _dispatch
 from .._dispatch import function
 from .._graph import attach
+from .._overrides import born
 from ._namespace import functions as F
 
 
@@ -21,12 +22,12 @@ def as_subclass(self: Any, cls: Any) -> Any:
     made: Any = object.__new__(cls)
     if self._array_missing:
         made._array_missing, made._meta = True, self._meta
-        return made
+        return born(made)
     again = F.alias(self)
     made._array, made._storage, made._base = again._array, again._storage, again._base
     if again._rg:
         attach(made, again._grad_fn, again._output_nr)
-    return made
+    return born(made)
 
 
 @function(expose="method")

@@ -120,6 +120,7 @@ class Recorder:
         self.inputs: dict[Any, int] = {}  # what went into an op -> index
         self.memory: list[int] = []  # time, bytes, address, thread
         self.unfinished = 0
+        self.strangers: dict[int, str] = {}  # names of threads that are not recorded and were the first to call some op
         self.running = False
         self.begun_ns = 0
         self.outer: Recorder | None = None  # who recorded when this one began; it waits meanwhile
@@ -233,6 +234,8 @@ class Recorder:
 
     def _probe(self, op: Any) -> Any:
         """The function that sees an op from now on."""
+        if get_ident() != self.thread:
+            self.strangers[get_ident()] = threading.current_thread().name
         made = probes.probe(op, self.kind, self.shared)
         seers = self.hooks[0]
         if seers.__class__ is list:

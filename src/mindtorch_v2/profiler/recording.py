@@ -21,6 +21,7 @@ from .event_tree import _ProfilerResult
 from .export import chrome
 from .recorder import Config, Recorder
 from .results import Results
+from .trace import OP
 
 _UNFINISHED = "<unfinished torch.autograd.profile>"
 _DEVICES = ("cuda", "xpu", "hpu", "mtia")
@@ -182,6 +183,7 @@ class profile:
             return
         began = time.perf_counter_ns()
         self._results = finished(recorder)
+        _warn_of_strangers(recorder, self._results)
         self.kineto_results = _ProfilerResult(self._results)
         self._stats.profiler_disable_call_duration_us = (time.perf_counter_ns() - began) // 1000
         if not self.acc_events:
@@ -279,6 +281,17 @@ class profile:
     def self_cpu_time_total(self) -> float:
         """Time spent in the events themselves, in microseconds."""
         return self.function_events.self_cpu_time_total
+
+
+def _warn_of_strangers(recorder: Recorder, results: Results) -> None:
+    """Say why nothing was recorded, where all ops ran on threads that are not."""
+    if recorder.strangers and not bool((results.trace.kind == OP).any()):
+        names = ", ".join(sorted(f"'{name}'" for name in set(recorder.strangers.values())))
+        warnings.warn(
+            f"no op was recorded: the profiler records the thread that started it, and ops ran only on {names}. "
+            "experimental_config=_ExperimentalConfig(profile_all_threads=True) records every thread",
+            stacklevel=6,
+        )
 
 
 def finished(recorder: Recorder) -> Results:

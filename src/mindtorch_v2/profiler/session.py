@@ -12,6 +12,8 @@ from .annotation import record_function
 from .config import _ExperimentalConfig
 from .devices import ProfilerActivity
 from .export import chrome
+from .export.background import Export
+from .memory_summary import memory_summary
 from .observer import ExecutionTraceObserver
 from .results import Results
 from .schedule import ProfilerAction
@@ -165,6 +167,16 @@ class _KinetoProfile:
         if self.profiler is not None:
             self.profiler.toggle_collection_dynamic(enable, activities)
 
+    def pause(self) -> None:
+        """See nothing until `resume`, while recording goes on."""
+        if self.profiler is not None:
+            self.profiler.toggle_collection_dynamic(False, {ProfilerActivity.CPU})
+
+    def resume(self) -> None:
+        """See again what happens."""
+        if self.profiler is not None:
+            self.profiler.toggle_collection_dynamic(True, {ProfilerActivity.CPU})
+
     def _finished(self, purpose: str = "getting results") -> Results:
         if self.profiler is None:
             raise AssertionError(f"Profiler must be initialized before {purpose}")
@@ -192,6 +204,16 @@ class _KinetoProfile:
     def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:
         """Write the recording as a trace file for Perfetto, TensorBoard and others; .gz compresses."""
         self._export_chrome_trace(path)
+
+    def export_in_background(self, path: str) -> Export:
+        """Write the trace file on a thread of its own; the program goes on. `.result()` of what is returned waits for it, and raises
+        what went wrong."""
+        trace, metadata = self._finished("exporting chrome trace").trace, dict(self._metadata)
+        return Export(lambda: chrome.export_chrome_trace(trace, path, metadata), path)
+
+    def memory_summary(self) -> str:
+        """The most memory that was alive at one time, when that was, and which ops had taken it (needs profile_memory)."""
+        return memory_summary(self._finished("summarising memory").trace)
 
     def _export_chrome_trace(self, path: str, *, exclusive: bool = False) -> None:
         chrome.export_chrome_trace(
@@ -303,6 +325,7 @@ class profile(_KinetoProfile):
         self.step_num = 0
         self.current_action = self.schedule(self.step_num)
         self.step_rec_fn: record_function | None = None
+        self._recorded = False  # whether any step was one to record
         NONE, WARMUP, RECORD, SAVE = (
             ProfilerAction.NONE,
             ProfilerAction.WARMUP,
@@ -337,6 +360,7 @@ class profile(_KinetoProfile):
         return self
 
     def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
+        self._recorded = self._recorded or exc_type is not None  # a program that failed says so itself
         self.stop()
         KinetoStepTracker.erase_step_count(PROFILER_STEP_NAME)
         if self.execution_trace_observer:
@@ -355,6 +379,8 @@ class profile(_KinetoProfile):
             self.step_rec_fn.__exit__(None, None, None)
             self.step_rec_fn = None
         self._transit_action(self.current_action, None)
+        if self.record_steps and not self._recorded:
+            self._warn_of_nothing()
 
     def step(self) -> None:
         """Say that the next step begins."""
@@ -380,7 +406,20 @@ class profile(_KinetoProfile):
         if self.on_trace_ready:
             self.on_trace_ready(self)
 
+    def _warn_of_nothing(self) -> None:
+        """Say how many steps are missing for the schedule's first trace."""
+        needed = next(
+            (n + 1 for n in range(10_000) if self.schedule(n) is ProfilerAction.RECORD_AND_SAVE), None
+        )
+        wants = "never saves a trace" if needed is None else f"needs {needed} before the first trace"
+        warnings.warn(
+            f"profile ended after {self.step_num} step{'s' * (self.step_num != 1)}; the schedule {wants}; nothing was recorded",
+            stacklevel=4,
+        )
+
     def _transit_action(self, before: ProfilerAction, after: ProfilerAction | None) -> None:
+        if after is ProfilerAction.RECORD or after is ProfilerAction.RECORD_AND_SAVE:
+            self._recorded = True
         for action in self.action_map.get((before, after), ()):
             action()
 

@@ -1,0 +1,40 @@
+"""Exports in the background: a function that writes a file in, a handle out that can be waited for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+
+class Export:
+    """A file that is being written. The program's end waits for it."""
+
+    def __init__(self, write: Callable[[], Any], path: str) -> None:
+        self.path = path
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, args=(write,), name=f"export of {path}")
+        self._thread.start()
+
+    def _run(self, write: Callable[[], Any]) -> None:
+        try:
+            write()
+        except BaseException as error:  # told to whoever waits
+            self._error = error
+
+    def done(self) -> bool:
+        """Whether the file is there, or will never be."""
+        return not self._thread.is_alive()
+
+    def result(self, timeout: float | None = None) -> str:
+        """Wait until the file is written; gives its path, or raises what went wrong, or TimeoutError."""
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            raise TimeoutError(f"{self.path}: still being written after {timeout} seconds")
+        if self._error is not None:
+            raise self._error
+        return self.path
+
+    def __repr__(self) -> str:
+        state = "failed" if self._error is not None else "written" if self.done() else "being written"
+        return f"<export of {self.path}: {state}>"

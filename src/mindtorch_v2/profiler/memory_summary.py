@@ -1,0 +1,81 @@
+"""The most memory at one time: a Trace in, a few lines of text out. Counts what was taken while the recording ran."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .trace import Trace
+from .tree import innermost, thread_slices, tree
+
+_ROWS = 10
+
+
+def memory_summary(trace: Trace) -> str:
+    """The peak, when and in which op it was reached, and by op what was alive then, the largest first."""
+    memory = trace.memory
+    if not trace.settings.get("profile_memory"):
+        raise ValueError("memory_summary() needs profile_memory=True when recording")
+    on_cpu = ~memory.on_device
+    times, sizes, addresses = memory.time_ns[on_cpu], memory.nbytes[on_cpu], memory.address[on_cpu]
+    if not len(times):
+        return "no memory was taken"
+    # frees of what was there before are no part of it
+    taken = sizes > 0
+    order = np.lexsort((np.arange(len(addresses)), addresses))
+    follows = np.zeros(len(sizes), bool)
+    follows[order[1:]] = (addresses[order][1:] == addresses[order][:-1]) & taken[order][:-1]
+    counted = np.where(taken | follows, sizes, 0)
+    total = np.cumsum(counted)
+    peak = int(np.argmax(total))
+    # alive at the peak: taken until then, and given back later or never
+    ends = np.full(len(sizes), len(sizes), np.int64)
+    before = order[:-1][follows[order[1:]] & ~taken[order[1:]]]
+    ends[before] = order[1:][follows[order[1:]] & ~taken[order[1:]]]
+    alive = np.flatnonzero(taken & (np.arange(len(sizes)) <= peak) & (ends > peak))
+    owners = _owners(trace, times, memory.thread[on_cpu])
+    start = (times[peak] - trace.window_ns[0]) / 1e6
+    lines = [
+        f"peak memory: {_bytes(int(total[peak]))}, {start:.3f} ms after the start, in {_name(trace, owners[peak])}"
+    ]
+    at_end = int(total[-1])
+    lines.append(f"alive at the end: {_bytes(at_end)}; taken in all: {_bytes(int(sizes[taken].sum()))}")
+    lines.append("alive at the peak, by the op that took it:")
+    by_name: dict[str, list[int]] = {}
+    for row in alive.tolist():
+        entry = by_name.setdefault(_name(trace, owners[row]), [0, 0])
+        entry[0] += int(sizes[row])
+        entry[1] += 1
+    ranked = sorted(by_name.items(), key=lambda item: (-item[1][0], item[0]))
+    for name, (size, count) in ranked[:_ROWS]:
+        lines.append(f"  {_bytes(size):>12}  {count:>6} x  {name}")
+    if len(ranked) > _ROWS:
+        rest = sum(size for _, (size, _) in ranked[_ROWS:])
+        lines.append(f"  {_bytes(rest):>12}  in {len(ranked) - _ROWS} further ops")
+    return "\n".join(lines)
+
+
+def _owners(trace: Trace, times: np.ndarray, threads: np.ndarray) -> np.ndarray:
+    """The event in which memory was taken or given back; -1: none."""
+    parent = tree(trace).parent
+    owner = np.full(len(times), -1, np.int64)
+    for first, last in thread_slices(trace.thread):
+        here = np.flatnonzero(threads == trace.thread[first])
+        inner = innermost(
+            trace.start_ns[first:last],
+            trace.end_ns[first:last],
+            np.where(parent[first:last] < 0, -1, parent[first:last] - first),
+            times[here],
+        )
+        owner[here] = np.where(inner < 0, -1, inner + first)
+    return owner
+
+
+def _name(trace: Trace, row: int) -> str:
+    return "no op" if row < 0 else trace.names[trace.name[row]]
+
+
+def _bytes(size: int) -> str:
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if abs(size) >= scale:
+            return f"{size / scale:.2f} {unit}"
+    return f"{size} B"
