@@ -1,5 +1,5 @@
 // The frame of the page: header, views as tabs, keys.
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { chooseTheme, isDark, onTheme } from "./colours";
 import { traceCount, type Block } from "./data";
 import { label, spelled } from "./format";
@@ -72,7 +72,7 @@ export function App(props: { summaries: Block[] }) {
     },
   };
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onHash = () => {
       setView((now) => {
         const next = fromHash();

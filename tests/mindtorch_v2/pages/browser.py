@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import fcntl
 import json
 import os
 import select
 import shutil
-import subprocess
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,39 +32,55 @@ class Browser:
     """One Chromium with one page."""
 
     def __init__(self, profile: Path) -> None:
-        to_browser, self._out = os.pipe()
-        self._in, from_browser = os.pipe()
-        # Chromium reads commands from descriptor 3 and writes to 4
-        self._process = subprocess.Popen(
-            ["/bin/sh", "-c", f'exec "$0" "$@" 3<&{to_browser} 4>&{from_browser}', executable() or "chromium",
-             *_FLAGS, f"--user-data-dir={profile}", "about:blank"],
-            pass_fds=(to_browser, from_browser),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        os.close(to_browser)
-        os.close(from_browser)
+        theirs, self._out = os.pipe()
+        self._in, ours = os.pipe()
+        # Chromium reads commands from descriptor 3 and writes to 4: first out of the way of those two
+        source, sink = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in (theirs, ours))
+        command = [executable() or "chromium", *_FLAGS, f"--user-data-dir={profile}", "about:blank"]
+        self._pid = os.posix_spawn(
+            command[0],
+            command,
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+                (os.POSIX_SPAWN_DUP2, source, 3),
+                (os.POSIX_SPAWN_DUP2, sink, 4),
+            ],
+        )
+        for end in (theirs, ours, source, sink):
+            os.close(end)
         self._buffer = b""
         self._number = 0
         self._session: str | None = None
         self.complaints: list[str] = []
         self.loaded = False
+        self.requests: list[str] = []
+        try:
+            self._attach()
+        except Exception:
+            self.close()
+            raise
+
+    def _attach(self) -> None:
         pages = self.send("Target.getTargets")["targetInfos"]
         target = next(page["targetId"] for page in pages if page["type"] == "page")
         self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
-        self.requests: list[str] = []
+        self.send("Emulation.setFocusEmulationEnabled", enabled=True)  # keys reach a page that has the focus
 
     def close(self) -> None:
         with contextlib.suppress(Exception):
             self._session = None
             self.send("Browser.close")
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait(10)
+        for _ in range(100):
+            if os.waitpid(self._pid, os.WNOHANG)[0]:
+                break
+            time.sleep(0.1)
+        else:
+            os.kill(self._pid, signal.SIGKILL)
+            os.waitpid(self._pid, 0)
         os.close(self._in)
         os.close(self._out)
 

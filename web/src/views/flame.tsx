@@ -109,10 +109,6 @@ function Graph({ block, device }: { block: Block; trace: number; device: string 
   useEffect(() => {
     if (store.wanted) setQuery(store.wanted.name);
   }, [store.wanted]);
-  useEffect(() => {
-    setZoom(0);
-    setChosen(null);
-  }, [source]);
 
   // which names match, and what they cover (a match inside a match counts once)
   const found = useMemo(() => {
@@ -207,7 +203,11 @@ function Graph({ block, device }: { block: Block; trace: number; device: string 
               ["calls", "Operators and modules"],
               ["python", "With Python"],
             ]}
-            onChange={setSource}
+            onChange={(next) => {
+              setSource(next);
+              setZoom(0);
+              setChosen(null);
+            }}
           />
         )}
         <button
