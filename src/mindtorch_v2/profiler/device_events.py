@@ -186,7 +186,8 @@ def device_events(results: Any) -> list[FunctionEvent]:
         return []
     kind, base, use_device = device_type(results.use_device), trace.window_ns[0], results.use_device
     group_of, texts = grouping.named_groups(device.names)
-    numbers = [0] * len(device) if trace.external is None else trace.external[device.op].tolist()
+    known = trace.external is not None and len(trace) > 0
+    numbers = trace.external[device.op].tolist() if known else [0] * len(device)
     rows = np.flatnonzero(results.device_columns.listed)
     columns = zip(
         device.name[rows].tolist(),

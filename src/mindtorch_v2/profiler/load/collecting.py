@@ -678,7 +678,7 @@ def _on_device(event: dict[str, Any]) -> bool:
 def _nanoseconds(times: list[Any]) -> tuple[np.ndarray, bool]:
     """Microseconds as whole nanoseconds, and whether they say no more than microseconds do."""
     us = np.array(times, np.float64)
-    if not (np.abs(us) < LARGEST_US).all():
+    if us.ndim != 1 or not (np.abs(us) < LARGEST_US).all():
         raise ValueError
     whole = np.floor(us)
     rest = us - whole
@@ -689,7 +689,10 @@ def _nanoseconds(times: list[Any]) -> tuple[np.ndarray, bool]:
 
 
 def _integers(values: list[Any]) -> np.ndarray:
-    return np.array(values, np.int64)
+    found = np.array(values, np.int64)
+    if found.ndim != 1:
+        raise ValueError
+    return found
 
 
 def _number(value: Any) -> float | None:

@@ -299,7 +299,7 @@ class _Builder:
         settings["thread"] = main
         settings["threads"] = {
             identity: (
-                tid if isinstance(tid, int) else _thread_number(tid) or identity,
+                identity if _thread_number(tid) is None else _thread_number(tid),
                 str(
                     names.get((_plain_key(pid), tid)) or names.get((_plain_key(pid), _thread_number(tid)), "")
                 ),
