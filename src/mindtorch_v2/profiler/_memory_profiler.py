@@ -181,9 +181,7 @@ class MemoryProfile:
             else:
                 action = Action.CREATE if taken else Action.DESTROY
                 found.append((event.start_time_ns, action, (Key(fields.device), 0), abs(fields.alloc_size)))
-        last: dict[TensorKey, int] = {}
-        for key, version in sorted(self._category_snapshot()):
-            last[key] = version
+        last = dict(sorted(self._category_snapshot()))
         for key, version in last.items():
             born = times.get((key, True), -1)
             action = Action.PREEXISTING if born < 0 else Action.CREATE
@@ -206,6 +204,8 @@ class MemoryProfile:
     def _category_snapshot(self) -> dict[TensorAndID, Category | None]:
         every = {pair for step in self._steps for pair in (*step.read, *step.made)}
         every |= {(key, 0) for step in self._steps for key in step.node.intermediates}
+        # what modules and optimizers hold and nothing used
+        every |= {(key, 0) for element in self._categories._values.values() for key in element._by_id_keyset}
         return {pair: self._categories.get(*pair) for pair in sorted(every)}
 
     def _any_version_depends_on_gradient(self) -> set[int]:
@@ -216,7 +216,9 @@ class MemoryProfile:
             before = len(depends)
             for step in self._steps:
                 found = {
-                    key.id for key, version in step.read if key.id in depends or self._categories.get(key, version) in start
+                    key.id
+                    for key, version in step.read
+                    if key.id in depends or self._categories.get(key, version) in start
                 }
                 if found:
                     depends |= found
@@ -247,7 +249,9 @@ class MemoryProfile:
         leads: set[TensorAndID] = set()
         start = (Category.GRADIENT, Category.PARAMETER)
         for step in reversed(self._steps):
-            if any(pair in leads or self._categories.get(*pair) in start for pair in (*step.read, *step.made)):
+            if any(
+                pair in leads or self._categories.get(*pair) in start for pair in (*step.read, *step.made)
+            ):
                 leads.update(step.read, step.made)
         for step in self._steps:
             if step.backward:
@@ -265,7 +269,11 @@ class MemoryProfile:
         candidates: set[TensorAndID] = set()
         for step in self._steps:
             touched = (*step.read, *step.made)
-            if step.backward or any(self._is_gradient(*pair) for pair in touched) or forward.isdisjoint(step.read):
+            if (
+                step.backward
+                or any(self._is_gradient(*pair) for pair in touched)
+                or forward.isdisjoint(step.read)
+            ):
                 continue
             forward.update(step.made)
             candidates.update(pair for pair in step.read if pair not in forward)
@@ -374,7 +382,11 @@ class MemoryProfileTimeline:
         content = page(*self._coalesce_timeline(device_str))
         if title is not None:
             head = re.search(rb"<title>.*?</title>", content, re.DOTALL)
-            content = content.replace(head[0], b"<title>%b</title>" % escape(title).encode(), 1) if head else content
+            content = (
+                content.replace(head[0], b"<title>%b</title>" % escape(title).encode(), 1)
+                if head
+                else content
+            )
         self._write(path, content)
 
     @staticmethod

@@ -157,8 +157,7 @@ class BasicEvaluation:
         self.cuda_events = sorted(launches + kernels, key=_start_ns)
         last = functools.reduce(_noted_places, enumerate(kernels), {})
 
-        # the clocks of host and device agree to a microsecond: within one launches come first, then kernels, then events
-        steps = sorted([*launches, *kernels, *self.events], key=lambda e: _start_ns(e) // 1000)
+        steps = sorted([*launches, *kernels, *self.events], key=_start_ns)
         begun, launched, found = -1, -1, []
         searched: dict[Any, int] = {}
         is_launch = set(map(id, launches))

@@ -99,7 +99,11 @@ def _extract_parameters_and_gradients(
         # a new gradient is detached, one that was there before is added to
         if fields.scope == RecordScope.BACKWARD_FUNCTION and node.name == "torch::autograd::AccumulateGrad":
             child = next(iter(node.children), None)
-            if child is not None and child.tag is _EventType.TorchOp and child.name in ("aten::detach", "aten::add_"):
+            if (
+                child is not None
+                and child.tag is _EventType.TorchOp
+                and child.name in ("aten::detach", "aten::add_")
+            ):
                 inputs = child.extra_fields.inputs
                 if inputs and isinstance(inputs[0], _TensorMetadata):
                     yield None, key(inputs[0])
@@ -195,13 +199,16 @@ def _matches(name: str, kinds: tuple[str, ...]) -> tuple[Any, ...]:
     return tuple(
         schema
         for schema in SchemaMatcher.lookup_schemas(name) or ()
-        if len(schema.arguments) == len(kinds) and all(_fits(k, a.kind) for k, a in zip(kinds, schema.arguments))
+        if len(schema.arguments) == len(kinds)
+        and all(_fits(k, a.kind) for k, a in zip(kinds, schema.arguments))
     )
 
 
 @functools.lru_cache(maxsize=1 << 12)
 def _mutable(name: str, kinds: tuple[str, ...]) -> tuple[bool | None, ...]:
-    said = [{schema.arguments[place].written for schema in _matches(name, kinds)} for place in range(len(kinds))]
+    said = [
+        {schema.arguments[place].written for schema in _matches(name, kinds)} for place in range(len(kinds))
+    ]
     return tuple(one.pop() if len(one) == 1 else None for one in said)
 
 
@@ -355,8 +362,9 @@ class DataFlowNode:
                 if key is not None:
                     (taken if fields.alloc_size > 0 else given_back).append(key)
         edges: dict[TensorKey, DataFlowEdge] = {}
+        unknown = self._made_unseen()
         for key, said in written.items():
-            if key is not None:
+            if key is not None and (unknown is None or not unknown(key)):
                 # where the schemas do not agree and no op inside knows better, a write is assumed
                 edges[key] = DataFlowEdge(self._graph.lookup(key), True in said or said == {None})
         for key in given_back:
@@ -364,6 +372,16 @@ class DataFlowNode:
         for key in taken:
             edges.setdefault(key, DataFlowEdge()).input_version = None
         return dict(sorted(edges.items()))
+
+    def _made_unseen(self) -> Callable[[TensorKey], bool] | None:
+        """Whether memory is a kernel's own: met first by an op inside this one, which was not given it, and never seen to be taken.
+        None: a backward function, which brings what was saved for it."""
+        kind, fields = self._event.typed
+        if kind is not _EventType.TorchOp or fields.scope == RecordScope.BACKWARD_FUNCTION:
+            return None
+        given = {TensorKey.from_tensor(tensor) for tensor in SizeMap._flat_tensor_inputs(fields)}
+        known, born = self._graph._active_version, self._graph._born
+        return lambda key: key not in given and key not in known and key not in born
 
     @property
     def inputs(self) -> dict[TensorKey, tuple[bool, int]]:
@@ -401,6 +419,8 @@ class DataFlowGraph:
         self._op_tree = op_tree
         self._leaf_events = self._extract_leaf_events(op_tree)
         self._active_version: dict[TensorKey, int | None] = {}
+        taken = (e.extra_fields for e in op_tree.sorted_nodes if e.tag is _EventType.Allocation)
+        self._born = {TensorKey.from_allocation(fields) for fields in taken if fields.alloc_size > 0}
         self._flow_nodes = [DataFlowNode(event, self) for event in self.leaf_events]
         self._flow_nodes.sort(key=lambda node: node.start_time)
         self.validate()

@@ -48,8 +48,11 @@ class Register:
     def __init__(self) -> None:
         self.base = 0  # numbers below are of earlier recordings
         # what is noted of a number is noted once for all recordings that are under way
-        self.seen: list[int] = []  # tensor, its memory (0: none), the memory's address (0: see the memory's other rows)
+        self.seen: list[
+            int
+        ] = []  # tensor, its memory (0: none), the memory's address (0: see the memory's other rows)
         self.links: list[int] = []
+        self.later: list[int] = []  # time of a birth, number that the memory had by then
         self.met: list[int] = []  # numbers of what went into ops, in the order of calls
         self.held: list[Held] = []
         self.modules: dict[str, int] = {}  # a frame's name -> place in `held`
@@ -113,8 +116,12 @@ class Register:
 
     def birth(self, tensor: Any, storage: Any) -> int:
         """Number a new tensor and its memory; the time to note the birth with."""
-        number = tensor._met = storage._number = stamp()
-        return number
+        now = stamp()
+        if storage._number >= self.base:  # met inside the op that gives it out
+            self.later.extend((now, storage._number))
+        else:
+            tensor._met = storage._number = now
+        return now
 
     def number(self, tensor: Any) -> int:
         """The number of a tensor."""
@@ -189,12 +196,20 @@ class Register:
 
     def _states(self, optimizer: Any, parameter: Any) -> tuple:
         state = optimizer.state.get(parameter, {})
-        return tuple((str(key), self._tensor(value)) for key, value in state.items() if hasattr(value, "_met"))
+        return tuple(
+            (str(key), self._tensor(value)) for key, value in state.items() if hasattr(value, "_met")
+        )
 
     # ------------------------------------------------------------------------------------------------ after the stop
 
     def columns(self, first: np.ndarray, memory: Memory, numbers: np.ndarray, frames: Frames) -> Identities:
         """All that was met. first: by event, its place in `met`; numbers: by row of `memory`."""
+        later = dict(zip(self.later[0::2], self.later[1::2]))
+        numbers = (
+            np.array([later.get(number, number) for number in numbers.tolist()], np.int64)
+            if later
+            else numbers
+        )
         taken = np.unique(numbers)
         known = np.stack([taken, taken, self._addresses(taken)], axis=1)
         return Identities(

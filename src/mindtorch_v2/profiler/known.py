@@ -66,6 +66,14 @@ class Known:
         return dict(zip(numbers.tolist(), memory.tolist()))
 
     @cached_property
+    def _first_numbers(self) -> dict[int, int]:
+        """By number: the first that the same tensor had."""
+        first: dict[int, int] = {}
+        for before, after in self.identities.links.tolist():
+            first[after] = first.get(before, before)
+        return first
+
+    @cached_property
     def _ids(self) -> tuple[dict[int, int], dict[int, int]]:
         """By number of memory: allocation id, and id of the tensors that share it (missing: no tensor was met)."""
         seen_at, seen = self._met()
@@ -112,7 +120,14 @@ class Known:
         op, description = self.trace.input_table[index]
         if op is None:
             return [
-                (1 if described.is_tensor(v) else sum(map(described.is_tensor, v)) if v.__class__ is tuple else 0, v)
+                (
+                    1
+                    if described.is_tensor(v)
+                    else sum(map(described.is_tensor, v))
+                    if v.__class__ is tuple
+                    else 0,
+                    v,
+                )
                 for v in description
             ]
         kinds = [argument.kind for argument in op.schema.arguments]
@@ -149,7 +164,7 @@ class Known:
         memory = self._memory_of.get(number, 0) if number else -1
         allocation, shown = self._ids if self.tracked and number else ({}, {})
         return _TensorMetadata._make(
-            impl_ptr=number or None,
+            impl_ptr=self._first_numbers.get(number, number) or None,
             storage_data_ptr=self._addresses.get(memory) if memory > 0 else None,
             id=shown.get(memory),
             allocation_id=allocation.get(memory),

@@ -1,0 +1,470 @@
+"""Event trees: what torch's tools read below events(), against torch's own, and what identities must hold."""
+
+from __future__ import annotations
+
+import functools
+import gc
+import gzip
+import importlib
+import importlib.util
+import json
+import threading
+import weakref
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2._C import _profiler as C
+from mindtorch_v2.profiler import DeviceType, _memory_profiler, _utils, profile, record_function
+
+FACTS = Path(__file__).with_name("facts")
+ALL = {"record_shapes": True, "profile_memory": True, "with_stack": True}
+TRACKED = {"record_shapes": True, "profile_memory": True}
+
+
+@functools.cache
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, FACTS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@functools.cache
+def recorded() -> dict[str, Any]:
+    return json.loads(gzip.decompress((FACTS / "event_trees.json.gz").read_bytes()))
+
+
+def walk(events: Any) -> Iterator[Any]:
+    return _utils.traverse_dfs(events)
+
+
+def tree_of(prof: Any) -> list[Any]:
+    return prof.profiler.kineto_results.experimental_event_tree()
+
+
+def ops(prof: Any, name: str) -> list[Any]:
+    return [event for event in walk(tree_of(prof)) if event.name == name]
+
+
+# ---------------------------------------------------------------- against torch
+
+# torch shows a call that ours does not make
+_OTHERWISE = {"set_"}
+
+
+@pytest.mark.parametrize("name", list(load("tree_programs").FIXED))
+def test_the_programs_own_ops_meet_the_tensors_that_they_meet_in_torch(name: str) -> None:
+    programs = load("tree_programs")
+    prof, _ = programs.run(torch, programs.SETUP, programs.FIXED[name])
+    expected = [
+        row for row in recorded()["trees"][name] if not (name in _OTHERWISE and row[1] == "aten::set_")
+    ]
+    assert _relative(programs.shown(prof)) == _relative(expected)
+
+
+def _relative(rows: list[Any]) -> list[Any]:
+    """Sequence numbers count from the first: how many graphs were made before is no matter of the program."""
+    base = min((row[3] for row in rows if row[3] >= 0), default=0)
+    return [[*row[:3], row[3] - base if row[3] >= 0 else -1, row[4]] for row in rows]
+
+
+@pytest.mark.parametrize(
+    "name", ["forward and backward", "sgd", "momentum", "adam", "buffers", "functions and a step"]
+)
+def test_modules_and_optimizers_are_seen_with_what_torch_sees_of_them(name: str) -> None:
+    programs = load("tree_programs")
+    prof, _ = programs.run(torch, programs.SETUP, programs.FIXED[name])
+    assert programs.held(prof) == recorded()["held"][name]
+
+
+def test_evaluations_of_made_up_queues_are_torchs() -> None:
+    cases, facts = load("tree_cases"), recorded()
+    made = [cases.queue(_utils, DeviceType, seed) for seed in range(cases.COUNT)]
+    assert [i for i, (ours, theirs) in enumerate(zip(made, facts["queues"])) if ours != theirs] == []
+    assert [cases.overlap(_utils, seed) for seed in range(cases.COUNT)] == facts["overlaps"]
+    assert cases.locations(_utils) == facts["locations"]
+
+
+def test_torch_itself_still_shows_the_recorded_trees(torch_reference: ModuleType) -> None:
+    programs, memory = load("tree_programs"), importlib.import_module("torch.profiler._memory_profiler")
+    for name in ("set_", "adam", "ranges"):
+        prof, error = programs.run(torch_reference, programs.SETUP, programs.FIXED[name])
+        assert {**programs.leaves(prof, memory), "error": error} == recorded()["fixed"][name]
+
+
+# ---------------------------------------------------------------- the tree
+
+
+def test_events_nest_and_know_their_parents() -> None:
+    with profile(**ALL) as prof, record_function("outer"):
+        torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3))
+    for event in walk(tree_of(prof)):
+        for child in event.children:
+            assert child.parent is event
+            assert event.start_time_ns <= child.start_time_ns <= child.end_time_ns <= event.end_time_ns
+        assert event.duration_time_ns == event.end_time_ns - event.start_time_ns
+    (linear,) = ops(prof, "aten::linear")
+    names = [linear.name]
+    while (linear := linear.parent) is not None:
+        names.append(linear.name)
+    assert names[1] == "outer"
+    assert "test_events_nest_and_know_their_parents" in names[2]
+
+
+def test_roots_and_children_stand_in_the_order_of_time() -> None:
+    with profile(**TRACKED) as prof:
+        for _ in range(5):
+            torch.ones(3).add(torch.ones(3))
+    for events in [tree_of(prof), *[event.children for event in walk(tree_of(prof))]]:
+        assert [e.start_time_ns for e in events] == sorted(e.start_time_ns for e in events)
+
+
+def test_each_kind_of_event_has_its_own_fields() -> None:
+    with profile(**ALL) as prof:
+        torch.ones(2, 3).sum()
+    kinds = {event.tag for event in walk(tree_of(prof))}
+    assert kinds == {C._EventType.TorchOp, C._EventType.Allocation, C._EventType.PyCall}
+    for event in walk(tree_of(prof)):
+        tag, fields = event.typed
+        assert tag is event.tag
+        assert fields is event.extra_fields
+        assert type(fields).__name__ == f"_ExtraFields_{tag.name}"
+    (call,) = (e for e in walk(tree_of(prof)) if "own_fields" in e.name)
+    assert call.extra_fields.callsite.function_name == "test_each_kind_of_event_has_its_own_fields"
+    assert call.extra_fields.callsite.file_name.endswith("test_event_tree.py")
+    assert call.extra_fields.module is None
+
+
+def test_inputs_are_tensors_lists_of_tensors_and_numbers() -> None:
+    with profile(record_shapes=True) as prof:
+        torch.cat([torch.ones(2, 3), torch.ones(1, 3)], 0).transpose(0, 1)
+    (cat,) = ops(prof, "aten::cat")
+    assert [
+        [t.sizes for t in value] if isinstance(value, list) else value for value in cat.extra_fields.inputs
+    ] == [
+        [[2, 3], [1, 3]],
+        0,
+    ]
+    tensor, *numbers = ops(prof, "aten::transpose")[0].extra_fields.inputs
+    assert (tensor.sizes, tensor.strides, tensor.dim, tensor.dtype, tensor.device, tensor.layout) == (
+        [3, 3],
+        [3, 1],
+        2,
+        torch.float32,
+        torch.device("cpu"),
+        torch.strided,
+    )
+    assert numbers == [0, 1]
+    assert (tensor.id, tensor.allocation_id) == (None, None)  # memory was not recorded
+
+
+def test_fields_are_read_only_and_nobody_else_makes_events() -> None:
+    with profile(**TRACKED) as prof:
+        torch.ones(2)
+    (event, *_) = tree_of(prof)
+    with pytest.raises(AttributeError, match="has no setter"):
+        event.extra_fields.name = "x"
+    with pytest.raises(TypeError, match=r"torch._C._profiler._ProfilerEvent: No constructor defined!"):
+        C._ProfilerEvent()
+    with pytest.raises(TypeError, match=r"torch._C._profiler._TensorMetadata: No constructor defined!"):
+        C._TensorMetadata()
+
+
+def test_the_tree_of_nothing_is_empty() -> None:
+    with profile(**ALL) as prof:
+        pass
+    assert [event for event in walk(tree_of(prof)) if event.tag is not C._EventType.PyCall] == []
+
+
+def test_kineto_results_give_events_as_methods(tmp_path: Path) -> None:
+    with profile(record_shapes=True) as prof:
+        torch.ones(2, 3)
+    results = prof.profiler.kineto_results
+    first = results.events()[0]
+    assert (first.name(), first.device_type(), first.shapes()) == (
+        "aten::ones",
+        DeviceType.CPU,
+        [[], [], [], [], []],
+    )
+    assert first.duration_ns() == tree_of(prof)[0].duration_time_ns
+    assert first.start_ns() == tree_of(prof)[0].start_time_ns
+    results.save(str(tmp_path / "trace.json"))
+    assert "aten::ones" in (tmp_path / "trace.json").read_text()
+    with pytest.raises(AttributeError, match="_KinetoEvent"):
+        _ = first.nothing
+
+
+# ---------------------------------------------------------------- identities
+
+
+def test_an_id_follows_a_tensor_through_views_and_writes() -> None:
+    with profile(**TRACKED) as prof:
+        x = torch.ones(4, 3)
+        y = x.view(12)
+        y.add_(y)
+        x.t().mul_(x.t())
+    met = {
+        t.id
+        for e in walk(tree_of(prof))
+        if e.tag.name == "TorchOp"
+        for t in e.extra_fields.inputs
+        if hasattr(t, "id")
+    }
+    assert met == {0}
+    births = [
+        e.extra_fields
+        for e in walk(tree_of(prof))
+        if e.tag.name == "Allocation" and e.extra_fields.alloc_size > 0
+    ]
+    assert births[0].id == 0
+    assert births[0].ptr == x.untyped_storage().data_ptr()
+
+
+def test_memory_that_is_used_again_gets_a_new_id() -> None:
+    with profile(**TRACKED) as prof:
+        for _ in range(100):
+            torch.ones(1)
+            gc.collect(0)
+    inputs = [e.extra_fields.inputs[0] for e in ops(prof, "aten::fill_")]
+    for field in ("id", "allocation_id", "impl_ptr"):
+        assert len({getattr(t, field) for t in inputs}) == 100
+
+
+def test_set_and_resize_join_the_memory_before_and_after() -> None:
+    with profile(**TRACKED) as prof:
+        x, y = torch.ones(4, 3), torch.ones(4, 3)
+        x.mul_(x)
+        x.set_(y)
+        x.add_(x)
+        z = torch.ones(2)
+        z.resize_(40)
+        z.mul_(z)
+    (before, after), add = ops(prof, "aten::mul_"), ops(prof, "aten::add_")[0]
+    one, other = before.extra_fields.inputs[0], add.extra_fields.inputs[0]
+    assert one.id == other.id
+    assert one.allocation_id != other.allocation_id
+    assert other.storage_data_ptr == y.untyped_storage().data_ptr()
+    assert one.impl_ptr == other.impl_ptr
+    first, last = ops(prof, "aten::fill_")[-1].extra_fields.inputs[0], after.extra_fields.inputs[0]
+    assert first.id == last.id != one.id
+    assert first.allocation_id != last.allocation_id
+
+
+def test_addresses_of_what_is_there_are_the_tensors_own() -> None:
+    x, y = torch.ones(1), torch.ones(1)
+    with profile(**ALL) as prof:
+        torch.stack((x, y))
+    (stack,) = ops(prof, "aten::stack")
+    assert [t.storage_data_ptr for t in stack.extra_fields.inputs[0]] == [
+        x.untyped_storage().data_ptr(),
+        y.untyped_storage().data_ptr(),
+    ]
+
+
+def test_ids_are_unique_over_several_recordings() -> None:
+    x = torch.ones(3)
+    found = []
+    for _ in range(2):
+        with profile(**TRACKED) as prof:
+            x.add(x)
+        tensor = ops(prof, "aten::add")[0].extra_fields.inputs[0]
+        found.append((tensor.id, tensor.allocation_id, tensor.storage_data_ptr))
+    assert found == [(0, 1, x.data_ptr())] * 2
+
+
+def test_one_recording_inside_another_keeps_both_right() -> None:
+    with profile(**TRACKED) as outer:
+        x = torch.ones(3)
+        x.mul_(x)
+        with profile(**TRACKED) as inner:
+            y = x.add(x)
+            y.mul_(y)
+        x.mul_(x)
+        y.sub_(y)
+    first, last = (e.extra_fields.inputs[0] for e in ops(outer, "aten::mul_"))
+    assert first.id == last.id
+    assert ops(outer, "aten::sub_")[0].extra_fields.inputs[0].id != first.id
+    assert (
+        ops(inner, "aten::mul_")[0].extra_fields.inputs[0].id
+        != ops(inner, "aten::add")[0].extra_fields.inputs[0].id
+    )
+
+
+def test_nothing_recorded_keeps_a_tensor_or_a_module_alive() -> None:
+    with profile(**ALL) as prof:
+        model = torch.nn.Linear(2, 2)
+        y = model(torch.ones(1, 2))
+        gone = [weakref.ref(model), weakref.ref(y), weakref.ref(y.untyped_storage())]
+        del model, y
+        gc.collect()
+        assert [reference() for reference in gone] == [None] * 3
+    assert ops(prof, "aten::linear")
+
+
+def test_numbers_do_not_leave_with_a_copy_or_a_file(tmp_path: Path) -> None:
+    import copy
+    import pickle
+
+    x = torch.ones(3)
+    with profile(**TRACKED):
+        x.add(x)
+    assert x._met
+    for twin in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert twin._met == 0
+    torch.save(x, tmp_path / "x.pt")
+    assert torch.load(tmp_path / "x.pt")._met == 0
+
+
+def test_all_threads_are_told_apart() -> None:
+    settings = {"experimental_config": C._ExperimentalConfig(profile_all_threads=True), **TRACKED}
+    with profile(**settings) as prof:
+        x = torch.ones(3)
+        worker = threading.Thread(target=lambda: x.mul_(x))
+        worker.start()
+        worker.join()
+        x.add_(x)
+    (mul,), (add,) = ops(prof, "aten::mul_"), ops(prof, "aten::add_")
+    assert mul.start_tid != add.start_tid
+    assert mul.extra_fields.inputs[0].id == add.extra_fields.inputs[0].id
+
+
+def test_modules_and_optimizers_show_names_gradients_and_state() -> None:
+    model = torch.nn.Linear(2, 3)
+    optimizer = torch.optim.Adam(model.parameters())
+    model(torch.ones(1, 2)).sum().backward()
+    with profile(with_stack=True, profile_memory=True) as prof:
+        model(torch.ones(1, 2))
+        optimizer.step()
+    calls = [e.extra_fields for e in walk(tree_of(prof)) if e.tag is C._EventType.PyCall]
+    (module,) = [c.module for c in calls if c.module]
+    assert (module.cls_name, module.self_ptr, module.cls_ptr) == ("Linear", id(model), id(torch.nn.Linear))
+    assert model.weight.grad is not None
+    weight, gradient = module.parameters[0][1:]
+    assert module.parameters[0][0] == "weight"
+    assert weight.storage_data_ptr == model.weight.untyped_storage().data_ptr()
+    assert gradient.storage_data_ptr == model.weight.grad.untyped_storage().data_ptr()
+    (stepped,) = [c.optimizer for c in calls if c.optimizer]
+    assert stepped.self_ptr == id(optimizer)
+    states = optimizer.state[model.weight]
+    assert [(name, t.storage_data_ptr) for name, t in stepped.parameters[0][2]] == [
+        (name, value.untyped_storage().data_ptr()) for name, value in states.items()
+    ]
+
+
+# ---------------------------------------------------------------- torch._C._profiler
+
+
+def test_tracebacks_are_gathered_and_read() -> None:
+    (frames,) = C.symbolize_tracebacks([C.gather_traceback(python=True, script=False, cpp=False)])
+    assert frames[0]["name"] == "test_tracebacks_are_gathered_and_read"
+    assert frames[0]["filename"] == __file__
+    assert C.symbolize_tracebacks([C.gather_traceback(python=False)]) == [[]]
+    with pytest.raises(TypeError, match=r"cannot create 'torch\._C\._profiler\.CapturedTraceback' instances"):
+        C.CapturedTraceback()
+
+
+def test_switches_turn_links_and_concrete_lists_off(tmp_path: Path) -> None:
+    def look() -> tuple[int, Any]:
+        x = torch.ones(3, requires_grad=True)
+        with profile(record_shapes=True) as prof:
+            x.sum(0).backward()
+        prof.export_chrome_trace(str(tmp_path / "t.json"))
+        (event, *_) = [e for e in prof.events() if e.name == "aten::sum"]
+        return (tmp_path / "t.json").read_text().count("fwdbwd") > 0, event.concrete_inputs[1]
+
+    C._set_fwd_bwd_enabled_val(False)
+    C._set_record_concrete_inputs_enabled_val(False)
+    try:
+        assert look() == (False, None)
+    finally:
+        C._set_fwd_bwd_enabled_val(True)
+        C._set_record_concrete_inputs_enabled_val(True)
+    assert look() == (True, [0])
+
+
+def test_the_clock_is_the_events_own() -> None:
+    converter = C._ApproximateClockToUnixTimeConverter()
+    with profile() as prof:
+        before = C._get_approximate_time()
+        torch.ones(1)
+        after = C._get_approximate_time()
+    (event,) = tree_of(prof)
+    slack = 50_000_000  # the clock of the system may be set between two looks
+    assert converter.to_unix_ns(before) - slack <= event.start_time_ns <= event.end_time_ns
+    assert event.end_time_ns <= converter.to_unix_ns(after) + slack
+
+
+# ---------------------------------------------------------------- torch.profiler._utils
+
+
+def test_trees_are_walked_deep_and_broad() -> None:
+    event = load("tree_cases").Event
+    tree = [
+        event(1, "a", 0, 9, event(2, "b", 1, 3, event(3, "c", 1, 2)), event(4, "d", 4, 5)),
+        event(5, "e", 10, 12),
+    ]
+    assert [e.id for e in _utils.traverse_dfs(tree)] == [1, 2, 3, 4, 5]
+    assert [e.id for e in _utils.traverse_bfs(tree)] == [1, 5, 2, 4, 3]
+    assert [e.id for e in _utils.traverse_dfs(tree, children_fn=lambda e: e.children[:1])] == [1, 2, 3, 5]
+
+
+def test_positions_of_first_matches_and_maxima() -> None:
+    values = [5, 2, 9, 4, 9]
+    assert _utils.index_of_first_match(values, lambda v: v > 5) == 2
+    assert _utils.index_of_first_match(values, lambda v: v > 5, start=3) == 4
+    assert _utils.index_of_first_match(values, lambda v: v > 5, start=3, end=4) is None
+    assert _utils.argmax(values) == 2
+    assert _utils.argmax(values, key=lambda v: -v) == 1
+    assert _utils.argmax(values, start=3) == 4
+    assert _utils.argmax([]) is None
+
+
+def test_self_times_of_a_recording_add_up(capsys: pytest.CaptureFixture[str]) -> None:
+    with profile(**ALL) as prof:
+        torch.ones(50, 50).mm(torch.ones(50, 50)).sum()
+    found = _utils.BasicEvaluation(prof.profiler)
+    roots = sum(event.duration_time_ns for event in tree_of(prof))
+    assert sum(m.self_time_ns for m in found.metrics.values()) == roots
+    assert found.queue_depth_list == []
+    assert found.get_optimizable_events(2) == []
+    assert capsys.readouterr().out == "No events to optimize\n\n"
+    (mm,) = ops(prof, "aten::mm")
+    assert "test_self_times_of_a_recording_add_up" in _utils.source_code_location(mm)
+    key = _utils.EventKey(mm)
+    assert key == _utils.EventKey(mm)
+    assert repr(key) == "aten::mm"
+    assert (
+        key.intervals_overlap([_utils.Interval(mm.start_time_ns, mm.end_time_ns)] * 2) == mm.duration_time_ns
+    )
+
+
+def test_graph_marks_tell_where_nodes_came_from() -> None:
+    events = [
+        {"ph": "X", "name": "## graph.py ##", "cat": "user_annotation", "ts": 0, "dur": 20, "tid": 1},
+        {"ph": "X", "name": "## 3 ##", "cat": "user_annotation", "ts": 1, "dur": 10, "tid": 1},
+        {"ph": "X", "name": "aten::add", "cat": "cpu_op", "ts": 2, "dur": 2, "tid": 1, "args": {}},
+        {"ph": "X", "name": "aten::mul", "cat": "cpu_op", "ts": 12, "dur": 2, "tid": 1, "args": {}},
+    ]
+    _utils.GRAPHS["graph.py"] = {"nodes": {3: {"name": "add", "stack_trace": "model.py line 3"}}}
+    try:
+        _utils.map_recorded_events_to_aten_ops_with_stack_trace({"traceEvents": events})
+    finally:
+        del _utils.GRAPHS["graph.py"]
+    assert events[2]["args"] == {"node name": "add", "stack_trace": "model.py line 3"}
+    assert events[3]["args"] == {}
+
+
+def test_the_memory_profilers_tree_is_sorted_by_time() -> None:
+    with profile(**ALL) as prof:
+        torch.ones(2).add(torch.ones(2))
+    tree = _memory_profiler.OpTree(prof.profiler.kineto_results)
+    times = [event.start_time_ns for event in tree.sorted_nodes]
+    assert times == sorted(times)
+    assert set(tree.dfs()) == set(tree.sorted_nodes)
