@@ -39,7 +39,9 @@ def start(folder: Path, *arguments: str, **how: object) -> subprocess.Popen[str]
     )
 
 
-def run(folder: Path, program: str, *arguments: str, options: tuple[str, ...] = ("-o", "out.json")) -> tuple[int, str, str]:
+def run(
+    folder: Path, program: str, *arguments: str, options: tuple[str, ...] = ("-o", "out.json")
+) -> tuple[int, str, str]:
     """Exit code, standard output, standard error of a program under `run`."""
     (folder / "program.py").write_text(textwrap.dedent(program))
     process = start(folder, *options, "program.py", *arguments)
@@ -48,7 +50,9 @@ def run(folder: Path, program: str, *arguments: str, options: tuple[str, ...] = 
 
 
 def ops(path: Path) -> list[str]:
-    return [event["name"] for event in json.loads(path.read_text())["traceEvents"] if event.get("cat") == "cpu_op"]
+    return [
+        event["name"] for event in json.loads(path.read_text())["traceEvents"] if event.get("cat") == "cpu_op"
+    ]
 
 
 def test_a_program_that_runs_to_its_end_gives_table_and_trace(tmp_path: Path) -> None:
@@ -99,7 +103,9 @@ def test_a_syntax_error_is_told_as_python_does(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_a_signal_ends_the_program_after_its_trace_is_written(tmp_path: Path, name: str, code: int) -> None:
-    (tmp_path / "program.py").write_text(WORK + "import time\nprint('ready', flush=True)\ntime.sleep(60)\nprint('never')\n")
+    (tmp_path / "program.py").write_text(
+        WORK + "import time\nprint('ready', flush=True)\ntime.sleep(60)\nprint('never')\n"
+    )
     process = start(tmp_path, "-o", "out.json", "--quiet", "program.py")
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
@@ -141,7 +147,9 @@ def test_modules_run_as_python_does_with_m(tmp_path: Path) -> None:
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "helper.py").write_text("value = 3\n")
-    (package / "__main__.py").write_text("import sys, torch\nfrom .helper import value\nprint(__package__, sys.argv[1:], value)\n")
+    (package / "__main__.py").write_text(
+        "import sys, torch\nfrom .helper import value\nprint(__package__, sys.argv[1:], value)\n"
+    )
     process = start(tmp_path, "--quiet", "-m", "package", "--x", "1")
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "package ['--x', '1'] 3\n"), err
@@ -159,15 +167,25 @@ def test_what_cannot_be_run_ends_with_code_2_and_a_sentence(tmp_path: Path, word
 def test_steps_are_those_of_the_first_optimizer(tmp_path: Path) -> None:
     code, _, _ = run(tmp_path, TRAINING, options=("--schedule", "1,1,2", "--quiet", "-o", "out.json"))
     events = json.loads((tmp_path / "out.json").read_text())["traceEvents"]
-    steps = [event["name"] for event in events if event.get("name", "").startswith("ProfilerStep") and event.get("ph") == "X"]
+    steps = [
+        event["name"]
+        for event in events
+        if event.get("name", "").startswith("ProfilerStep") and event.get("ph") == "X"
+    ]
     assert code == 0
     assert sorted(set(steps)) == ["ProfilerStep#2", "ProfilerStep#3"]
-    assert sum(event.get("name", "").startswith("Optimizer.step") for event in events) == 4  # two optimizers, two steps
+    assert (
+        sum(event.get("name", "").startswith("Optimizer.step") for event in events) == 4
+    )  # two optimizers, two steps
 
 
 def test_each_cycle_of_a_schedule_has_its_file(tmp_path: Path) -> None:
     run(tmp_path, TRAINING, options=("--schedule", "0,0,2,0", "--quiet", "-o", "out.json.gz"))
-    assert sorted(path.name for path in tmp_path.glob("out*")) == ["out.1.json.gz", "out.2.json.gz", "out.3.json.gz"]
+    assert sorted(path.name for path in tmp_path.glob("out*")) == [
+        "out.1.json.gz",
+        "out.2.json.gz",
+        "out.3.json.gz",
+    ]
 
 
 def test_a_program_that_ends_before_its_schedule_begins_is_told_so(tmp_path: Path) -> None:

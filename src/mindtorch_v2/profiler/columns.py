@@ -32,7 +32,8 @@ def register(*facts: ColumnFact) -> None:
     """Add facts about columns."""
     for fact in facts:
         COLUMNS[fact.key] = fact
-        _ALIASES.update(dict.fromkeys((*fact.aliases, _squeezed(fact.title)), fact.key))
+        for name in (*fact.aliases, _squeezed(fact.title)):
+            _ALIASES.setdefault(name, fact.key)
 
 
 def column_key(text: str) -> str:

@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 import types
+import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -83,8 +84,11 @@ def run(
         if on_ready is not None:
             on_ready(prof, len(outcome.recordings))
 
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no warm-up was asked for, so it is not missing
+        plan = None if schedule is None else steps_schedule(**dict(zip(_SCHEDULE, schedule)))
     prof = profile(
-        schedule=None if schedule is None else steps_schedule(**dict(zip(_SCHEDULE, schedule))),
+        schedule=plan,
         on_trace_ready=ready,
         experimental_config=_ExperimentalConfig(profile_all_threads=True) if all_threads else None,
         **settings,
