@@ -26,6 +26,7 @@ class _GradState(threading.local):
     dual_level: Any = None  # of forward-mode differentiation, where one is open
     view_replay = False
     layout_policy = True  # a leaf's gradient gets the leaf's strides
+    numbers_taken = 0  # sequence numbers after that of a node which is not made yet
     run: Any = None  # the backward pass that runs on this thread
     node: Any = None  # the node that it evaluates, while anomalies are looked for
 
@@ -60,6 +61,7 @@ class Node:
     dtypes: Any = None
     n_outputs = 1
     takes_none = False  # run it even when no gradient has arrived
+    frees_gradients = False  # what arrives is freed inside it, as a profile shows
     saved_names: tuple = ()  # all that is saved, in s_<name>
     saved_tensor_names: tuple = ()  # those of them that are freed after a backward pass
     _pre_hooks: dict | None = None  # called with all gradients, before apply

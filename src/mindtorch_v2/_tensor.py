@@ -511,6 +511,10 @@ class Tensor:
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex dtype"
             )
+        if _dispatch.recorder is not None:
+            from ._ops.copies import show_data
+
+            show_data(self, value)
         self._form = 0
         if self._met > 0:
             self._met = -self._met
@@ -534,6 +538,10 @@ class Tensor:
 
     def tolist(self) -> Any:
         """The elements as nested Python lists."""
+        if _dispatch.recorder is not None:
+            from ._ops.copies import show_list
+
+            show_list(self)
         array = self._array
         if array.dtype is _dtype.NP_BFLOAT16:
             array = array.astype(np.float32)
@@ -551,6 +559,10 @@ class Tensor:
             )
         if self._array.dtype is _dtype.NP_BFLOAT16:
             raise TypeError("Got unsupported ScalarType BFloat16")
+        if _dispatch.recorder is not None:
+            from ._ops.copies import show_numpy
+
+            show_numpy(self)
         array = self._array.view()
         if not array.flags.writeable and array.base is not None:
             try:
@@ -623,7 +635,7 @@ class Tensor:
 
     def __format__(self, spec: str) -> str:
         if self.ndim == 0 and not self._array_missing and type(self) is Tensor:
-            return self.item().__format__(spec)
+            return (self if _dispatch.recorder is None else self.detach()).item().__format__(spec)
         return object.__format__(self, spec)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:

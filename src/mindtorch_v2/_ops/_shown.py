@@ -47,6 +47,13 @@ def resized(shape: Any, dtype: Any) -> Any:
     return given_size(F.empty((0,), dtype=dtype), tuple(shape))
 
 
+def one_minus(tensor: Any, one: Any = 1) -> Any:
+    """`1 - tensor` as torch's own code writes it."""
+    if _dispatch.recorder is None:
+        return one - tensor
+    return F.sub_(F.fill_(_dispatch.OPS["empty_like"].entry(tensor), one), tensor)
+
+
 def cast(tensor: Any, dtype: Any) -> Any:
     """`tensor.to(dtype)`, which changes nothing most of the time and is then only called to be seen."""
     if tensor.dtype is dtype and _dispatch.recorder is None:

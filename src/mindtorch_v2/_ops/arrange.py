@@ -203,7 +203,7 @@ def _(self: Any, repeats: tuple) -> Any:
     first = F.arange(ndim)
     second = first + ndim
     order = F.flatten(cat([unsqueeze(first, -1), unsqueeze(second, -1)], -1))
-    return F.reshape(_permute(parts, tuple(order.tolist())), target)
+    return F.reshape(_permute(parts, tuple(order._array.tolist())), target)
 
 
 def _repeat_back(g: Any, shape: tuple, repeats: tuple) -> Any:

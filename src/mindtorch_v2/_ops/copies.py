@@ -223,6 +223,27 @@ def detach_(self: Any) -> Any:
 _inner_detach = composite("aten::detach.inner(Tensor self) -> Tensor", expose="no")(lambda self: self)
 _inner_detach_ = composite("aten::detach_.inner(Tensor self) -> Tensor", expose="no")(lambda self: self)
 _inner_detach.op.qualified_name, _inner_detach_.op.qualified_name = "detach", "detach_"
+_alike = composite("aten::_has_compatible_shallow_copy_type(Tensor self, Tensor from) -> bool", expose="no")(
+    lambda self, from_: True
+)
+
+
+def show_numpy(tensor: Any) -> None:
+    """What a profile shows of a tensor that becomes a NumPy array."""
+    _to(detach(tensor), device=_device.CPU)
+    F.resolve_neg(F.resolve_conj(tensor))
+
+
+def show_list(tensor: Any) -> None:
+    """... that becomes a list."""
+    F.resolve_neg(F.resolve_conj(tensor))
+
+
+def show_data(tensor: Any, value: Any) -> None:
+    """... that is given the memory of another."""
+    _alike(tensor, value)
+
+
 _inner_detach.op.sequenced = _inner_detach_.op.sequenced = False
 
 
@@ -265,7 +286,9 @@ def _to_copy(
 
 
 _to_copy.derivative(
-    self=lambda g, self_dtype: to(g if self_dtype.is_complex or not g.is_complex() else F.real(g), self_dtype)
+    self=lambda g, self_dtype: _to(
+        g if self_dtype.is_complex or not g.is_complex() else F.real(g), dtype=self_dtype
+    )
 )
 
 
@@ -346,8 +369,18 @@ def _to_dtype(
 def to_device(
     self: Any, device: Any, dtype: Any, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
 ) -> Any:
-    """The form that torch.tensor calls."""
-    return _to_copy(self, dtype=dtype) if copy or dtype is not self.dtype else self
+    """The form for a device and a dtype; the device is the tensor's own."""
+    if (
+        not copy
+        and dtype is self.dtype
+        and (
+            memory_format is None
+            or memory_format is _dtype.preserve_format
+            or self.is_contiguous(memory_format)
+        )
+    ):
+        return self
+    return _to_copy(self, dtype=dtype, non_blocking=non_blocking, memory_format=memory_format)
 
 
 def _to_other_device(self: Any, dtype: Any, device: Any) -> Any:
@@ -421,6 +454,11 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
     if len(args) == 1 and not kwargs and args[0].__class__ is _dtype.dtype:
         return _to_dtype(self, args[0])
     device, dtype, non_blocking, copy, memory_format = parse_to(args, kwargs)
+    if dtype is not None:
+        if device is None:
+            return _to_dtype(self, dtype, non_blocking, copy, memory_format)
+        if device is self.device:
+            return to_device(self, device, dtype, non_blocking, copy, memory_format)
     return _to(
         self, dtype=dtype, device=device, non_blocking=non_blocking, copy=copy, memory_format=memory_format
     )

@@ -48,6 +48,16 @@ def _arange(start: Any, end: Any, step: Any, dtype: Any, layout: Any, device: An
 
 
 @op(
+    "aten::arange.start(Scalar start, Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+    expose="no",
+    nondifferentiable=True,
+)
+def _arange_start(start: Any, end: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return _arange.op.kernel(start, end, 1, dtype, layout, device, pin_memory)
+
+
+@op(
     "aten::arange(Scalar end, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
     expose="no",
     nondifferentiable=True,
@@ -75,7 +85,11 @@ def arange(
     if end is None and step == 1:
         made = _arange_end(start, dtype=dtype)
     else:
-        made = _arange(*((0, start) if end is None else (start, end)), step, dtype=dtype)
+        first, last = (0, start) if end is None else (start, end)
+        if step == 1 and _dispatch.recorder is not None:
+            made = _arange_start(first, last, dtype=dtype)
+        else:
+            made = _arange(first, last, step, dtype=dtype)
     if _device.resolve(device) is _device.META:
         made = meta_tensor(made.shape, made._array.dtype)
     return finish(made, requires_grad, pin_memory, out)

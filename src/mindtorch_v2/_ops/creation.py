@@ -24,9 +24,9 @@ def _sizes(size: tuple, keyword: Any = None) -> tuple:
     if len(size) == 1 and not hasattr(size[0], "__index__"):
         size = size[0]
         if isinstance(size, _dispatch.Tensor):
-            size = size.tolist()
+            size = size._array.tolist()
     elif len(size) == 1 and isinstance(size[0], _dispatch.Tensor) and size[0].ndim:
-        size = size[0].tolist()
+        size = size[0]._array.tolist()
     shape = tuple([n if n.__class__ is int else _index(n, size) for n in size])
     for n in shape:
         if n < 0:

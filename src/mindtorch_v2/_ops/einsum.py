@@ -243,7 +243,7 @@ def _sum_product(a: Any, b: Any, summed: list[int]) -> Any:
 def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
     """Contract two tensors over several dimensions."""
     if isinstance(dims, _dispatch.Tensor):
-        dims = dims.tolist() if dims.ndim else int(dims.item())
+        dims = dims._array.tolist() if dims.ndim else int(dims.item())
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._dispatch import op
+from .. import _dispatch
+from .._dispatch import composite, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS
 from . import _dims
 from ._layout import is_channels_last
@@ -246,8 +247,13 @@ channel_shuffle.derivative(self=lambda g, self_shape, groups: channel_shuffle(g,
 # ---------------------------------------------------------------------------------------------------- classes
 
 
-@op("aten::one_hot(Tensor self, int num_classes=-1) -> Tensor", expose="no", nondifferentiable=True)
-def one_hot(self: np.ndarray, num_classes: int) -> np.ndarray:
+@composite("aten::one_hot(Tensor self, int num_classes=-1) -> Tensor", expose="no")
+def one_hot(self: Any, num_classes: int) -> Any:
+    return (_one_hot if _dispatch.recorder is None else _recorded_one_hot)(self, num_classes)
+
+
+@op("aten::one_hot.plain(Tensor self, int num_classes=-1) -> Tensor", expose="no", nondifferentiable=True)
+def _one_hot(self: np.ndarray, num_classes: int) -> np.ndarray:
     if self.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if not self.size:
@@ -275,8 +281,7 @@ def _classes(least: int, most: int, num_classes: int) -> int:
     return num_classes
 
 
-@one_hot.recorded
-def _(self: Any, num_classes: int) -> Any:
+def _recorded_one_hot(self: Any, num_classes: int) -> Any:
     if self._array.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if not self._array.size:

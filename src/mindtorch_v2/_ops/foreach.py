@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._dispatch import NUMBERS, composite, function
+from .. import _dispatch
+from .._dispatch import NUMBERS, function
 from .._tensor import Tensor
 from ._namespace import functions as F
+from .creation import below
+from .pointwise import mul_scalar
 
 _UNARY = (
     "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg "
@@ -30,6 +33,20 @@ _BINARY = {
 }
 _WITH_ALPHA = ("add", "sub")
 _WITH_TENSOR = ("add", "mul", "div")
+
+
+def composite(text: str, expose: str) -> Any:
+    """Declare an op on lists. In a profile the ops inside stand below autograd, unless it needs them."""
+
+    def declare(body: Any) -> Any:
+        def seen(*arguments: Any) -> Any:
+            if _dispatch.recorder is not None and not any(t._rg for t in _dispatch._tensors_in(arguments)):
+                return below(body, *arguments)
+            return body(*arguments)
+
+        return _dispatch.composite(text, expose=expose)(seen)
+
+    return declare
 
 
 def _check_lists(name: str, *lists: Any) -> None:
@@ -107,7 +124,11 @@ def _declare_binary(name: str) -> None:
 
     def inplace(t: Any, other: Any, alpha: Any) -> Any:
         if isinstance(other, Tensor) and by_tensor in ("maximum", "minimum"):
+            if _dispatch.recorder is not None:
+                return _into("clamp_min" if by_tensor == "maximum" else "clamp_max", t, other)
             return _maximum_into(by_tensor, t, other)
+        if by_number == "mul" and other.__class__ in NUMBERS and _dispatch.recorder is not None:
+            return mul_scalar.inplace(t, other)
         method = by_tensor if isinstance(other, Tensor) else by_number
         return _into(method, t, other) if alpha == 1 else _into(method, t, other, alpha=alpha)
 
@@ -220,7 +241,7 @@ def _ternary_front(full_name: str, with_scalar: Any, with_scalars: Any, lerp: bo
     def call(lists: Any, value: Any) -> Any:
         _check_lists(full_name, *lists)
         if isinstance(value, Tensor):
-            value = value.tolist()
+            value = value._array.tolist()
             if not isinstance(value, list) or len(value) != len(lists[0]):
                 given = len(value) if isinstance(value, list) else 1
                 raise RuntimeError(

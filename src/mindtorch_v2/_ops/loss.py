@@ -12,8 +12,8 @@ from .._dispatch import composite, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
 from . import _shown
 from ._namespace import functions as F
-from .pointwise import div_scalar, mul_scalar
-from .reduction import mean_into
+from .pointwise import add_scalar, div_scalar, mul_scalar
+from .reduction import mean_into, sum_into
 
 NONE, MEAN, SUM = 0, 1, 2
 
@@ -26,13 +26,16 @@ def reduced(tensor: Any, reduction: int) -> Any:
 
 
 def reduced_into(losses: np.ndarray, reduction: int) -> Any:
-    """An array of losses reduced as torch's kernels show it while something records: the mean goes into a given output."""
-    made = _dispatch.wrap(losses)
-    if reduction != MEAN:
-        return reduced(made, reduction)
+    """An array of losses reduced as torch's kernels show it while something records: into an output that keeps their memory."""
+    kept = F.empty_like(_dispatch.wrap(losses))
+    np.copyto(kept._array, losses)
+    if reduction == NONE:
+        return kept
     out = _dispatch.wrap(np.empty((), losses.dtype))
-    _dispatch.record(mean_into.op, made, (), False, None, out)
-    return out
+    _dispatch.record((mean_into if reduction == MEAN else sum_into).op, kept, (), False, None, out)
+    kept._array, kept._form = kept._array.reshape(-1)[:1].reshape(()) if losses.size else out._array, 0
+    kept._array[...] = out._array
+    return kept
 
 
 def _reduce_array(array: np.ndarray, reduction: int) -> Any:
@@ -214,7 +217,7 @@ def nll_loss_nd(self: Any, target: Any, weight: Any, reduction: int, ignore_inde
     n, c, rest = self.shape[0], self.shape[1], tuple(self.shape[2:])
     if tuple(target.shape[1:]) != rest:
         raise RuntimeError(f"Expected target size {[n, *rest]}, got {list(target.shape)}")
-    flat, places = F.reshape(self, (n, c, 1, -1)), F.reshape(target, (n, 1, -1))
+    flat, places = F.view(self.contiguous(), (n, c, 1, -1)), F.view(target.contiguous(), (n, 1, -1))
     made = nll_loss2d(flat, places, weight, reduction, ignore_index)
     return made.view(n, *rest) if reduction == NONE else made
 
@@ -292,12 +295,8 @@ def _cross_entropy_smooth(
                 total = F.sum(weight)
             smooth = F.div(F.sum(spread), total)
         else:
-            smooth = F.div(
-                F.sum(spread),
-                F.sub(F.scalar_tensor(target.numel()), F.sum(ignored))
-                if ignored._array.any()
-                else target.numel(),
-            )
+            counted = F.sum(F.bitwise_not(ignored))
+            smooth = F.div(F.sum(spread), counted)
     elif reduction == SUM:
         smooth = F.sum(spread)
     else:
@@ -696,7 +695,8 @@ def _logits_target_grad(g: Any, self: Any, target: Any, weight: Any, pos_weight:
 )
 def kl_div(self: Any, target: Any, reduction: int, log_target: bool) -> Any:
     if log_target:
-        made = F.mul(F.exp(target), F.sub(target, self))
+        difference = F.sub(target, self)
+        made = F.mul(F.exp(target), difference)
     else:
         product = F.mul(self, target)
         made = F.sub(F.xlogy(target, target), product)
@@ -709,7 +709,8 @@ def kl_div(self: Any, target: Any, reduction: int, log_target: bool) -> Any:
 )
 def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
     if log_input:
-        made = F.sub(F.exp(input), F.mul(target, input))
+        product = F.mul(target, input)
+        made = F.sub(F.exp(input), product)
     else:
         made = F.sub(input, F.mul(target, F.log(F.add(input, eps))))
     if full:
@@ -739,7 +740,8 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float, re
             f"margin_ranking_loss : All input tensors should have same dimension but got sizes: input1: {list(input1.shape)}, input2: "
             f"{list(input2.shape)}, target: {list(target.shape)} "
         )
-    made = F.add_(F.mul(F.neg(target), F.sub(input1, input2)), margin)
+    difference = F.sub(input1, input2)
+    made = add_scalar(F.mul(F.neg(target), difference), margin)
     return reduced(F.clamp_min_(made, 0), reduction)
 
 
@@ -756,7 +758,7 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float, 
     second = F.add(F.sum(F.mul(input2, input2), dim), eps)
     cosine = F.div(product, F.sqrt_(F.mul(first, second)))
     zeros = F.zeros_like(cosine)
-    positive = F.rsub(cosine, 1)
+    positive = _shown.one_minus(cosine)
     negative = F.clamp_min_(F.sub(cosine, margin), 0)
     made = F.add(F.where(F.eq(target, 1), positive, zeros), F.where(F.eq(target, -1), negative, zeros))
     return reduced(made, reduction)
@@ -780,7 +782,7 @@ def triplet_margin_loss(
     far = F.pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = F.min(far, F.pairwise_distance(positive, negative, p, eps))
-    return reduced(F.clamp_min(F.sub(F.add(near, margin), far), 0), reduction)
+    return reduced(F.clamp_min(F.sub(add_scalar(near, margin), far), 0), reduction)
 
 
 def _multilabel_margin(self: Any, target: Any, reduction: int) -> Any:

@@ -218,10 +218,11 @@ _masked_fill_tensor.derivative(
 
 def _clone_for(self: Any, mask: Any) -> Any:
     """A contiguous copy of `self` in the shape it has together with `mask`."""
-    shape = _common_shape(self._array.shape, mask._array.shape)
-    return F.clone(
-        self if shape == self._array.shape else F.expand(self, shape), memory_format=_dtype.contiguous_format
-    )
+    if self._array.shape != mask._array.shape:
+        shape = _common_shape(self._array.shape, mask._array.shape)
+        self = F.expand(self, shape)
+        F.expand(mask, shape)
+    return F.clone(self, memory_format=_dtype.contiguous_format)
 
 
 _masked_fill_scalar.recorded(

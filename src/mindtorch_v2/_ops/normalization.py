@@ -612,7 +612,8 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any, eps: Any) -> Any:
         None if weight is None else weight._array,
         None,
     )
-    return _fused_rms_norm(input, shape, weight, eps)
+    made, _ = _fused_rms_norm(input, shape, weight, eps)
+    return made
 
 
 @composite(
@@ -630,4 +631,4 @@ def _fused_rms_norm(input: Any, normalized_shape: Any, weight: Any, eps: Any) ->
     made = F.mul(wide, scale)
     if weight is not None:
         made = F.mul(made, weight)
-    return F.type_as(made, input)
+    return F.type_as(made, input), scale

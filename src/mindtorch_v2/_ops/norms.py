@@ -76,11 +76,7 @@ def _norm_grad(g: Any, self: Any, out: Any, ord: Any, dim: Any, keepdim: bool, s
     if order == 1.0:
         return F.sgn(self) * g
     if order == 2.0:
-        return (
-            g * F.masked_fill_(self / out, out == 0, 0)
-            if not _dispatch.grad_state.enabled
-            else g * F.masked_fill(self / out, out == 0, 0)
-        )
+        return g * F.masked_fill_(self / out, out == 0, 0)
     if math.isinf(order):
         size = F.abs(self)
         mask = F.logical_or(size == out, F.isnan(size))
@@ -93,8 +89,7 @@ def _norm_grad(g: Any, self: Any, out: Any, ord: Any, dim: Any, keepdim: bool, s
         return part * F.masked_fill(g / F.pow(out, order - 1), out == 0, 0)
     part = F.abs(self)
     part = self * (F.pow(part, order - 2) if _dispatch.grad_state.enabled else F.pow_(part, order - 2))
-    fill = F.masked_fill if _dispatch.grad_state.enabled else F.masked_fill_
-    return part * fill(g / F.pow(out, order - 1), out == 0, 0)
+    return part * F.masked_fill_(g / F.pow(out, order - 1), out == 0, 0)
 
 
 linalg_vector_norm.derivative(self=_norm_grad)

@@ -533,7 +533,7 @@ def tensor_split(
                 else "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
                 f"{where.dtype._abbr}"
             )
-        where = where.tolist()
+        where = where._array.tolist()
     if isinstance(where, (tuple, list)):
         return _tensor_split_indices(input, ints(where), dim)
     return _tensor_split_sections(input, where.__index__(), dim)

@@ -9,6 +9,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default
+from . import _shown
 from ._namespace import functions as F
 
 
@@ -513,6 +514,7 @@ logaddexp2.derivative(
 
 @op(
     "aten::mul.Scalar(Tensor self, Scalar other) -> Tensor",
+    inplace=True,
     expose="no",
     node="MulBackward1",
     flops=_numel_of_self,
@@ -522,6 +524,12 @@ def mul_scalar(self: Any, other: Any) -> Any:
 
 
 mul_scalar.derivative(self=lambda g, other: mul_scalar(g, conj(other)))
+_mul_into = _shown.writer(
+    "aten::mul.out(Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)", lambda self, other: self * other
+)
+mul_scalar.inplace.recorded(
+    lambda self, other: _mul_into(_dispatch.wrap(np.array(other, self._array.dtype)), self, self)
+)
 
 
 @op("aten::div.Scalar(Tensor self, Scalar other) -> Tensor", expose="no", node="DivBackward1")

@@ -10,7 +10,7 @@ from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import INTEGRAL_NUMS, complex128, float64
 from ._namespace import functions as F
-from .pointwise import _rounded, conj
+from .pointwise import _rounded, conj, mul_scalar
 
 
 def _whole_power(base: Any, exponent: Any, dtype: np.dtype) -> Any:
@@ -54,7 +54,7 @@ def pow_tensor_scalar(self: Any, exponent: Any) -> Any:
 def _pow_self_grad(g: Any, self: Any, exponent: Any) -> Any:
     if exponent == 0:
         return F.zeros_like(self)
-    return g * conj(exponent * self.pow(exponent - 1))
+    return g * conj(mul_scalar(self.pow(exponent - 1), exponent))
 
 
 pow_tensor_scalar.derivative(self=_pow_self_grad)

@@ -275,7 +275,8 @@ def prod_dim(self: np.ndarray, dim: int, keepdim: bool, dtype: Any) -> Any:
 def _prod_all_grad(g: Any, self: Any, out: Any) -> Any:
     if self.ndim == 0:
         return g.clone()
-    if not _dispatch.grad_state.enabled and not F.nonzero(_shown.cast(self, self.dtype) == 0).shape[0]:
+    self = _shown.cast(self, self.dtype)
+    if not F.nonzero(self == 0).shape[0]:
         return g * conj(out / self)
     return g * conj(_others_product(self.reshape(-1), 0).reshape(self.shape))
 
@@ -287,7 +288,7 @@ def _prod_dim_grad(g: Any, self: Any, dim: int, keepdim: bool, out: Any, self_sh
     if not keepdim:
         g, out = g.unsqueeze(dim), out.unsqueeze(dim)
     zeros = (self == 0).sum(dim, True)
-    if zeros.sum().item() == 0 and not _dispatch.grad_state.enabled:
+    if zeros.sum().item() == 0:
         return g * conj(out / self)
     return g * conj(_others_product(self, dim))
 
@@ -772,6 +773,11 @@ def _quantifier(name: str, ufunc: Any) -> None:
 
 _quantifier("all", np.logical_and)
 _quantifier("any", np.logical_or)
+
+
+@op("aten::_is_all_true(Tensor self) -> Tensor", expose="function", on="tensors", nondifferentiable=True)
+def _is_all_true(self: Any) -> Any:
+    return F.all(self)
 
 
 @op("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", expose="no", nondifferentiable=True)

@@ -486,7 +486,7 @@ def lstm_data(
     bidirectional: bool,
 ) -> Any:
     groups = _groups(params, has_biases, hx[0].shape[2] != hx[1].shape[2])
-    sizes = batch_sizes.tolist()
+    sizes = batch_sizes._array.tolist()
     states = list(zip(F.unbind(hx[0], 0), F.unbind(hx[1], 0)))
     out, last = _layers(
         data,
@@ -555,7 +555,7 @@ def _declare_layers(name: str, step: Any) -> None:
         bidirectional: bool,
     ) -> Any:
         groups = _groups(params, has_biases)
-        sizes = batch_sizes.tolist()
+        sizes = batch_sizes._array.tolist()
         out, last = _layers(
             data,
             list(F.unbind(hx, 0)),

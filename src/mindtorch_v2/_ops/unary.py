@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch
-from .._dispatch import function, op
+from .._dispatch import composite, function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, NP_BOOL
 from ._namespace import functions as F
 from .pointwise import conj
@@ -281,7 +281,7 @@ def sigmoid_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
 
 sigmoid_backward.derivative(
     grad_output=lambda g, output: sigmoid_backward(g, conj(output)),
-    output=lambda g, grad_output, output: grad_output * conj(g) * (1 - 2 * conj(output)),
+    output=lambda g, grad_output, output: grad_output * conj(g) * (-2 * conj(output) + 1),
 )
 
 
@@ -671,16 +671,15 @@ def conj_physical(self: np.ndarray) -> np.ndarray:
 conj_physical.derivative(self=lambda g: F.conj(g))
 
 
-@function()
-def resolve_conj(input: Any) -> Any:
-    """The tensor itself: conjugates are computed at once here."""
-    return input
+# conjugates and negatives are computed at once here
+@composite("aten::resolve_conj(Tensor(a) self) -> Tensor(a)")
+def resolve_conj(self: Any) -> Any:
+    return self
 
 
-@function()
-def resolve_neg(input: Any) -> Any:
-    """The tensor itself: negatives are computed at once here."""
-    return input
+@composite("aten::resolve_neg(Tensor(a) self) -> Tensor(a)")
+def resolve_neg(self: Any) -> Any:
+    return self
 
 
 @op("aten::angle(Tensor self) -> Tensor", promote="float", out=True)

@@ -204,8 +204,10 @@ def _evaluate(
         return
     if buffer[0] is None and not node.takes_none and buffer.count(None) == len(buffer):
         results: tuple = (None,) * len(node.next)
-    else:
+    elif needed is None or not hasattr(node, "op"):
         results = _apply(node, buffer)
+    else:
+        results = _apply_needed(node, buffer, needed)
     if node._post_hooks:
         results = _run_post_hooks(node, _fit_all(node, results), buffer)
     if not keep_graph:
@@ -243,13 +245,32 @@ def _apply(node: Node, buffer: list) -> tuple:
     return node.apply(*buffer) if _dispatch.ranges is None else _apply_recorded(node, buffer)
 
 
+def _apply_needed(node: Node, buffer: list, needed: set) -> tuple:
+    """Run an op's node for those of its gradients alone that lead to what was asked for."""
+    edges = node.next
+    wanted = tuple([edge if edge is not None and edge[0] in needed else None for edge in edges])
+    if wanted == edges:
+        return _apply(node, buffer)
+    node.next = wanted
+    try:
+        return _apply(node, buffer)
+    finally:
+        node.next = edges
+
+
 def _apply_recorded(node: Node, buffer: list) -> tuple:
     ranges = _dispatch.ranges
     if ranges is None:
         return node.apply(*buffer)
     token = ranges.enter(node.name(), 1, node._recorded_sequence(), node.forward_thread, tuple(buffer))
     try:
-        return node.apply(*buffer)
+        if not node.frees_gradients or node._post_hooks:
+            return node.apply(*buffer)
+        gradients = tuple(buffer)
+        buffer[:] = [None] * len(buffer)
+        results = node.apply(*gradients)
+        del gradients
+        return results
     finally:
         ranges.exit(token)
 
@@ -312,11 +333,11 @@ def _reduce_to(node: Node, place: int, gradient: Tensor, shape: tuple) -> Tensor
 def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, seen: tuple) -> None:
     """Add the gradient in `buffer` to the leaf's `.grad`. Held by `seen`, it is not the leaf's alone."""
     variable = node.variable
+    if variable._hooks:
+        buffer[0] = run_tensor_hooks(variable._hooks, buffer[0])
     ranges = _dispatch.ranges
     token = None if ranges is None else ranges.enter(node.name(), 1, -1, node.forward_thread, tuple(buffer))
     try:
-        if variable._hooks:
-            buffer[0] = run_tensor_hooks(variable._hooks, buffer[0])
         gradient = buffer[0]
         buffer[0] = None
         held = variable._grad

@@ -87,6 +87,7 @@ class _FunctionBase(Node):
     dirty_tensors: Any = None
     non_differentiable: Any = None
     materialize_grads = True
+    frees_gradients = True
     needs_input_grad: tuple = ()
     saved_names = saved_tensor_names = ("tensors",)
     s_tensors: Any = ()  # what was saved, once forward has ended; then freed

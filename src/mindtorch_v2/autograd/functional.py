@@ -271,9 +271,8 @@ def jacobian(
 def _rows(output: Any, place: int, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
     """The part of a Jacobian that belongs to one output: a backward pass for each of its elements."""
     parts: list[list] = [[] for _ in inputs]
-    flat = output.reshape(-1)
     for number in range(output.numel()):
-        found = _grad((flat[number],), inputs, create_graph=create_graph, keep=True)
+        found = _grad((output.reshape(-1)[number],), inputs, create_graph=create_graph, keep=True)
         for column, (part, gradient, x) in enumerate(zip(parts, found, inputs)):
             if gradient is not None:
                 if strict and create_graph and not gradient.requires_grad:

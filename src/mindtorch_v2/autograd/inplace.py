@@ -67,8 +67,17 @@ def check_inplace(tensor: Any) -> None:
 
 
 def keep_before_write(tensor: Any) -> Any:
-    """A copy of what is about to be overwritten and that the backward pass needs; it keeps its history."""
-    return tensor.clone()
+    """A copy of what is about to be overwritten and that the backward pass needs; it keeps its history.
+
+    The number that comes next belongs to the node of the write, which is made after this copy: it is left free for it.
+    """
+    state = grad_state
+    first = state.seq
+    state.seq = first + 1
+    made = tensor.clone()
+    state.numbers_taken = state.seq - first - 1
+    state.seq = first
+    return made
 
 
 class CopySlices(Node):
@@ -146,6 +155,9 @@ class _PartOfBase(Node):
 
 def rebase(tensor: Any, node: Node, number: int = 0) -> None:
     """`tensor` was written by the op of `node`, whose output `number` it is: from now on its history starts there."""
+    if grad_state.numbers_taken:
+        grad_state.seq += grad_state.numbers_taken
+        grad_state.numbers_taken = 0
     base = tensor._base
     if base is None:
         first = not tensor._rg

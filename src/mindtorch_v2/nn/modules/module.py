@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import mindtorch_v2 as torch
 
+from ... import _dispatch
 from ..._tensor import Tensor
 from ..._typename import typename
 from ...utils.hooks import RemovableHandle
@@ -151,9 +152,21 @@ def _apply_to_parameter(module: Module, fn: Callable[[Tensor], Tensor], name: st
     kept: Tensor = param
     if param.device.type != applied.device.type:
         kept = module._parameters[name] = Parameter(applied, param.requires_grad)
-    elif applied is not param:
-        param.data = applied  # it keeps its identity, so that optimisers still hold it
+    else:
+        if _dispatch.recorder is not None:
+            _show_apply(param, applied)
+        if applied is not param:
+            param.data = applied  # it keeps its identity, so that optimisers still hold it
     _apply_to_gradient(fn, param, kept)
+
+
+def _show_apply(param: Parameter, applied: Tensor) -> None:
+    """Two questions that a profile shows: one here, one when the memory is exchanged."""
+    from ..._ops.copies import show_data
+
+    show_data(param, applied)
+    if applied is param:
+        show_data(param, applied)
 
 
 def _apply_to_gradient(fn: Callable[[Tensor], Tensor], param: Parameter, kept: Tensor) -> None:

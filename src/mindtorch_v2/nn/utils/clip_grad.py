@@ -52,7 +52,7 @@ def _groups(tensors: list[torch.Tensor]) -> list[tuple[torch.device, list[torch.
 
 
 def _use_foreach(group: list[torch.Tensor], device: torch.device, foreach: bool | None) -> bool:
-    supported = device.type == "cpu" and not any(t.is_sparse for t in group)
+    supported = device.type == "cpu" and not any(t.is_sparse or type(t) is not torch.Tensor for t in group)
     if foreach and device.type != "cpu":
         raise RuntimeError(f"foreach=True was passed, but can't use the foreach API on {device.type} tensors")
     return supported if foreach is None else foreach
