@@ -51,7 +51,7 @@ class Slices:
             if ended:
                 self._tail(data, is_object)
                 break
-            if self._done:
+            if self._done and not (events and data.strip(b" \t\r\n,")):
                 if is_object or data.strip(b" \t\r\n,"):
                     self.notes.append(
                         f"the end of the file is missing, after byte {self._place + len(data):,}"
