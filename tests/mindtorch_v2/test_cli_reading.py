@@ -16,6 +16,7 @@ from mindtorch_v2.profiler import cli
 from mindtorch_v2.profiler.call_tree import call_tree
 from mindtorch_v2.profiler.categories import category
 from mindtorch_v2.profiler.doctor import doctor
+from mindtorch_v2.profiler.event_columns import list_columns
 from mindtorch_v2.profiler.folded import folded
 from mindtorch_v2.profiler.groups import GroupError, groups
 from mindtorch_v2.profiler.load import load
@@ -463,6 +464,14 @@ def test_csv_files_hold_the_tables(
         assert len(rows) == make(trace).n_rows
     steps = TABLES["events"](trace)["step"].tolist()
     assert Counter(steps) == {1: 7, 2: 7, 3: 7, None: 1}
+
+
+def test_a_list_of_events_gives_the_same_columns_from_columns_and_from_events(trace: Any) -> None:
+    events = trace.events()
+    assert events.to_dict() == list_columns(events, None)
+    assert {len(column) for column in events.to_dict().values()} == {len(events)}
+    some = type(events)(events[:3])
+    assert some.to_dict() == {name: column[:3] for name, column in events.to_dict().items()}
 
 
 def test_a_chrome_trace_written_again_has_the_same_averages(path: str, trace: Any, tmp_path: Path) -> None:

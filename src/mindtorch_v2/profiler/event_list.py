@@ -145,17 +145,9 @@ class EventList(list):
 
     def to_dict(self) -> dict[str, list[Any]]:
         """The list as columns: a name and one plain value an event."""
-        fields = _AVERAGE_FIELDS if self and isinstance(self[0], FunctionEventAvg) else _EVENT_FIELDS
-        columns = {name: [_plain(getattr(event, name)) for event in self] for name in fields}
-        if "time_range" in columns:
-            del columns["time_range"]
-            columns["start_us"] = [event.time_range.start for event in self]
-            columns["end_us"] = [event.time_range.end for event in self]
-        spreads = [getattr(event, "stats", None) for event in self]
-        if any(spreads):
-            for name in ("min", "p50", "p95", "max", "std", "first"):
-                columns[name] = [getattr(spread, name, None) for spread in spreads]
-        return columns
+        from .event_columns import list_columns
+
+        return list_columns(self, self._whole())
 
     def to_pandas(self) -> Any:
         """The list as a data frame (needs pandas)."""
@@ -176,49 +168,6 @@ class EventList(list):
         self._results, self._made_length = None, len(self)
 
 
-_AVERAGE_FIELDS = (
-    "key",
-    "count",
-    "cpu_time_total",
-    "self_cpu_time_total",
-    "cpu_time",
-    "device_time_total",
-    "self_device_time_total",
-    "device_time",
-    "cpu_memory_usage",
-    "self_cpu_memory_usage",
-    "device_memory_usage",
-    "self_device_memory_usage",
-    "flops",
-    "input_shapes",
-    "overload_name",
-    "stack",
-    "scope",
-    "node_id",
-    "is_user_annotation",
-)
-_EVENT_FIELDS = (
-    "id",
-    "name",
-    "overload_name",
-    "time_range",
-    "thread",
-    "fwd_thread",
-    "sequence_nr",
-    "scope",
-    "cpu_time_total",
-    "self_cpu_time_total",
-    "device_time_total",
-    "cpu_memory_usage",
-    "self_cpu_memory_usage",
-    "flops",
-    "input_shapes",
-    "stack",
-    "is_async",
-    "is_user_annotation",
-)
-
-
 def _group(event: FunctionEvent, by_shapes: bool, by_stack: int, by_overload: bool) -> tuple:
     key: tuple = (event.key, event.node_id, event.device_type, event.is_legacy, event.is_user_annotation)
     if by_overload:
@@ -228,11 +177,6 @@ def _group(event: FunctionEvent, by_shapes: bool, by_stack: int, by_overload: bo
     if by_stack > 0:
         key += tuple((event.stack or ())[:by_stack])
     return key
-
-
-def _plain(value: Any) -> Any:
-    """Lists as text where a column could not hold them side by side with others."""
-    return str(value) if isinstance(value, (list, tuple)) else value
 
 
 def _optional(package: str) -> Any:

@@ -196,13 +196,11 @@ class _Events:
 
 def device_times(results: Any) -> tuple[np.ndarray, np.ndarray]:
     """By row of the trace: nanoseconds of device work that an event launched itself, and with everything inside it."""
-    from .measured import _up, device_of_ops
-
-    if not len(results.trace.device):
+    columns = results.device_columns
+    if columns is None:
         nothing = np.zeros(len(results.trace), np.int64)
         return nothing, nothing
-    own, _ = device_of_ops(results)
-    return own, _up(own, results)
+    return columns.own_ns, columns.total_ns
 
 
 def backward_modules(results: Any) -> tuple[np.ndarray, list[str]]:
