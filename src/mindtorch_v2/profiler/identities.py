@@ -225,7 +225,7 @@ class Register:
     def _addresses(self, numbers: np.ndarray) -> np.ndarray:
         """Addresses of memory that was taken while recording, by number (sorted): what is still there knows its own."""
         address = _MADE_UP + (numbers - self.base) * 16
-        alive = [o for o in gc.get_objects() if o.__class__ is ObservedStorage and o._number >= self.base]
+        alive = [o for o in gc.get_objects() if type(o) is ObservedStorage and o._number >= self.base]
         own = np.array([o._number for o in alive], np.int64)
         at = np.minimum(np.searchsorted(numbers, own), max(len(numbers) - 1, 0))
         for i in np.flatnonzero(numbers[at] == own).tolist() if len(numbers) else ():
