@@ -211,7 +211,7 @@ function ThemeButton() {
       aria-label={dark ? "Light colours" : "Dark colours"}
       title={dark ? "Light colours" : "Dark colours"}
       data-testid="theme"
-      onClick={() => chooseTheme(dark ? "light" : "dark")}
+      onClick={() => chooseTheme(isDark() ? "light" : "dark")}
     >
       {dark ? "☀" : "☾"}
     </button>

@@ -58,6 +58,7 @@ function Device({ block, number }: { block: Block; number: number }) {
         )}
       </div>
       <Panel title={`Bytes alive over time, ${about.label}`} note="The dashed line is the peak. Drag to zoom, double click to see all.">
+        <div class="beside">
         {times && times.length > 1 ? <Areas times={times} layers={layers} peak={about.peak_ns} onHover={setHover} /> : <Empty>No memory was taken.</Empty>}
         <table class="plain legend">
           <caption>{at === null ? "At the peak" : `At ${time(times[at]!)}`}</caption>
@@ -79,6 +80,7 @@ function Device({ block, number }: { block: Block; number: number }) {
             </tr>
           </tbody>
         </table>
+        </div>
       </Panel>
       {about.alive.length > 0 && (
         <Panel title="Alive at the peak">
