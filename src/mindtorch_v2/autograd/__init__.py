@@ -92,7 +92,7 @@ def _make_grad(number: int, output: Any, gradient: Any) -> Tensor | None:
         raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {dtype}")
     if isinstance(output, GradientEdge):
         return _dispatch.FUNCTIONS["ones"](shape, dtype=dtype)
-    return _dispatch.FUNCTIONS["ones_like"](output)
+    return _dispatch.FUNCTIONS["ones_like"](output, memory_format=_dtype.preserve_format)
 
 
 def _roots(outputs: tuple, gradients: tuple) -> list:

@@ -53,7 +53,7 @@ class _Stack:
     def __init__(self, number: int, root: int) -> None:
         self.number = number
         self.nodes = [root]
-        self.ops = [False]  # whether the node beside it is an op
+        self.ops: list[Any] = [None]  # the op of the node beside it, or None
 
 
 class _Numbers:
@@ -193,11 +193,14 @@ class ExecutionTrace:
             node.inputs = tuple([self._value(value) for value in arguments])
         else:
             node.schema = op
-            node.inputs = self._inputs(op, arguments, stack.ops[-1])
+            above = stack.ops[-1]
+            if above is not None and above.name == "empty_like" and stack.ops[-2] is not None:
+                above = stack.ops[-2]  # which asked for memory through it
+            node.inputs = self._inputs(op, arguments, above)
         if self.ranges_of_integers or self.saved_ops:
             self._integers(node, arguments)
         stack.nodes.append(node.id)
-        stack.ops.append(op is not None)
+        stack.ops.append(op)
         self.open.append(node)
         return node
 
@@ -222,20 +225,29 @@ class ExecutionTrace:
         there = self.stacks.get(thread, stack)
         return there.number, there.nodes[-1]
 
-    def _inputs(self, op: Any, arguments: tuple, inside: bool) -> tuple:
+    def _inputs(self, op: Any, arguments: tuple, inside: Any) -> tuple:
+        """What goes into an op, inside another one or None, with what torch says where nothing is said here."""
         made = []
+        if inside is not None and inside.name in ("ones", "ones_like") and op.name == "fill_":
+            arguments = (arguments[0], 1.0)
+        elif inside is not None and inside.name in _KEEPING and op.name == "as_strided":
+            arguments = (*arguments[:3], None)  # it begins where its argument does
         has_tensors = any(a.kind.startswith("Tensor") for a in op.schema.arguments)
         for argument, value in zip(op.schema.arguments, arguments):
             if argument.kind == "Tensor" and value.__class__ in _dispatch.NUMBERS:
                 made.append(self._boxed(value))
                 continue
-            if value is None and not inside:
-                # what torch's Python functions give where nothing is said
+            if value is None and (inside is None or inside.name in _FACTORIES):
                 if argument.name == "pin_memory":
                     value = False
+                elif argument.name == "layout" and op.name == "empty_strided":
+                    value = 0
                 elif argument.name == "device" and not has_tensors:
                     made.append(("Device", "cpu"))
                     continue
+            elif value is None and op.name == "empty_strided" and argument.name in ("layout", "device"):
+                made.append(("Int", 0) if argument.name == "layout" else ("Device", "cpu"))
+                continue
             made.append(self._value(value, argument))
         return tuple(made)
 
@@ -345,6 +357,11 @@ class _Ranges:
         self.trace._end(node, None)
 
 
+# inside these, memory is asked for as it was asked of them
+_FACTORIES = frozenset(
+    "zeros ones full rand randn randint randperm eye normal ones_like zeros_like full_like _to_copy".split()
+)
+_KEEPING = frozenset("transpose expand permute unsqueeze squeeze movedim broadcast_to".split())
 _PLAIN = {int: "Int", float: "Double", bool: "Bool", str: "String", complex: "ComplexDouble"}
 
 

@@ -1,0 +1,416 @@
+"""Execution traces: nodes against those that torch wrote for the same programs, windows, threads, files."""
+
+from __future__ import annotations
+
+import gc
+import gzip
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+import types
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2 import _dispatch
+from mindtorch_v2.profiler import ExecutionTraceObserver, profile, record_function, schedule
+from mindtorch_v2.profiler.execution_trace import PROCESS, SCHEMA, THREAD, schema_text
+
+FACTS = Path(__file__).parent / "facts"
+X = torch.ones(2, 3)
+
+
+def _load(name: str) -> types.ModuleType:
+    spec = importlib.util.spec_from_file_location(name, FACTS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+cases = _load("execution_traces")
+RECORDED = json.loads(gzip.decompress((FACTS / "execution_traces.json.gz").read_bytes()))["traces"]
+
+
+def compare(ours: list[Any], theirs: list[Any]) -> None:
+    """Every node is one that torch wrote; what torch has beyond them stands inside its kernels."""
+    here = Counter(json.dumps(node) for node in ours if node[0] not in cases.ARTEFACTS)
+    there = Counter(json.dumps(node) for node in theirs if node[0] not in cases.ARTEFACTS)
+    assert list((here - there).elements()) == []
+    missing = [json.loads(node) for node in (there - here).elements()]
+    assert [node[0] for node in missing if not node[1][0].startswith("aten::")] == []
+
+
+@pytest.mark.parametrize("case", list(cases.CASES))
+def test_a_program_writes_the_nodes_that_torch_writes(case: str) -> None:
+    compare(cases.essence(cases.observe(torch, cases.CASES[case](torch))), RECORDED[case])
+
+
+@pytest.mark.parametrize("case", list(cases.CASES))
+def test_a_program_writes_the_nodes_that_torch_writes_now(
+    case: str, torch_reference: types.ModuleType
+) -> None:
+    theirs = cases.essence(cases.observe(torch_reference, cases.CASES[case](torch_reference)))
+    compare(cases.essence(cases.observe(torch, cases.CASES[case](torch))), theirs)
+
+
+def observe(path: Path, run: Any) -> dict[str, Any]:
+    observer = ExecutionTraceObserver().register_callback(str(path))
+    observer.start()
+    run()
+    observer.stop()
+    observer.unregister_callback()
+    return json.loads(path.read_text())
+
+
+def names(trace: dict[str, Any]) -> list[str]:
+    return [n["name"] for n in trace["nodes"] if n["name"] not in (THREAD, PROCESS)]
+
+
+def attribute(node: dict[str, Any], name: str) -> Any:
+    return next(entry["value"] for entry in node["attrs"] if entry["name"] == name)
+
+
+# -------------------------------------------------------------------------------- the file
+
+
+def test_the_file_has_torchs_layout(tmp_path: Path) -> None:
+    observe(tmp_path / "t.json", lambda: torch.neg(X))
+    text = (tmp_path / "t.json").read_text()
+    head, first, *_ = text.split('"id": ')
+    assert head.startswith(f'{{\n  "schema": "{SCHEMA}", "pid": {os.getpid()}, "time": "')
+    assert head.endswith('"nodes": [\n      {\n        ')
+    assert first.startswith(
+        f'2, "name": "{THREAD}", "ctrl_deps": 1,\n        "inputs": {{"values": [], "shapes": [], '
+    )
+    assert (
+        '"values": [[4,5,0,6,4,"cpu"]], "shapes": [[2,3]], "types": ["Tensor(float)"], "strides": [[3,1]]'
+        in text
+    )
+    assert text.rpartition('\n  ],\n  "finish_ts": ')[2].removesuffix("\n}").isdigit()
+
+
+def test_numbers_of_nodes_and_tensors_are_given_in_torchs_order(tmp_path: Path) -> None:
+    x, w = torch.ones(2, 3), torch.ones(3, 4)
+    nodes = observe(tmp_path / "t.json", lambda: torch.matmul(x, w))["nodes"]
+    assert [(n["name"], n["id"], n["ctrl_deps"]) for n in nodes] == [
+        (THREAD, 2, 1),
+        ("aten::mm", 8, 3),
+        ("aten::matmul", 3, 2),
+        (PROCESS, 1, 1),
+    ]
+    inner, outer = nodes[1], nodes[2]
+    assert (
+        outer["inputs"]["values"]
+        == inner["inputs"]["values"]
+        == [[4, 5, 0, 6, 4, "cpu"], [6, 7, 0, 12, 4, "cpu"]]
+    )
+    assert outer["outputs"]["values"] == inner["outputs"]["values"]
+
+
+def test_a_view_shares_the_number_of_its_memory_and_says_where_it_begins(tmp_path: Path) -> None:
+    x = torch.ones(4, 3)
+    nodes = observe(tmp_path / "t.json", lambda: x[2])["nodes"]
+    select = next(n for n in nodes if n["name"] == "aten::select")
+    (source,), (view,) = select["inputs"]["values"][:1], select["outputs"]["values"]
+    assert view[1] == source[1]
+    assert view[0] != source[0]
+    assert view[2:] == [6, 3, 4, "cpu"]
+
+
+def test_a_tensor_that_is_gone_does_not_give_its_number_to_the_next(tmp_path: Path) -> None:
+    def run() -> None:
+        for _ in range(5):
+            torch.neg(X)
+
+    nodes = observe(tmp_path / "t.json", run)["nodes"]
+    made = [tuple(n["outputs"]["values"][0][:2]) for n in nodes if n["name"] == "aten::neg"]
+    assert len(set(made)) == 5
+    assert len({n["inputs"]["values"][0][0] for n in nodes if n["name"] == "aten::neg"}) == 1
+
+
+def test_a_name_with_quotes_leaves_the_file_readable(tmp_path: Path) -> None:
+    name = 'say "hi" \\ é \n\t\x00'
+
+    def run() -> None:
+        with record_function(name):
+            pass
+
+    assert names(observe(tmp_path / "t.json", run)) == [name]
+
+
+def test_a_compressed_file_is_written_where_the_name_says_so(tmp_path: Path) -> None:
+    observer = ExecutionTraceObserver().register_callback(str(tmp_path / "t.json.gz"))
+    with profile(execution_trace_observer=observer):
+        torch.neg(X)
+    trace = json.loads(gzip.decompress((tmp_path / "t.json.gz").read_bytes()))
+    assert names(trace) == ["aten::neg"]
+
+
+def test_schemas_are_printed_as_torch_prints_them() -> None:
+    text = schema_text(
+        "aten::f(Tensor x, SymInt[2] stride=1, int[1] dim=0, float p=0.5, float e=1e-05, float a=2, "
+        "str s='none', MemoryFormat memory_format=contiguous_format, int[] dims=[0,1]) -> Tensor"
+    )
+    assert text == (
+        "aten::f(Tensor x, SymInt[2] stride=[1, 1], int[1] dim=[0], float p=0.5, "
+        "float e=1.0000000000000001e-05, float a=2., "
+        'str s="none", MemoryFormat memory_format=0, int[] dims=[0, 1]) -> Tensor'
+    )
+
+
+# -------------------------------------------------------------------------------- when
+
+
+def test_only_what_happens_inside_the_window_is_written(tmp_path: Path) -> None:
+    observer = ExecutionTraceObserver().register_callback(str(tmp_path / "t.json"))
+    torch.neg(X)
+    observer.start()
+    torch.abs(X)
+    observer.stop()
+    torch.neg(X)
+    observer.start()
+    torch.sin(X)
+    observer.stop()
+    torch.neg(X)
+    observer.unregister_callback()
+    torch.neg(X)
+    trace = json.loads((tmp_path / "t.json").read_text())
+    assert [n for n in names(trace) if n in ("aten::neg", "aten::abs", "aten::sin")] == [
+        "aten::abs",
+        "aten::sin",
+    ]
+
+
+def test_an_observer_says_where_it_stands(tmp_path: Path) -> None:
+    observer = ExecutionTraceObserver()
+    path = str(tmp_path / "t.json")
+    assert (observer.is_registered, observer.is_running(), observer.get_output_file_path()) == (
+        False,
+        False,
+        None,
+    )
+    observer.start()
+    observer.stop()
+    observer.cleanup()
+    assert observer.register_callback(path) is observer
+    assert observer.register_callback(str(tmp_path / "other.json")) is observer
+    assert (observer.is_registered, observer.is_running(), observer.get_output_file_path()) == (
+        True,
+        False,
+        path,
+    )
+    observer.start()
+    assert observer.is_running()
+    observer.cleanup()
+    assert (observer.is_registered, observer.is_running(), observer.get_output_file_path()) == (
+        False,
+        False,
+        path,
+    )
+    assert os.listdir(tmp_path) == ["t.json"]
+
+
+def test_a_profile_records_the_active_steps_of_its_schedule(tmp_path: Path) -> None:
+    observer = ExecutionTraceObserver().register_callback(str(tmp_path / "t.json"))
+    with profile(
+        execution_trace_observer=observer, schedule=schedule(wait=1, warmup=1, active=1, repeat=1)
+    ) as prof:
+        for _ in range(5):
+            torch.neg(X)
+            prof.step()
+    assert names(json.loads((tmp_path / "t.json").read_text())) == ["aten::neg", "ProfilerStep#2"]
+
+
+@pytest.mark.parametrize("flags", [{}, {"record_shapes": True, "profile_memory": True, "with_stack": True}])
+def test_a_profile_records_the_same_with_an_observer_as_without(
+    tmp_path: Path, flags: dict[str, bool]
+) -> None:
+    def recorded(observer: Any) -> list[Any]:
+        x = torch.ones(2, 3, requires_grad=True)
+        with profile(execution_trace_observer=observer, **flags) as prof:
+            with record_function("span"):
+                (x * 2).sum().backward()
+        return [
+            (e.name, e.input_shapes, e.cpu_parent and e.cpu_parent.name, e.self_cpu_memory_usage, e.stack)
+            for e in prof.events()
+        ]
+
+    observer = ExecutionTraceObserver().register_callback(str(tmp_path / "t.json"))
+    observed = recorded(observer)
+    plain = recorded(None)
+    assert [row[:4] for row in observed] == [row[:4] for row in plain]
+    assert [[f.partition("(")[0] for f in row[4]] for row in observed] == [
+        [f.partition("(")[0] for f in row[4]] for row in plain
+    ]
+    seen = Counter(names(json.loads((tmp_path / "t.json").read_text())))
+    assert all(seen[row[0]] for row in plain)
+
+
+def test_two_observers_write_two_files(tmp_path: Path) -> None:
+    first = ExecutionTraceObserver().register_callback(str(tmp_path / "first.json"))
+    second = ExecutionTraceObserver().register_callback(str(tmp_path / "second.json"))
+    first.start()
+    torch.neg(X)
+    second.start()
+    torch.sin(X)
+    first.stop()
+    torch.cos(X)
+    second.stop()
+    for observer in (first, second):
+        observer.unregister_callback()
+    assert names(json.loads((tmp_path / "first.json").read_text())) == ["aten::neg", "aten::sin"]
+    assert names(json.loads((tmp_path / "second.json").read_text())) == ["aten::sin", "aten::cos"]
+
+
+def test_numbers_of_record_functions_go_on_from_trace_to_trace(tmp_path: Path) -> None:
+    numbers = []
+    for _ in range(2):
+        nodes = observe(tmp_path / "t.json", lambda: torch.neg(X))["nodes"]
+        numbers += [attribute(n, "rf_id") for n in nodes if n["name"] == "aten::neg"]
+    assert numbers[1] == numbers[0] + 1
+
+
+def test_nothing_is_left_in_the_dispatcher(tmp_path: Path) -> None:
+    observe(tmp_path / "t.json", lambda: torch.neg(X))
+    assert (_dispatch.recorder, _dispatch.ranges) == (None, None)
+
+
+def test_every_thread_has_a_node_and_ops_stand_under_their_own(tmp_path: Path) -> None:
+    def run() -> None:
+        torch.neg(X)
+        workers = [threading.Thread(target=lambda: [torch.sin(X) for _ in range(20)]) for _ in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+
+    nodes = observe(tmp_path / "t.json", run)["nodes"]
+    roots = {n["id"]: attribute(n, "tid") for n in nodes if n["name"] == THREAD}
+    assert len(roots) == len(set(roots.values())) == 5
+    sins = [n for n in nodes if n["name"] == "aten::sin"]
+    assert Counter(n["ctrl_deps"] for n in sins) == dict.fromkeys(list(roots)[1:], 20)
+    assert all(attribute(n, "tid") == roots[n["ctrl_deps"]] for n in sins)
+    assert len({n["id"] for n in nodes}) == len(nodes)
+
+
+# -------------------------------------------------------------------------------- trouble
+
+
+def test_an_op_that_fails_is_written_and_what_follows_stands_beside_it(tmp_path: Path) -> None:
+    def run() -> None:
+        with pytest.raises(RuntimeError):
+            torch.mm(X, X)
+        torch.neg(X)
+
+    nodes = observe(tmp_path / "t.json", run)["nodes"]
+    assert [(n["name"], n["ctrl_deps"]) for n in nodes if n["name"].startswith("aten")] == [
+        ("aten::mm", 2),
+        ("aten::neg", 2),
+    ]
+    assert next(n for n in nodes if n["name"] == "aten::mm")["outputs"]["values"] == []
+
+
+def test_every_parent_is_in_the_file(tmp_path: Path) -> None:
+    outer, late = record_function("begun before"), record_function("ended after")
+
+    def run() -> None:
+        outer.__exit__(None, None, None)
+        late.__enter__()
+        torch.neg(X)
+
+    outer.__enter__()
+    nodes = observe(tmp_path / "t.json", run)["nodes"]
+    late.__exit__(None, None, None)
+    assert {n["ctrl_deps"] for n in nodes} <= {n["id"] for n in nodes}
+    assert [n["name"] for n in nodes if n["name"][:3] in ("beg", "end")] == ["ended after"]
+
+
+def test_a_folder_that_is_not_there_is_told_and_nothing_is_recorded(tmp_path: Path) -> None:
+    with pytest.warns(
+        UserWarning, match="cannot be written; expected a file in a folder that can be written to"
+    ):
+        observer = ExecutionTraceObserver().register_callback(str(tmp_path / "no" / "t.json"))
+    assert not observer.is_registered
+    observer.start()
+    assert _dispatch.recorder is None
+
+
+def test_an_observer_that_is_forgotten_writes_its_file(tmp_path: Path) -> None:
+    observer = ExecutionTraceObserver().register_callback(str(tmp_path / "t.json"))
+    observer.start()
+    torch.neg(X)
+    del observer
+    gc.collect()
+    assert names(json.loads((tmp_path / "t.json").read_text())) == ["aten::neg"]
+    assert _dispatch.recorder is None
+
+
+# -------------------------------------------------------------------------------- the environment
+
+
+def _run(code: str, **environment: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return json.loads(done.stdout)
+
+
+def test_the_environment_asks_for_a_trace_with_ranges_and_integers(tmp_path: Path) -> None:
+    program = """
+        import json, os, sys
+        import mindtorch_v2 as torch
+        x = torch.tensor([3, 9, -2])
+        with torch.profiler.profile() as prof:
+            torch.neg(x)
+        observer = prof.execution_trace_observer
+        folder = observer.get_resources_dir()
+        nodes = json.load(open(observer.get_output_file_path()))["nodes"]
+        node = next(n for n in nodes if n["name"] == "aten::neg")
+        data = os.path.join(folder, f"nid_{node['id']}_tid_0.dat")
+        ranges = [e["value"] for e in node["attrs"] if e["name"] == "tensor_range"]
+        path, content = observer.get_output_file_path(), list(open(data, "rb").read())
+        json.dump([path, folder, ranges, content], sys.stdout)
+    """
+    name = "ENABLE_PYTORCH_EXECUTION_TRACE"
+    path, folder, ranges, data = _run(
+        program,
+        TMPDIR=str(tmp_path),
+        **{name: "1", name + "_EXTRAS": "1", name + "_SAVE_INTEGRAL_TENSOR_RANGE": "1",
+           name + "_SAVE_INTEGRAL_TENSOR_DATA": "aten::neg,aten::index"},
+    )  # fmt: skip
+    assert path.endswith(".et.json")
+    assert folder == path.removesuffix(".json") + "_resources"
+    assert ranges == ['{"0":[-2,9]}']
+    assert data == list(b"".join(n.to_bytes(8, "little", signed=True) for n in (3, 9, -2)))
+
+
+def test_the_environment_asks_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ("0", "true", ""):
+        monkeypatch.setenv("ENABLE_PYTORCH_EXECUTION_TRACE", value)
+        assert ExecutionTraceObserver.build_execution_trace_obs_from_env() is None
+
+
+def test_resources_stand_beside_the_trace(tmp_path: Path) -> None:
+    find = ExecutionTraceObserver.get_resources_dir_for_et_path
+    path = str(tmp_path / "a.json")
+    assert find(path) is None
+    assert find(path, create_dir=True) == find(path) == str(tmp_path / "a_resources")
+    observer = ExecutionTraceObserver().register_callback(str(tmp_path / "b.json"))
+    assert observer.get_resources_dir(can_create=True) is None
+    observer.set_extra_resource_collection(True)
+    assert observer.get_resources_dir() == str(tmp_path / "b_resources")
+    observer.cleanup()
