@@ -1,4 +1,4 @@
-"""Trace files made by hand: events in, a Kineto trace out, with times in whole microseconds that tests can count with."""
+"""Trace files made by hand: events in, a Kineto trace out, with times that tests can count with."""
 
 from __future__ import annotations
 
@@ -36,8 +36,19 @@ class MadeTrace:
         self._number += 1
         return self._number
 
-    def slice(self, cat: str, name: str, at: float, dur: float, pid: int, tid: int, args: dict[str, Any]) -> dict[str, Any]:
-        event = {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": START + at, "dur": dur, "args": args}
+    def slice(
+        self, cat: str, name: str, at: float, dur: float, pid: int, tid: int, args: dict[str, Any]
+    ) -> dict[str, Any]:
+        event = {
+            "ph": "X",
+            "cat": cat,
+            "name": name,
+            "pid": pid,
+            "tid": tid,
+            "ts": START + at,
+            "dur": dur,
+            "args": args,
+        }
         self.events.append(event)
         return event
 
@@ -58,7 +69,9 @@ class MadeTrace:
     def step(self, number: int, at: float, dur: float) -> int:
         return self.op(f"ProfilerStep#{number}", at, dur, cat="user_annotation")
 
-    def launch(self, external: int, at: float, kernel_at: float, dur: float, name: str = "gemm", tid: int = MAIN) -> int:
+    def launch(
+        self, external: int, at: float, kernel_at: float, dur: float, name: str = "gemm", tid: int = MAIN
+    ) -> int:
         """A runtime call, the kernel that it launches, and the flow between them; gives the correlation."""
         correlation = 1000 + self.number()
         args = {"External id": external, "correlation": correlation}
@@ -66,7 +79,9 @@ class MadeTrace:
         flow = {"id": correlation, "cat": "ac2g", "name": "ac2g"}
         self.events.append({"ph": "s", **flow, "pid": self.pid, "tid": tid, "ts": START + at})
         self.slice("kernel", name, kernel_at, dur, DEVICE, STREAM, {**args, "device": 0, "stream": STREAM})
-        self.events.append({"ph": "f", "bp": "e", **flow, "pid": DEVICE, "tid": STREAM, "ts": START + kernel_at})
+        self.events.append(
+            {"ph": "f", "bp": "e", **flow, "pid": DEVICE, "tid": STREAM, "ts": START + kernel_at}
+        )
         return correlation
 
     def frame(self, name: str, at: float, dur: float, parent: int | None, tid: int = MAIN) -> int:
@@ -76,17 +91,36 @@ class MadeTrace:
         return number
 
     def memory(self, at: float, nbytes: int, total: int, tid: int = MAIN) -> None:
-        args = {"Total Allocated": total, "Total Reserved": 0, "Bytes": nbytes, "Addr": 4096, "Device Id": -1, "Device Type": 0}
+        args = {
+            "Total Allocated": total,
+            "Total Reserved": 0,
+            "Bytes": nbytes,
+            "Addr": 4096,
+            "Device Id": -1,
+            "Device Type": 0,
+        }
         args["Ev Idx"] = self.number() - 1
         self.top["profile_memory"] = 1
         self.events.append(
-            {"ph": "i", "s": "t", "cat": "cpu_instant_event", "name": "[memory]", "pid": self.pid, "tid": tid, "ts": START + at, "args": args}
+            {
+                "ph": "i",
+                "s": "t",
+                "cat": "cpu_instant_event",
+                "name": "[memory]",
+                "pid": self.pid,
+                "tid": tid,
+                "ts": START + at,
+                "args": args,
+            }
         )
 
     def close(self, dur: float) -> MadeTrace:
         """The span and the marks that end every trace."""
         self.slice("Trace", "PyTorch Profiler (0)", 0, dur, "Spans", "PyTorch Profiler", {"Op count": 0})  # type: ignore[arg-type]
-        for name, pid, at in (("Iteration Start: PyTorch Profiler", "Traces", 0), ("Record Window End", "", dur)):
+        for name, pid, at in (
+            ("Iteration Start: PyTorch Profiler", "Traces", 0),
+            ("Record Window End", "", dur),
+        ):
             self.events.append({"ph": "i", "s": "g", "name": name, "pid": pid, "tid": pid, "ts": START + at})
         return self
 
@@ -105,8 +139,10 @@ def read_trace(path: str | Path) -> dict[str, Any]:
     return json.loads(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data)
 
 
-def training(steps: int = 3, rank: int | None = None, slow: float = 1.0, extra: bool = False, first: int = 0) -> MadeTrace:
-    """Steps of 100 us: linear (with addmm inside, which launches a kernel), relu, a backward node on another thread."""
+def training(
+    steps: int = 3, rank: int | None = None, slow: float = 1.0, extra: bool = False, first: int = 0
+) -> MadeTrace:
+    """Steps of 100 us: linear with an addmm that launches a kernel, relu, a backward node on another thread."""
     made = MadeTrace(rank)
     root = made.frame("train.py(1): <module>", 0, 100 * steps, None)
     for place in range(steps):

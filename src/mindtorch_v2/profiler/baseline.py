@@ -163,9 +163,10 @@ def write_baseline(baseline: Baseline, path: str | os.PathLike[str]) -> None:
         "has": sorted(baseline.has),
         "total": _plain_row(baseline.total),
     }
-    lines = [f"  {json.dumps(key)}: {_line(value)}," for key, value in sorted(head.items())]
     rows = ["    " + _line([*key, _plain_row(row)]) for key, row in sorted(baseline.rows.items())]
-    text = "{\n" + "\n".join(lines) + '\n  "rows": [\n' + ",\n".join(rows) + "\n  ]\n}\n"
+    texts = {key: _line(value) for key, value in head.items()}
+    texts["rows"] = "[\n" + ",\n".join(rows) + "\n  ]"
+    text = "{\n" + ",\n".join(f"  {json.dumps(key)}: {texts[key]}" for key in sorted(texts)) + "\n}\n"
     with open_for_export(path) as out:
         out.write(text.encode())
 

@@ -256,8 +256,8 @@ def _totals(a: Measured, b: Measured, per: str) -> dict[str, Change]:
     totals = {}
     for name in ("self_cpu", "self_device", "count", "flops", "memory", "kernels"):
         scale = 1000.0 if name in TIMES else 1
-        sums = [int(side.totals[name].sum()) / scale / side.runs for side in (a, b)]
-        totals[name] = Change(*sums)
+        first, second = (int(side.totals[name].sum()) / scale / side.runs for side in (a, b))
+        totals[name] = Change(first, second)
     if a.steps:
         totals["step"] = Change(
             float(a.step_ns.mean()) / 1000,

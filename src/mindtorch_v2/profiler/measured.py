@@ -247,7 +247,9 @@ def _key_columns(results: Any, by: Sequence[str]) -> list[tuple[np.ndarray, list
             stacks = [" < ".join(stack[:STACK_DEPTH]) for stack in trace.stacks]
             made.append((trace.stack, [*stacks, ""]))
         else:
-            made.append(modules_of(trace))
+            from .groups import backward_modules  # which starts from `modules_of` here
+
+            made.append(backward_modules(results))
     return made
 
 

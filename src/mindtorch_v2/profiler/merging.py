@@ -109,8 +109,8 @@ def merge_traces(
         for place, path in enumerate(files):
             numbers.begin(place)
             part = _Rewriter(numbers, bases[place] - base, labels[place], place)
-            head = Head()
-            for events in batches(path, head, strict=strict, progress=progress):
+            read = Head()
+            for events in batches(path, read, strict=strict, progress=progress):
                 writer.write(part.rewrite(events))
             writer.write(part.missing_names())
             numbers.end()
@@ -122,7 +122,7 @@ def merge_traces(
                     part.events,
                     tuple(part.pids),
                     bases[place] - base,
-                    tuple(head.notes),
+                    tuple(read.notes),
                 )
             )
         writer.close({"merged": [_entry(part, head) for part, head in zip(parts, heads)]})
@@ -355,12 +355,12 @@ class _Rewriter:
                     event["tid"] = new[1]
             args = event.get("args")
             if args.__class__ is dict:
-                for key in _IDS:
-                    if key in args and args[key].__class__ is int:
-                        args[key] = move(args[key])
-                for key in _INDICES:
-                    if key in args and args[key].__class__ is int:
-                        args[key] = move(args[key] + 1) - 1
+                for name in _IDS:
+                    if name in args and args[name].__class__ is int:
+                        args[name] = move(args[name])
+                for name in _INDICES:
+                    if name in args and args[name].__class__ is int:
+                        args[name] = move(args[name] + 1) - 1
             if phase in _FLOWS and "id" in event:
                 number = event["id"]
                 if number.__class__ is int:

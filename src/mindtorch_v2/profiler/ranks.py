@@ -118,8 +118,21 @@ def _report(sides: list[_Side], threshold: float) -> RankReport:
         slowest = int((work[place] > most).sum()) if steps else 0
         test = compare(others, work[place])
         slow = len(sides) > 1 and test.delta > 0 and exceeds(test.a, test.b, threshold) and test.significant()
+        step, own, talk, exposed, device = (float(value) for value in figures)
         rows.append(
-            RankRow(side.rank, side.label, len(side.values), *map(float, figures), behind, slowest, slow)
+            RankRow(
+                side.rank,
+                side.label,
+                len(side.values),
+                step,
+                own,
+                talk,
+                exposed,
+                device,
+                behind,
+                slowest,
+                slow,
+            )
         )
     starts = [[side.start_ns[step] for side in sides] for step in steps]
     skew = (

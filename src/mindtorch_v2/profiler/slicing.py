@@ -82,9 +82,9 @@ def slice_trace(
     progress: Progress | None = None,
 ) -> Sliced:
     """Write what a selection leaves of a trace: of a file (a path), or of a profile that has stopped."""
-    if not isinstance(source, (str, bytes, os.PathLike)):
+    if not isinstance(source, (str, os.PathLike)):
         return _slice_recording(source, out, selection)
-    path = os.fspath(source)
+    path: str = os.fspath(source)
     facts = columns(path, strict=strict, progress=progress)
     plan = _plan(facts, selection, path)
     head = Head()
@@ -305,9 +305,9 @@ def _windows(
             raise NothingLeftError(f"{path}: nothing in it is called {' or '.join(map(repr, wanted.under))}")
         windows = _both(windows, _by_process(facts, process, rows))
     if wanted.time_us is not None:
-        first, last = (origin + t * 1000 for t in wanted.time_us)
-        low = np.array([round(first)], np.int64)
-        high = np.array([round(min(last, 2.0**62))], np.int64)
+        begin, until = (origin + t * 1000 for t in wanted.time_us)
+        low = np.array([round(begin)], np.int64)
+        high = np.array([round(min(until, 2.0**62))], np.int64)
         windows = _both(windows, {None: (low, high)})
     return windows
 

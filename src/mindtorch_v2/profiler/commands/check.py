@@ -159,7 +159,7 @@ def _show(report: CheckReport, now: Baseline, base: Baseline, options: argparse.
     else:
         _print_text(report, options)
     if options.github:
-        for line in annotations(report, options.files[0], options.top):
+        for line in github_annotations(report, options.files[0], options.top):
             print(line)
 
 
@@ -239,7 +239,7 @@ def _cells(finding: Finding) -> dict[str, Any]:
     return made
 
 
-def annotations(report: CheckReport, file: str, top: int = 0) -> list[str]:
+def github_annotations(report: CheckReport, file: str, top: int = 0) -> list[str]:
     """Failures as GitHub Actions reads them from a job's output."""
     failures = report.failures[:top] if top else report.failures
     return [
@@ -276,9 +276,7 @@ def _write_junit(report: CheckReport, options: argparse.Namespace) -> None:
         if metric in report.skipped:
             ET.SubElement(case, "skipped", message=report.skipped[metric])
         elif failed:
-            failure = ET.SubElement(
-                case, "failure", message=plain(failed[0].sentence()), type="regression"
-            )
+            failure = ET.SubElement(case, "failure", message=plain(failed[0].sentence()), type="regression")
             failure.text = "\n".join(plain(f.sentence()) for f in failed)
     with open_for_export(options.junit) as out:
         out.write(ET.tostring(suite, encoding="utf-8", xml_declaration=True) + b"\n")

@@ -1,0 +1,224 @@
+"""Merged ranks: nothing lost, nothing mixed up, one time base; and who is slow."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from made_traces import BASE, DEVICE, MAIN, START, MadeTrace, read_trace, training
+
+from mindtorch_v2.profiler import cli
+from mindtorch_v2.profiler.load import load
+from mindtorch_v2.profiler.merging import merge_traces
+from mindtorch_v2.profiler.ranks import rank_report
+from mindtorch_v2.profiler.slicing import Selection, slice_trace
+
+LINKS = ("External id", "correlation", "Python id", "Python parent id", "Ev Idx")
+
+
+def merged(folder: Path, *traces: MadeTrace) -> dict[str, Any]:
+    paths = [trace.dump(folder / f"rank{i}.json") for i, trace in enumerate(traces)]
+    merge_traces(paths, folder / "all.json")
+    return read_trace(folder / "all.json")
+
+
+def test_processes_that_collide_are_kept_apart_and_named_after_their_rank(tmp_path: Path) -> None:
+    data = merged(tmp_path, training(2, rank=0), training(2, rank=1))
+    names = {e["pid"]: e["args"]["name"] for e in data["traceEvents"] if e["name"] == "process_name"}
+    assert [names[pid] for pid in sorted(names)] == ["rank 0", "rank 0: python", "rank 1", "rank 1: python"]
+    ops = Counter(e["pid"] for e in data["traceEvents"] if e["name"] == "aten::relu")
+    assert sorted(ops.values()) == [2, 2]
+    kernels = Counter(e["pid"] for e in data["traceEvents"] if e["name"] == "gemm")
+    assert sorted(kernels.values()) == [2, 2]
+    assert [entry["rank"] for entry in data["merged"]] == [0, 1]
+    assert "rank" not in data["distributedInfo"]
+
+
+def test_the_first_file_stays_as_it_was_and_the_same_files_give_the_same_bytes(tmp_path: Path) -> None:
+    first = training(2, rank=0)
+    data = merged(tmp_path, first, training(2, rank=1))
+    kept = [
+        e for e in data["traceEvents"][: len(first.events)] if e["ph"] != "M" and isinstance(e["pid"], int)
+    ]
+    assert kept == [e for e in first.events if e["ph"] != "M" and isinstance(e["pid"], int)]
+    before = (tmp_path / "all.json").read_bytes()
+    merged(tmp_path, training(2, rank=0), training(2, rank=1))
+    assert (tmp_path / "all.json").read_bytes() == before
+
+
+def test_no_id_of_one_file_is_an_id_of_another_and_links_inside_a_file_hold(tmp_path: Path) -> None:
+    data = merged(tmp_path, training(3, rank=0), training(3, rank=1), training(3, rank=2))
+    seen: dict[str, dict[int, set[int]]] = {}
+    rank_of = {pid: entry["rank"] for entry in data["merged"] for pid in entry["pids"]}
+    for event in data["traceEvents"]:
+        for key in LINKS:
+            value = (event.get("args") or {}).get(key)
+            if value is not None:
+                seen.setdefault(key, {}).setdefault(value, set()).add(rank_of[event["pid"]])
+        if event["ph"] in "sf":
+            seen.setdefault("flow", {}).setdefault(event["id"], set()).add(rank_of[event["pid"]])
+    assert all(len(ranks) == 1 for ids in seen.values() for ranks in ids.values())
+    flows = Counter((e["id"], e["ph"]) for e in data["traceEvents"] if e["ph"] in "sf")
+    correlations = {e["args"]["correlation"] for e in data["traceEvents"] if e.get("cat") == "kernel"}
+    assert {number for number, _ in flows} == correlations
+    assert set(flows.values()) == {1}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("merge")
+
+
+@settings(max_examples=20, deadline=None)
+@given(shifts=st.lists(st.integers(0, 10**12), min_size=2, max_size=4))
+def test_files_with_different_bases_keep_their_true_times(folder: Path, shifts: list[int]) -> None:
+    traces = [training(1, rank=i) for i in range(len(shifts))]
+    for trace, shift in zip(traces, shifts):
+        trace.top["baseTimeNanoseconds"] = BASE - shift * 1000
+        for event in trace.events:
+            event["ts"] = event["ts"] + shift % 1000 / 8
+    data = merged(folder, *traces)
+    assert data["baseTimeNanoseconds"] == BASE - max(shifts) * 1000
+    rank_of = {pid: entry["rank"] for entry in data["merged"] for pid in entry["pids"]}
+    for event in data["traceEvents"]:
+        if event["name"] == "aten::relu":
+            shift = shifts[rank_of[event["pid"]]]
+            true_ns = BASE - shift * 1000 + round((START + 46 + shift % 1000 / 8) * 1000)
+            assert data["baseTimeNanoseconds"] + round(event["ts"] * 1000) == true_ns
+
+
+def test_files_without_a_base_are_taken_by_the_epoch(tmp_path: Path) -> None:
+    old = training(1)
+    del old.top["baseTimeNanoseconds"]
+    for event in old.events:
+        event["ts"] = event["ts"] - START + 1_600_000_000_000_000
+    data = merged(tmp_path, training(1), old)
+    assert all(event["ts"] >= 0 for event in data["traceEvents"])
+    times = sorted(
+        data["baseTimeNanoseconds"] + round(e["ts"] * 1000)
+        for e in data["traceEvents"]
+        if e["name"] == "aten::relu"
+    )
+    assert times == [1_600_000_000_000_046_000, BASE + (START + 46) * 1000]
+
+
+def test_averages_of_the_merged_file_are_the_sums_of_the_files(tmp_path: Path) -> None:
+    merged(tmp_path, training(2, rank=0), training(3, rank=1, slow=1.5))
+    parts = [load(str(tmp_path / f"rank{i}.json")).key_averages() for i in range(2)]
+    whole = {row.key: row for row in load(str(tmp_path / "all.json")).key_averages()}
+    for key in ("aten::addmm", "aten::linear", "AddmmBackward0", "aten::relu"):
+        rows = [row for part in parts for row in part if row.key == key]
+        assert whole[key].count == sum(row.count for row in rows)
+        assert whole[key].self_cpu_time_total == pytest.approx(sum(row.self_cpu_time_total for row in rows))
+        assert whole[key].self_device_time_total == pytest.approx(
+            sum(row.self_device_time_total for row in rows)
+        )
+
+
+def test_a_rank_cut_out_of_a_merged_file_is_that_ranks_file(tmp_path: Path) -> None:
+    merged(tmp_path, training(2, rank=0), training(3, rank=1))
+    slice_trace(str(tmp_path / "all.json"), tmp_path / "one.json", Selection(ranks=(1,)))
+    names = Counter(e["name"] for e in read_trace(tmp_path / "one.json")["traceEvents"] if e["ph"] == "X")
+    whole = Counter(e["name"] for e in training(3).events if e["ph"] == "X")
+    assert names == whole
+
+
+def test_numbers_that_are_no_counters_are_kept_apart_too(tmp_path: Path) -> None:
+    traces = []
+    for rank in range(2):
+        trace = training(1, rank=rank)
+        for event in trace.events:
+            if event.get("cat") == "ac2g":
+                event["id"] = "0xabc"
+            elif "correlation" in (event.get("args") or {}):
+                event["args"]["correlation"] = 2**60
+        traces.append(trace)
+    data = merged(tmp_path, *traces)
+    assert len({e["id"] for e in data["traceEvents"] if e["ph"] in "sf"}) == 2
+    assert len({e["args"]["correlation"] for e in data["traceEvents"] if e.get("cat") == "kernel"}) == 2
+
+
+def test_threads_of_different_ranks_have_different_numbers_and_streams_keep_theirs(tmp_path: Path) -> None:
+    data = merged(tmp_path, training(1, rank=0), training(1, rank=1))
+    assert len({e["tid"] for e in data["traceEvents"] if e["name"] == "aten::relu"}) == 2
+    assert {e["tid"] for e in data["traceEvents"] if e["name"] == "gemm"} == {7}
+    assert MAIN in {e["tid"] for e in data["traceEvents"] if e["name"] == "aten::relu"}
+    assert DEVICE in {e["pid"] for e in data["traceEvents"] if e["name"] == "gemm"}
+
+
+# --------------------------------------------------------------------------------------- ranks
+
+
+def working(rank: int, work: float, steps: int = 6) -> MadeTrace:
+    """Steps of 200 us that end together: work, then a collective that takes the rest."""
+    trace = MadeTrace(rank)
+    for step in range(steps):
+        at, mine = 200 * step, work + step % 3
+        trace.step(step, at, 199)
+        op = trace.op("aten::mm", at + 1, 10)
+        trace.launch(op, at + 2, at + 5, mine - 5, name="gemm")
+        trace.launch(op, at + 4, at + mine, 199 - mine, name="ncclDevKernel_AllReduce_Sum_f32_RING")
+    return trace.close(200 * steps)
+
+
+def test_the_rank_that_waits_least_is_the_slow_one(tmp_path: Path) -> None:
+    paths = [
+        working(rank, work).dump(tmp_path / f"{rank}.json") for rank, work in enumerate([90, 100, 160, 95])
+    ]
+    report = rank_report(paths)
+    assert [row.label for row in report.slow] == ["rank 2"]
+    assert {round(row.step_us) for row in report.rows} == {199}
+    slow = report.rows[2]
+    assert slow.slowest == 6
+    assert slow.work_us == pytest.approx(161)
+    assert slow.communication_us == slow.exposed_us == pytest.approx(38)
+    merge_traces(paths, tmp_path / "all.json.gz")
+    again = rank_report([tmp_path / "all.json.gz"])
+    assert again.to_dicts() == report.to_dicts()
+
+
+def test_equal_ranks_have_no_slow_one(tmp_path: Path) -> None:
+    paths = [working(rank, 100).dump(tmp_path / f"{rank}.json") for rank in range(3)]
+    report = rank_report(paths)
+    assert not report.slow
+    assert report.skew_us == 0
+
+
+# --------------------------------------------------------------------------------------- the commands
+
+
+def test_the_commands_merge_and_show_the_ranks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [working(rank, work).dump(tmp_path / f"{rank}.json.gz") for rank, work in enumerate([90, 150])]
+    out = str(tmp_path / "all.json.gz")
+    assert cli.main(["merge", *paths, "-o", out]) == 0
+    assert f"{out}: " in capsys.readouterr().out
+    assert cli.main(["ranks", out]) == 0
+    text = capsys.readouterr().out
+    assert "the others wait for: rank 1" in text
+    assert cli.main(["ranks", *paths, "--format", "json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [(row["rank"], row["slow"]) for row in data["rows"]] == [(0, False), (1, True)]
+    assert cli.main(["ranks", paths[0]]) == 0
+
+
+def test_misuse_ends_with_code_2_and_leaves_files_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, out = training(1).dump(tmp_path / "a.json"), str(tmp_path / "out.json")
+    text = Path(a).read_text()
+    (tmp_path / "no.json").write_text("no trace")
+    for arguments in (
+        [a, a, "-o", out],
+        [a, "-o", a],
+        [a, str(tmp_path / "no.json"), "-o", out],
+        ["missing.json", "-o", out],
+    ):
+        assert cli.main(["merge", *arguments]) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    assert Path(a).read_text() == text
+    assert not Path(out).exists()
