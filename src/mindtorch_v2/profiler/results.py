@@ -16,7 +16,8 @@ from .event_list import EventList
 from .events import FunctionEvent, FunctionEventAvg, Interval
 from .export import memory_timeline
 from .export import stacks as stack_files
-from .trace import ANNOTATION, PYTHON, RUNTIME, Trace
+from .links import forward_backward
+from .trace import ANNOTATION, NODE, PYTHON, RUNTIME, Trace
 from .tree import Tree, tree
 
 _MEMORY_KEY = "[memory]"
@@ -33,8 +34,7 @@ class RowEvent(FunctionEvent):
     self_cpu_percent = total_cpu_percent = total_device_percent = -1
     _metadata_json = ""
     event_metadata = None
-    flow_id = flow_type = linked_correlation_id = 0
-    flow_start = False
+    linked_correlation_id = 0
     python_id = python_parent_id = python_module_id = -1
     device_type = DeviceType.CPU
     _results: Results
@@ -120,6 +120,9 @@ _FIELDS: dict[str, Any] = {
     "thread": lambda r, i: r.thread_number(int(r.trace.thread[i])),
     "fwd_thread": lambda r, i: r.thread_number(int(r.trace.forward_thread[i])),
     "device_resource_id": lambda r, i: r.system_thread(int(r.trace.thread[i])),
+    "flow_id": lambda r, i: int(r.flows[i]),
+    "flow_type": lambda r, i: int(r.flows[i] > 0),
+    "flow_start": lambda r, i: bool(r.flows[i] > 0 and r.trace.kind[i] != NODE),
     "kernels": lambda r, i: r.kernels(i),
     "use_device": lambda r, i: r.use_device,
     "device_memory_usage": lambda r, i: int(r.tree.device_memory[i]),
@@ -161,6 +164,16 @@ class Results:
         from .event_tree import EventTree
 
         return EventTree(self.trace, self.tree)
+
+    @cached_property
+    def flows(self) -> np.ndarray:
+        """For each row the number of the link between a forward op and its backward node; 0 if there is none."""
+        made = np.zeros(len(self.trace), np.int64)
+        source, target = forward_backward(self.trace)
+        # an op that several nodes belong to shows the first of them
+        made[source[::-1]] = np.arange(len(source), 0, -1)
+        made[target] = np.arange(1, len(target) + 1)
+        return made
 
     @cached_property
     def shown(self) -> np.ndarray:

@@ -17,7 +17,8 @@ import orjson
 
 from .. import inputs as described
 from ..file_inputs import FileInputs
-from ..trace import ANNOTATION, NODE, OP, RUNTIME, Trace
+from ..links import forward_backward
+from ..trace import ANNOTATION, RUNTIME, Trace
 from ..tree import thread_slices
 from . import chrome_device as device_part
 from .files import open_for_export
@@ -345,29 +346,9 @@ def _forward_numbers(trace: Trace) -> np.ndarray:
 
 def _flows(trace: Trace, places: _Places, shift: int) -> dict[int, list[tuple[int, bytes]]]:
     """The ends of flows from forward ops to backward nodes, by slice of rows: (row of the event it belongs to, text)."""
-    numbered = trace.sequence >= 0
-    backward = np.flatnonzero((trace.kind == NODE) & numbered & (trace.forward_thread != 0))
-    forward = np.flatnonzero((trace.kind == OP) & numbered & (trace.forward_thread == 0))
     made: dict[int, list[tuple[int, bytes]]] = {}
-    if not len(backward) or not len(forward) or not trace.settings.get("forward_backward_links", True):
-        return made
-    _, place = np.unique(
-        np.concatenate([trace.thread[forward], trace.forward_thread[backward]]), return_inverse=True
-    )
-    top = int(trace.sequence.max()) + 1
-    keys = place.reshape(-1) * top + np.concatenate([trace.sequence[forward], trace.sequence[backward]])
-    forward_keys, backward_keys = keys[: len(forward)], keys[len(forward) :]
-    order = np.lexsort((trace.start_ns[forward], forward_keys))
-    found = np.maximum(np.searchsorted(forward_keys[order], backward_keys, side="right") - 1, 0)
-    last = forward[order][found]  # the last forward op of that sequence number
-    matched = (forward_keys[order][found] == backward_keys) & (
-        trace.start_ns[last] <= trace.start_ns[backward]
-    )
-    source, target = last[matched], backward[matched]
-    in_time = np.argsort(trace.start_ns[target], kind="stable")
-    for number, (first, second) in enumerate(
-        zip(source[in_time].tolist(), target[in_time].tolist()), start=1
-    ):
+    source, target = forward_backward(trace)
+    for number, (first, second) in enumerate(zip(source.tolist(), target.tolist()), start=1):
         for row, head in ((first, '"ph":"s"'), (second, '"ph":"f","bp":"e"')):
             at = int(trace.start_ns[row]) + shift
             text = (
