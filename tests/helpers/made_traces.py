@@ -142,7 +142,7 @@ def read_trace(path: str | Path) -> dict[str, Any]:
 def training(
     steps: int = 3, rank: int | None = None, slow: float = 1.0, extra: bool = False, first: int = 0
 ) -> MadeTrace:
-    """Steps of 100 us: linear with an addmm that launches a kernel, relu, a backward node on another thread."""
+    """Steps of 100 us: linear with an addmm that launches a kernel, relu, backward on another thread."""
     made = MadeTrace(rank)
     root = made.frame("train.py(1): <module>", 0, 100 * steps, None)
     for place in range(steps):

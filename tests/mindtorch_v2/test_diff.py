@@ -1,4 +1,4 @@
-"""Diffs: what differs between two traces is told, what is noise is not; swapping the sides changes signs only."""
+"""Diffs: what differs between two traces is told, noise is not; swapping the sides changes signs only."""
 
 from __future__ import annotations
 

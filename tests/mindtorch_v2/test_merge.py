@@ -144,7 +144,12 @@ def test_numbers_that_are_no_counters_are_kept_apart_too(tmp_path: Path) -> None
 
 
 def test_threads_of_different_ranks_have_different_numbers_and_streams_keep_theirs(tmp_path: Path) -> None:
-    data = merged(tmp_path, training(1, rank=0), training(1, rank=1))
+    traces = [training(1, rank=rank) for rank in range(2)]
+    for trace in traces:  # a stream that is first heard of by its place among others
+        sort = {"ph": "M", "name": "thread_sort_index", "pid": DEVICE, "tid": 7, "ts": START}
+        label = {"ph": "M", "name": "process_labels", "pid": DEVICE, "tid": 0, "ts": START}
+        trace.events[:0] = [{**label, "args": {"labels": "GPU 0"}}, {**sort, "args": {"sort_index": 7}}]
+    data = merged(tmp_path, *traces)
     assert len({e["tid"] for e in data["traceEvents"] if e["name"] == "aten::relu"}) == 2
     assert {e["tid"] for e in data["traceEvents"] if e["name"] == "gemm"} == {7}
     assert MAIN in {e["tid"] for e in data["traceEvents"] if e["name"] == "aten::relu"}

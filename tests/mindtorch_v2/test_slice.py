@@ -1,4 +1,4 @@
-"""Slices of trace files: what was asked for stays, with what belongs to it; the rest goes; it stays a trace."""
+"""Slices of trace files: what was asked for stays with what belongs to it, and the file stays a trace."""
 
 from __future__ import annotations
 
