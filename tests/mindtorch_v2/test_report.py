@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,9 +26,10 @@ from mindtorch_v2.profiler.export.html.overview import union
 from mindtorch_v2.profiler.export.html.pack import Block
 from mindtorch_v2.profiler.load import load
 from mindtorch_v2.profiler.results import Results
-from mindtorch_v2.profiler.trace import ANNOTATION, OP, Device, Health, Trace
+from mindtorch_v2.profiler.trace import ANNOTATION, Health
 
 sys.path.insert(0, str(Path(__file__).parent / "pages"))
+from hand_made import made, on_a_device
 from report_page import blocks, unpacked
 
 WEB = Path(__file__).parents[2] / "web"
@@ -75,30 +75,6 @@ def page(recorded: Results, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "r.html"
     recorded.export_html(path)
     return path
-
-
-def made(*events: tuple[str, int, int, int], kind: int = OP, **more: Any) -> Trace:
-    """A trace of (name, start, end, thread)."""
-    events = tuple(sorted(events, key=lambda e: (e[3], e[1], -e[2])))
-    names = tuple(dict.fromkeys(e[0] for e in events))
-    count = len(events)
-    zeros = np.zeros(count, np.int64)
-    columns: dict[str, Any] = {
-        "names": names,
-        "overloads": ("",) * len(names),
-        "name": np.array([names.index(e[0]) for e in events], np.int32),
-        "start_ns": np.array([e[1] for e in events], np.int64),
-        "end_ns": np.array([e[2] for e in events], np.int64),
-        "thread": np.array([e[3] for e in events], np.int64),
-        "kind": np.full(count, kind, np.int8),
-        "scope": zeros.astype(np.int8),
-        "sequence": zeros - 1,
-        "forward_thread": zeros,
-        "inputs": (zeros - 1).astype(np.int32),
-        "flops": zeros,
-        "stack": (zeros - 1).astype(np.int32),
-    }
-    return Trace(**{**columns, **more})
 
 
 # ------------------------------------------------------------------------------------ numbers
@@ -224,11 +200,7 @@ def test_arrows_lead_from_a_forward_op_to_its_node(page: Path) -> None:
 
 
 def test_a_launch_leads_to_its_kernel(tmp_path: Path) -> None:
-    trace = made(("aten::mm", 0, 100, 1), ("cudaLaunchKernel", 10, 20, 1))
-    one = np.array([0], np.int64)
-    device = Device(("gemm",), one, one + 150, one + 400, one, one + 7, one, one + 9, one + 1, one, one - 1)
-    trace = replace(trace, device=device, window_ns=(0, 500), settings={"device": "cuda"})
-    export_html(Results(trace), tmp_path / "r.html")
+    export_html(Results(on_a_device()), tmp_path / "r.html")
     found = blocks(tmp_path / "r.html")
     values, columns = found["timeline-0"]
     names = [values["names"][i] for i in columns["name"]]

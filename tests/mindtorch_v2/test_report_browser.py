@@ -17,10 +17,13 @@ import pytest
 import mindtorch_v2 as torch
 from mindtorch_v2 import nn
 from mindtorch_v2.profiler import profile, record_function, schedule
+from mindtorch_v2.profiler.export.html import export_html
+from mindtorch_v2.profiler.results import Results
 
 sys.path.insert(0, str(Path(__file__).parent / "pages"))
 import browser as chromium
 from browser import Browser
+from hand_made import on_a_device
 
 pytestmark = pytest.mark.skipif(
     chromium.executable() is None,
@@ -59,6 +62,9 @@ class Recorded:
                 with record_function(name):
                     torch.ones(3) + 1
         prof.export_html(self.hostile)  # type: ignore[arg-type]
+        self.device, self.thin = folder / "device.html", folder / "thin.html"
+        export_html(Results(on_a_device()), self.device)
+        export_html(self.first, self.thin, max_events=50)
 
     @property
     def rows(self) -> dict[str, Any]:
@@ -226,6 +232,29 @@ def test_a_memory_timeline_is_the_memory_view_alone(page: Browser, recorded: Rec
     assert names[0] == "Parameter"
 
 
+def test_kernels_have_their_own_rows_and_tracks(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.device)
+    busy = page.js("[...document.querySelectorAll('.share')].map(e => e.textContent)")[1]
+    assert busy.startswith("GPU 0Kernels250 ns50.00%")
+    view(page, "operators")
+    page.click(".segments [data-value=device]")
+    page.wait("document.querySelectorAll('.table-box tbody tr').length === 1")
+    assert cells(page)[0]["Self CUDA"] == "250 ns"
+    assert cells(page)[0]["Self CUDA %"] == "100.00%"
+    view(page, "timeline", "canvas")
+    page.type("input[type=search]", "aten::mm")
+    page.key("Enter")
+    page.wait("document.querySelector('[data-testid=arrow]')")
+    assert page.js("document.querySelector('[data-testid=arrow]').textContent") == "Kernel: gemm"
+
+
+def test_a_thinned_timeline_says_so(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.thin, "#timeline")
+    page.wait("document.querySelector('[data-testid=thinned]')")
+    note = page.js("document.querySelector('[data-testid=thinned]').textContent")
+    assert re.match(r"Thinned: the (49|50) longest of \d{3} events are drawn", note), note
+
+
 # ------------------------------------------------------------------------------------ what people do
 
 
@@ -280,7 +309,7 @@ def test_the_table_is_copied_as_csv_and_as_markdown(page: Browser, recorded: Rec
     page.js("Object.defineProperty(navigator, 'clipboard', {value: {writeText: async t => { copied = t }}})")
     page.click("[data-testid=copy-csv]")
     head, *lines = page.wait("window.copied").strip().split("\n")
-    assert head.startswith("Name,Self CPU (ns)")
+    assert head.startswith("Name,Self CPU (ns),Self CPU %,CPU total (ns)")
     top = max(recorded.rows.values(), key=lambda r: r.self_cpu_time_total)
     assert lines[0].startswith(f"{top.key},{round(top.self_cpu_time_total * 1000)},")
     assert len(lines) == len(recorded.rows)

@@ -109,7 +109,7 @@ export function rowColumns(rows: Rows, device: string): TableColumn[] {
     title: string,
     field: string,
     text: (n: number) => string,
-    options: { bar?: boolean; per?: string; help?: string; value?: (r: number) => number } = {},
+    options: { bar?: boolean; of?: number; help?: string; value?: (r: number) => number } = {},
   ) => {
     if (!rows.has(field)) return;
     const most = options.bar ? rows.max(field) : 0;
@@ -121,20 +121,20 @@ export function rowColumns(rows: Rows, device: string): TableColumn[] {
       width: Math.max(100, title.length * 8 + 34),
       number: value,
       text: (r) => text(value(r)),
-      exact: (r) => String(value(r)),
+      exact: (r) => String(options.of === undefined ? value(r) : (100 * value(r)) / Math.max(options.of, 1)),
       share: options.bar && most > 0 ? (r) => Math.max(0, value(r)) / most : undefined,
     });
   };
   const whole = rows.sum("self_ns");
   const wholeDevice = rows.deviceTime;
   add("self_ns", "Self CPU", "self_ns", time, { bar: true, help: "Time in the operator itself, not in what it calls" });
-  add("self_share", "Self CPU %", "self_ns", (n) => percent(n, whole), { help: "Share of all self times" });
+  add("self_share", "Self CPU %", "self_ns", (n) => percent(n, whole), { of: whole, help: "Share of all self times" });
   add("total_ns", "CPU total", "total_ns", time, { bar: true, help: "Time in the operator and what it calls" });
-  add("total_share", "CPU total %", "total_ns", (n) => percent(n, whole));
+  add("total_share", "CPU total %", "total_ns", (n) => percent(n, whole), { of: whole });
   add("mean_ns", "CPU mean", "total_ns", time, { value: (r) => rows.get("total_ns", r) / Math.max(1, rows.get("count", r)) });
   add("count", "Calls", "count", count, { bar: true });
   add("self_device_ns", `Self ${unit}`, "self_device_ns", time, { bar: true });
-  add("self_device_share", `Self ${unit} %`, "self_device_ns", (n) => percent(n, wholeDevice));
+  add("self_device_share", `Self ${unit} %`, "self_device_ns", (n) => percent(n, wholeDevice), { of: wholeDevice });
   add("device_ns", `${unit} total`, "device_ns", time, { bar: true });
   add("min_ns", "Shortest", "min_ns", time);
   add("p50_ns", "Median", "p50_ns", time);

@@ -6,7 +6,7 @@ import { csv, markdown, toClipboard } from "../copy";
 import type { Block } from "../data";
 import { count, label, spelled, time } from "../format";
 import { Facts, matcher, Search, Segments, Stack } from "../parts";
-import { DETAIL_TITLES, rowColumns, Rows } from "../rows";
+import { DETAIL_TITLES, onDevice, rowColumns, Rows } from "../rows";
 import { useBlock, useStore } from "../store";
 import { sorted, Table, type Sort, type TableColumn } from "../table";
 
@@ -27,6 +27,7 @@ export function Operators({ trace, summary }: ViewProps) {
   const [hidden, setHidden] = useState(HIDDEN);
   const [sort, setSort] = useState<Sort | null>(null);
   const [active, setActive] = useState<number | null>(null);
+  const [where, setWhere] = useState("all");
   useEffect(() => {
     if (store.wanted) setQuery(store.wanted.name);
   }, [store.wanted]);
@@ -43,17 +44,20 @@ export function Operators({ trace, summary }: ViewProps) {
   const order = sort ?? { key: rows.has("self_device_ns") && rows.sum("self_device_ns") > rows.sum("self_ns") ? "self_device_ns" : "self_ns", down: true };
   const visible = useMemo(() => {
     const test = matcher(query);
-    const found = texts.flatMap((text, r) => (!test || test(text) ? [r] : []));
+    const place = (r: number) => where === "all" || (where === "device") === onDevice(rows.get("category", r));
+    const found = texts.flatMap((text, r) => ((!test || test(text)) && place(r) ? [r] : []));
     return sorted(found, all, order);
-  }, [texts, query, order.key, order.down, all]);
+  }, [texts, query, order.key, order.down, all, where]);
 
   const choose = (key: string) => {
     setGroup(key);
+    setWhere("all");
     setActive(null);
   };
   const copy = async (how: typeof csv, what: string) => {
     const cells = visible.map((r) => columns.map((c) => (how === csv ? (c.exact ?? c.text)(r) : c.text(r))));
-    const head = columns.map((c) => (how === csv && c.key.endsWith("_ns") ? `${c.title} (ns)` : c.title));
+    const unit = (key: string) => (key.endsWith("_ns") ? " (ns)" : key.endsWith("memory") ? " (bytes)" : "");
+    const head = columns.map((c) => c.title + (how === csv ? unit(c.key) : ""));
     store.say((await toClipboard(how(head, cells))) ? `${count(visible.length)} rows copied as ${what}` : "The browser did not allow it");
   };
   const onKey = (event: KeyboardEvent, row: number) => {
@@ -65,6 +69,18 @@ export function Operators({ trace, summary }: ViewProps) {
       <div class="controls">
         <Search label="Filter operators" value={query} onInput={setQuery} note={query ? `${count(visible.length)} of ${count(rows.length)}` : undefined} />
         {groups.length > 1 && <Segments label="Group by" value={group} options={groups} onChange={choose} />}
+        {rows.has("self_device_ns") && group !== "module" && group !== "step" && (
+          <Segments
+            label="Show"
+            value={where}
+            options={[
+              ["all", "All"],
+              ["cpu", "CPU"],
+              ["device", "Kernels"],
+            ]}
+            onChange={setWhere}
+          />
+        )}
         <Chooser columns={all} hidden={hidden} onChange={setHidden} />
         <span class="push" />
         <button type="button" onClick={() => copy(csv, "CSV")} data-testid="copy-csv">

@@ -30,7 +30,8 @@ from .pack import Block
 
 MOST_SPANS = 1_000_000
 MOST_ARROWS = 200_000
-MOST_LANES = 64  # a track; what would lie deeper is drawn in the last
+MOST_LANES = 256  # a track; what would lie deeper is drawn in the last
+MOST_ROUNDS = 40  # of moving what overlaps one lane down
 
 
 @dataclass(frozen=True)
@@ -234,20 +235,23 @@ def _order(tracks: list[dict[str, Any]]) -> np.ndarray:
 
 
 def apart(track: np.ndarray, lane: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Lanes in which no spans overlap: what begins before an earlier one of its lane has ended moves down, round by round."""
+    """Lanes in which no spans overlap: what begins before an earlier one of its lane has ended moves down, round by round.
+
+    Only tracks where spans overlap are looked at again. Where more than MOST_ROUNDS run at once, the last lane keeps the rest.
+    """
     lane = np.minimum(lane, MOST_LANES - 1)
-    for _ in range(MOST_LANES):
-        order = np.lexsort((-end, start, lane, track))
-        key = track[order] * MOST_LANES + lane[order]
-        until = _running_end(key, end[order])
-        late = np.empty(len(order), bool)
-        late[:1] = False
-        late[1:] = (key[1:] == key[:-1]) & (start[order][1:] < until[:-1])
-        late &= lane[order] < MOST_LANES - 1
+    rows = np.arange(len(lane))
+    for _ in range(MOST_ROUNDS):
+        rows = rows[np.lexsort((-end[rows], start[rows], lane[rows], track[rows]))]
+        key = track[rows] * MOST_LANES + lane[rows]
+        until = _running_end(key, end[rows])
+        late = np.zeros(len(rows), bool)
+        late[1:] = (key[1:] == key[:-1]) & (start[rows][1:] < until[:-1])
+        late &= lane[rows] < MOST_LANES - 1
         if not late.any():
-            return lane
-        lane = lane.copy()
-        lane[order[late]] += 1
+            break
+        lane[rows[late]] += 1
+        rows = rows[np.isin(track[rows], np.unique(track[rows[late]]))]
     return lane
 
 
