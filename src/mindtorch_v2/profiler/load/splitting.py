@@ -209,11 +209,13 @@ class Slices:
                 return events, place, False
             if text[place] == "]":
                 return events, place + 1, True
-            end = _value_end(text, place)
+            end, broken = _value_end(text, place)
             if end is not None and (end < len(data) or self._done):
                 self._take(events, data[place:end], place)
                 place = end
                 continue
+            if not self._done and not broken and len(data) - place <= self._limit:
+                return events, place, False
             following = _START.search(data, place + 1)
             if following is None:
                 if not self._done:
@@ -244,15 +246,20 @@ class Slices:
                 self.first_lost = self._place + place
 
 
+_LONGEST_TOKEN = (
+    8  # characters: what is cut off within them is not known to be wrong (-Infinity is read as such)
+)
 _decoder = json.JSONDecoder(strict=False)
 
 
-def _value_end(text: str, place: int) -> int | None:
-    """Where the value that begins at `place` ends; None if it is no JSON."""
+def _value_end(text: str, place: int) -> tuple[int | None, bool]:
+    """Where the value that begins at `place` ends; if nowhere, whether it is broken: otherwise it goes on beyond the text."""
     try:
-        return _decoder.raw_decode(text, place)[1]
+        return _decoder.raw_decode(text, place)[1], False
+    except json.JSONDecodeError as error:
+        return None, error.pos < len(text) - _LONGEST_TOKEN and not error.msg.startswith("Unterminated")
     except (ValueError, RecursionError):
-        return None
+        return None, True
 
 
 def _last_end(data: bytes, place: int) -> tuple[int, bool]:
