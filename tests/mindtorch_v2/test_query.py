@@ -46,7 +46,8 @@ def test_sql_over_events_averages_steps_and_memory(trace: Any) -> None:
     assert query(trace, "select step from steps order by step").to_dict() == {"step": [1, 2]}
     joined = query(
         trace,
-        "select distinct p.name as inside from events e join events p on e.parent = p.row where e.name = 'aten::addmm'",
+        "select distinct p.name as inside from events e join events p on e.parent = p.row "
+        "where e.name = 'aten::addmm'",
     )
     assert joined.rows() == [{"inside": "aten::linear"}]
     assert (
@@ -128,7 +129,7 @@ def test_events_and_averages_become_arrow_tables_and_parquet_files(
     trace: Any, path: str, tmp_path: Path
 ) -> None:
     pytest.importorskip("pyarrow")
-    import pyarrow.parquet as parquet
+    from pyarrow import parquet
 
     assert trace.events().to_arrow().num_rows == len(trace.events())
     assert trace.key_averages(group_by_stack_n=2).to_arrow().num_rows == len(

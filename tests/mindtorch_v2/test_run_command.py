@@ -1,4 +1,4 @@
-"""`mindtorch-prof run`: real processes, real signals. The program's exit code is kept and its trace written however it ends."""
+"""`mindtorch-prof run`: real processes, real signals. However a program ends, its trace is written."""
 
 from __future__ import annotations
 

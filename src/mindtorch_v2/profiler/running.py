@@ -203,14 +203,14 @@ def _prepared(program: Program) -> tuple[types.CodeType, dict[str, Any]]:
     importer = pkgutil.get_importer(program.target)
     if importer is not None:  # a directory or a zip file
         _first_on_path(program.target)
-        spec = importer.find_spec("__main__")
-        if spec is None:
+        found = importer.find_spec("__main__")
+        if found is None:
             raise ProgramError(f"{program.target}: has no __main__.py; expected a Python program")
-        return _from_spec(spec)
+        return _from_spec(found)
     _first_on_path(os.path.dirname(os.path.realpath(program.target)))
     try:
-        with open(program.target, "rb") as file:
-            source = file.read()
+        with open(program.target, "rb") as opened:
+            source = opened.read()
     except OSError as error:
         raise ProgramError(f"{program.target}: cannot be read: {error.strerror}") from error
     file = os.path.abspath(program.target)
