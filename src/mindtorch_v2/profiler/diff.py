@@ -147,12 +147,13 @@ def _diff(a: Measured, b: Measured, per: str, threshold: float, min_us: float, a
         i, j = a.place.get(key), b.place.get(key)
         values = {name: _value(name, a, i, b, j, per) for name in (*TIMES, "memory", "flops", "kernels")}
         values["count"] = Change(_share(a, "count", i, a.runs), _share(b, "count", j, b.runs))
-        if i is not None and j is not None:
-            for metric, (first, second) in samples.items():
-                values[metric] = Change(values[metric].a, values[metric].b, compare(first[i], second[j]))
+        for metric, (first, second) in samples.items():
+            before, after = _repeats(first, i, a), _repeats(second, j, b)
+            if len(before) and len(after):
+                values[metric] = Change(values[metric].a, values[metric].b, compare(before, after))
         status, decided = _status(values, i, j, a, b, per, flops, device, judge)
         rows.append(Row(key, status, decided, **values))
-    rows.sort(key=_weight)
+    rows.sort(key=lambda row: _weight(row, per))
     notes = _notes(a, b, rows, per)
     return Diff(
         tuple(rows),
@@ -166,6 +167,11 @@ def _diff(a: Measured, b: Measured, per: str, threshold: float, min_us: float, a
         device,
         tuple(notes),
     )
+
+
+def _repeats(samples: list[np.ndarray], row: int | None, side: Measured) -> np.ndarray:
+    """The repeats of a row; of one that is not there, no time in every step."""
+    return np.zeros(len(side.steps)) if row is None else samples[row]
 
 
 def _share(side: Measured, name: str, row: int | None, among: int) -> float:
@@ -248,8 +254,16 @@ class Judge:
 _SHIFT = math.log(1.5)
 
 
-def _weight(row: Row) -> tuple[float, str]:
-    return (-max(abs(row.self_cpu.typical), abs(row.self_device.typical)), "\0".join(row.key))
+def _weight(row: Row, per: str) -> tuple[float, str]:
+    """Rows with the largest change of time first; a single slow repeat does not put a row in front."""
+    sizes = []
+    for change in (row.self_cpu, row.self_device):
+        test = change.test
+        if per == "total" and test is not None:  # the test is of calls, the row of all of them
+            sizes.append(abs(test.b * row.count.b - test.a * row.count.a))
+        else:
+            sizes.append(abs(change.typical))
+    return -max(sizes), "\0".join(row.key)
 
 
 def _totals(a: Measured, b: Measured, per: str) -> dict[str, Change]:

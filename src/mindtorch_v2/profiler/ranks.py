@@ -88,7 +88,7 @@ def rank_report(
         sides += _sides(facts, os.fspath(path))
     if not sides:
         raise ValueError("no ranks to compare; expected trace files")
-    sides.sort(key=lambda side: (side.rank is None, side.rank or 0, side.label))
+    sides.sort(key=lambda side: (side.rank is None, side.rank or 0))
     return _report(sides, threshold)
 
 
@@ -156,21 +156,36 @@ def _own(side: _Side) -> np.ndarray:
 
 def _sides(facts: Columns, path: str) -> list[_Side]:
     """The ranks of a file: one, or those of a merged file."""
-    merged = facts.head.top.get("merged")
-    ranks = ranks_of(facts)
     base = facts.head.base_ns
-    if not isinstance(merged, list) or len({r for r in ranks.values() if r is not None}) < 2:
-        rank = facts.head.rank
-        label = f"rank {rank}" if rank is not None else os.path.basename(path)
-        side = _side(facts, np.ones(len(facts), bool), rank, label, base)
-        return [side] if side is not None else []
-    made = []
-    for rank in sorted({r for r in ranks.values() if r is not None}):
-        of = np.array([ranks.get(pid) == rank for pid, _ in facts.threads], bool)
-        side = _side(facts, of[facts.thread], rank, f"rank {rank}", base)
-        if side is not None:
-            made.append(side)
-    return made
+    rank = facts.head.rank
+    label = f"rank {rank}" if rank is not None else os.path.basename(path)
+    found: list[_Side | None] = []
+    for entry_rank, entry_label, pids in _merged_parts(facts):
+        of = np.array([pid in pids for pid, _ in facts.threads], bool)
+        found.append(_side(facts, of[facts.thread], entry_rank, entry_label, base))
+    if not found:
+        found = [_side(facts, np.ones(len(facts), bool), rank, label, base)]
+    return [side for side in found if side is not None]
+
+
+def _merged_parts(facts: Columns) -> list[tuple[int | None, str, frozenset[Any]]]:
+    """What a merged file says of the files in it: rank, label, processes. Where it says nothing, processes named after ranks."""
+    merged = facts.head.top.get("merged")
+    if isinstance(merged, list):
+        return [
+            (entry.get("rank"), str(entry.get("label", "")), frozenset(map(_plain_pid, entry["pids"])))
+            for entry in merged
+            if isinstance(entry, dict) and isinstance(entry.get("pids"), list)
+        ]
+    ranks = ranks_of(facts)
+    known = sorted({rank for rank in ranks.values() if rank is not None})
+    if len(known) < 2:
+        return []
+    return [(r, f"rank {r}", frozenset(pid for pid, rank in ranks.items() if rank == r)) for r in known]
+
+
+def _plain_pid(pid: Any) -> Any:
+    return pid if isinstance(pid, (int, str)) else str(pid)
 
 
 def _side(facts: Columns, mine: np.ndarray, rank: int | None, label: str, base: int) -> _Side | None:

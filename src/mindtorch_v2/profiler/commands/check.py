@@ -113,8 +113,9 @@ def run(options: argparse.Namespace) -> int:
         with writing(options.write_baseline):
             write_baseline(now, options.write_baseline)
         if options.format not in ("json", "csv") or base is None:
+            files = "file" if now.runs == 1 else "files"
             per = f"{now.steps} steps" if now.per == "step" else "whole runs"
-            print(f"{plain(options.write_baseline)}: {len(now.rows):,} rows of {now.runs} files, {per}")
+            print(f"{plain(options.write_baseline)}: {len(now.rows):,} rows of {now.runs} {files}, {per}")
     return code
 
 

@@ -14,7 +14,7 @@ import argparse
 import math
 from typing import Any
 
-from ..diff import SAME, Diff, diff
+from ..diff import ADDED, GONE, SAME, Diff, diff
 from ..measured import BY
 from ..text import format_memory, format_time
 from ._common import CommandError, add_file, add_output, open_trace, print_rows
@@ -153,12 +153,16 @@ def summary(found: Diff) -> list[str]:
     else:
         lines.append("of the whole run (the traces have no steps in common)")
     parts = []
-    for name, title in (("step", "step"), ("self_cpu", "self CPU"), ("self_device", "self device")):
+    mean = "mean " if found.per == "step" else ""
+    for name, title in (
+        ("step", "median step"),
+        ("self_cpu", f"{mean}self CPU"),
+        ("self_device", f"{mean}self device"),
+    ):
         change = found.total.get(name)
         if change is not None and (change.a or change.b):
-            parts.append(
-                f"{title} {format_time(change.a)} -> {format_time(change.b)} ({percent(change.relative)})"
-            )
+            a, b = (change.a, change.b) if change.test is None else (change.test.a, change.test.b)
+            parts.append(f"{title} {format_time(a)} -> {format_time(b)} ({percent(change.relative)})")
     for name, title in (("count", "calls"), ("kernels", "kernels")):
         change = found.total[name]
         if change.a or change.b:
@@ -191,9 +195,9 @@ def _cells(row: Any, found: Diff) -> dict[str, Any]:
     made["what"] = "device" if time is row.self_device else "CPU"
     made.update(a=a, b=b, delta=b - a, relative=percent((b - a) / a if a else None if b else 0.0))
     test = time.test
-    comparable = test is not None and found.per != "total"
-    made["noise"] = test.floor if comparable else None
-    made["p"] = None if test is None or test.p is None else f"{test.p:.2g}"
+    judged = test is not None and row.status not in (ADDED, GONE)
+    made["noise"] = test.floor if judged and found.per != "total" else None
+    made["p"] = f"{test.p:.2g}" if judged and test.p is not None else None
     return made
 
 
