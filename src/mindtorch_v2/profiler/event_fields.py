@@ -1,4 +1,4 @@
-"""The classes that an event tree is made of, with torch's names and fields. Made by the tree; read-only, without a constructor."""
+"""The classes that an event tree is made of, with torch's names and fields: views of a tree's columns, read-only, without a constructor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _no_constructor(self: Any, *args: Any, **kwargs: Any) -> None:
 
 
 class _Fields:
-    """Named values that are read, not set; `_make` is the way to get one."""
+    """What has named values that are read and not set; `_make` is the way to get one."""
 
     __slots__ = ()
     __init__ = _no_constructor
@@ -44,7 +44,7 @@ class _Fields:
         return made
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in type(self).__slots__:
+        if hasattr(type(self), name):
             raise AttributeError(f"property of '{type(self).__name__}' object has no setter")
         raise AttributeError(f"'torch._C._profiler.{type(self).__name__}' object has no attribute '{name}'")
 
@@ -52,58 +52,152 @@ class _Fields:
         return f"<torch._C._profiler.{type(self).__name__} object at {id(self):#x}>"
 
 
-class _TensorMetadata(_Fields):
-    """A tensor as an event met it. Ids are None where allocations were not recorded."""
+class _View(_Fields):
+    """A row of something; fields are looked up when they are asked for."""
 
-    __slots__ = (
-        "impl_ptr",  # the tensor: a number that no other tensor of the process has; None: not recorded
-        "storage_data_ptr",  # address of its memory; None: not recorded, or there is none
-        "id",
-        "allocation_id",
-        "sizes",
-        "strides",
-        "dtype",
-        "device",
-        "layout",
-    )
-    impl_ptr: int | None
-    storage_data_ptr: int | None
-    id: int | None
-    allocation_id: int | None
-    sizes: list[int]
-    strides: list[int]
-    dtype: Any
-    device: Any
-    layout: Any
+    __slots__ = ("_of", "_row")
+    _of: Any
+    _row: Any
+
+    @classmethod
+    def _look(cls, of: Any, row: Any) -> Any:
+        made = object.__new__(cls)
+        _set_of(made, of)
+        _set_row(made, row)
+        return made
+
+
+# the slots' own setters, past the refusal above
+_set_of, _set_row = _View._of.__set__, _View._row.__set__  # type: ignore[union-attr]
+
+
+class _TensorMetadata(_View):
+    """A tensor as an event met it. Its row is (number, shape, strides in bytes, type). Ids are None where allocations were not recorded."""
+
+    __slots__ = ()
+
+    @property
+    def impl_ptr(self) -> int | None:
+        """The tensor: a number that no other tensor of the process has; None: not recorded."""
+        return self._of.first_number(self._row[0])
+
+    @property
+    def storage_data_ptr(self) -> int | None:
+        """The address of its memory; None: not recorded, or there is none."""
+        return self._of.address(self._row[0])
+
+    @property
+    def id(self) -> int | None:
+        """Shared by all tensors on its memory."""
+        return self._of.id(self._row[0])
+
+    @property
+    def allocation_id(self) -> int | None:
+        """Of its memory; never used twice."""
+        return self._of.allocation_id(self._row[0])
+
+    @property
+    def sizes(self) -> list[int]:
+        """Its shape."""
+        return list(self._row[1])
+
+    @property
+    def strides(self) -> list[int]:
+        """In elements."""
+        size = self.dtype.itemsize
+        return [stride // size for stride in self._row[2]]
+
+    @property
+    def dtype(self) -> Any:
+        """Its type."""
+        return self._of.dtype(self._row[3])
+
+    @property
+    def device(self) -> Any:
+        """Where it is."""
+        return self._of.device(-1, None)
+
+    @property
+    def layout(self) -> Any:
+        """How its elements are laid out."""
+        return self._of.layout(self._row)
 
     @property
     def dim(self) -> int:
         """The number of dimensions."""
-        return len(self.sizes)
+        return len(self._row[1])
 
 
-class _ExtraFields_TorchOp(_Fields):
+class _ExtraFields_TorchOp(_View):
     """What only ops and ranges have."""
 
-    __slots__ = ("name", "inputs", "scope", "sequence_number", "allow_tf32_cublas")
-    name: str
-    inputs: list[Any]
-    scope: Any
-    sequence_number: int
-    allow_tf32_cublas: bool
+    __slots__ = ("_inputs",)
+    _inputs: list[Any]
+    allow_tf32_cublas = False
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self._of.names[self._row]
+
+    @property
+    def inputs(self) -> list[Any]:
+        """What went in: tensors, lists of tensors and numbers; None for anything else."""
+        try:
+            return self._inputs
+        except AttributeError:
+            made = self._of.known.inputs(self._row)
+            object.__setattr__(self, "_inputs", made)
+            return made
+
+    @property
+    def scope(self) -> Any:
+        """What kind of op or range it is."""
+        return self._of.scope(self._row)
+
+    @property
+    def sequence_number(self) -> int:
+        """Shared by a forward op and its backward function; -1: none."""
+        return int(self._of.trace.sequence[self._row])
 
 
-class _ExtraFields_Allocation(_Fields):
+class _ExtraFields_Allocation(_View):
     """What only allocations have; a negative size gives memory back."""
 
-    __slots__ = ("ptr", "alloc_size", "id", "allocation_id", "total_allocated", "total_reserved", "device")
-    ptr: int
-    alloc_size: int
-    id: int | None
-    allocation_id: int | None
-    total_allocated: int
-    total_reserved: int
-    device: Any
+    __slots__ = ()
+    total_reserved = 0
+
+    @property
+    def ptr(self) -> int:
+        """The address; a made-up one for memory that was gone when the recording stopped."""
+        return self._of.known.memory_address(self._row)
+
+    @property
+    def alloc_size(self) -> int:
+        """Bytes taken, or given back if negative."""
+        return self._of.memory_list[self._row]
+
+    @property
+    def id(self) -> int | None:
+        """Of the tensors on this memory; None: none was met."""
+        return self._of.known.id(self._of.known.memory_number(self._row))
+
+    @property
+    def allocation_id(self) -> int | None:
+        """Of this memory; never used twice."""
+        return self._of.known.allocation_id(self._of.known.memory_number(self._row))
+
+    @property
+    def total_allocated(self) -> int:
+        """Bytes alive that were taken in this recording."""
+        return int(self._of.trace.memory.total[self._row])
+
+    @property
+    def device(self) -> Any:
+        """Where the memory is."""
+        trace = self._of.trace
+        number = -1 if trace.memory.device is None else int(trace.memory.device[self._row])
+        return self._of.known.device(number, trace.settings.get("device"))
 
 
 class _PyFrameState(_Fields):

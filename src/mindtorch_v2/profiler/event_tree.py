@@ -19,6 +19,7 @@ from .event_fields import (
     _ExtraFields_Allocation,
     _ExtraFields_Kineto,
     _ExtraFields_PyCall,
+    _ExtraFields_PyCCall,
     _ExtraFields_TorchOp,
     _NNModuleInfo,
     _no_constructor,
@@ -38,72 +39,85 @@ _MODULE = "nn.Module: "
 class _ProfilerEvent:
     """One node of an event tree."""
 
-    __slots__ = ("_tree", "_node", "_extra", "_children")
+    # Each tree has a class of its own, which holds it: an object that is made for each of 100,000 nodes has to be small.
+    __slots__ = ("_node", "parent", "_extra", "_children")
 
     _tree: EventTree
     _node: int
+    parent: _ProfilerEvent | None
     _extra: Any
-    _children: list[_ProfilerEvent] | None
+    _children: list[_ProfilerEvent]
 
     __init__ = _no_constructor
 
     @property
     def name(self) -> str:
-        return self._tree.name(self._node)
+        """What it is called."""
+        return self._tree.names[self._node]
 
     @property
     def overload_name(self) -> str:
+        """Which overload of an op it is, where that was recorded."""
         trace = self._tree.trace
         return trace.overloads[trace.name[self._node]] if self._node < len(trace) else ""
 
     @property
     def tag(self) -> _EventType:
-        return self._tree.tag(self._node)
+        """What kind of thing it is."""
+        return _TAGS[self._tree.tags[self._node]]
 
     @property
     def extra_fields(self) -> Any:
-        if self._extra is None:
-            self._extra = self._tree.extra_fields(self._node)
-        return self._extra
+        """What only events of this kind have."""
+        try:
+            return self._extra
+        except AttributeError:
+            made = self._extra = self._tree.extra_fields(self._node)
+            return made
 
     @property
     def typed(self) -> tuple[_EventType, Any]:
+        """What kind of thing it is, and what only such have."""
         return self.tag, self.extra_fields
 
     @property
     def id(self) -> int:
+        """A number that no other event of this tree has."""
         return self._node + 1
 
     @property
     def correlation_id(self) -> int:
+        """The number in a trace file; 0: none."""
         return self._tree.correlation(self._node)
 
     @property
     def start_tid(self) -> int:
+        """The thread, numbered from 1."""
         return self._tree.thread_number(self._node)
 
     @property
     def start_time_ns(self) -> int:
+        """When it began, in nanoseconds since the epoch."""
         return self._tree.start_list[self._node]
 
     @property
     def end_time_ns(self) -> int:
+        """When it ended."""
         return self._tree.end_list[self._node]
 
     @property
     def duration_time_ns(self) -> int:
+        """How long it took."""
         return self._tree.end_list[self._node] - self._tree.start_list[self._node]
 
     @property
-    def parent(self) -> _ProfilerEvent | None:
-        above = self._tree.parent_list[self._node]
-        return None if above < 0 else self._tree.event(above)
-
-    @property
     def children(self) -> list[_ProfilerEvent]:
-        if self._children is None:
-            self._children = self._tree.children(self._node)
-        return self._children
+        """What happened directly inside, in the order of time."""
+        try:
+            return self._children
+        except AttributeError:
+            made = self._children = self._tree.children(self._node, self)
+            return made
 
     def __repr__(self) -> str:
         return f"<torch._C._profiler._ProfilerEvent object at {id(self):#x}>"
@@ -122,9 +136,12 @@ class EventTree:
         self.start = np.concatenate(
             [trace.start_ns, frames.start_ns, memory.time_ns, device.start_ns]
         ).astype(np.int64)
-        self.end = np.concatenate([trace.end_ns, frames.end_ns, memory.time_ns, device.end_ns]).astype(np.int64)
+        self.end = np.concatenate([trace.end_ns, frames.end_ns, memory.time_ns, device.end_ns]).astype(
+            np.int64
+        )
         self.parent = self._nested(nesting)
-        self._events: list[_ProfilerEvent | None] = [None] * self.size
+        self.made = type("_ProfilerEvent", (_ProfilerEvent,), {"__slots__": (), "_tree": self})
+        self._roots: list[_ProfilerEvent] | None = None
 
     # ------------------------------------------------------------------------------------------------ nesting
 
@@ -193,60 +210,74 @@ class EventTree:
         return (self.end + self.trace.origin_ns).tolist()
 
     @cached_property
-    def _names(self) -> list[int]:
-        return self.trace.name.tolist()
+    def memory_list(self) -> list[int]:
+        """The bytes of allocations."""
+        return self.trace.memory.nbytes.tolist()
 
     @cached_property
-    def _kinds(self) -> list[int]:
-        return self.trace.kind.tolist()
+    def names(self) -> list[str]:
+        """What each node is called."""
+        trace = self.trace
+        return [
+            *_texts(trace.names, trace.name),
+            *_texts(trace.frames.names, trace.frames.name),
+            *[_MEMORY_NAME] * len(trace.memory),
+            *_texts(trace.device.names, trace.device.name),
+        ]
+
+    @cached_property
+    def tags(self) -> bytes:
+        """What kind of thing each node is, as the number of its _EventType."""
+        made = np.full(self.size, _EventType.Kineto.value, np.uint8)
+        kind = self.trace.kind
+        made[: self.first_frame] = _EventType.TorchOp.value
+        made[: self.first_frame][kind == PYTHON] = _EventType.PyCall.value
+        made[: self.first_frame][(kind == KERNEL) | (kind == RUNTIME)] = _EventType.Kineto.value
+        made[self.first_frame : self.first_memory] = _EventType.PyCall.value
+        in_c = [text.startswith("<built-in ") for text in self.trace.frames.names]
+        if any(in_c):
+            made[self.first_frame : self.first_memory][np.array(in_c)[self.trace.frames.name]] = (
+                _EventType.PyCCall.value
+            )
+        made[self.first_memory : self.first_device] = _EventType.Allocation.value
+        return made.tobytes()
 
     # ------------------------------------------------------------------------------------------------ nodes
 
-    def event(self, node: int) -> _ProfilerEvent:
-        """The one object that stands for a node."""
-        made = self._events[node]
-        if made is None:
-            made = self._events[node] = object.__new__(_ProfilerEvent)
-            made._tree, made._node, made._extra, made._children = self, node, None, None
-        return made
-
-    def children(self, node: int) -> list[_ProfilerEvent]:
-        """What happened directly inside a node, in the order of time; of -1: the roots."""
+    def children(self, node: int, parent: _ProfilerEvent | None) -> list[_ProfilerEvent]:
+        """What happened directly inside a node, in the order of time; of -1: the roots. Made once, by whoever keeps them."""
         order, begins = self._child_lists
         first, last = begins[node + 1], begins[node + 2]
         if first == last:
             return []
-        event = self.event
-        return [event(child) for child in order[first:last]]
+        made, new, kind = [], object.__new__, self.made
+        for child in order[first:last]:
+            event = new(kind)
+            event._node, event.parent = child, parent
+            made.append(event)
+        return made
 
     def roots(self) -> list[_ProfilerEvent]:
         """What nothing lies around, in the order of time."""
-        return self.children(-1)
+        if self._roots is None:
+            self._roots = self.children(-1, None)
+        return list(self._roots)
 
-    def name(self, node: int) -> str:
-        """What a node is called."""
-        if node < self.first_frame:
-            return self.trace.names[self._names[node]]
-        if node < self.first_memory:
-            frames = self.trace.frames
-            return frames.names[frames.name[node - self.first_frame]]
-        if node < self.first_device:
-            return _MEMORY_NAME
-        device = self.trace.device
-        return device.names[device.name[node - self.first_device]]
-
-    def tag(self, node: int) -> _EventType:
-        """What kind of thing a node is."""
-        if node < self.first_frame:
-            return _TAGS.get(self._kinds[node], _EventType.TorchOp)
-        if node < self.first_memory:
-            return _EventType.PyCall
-        return _EventType.Allocation if node < self.first_device else _EventType.Kineto
+    def event(self, node: int) -> _ProfilerEvent:
+        """The object that stands for a node, found from its root."""
+        path = [node]
+        while (above := self.parent_list[path[-1]]) >= 0:
+            path.append(above)
+        found = self.roots()
+        for step in reversed(path):
+            (event,) = [each for each in found if each._node == step]
+            found = event.children
+        return event
 
     def correlation(self, node: int) -> int:
         """The number that an event has in its trace; 0 for what is no op."""
         if node < self.first_frame:
-            if self.tag(node) is not _EventType.TorchOp:
+            if self.tags[node] != _EventType.TorchOp.value:
                 return 0
             external = self.trace.external
             return node + 1 if external is None else int(external[node])
@@ -279,46 +310,33 @@ class EventTree:
         """Ids and addresses of the tensors and the memory that were met."""
         return Known(self.trace)
 
+    def scope(self, node: int) -> RecordScope:
+        """The scope of an op or range."""
+        return _SCOPES[self._scopes[node]]
+
+    @cached_property
+    def _scopes(self) -> bytes:
+        return self.trace.scope.astype(np.uint8).tobytes()
+
     def extra_fields(self, node: int) -> Any:
         """What only nodes of this kind have."""
-        if node < self.first_frame:
-            tag = self.tag(node)
-            if tag is _EventType.Kineto:
-                return _ExtraFields_Kineto._make()
-            return self._call(node) if tag is _EventType.PyCall else self._op(node)
-        if node < self.first_memory:
-            return self._call(node)
-        return self._allocation(node) if node < self.first_device else _ExtraFields_Kineto._make()
+        tag = self.tags[node]
+        if tag == _EventType.TorchOp.value:
+            return _ExtraFields_TorchOp._look(self, node)
+        if tag == _EventType.Allocation.value:
+            return _ExtraFields_Allocation._look(self, node - self.first_memory)
+        if tag == _EventType.PyCCall.value:
+            return _ExtraFields_PyCCall._make(caller=self._frame(self._caller(node)))
+        return self._call(node) if tag == _EventType.PyCall.value else _ExtraFields_Kineto._make()
 
-    def _op(self, node: int) -> _ExtraFields_TorchOp:
-        trace = self.trace
-        return _ExtraFields_TorchOp._make(
-            name=self.name(node),
-            inputs=self.known.inputs(node),
-            scope=_SCOPES[int(trace.scope[node])],
-            sequence_number=int(trace.sequence[node]),
-            allow_tf32_cublas=False,
-        )
-
-    def _allocation(self, node: int) -> _ExtraFields_Allocation:
-        row = node - self.first_memory
-        memory = self.trace.memory
-        ptr, tensor_id, allocation_id = self.known.memory(row)
-        on = -1 if memory.device is None else int(memory.device[row])
-        return _ExtraFields_Allocation._make(
-            ptr=ptr,
-            alloc_size=int(memory.nbytes[row]),
-            id=tensor_id,
-            allocation_id=allocation_id,
-            total_allocated=int(memory.total[row]),
-            total_reserved=0,
-            device=self.known.device(on, self.trace.settings.get("device")),
-        )
+    def _caller(self, node: int) -> int:
+        """The Python call around a node; itself if there is none."""
+        above = self.parent_list[node]
+        while above >= 0 and self.tags[above] != _EventType.PyCall.value:
+            above = self.parent_list[above]
+        return node if above < 0 else above
 
     def _call(self, node: int) -> _ExtraFields_PyCall:
-        above = self.parent_list[node]
-        while above >= 0 and self.tag(above) is not _EventType.PyCall:
-            above = self.parent_list[above]
         module = optimizer = None
         held = self._held(node)
         if held is not None:
@@ -326,7 +344,7 @@ class EventTree:
             module, optimizer = (info, None) if held.kind == "module" else (None, info)
         return _ExtraFields_PyCall._make(
             callsite=self._frame(node),
-            caller=self._frame(node if above < 0 else above),
+            caller=self._frame(self._caller(node)),
             module=module,
             optimizer=optimizer,
         )
@@ -351,7 +369,7 @@ class EventTree:
         return _OptimizerInfo._make(self_ptr=held.self_ptr, parameters=stepped)
 
     def _frame(self, node: int) -> _PyFrameState:
-        text = self.name(node)
+        text = self.names[node]
         found = _FRAME.fullmatch(text)
         if found is not None:
             file, line, function = found["file"], int(found["line"]), found["function"]
@@ -362,7 +380,11 @@ class EventTree:
         return _PyFrameState._make(file_name=file, line_number=line, function_name=function)
 
 
-_TAGS = {PYTHON: _EventType.PyCall, KERNEL: _EventType.Kineto, RUNTIME: _EventType.Kineto}
+_TAGS = {kind.value: kind for kind in _EventType}
+
+
+def _texts(table: tuple[str, ...], ids: np.ndarray) -> list[str]:
+    return [table[number] for number in ids.tolist()]
 
 
 def _parents(start: np.ndarray, end: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -408,8 +430,8 @@ class _ProfilerResult:
     def trace_activities(self) -> list[Any]:
         """Activities of devices, in the order of time."""
         made = self._results.event_tree
-        nodes = range(made.first_device, made.size)
-        return [made.event(node) for node in nodes if made.trace.device.kind[node - made.first_device] < DEVICE_ANNOTATION]
+        wanted = np.flatnonzero(made.trace.device.kind < DEVICE_ANNOTATION) + made.first_device
+        return [made.event(node) for node in wanted.tolist()]
 
     def save(self, path: str) -> None:
         """Write a trace file."""

@@ -6,7 +6,7 @@ an id. Everything without memory (empty, sparse) shares one, as in torch.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -159,42 +159,81 @@ class Known:
 
     def tensor(self, about: tuple) -> _TensorMetadata:
         """A tensor from its number (0: not recorded), shape, strides in bytes and type."""
-        number, shape, strides, kind = about
-        dtype, layout = _looks(kind)
-        memory = self._memory_of.get(number, 0) if number else -1
-        allocation, shown = self._ids if self.tracked and number else ({}, {})
-        return _TensorMetadata._make(
-            impl_ptr=self._first_numbers.get(number, number) or None,
-            storage_data_ptr=self._addresses.get(memory) if memory > 0 else None,
-            id=shown.get(memory),
-            allocation_id=allocation.get(memory),
-            sizes=list(shape),
-            strides=[s // dtype.itemsize for s in strides],
-            dtype=dtype,
-            device=self.device(-1, None),
-            layout=layout,
-        )
+        return _TensorMetadata._look(self, about)
 
-    def memory(self, row: int) -> tuple[int, int | None, int | None]:
-        """Address, id and allocation id of a row of the Trace's memory."""
-        if not self.recorded or not self.tracked:
-            return int(self.trace.memory.address[row]), None, None
-        number = int(self.identities.memory[row])
-        allocation, shown = self._ids
-        return self._addresses.get(number, number), shown.get(number), allocation.get(number)
+    # ------------------------------------------------------------------------------------------------ by number
+
+    def first_number(self, number: int) -> int | None:
+        """The first that the same tensor had; None: not recorded."""
+        return self._first_numbers.get(number, number) or None
+
+    def address(self, number: int) -> int | None:
+        """Of a tensor's memory."""
+        return self._addresses.get(self._memory_of.get(number, 0)) if number else None
+
+    def id(self, number: int) -> int | None:
+        """Of a tensor, or of the tensors on memory of this number."""
+        return self._ids[1].get(self._memory_of.get(number, number)) if number and self.tracked else None
+
+    def allocation_id(self, number: int) -> int | None:
+        """Of a tensor's memory, or of memory of this number."""
+        return self._ids[0].get(self._memory_of.get(number, number)) if number and self.tracked else None
+
+    @cached_property
+    def _memory_numbers(self) -> list[int]:
+        return self.identities.memory.tolist()
+
+    def memory_number(self, row: int) -> int:
+        """Of a row of the Trace's memory; 0: not recorded."""
+        return self._memory_numbers[row] if self.tracked and self.recorded else 0
+
+    def memory_address(self, row: int) -> int:
+        """Of a row of the Trace's memory."""
+        number = self.memory_number(row)
+        return self._addresses.get(number, number) if number else int(self.trace.memory.address[row])
+
+    def dtype(self, kind: Any) -> Any:
+        """The type that a description names."""
+        return _types()[kind]
+
+    def layout(self, about: tuple) -> Any:
+        """Dense: what is not has no description."""
+        return _strided()
 
     @staticmethod
     def device(number: int, kind: str | None) -> Any:
         """A device by number; -1: the CPU."""
-        from .._device import CPU, device
-
-        return CPU if number < 0 else device(kind or "cuda", number)
+        return _cpu() if number < 0 else _device(kind or "cuda", number)
 
 
-def _looks(kind: Any) -> tuple[Any, Any]:
+# Imported when first asked: opening a trace file brings no tensor code.
+
+
+@cache
+def _types() -> Any:
     from .. import _dtype
 
-    return _dtype.BY_NUM[kind], _dtype.strided
+    return _dtype.BY_NUM
+
+
+@cache
+def _strided() -> Any:
+    from .. import _dtype
+
+    return _dtype.strided
+
+
+@cache
+def _cpu() -> Any:
+    from .._device import CPU
+
+    return CPU
+
+
+def _device(kind: str, number: int) -> Any:
+    from .._device import device
+
+    return device(kind, number)
 
 
 def _joined(links: np.ndarray, memory_of: dict[int, int]) -> dict[int, int]:
