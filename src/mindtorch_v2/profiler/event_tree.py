@@ -6,6 +6,7 @@ columns. Live recordings and loaded files alike, as far as a file goes: one that
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 from functools import cached_property
@@ -34,6 +35,7 @@ _MEMORY_NAME = "[memory]"
 _FRAME = re.compile(r"(?P<file>.*)\((?P<line>\d+)\): (?P<function>.*)", re.DOTALL)
 _SCOPES = {scope.value: scope for scope in RecordScope}
 _MODULE = "nn.Module: "
+_MANY = 1000
 
 
 class _ProfilerEvent:
@@ -46,7 +48,7 @@ class _ProfilerEvent:
     _node: int
     parent: _ProfilerEvent | None
     _extra: Any
-    _children: list[_ProfilerEvent]
+    _children: list[_ProfilerEvent] | None
 
     __init__ = _no_constructor
 
@@ -69,11 +71,10 @@ class _ProfilerEvent:
     @property
     def extra_fields(self) -> Any:
         """What only events of this kind have."""
-        try:
-            return self._extra
-        except AttributeError:
+        made = self._extra
+        if made is None:
             made = self._extra = self._tree.extra_fields(self._node)
-            return made
+        return made
 
     @property
     def typed(self) -> tuple[_EventType, Any]:
@@ -113,11 +114,10 @@ class _ProfilerEvent:
     @property
     def children(self) -> list[_ProfilerEvent]:
         """What happened directly inside, in the order of time."""
-        try:
-            return self._children
-        except AttributeError:
+        made = self._children
+        if made is None:
             made = self._children = self._tree.children(self._node, self)
-            return made
+        return made
 
     def __repr__(self) -> str:
         return f"<torch._C._profiler._ProfilerEvent object at {id(self):#x}>"
@@ -251,10 +251,15 @@ class EventTree:
         if first == last:
             return []
         made, new, kind = [], object.__new__, self.made
+        many = last - first > _MANY and gc.isenabled()
+        if many:  # the collector would look at all of them again and again while nothing is thrown away
+            gc.disable()
         for child in order[first:last]:
             event = new(kind)
-            event._node, event.parent = child, parent
+            event._node, event.parent, event._extra, event._children = child, parent, None, None
             made.append(event)
+        if many:
+            gc.enable()
         return made
 
     def roots(self) -> list[_ProfilerEvent]:
