@@ -147,6 +147,14 @@ def test_the_flame_graph_holds_every_call_once(recorded: Results, page: Path) ->
     assert (of_children <= columns["calls.total_ns"] + 0.5).all()
 
 
+def test_modules_of_one_class_merge_where_that_is_asked_for(page: Path) -> None:
+    values, columns = blocks(page)["flame-0"]
+    names = values["trees"]["classes"]["names"]
+    calls_of = dict(zip((names[i] for i in columns["classes.name"]), columns["classes.calls"].tolist()))
+    assert calls_of["Linear"] == 6
+    assert columns["classes.calls"].sum() == columns["calls.calls"].sum()
+
+
 def test_modules_have_their_forward_and_backward_time(page: Path) -> None:
     values, columns = blocks(page)["modules-0"]
     assert values["names"] == ["Sequential_0", "Linear_0", "ReLU_0", "Linear_1"]

@@ -17,6 +17,8 @@ const METRICS: Record<string, [string, (n: number) => string]> = {
   device_ns: ["Device time", time],
 };
 
+const SOURCES: Record<string, string> = { calls: "Modules", classes: "Modules by class", python: "With Python" };
+
 /** The tree with children in the order of their size; node 0 is the root of all. */
 class Tree {
   readonly names: string[];
@@ -199,10 +201,7 @@ function Graph({ block, device }: { block: Block; trace: number; device: string 
           <Segments
             label="Calls"
             value={source}
-            options={[
-              ["calls", "Operators and modules"],
-              ["python", "With Python"],
-            ]}
+            options={sources.map((s) => [s, SOURCES[s]!] as [string, string])}
             onChange={(next) => {
               setSource(next);
               setZoom(0);

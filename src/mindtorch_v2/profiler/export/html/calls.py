@@ -6,6 +6,7 @@ therefore whichever of its event and its frame began later: no containment betwe
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,7 @@ CATEGORIES = (
     "Copies",
 )
 MODULE_PREFIX = "nn.Module: "
+_NUMBER = re.compile(r"_\d+$")
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,11 @@ def event_categories(trace: Trace) -> np.ndarray:
     return made
 
 
-def calls(results: Any, *, python: bool) -> Calls:
-    """The shown events with the modules' calls around them, or with all Python frames."""
+def calls(results: Any, *, python: bool, by_class: bool = False) -> Calls:
+    """The shown events with the modules' calls around them, or with all Python frames.
+
+    by_class: modules of one class have one name, so that the layers of a model become one.
+    """
     trace, frames = results.trace, results.trace.frames
     rows = np.flatnonzero(results.shown)
     place = np.full(len(trace) + 1, -1, np.int64)  # the last one stands for row -1
@@ -116,9 +121,13 @@ def calls(results: Any, *, python: bool) -> Calls:
     above_frame = np.where(outer, place[outside], frame_place[own])
     frame_category = np.where(frames.module[kept] >= 0, MODULE, FRAME)
     shown = [name.removeprefix(MODULE_PREFIX) for name in frames.names]
+    frame_name = frames.name[kept].astype(np.int64)
+    if by_class:
+        shown, numbers = _classes(shown)
+        frame_name = numbers[frame_name]
     return Calls(
         names + shown,
-        np.concatenate([group_of[trace.name[rows]], frames.name[kept].astype(np.int64) + len(names)]),
+        np.concatenate([group_of[trace.name[rows]], frame_name + len(names)]),
         np.concatenate([event_categories(trace)[rows], frame_category.astype(np.int8)]),
         np.concatenate([trace.start_ns[rows], frames.start_ns[kept]]),
         np.concatenate([(trace.end_ns - trace.start_ns)[rows], (frames.end_ns - frames.start_ns)[kept]]),
@@ -126,6 +135,13 @@ def calls(results: Any, *, python: bool) -> Calls:
         np.concatenate([rows, kept]),
         len(rows),
     )
+
+
+def _classes(names: list[str]) -> tuple[list[str], np.ndarray]:
+    """Names of modules without their numbers, each once; and for each name its place there."""
+    table: dict[str, int] = {}
+    numbers = [table.setdefault(_NUMBER.sub("", name), len(table)) for name in names]
+    return list(table), np.array(numbers, np.int64)
 
 
 def depths(parent: np.ndarray) -> np.ndarray:

@@ -117,10 +117,13 @@ def _work(results: Any, made: Calls) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def flame_block(results: Any) -> Block:
-    """The merged trees of a recording: operators with annotations and modules, and with Python's frames if there are any."""
+    """The merged trees of a recording: operators with annotations and modules, the same with modules merged by class, and with Python's
+    frames, as far as there are any."""
     block = Block()
     trees = {"calls": calls(results, python=False)}
     frames = results.trace.frames
+    if (frames.module > 0).any():  # a second module of some class
+        trees["classes"] = calls(results, python=False, by_class=True)
     if len(frames) and (frames.module < 0).any():
         trees["python"] = calls(results, python=True)
     described = {}

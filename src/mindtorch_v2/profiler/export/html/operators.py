@@ -92,9 +92,11 @@ def _categories_by_name(results: Any) -> dict[str, int]:
     """The category of the first event of each name."""
     trace = results.trace
     group_of, texts = group_names(trace)
-    groups, first = np.unique(group_of[trace.name], return_index=True) if len(trace) else ((), ())
-    kinds = event_categories(trace)
-    return {texts[group]: int(kinds[row]) for group, row in zip(groups, first)}
+    kinds = np.full(len(texts), OP, np.int64)
+    kinds[group_of[trace.name][::-1]] = event_categories(trace)[
+        ::-1
+    ]  # the first event is written last, and stays
+    return dict(zip(texts, kinds.tolist()))
 
 
 def _detail(row: Any, key: str) -> Any:

@@ -103,8 +103,10 @@ def timeline_block(results: Any, most_spans: int | None = None) -> Block:
     # differences begin anew with the first lane only: the jump back between lanes is one negative number
     block.add("start_ns", start - begin, rising=True)
     block.add("duration_ns", end - start)
-    used, numbers = np.unique(name, return_inverse=True)
-    block.add("name", numbers.reshape(-1))
+    used = np.flatnonzero(np.bincount(name, minlength=len(names)))
+    number = np.zeros(len(names), np.int64)
+    number[used] = np.arange(len(used))
+    block.add("name", number[name])
     by_name = np.zeros(len(names), np.int64)
     by_name[name] = category
     block.add("name.category", by_name[used])
