@@ -139,12 +139,19 @@ def thread_ids(trace: Trace) -> dict[int, int]:
 
 
 class _Places:
-    """Processes and threads as the file numbers them."""
+    """Processes and threads as the file numbers them. Annotations of asynchronous code that overlap in part have tracks of their own
+    beside their thread's, because viewers drop slices that do not nest."""
 
     def __init__(self, trace: Trace) -> None:
         self.pid = int(trace.settings.get("pid", 0))
         self.threads = thread_ids(trace)
         self._pids = trace.settings.get("thread_pids", {})
+        self.track = overlapping(trace)  # by row: 0 its thread's own, else the number of a track beside it
+        self.tracks: dict[tuple[int, int], int] = {}
+        beside = np.flatnonzero(self.track)
+        top = max(self.threads.values(), default=0)
+        for thread, track in sorted(set(zip(trace.thread[beside].tolist(), self.track[beside].tolist()))):
+            self.tracks[thread, track] = top + 1 + len(self.tracks)
 
     def process(self, thread: int) -> Any:
         """The process of a thread, as JSON."""
@@ -153,6 +160,36 @@ class _Places:
     def text(self, thread: int) -> str:
         """A thread as fields of an event."""
         return f'"pid":{self.process(thread)},"tid":{self.threads[thread]}'
+
+    def text_of_row(self, thread: int, track: int) -> str:
+        """The same, of a thread's track."""
+        tid = self.tracks[thread, track] if track else self.threads[thread]
+        return f'"pid":{self.process(thread)},"tid":{tid}'
+
+
+def overlapping(trace: Trace) -> np.ndarray:
+    """For each row 0, or for an annotation that overlaps another of its thread in part the first track on which it nests."""
+    made = np.zeros(len(trace), np.int8)
+    rows = np.flatnonzero(trace.kind == ANNOTATION)
+    for first, last in thread_slices(trace.thread[rows]):
+        part = rows[first:last]
+        start, end = trace.start_ns[part], trace.end_ns[part]
+        if len(part) < 2 or (start[1:] >= np.maximum.accumulate(end)[:-1]).all():
+            continue
+        order = np.lexsort((-end, start))
+        tracks: list[list[int]] = [[]]  # the ends of what is open on each
+        for row, begun, ended in zip(part[order].tolist(), start[order].tolist(), end[order].tolist()):
+            for number, open_ in enumerate(tracks):
+                while open_ and open_[-1] <= begun:
+                    open_.pop()
+                if not open_ or ended <= open_[-1]:
+                    open_.append(ended)
+                    made[row] = min(number, 127)
+                    break
+            else:
+                made[row] = min(len(tracks), 127)
+                tracks.append([ended])
+    return made
 
 
 # ---------------------------------------------------------------------------------------------------- ranges
@@ -163,7 +200,7 @@ def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes],
     stacked = bool(trace.settings.get("verbose"))
     # what was open when the recording ended, ends with it
     unfinished = (trace.end_ns == trace.window_ns[1]) & bool(trace.health.unfinished)
-    columns = [trace.name, trace.kind, trace.inputs + 1, unfinished]
+    columns = [trace.name, trace.kind, trace.inputs + 1, unfinished, places.track]
     if stacked:
         columns.append(trace.stack + 1)
     if trace.extra is not None:
@@ -184,7 +221,8 @@ def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes],
     heads, tails = [], []
     for row in leading.tolist():
         kind = "user_annotation" if trace.kind[row] == ANNOTATION else runtime if calls[row] else "cpu_op"
-        head = f'{{"ph":"X","cat":"{kind}","name":{names[trace.name[row]]},{places.text(int(trace.thread[row]))},"ts":'
+        where = places.text_of_row(int(trace.thread[row]), int(places.track[row]))
+        head = f'{{"ph":"X","cat":"{kind}","name":{names[trace.name[row]]},{where},"ts":'
         heads.append(_NEXT + head.encode())
         if calls[row]:
             tails.append(b"}}" if correlation[row] < 0 else b',"correlation":%d}}' % correlation[row])
@@ -374,6 +412,9 @@ def _metadata(trace: Trace, places: _Places, at: int) -> list[str]:
     for identity, tid in places.threads.items():
         name = given.get(identity, (0, ""))[1] or f"thread {tid} (python)"
         by_process.setdefault(places.process(identity), {}).setdefault(tid, name)
+    for (identity, track), tid in places.tracks.items():
+        name = f"thread {places.threads[identity]} (overlapping ranges {track})"
+        by_process.setdefault(places.process(identity), {}).setdefault(tid, name)
     lines = []
     for pid, threads in by_process.items():
         number = orjson.loads(pid)
@@ -431,7 +472,7 @@ def _frames(trace: Trace, places: _Places, shift: int, index: int) -> Iterator[l
         [head + tail + "}}" for head in heads],
         [head + tail + ',"Python module id":%d}}' for head in heads],
     )
-    start, length = frames.start_ns + shift, frames.end_ns - frames.start_ns
+    start, length = frames.start_ns + shift, _apart(trace) - frames.start_ns
     for first in range(0, len(frames), SLICE):
         part = slice(first, first + SLICE)
         columns = zip(
@@ -451,6 +492,23 @@ def _frames(trace: Trace, places: _Places, shift: int, index: int) -> Iterator[l
             for name, number, *rest in columns
             for values in (tuple(rest),)
         ]
+
+
+def _apart(trace: Trace) -> np.ndarray:
+    """The ends of Python calls, each a nanosecond after the last thing inside it: readers that add `ts` and `dur` as floats would find
+    some of those that end together ending too late."""
+    frames = trace.frames
+    end = frames.end_ns.copy()
+    if "source" in trace.settings:
+        return end
+    end += 1
+    inner = np.flatnonzero(frames.parent >= 0)
+    while len(inner):
+        inner = inner[end[inner] >= end[frames.parent[inner]]]
+        outer = frames.parent[inner]
+        np.maximum.at(end, outer, end[inner] + 1)
+        inner = np.unique(outer[frames.parent[outer] >= 0])
+    return end
 
 
 def _closing(begun: int, ended: int) -> list[str]:
