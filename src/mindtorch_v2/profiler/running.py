@@ -69,6 +69,8 @@ def run(
     on_end: called once at the end, whatever it was.
     settings: as for `profile`: record_shapes, profile_memory, with_stack, with_flops, with_modules.
     """
+    if not program.module and not os.path.exists(program.target):
+        raise ProgramError(f"{program.target}: no such file; expected a Python program")
     from mindtorch_v2 import as_torch
     from mindtorch_v2.profiler import _ExperimentalConfig, profile
     from mindtorch_v2.profiler import schedule as steps_schedule
@@ -83,6 +85,7 @@ def run(
         outcome.recordings.append(prof.profiler._results)
         if on_ready is not None:
             on_ready(prof, len(outcome.recordings))
+        prof.profiler = None  # handed over: the next cycle's recording begins anew, which is no news to the program
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # no warm-up was asked for, so it is not missing
@@ -198,8 +201,6 @@ def _prepared(program: Program) -> tuple[types.CodeType, dict[str, Any]]:
         _first_on_path(os.getcwd())
         spec = _module_spec(program.target)
         return _from_spec(spec)
-    if not os.path.exists(program.target):
-        raise ProgramError(f"{program.target}: no such file; expected a Python program")
     importer = pkgutil.get_importer(program.target)
     if importer is not None:  # a directory or a zip file
         _first_on_path(program.target)
