@@ -327,7 +327,7 @@ FACTORIES = frozenset(
 _SHOWN = {
     "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul",
     "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__rtruediv__": "__rdiv__", "__mod__": "remainder", "__neg__": "neg",
-    "__pow__": "pow", "__abs__": "abs", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__matmul__": "matmul",
+    "__pow__": "pow", "__abs__": "abs", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__ne__": "ne", "__matmul__": "matmul",
 }  # fmt: skip
 
 

@@ -36,7 +36,10 @@ OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
 
 def __getattr__(name: str) -> Any:
     if name == "_is_profiler_enabled":
-        return recording_now()
+        from ..profiler.by_hand import _profiler_type
+        from ..profiler.devices import ActiveProfilerType
+
+        return recording_now() and _profiler_type() is not ActiveProfilerType.LEGACY
     raise AttributeError(f"module 'torch.autograd.profiler' has no attribute '{name}'")
 
 

@@ -167,6 +167,10 @@ class _KinetoProfile:
         if self.profiler is not None:
             self.profiler.toggle_collection_dynamic(enable, activities)
 
+    def _stats(self) -> Any:
+        """How long the profiler itself took, and how much it recorded; None before the first recording."""
+        return None if self.profiler is None else self.profiler._stats
+
     def pause(self) -> None:
         """See nothing until `resume`, while recording goes on."""
         if self.profiler is not None:

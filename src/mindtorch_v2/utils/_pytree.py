@@ -12,6 +12,7 @@ from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from .. import return_types
 from .._size import Size
 
 __all__ = [
@@ -266,6 +267,8 @@ register_pytree_node(
         type(node),
     ),
 )
+for _named in return_types._CLASSES.values():
+    _sequence_node(_named, lambda node: None, lambda values, _, cls=_named: cls(values))  # type: ignore[misc]
 STANDARD_DICT_TYPES = frozenset({dict, OrderedDict, defaultdict})
 BUILTIN_TYPES = frozenset({tuple, list, dict, _NAMEDTUPLE, OrderedDict, defaultdict, deque})
 
