@@ -51,7 +51,7 @@ class TensorKey(Key):
     storage: _Storage
 
     def __hash__(self) -> int:
-        return hash((self.id, self.storage.allocation_id))
+        return self.storage.allocation_id
 
     def __repr__(self) -> str:
         return f"id={self.id}: {self.storage!r:<24} ({self.device})"

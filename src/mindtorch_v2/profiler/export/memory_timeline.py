@@ -1,17 +1,20 @@
 """Memory timelines: a Trace and its tree in; bytes alive over time, by what they are for, out (.html, .json, .raw.json.gz).
 
-What an allocation is for is concluded from where it happened and how long it lived:
-in an optimizer's step and beyond it: optimizer state; in the backward pass and beyond it: gradient, if it ends earlier: autograd
-detail; by a forward op whose backward node ran: activation; by an op that autograd does not see (a factory): input; inside one
-op only: temporary. Parameters are what the modules that were met hold. Anything else is unknown.
+What memory is for is decided by `_memory_profiler`, where tensors were told apart (shapes and memory recorded). Elsewhere (files, very
+long recordings in reports) it is concluded from where an allocation happened and how long it lived: in an optimizer's step and beyond it:
+optimizer state; in the backward pass and beyond it: gradient, if it ends earlier: autograd detail; by a forward op whose backward node
+ran: activation; by an op that autograd does not see (a factory): input; inside one op only: temporary. Anything else is unknown.
 """
 
 from __future__ import annotations
 
 import io
 import os
+import weakref
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import orjson
@@ -45,6 +48,7 @@ class Action(IntEnum):
 
     PREEXISTING = 1
     CREATE = 2
+    INCREMENT_VERSION = 3
     DESTROY = 4
 
 
@@ -69,6 +73,11 @@ def export_memory_timeline(
 
 def timeline(trace: Trace, tree: Tree) -> list[list[int]]:
     """[time in ns since the epoch (-1: before the recording), action, bytes, category] in the order of time."""
+    known = _profile(trace, tree)
+    if known is not None:
+        from .._memory_profiler import MemoryProfileTimeline
+
+        return [list(entry) for entry in MemoryProfileTimeline(known)._entries("cpu")]
     memory = trace.memory
     born, died = lifetimes(memory.address, memory.nbytes)
     category = dict(zip(born.tolist(), categories(trace, tree, born, died).tolist()))
@@ -100,8 +109,45 @@ def lifetimes(address: np.ndarray, nbytes: np.ndarray) -> tuple[np.ndarray, np.n
     return born, np.where(ends, died, -1)
 
 
-def categories(trace: Trace, tree: Tree, born: np.ndarray, died: np.ndarray) -> np.ndarray:
-    """What each allocation is for."""
+_profiled: list[Any] = []  # the last trace (weakly) and its memory profile
+
+
+def _profile(trace: Trace, tree: Tree) -> Any:
+    """The memory profile of a trace in which tensors were told apart, else None."""
+    if not (trace.identities and trace.settings.get("profile_memory") and trace.settings.get("record_shapes")):
+        return None
+    if not _profiled or _profiled[0]() is not trace:
+        from .._memory_profiler import MemoryProfile
+        from ..event_tree import EventTree
+
+        nodes = EventTree(trace, tree)
+        found = MemoryProfile(SimpleNamespace(experimental_event_tree=nodes.roots))
+        _profiled[:] = (weakref.ref(trace), found, nodes)
+    return _profiled[1]
+
+
+def categories(
+    trace: Trace, tree: Tree, born: np.ndarray, died: np.ndarray, precise: int = 30_000
+) -> np.ndarray:
+    """What each allocation is for; by the flow of data, if there are no more than `precise` events."""
+    known = _profile(trace, tree) if len(trace) <= precise else None
+    return _concluded(trace, tree, born, died) if known is None else _decided(known, born)
+
+
+def _decided(known: Any, born: np.ndarray) -> np.ndarray:
+    from .._memory_profiler import _CATEGORY_TO_INDEX, TensorKey
+
+    nodes = _profiled[2]
+    made = np.full(len(born), int(Category.UNKNOWN), np.int64)
+    for place, row in enumerate(born.tolist()):
+        key = TensorKey.from_allocation(nodes.extra_fields(nodes.first_memory + row))
+        if key is not None:
+            made[place] = _CATEGORY_TO_INDEX[known._categories.get(key, 0)]
+    return made
+
+
+def _concluded(trace: Trace, tree: Tree, born: np.ndarray, died: np.ndarray) -> np.ndarray:
+    """What each allocation is for, as far as can be told from where and when."""
     memory = trace.memory
     event = _events_around(trace, tree, memory.time_ns[born], memory.thread[born])
     end = np.where(died >= 0, memory.time_ns[np.maximum(died, 0)], np.iinfo(np.int64).max)
