@@ -501,10 +501,12 @@ def _apart(trace: Trace) -> np.ndarray:
     end = frames.end_ns.copy()
     if "source" in trace.settings:
         return end
-    end += 1
+    # a call that was cut where a range begins ends there
+    free = ~np.isin(end, trace.start_ns[trace.kind == ANNOTATION])
+    end[free] += 1
     inner = np.flatnonzero(frames.parent >= 0)
     while len(inner):
-        inner = inner[end[inner] >= end[frames.parent[inner]]]
+        inner = inner[(end[inner] >= end[frames.parent[inner]]) & free[frames.parent[inner]]]
         outer = frames.parent[inner]
         np.maximum.at(end, outer, end[inner] + 1)
         inner = np.unique(outer[frames.parent[outer] >= 0])
