@@ -126,8 +126,8 @@ function drawLane(
       c.fillStyle = colours.kinds[category[name[i]!]!]!;
       c.fillRect(left, y, Math.max(right - left - (w > 3 ? 1 : 0), 0.5), h);
       if (right - left > 26) {
-        c.globalAlpha = dim ? 0.6 : 1;
-        c.fillStyle = colours.onColour;
+        c.globalAlpha = 1;
+        c.fillStyle = dim ? colours.muted : colours.onColour;
         c.fillText(fitted(c, label(spans.names[name[i]!]!), right - Math.max(left, 0) - 6), Math.max(left, 0) + 3, y + h / 2 + 0.5);
       }
       c.globalAlpha = 1;

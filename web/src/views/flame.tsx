@@ -318,11 +318,11 @@ function draw(
     c.globalAlpha = hit && !hit[node] ? 0.25 : 1;
     c.fillStyle = node === 0 ? colours.line : colours.kinds[tree.field("category", node)]!;
     c.fillRect(x, y + 1, Math.max(w - 1, 0.5), ROW - 2);
-    c.globalAlpha = hit && !hit[node] ? 0.6 : 1;
+    c.globalAlpha = 1;
     const name = node === 0 ? `all · ${format(tree.value[0]!)}` : label(tree.name(node));
     const text = w > 28 ? fitted(c, name, w - 8) : "";
     if (text) {
-      c.fillStyle = node === 0 ? colours.text : colours.onColour;
+      c.fillStyle = hit && !hit[node] ? colours.muted : node === 0 ? colours.text : colours.onColour;
       c.fillText(text, Math.max(x, 0) + 4, y + ROW / 2 + 0.5);
     }
     c.globalAlpha = 1;
