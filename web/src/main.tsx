@@ -11,7 +11,9 @@ async function start(): Promise<void> {
     return;
   }
   const summaries = (await Promise.all(Array.from({ length: traceCount() }, (_, i) => block("summary", i)))) as Block[];
-  document.title = summaries.map((s) => spelled(s.values.label).slice(0, 80)).join(" → ") + " – profile";
+  if (summaries[0]!.values.views === "all") {
+    document.title = summaries.map((s) => spelled(s.values.label).slice(0, 80)).join(" → ") + " – profile";
+  }
   root.textContent = "";
   render(<App summaries={summaries} />, root);
   performance.mark("first-view");

@@ -104,9 +104,9 @@ def timeline_block(results: Any, most_spans: int | None = None) -> Block:
     block.add("start_ns", start - begin, rising=True)
     block.add("duration_ns", end - start)
     used = np.flatnonzero(np.bincount(name, minlength=len(names)))
-    number = np.zeros(len(names), np.int64)
-    number[used] = np.arange(len(used))
-    block.add("name", number[name])
+    place_of = np.zeros(len(names), np.int64)
+    place_of[used] = np.arange(len(used))
+    block.add("name", place_of[name])
     by_name = np.zeros(len(names), np.int64)
     by_name[name] = category
     block.add("name.category", by_name[used])
