@@ -14,7 +14,9 @@ from made_traces import MAIN, OTHER, START, STREAM, MadeTrace, read_trace, train
 
 import mindtorch_v2 as torch
 from mindtorch_v2.profiler import cli, profile, record_function
+from mindtorch_v2.profiler.diff import diff
 from mindtorch_v2.profiler.load import load
+from mindtorch_v2.profiler.merging import merge_traces
 from mindtorch_v2.profiler.slicing import NothingLeftError, Selection, slice_trace
 
 
@@ -300,3 +302,55 @@ def test_a_damaged_file_is_cut_with_a_note_and_refused_when_strict(
     assert "note: the end of the file is missing" in capsys.readouterr().out
     assert cli.main(["slice", str(path), "-o", str(tmp_path / "c.json"), "--steps", "1", "--strict"]) == 2
     assert not (tmp_path / "c.json").exists()
+
+
+odd = st.sampled_from([None, -1, 0, 1e308, "x", "", [], {}, [[1]], True, 2**63, 2**70, 1.5, "NaN", {"a": 1}])
+changes = st.lists(
+    st.tuples(
+        st.integers(0, 10**6),
+        st.sampled_from(["ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "args"]),
+        odd,
+        st.booleans(),
+    ),
+    max_size=10,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    changed=changes,
+    wanted=st.sampled_from(
+        [
+            {},
+            {"steps": ((1, 1),)},
+            {"time_us": (50, 150)},
+            {"name": "addmm"},
+            {"threads": ("4242",)},
+            {"ranks": (0,)},
+        ]
+    ),
+)
+def test_odd_events_are_cut_merged_and_compared_or_refused_with_a_sentence(
+    folder: Path, changed: list[tuple[int, str, Any, bool]], wanted: dict[str, Any]
+) -> None:
+    trace = training(3, rank=0)
+    for place, key, value, in_args in changed:
+        event = trace.events[place % len(trace.events)]
+        inner = event.get("args")
+        if in_args and isinstance(inner, dict) and inner:
+            inner[sorted(inner)[place % len(inner)]] = value
+        else:
+            event[key] = value
+    path = trace.dump(folder / "odd.json")
+    other = training(2, rank=1).dump(folder / "even.json")
+    for work in (
+        lambda: slice_trace(path, folder / "out.json", Selection(**wanted)),
+        lambda: merge_traces([other, path], folder / "out.json"),
+        lambda: diff(load(path), load(other)),
+    ):
+        try:
+            work()
+        except ValueError as error:
+            assert len(str(error).splitlines()) == 1
+        else:
+            read_trace(folder / "out.json")

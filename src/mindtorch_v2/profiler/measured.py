@@ -79,7 +79,10 @@ def steps_of(trace: Trace) -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
     step = np.full(len(trace), -1, np.int64)
     pids = trace.settings.get("thread_pids", {})
     threads, place = np.unique(trace.thread, return_inverse=True)
-    process = np.array([pids.get(t, 0) for t in threads.tolist()], np.int64)[place.reshape(-1)]
+    numbers_of: dict[str, int] = {}  # a file's pids may be anything
+    process = np.array(
+        [numbers_of.setdefault(repr(pids.get(t)), len(numbers_of)) for t in threads.tolist()] or [0], np.int64
+    )[place.reshape(-1)]
     for pid in np.unique(process[marks]).tolist():
         mine = process[marks] == pid
         begin, until, which = trace.start_ns[marks][mine], trace.end_ns[marks][mine], index.reshape(-1)[mine]

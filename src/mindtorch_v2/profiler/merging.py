@@ -16,6 +16,7 @@ from typing import Any
 from .export.files import open_for_export
 from .raw import (
     DEVICE_CATEGORIES,
+    NONE,
     Event,
     Head,
     Progress,
@@ -339,6 +340,8 @@ class _Rewriter:
         self.events += len(events)
         for event in events:
             phase = event.get("ph")
+            if phase.__class__ is not str:
+                phase = ""
             if phase == "M" and event.get("name") not in _OF_THREADS:
                 key: tuple[Any, Any] = (event.get("pid"), _WHOLE)
             else:
@@ -388,7 +391,8 @@ class _Rewriter:
 
     def _on_device(self, pid: Any, event: Event) -> bool:
         """Whether a thread is a stream of a device, by the first that is heard of it."""
-        if event.get("cat") in DEVICE_CATEGORIES or pid in self._devices:
+        category = event.get("cat")
+        if (category.__class__ is str and category in DEVICE_CATEGORIES) or pid in self._devices:
             return True
         args = event.get("args")
         name = args.get("name") if args.__class__ is dict else None
@@ -400,19 +404,19 @@ class _Rewriter:
             return
         if name == "process_name":
             args["name"] = f"{self._label}: {args.get('name', '')}"
-            self._named.add(event.get("pid"))
+            if _is_number(event.get("pid")):
+                self._named.add(event["pid"])
         elif name == "process_labels":
-            if str(args.get("labels")).startswith("GPU"):
+            if str(args.get("labels")).startswith("GPU") and _is_number(old):
                 self._devices.add(old)
             args["labels"] = f"{self._label} {args.get('labels', '')}".rstrip()
         elif name == "process_sort_index" and args.get("sort_index").__class__ is int:
             args["sort_index"] += self._place * _SORT_STEP
 
     def _move(self, events: list[Event]) -> None:
-        times = nanoseconds([event.get("ts") for event in events]) + self._shift
-        for event, at in zip(events, times.tolist()):
-            if event.get("ts").__class__ in (int, float):
-                event["ts"] = microseconds(at)
+        for event, at in zip(events, nanoseconds([event.get("ts") for event in events]).tolist()):
+            if at != NONE and event["ts"].__class__ in (int, float):
+                event["ts"] = microseconds(at + self._shift)
 
     def missing_names(self) -> list[Event]:
         """Names for the processes that the file gives none."""

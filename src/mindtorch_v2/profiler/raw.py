@@ -43,7 +43,7 @@ class Head:
     def base_ns(self) -> int:
         """What times of the file count from, in nanoseconds since the epoch."""
         base = self.top.get("baseTimeNanoseconds")
-        return base if isinstance(base, int) and not isinstance(base, bool) else 0
+        return base if base.__class__ is int and 0 <= base < _FURTHEST * 1000 else 0
 
     @property
     def rank(self) -> int | None:
@@ -242,11 +242,14 @@ def nanoseconds(values: list[Any], missing: int = NONE) -> np.ndarray:
         times = np.array(values, np.float64)  # None becomes NaN
     except (TypeError, ValueError, OverflowError):
         times = np.array([_float(value) for value in values], np.float64)
-    known = np.isfinite(times) & (np.abs(times) < 9e15)
+    known = np.isfinite(times) & (np.abs(times) < _FURTHEST)
     times = np.where(known, times, 0.0)
     whole = np.floor(times)
     made = whole.astype(np.int64) * 1000 + np.rint((times - whole) * 1000).astype(np.int64)
     return np.where(known, made, missing)
+
+
+_FURTHEST = 4e15  # microseconds since the epoch in the year 2096; a start and a length together fit an int64 of nanoseconds
 
 
 def _float(value: Any) -> float:

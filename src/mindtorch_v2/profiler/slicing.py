@@ -160,7 +160,7 @@ def _plan(facts: Columns, wanted: Selection, path: str) -> Plan:
     if not timed.any():
         raise NothingLeftError(f"{path}: no event has a time; expected a trace with ts in microseconds")
     origin = int(facts.start_ns[timed].min())
-    slices = (facts.phase == _SLICE) | ((facts.phase == _BEGIN) & (facts.partner >= 0))
+    slices = timed & ((facts.phase == _SLICE) | ((facts.phase == _BEGIN) & (facts.partner >= 0)))
     meta = facts.phase == _META
     on_device = facts.is_category(DEVICE_CATEGORIES) & slices
     process = _processes(facts)
@@ -545,11 +545,8 @@ def _found(wanted: np.ndarray, among: np.ndarray) -> np.ndarray:
     if not len(among):
         return np.zeros(len(wanted), bool)
     both = np.concatenate([wanted, among])
-    span = int(both[:, 1].max()) - int(both[:, 1].min()) + 1
-    key = both[:, 0] * span + (both[:, 1] - both[:, 1].min())
-    if int(both[:, 0].max() + 1) * span >= 1 << 63:
-        _, key = np.unique(both, axis=0, return_inverse=True)
-        key = key.reshape(-1)
+    times, place = np.unique(both[:, 1], return_inverse=True)
+    key = both[:, 0] * len(times) + place.reshape(-1)
     return np.isin(key[: len(wanted)], key[len(wanted) :])
 
 
