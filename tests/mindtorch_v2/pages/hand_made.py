@@ -34,6 +34,12 @@ def made(*events: tuple[str, int, int, int], kind: int = OP, **more: Any) -> Tra
     return Trace(**{**columns, **more})
 
 
+def one_after_another(calls: list[tuple[str, int]]) -> Trace:
+    """Calls of (name, microseconds) on one thread, a microsecond apart."""
+    ends = np.cumsum([us * 1000 + 1000 for _, us in calls]).tolist()
+    return made(*[(name, end - us * 1000, end, 1) for (name, us), end in zip(calls, ends)])
+
+
 def on_a_device() -> Trace:
     """An op that launches one kernel: 250 of 500 ns on stream 7."""
     trace = made(("aten::mm", 0, 100, 1), ("cudaLaunchKernel", 10, 20, 1))

@@ -140,6 +140,7 @@ function Graph({ block, device }: { block: Block; trace: number; device: string 
 
   const [ref] = useCanvas((surface) => {
     boxes.current = draw(surface, tree, zoom, chosen, hover?.node ?? null, found?.hit ?? null, format);
+    surface.canvas.dataset.drawn = String(boxes.current.length);
   });
 
   const at = (event: MouseEvent): number | null => {
