@@ -107,7 +107,7 @@ class _Events:
         return getattr(self, f"_by_{key}")(depth)
 
     def outermost(self, group: np.ndarray) -> np.ndarray:
-        """Mask of the events that no event of their own group is around; device work counts where its op is not known."""
+        """Mask of the events that no event of their own group is around; device work counts where no op stands for it."""
         start, end = self.trace.start_ns[self.rows], self.trace.end_ns[self.rows]
         thread, of_group = self.trace.thread[self.rows], group[: self.on_cpu]
         order = np.lexsort((-end, start, of_group, thread))
@@ -122,7 +122,13 @@ class _Events:
             inside = np.zeros(len(order), bool)
             inside[1:] = ~first[1:] & ((end[order] - begun + lift)[1:] <= latest[:-1])
             outer[order] = ~inside
-        return np.concatenate((outer, self.trace.device.op[self.work] < 0))
+        return np.concatenate((outer, ~self.repeated(group)[self.on_cpu :]))
+
+    def repeated(self, group: np.ndarray) -> np.ndarray:
+        """Mask of the device work whose group has CPU events: there the op that launched it stands for it."""
+        with_ops = np.zeros(int(group.max(initial=-1)) + 1, bool)
+        with_ops[group[: self.on_cpu]] = True
+        return self.origin_known & with_ops[group]
 
     # ------------------------------------------------------------------------------------------------ keys
 
@@ -268,7 +274,7 @@ def _measures(
 
     calls = np.bincount(group, minlength=count)
     if outer is not None:
-        calls -= np.bincount(group[events.origin_known], minlength=count)
+        calls -= np.bincount(group[events.repeated(group)], minlength=count)
     own, whole = total(events.self_ns) / 1000, total(events.cpu_ns * once) / 1000
     all_own = events.self_ns.sum() / 1000
     columns: dict[str, np.ndarray] = {

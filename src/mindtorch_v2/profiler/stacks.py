@@ -24,7 +24,7 @@ clock = time.perf_counter_ns
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 # what torch does in C++, or what is the profiler's own: not part of the user's stack
 _HIDDEN = tuple(
-    _PACKAGE + part
+    os.path.normpath(_PACKAGE + part) + (os.sep if part.endswith(os.sep) else "")
     for part in (
         "_ops" + os.sep,
         "_dispatch.py",
@@ -32,9 +32,10 @@ _HIDDEN = tuple(
         "_graph.py",
         "autograd" + os.sep + "engine.py",
         "profiler" + os.sep,
+        os.path.join("..", "mindtorch_prof", ""),
     )
 )
-_SHOWN = (_PACKAGE + "profiler" + os.sep + "commands" + os.sep,)
+_SHOWN = (_PACKAGE + os.path.join("profiler", "commands", "demo.py"),)
 _MODULE_FILE = _PACKAGE + os.path.join("nn", "modules", "module.py")
 _RESUMED = (
     0x20 | 0x80 | 0x200

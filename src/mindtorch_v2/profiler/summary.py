@@ -301,9 +301,9 @@ def summary_text(data: dict[str, Any], *, markdown: bool = False) -> str:
             f"{memory['allocations']:,} allocations of {formatted(memory['allocated_bytes'], 'bytes')}"
         )
     for title, key, rows in (
-        ("Categories", "category", data["categories"][:8]),
+        ("Categories", "category", data["categories"][:7]),
         ("Ops by their own CPU time", "name", data["ops"][:10]),
-        ("Kernels", "name", data["kernels"][:8]),
+        ("Kernels", "name", data["kernels"][:6]),
         ("Modules", "module", data["modules"][:5]),
     ):
         if rows:
