@@ -223,11 +223,18 @@ def test_a_launch_leads_to_its_kernel(tmp_path: Path) -> None:
 def test_beyond_a_number_of_events_the_longest_stay_and_the_page_says_so() -> None:
     events = [("outer", 0, 10_000, 1), *[(f"e{i}", 100 * i, 100 * i + i + 1, 1) for i in range(90)]]
     values = timeline.timeline_block(Results(made(*events)), 40).values
-    assert (values["of"], values["spans"]) == (91, 39)
+    assert (values["of"], values["spans"]) == (91, 40)
     assert "outer" in values["names"]
     assert values["least_ns"] == 52
     assert "e89" in values["names"]
     assert "e0" not in values["names"]
+
+
+def test_events_of_equal_length_are_thinned_as_well() -> None:
+    values = timeline.timeline_block(
+        Results(made(*[("e", 10 * i, 10 * i + 5, 1) for i in range(20)])), 8
+    ).values
+    assert (values["of"], values["spans"]) == (20, 8)
 
 
 @settings(max_examples=60, deadline=None)

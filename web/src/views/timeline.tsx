@@ -281,7 +281,7 @@ function Tracks({ spans }: { spans: Spans }) {
       </div>
       {values.of > values.spans && (
         <p class="muted" data-testid="thinned">
-          {`Thinned: the ${count(values.spans)} longest of ${count(values.of)} events are drawn; those of ${time(values.least_ns)} and less are left out here, not in the tables.`}
+          {`Thinned: the ${count(values.spans)} longest of ${count(values.of)} events are drawn. The others, of ${time(values.least_ns)} and less, are left out here, not in the tables.`}
         </p>
       )}
       <div class="canvas-box timeline" ref={box} style={{ height }} onScroll={ask}>

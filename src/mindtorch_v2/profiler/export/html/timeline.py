@@ -81,9 +81,10 @@ def timeline_block(results: Any, most_spans: int | None = None) -> Block:
     count, least = len(start), 0
     if count > most_spans:
         least = int(np.partition(end - start, count - most_spans)[count - most_spans])
-        keep = np.flatnonzero(
-            end - start > least
-        )  # not all of those that last just as long as the first left out
+        keep = np.flatnonzero(end - start > least)
+        # of those that last just as long as the first left out, the first ones: a caller stands before what it calls
+        equal = np.flatnonzero(end - start == least)[: most_spans - len(keep)]
+        keep = np.sort(np.concatenate([keep, equal]))
         name, start, end, track, lane, category, row, source = (
             column[keep] for column in (name, start, end, track, lane, category, row, source)
         )
