@@ -468,3 +468,67 @@ def test_the_memory_profilers_tree_is_sorted_by_time() -> None:
     times = [event.start_time_ns for event in tree.sorted_nodes]
     assert times == sorted(times)
     assert set(tree.dfs()) == set(tree.sorted_nodes)
+
+
+# ---------------------------------------------------------------- saved traces
+
+
+def looks(events: list[Any]) -> list[Any]:
+    """Names, kinds, shapes and numbers of a tree, without ids."""
+
+    def one(value: Any) -> Any:
+        if isinstance(value, list):
+            return [one(item) for item in value]
+        return (value.sizes, value.strides) if hasattr(value, "sizes") else value
+
+    found = []
+    for event in walk(events):
+        fields = event.extra_fields
+        about: Any = None
+        if event.tag is C._EventType.TorchOp:
+            about = (fields.scope, fields.sequence_number, [one(value) for value in fields.inputs])
+        elif event.tag is C._EventType.Allocation:
+            about = fields.alloc_size
+        found.append((event.name, event.tag, about, event.parent.name if event.parent else None))
+    return found
+
+
+def test_a_saved_trace_gives_the_tree_of_the_recording(tmp_path: Path) -> None:
+    from mindtorch_v2.profiler import load as open_trace
+
+    model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
+    with profile(**ALL) as prof, record_function("training"):
+        model(torch.ones(4, 3)).sum().backward()
+    prof.export_chrome_trace(str(tmp_path / "t.json.gz"))
+    live = [row for row in looks(tree_of(prof)) if row[1] is not C._EventType.Allocation]
+    saved = open_trace(tmp_path / "t.json.gz").experimental_event_tree()
+    found = [row for row in looks(saved) if row[1] is not C._EventType.Allocation]
+    assert [row[0] for row in found] == [row[0] for row in live]
+    assert found == live
+
+
+def test_inputs_of_a_file_are_read_as_far_as_it_tells(tmp_path: Path) -> None:
+    from mindtorch_v2.profiler import load as open_trace
+
+    arguments = {
+        "Input Dims": [[2, 3], [[1], [2]], [], []],
+        "Input type": ["float", "TensorList", "Scalar", "ScalarList"],
+        "Input Strides": [[3, 1], [[1], [1]], [], []],
+        "Concrete Inputs": ["", "", "7", "[1, 2]"],
+    }
+    event = {
+        "ph": "X",
+        "cat": "cpu_op",
+        "name": "aten::f",
+        "pid": 1,
+        "tid": 1,
+        "ts": 1.0,
+        "dur": 2.0,
+        "args": arguments,
+    }
+    (tmp_path / "t.json").write_text(json.dumps({"schemaVersion": 1, "traceEvents": [event]}))
+    (root,) = open_trace(tmp_path / "t.json").experimental_event_tree()
+    tensor, tensors, number, numbers = root.extra_fields.inputs
+    assert (tensor.sizes, tensor.strides, tensor.dtype, tensor.id) == ([2, 3], [3, 1], torch.float32, None)
+    assert [(t.sizes, t.strides, t.dtype) for t in tensors] == [([1], [1], None), ([2], [1], None)]
+    assert (number, numbers) == (7, None)

@@ -55,7 +55,7 @@ _HOMES = {
     "KinetoStepTracker": "steps",
     "load": "load",
 }
-_MODULES = ("itt", "profiler")
+_MODULES = ("itt", "profiler", "_utils", "_memory_profiler", "_pattern_matcher")
 
 
 def __getattr__(name: str) -> _Any:

@@ -104,8 +104,7 @@ class _TensorMetadata(_View):
     @property
     def strides(self) -> list[int]:
         """In elements."""
-        size = self.dtype.itemsize
-        return [stride // size for stride in self._row[2]]
+        return self._of.strides(self._row)
 
     @property
     def dtype(self) -> Any:

@@ -7,12 +7,13 @@ an id. Everything without memory (empty, sparse) shares one, as in torch.
 from __future__ import annotations
 
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import inputs as described
 from .event_fields import _TensorMetadata
+from .file_inputs import FileInputs
 from .trace import Trace
 
 _ONE_SLOT = frozenset(("Tensor", "Tensor?"))
@@ -118,6 +119,8 @@ class Known:
     def _layout(self, index: int) -> list[tuple[int, Any]]:
         """Of each argument: how many numbers stand for it, and its description."""
         op, description = self.trace.input_table[index]
+        if isinstance(description, FileInputs):
+            return _of_file(description)
         if op is None:
             return [
                 (
@@ -149,7 +152,11 @@ class Known:
         for count, value in layout:
             numbers = self.identities.tensor[place : place + count].tolist() if place >= 0 else [0] * count
             place += count if place >= 0 else 0
-            if described.is_tensor(value):
+            if value.__class__ is _FileTensor:
+                made.append(self.tensor(value))
+            elif value.__class__ is _FileTensors:
+                made.append([self.tensor(item) for item in value])
+            elif described.is_tensor(value):
                 made.append(self.tensor((numbers[0] if numbers else 0, *value)))
             elif described.is_tensor_list(value):
                 made.append([self.tensor((n, *v)) for n, v in zip(numbers, value)])
@@ -193,8 +200,15 @@ class Known:
         return self._addresses.get(number, number) if number else int(self.trace.memory.address[row])
 
     def dtype(self, kind: Any) -> Any:
-        """The type that a description names."""
-        return _types()[kind]
+        """The type that a description names; None: a file does not say it."""
+        return _named_types().get(kind) if kind.__class__ is str else _types()[kind]
+
+    def strides(self, about: tuple) -> list[int]:
+        """In elements."""
+        if about.__class__ is _FileTensor:
+            return list(about[2])
+        size = _types()[about[3]].itemsize
+        return [stride // size for stride in about[2]]
 
     def layout(self, about: tuple) -> Any:
         """Dense: what is not has no description."""
@@ -206,7 +220,49 @@ class Known:
         return _cpu() if number < 0 else _device(kind or "cuda", number)
 
 
+class _FileTensor(NamedTuple):
+    """A tensor as a file tells of it: strides in elements, the type as C++ names it."""
+
+    number: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    type: str
+
+
+class _FileTensors(tuple[_FileTensor, ...]):
+    """A list of tensors as a file tells of it."""
+
+    __slots__ = ()
+
+
+def _of_file(description: FileInputs) -> list[tuple[int, Any]]:
+    """Inputs as a file words them, in the form of a layout."""
+    made: list[tuple[int, Any]] = []
+    columns = zip(
+        description.dims, description.strides, description.types, description.tensors, description.values
+    )
+    for shape, strides, kind, is_tensor, value in columns:
+        if is_tensor:
+            made.append((0, _FileTensor(0, tuple(shape), tuple(strides), kind)))
+        elif kind == "TensorList":
+            steps = strides if len(strides) == len(shape) else [()] * len(shape)
+            made.append(
+                (0, _FileTensors(_FileTensor(0, tuple(s), tuple(t), "") for s, t in zip(shape, steps)))
+            )
+        else:
+            made.append((0, value))
+    return made
+
+
 # Imported when first asked: opening a trace file brings no tensor code.
+
+
+@cache
+def _named_types() -> dict[str, Any]:
+    from .. import _dtype
+
+    by_name = {dtype._name: dtype for dtype in _dtype.BY_NUM.values()}
+    return {text: by_name[name] for name, text in described._TYPE_NAMES.items() if name in by_name}
 
 
 @cache

@@ -55,6 +55,10 @@ class Loaded:
         """All events of the file."""
         return self._listed.events
 
+    def experimental_event_tree(self) -> list[Any]:
+        """The roots of the tree of events, Python calls and allocations, as `profile.kineto_results` gives it of a live recording."""
+        return self._results.event_tree.roots()
+
     def key_averages(
         self,
         group_by_input_shape: bool = False,
