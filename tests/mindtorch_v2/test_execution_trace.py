@@ -255,6 +255,22 @@ def test_a_profile_records_the_same_with_an_observer_as_without(
     assert all(seen[row[0]] for row in plain)
 
 
+def test_events_of_a_trace_file_carry_the_numbers_of_their_nodes(tmp_path: Path) -> None:
+    x = torch.ones(2, requires_grad=True)
+    observer = ExecutionTraceObserver().register_callback(str(tmp_path / "et.json"))
+    with profile(execution_trace_observer=observer, record_shapes=True) as prof:
+        with record_function("span"):
+            (x * 2).sum().backward()
+    prof.export_chrome_trace(str(tmp_path / "kineto.json"))
+    nodes = {
+        attribute(n, "rf_id"): n["name"] for n in json.loads((tmp_path / "et.json").read_text())["nodes"]
+    }
+    events = json.loads((tmp_path / "kineto.json").read_text())["traceEvents"]
+    tied = [e for e in events if e.get("cat") in ("cpu_op", "user_annotation")]
+    assert len(tied) > 10
+    assert [nodes[e["args"]["Record function id"]] for e in tied] == [e["name"] for e in tied]
+
+
 def test_two_observers_write_two_files(tmp_path: Path) -> None:
     first = ExecutionTraceObserver().register_callback(str(tmp_path / "first.json"))
     second = ExecutionTraceObserver().register_callback(str(tmp_path / "second.json"))

@@ -15,13 +15,16 @@ import time
 import weakref
 from typing import IO, Any
 
+import numpy as np
 import orjson
 
 from .. import _dispatch, _dtype
-from .._graph import grad_state, storage_of
 from .. import _slots as slots
+from .._graph import grad_state, storage_of
 from .annotation import KeywordValues
 from .inputs import _NUMBERS, _TYPE_NAMES
+from .trace import Trace
+from .tree import thread_slices
 
 SCHEMA = "1.1.1-chakra.0.0.4"
 PROCESS = "[pytorch|profiler|execution_trace|process]"
@@ -116,6 +119,7 @@ class ExecutionTrace:
         self.data: list[tuple[int, int, bytes]] = []  # node, number of the tensor among the inputs, bytes
         self.open: list[_Node] = []
         self.running = False
+        self.window = 0  # how many nodes there were when recording began last
 
     # ------------------------------------------------------------------------------------------------ life
 
@@ -123,6 +127,7 @@ class ExecutionTrace:
         """Record from now on, on every thread."""
         if not self.running:
             self.running = True
+            self.window = len(self.nodes)
             slots.add(self)
 
     def stop(self) -> None:
@@ -308,6 +313,22 @@ class ExecutionTrace:
             if node.name in self.saved_ops:
                 self.data.append((node.id, number, array.tobytes()))
         node.integers = found or None
+
+    def record_ids(self, trace: Trace) -> np.ndarray:
+        """By event of a recording that ran in the same window: the number of its node, which ties the two files together; 0 where a
+        thread's events are not this trace's."""
+        found = np.zeros(len(trace), np.int64)
+        nodes: dict[int, list[_Node]] = {}
+        for node, _ in self.nodes[self.window :]:
+            if node.record:
+                nodes.setdefault(node.thread, []).append(node)
+        for first, last in thread_slices(trace.thread):
+            stack = self.stacks.get(int(trace.thread[first]))
+            here = sorted(nodes.get(0 if stack is None else stack.number, ()), key=lambda node: node.id)
+            names = [trace.names[number] for number in trace.name[first:last].tolist()]
+            if [node.name for node in here] == names:
+                found[first:last] = [node.record for node in here]
+        return found
 
     # ------------------------------------------------------------------------------------------------ the file
 

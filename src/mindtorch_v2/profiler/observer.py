@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 
 from .execution_trace import ExecutionTrace
 from .export.files import open_for_export
+from .trace import Trace
 
 _ENABLE = "ENABLE_PYTORCH_EXECUTION_TRACE"
 
@@ -151,6 +152,11 @@ class ExecutionTraceObserver(_ITraceObserver):
     def get_output_file_path(self) -> str | None:
         """The file, or None before one was chosen."""
         return self.output_file_path or None
+
+    def _tie(self, trace: Trace) -> None:
+        """Note in a recording of the same window which node each event is."""
+        if self._registered:
+            trace.settings["record_function_ids"] = self._trace.record_ids(trace)
 
     def _record_pg_config(self) -> None:
         """Note the groups of a distributed program: there is none in one process."""

@@ -161,6 +161,11 @@ class _KinetoProfile:
         if self.profiler is None:
             raise AssertionError("Profiler must be initialized before stopping trace")
         self.profiler._stop_trace()
+        if (
+            isinstance(self.execution_trace_observer, ExecutionTraceObserver)
+            and self.profiler._results is not None
+        ):
+            self.execution_trace_observer._tie(self.profiler._results.trace)
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Stop seeing what happens, or see it again, while recording."""

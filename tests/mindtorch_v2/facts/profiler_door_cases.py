@@ -248,6 +248,42 @@ def tracebacks(torch: Any, show: Any) -> None:
     show.raises(lambda: utils.CapturedTraceback.extract(cpp=True, skip=1))
 
 
+def data_pipes(torch: Any, show: Any) -> None:
+    data = _at(torch, "utils.data")
+
+    class Source(data.IterDataPipe):
+        def __iter__(self) -> Any:
+            return iter([1, 2])
+
+    class Kept(data.IterDataPipe):
+        def __init__(self, source: Any, n: int = 3, name: str = "x", *, fn: Any = _at) -> None:
+            self.source, self.n, self.name, self.fn, self.other = source, n, name, fn, 5
+
+        def __iter__(self) -> Any:
+            for item in self.source:
+                yield item + self.n
+
+    class Own(data.IterDataPipe):
+        def __init__(self, left: int) -> None:
+            self.left = left
+
+        def __iter__(self) -> Any:
+            return self
+
+        def __next__(self) -> int:
+            if not self.left:
+                raise StopIteration
+            self.left -= 1
+            return self.left
+
+    found: list[Any] = []
+    events = _profiled(
+        torch, lambda: found.extend([list(Kept(Source())), list(Own(2)), next(iter(Source()))])
+    )[0]
+    show(found, [event[:2] for event in events])
+    show(list(Kept(Source())), [i for i, _ in zip(Kept(Source()), range(1))])
+
+
 def observers_of_ones_own(torch: Any, show: Any) -> None:
     class Told:
         def start(self) -> None:

@@ -108,11 +108,16 @@ def _blocks(trace: Trace, shift: int) -> Iterator[bytes]:
         for row, line in device_part.launch_arrows(trace, places.text, shift):
             flows.setdefault(row // SLICE, []).append((row, _NEXT + line.encode()))
     heads, tails, number = _templates(trace, places)
+    records = trace.settings.get("record_function_ids")  # of an execution trace that was recorded beside it
+    if records is not None and len(records) != count:  # a part of that recording, or more than it
+        records = None
     forward = _forward_numbers(trace)
     for first in range(0, count, SLICE):
         part = slice(first, first + SLICE)
         which = number[part].tolist()
         ends = [tails[n] for n in which]
+        if records is not None:
+            ends = [end.replace(b":0", b":%d" % record, 1) for end, record in zip(ends, records[part].tolist())]
         for row, text in flows.get(first // SLICE, ()):
             ends[row - first] += text
         middle = _numbers(trace, forward, shift, part, external)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType
 from typing import Any, ClassVar, TypeVar
 
+from .... import _dispatch
 from ..dataset import Dataset, IterableDataset
 
 __all__ = ["DataChunk", "DFIterDataPipe", "IterDataPipe", "MapDataPipe"]
 
+USER_SCOPE = 7  # torch's RecordScope of annotations
 _T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
 
@@ -82,9 +85,11 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co]):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        iterate = cls.__dict__.get("__iter__")
+        iterate, following = cls.__dict__.get("__iter__"), cls.__dict__.get("__next__")
         if iterate is not None:
             cls.__iter__ = _reset_first(iterate)  # type: ignore[method-assign]
+        if following is not None:
+            cls.__next__ = _shown(following)  # type: ignore[attr-defined]
 
     def __iter__(self) -> Iterator[_T_co]:
         return self  # type: ignore[return-value]
@@ -104,9 +109,65 @@ def _reset_first(iterate: Callable[[Any], Any]) -> Callable[[Any], Any]:
     @functools.wraps(iterate)
     def begin(self: Any) -> Any:
         self.reset()
-        return iterate(self)
+        items = iterate(self)
+        return items if items is self else _annotated(self, items)
 
     return begin
+
+
+def _annotated(pipe: Any, items: Iterator[Any]) -> Iterator[Any]:
+    """The items of a pipe; a profile shows a span with the pipe's name for each."""
+    items = iter(items)
+    try:
+        while True:
+            ranges = _dispatch.ranges
+            token = None if ranges is None else ranges.enter(_shown_name(pipe), USER_SCOPE, -1, 0, ())
+            try:
+                item = next(items)
+            except StopIteration as end:
+                return end.value
+            finally:
+                if ranges is not None:
+                    ranges.exit(token)
+            yield item
+    finally:
+        close = getattr(items, "close", None)
+        if close is not None:
+            close()
+
+
+def _shown(following: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """`__next__` of a pipe that is its own iterator; a profile shows a span with the pipe's name for each item."""
+
+    @functools.wraps(following)
+    def step(self: Any) -> Any:
+        ranges = _dispatch.ranges
+        if ranges is None:
+            return following(self)
+        token = ranges.enter(_shown_name(self), USER_SCOPE, -1, 0, ())
+        try:
+            return following(self)
+        finally:
+            ranges.exit(token)
+
+    return step
+
+
+def _shown_name(pipe: Any) -> str:
+    """The class and what it was made with, as far as it is kept under the same names."""
+    kept = pipe.__dict__
+    code = getattr(type(pipe).__init__, "__code__", None)
+    names = () if code is None else code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
+    parts = [f"{name}={_shown_value(kept[name])}" for name in sorted(names) if name in kept]
+    return f"{type(pipe).__name__.replace('IterDataPipe', '')}({', '.join(parts)})"
+
+
+def _shown_value(value: Any) -> str:
+    if isinstance(value, _Pipe):
+        return repr(value).replace("IterDataPipe", "")
+    if isinstance(value, FunctionType):
+        return value.__name__
+    return repr(value)
 
 
 class MapDataPipe(_Pipe, Dataset[_T_co]):
