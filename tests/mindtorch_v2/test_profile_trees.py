@@ -1,4 +1,4 @@
-"""What a profile shows of ordinary calls: names, nesting, shapes and sequence numbers, against recordings of torch."""
+"""What a profile shows of ordinary calls: names, nesting, shapes, sequence numbers. Recorded from torch."""
 
 from __future__ import annotations
 

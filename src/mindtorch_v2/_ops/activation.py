@@ -10,9 +10,8 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, FLOAT_NUMS, INTEGRAL_NUMS, LOW_FLOATS, finfo
-from . import _dims
+from . import _dims, _shown
 from . import _erf as _erf_fast
-from . import _shown
 from ._namespace import functions as F
 
 

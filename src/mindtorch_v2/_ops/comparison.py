@@ -218,10 +218,19 @@ _test("isnan", _floating_only(np.isnan)).recorded(lambda self: ne(self, self))
 _test("isinf", _floating_only(np.isinf))
 _test("isposinf", _real_only("isposinf", lambda self: self == np.inf))
 _test("isneginf", _real_only("isneginf", lambda self: self == -np.inf))
-_test(
+_is_finite = _test(
     "isfinite",
     lambda self: np.ones(self.shape, bool) if self.dtype.num in INTEGRAL_NUMS else np.isfinite(self),
 )
+
+
+def _shown_finite(self: Any) -> Any:
+    if self.dtype._rank != 2:
+        return _shown.kernel_of(_is_finite, self)
+    return F.mul(eq(self, self), ne(F.abs(self), np.inf))
+
+
+_is_finite.recorded(_shown_finite)
 _test("isreal", lambda self: np.isreal(self))
 _test("signbit", _signbit)
 

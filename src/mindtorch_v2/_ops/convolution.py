@@ -15,8 +15,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, LOW_FLOATS
-from . import _layout
-from . import _shown
+from . import _layout, _shown
 from ._namespace import functions as F
 
 

@@ -14,6 +14,7 @@ from .._tensor import Tensor
 from ._namespace import functions as F
 from ._scalars import fitting
 from .copies import _copy_, _fill_tensor_, alias, to_device
+from .creation import below
 from .indexing import _INDEX_KINDS, index, index_put_
 from .pieces import select, slice_, unsqueeze
 from .shape import _expand, _view
@@ -284,7 +285,8 @@ def setitem(self: Any, key: Any, value: Any, /) -> None:
     if not is_tensor:
         if not isinstance(value, (int, float, complex, np.integer)):
             raise TypeError(f"can't assign a {_full_name(value)} to a torch.{self.dtype._abbr}Tensor")
-        value = F.lift_fresh(
+        value = below(
+            F.lift_fresh,
             _dispatch.wrap(np.array(fitting(_number(value), self._array.dtype, True), self._array.dtype))
         )
     if key is False:

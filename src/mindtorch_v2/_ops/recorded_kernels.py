@@ -14,6 +14,7 @@ from .._dispatch import OPS
 from . import (  # noqa: F401  (what is told about here has to be declared)
     _shown,
     activation,
+    attention,
     creation,
     folding,
     grid,
@@ -22,7 +23,9 @@ from . import (  # noqa: F401  (what is told about here has to be declared)
     pooling,
     random_factories,
     resampling,
+    rnn,
     softmax,
+    sorting,
 )
 from ._namespace import functions as F
 from ._shown import dense, resized
@@ -58,6 +61,96 @@ def _declare(op: Any, shown: Any) -> None:
 @inside("eye.m")
 def _(made: Any, *_: Any) -> Any:
     return F.zero_(resized(made.shape, made.dtype))
+
+
+@inside("complex", "polar")
+def _(made: Any, *_: Any) -> None:
+    _shown.empty_buffer(made.dtype)
+
+
+@inside("median")
+def _(made: Any, self: Any) -> None:
+    F.clone(self)
+
+
+@inside("median.dim", "nanmedian.dim")
+def _(made: Any, self: Any, dim: int, keepdim: bool) -> None:
+    if not keepdim and self.ndim:
+        for part in made:
+            F.unsqueeze(part, dim)
+
+
+# ------------------------------------------------------------------------------------------------ recurrent layers
+
+
+_PAGE = 4096
+
+
+def _workspace(shape: tuple, hidden: int) -> int:
+    """About how many bytes oneDNN keeps of an LSTM's forward pass: exactly so for most small layers."""
+    steps, batch, width = shape
+
+    def pages(rows: int, columns: int) -> int:
+        return -(-rows * -(-columns // 16) * 16 * 4 // _PAGE)
+
+    states = 2 * (steps + 1) * batch
+    gates = pages(steps * batch, 4 * hidden)
+    return _PAGE * (gates + 3 * pages(states, max(width, hidden)) + 2 * pages(states, hidden) + 1)
+
+
+def _lstm_layer() -> None:
+    op = OPS["mkldnn_rnn_layer"]
+
+    @op.recorded
+    def _(*arguments: Any) -> Any:
+        made = _shown.kernel_of(op.entry, *arguments)
+        targets = [F.empty(part.shape, dtype=part.dtype) for part in made[:3]]
+        weight, second, biased = arguments[3], arguments[4], arguments[12]
+        F.add(weight, second) if biased else F.zeros((arguments[1].shape[0],), dtype=weight.dtype)
+        for target, part in zip(targets, made):
+            np.copyto(target._array, part._array)
+        if not arguments[15] and not any(tensor._rg for tensor in arguments[:7]):
+            return (*targets, _dispatch.wrap(np.empty(0, np.uint8)))  # nobody will go back
+        space = made[3]._array.view(np.uint8)
+        size = max(_workspace(arguments[0].shape, arguments[10]), -(-space.size // _PAGE) * _PAGE)
+        kept = F.empty((size,), dtype=_dtype.uint8)
+        kept._array[: space.size] = space
+        return (*targets, kept)
+
+    back = OPS["mkldnn_rnn_layer_backward"]
+
+    @back.recorded
+    def _(*arguments: Any) -> Any:
+        made = _shown.kernel_of(back.entry, *arguments)
+        first, third, fourth, hidden, cell = (arguments[place] for place in (1, 3, 4, 5, 6))
+        for gradient, like in zip(arguments[10:13], (arguments[7], hidden, cell)):
+            F.zeros_like(like, memory_format=_dtype.contiguous_format) if gradient is None else dense(gradient)
+        rows = first.shape[0]
+        F.add(third, fourth) if arguments[17] else F.zeros((rows,), dtype=third.dtype)
+        likes = (made[0], made[5], made[6], made[1], made[2])
+        targets = [F.empty(part.shape, dtype=part.dtype) for part in likes]
+        for target, part in zip(targets, likes):
+            np.copyto(target._array, part._array)
+        bias = F.empty((rows,), dtype=third.dtype)
+        if made[3].shape == bias.shape:
+            np.copyto(bias._array, made[3]._array)
+            other = F.clone(bias)
+        else:
+            bias, other = made[3], made[4]
+            F.clone(F.empty((rows,), dtype=third.dtype))
+        return targets[0], targets[3], targets[4], bias, other, targets[1], targets[2]
+
+
+_lstm_layer()
+
+
+# -------------------------------------------------------------------------------------------------- attention
+
+
+@inside("_scaled_dot_product_flash_attention_for_cpu_backward")
+def _(made: Any, grad_out: Any, *_: Any) -> None:
+    if not grad_out.transpose(1, 2)._array.flags.c_contiguous:
+        F.contiguous(grad_out.transpose(1, 2))
 
 
 # ------------------------------------------------------------------------------------------------- activations
@@ -251,9 +344,9 @@ def _(made: Any, input: Any, *_: Any) -> Any:
 def _sampler_backward(name: str) -> None:
     op = OPS[name]
 
-    def body(grad_output: Any, input: Any, grid: Any, *rest: Any) -> Any:
-        made = _shown.kernel_of(op.entry, grad_output, input, grid, *rest)
-        targets = F.zeros_like(input), F.empty_like(grid)
+    def body(grad_output: Any, input: Any, places: Any, *rest: Any) -> Any:
+        made = _shown.kernel_of(op.entry, grad_output, input, places, *rest)
+        targets = F.zeros_like(input), F.empty_like(places)
         dense(grad_output)
         for target, part, wanted in zip(targets, made, rest[-1]):
             if wanted:

@@ -292,9 +292,12 @@ def lstm_layer_backward(
     steps, batch, width = input.shape
     size = weight2.shape[1]
     first, second = steps * batch * 4 * size, (steps + 1) * batch * size
+    if workspace.dtype == np.uint8:  # made while something recorded
+        workspace = workspace.view(input.dtype)
     gates = workspace[:first].reshape(steps, 4 * size, batch)
     cells = workspace[first : first + second].reshape(steps + 1, size, batch)
-    curves = workspace[first + second :].reshape(steps, size, batch)
+    third = steps * batch * size
+    curves = workspace[first + second : first + second + third].reshape(steps, size, batch)
     x, out, g = (a if a is None or not reverse else a[::-1] for a in (input, output, grad_output))
     sums, dh, dc = _lstm_backward(g, grad_hy, grad_cy, gates, cells, curves, weight2)
     flat = sums.reshape(4 * size, steps * batch)

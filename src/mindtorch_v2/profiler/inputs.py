@@ -53,12 +53,20 @@ _NUMBERS = {
 def as_torch_shows(op: Any, description: tuple) -> tuple:
     """Arguments as torch's dispatcher sees them: a number in a tensor's place is a tensor without dimensions, an int in the
     place of a list is a list, dtypes and layouts are numbers."""
-    return tuple([_seen(a, value) for a, value in zip(op.schema.arguments, description)])
+    return tuple([_seen(op.name, a, value) for a, value in zip(op.schema.arguments, description)])
 
 
-def _seen(argument: Any, value: Any) -> Any:
+# ops that torch calls with a number itself, where others get it as a tensor
+_WITH_NUMBER = frozenset(
+    name + end for name in ("eq", "ne", "lt", "le", "gt", "ge", "xlogy") for end in ("", "_")
+)
+
+
+def _seen(name: str, argument: Any, value: Any) -> Any:
+    if value is None:
+        return False if argument.name == "pin_memory" and name != "_to_copy" else None
     if value.__class__ in _WRAPPED:
-        if argument.kind == "Tensor":
+        if argument.kind == "Tensor" and name not in _WITH_NUMBER:
             return ((), (), _WRAPPED[value.__class__])
         if value.__class__ is int and "int[" in argument.type.lower():
             return (value,)

@@ -78,12 +78,12 @@ def shown(torch: Any, setup: str, code: str) -> list[str]:
     compiled = compile(code, "snippet", "exec")
     for warm in (True, False):
         space = _names(torch)
-        exec(setup, space)  # noqa: S102
+        exec(setup, space)
         if warm:
-            exec(compiled, space)  # noqa: S102
+            exec(compiled, space)
     activities = [torch.profiler.ProfilerActivity.CPU]
     with torch.profiler.profile(activities=activities, record_shapes=True) as profiler:
-        exec(compiled, space)  # noqa: S102
+        exec(compiled, space)
     events = [event for event in profiler.events() if event.name != "[memory]"]
     fates = _fates(events)
     numbers = [event.sequence_nr for event in events if event.sequence_nr >= 0]
