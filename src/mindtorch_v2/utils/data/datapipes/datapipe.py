@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator
 from types import FunctionType
 from typing import Any, ClassVar, TypeVar
+from weakref import WeakKeyDictionary
 
 from .... import _dispatch
 from ..dataset import Dataset, IterableDataset
@@ -110,18 +111,23 @@ def _reset_first(iterate: Callable[[Any], Any]) -> Callable[[Any], Any]:
     def begin(self: Any) -> Any:
         self.reset()
         items = iterate(self)
-        return items if items is self else _annotated(self, items)
+        if items is not self:
+            return _annotated(self, items)
+        _names.pop(self, None)
+        return items
 
     return begin
 
 
 def _annotated(pipe: Any, items: Iterator[Any]) -> Iterator[Any]:
     """The items of a pipe; a profile shows a span with the pipe's name for each."""
-    items = iter(items)
+    items, name = iter(items), ""
     try:
         while True:
             ranges = _dispatch.ranges
-            token = None if ranges is None else ranges.enter(_shown_name(pipe), USER_SCOPE, -1, 0, ())
+            if ranges is not None:
+                name = name or _shown_name(pipe)
+                token = ranges.enter(name, USER_SCOPE, -1, 0, ())
             try:
                 item = next(items)
             except StopIteration as end:
@@ -144,13 +150,19 @@ def _shown(following: Callable[[Any], Any]) -> Callable[[Any], Any]:
         ranges = _dispatch.ranges
         if ranges is None:
             return following(self)
-        token = ranges.enter(_shown_name(self), USER_SCOPE, -1, 0, ())
+        if self not in _names:
+            _names[self] = _shown_name(self)
+        token = ranges.enter(_names[self], USER_SCOPE, -1, 0, ())
         try:
             return following(self)
         finally:
             ranges.exit(token)
 
     return step
+
+
+# of pipes that are their own iterators: a name stays what it was when a pass began
+_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 
 def _shown_name(pipe: Any) -> str:
