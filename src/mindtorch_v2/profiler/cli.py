@@ -10,6 +10,7 @@ import contextlib
 import importlib
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from typing import Protocol, cast
 
@@ -94,4 +95,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
+    except Exception:  # a defect of ours must not look like a finding (1)
+        traceback.print_exc()
+        return 2
     return code
