@@ -80,6 +80,11 @@ _KNOWN = frozenset(
     }
 )
 _DEVICE_KNOWN = frozenset({"External id", "external id", "correlation", "device", "stream"})
+_OP_NUMBERS = (("external", "External id"), ("sequence", "Sequence number"), ("forward", "Fwd thread id"))
+_PLACE = itemgetter("pid", "tid")
+_TIMES = frozenset({"start", "length"})
+_NUMBER_TYPES, _WHOLE_TYPES = frozenset({float, int}), frozenset({int})
+_SEAL = 32_768  # rows: as many are kept as plain numbers before they become arrays
 # what a host event has where its file says nothing
 _NO_HOST: dict[str, Any] = {
     "external": 0,
@@ -92,6 +97,7 @@ _NO_HOST: dict[str, Any] = {
     "correlation": -1,
     "unfinished": False,
 }
+_NO_RUNTIME = {name: value for name, value in _NO_HOST.items() if name not in ("external", "correlation")}
 _FLOPS = ("flops", "FLOPs", "Flops")
 LARGEST_US = 9.0e15  # times beyond this are no microseconds since any epoch
 _FAULTS = (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError)
@@ -114,8 +120,8 @@ class Table(dict):
         number = self[key] = len(self)
         return number
 
-    def numbers(self, keys: Iterable[Any]) -> np.ndarray:
-        return np.array(list(map(self.__getitem__, keys)), np.int32)
+    def numbers(self, keys: Iterable[Any]) -> list[int]:
+        return list(map(self.__getitem__, keys))
 
 
 class Parsed(Sequence):
@@ -150,25 +156,66 @@ class Arguments(Sequence):
 
 
 class Columns:
-    """Named columns that grow by slices."""
+    """Named columns that grow by lists of plain numbers and are sealed into arrays now and then. What is in a list was looked at
+    before: times are numbers below `LARGEST_US`, all else is whole numbers."""
 
     def __init__(self, **types: Any) -> None:
         self._types = types
         self._parts: dict[str, list[np.ndarray]] = {name: [] for name in types}
+        self._open: dict[tuple, dict[str, list[Any]]] = {}  # by the columns that have one value for all rows
+        self.short = 0  # how many lengths were negative
+        self.coarse = True  # whether all times are whole microseconds, or as far from 0 as the epoch
 
-    def add(self, count: int, **columns: Any) -> None:
-        """Add rows; a single value stands for all of them."""
-        for name, values in columns.items():
-            whole = values if isinstance(values, np.ndarray) else np.full(count, values)
-            self._parts[name].append(whole.astype(self._types[name], copy=False))
+    def add(self, lists: dict[str, list[Any]], **same: Any) -> None:
+        """Add rows: columns as lists, and columns that have one value for all rows."""
+        key = tuple(same.items())
+        open_ = self._open.get(key)
+        if open_ is None:
+            self._open[key] = open_ = {name: [] for name in lists}
+        for name, values in lists.items():
+            open_[name] += values
+        if len(open_["start"]) >= _SEAL:
+            self._seal(dict(key), self._open.pop(key))
+
+    def _seal(self, same: dict[str, Any], lists: dict[str, list[Any]]) -> None:
+        count = len(lists["start"])
+        for name, kind in self._types.items():
+            if name in same:
+                column = np.full(count, same[name], kind)
+            elif name in _TIMES:
+                column, coarse = _nanoseconds(lists[name])
+                self.coarse &= coarse
+                if name == "length" and (column < 0).any():
+                    self.short += int((column < 0).sum())
+                    column = np.maximum(column, 0)
+            else:
+                column = _array(lists[name], kind)
+            self._parts[name].append(column)
 
     def whole(self) -> dict[str, np.ndarray]:
         """All columns; their slices are given up one by one."""
+        for key, lists in self._open.items():
+            self._seal(dict(key), lists)
+        self._open = {}
         made = {}
         for name, kind in self._types.items():
             parts = self._parts.pop(name)
             made[name] = np.concatenate(parts) if parts else np.empty(0, kind)
         return made
+
+
+def _array(values: list[Any], kind: Any) -> np.ndarray:
+    try:
+        return np.array(values, kind)
+    except OverflowError:
+        # addresses of 64 bits without a sign keep their bits; anything larger is no number of anything
+        return np.array([_fitting(value) for value in values], kind)
+
+
+def _fitting(value: int) -> int:
+    if _INT.min <= value <= _INT.max:
+        return value
+    return value - 2**64 if 0 < value < 2**64 else 0
 
 
 class Collector:
@@ -227,8 +274,8 @@ class Collector:
         self.dropped: Counter[str] = Counter()  # by reason
         self.repaired: Counter[str] = Counter()
         self.layouts: dict[tuple, tuple[Any, bool]] = {}
+        self.device_layouts: dict[tuple, tuple[tuple, Any]] = {}
         self.count = 0
-        self.coarse = True  # whether all times are whole microseconds, or as far from 0 as the epoch
 
     # ------------------------------------------------------------------------------------------------ slices
 
@@ -366,155 +413,113 @@ class Collector:
 
     # ------------------------------------------------------------------------------------------------ kinds
 
-    def _common(self, group: list[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _common(self, group: list[dict[str, Any]]) -> dict[str, list[Any]]:
         """Name, thread, start and length of each; nothing is kept of a group that has a fault."""
-        start, coarse = _nanoseconds([e["ts"] for e in group])
-        length, whole = _nanoseconds([e["dur"] for e in group])
-        short = length < 0
         names = [e["name"] for e in group]
         if {*map(type, names)} != {str}:
             raise TypeError
-        name, thread = self.names.numbers(names), self._thread(group)
-        if short.any():
-            self.repaired["of negative length"] += int(short.sum())
-            length = np.maximum(length, 0)
-        self.coarse &= coarse and (whole or abs(int(start[0])) > 10**18)
-        return name, thread, start, length
+        return {
+            "start": _times([e["ts"] for e in group]),
+            "length": _times([e["dur"] for e in group]),
+            "name": self.names.numbers(names),
+            "thread": self._thread(group),
+        }
 
-    def _thread(self, group: list[dict[str, Any]]) -> np.ndarray:
+    def _thread(self, group: list[dict[str, Any]]) -> list[int]:
         """Numbers of the events' (process, thread)."""
-        pids, tids = [e["pid"] for e in group], [e["tid"] for e in group]
-        processes = {*pids}
-        if len(processes) != 1 or {*map(type, tids)} != {int}:
-            return self.threads.numbers(zip(pids, tids))
-        pid = processes.pop()
-        found = {tid: self.threads[pid, tid] for tid in set(tids)}
-        return np.array(list(map(found.__getitem__, tids)), np.int32)
+        return self.threads.numbers(map(_PLACE, group))
 
     def _add_host(self, kind: int, group: list[dict[str, Any]]) -> None:
         by_layout: defaultdict[tuple, list[dict[str, Any]]] = defaultdict(list)
         for event in group:
             by_layout[tuple(event.get("args") or ())].append(event)
-        made = [self._host_columns(kind, layout, events) for layout, events in by_layout.items()]
-        for count, columns in made:
-            self.host.add(count, **columns)
+        made = [self._host_columns(layout, events) for layout, events in by_layout.items()]
+        for lists, same in made:
+            self.host.add(lists, kind=kind, **same)
 
     def _host_columns(
-        self, kind: int, layout: tuple, group: list[dict[str, Any]]
-    ) -> tuple[int, dict[str, Any]]:
-        """Columns of events whose arguments have the same keys."""
+        self, layout: tuple, group: list[dict[str, Any]]
+    ) -> tuple[dict[str, list[Any]], dict[str, Any]]:
+        """Columns of events whose arguments have the same keys, and what their arguments do not say."""
         known = self.layouts.get(layout)
         if known is None:
             known = self.layouts[layout] = _layout(layout)
-        args, count = _arguments(group), len(group)
+        args = _arguments(group)
         taken, rare = known
-        columns: dict[str, Any] = dict(_NO_HOST, kind=kind)
+        lists: dict[str, list[Any]] = {}
         if taken is not None:
-            columns["inputs"] = self.inputs.numbers(map(orjson.dumps, map(taken, args)))
-        for name, key in (
-            ("external", "External id"),
-            ("sequence", "Sequence number"),
-            ("forward", "Fwd thread id"),
-        ):
+            lists["inputs"] = self.inputs.numbers(map(orjson.dumps, map(taken, args)))
+        for name, key in _OP_NUMBERS:
             if key in layout:
-                columns[name] = _integers([a[key] for a in args])
+                lists[name] = _integers([a[key] for a in args])
         if rare:
-            self._add_more(args, columns)
-        columns["name"], columns["thread"], columns["start"], columns["length"] = self._common(group)
-        return count, columns
+            self._add_more(args, lists)
+        lists |= self._common(group)
+        return lists, {name: value for name, value in _NO_HOST.items() if name not in lists}
 
-    def _add_more(self, args: list[dict[str, Any]], columns: dict[str, Any]) -> None:
+    def _add_more(self, args: list[dict[str, Any]], lists: dict[str, list[Any]]) -> None:
         """The rarer arguments of ops."""
-        count = len(args)
-        stack, extra, flops = (np.full(count, -1, np.int64) for _ in range(3))
-        unfinished = np.zeros(count, bool)
-        for row, given in enumerate(args):
+        stack, extra, flops, unfinished = [], [], [], []
+        for given in args:
             text = given.get("Call stack")
-            if isinstance(text, str) and text:
-                stack[row] = self.stacks[text]
-            unfinished[row] = given.get("finished") is False
-            for key in _FLOPS:
-                if isinstance(given.get(key), (int, float)):
-                    flops[row] = int(given[key])
+            stack.append(self.stacks[text] if isinstance(text, str) and text else -1)
+            unfinished.append(given.get("finished") is False)
+            counted = [given[key] for key in _FLOPS if isinstance(given.get(key), (int, float))]
+            flops.append(int(counted[0]) if counted else -1)
             rest = {key: value for key, value in given.items() if key not in _KNOWN and key not in _FLOPS}
-            if rest:
-                extra[row] = self.extras[orjson.dumps(rest)]
-        columns |= {"stack": stack, "extra": extra, "flops": flops, "unfinished": unfinished}
+            extra.append(self.extras[orjson.dumps(rest)] if rest else -1)
+        lists |= {"stack": stack, "extra": extra, "flops": flops, "unfinished": unfinished}
         if "external id" in args[0]:
-            columns["external"] = _integers([a["external id"] for a in args])
+            lists["external"] = _integers([a["external id"] for a in args])
 
     def _add_runtime(self, group: list[dict[str, Any]]) -> None:
         args = _arguments(group)
-        columns = dict(_NO_HOST, kind=RUNTIME, external=_external(args))
-        columns["correlation"] = _field(args, "correlation", -1)
-        columns["name"], columns["thread"], columns["start"], columns["length"] = self._common(group)
-        self.host.add(len(group), **columns)
+        lists = {"external": _external(args), "correlation": _field(args, "correlation", -1)}
+        lists |= self._common(group)
+        self.host.add(lists, kind=RUNTIME, **_NO_RUNTIME)
 
     def _add_frames(self, group: list[dict[str, Any]]) -> None:
         args = _arguments(group)
         own = _field(args, "Python id", -1)
         parent = _integers([-1 if (p := a.get("Python parent id")) is None else p for a in args])
         module = _integers([a.get("Python module id", -1) for a in args])
-        name, thread, start, length = self._common(group)
-        self.frames.add(
-            len(group),
-            name=name,
-            thread=thread,
-            start=start,
-            length=length,
-            own=own,
-            parent=parent,
-            module=module,
-        )
+        self.frames.add({"own": own, "parent": parent, "module": module, **self._common(group)})
 
     def _add_device(self, kind: int, group: list[dict[str, Any]]) -> None:
         args = _arguments(group)
-        external, correlation = _external(args), _field(args, "correlation", -1)
-        device = _place(args, "device", group, "pid")
-        stream = _place(args, "stream", group, "tid")
-        extra = self._device_extra(args)
-        name, thread, start, length = self._common(group)
-        self.device.add(
-            len(group),
-            name=name,
-            thread=thread,
-            start=start,
-            length=length,
-            kind=kind,
-            device=device,
-            stream=stream,
-            external=external,
-            correlation=correlation,
-            extra=extra,
-        )
+        lists = {
+            "external": _external(args),
+            "correlation": _field(args, "correlation", -1),
+            "device": _place(args, "device", group, "pid"),
+            "stream": _place(args, "stream", group, "tid"),
+            "extra": self._device_extra(args),
+        }
+        self.device.add(lists | self._common(group), kind=kind)
 
-    def _device_extra(self, args: list[dict[str, Any]]) -> np.ndarray:
+    def _device_extra(self, args: list[dict[str, Any]]) -> list[int]:
         """Numbers of what the arguments say beyond the columns."""
         if len({*map(len, args)}) == 1:
             try:
                 return self._same_extra(tuple(args[0]), args)
             except KeyError:
                 pass
-        made = np.empty(len(args), np.int32)
-        by_layout: defaultdict[tuple, list[int]] = defaultdict(list)
-        for row, given in enumerate(args):
-            by_layout[tuple(given)].append(row)
-        for layout, rows in by_layout.items():
-            made[rows] = self._same_extra(layout, [args[row] for row in rows])
-        return made
+        return [self._same_extra(tuple(given), [given])[0] for given in args]
 
-    def _same_extra(self, layout: tuple, args: list[dict[str, Any]]) -> np.ndarray:
+    def _same_extra(self, layout: tuple, args: list[dict[str, Any]]) -> list[int]:
         """The same for arguments of the same keys."""
-        rest = tuple([key for key in layout if key not in _DEVICE_KNOWN])
-        if not rest:
-            return np.full(len(args), -1, np.int32)
-        # one key more than there is, so that what is taken is a tuple also where it is one thing
-        texts = map(orjson.dumps, map(itemgetter(*rest, rest[0]), args))
-        return self.device_extras.numbers(zip(itertools.repeat(rest), texts))
+        known = self.device_layouts.get(layout)
+        if known is None:
+            rest = tuple([key for key in layout if key not in _DEVICE_KNOWN])
+            # one key more than there is, so that what is taken is a tuple also where it is one thing
+            known = self.device_layouts[layout] = (rest, itemgetter(*rest, rest[0]) if rest else None)
+        rest, taken = known
+        if taken is None:
+            return [-1] * len(args)
+        return self.device_extras.numbers(zip(itertools.repeat(rest), map(orjson.dumps, map(taken, args))))
 
     def _add_spans(self, group: list[dict[str, Any]]) -> None:
-        start, _ = _nanoseconds([e["ts"] for e in group])
-        length, _ = _nanoseconds([e["dur"] for e in group])
+        start, _ = _nanoseconds(_times([e["ts"] for e in group]))
+        length, _ = _nanoseconds(_times([e["dur"] for e in group]))
         self.spans += zip(start.tolist(), (start + np.maximum(length, 0)).tolist())
 
     def _add_instants(self, group: list[dict[str, Any]]) -> None:
@@ -535,16 +540,18 @@ class Collector:
 
     def _add_memory(self, group: list[dict[str, Any]]) -> None:
         args = _arguments(group)
-        start, _ = _nanoseconds([e["ts"] for e in group])
-        nbytes = _integers([a.get("Bytes", 0) for a in args])
-        address = _integers([a.get("Addr", 0) for a in args])
-        total = _integers([a.get("Total Allocated", -1) for a in args])
-        kind = _integers([a.get("Device Type", 0) for a in args])
-        device = _integers([a.get("Device Id", -1) for a in args])
-        thread = self._thread(group)
-        device = np.where(kind == 0, -1, np.maximum(device, 0))
         self.memory.add(
-            len(group), thread=thread, start=start, nbytes=nbytes, address=address, total=total, device=device
+            {
+                "start": _times([e["ts"] for e in group]),
+                "nbytes": _field(args, "Bytes", 0),
+                "address": _field(args, "Addr", 0),
+                "total": _field(args, "Total Allocated", -1),
+                "device": [
+                    max(index, 0) if kind else -1
+                    for index, kind in zip(_field(args, "Device Id", -1), _field(args, "Device Type", 0))
+                ],
+                "thread": self._thread(group),
+            }
         )
 
     def _add_counters(self, group: list[dict[str, Any]]) -> None:
@@ -562,17 +569,17 @@ class Collector:
                     times.append(at)
                     values.append(number)
         if names:
-            start, _ = _nanoseconds(times)
-            self.counters.add(
-                len(names), name=self.counter_names.numbers(names), start=start, value=np.array(values)
-            )
+            self.counters.add({"start": times, "name": self.counter_names.numbers(names), "value": values})
 
     def _add_flows(self, group: list[dict[str, Any]]) -> None:
-        start, _ = _nanoseconds([e["ts"] for e in group])
-        thread = self._thread(group)
-        flow = self.flow_ids.numbers([(e.get("cat"), e["id"]) for e in group])
-        begins = np.array([e["ph"] == "s" for e in group], bool)
-        self.flows.add(len(group), flow=flow, begins=begins, thread=thread, start=start)
+        self.flows.add(
+            {
+                "start": _times([e["ts"] for e in group]),
+                "flow": self.flow_ids.numbers([(e.get("cat"), e["id"]) for e in group]),
+                "begins": [e["ph"] == "s" for e in group],
+                "thread": self._thread(group),
+            }
+        )
 
     # ------------------------------------------------------------------------------------------------ begin and end
 
@@ -648,21 +655,21 @@ def _layout(keys: tuple) -> tuple[Any, bool]:
     return (lambda args: tuple([args.get(key) for key in _INPUTS])) if inputs else None, rare
 
 
-def _field(args: list[dict[str, Any]], key: str, otherwise: int) -> np.ndarray:
+def _field(args: list[dict[str, Any]], key: str, otherwise: int) -> list[int]:
     try:
         return _integers([a[key] for a in args])
     except KeyError:
         return _integers([a.get(key, otherwise) for a in args])
 
 
-def _external(args: list[dict[str, Any]]) -> np.ndarray:
+def _external(args: list[dict[str, Any]]) -> list[int]:
     try:
         return _integers([a["External id"] for a in args])
     except KeyError:
         return _integers([a.get("External id") or a.get("external id", 0) for a in args])
 
 
-def _place(args: list[dict[str, Any]], key: str, group: list[dict[str, Any]], other: str) -> np.ndarray:
+def _place(args: list[dict[str, Any]], key: str, group: list[dict[str, Any]], other: str) -> list[int]:
     """The device or stream of each event: an argument, or else its process or thread."""
     values = [a.get(key) for a in args]
     if {*map(type, values)} == {int}:
@@ -675,24 +682,29 @@ def _on_device(event: dict[str, Any]) -> bool:
     return isinstance(args, dict) and ("Stream Id" in args or ("stream" in args and "device" in args))
 
 
+def _times(values: list[Any]) -> list[Any]:
+    """Times that are numbers, and no larger than times can be."""
+    if not _NUMBER_TYPES.issuperset(map(type, values)) or not (
+        max(values) < LARGEST_US and min(values) > -LARGEST_US
+    ):
+        raise ValueError
+    return values
+
+
 def _nanoseconds(times: list[Any]) -> tuple[np.ndarray, bool]:
     """Microseconds as whole nanoseconds, and whether they say no more than microseconds do."""
     us = np.array(times, np.float64)
-    if us.ndim != 1 or not (np.abs(us) < LARGEST_US).all():
-        raise ValueError
     whole = np.floor(us)
     rest = us - whole
     # a double holds nanoseconds up to 2**53 of them: beyond, its last digits are noise
-    return whole.astype(np.int64) * 1000 + np.rint(rest * 1000).astype(np.int64), bool(
-        not rest.any() or us[0] > 2**53 / 1000
-    )
+    coarse = bool(not rest.any() or us[0] > 2**53 / 1000)
+    return whole.astype(np.int64) * 1000 + np.rint(rest * 1000).astype(np.int64), coarse
 
 
-def _integers(values: list[Any]) -> np.ndarray:
-    found = np.array(values, np.int64)
-    if found.ndim != 1:
-        raise ValueError
-    return found
+def _integers(values: list[Any]) -> list[int]:
+    if not _WHOLE_TYPES.issuperset(map(type, values)):
+        raise TypeError
+    return values
 
 
 def _number(value: Any) -> float | None:

@@ -80,6 +80,9 @@ class _Builder:
         host, frames, device, memory = (
             part.whole() for part in (found.host, found.frames, found.device, found.memory)
         )
+        parts = (found.host, found.frames, found.device)
+        self.repaired["of negative length"] = sum(part.short for part in parts)
+        coarse = all(part.coarse for part in parts)
         host, frames, device, memory = self._without_zeros(host, frames, device, memory)
         hidden = np.array([text in _HIDDEN for text in self.texts] or [False])[host["name"]]
         if hidden.any():
@@ -90,7 +93,7 @@ class _Builder:
         host = _chosen(host, order)
         thread = thread[order]
         start, end = host["start"], host["start"] + host["length"]
-        if found.coarse:
+        if coarse:
             end = self._snapped(thread, start, end)
         frame_columns = self._frames(frames)
         name, names = _compact(host["name"], self.texts)

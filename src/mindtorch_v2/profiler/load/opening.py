@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 from ..call_rows import with_calls, with_forward_stacks
@@ -31,11 +32,15 @@ class Loaded:
     def __init__(self, trace: Trace, python_functions: bool = False, forward_stacks: bool = False) -> None:
         self.trace = trace
         self._results = Results(trace)
-        # what lists and tables are made from: with Python calls among the events where those are wanted
-        listed = with_calls(trace) if python_functions else trace
-        if forward_stacks:
+        self._python_functions, self._forward_stacks = python_functions, forward_stacks
+
+    @cached_property
+    def _listed(self) -> Results:
+        """What lists and tables are made from: with Python calls among the events where those are wanted."""
+        listed = with_calls(self.trace) if self._python_functions else self.trace
+        if self._forward_stacks:
             listed = with_forward_stacks(listed)
-        self._listed = self._results if listed is trace else Results(listed)
+        return self._results if listed is self.trace else Results(listed)
 
     def __repr__(self) -> str:
         source = self.trace.settings.get("source") or "a file"

@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from .errors import NotATraceError, RefusedTraceError
 
-CHUNK = 256 << 10  # bytes read or unpacked at a time: what is parsed from them fits into a processor's cache
+CHUNK = 160 << 10  # bytes read or unpacked at a time: what is parsed from them fits into a processor's cache
 _RATIO_FROM = 256 << 20  # below this many bytes any ratio of packing is fine
 _GZIP = b"\x1f\x8b"
 
