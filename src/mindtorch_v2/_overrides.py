@@ -341,9 +341,9 @@ def activate() -> None:
     safe.add(Tensor)
     _name_functions()
     operators: dict[int, str] = {}
-    for name, f in _dispatch.METHODS.items():
-        if name.startswith("__") and (id(f) not in operators or name in _SHOWN):
-            operators[id(f)] = name
+    for dunder, f in _dispatch.METHODS.items():
+        if dunder.startswith("__") and (id(f) not in operators or dunder in _SHOWN):
+            operators[id(f)] = dunder
     named = {
         id(f) for table in (_dispatch.METHODS, _dispatch.FUNCTIONS) for n, f in table.items() if n[:2] != "__"
     }
@@ -357,7 +357,7 @@ def activate() -> None:
         name = operators.get(id(function))
         binary = name is not None and id(function) not in named and name not in ("__getitem__", "__setitem__")
         if binary:
-            shown = _dispatch.METHODS.get(_SHOWN.get(name, ""), function)
+            shown = _dispatch.METHODS.get(_SHOWN.get(name or "", ""), function)
             plain = guard(function, _OPERATOR_GUARD, _call_operator, shown)
         else:
             plain = guard(function, _GUARD, call_factory if function.__name__ in FACTORIES else call)
@@ -653,7 +653,7 @@ def wrapper(cls: type, size: Any, strides: Any, dtype: Any, device: Any, require
 
     wanted = _dtype.Default.dtype if dtype is None else dtype
     steps = None if strides is None else tuple(int(s) * wanted.itemsize for s in strides)
-    made = object.__new__(cls)
+    made: Any = object.__new__(cls)
     made._array_missing, made._meta = True, MetaArray(tuple(size), wanted._np, steps)
     made.__dict__["_shown_device"] = _device.CPU if device is None else _device.device(device)
     if requires_grad:

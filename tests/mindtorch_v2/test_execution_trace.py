@@ -20,6 +20,7 @@ import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import _dispatch
+from mindtorch_v2._C import _profiler as low
 from mindtorch_v2.profiler import ExecutionTraceObserver, profile, record_function, schedule
 from mindtorch_v2.profiler.execution_trace import PROCESS, SCHEMA, THREAD, schema_text
 
@@ -293,6 +294,19 @@ def test_numbers_of_record_functions_go_on_from_trace_to_trace(tmp_path: Path) -
         nodes = observe(tmp_path / "t.json", lambda: torch.neg(X))["nodes"]
         numbers += [attribute(n, "rf_id") for n in nodes if n["name"] == "aten::neg"]
     assert numbers[1] == numbers[0] + 1
+
+
+def test_the_low_functions_mean_one_observer_for_the_process(tmp_path: Path) -> None:
+    path = str(tmp_path / "t.json")
+    assert low._add_execution_trace_observer(path)
+    assert not low._add_execution_trace_observer(path)
+    low._enable_execution_trace_observer()
+    torch.neg(X)
+    low._disable_execution_trace_observer()
+    torch.abs(X)
+    low._remove_execution_trace_observer()
+    low._remove_execution_trace_observer()
+    assert names(json.loads((tmp_path / "t.json").read_text())) == ["aten::neg"]
 
 
 def test_nothing_is_left_in_the_dispatcher(tmp_path: Path) -> None:

@@ -28,6 +28,12 @@ from ..profiler.event_fields import (
     _TensorMetadata,
 )
 from ..profiler.event_tree import _ProfilerEvent
+from ..profiler.observer import (
+    _add_execution_trace_observer,
+    _disable_execution_trace_observer,
+    _enable_execution_trace_observer,
+    _remove_execution_trace_observer,
+)
 
 __all__ = [
     "ActiveProfilerType",
@@ -53,6 +59,10 @@ __all__ = [
     "_PyFrameState",
     "_RecordFunctionFast",
     "_TensorMetadata",
+    "_add_execution_trace_observer",
+    "_disable_execution_trace_observer",
+    "_enable_execution_trace_observer",
+    "_remove_execution_trace_observer",
     "_get_approximate_time",
     "_set_cuda_sync_enabled_val",
     "_set_fwd_bwd_enabled_val",

@@ -12,7 +12,7 @@ from ..profiler.config import ProfilerConfig, _ExperimentalConfig
 from ..profiler.devices import DeviceType, ProfilerActivity, ProfilerState
 from ..profiler.event_list import EventList
 from ..profiler.events import FunctionEvent, MemRecordsAcc
-from ..profiler.recording import profile, recording_now
+from ..profiler.recording import _ProfilerStats, profile, recording_now
 from ..profiler.session import kineto_available
 from ..profiler.steps import KinetoStepTracker
 
@@ -40,7 +40,18 @@ def __getattr__(name: str) -> Any:
         from ..profiler.devices import ActiveProfilerType
 
         return recording_now() and _profiler_type() is not ActiveProfilerType.LEGACY
+    if name in _BY_HAND:
+        from .. import autograd
+
+        return getattr(autograd, name)
     raise AttributeError(f"module 'torch.autograd.profiler' has no attribute '{name}'")
+
+
+# the profiler's low functions, which torch.autograd has too
+_BY_HAND = frozenset(
+    "_ProfilerResult _disable_profiler _enable_profiler _kineto_step _prepare_profiler _supported_activities "
+    "_toggle_collection_dynamic".split()
+)
 
 
 class _Emitter:

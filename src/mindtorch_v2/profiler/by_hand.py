@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from . import recorder as recorders
 from .. import _slots as slots
+from . import recorder as recorders
 from .config import ProfilerConfig
 from .devices import ActiveProfilerType, ProfilerActivity, ProfilerState
 from .event_tree import _ProfilerResult

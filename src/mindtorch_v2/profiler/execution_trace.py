@@ -232,7 +232,7 @@ class ExecutionTrace:
 
     def _inputs(self, op: Any, arguments: tuple, inside: Any) -> tuple:
         """What goes into an op, inside another one or None, with what torch says where nothing is said here."""
-        made = []
+        made: list[Any] = []
         if inside is not None and inside.name in ("ones", "ones_like") and op.name == "fill_":
             arguments = (arguments[0], 1.0)
         elif inside is not None and inside.name in _KEEPING and op.name == "as_strided":

@@ -166,3 +166,40 @@ def _write(trace: ExecutionTrace, path: str) -> None:
     trace.stop()
     with open_for_export(path) as out:
         trace.write(out)
+
+
+# ---------------------------------------------------------------------------------------------------- the process's own, by hand
+
+
+class _Process:
+    """The observer that torch's low functions mean: one for the process."""
+
+    observer: ExecutionTraceObserver | None = None
+
+
+def _add_execution_trace_observer(output_file_name: str, /) -> bool:
+    """Make the process's observer, which will write this file; False if there is one already, or the file cannot be written."""
+    if _Process.observer is not None:
+        return False
+    made = ExecutionTraceObserver().register_callback(output_file_name)
+    _Process.observer = made if made.is_registered else None
+    return made.is_registered
+
+
+def _remove_execution_trace_observer() -> None:
+    """Let the process's observer write its file, and forget it."""
+    if _Process.observer is not None:
+        _Process.observer.unregister_callback()
+        _Process.observer = None
+
+
+def _enable_execution_trace_observer() -> None:
+    """Let the process's observer record."""
+    if _Process.observer is not None:
+        _Process.observer.start()
+
+
+def _disable_execution_trace_observer() -> None:
+    """Let the process's observer record no more."""
+    if _Process.observer is not None:
+        _Process.observer.stop()
