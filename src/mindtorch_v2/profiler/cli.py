@@ -36,6 +36,7 @@ _COMMANDS: tuple[str, ...] = (
     "tree",
     "summary",
     "doctor",
+    "advise",
     "diff",
     "check",
     "slice",

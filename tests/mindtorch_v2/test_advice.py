@@ -1,0 +1,269 @@
+"""Advice: programs with a costly habit get the advice for it, with evidence and time; others get none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2.profiler import load, profile
+from mindtorch_v2.profiler.advice import RULES, Advice, advise
+from mindtorch_v2.profiler.cli import main
+
+ALL: dict[str, Any] = {"with_stack": True, "record_shapes": True}
+
+
+def codes(source: Any, least: float = 0.0) -> list[str]:
+    return [advice.code for advice in advise(source, least)]
+
+
+def one(source: Any, code: str) -> Advice:
+    (found,) = [advice for advice in advise(source, 0.0) if advice.code == code]
+    return found
+
+
+def trace_file(path: Path, events: list[dict[str, Any]], **top: Any) -> Path:
+    """A file as torch writes it; events: name, cat, ts, dur, and whatever else."""
+    made = [{"ph": "X", "pid": 1, "tid": 1, **event} for event in events]
+    path.write_text(json.dumps({"schemaVersion": 1, **top, "traceEvents": made}))
+    return path
+
+
+# ---------------------------------------------------------------- live recordings
+
+
+def test_a_plain_program_gets_no_advice() -> None:
+    x = torch.ones(200, 200)
+    with profile(**ALL) as prof:
+        for _ in range(3):
+            (x @ x).relu().sum()
+    assert advise(prof) == []
+
+
+def test_a_loop_over_rows_is_found_with_its_place() -> None:
+    x = torch.ones(50, 50)
+    with profile(**ALL) as prof:
+        for i in range(30):
+            x[i].sum()
+    found = one(prof, "indexing_loop")
+    assert found.count == 1
+    assert "30 steps" in found.message
+    assert 0 < found.share <= 1
+    (row,) = found.evidence
+    assert row["name"] == "aten::select"
+    assert "test_a_loop_over_rows_is_found_with_its_place" in row["where"]
+    total = sum(e.cpu_time_total for e in prof.events() if e.cpu_parent is None)
+    assert 0.5 * total < found.at_stake_us <= total + 1
+    assert row["total_us"] == found.at_stake_us
+
+
+def test_few_rows_are_no_loop() -> None:
+    x = torch.ones(50, 50)
+    with profile(**ALL) as prof:
+        for i in range(9):
+            x[i].sum()
+    assert "indexing_loop" not in codes(prof)
+
+
+def test_synchronous_loading_is_found() -> None:
+    loader = torch.utils.data.DataLoader(torch.ones(40, 10), batch_size=10)
+    with profile() as prof:
+        for batch in loader:
+            batch.sum()
+    found = one(prof, "loader_wait")
+    assert found.count == 5  # and the one that finds nothing left
+    assert "num_workers" in found.advice
+    assert found.evidence[0]["name"] == "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"
+
+
+@pytest.mark.parametrize("stacks", [False, True])
+def test_zeroed_gradients_are_found_in_optimizers_and_modules(stacks: bool) -> None:
+    model = torch.nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(torch.ones(2, 4)).sum().backward()
+    with profile(with_stack=stacks) as prof:
+        optimizer.zero_grad(set_to_none=False)
+        model.zero_grad(set_to_none=False)
+    assert one(prof, "zeroed_gradients").count == (4 if stacks else 2)
+    with profile(with_stack=stacks) as prof:
+        optimizer.zero_grad()
+    assert "zeroed_gradients" not in codes(prof)
+
+
+def test_a_bias_before_a_batch_norm_is_found() -> None:
+    image = torch.ones(1, 3, 8, 8)
+    for bias, expected in ((True, 1), (False, 0)):
+        model = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 3, bias=bias), torch.nn.BatchNorm2d(3))
+        with profile(**ALL) as prof:
+            model(image)
+        assert codes(prof).count("bias_before_norm") == expected
+    apart = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 3), torch.nn.ReLU(), torch.nn.BatchNorm2d(3))
+    with profile(**ALL) as prof:
+        apart(image)
+    assert "bias_before_norm" not in codes(prof)
+
+
+def test_thousands_of_tiny_ops_are_found() -> None:
+    x = torch.ones(2)
+    with profile() as prof:
+        for _ in range(1000):
+            x.add(x)
+    found = one(prof, "tiny_ops")
+    assert 500 <= found.count <= 1000
+    assert found.evidence[0]["name"] == "aten::add"
+
+
+def test_advice_comes_by_the_time_at_stake_and_only_if_it_pays() -> None:
+    x = torch.ones(50, 50)
+    loader = torch.utils.data.DataLoader(torch.ones(40, 10), batch_size=10)
+    with profile(**ALL) as prof:
+        for i in range(30):
+            x[i].sum()
+        for batch in loader:
+            batch.sum()
+    found = advise(prof, 0.0)
+    assert [a.at_stake_us for a in found] == sorted((a.at_stake_us for a in found), reverse=True)
+    assert advise(prof, 1.01) == []
+    assert all(set(row) == {"name", "where", "count", "total_us"} for a in found for row in a.evidence)
+
+
+def test_an_empty_recording_gets_none() -> None:
+    with profile() as prof:
+        pass
+    assert advise(prof) == []
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_a_saved_trace_gets_the_advice_of_the_recording(tmp_path: Path) -> None:
+    model = torch.nn.Sequential(torch.nn.Conv2d(3, 3, 3), torch.nn.BatchNorm2d(3))
+    x = torch.ones(50, 50)
+    with profile(**ALL) as prof:
+        model(torch.ones(1, 3, 8, 8))
+        for i in range(30):
+            x[i].sum()
+    prof.export_chrome_trace(str(tmp_path / "t.json.gz"))
+    live, saved = advise(prof, 0.0), advise(load(tmp_path / "t.json.gz"), 0.0)
+    assert {a.code for a in live} == {a.code for a in saved} >= {"indexing_loop", "bias_before_norm"}
+    for ours in live:
+        (theirs,) = [a for a in saved if a.code == ours.code]
+        assert theirs.at_stake_us == pytest.approx(ours.at_stake_us, rel=0.01, abs=1)
+        assert [row["name"] for row in theirs.evidence] == [row["name"] for row in ours.evidence]
+
+
+def test_an_optimizer_of_torch_that_goes_one_by_one_is_found(tmp_path: Path) -> None:
+    step = {"name": "Optimizer.step#Adam.step", "cat": "user_annotation", "ts": 0.0, "dur": 1000.0}
+    ops = [{"name": "aten::add_", "cat": "cpu_op", "ts": 10.0 * i, "dur": 5.0} for i in range(1, 31)]
+    found = one(load(trace_file(tmp_path / "a.json", [step, *ops])), "single_tensor_optimizer")
+    assert (found.count, found.at_stake_us) == (1, 1000.0)
+    together = [*ops, {"name": "aten::_foreach_add_", "cat": "cpu_op", "ts": 900.0, "dur": 5.0}]
+    assert codes(load(trace_file(tmp_path / "b.json", [step, *together]))) == []
+
+
+def device_trace(path: Path, *, memcpy: str = "Memcpy HtoD (Pinned -> Device)") -> Path:
+    """A host that launches a kernel, copies, and waits for a value; a device that idles in between."""
+    events: list[dict[str, Any]] = []
+    for step in range(3):
+        at = step * 1000.0
+        launch = {"External id": step * 10 + 1, "correlation": step * 10 + 1}
+        copy = {"External id": step * 10 + 2, "correlation": step * 10 + 2}
+        wait = {"External id": step * 10 + 3, "correlation": step * 10 + 3}
+        events += [
+            {"name": "aten::mm", "cat": "cpu_op", "ts": at + 1, "dur": 50, "args": launch},
+            {"name": "cudaLaunchKernel", "cat": "cuda_runtime", "ts": at + 10, "dur": 5, "args": launch},
+            {"name": "gemm", "cat": "kernel", "ts": at + 20, "dur": 100, "pid": 0, "tid": 7,
+             "args": {**launch, "device": 0, "stream": 7}},
+            {"name": "aten::to", "cat": "cpu_op", "ts": at + 200, "dur": 60, "args": copy},
+            {"name": "cudaMemcpyAsync", "cat": "cuda_runtime", "ts": at + 210, "dur": 40, "args": copy},
+            {"name": memcpy, "cat": "gpu_memcpy", "ts": at + 220, "dur": 30, "pid": 0, "tid": 7,
+             "args": {**copy, "device": 0, "stream": 7}},
+            {"name": "aten::item", "cat": "cpu_op", "ts": at + 300, "dur": 300, "args": wait},
+            {"name": "cudaStreamSynchronize", "cat": "cuda_runtime", "ts": at + 310, "dur": 250,
+             "args": wait},
+        ]  # fmt: skip
+    return trace_file(path, events, deviceProperties=[{"id": 0, "name": "GPU"}])
+
+
+def test_waiting_for_a_device_is_charged_to_the_op_that_waits(tmp_path: Path) -> None:
+    loaded = load(device_trace(tmp_path / "d.json"))
+    found = one(loaded, "synchronisation")
+    assert (found.count, found.at_stake_us) == (3, 750.0)
+    assert [(row["name"], row["count"]) for row in found.evidence] == [("aten::item", 3)]
+
+
+def test_an_idle_device_is_found_with_what_the_host_did(tmp_path: Path) -> None:
+    found = one(load(device_trace(tmp_path / "d.json")), "idle_device")
+    assert found.at_stake_us == pytest.approx(2250 - 20 - 3 * 130)
+    assert {row["name"] for row in found.evidence} <= {"aten::item", "aten::to", "aten::mm"}
+
+
+def test_copies_from_memory_that_is_not_pinned_are_found(tmp_path: Path) -> None:
+    assert "pageable_copies" not in codes(load(device_trace(tmp_path / "a.json")))
+    path = device_trace(tmp_path / "b.json", memcpy="Memcpy HtoD (Pageable -> Device)")
+    found = one(load(path), "pageable_copies")
+    assert (found.count, found.at_stake_us) == (3, 90.0)
+    assert found.evidence[0]["name"] == "aten::to"
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_the_command_tells_and_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(device_trace(tmp_path / "d.json"))
+    assert main(["advise", path]) == 1
+    text = capsys.readouterr().out
+    assert "[idle_device]" in text
+    assert "do: the host is too slow for it" in text
+    assert "3 x  aten::item" in text
+    assert text.endswith("2 pieces of advice\n")
+    assert main(["advise", path, "--format", "json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["file"] == path
+    assert [row["code"] for row in document["rows"]] == ["idle_device", "synchronisation"]
+    assert document["rows"][1]["evidence"][0]["count"] == 3
+    assert main(["advise", path, "--format", "md", "--top", "1"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("| Code | Share | At stake |")
+    assert len(lines) == 3
+
+
+def test_the_command_is_silent_about_what_does_not_pay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(device_trace(tmp_path / "d.json"))
+    assert main(["advise", path, "--min-share", "99%"]) == 0
+    assert capsys.readouterr().out == "nothing to advise\n"
+    assert main(["advise", str(tmp_path / "missing.json")]) == 2
+
+
+def test_rules_keep_quiet_on_any_made_up_tree(tmp_path: Path) -> None:
+    choose = np.random.default_rng(0)
+    names = [
+        "aten::select",
+        "aten::sum",
+        "aten::zero_",
+        "aten::conv2d",
+        "aten::batch_norm",
+        "Optimizer.step#X.step",
+    ]
+    for number in range(20):
+        events = [
+            {
+                "name": names[choose.integers(len(names))],
+                "cat": "cpu_op",
+                "ts": float(choose.integers(0, 50)),
+                "dur": float(choose.integers(0, 50)),
+                "tid": int(choose.integers(1, 3)),
+            }
+            for _ in range(choose.integers(0, 30))
+        ]
+        loaded = load(trace_file(tmp_path / f"{number}.json", events))
+        for advice in advise(loaded, 0.0):
+            assert advice.at_stake_us >= 0
+            assert advice.count > 0
+    assert len(RULES) == 9
