@@ -193,6 +193,7 @@ def _plan(facts: Columns, wanted: Selection, path: str) -> Plan:
     start, end = span[0].copy(), span[1].copy()
     if wanted and len(clip_device) and device_span:
         keep, start, end = _clip_annotations(facts, keep, start, end, clip_device, device_span)
+    _stagger(facts, np.flatnonzero(keep & slices & ~on_device), start, end)
     marks = _marks(facts, timed)
     keep = _thin(facts, wanted, keep, slices)
     keep |= marks
@@ -370,6 +371,42 @@ def _clip(start: np.ndarray, end: np.ndarray, spans: Spans) -> tuple[np.ndarray,
     touches = (until <= begin) & (end > start)
     inside &= ~touches
     return inside, np.where(inside, begin, start), np.where(inside, np.maximum(until, begin), end)
+
+
+def _stagger(facts: Columns, rows: np.ndarray, start: np.ndarray, end: np.ndarray) -> None:
+    """Let slices of a thread that are cut at the same time begin and end a nanosecond apart, the outer ones outside: there are
+    readers that take what begins first for the outer one."""
+    for cut, whole, other, way in (
+        (end, facts.end_ns, facts.start_ns, 1),
+        (start, facts.start_ns, facts.end_ns, -1),
+    ):
+        moved = rows[cut[rows] != whole[rows]]
+        # innermost first: it begins last and, if several begin at once, ends first; in files it stands behind
+        order = np.lexsort((-moved, -way * other[moved], way * whole[moved], cut[moved], facts.thread[moved]))
+        before: tuple[int, int] = (-1, 0)
+        last = 0
+        for row in moved[order].tolist():
+            group = int(facts.thread[row]), int(cut[row])
+            at = group[1] if group != before else last + way
+            if way * at > way * int(whole[row]):
+                at = int(whole[row])
+            if way < 0 and end[row] == facts.end_ns[row]:
+                at = _with_same_end(at, int(whole[row]), int(end[row]))
+            cut[row] = last = at
+            before = group
+
+
+def _with_same_end(start: int, whole: int, end: int) -> int:
+    """A start so close before the wanted one that start and length as floats add up to the end that they had: what ended together goes
+    on to do so for readers that add floats."""
+    wanted = whole / 1000 + (end - whole) / 1000
+    for earlier in range(16):
+        at = start - earlier
+        if at <= whole:
+            break
+        if at / 1000 + (end - at) / 1000 == wanted:
+            return at
+    return start
 
 
 # ---------------------------------------------------------------------------------------------------- names, devices
