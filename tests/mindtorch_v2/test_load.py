@@ -467,3 +467,14 @@ def test_a_directory_of_traces_gives_sums_that_hold() -> None:
             assert r.self_cpu_time_total >= 0
             assert r.cpu_time_total <= whole * (1 + 1e-9)
             assert 0 <= r.self_device_time_total <= busy * (1 + 1e-9) + 1e-6
+
+
+def test_what_else_a_file_says_of_an_event_is_there() -> None:
+    document = made.gpu()
+    document["traceEvents"][1]["args"] |= {"Collective name": "allreduce", "Group size": 8, "Mine": [1, 2]}
+    events = opened(document).events()
+    gemm = next(e for e in events if e.name == "gemm")
+    assert (gemm.event_metadata.grid, gemm.event_metadata.stream) == ([8, 1, 1], 7)
+    linear = next(e for e in events if e.name == "aten::linear")
+    assert linear.event_metadata.collective_name == "allreduce"
+    assert next(e for e in events if e.name == "aten::addmm").event_metadata is None

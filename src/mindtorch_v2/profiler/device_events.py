@@ -12,10 +12,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import orjson
 
 from . import averages as grouping
 from .devices import DeviceType
 from .events import FunctionEvent, FunctionEventAvg, Kernel
+from .metadata import EventMetadata, event_metadata
 from .trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, DEVICE_SYNC, Device
 from .tree import sum_by, total_up
 from .usage import covered_within
@@ -168,7 +170,36 @@ def device_columns(results: Any) -> DeviceColumns:
     return DeviceColumns(results, own, total)
 
 
-class DeviceAnnotation(FunctionEvent):
+class DeviceEvent(FunctionEvent):
+    """A kernel, copy or fill; what else its file says of it is looked up when it is asked for."""
+
+    _trace: Any
+    _row: int
+
+    def __getattr__(self, field: str) -> Any:
+        if field != "event_metadata":
+            raise AttributeError(f"'FunctionEvent' object has no attribute '{field}'")
+        device, row = self._trace.device, self._row
+        extra = dict(device.extra_table[device.extra[row]]) if device.extra[row] >= 0 else {}
+        extra |= {"device": int(device.device[row]), "stream": int(device.stream[row])}
+        if device.correlation[row] >= 0:
+            extra["correlation"] = int(device.correlation[row])
+        self.event_metadata = metadata_of(extra)
+        return self.event_metadata
+
+
+def metadata_of(extra: dict[str, Any]) -> EventMetadata | None:
+    """Arguments of an event in its file as torch's EventMetadata; None where nothing of it is known."""
+    texts = {
+        key: value if isinstance(value, str) else orjson.dumps(value).decode() for key, value in extra.items()
+    }
+    try:
+        return event_metadata(texts)
+    except (ValueError, TypeError):
+        return None  # a value of another kind than torch writes
+
+
+class DeviceAnnotation(DeviceEvent):
     """The shadow of an annotation on a stream: from the first to the last thing that was launched in it."""
 
     busy_us = 0.0
@@ -190,6 +221,7 @@ def device_events(results: Any) -> list[FunctionEvent]:
     numbers = trace.external[device.op].tolist() if known else [0] * len(device)
     rows = np.flatnonzero(results.device_columns.listed)
     columns = zip(
+        rows.tolist(),
         device.name[rows].tolist(),
         (device.start_ns[rows] - base).tolist(),
         (device.end_ns[rows] - base).tolist(),
@@ -202,8 +234,8 @@ def device_events(results: Any) -> list[FunctionEvent]:
         results.device_columns.length_ns[rows].tolist(),
     )
     made = []
-    for name, start, end, index, stream, what, correlation, op, number, length in columns:
-        make = DeviceAnnotation if what == DEVICE_ANNOTATION else FunctionEvent
+    for row, name, start, end, index, stream, what, correlation, op, number, length in columns:
+        make = DeviceAnnotation if what == DEVICE_ANNOTATION else DeviceEvent
         event = make(
             id=max(correlation, 0),
             name=texts[group_of[name]],
@@ -225,6 +257,8 @@ def device_events(results: Any) -> list[FunctionEvent]:
             flops=0,
             linked_correlation_id=number if op >= 0 else 0,
         )
+        del event.event_metadata
+        event._trace, event._row = trace, row
         if isinstance(event, DeviceAnnotation):
             event.busy_us = length / 1000
         made.append(event)

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import averages as grouping
 from . import inputs as described
-from .device_events import DeviceColumns, device_columns, device_events, in_order_of_start
+from .device_events import DeviceColumns, device_columns, device_events, in_order_of_start, metadata_of
 from .devices import DeviceType
 from .event_list import EventList
 from .events import FunctionEvent, FunctionEventAvg, Interval
@@ -33,7 +33,6 @@ class RowEvent(FunctionEvent):
     is_async = is_remote = is_legacy = False
     self_cpu_percent = total_cpu_percent = total_device_percent = -1
     _metadata_json = ""
-    event_metadata = None
     linked_correlation_id = 0
     python_id = python_parent_id = python_module_id = -1
     device_type = DeviceType.CPU
@@ -105,6 +104,11 @@ def _concrete(results: Results, row: int) -> list[Any]:
     return [None if isinstance(value, list) else value for value in made]
 
 
+def _metadata(results: Results, row: int) -> Any:
+    extra = results.trace.extra
+    return None if extra is None or extra[row] < 0 else metadata_of(results.trace.extra_table[extra[row]])
+
+
 def _flops(results: Results, row: int) -> int:
     return int(results.trace.flops[row])
 
@@ -140,6 +144,7 @@ _FIELDS: dict[str, Any] = {
     "cpu_memory_usage": lambda r, i: int(r.tree.memory[i]),
     "flops": _flops,
     "is_user_annotation": lambda r, i: bool(r.trace.kind[i] == ANNOTATION),
+    "event_metadata": _metadata,
     "is_python_function": lambda r, i: bool(r.trace.kind[i] == PYTHON),
 }
 

@@ -5,6 +5,7 @@ Imports NumPy only. A Trace never changes once made: everything derived from it 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,12 +84,12 @@ class Device:
     launch: np.ndarray  # int64, row of that runtime call in the Trace; -1: not in the trace
     op: np.ndarray  # int64, row of the op (or annotation) in the Trace that it is charged to; -1: none
     extra: np.ndarray  # int32, into `extra_table`; -1: nothing further is known
-    extra_table: tuple[dict[str, Any], ...] = ()  # grid, block, bytes ... as the file words them
+    extra_table: Sequence[dict[str, Any]] = ()  # grid, block, bytes ... as the file words them
 
     @staticmethod
     def none() -> Device:
         empty = np.empty(0, np.int64)
-        return Device((), *[empty] * 10)
+        return Device((), empty, empty, empty, empty, empty, empty, empty, empty, empty, empty)
 
     def __len__(self) -> int:
         return len(self.start_ns)
@@ -140,7 +141,9 @@ class Identities:
     links: np.ndarray  # int64, rows (number, number): one tensor, before and after it got other memory
     memory: np.ndarray  # int64 by row of Memory: the memory's number
     held: tuple[Held, ...] = ()
-    frame: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # int64 by row of Frames, into `held`; -1: none
+    frame: np.ndarray = field(
+        default_factory=lambda: np.empty(0, np.int64)
+    )  # int64 by row of Frames, into `held`; -1: none
 
     @staticmethod
     def none() -> Identities:
@@ -195,15 +198,17 @@ class Trace:
     flops: np.ndarray  # int64
     stack: np.ndarray  # int32, into `stacks`; -1: not recorded
     input_table: tuple[Any, ...] = ()  # what went into an event: tuples of Input
-    stacks: tuple[tuple[str, ...], ...] = ()  # innermost frame first
+    stacks: Sequence[tuple[str, ...]] = ()  # innermost frame first
     memory: Memory = field(default_factory=Memory.none)
     frames: Frames = field(default_factory=Frames.none)
     identities: Identities = field(default_factory=Identities.none)
     device: Device = field(default_factory=Device.none)
     counters: Counters = field(default_factory=Counters.none)
     external: np.ndarray | None = None  # int64, an event's number in its file; None: its row and 1
-    extra: np.ndarray | None = None  # int32, into `extra_table`, -1: none; None: nothing further is known of any event
-    extra_table: tuple[dict[str, Any], ...] = ()  # arguments that have no column: collectives, a user's own ...
+    extra: np.ndarray | None = (
+        None  # int32, into `extra_table`, -1: none; None: nothing further is known of any event
+    )
+    extra_table: Sequence[dict[str, Any]] = ()  # arguments that have no column: collectives, a user's own ...
     health: Health = Health()
     origin_ns: int = 0  # time 0 of start_ns, in nanoseconds since the epoch
     window_ns: tuple[int, int] = (0, 0)  # when recording began and ended
@@ -216,12 +221,3 @@ class Trace:
 
     def __len__(self) -> int:
         return len(self.start_ns)
-
-
-class Input:
-    """One argument of an event: a tensor's shape, strides and type, a list of such, or a plain value."""
-
-    __slots__ = ("shape", "strides", "type", "value")
-
-    def __init__(self, shape: Any, strides: Any, type: str, value: Any = None) -> None:
-        self.shape, self.strides, self.type, self.value = shape, strides, type, value

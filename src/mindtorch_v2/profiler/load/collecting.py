@@ -734,8 +734,13 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (int, str)) or value is None else str(value)
 
 
-_NUMBERED = ("External id", "external id", "Sequence number", "Fwd thread id", "correlation", "Python id")
-_NUMBERED += (
+_NUMBERED = (
+    "External id",
+    "external id",
+    "Sequence number",
+    "Fwd thread id",
+    "correlation",
+    "Python id",
     "Python parent id",
     "Python module id",
     "Bytes",
