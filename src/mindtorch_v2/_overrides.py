@@ -246,15 +246,17 @@ def make():
 _OPERATOR_GUARD = """
 def make():
     {cells} = None
-    def guard(*args):
-        for value in args:
-            if value.__class__ not in '<safe>': break
-        else:
-            if not '<process>'.modes: return '<plain>'(*args)
-        return '<call>'('<function>', '<plain>', args)
+    def guard(a, b):
+        if a.__class__ in '<safe>' and b.__class__ in '<safe>' and not '<process>'.modes: return '<plain>'(a, b)
+        return '<call>'('<function>', '<plain>', (a, b))
         {cells}
     return guard
 """
+_UNARY_GUARD = (
+    _OPERATOR_GUARD.replace("(a, b)", "(a)")
+    .replace(" and b.__class__ in '<safe>'", "")
+    .replace("(a))", "(a,))")
+)
 _RUN_GUARD = """
 def make():
     {cells} = None
@@ -358,7 +360,8 @@ def activate() -> None:
         binary = name is not None and id(function) not in named and name not in ("__getitem__", "__setitem__")
         if binary:
             shown = _dispatch.METHODS.get(_SHOWN.get(name or "", ""), function)
-            plain = guard(function, _OPERATOR_GUARD, _call_operator, shown)
+            unary = id(function) not in owners and function.__code__.co_argcount == 1
+            plain = guard(function, _UNARY_GUARD if unary else _OPERATOR_GUARD, _call_operator, shown)
         else:
             plain = guard(function, _GUARD, call_factory if function.__name__ in FACTORIES else call)
         if id(function) in owners:
