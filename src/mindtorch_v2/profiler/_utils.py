@@ -155,8 +155,9 @@ class BasicEvaluation:
         launches = sorted((e for e in every if _is_launch(e)), key=_start_ns)
         kernels = sorted((e for e in every if _is_kernel(e)), key=_start_ns)
         self.cuda_events = sorted(launches + kernels, key=_start_ns)
-        last = functools.reduce(_noted_places, enumerate(kernels), {})
-
+        places_of: dict[Any, list[int]] = {}  # of kernels, by what links them to launches
+        for place, kernel in enumerate(kernels):
+            places_of.setdefault(kernel.linked_correlation_id(), []).append(place)
         steps = sorted([*launches, *kernels, *self.events], key=_start_ns)
         begun, launched, found = -1, -1, []
         searched: dict[Any, int] = {}
@@ -168,7 +169,7 @@ class BasicEvaluation:
                 begun += 1
             if id(step) in is_launch:
                 identity = step.linked_correlation_id()
-                places = last.get(identity, ())
+                places = places_of.get(identity, [])
                 place = searched.get(identity, 0)
                 if place < len(places):
                     launched = places[place]
@@ -250,11 +251,6 @@ class BasicEvaluation:
         return events
 
 
-def _noted_places(places: dict[Any, list[int]], kernel: tuple[int, Any]) -> dict[Any, list[int]]:
-    places.setdefault(kernel[1].linked_correlation_id(), []).append(kernel[0])
-    return places
-
-
 def _name(event: Any) -> str:
     return event.name() if callable(event.name) else event.name
 
@@ -328,11 +324,9 @@ def map_recorded_events_to_aten_ops_with_stack_trace(traced_data: dict[str, Any]
     opened: dict[Any, list[ContextStackEntry]] = {}
     for point in _timeline(traced_data.get("traceEvents", [])):
         stack = opened.setdefault(point.event.get("tid"), [])
-        if point.event_type == "start" and point.marker_type is not None:
+        if point.event_type == "start" and point.marker_type is not None and point.identifier is not None:
             found = GRAPHS.get(str(point.identifier)) if point.marker_type == "filename" else None
-            stack.append(
-                ContextStackEntry(point.marker_type, point.identifier, found, point.event.get("tid"))
-            )  # type: ignore[arg-type]
+            stack.append(ContextStackEntry(point.marker_type, point.identifier, found, point.event.get("tid")))
         elif point.event_type == "end" and stack:
             stack.pop()
         elif point.event_type == "regular":

@@ -244,8 +244,8 @@ class SizeMap:
                 for tensor in self._flat_tensor_inputs(fields):
                     self._update_values(tensor)
             elif kind is _EventType.PyCall:
-                for tensor in _held_tensors(fields):
-                    self._update_values(tensor)
+                for held in _held_tensors(fields):
+                    self._update_values(held)
             elif kind is _EventType.Allocation:
                 key = TensorKey.from_allocation(fields)
                 if key is not None:

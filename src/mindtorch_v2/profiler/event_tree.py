@@ -250,7 +250,9 @@ class EventTree:
         first, last = begins[node + 1], begins[node + 2]
         if first == last:
             return []
-        made, new, kind = [], object.__new__, self.made
+        made: list[_ProfilerEvent] = []
+        new: Any = object.__new__
+        kind = self.made
         many = last - first > _MANY and gc.isenabled()
         if many:  # the collector would look at all of them again and again while nothing is thrown away
             gc.disable()

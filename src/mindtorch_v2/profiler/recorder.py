@@ -461,7 +461,7 @@ class Recorder:
         if not len(rows):
             return replace(Memory.none(), held=held), rows[:, 4]
         rows = _with_freed_bytes(rows)
-        return Memory(*rows[:, :4].T, np.cumsum(rows[:, 1]), held), rows[:, 4]
+        return Memory(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], np.cumsum(rows[:, 1]), held), rows[:, 4]
 
 
 # A range that has begun: its buffer, key, start, sequence number, and the rest of its row. A list, since that is cheap and has an
