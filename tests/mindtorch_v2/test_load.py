@@ -48,7 +48,7 @@ def fact(name: str) -> ModuleType:
     return module
 
 
-made = fact("made_traces")
+made = fact("stranger_traces")
 
 
 def opened(document: Any, **how: Any) -> Any:

@@ -34,7 +34,7 @@ def fact(name: str) -> ModuleType:
     return module
 
 
-made = fact("made_traces")
+made = fact("stranger_traces")
 WHOLE = made.as_bytes(made.cpu())
 
 
