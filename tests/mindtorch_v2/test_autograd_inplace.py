@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,3 +71,28 @@ def test_tensors_are_ordinary_again_after_inference_mode() -> None:
     with torch.inference_mode(), torch.inference_mode(False):
         assert not torch.ones(2).is_inference()
     assert not torch.ones(2).is_inference()
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda x: x[1:].add_(x[:-1]),
+        lambda x: x[1:].sub_(x[:-1]),
+        lambda x: x[1:].div_(x[:-1]),
+        lambda x: x.view(2, 3)[0].mul_(x[1:4]),
+        lambda x: x.view(2, 3).t().sub_(x.view(3, 2)),
+        lambda x: x[1:].copy_(x[:-1]),
+        lambda x: x.__setitem__(slice(1, None), x[:-1]),
+    ],
+)
+def test_an_operand_that_overlaps_in_part_with_what_is_written_is_refused(write: Any) -> None:
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        write(torch.arange(6.0))
+
+
+def test_operands_that_are_or_do_not_touch_what_is_written_are_fine() -> None:
+    x = torch.arange(6.0)
+    assert x.add_(x).tolist() == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    x[:3].mul_(x[3:])
+    x[::2].add_(x[1::2])
+    assert x.tolist() == [16.0, 16.0, 46.0, 6.0, 18.0, 10.0]

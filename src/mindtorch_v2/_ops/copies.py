@@ -17,6 +17,7 @@ from .._storage import UntypedStorage
 from .._tensor import Tensor, _strided
 from ._layout import cast, copied, empty_as, empty_in, store, writable
 from ._namespace import functions as F
+from ._overlap import ask as check_overlap
 from ._scalars import fitting
 
 _new = object.__new__
@@ -92,6 +93,8 @@ def _contiguous(self: Any, memory_format: Any = None) -> Any:
 def copy(self: np.ndarray, src: np.ndarray, non_blocking: bool, out: Any = None) -> np.ndarray:
     if out is None:
         out = np.empty_like(self)
+    if out.base is not None:
+        check_overlap(out, src)
     try:
         store(out, src)
     except ValueError:

@@ -318,6 +318,9 @@ def _write_plain(self: Any, where: Any, value: Any) -> bool:
     if value.__class__ is _ndarray:
         if value.dtype.kind == "c" and array.dtype.kind != "c":
             return False
+        base = value.base
+        if base is not None and (base is array or base is array.base):
+            return False  # they may overlap
     else:
         value = fitting(value, array.dtype, True)
     try:

@@ -11,6 +11,7 @@ from .._dispatch import function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default
 from . import _shown
 from ._namespace import functions as F
+from ._overlap import multiplied_into, scaled_into
 
 
 def _numel_of_self(self: Any, *_: Any) -> int:
@@ -87,6 +88,8 @@ def sub_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
 
 
 sub_tensor.derivative(self=lambda g: g, other=lambda g, alpha: -g if alpha == 1 else -g * alpha)
+add_tensor.op.inplace.kernel = scaled_into(np.add, add_tensor.op.kernel)
+sub_tensor.op.inplace.kernel = scaled_into(np.subtract, sub_tensor.op.kernel)
 
 
 @op(
@@ -145,6 +148,9 @@ def mul(self: Any, other: Any, out: Any = None) -> Any:
     return np.multiply(self, other, out)
 
 
+mul.op.inplace.kernel = multiplied_into(np.multiply, mul.op.kernel)
+
+
 def conj(value: Any) -> Any:
     """The conjugate of a complex tensor or number; anything real as it is."""
     if isinstance(value, _dispatch.Tensor):
@@ -170,6 +176,7 @@ def div_tensor(self: Any, other: Any, out: Any = None) -> Any:
     return np.true_divide(self, other, out)
 
 
+div_tensor.op.inplace.kernel = multiplied_into(np.true_divide, div_tensor.op.kernel)
 div_tensor.derivative(
     self=lambda g, other: g / conj(other),
     other=lambda g, self, other: -g * conj((self / other) / other),

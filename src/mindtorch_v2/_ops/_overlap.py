@@ -1,0 +1,77 @@
+"""Writes in place: the kernels of `add_` and the like, which refuse an operand that overlaps in part with what is written.
+
+Out of place nothing is asked: these stand beside the plain kernels, for the in-place ops alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+ndarray = np.ndarray
+_TEXT = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory location. Please clone() "
+    "the tensor before performing the operation."
+)
+
+
+def is_dense(array: np.ndarray) -> bool:
+    """Whether the elements fill their memory without gaps, in whatever order of dimensions."""
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return True
+    step = array.itemsize
+    for stride, n in sorted((s, n) for s, n in zip(array.strides, array.shape) if n != 1):
+        if stride != step:
+            return False
+        step *= n
+    return True
+
+
+def check(out: np.ndarray, other: np.ndarray) -> None:
+    """Raise torch's error where two arrays of one memory overlap, unless they are the same elements."""
+    same_form = other.strides == out.strides and other.shape == out.shape
+    if same_form and other.__array_interface__["data"][0] == out.__array_interface__["data"][0]:
+        return
+    if not (is_dense(out) and is_dense(other)):
+        return  # torch does not look closer either
+    if np.may_share_memory(out, other):
+        raise RuntimeError(_TEXT)
+
+
+def scaled_into(ufunc: Any, kernel: Any) -> Any:
+    """The kernel of `add_` or `sub_`: what is written is a view, or there is nothing to ask. `kernel` knows bools."""
+
+    def write(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
+        if out is None or alpha != 1 or self.dtype.kind == "b":
+            if out is not None and out.base is not None and other.__class__ is ndarray:
+                ask(out, other)
+            return kernel(self, other, alpha, out)
+        if out.base is not None and other.__class__ is ndarray:
+            ask(out, other)
+        return ufunc(self, other, out)
+
+    return write
+
+
+def multiplied_into(ufunc: Any, kernel: Any) -> Any:
+    """The kernel of `mul_` or `div_`."""
+
+    def write(self: Any, other: Any, out: Any = None) -> Any:
+        if other.__class__ is not ndarray:
+            return kernel(self, other, out)
+        if out is not None and out.base is not None:
+            ask(out, other)
+        return ufunc(self, other, out)
+
+    return write
+
+
+def ask(out: np.ndarray, other: np.ndarray) -> None:
+    """`check`, where both look at one memory."""
+    base = other.base
+    if base is None:
+        if out.base is other:
+            check(out, other)
+    elif base is out.base:
+        check(out, other)
