@@ -482,8 +482,11 @@ _FORMS_LOCK = threading.Lock()
 
 def form_of(tensor: Any) -> int:
     """The number of a tensor's form."""
-    array = tensor._array
-    form = (array.shape, array.strides, array.dtype.num)
+    if tensor.is_sparse:  # no strides
+        form: Any = (tuple(tensor.shape), (), tensor.dtype._np.num)
+    else:
+        array = tensor._array
+        form = (array.shape, array.strides, array.dtype.num)
     number = _FORM_NUMBERS.get(form)
     if number is None:
         with _FORMS_LOCK:
@@ -492,7 +495,8 @@ def form_of(tensor: Any) -> int:
                 number = len(FORMS)
                 FORMS.append(form)
                 _FORM_NUMBERS[form] = number
-    tensor._form = number
+    if not tensor.is_sparse:
+        tensor._form = number
     return number
 
 

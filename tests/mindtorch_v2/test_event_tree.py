@@ -165,6 +165,18 @@ def test_inputs_are_tensors_lists_of_tensors_and_numbers() -> None:
     assert (tensor.id, tensor.allocation_id) == (None, None)  # memory was not recorded
 
 
+def test_sparse_tensors_have_a_shape_and_no_memory_of_their_own() -> None:
+    s = torch.sparse_coo_tensor(torch.tensor([[0, 1, 1], [2, 0, 2]]), torch.tensor([3.0, 4.0, 5.0]), (2, 3))
+    with profile(**TRACKED) as prof:
+        _ = s + s
+    one, other, alpha = ops(prof, "aten::add")[0].extra_fields.inputs
+    assert (one.sizes, one.strides, one.layout, one.dtype) == ([2, 3], [], torch.sparse_coo, torch.float32)
+    assert one.storage_data_ptr is None
+    assert one.impl_ptr == other.impl_ptr
+    assert one.id == other.id is not None
+    assert alpha == 1
+
+
 def test_fields_are_read_only_and_nobody_else_makes_events() -> None:
     with profile(**TRACKED) as prof:
         torch.ones(2)

@@ -176,7 +176,15 @@ def test_schemas_say_what_an_op_may_write_to() -> None:
     assert found["aten::cat"] == (False, False)
     assert matcher.lookup_schemas("forward") is None
     assert matcher.lookup_schemas("aten::nothing") == ()
-    assert [s.overload for s in matcher.lookup_schemas("aten::add_") or ()] >= ["Tensor"]
+    add, *_ = matcher.lookup_schemas("aten::add_") or ()
+    assert repr(add) == "aten::add_.Tensor(Tensor(a!) self, Tensor other, *, Scalar alpha=1) -> Tensor(a!)"
+    assert (add.name, add.overload_name, add.is_mutable) == ("aten::add_", "Tensor", True)
+    own, other, alpha = add.arguments
+    assert own.alias_info is not None
+    assert own.alias_info.is_write
+    assert (other.alias_info, alpha.name, alpha.kwarg_only, alpha.default_value) == (None, "alpha", True, 1)
+    assert matcher._types_match(2, "Scalar")
+    assert not matcher._types_match(2, "Tensor")
 
 
 def test_keys_are_told_apart_by_allocation_and_sorted_by_id() -> None:

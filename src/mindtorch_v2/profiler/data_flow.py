@@ -143,6 +143,82 @@ def get_scopes(event: _ProfilerEvent | None) -> tuple[RecordScope, ...]:
 # ---------------------------------------------------------------------------------------------------- schemas
 
 
+@dataclasses.dataclass(frozen=True)
+class AliasInfo:
+    """Whether an op writes to an argument."""
+
+    is_write: bool
+
+
+class FunctionSchema:
+    """The signature of an op, as torch shows it: its text, and what each argument is."""
+
+    __slots__ = ("_schema",)
+
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+
+    @property
+    def name(self) -> str:
+        """With its namespace, without its overload."""
+        return f"{self._schema.namespace}::{self._schema.name}"
+
+    @property
+    def overload_name(self) -> str:
+        """The overload; empty for the default one."""
+        return self._schema.overload
+
+    @property
+    def arguments(self) -> list[SchemaArgument]:
+        """The arguments, in order."""
+        return [SchemaArgument(argument) for argument in self._schema.arguments]
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether the op writes to any of its arguments."""
+        return any(argument.written for argument in self._schema.arguments)
+
+    def __repr__(self) -> str:
+        return self._schema.text
+
+
+class SchemaArgument:
+    """One argument of an op."""
+
+    __slots__ = ("_argument",)
+
+    def __init__(self, argument: Any) -> None:
+        self._argument = argument
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self._argument.name
+
+    @property
+    def type(self) -> str:
+        """Its type, as the schema writes it."""
+        return self._argument.type
+
+    @property
+    def default_value(self) -> Any:
+        """What it is if it is not given."""
+        return self._argument.default
+
+    @property
+    def kwarg_only(self) -> bool:
+        """Whether it has to be given by name."""
+        return self._argument.keyword_only
+
+    @property
+    def alias_info(self) -> AliasInfo | None:
+        """What the op does to it, where results share its memory or it is written to."""
+        return AliasInfo(self._argument.written) if "(" in self._argument.type else None
+
+    def __repr__(self) -> str:
+        return f"{self.type} {self.name}"
+
+
 class SchemaMatcher:
     """Which schemas an op's recorded inputs fit, and which of them may be written to."""
 
@@ -152,18 +228,21 @@ class SchemaMatcher:
         return _mutable(t.name, tuple([_kind(value) for value in t.inputs]))
 
     @classmethod
-    def match_schemas(cls, t: _ExtraFields_TorchOp) -> tuple[Any, ...]:
+    def match_schemas(cls, t: _ExtraFields_TorchOp) -> tuple[FunctionSchema, ...]:
         """The schemas of this name that the inputs fit."""
-        return _matches(t.name, tuple([_kind(value) for value in t.inputs]))
+        found = _matches(t.name, tuple([_kind(value) for value in t.inputs]))
+        return tuple(FunctionSchema(schema) for schema in found)
 
     @classmethod
     def _types_match(cls, observed: Any, schema_type: Any) -> bool:
-        return _fits(_kind(observed), getattr(schema_type, "kind", schema_type))
+        from .._schema import _kind as kind_of_type
+
+        return _fits(_kind(observed), kind_of_type(str(schema_type)))
 
     @staticmethod
-    def lookup_schemas(name: str) -> tuple[Any, ...] | None:
+    def lookup_schemas(name: str) -> tuple[FunctionSchema, ...] | None:
         """All schemas of an op; None for what cannot be one, as annotations."""
-        return _schemas().get(name, ()) if "::" in name else None
+        return tuple(map(FunctionSchema, _schemas().get(name, ()))) if "::" in name else None
 
 
 @functools.cache
@@ -198,7 +277,7 @@ def _fits(observed: str, kind: str) -> bool:
 def _matches(name: str, kinds: tuple[str, ...]) -> tuple[Any, ...]:
     return tuple(
         schema
-        for schema in SchemaMatcher.lookup_schemas(name) or ()
+        for schema in _schemas().get(name, ())
         if len(schema.arguments) == len(kinds)
         and all(_fits(k, a.kind) for k, a in zip(kinds, schema.arguments))
     )
@@ -483,4 +562,6 @@ class DataFlowGraph:
 
 
 def _is_leaf(op: _ExtraFields_TorchOp) -> bool:
-    return op.scope == RecordScope.BACKWARD_FUNCTION or bool(SchemaMatcher.match_schemas(op))
+    if op.scope == RecordScope.BACKWARD_FUNCTION:
+        return True
+    return bool(_matches(op.name, tuple([_kind(value) for value in op.inputs])))

@@ -211,8 +211,8 @@ class Known:
         return [stride // size for stride in about[2]]
 
     def layout(self, about: tuple) -> Any:
-        """Dense: what is not has no description."""
-        return _strided()
+        """What has dimensions and no strides is sparse."""
+        return _layouts()[about.__class__ is not _FileTensor and len(about[1]) != len(about[2])]
 
     @staticmethod
     def device(number: int, kind: str | None) -> Any:
@@ -273,10 +273,10 @@ def _types() -> Any:
 
 
 @cache
-def _strided() -> Any:
+def _layouts() -> tuple[Any, Any]:
     from .. import _dtype
 
-    return _dtype.strided
+    return _dtype.strided, _dtype.sparse_coo
 
 
 @cache
