@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-COUNT = 200
+COUNT = 120
 
 
 class Event:

@@ -293,4 +293,4 @@ def observe(library: ModuleType, memory: ModuleType) -> dict[str, Any]:
     return made
 
 
-RANDOM = 150
+RANDOM = 100
