@@ -177,8 +177,9 @@ class UntypedStorage:
         return self._shared
 
     def share_memory_(self) -> UntypedStorage:
-        """Mark the memory as shared; processes that fork see a copy of it."""
-        self._shared = True
+        """Move to memory that processes forked from now on share; every tensor that looks at this storage moves along."""
+        if not self._shared:
+            _share(self)
         return self
 
     def is_pinned(self, device: Any = None) -> bool:
@@ -207,6 +208,37 @@ def _from_buffer(buffer: Any) -> UntypedStorage:
 # While somebody wants to know of the ends of observed storages: called with (time in ns, FREED, identity, thread).
 on_free: Any = None
 FREED = -1  # in the place of the bytes
+
+
+def _share(storage: UntypedStorage) -> None:
+    """Put the bytes of a storage, its aliases and all tensors on them into an anonymous shared mapping."""
+    import gc
+    import mmap
+
+    old = storage._bytes()
+    fresh = np.frombuffer(mmap.mmap(-1, max(old.nbytes, 1)), np.uint8)[: old.nbytes]
+    fresh[:] = old
+    first = old.__array_interface__["data"][0]
+    waiting = [storage if storage._keeps is None else storage._keeps]
+    while waiting:
+        one = waiting.pop()
+        if one._shared:
+            continue
+        one._shared, one._root, one._flat = True, fresh, fresh
+        for holder in gc.get_referrers(one):
+            # an object, or its __dict__ where Python keeps that apart
+            for owner in gc.get_referrers(holder) if type(holder) is dict else (holder,):
+                if isinstance(owner, UntypedStorage) and owner._keeps is one:
+                    waiting.append(owner)
+                elif getattr(owner, "_storage", None) is one and isinstance(owner._array, np.ndarray):
+                    _move(owner, fresh, first)
+
+
+def _move(tensor: Any, memory: np.ndarray, first: int) -> None:
+    array = tensor._array
+    offset = array.__array_interface__["data"][0] - first if array.size else 0
+    if array.base is not memory:
+        tensor._array = np.ndarray(array.shape, array.dtype, memory, offset, array.strides)
 
 
 class ObservedStorage(UntypedStorage):

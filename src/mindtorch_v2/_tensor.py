@@ -328,7 +328,7 @@ class Tensor:
         return self._storage is not None and self._storage.is_shared()
 
     def share_memory_(self) -> Tensor:
-        """Mark the memory as shared."""
+        """Move to memory that processes forked from now on share."""
         storage_of(self).share_memory_()
         return self
 
