@@ -163,16 +163,17 @@ def _loops(seen: _Seen) -> list[Advice]:
     trace = seen.trace
     select = seen.named(lambda name: name == "aten::select") & (trace.kind == OP)
     above, counts = np.unique(seen.parent[select], return_counts=True)
+    inside = np.flatnonzero(np.isin(seen.parent, above[counts >= _LOOP]) & (trace.kind != ANNOTATION))
+    # siblings of one thread, in the order of time
+    inside = inside[np.lexsort((inside, trace.thread[inside], seen.parent[inside]))]
+    cuts = np.flatnonzero((np.diff(seen.parent[inside]) != 0) | (np.diff(trace.thread[inside]) != 0)) + 1
     firsts, times, steps = [], [], 0
-    for parent in above[counts >= _LOOP].tolist():
-        inside = np.flatnonzero((seen.parent == parent) & (trace.kind != ANNOTATION))
-        for thread in np.unique(trace.thread[inside]).tolist():
-            siblings = inside[trace.thread[inside] == thread]
-            for first, last, count in _repeats(trace.name[siblings].tolist(), select[siblings]):
-                part = siblings[first:last]
-                firsts.append(int(part[0]))
-                times.append(int(seen.duration[part].sum()))
-                steps += count
+    for siblings in np.split(inside, cuts):
+        for first, last, count in _repeats(trace.name[siblings].tolist(), select[siblings]):
+            part = siblings[first:last]
+            firsts.append(int(part[0]))
+            times.append(int(seen.duration[part].sum()))
+            steps += count
     if not firsts:
         return []
     evidence = seen.rows(np.array(firsts), np.array(times))
