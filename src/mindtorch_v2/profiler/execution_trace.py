@@ -18,7 +18,7 @@ from typing import IO, Any
 import numpy as np
 import orjson
 
-from .. import _dispatch, _dtype
+from .. import _dispatch, _dtype, _overrides
 from .. import _slots as slots
 from .._graph import grad_state, storage_of
 from .annotation import KeywordValues
@@ -59,6 +59,13 @@ class _Stack:
         self.ops: list[Any] = [None]  # the op of the node beside it, or None
 
 
+class _Reference(weakref.ref):
+    """A reference that knows the place of its object."""
+
+    __slots__ = ("place",)
+    place: int
+
+
 class _Numbers:
     """Numbers of objects that live: the same for the same object, a new one where memory is used again."""
 
@@ -67,20 +74,20 @@ class _Numbers:
         self.known: dict[int, tuple[int, Any]] = {}
 
     def __call__(self, thing: Any) -> int:
-        key = id(thing)
-        found = self.known.get(key)
+        place = id(thing)
+        found = self.known.get(place)
         if found is not None and found[1]() is thing:
             return found[0]
-        known = self.known
-
-        def forget(reference: Any) -> None:
-            held = known.get(key)
-            if held is not None and held[1] is reference:
-                del known[key]
-
         number = next(self.count)
-        known[key] = (number, weakref.ref(thing, forget))
+        reference = _Reference(thing, self._forget)
+        reference.place = place
+        self.known[place] = (number, reference)
         return number
+
+    def _forget(self, reference: Any) -> None:
+        held = self.known.get(reference.place)
+        if held is not None and held[1] is reference:
+            del self.known[reference.place]
 
 
 class _Tensor:
@@ -233,12 +240,16 @@ class ExecutionTrace:
     def _inputs(self, op: Any, arguments: tuple, inside: Any) -> tuple:
         """What goes into an op, inside another one or None, with what torch says where nothing is said here."""
         made: list[Any] = []
+        known, has_tensors = _arguments(op)
+        tensor_class = _dispatch.Tensor
         if inside is not None and inside.name in ("ones", "ones_like") and op.name == "fill_":
             arguments = (arguments[0], 1.0)
         elif inside is not None and inside.name in _KEEPING and op.name == "as_strided":
             arguments = (*arguments[:3], None)  # it begins where its argument does
-        has_tensors = any(a.kind.startswith("Tensor") for a in op.schema.arguments)
-        for argument, value in zip(op.schema.arguments, arguments):
+        for argument, value in zip(known, arguments):
+            if value.__class__ is tensor_class:
+                made.append(self._tensor(value))
+                continue
             if argument.kind == "Tensor" and value.__class__ in _dispatch.NUMBERS:
                 made.append(self._boxed(value))
                 continue
@@ -287,18 +298,37 @@ class ExecutionTrace:
 
     def _tensor(self, tensor: Any) -> _Tensor:
         number = self.tensors(tensor)
+        plain_class = tensor.__class__ is _dispatch.Tensor or tensor.__class__ in _overrides.safe
+        if plain_class and not tensor._array_missing and not tensor.is_sparse:
+            try:
+                array = tensor._array
+            except ValueError:  # a parameter that waits for its shape
+                return _Tensor((number, *_HIDDEN_MEMORY), (), (), "nullptr (uninitialized)")
+            storage = storage_of(tensor)
+            memory = self.memories(storage if storage._keeps is None else storage._keeps)
+            offset = 0 if storage._root is array else tensor.storage_offset()
+            shape, size, item = array.shape, array.size, array.itemsize
+            plain = size and 1 not in shape
+            strides = tuple([step // item for step in array.strides]) if plain else tensor.stride()
+            shown = _SHOWN_TYPES[array.dtype.num]
+            return _Tensor((number, memory, offset, size, item, "cpu"), shape, strides, shown)
+        with _overrides.switched(_overrides.ALL_OFF):
+            return self._other_tensor(tensor, number)
+
+    def _other_tensor(self, tensor: Any, number: int) -> _Tensor:
+        """A tensor that is sparse, or has no memory, or is of a class that answers for itself."""
         dtype = tensor.dtype
         shown = _TYPE_NAMES.get(dtype._name, dtype._name)
         shape = tuple(tensor.shape)
         if tensor.is_sparse:
             return _Tensor((number, *_HIDDEN_MEMORY), shape, (0,) * len(shape), shown)
         if tensor._array_missing:
-            memory, device, offset = self.memories(tensor._meta), "meta", 0
+            memory, offset = self.memories(tensor._meta), 0
         else:
             storage = storage_of(tensor)
-            memory, device = self.memories(storage if storage._keeps is None else storage._keeps), "cpu"
+            memory = self.memories(storage if storage._keeps is None else storage._keeps)
             offset = tensor.storage_offset()
-        place = (number, memory, offset, tensor.numel(), dtype.itemsize, device)
+        place = (number, memory, offset, tensor.numel(), dtype.itemsize, str(tensor.device))
         return _Tensor(place, shape, tensor.stride(), shown)
 
     def _integers(self, node: _Node, arguments: tuple) -> None:
@@ -378,6 +408,14 @@ class _Ranges:
         self.trace._end(node, None)
 
 
+@functools.cache
+def _arguments(op: Any) -> tuple[tuple, bool]:
+    """An op's arguments, and whether tensors are among them."""
+    arguments = op.schema.arguments
+    return arguments, any(a.kind.startswith("Tensor") for a in arguments)
+
+
+_SHOWN_TYPES = {number: _TYPE_NAMES.get(dtype._name, dtype._name) for number, dtype in _dtype.BY_NUM.items()}
 # inside these, memory is asked for as it was asked of them
 _FACTORIES = frozenset(
     "zeros ones full rand randn randint randperm eye normal ones_like zeros_like full_like _to_copy".split()
