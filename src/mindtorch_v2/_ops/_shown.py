@@ -42,6 +42,12 @@ def given_size(self: Any, size: Any, memory_format: Any) -> Any:
     return wrap(np.empty(size, self._array.dtype))
 
 
+@op("aten::resize_as_.shown(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor", expose="no",
+    on="tensors", nondifferentiable=True)  # fmt: skip
+def sized_as(self: Any, the_template: Any, memory_format: Any) -> Any:
+    return given_size(self, tuple(the_template.shape))
+
+
 def resized(shape: Any, dtype: Any) -> Any:
     """An output that is made without a size and gets it then: its memory is taken by `resize_`."""
     return given_size(F.empty((0,), dtype=dtype), tuple(shape))
@@ -79,6 +85,24 @@ def writer(text: str, kernel: Any) -> Any:
 
     declared = op(text, expose="no", on="tensors", nondifferentiable=True)(body)
     return lambda *arguments: _dispatch.record(declared.op, *arguments)
+
+
+def _late(text: str, kernel: Any) -> Any:
+    """`writer`, declared when first called."""
+    made: list[Any] = []
+
+    def call(*arguments: Any) -> Any:
+        if not made:
+            made.append(writer(text, kernel))
+        return made[0](*arguments)
+
+    return call
+
+
+abs_into = _late("aten::abs.out(Tensor self, *, Tensor out) -> Tensor(a!)", np.abs)
+sigmoid_into = _late(
+    "aten::sigmoid.out(Tensor self, *, Tensor out) -> Tensor(a!)", lambda x: 1 / (1 + np.exp(-x))
+)
 
 
 def kernel_of(entry: Any, *arguments: Any) -> Any:

@@ -14,7 +14,7 @@ from .._dispatch import FUNCTIONS, METHODS, OPS, broadcast_text, composite, func
 from .._graph import grad_state, storage_of, version_of
 from .._meta import MetaArray
 from .._storage import UntypedStorage
-from .._tensor import Tensor, _strided
+from .._tensor import _C_NAMES, Tensor, _strided
 from ._layout import cast, copied, empty_as, empty_in, store, writable
 from ._namespace import functions as F
 from ._overlap import ask as check_overlap
@@ -605,8 +605,7 @@ def resize_as_(self: Any, the_template: Any, memory_format: Any = None) -> Any:
     return _resize_(self, tuple(the_template.shape), memory_format=memory_format)
 
 
-@composite("aten::set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)", expose="no")
-def _set_(self: Any, source: Any, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
+def _look_at(self: Any, source: Any, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
     if self._rg and grad_state.enabled:
         if self._grad_fn is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
@@ -616,7 +615,8 @@ def _set_(self: Any, source: Any, storage_offset: int = 0, size: Any = None, str
     if isinstance(source, Tensor):
         if source.dtype is not self.dtype:
             raise RuntimeError(
-                f"Could not set tensor of type {self.dtype._name} to a tensor of type {source.dtype._name}"
+                f"Could not set tensor of type {_C_NAMES.get(source.dtype._abbr, source.dtype._abbr)} to a tensor of type "
+                f"{_C_NAMES.get(self.dtype._abbr, self.dtype._abbr)}"
             )
         storage = storage_of(source)
         if size is None:
@@ -630,9 +630,42 @@ def _set_(self: Any, source: Any, storage_offset: int = 0, size: Any = None, str
         array = _strided(storage, self._array.dtype, storage_offset, size, stride or _steps(size))
     _unknown(self)
     version = version_of(self)
-    self._array, self._storage = array, storage._alias()
+    self._array, self._storage, self._form = array, storage._alias(), 0
     self._storage._version = version + 1
     return self
+
+
+@composite("aten::set_(Tensor(a!) self) -> Tensor(a!)", expose="no")
+def _set_to_nothing(self: Any) -> Any:
+    return _look_at(self, None)
+
+
+@composite("aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)", expose="no")
+def _set_to_tensor(self: Any, source: Any) -> Any:
+    return _look_at(self, source)
+
+
+@composite("aten::set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)", expose="no")
+def _set_to_storage(self: Any, source: Any) -> Any:
+    return _look_at(self, source)
+
+
+@composite(
+    "aten::set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[])"
+    " -> Tensor(a!)",
+    expose="no",
+)
+def _set_into_storage(self: Any, source: Any, storage_offset: int, size: Any, stride: Any) -> Any:
+    return _look_at(self, source, storage_offset, size, stride)
+
+
+@composite(
+    "aten::set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt storage_offset, SymInt[] size, SymInt[] stride=[])"
+    " -> Tensor(a!)",
+    expose="no",
+)
+def _set_into_tensor(self: Any, source: Any, storage_offset: int, size: Any, stride: Any) -> Any:
+    return _look_at(self, source, storage_offset, size, stride)
 
 
 def _steps(size: Any) -> list[int]:
@@ -646,7 +679,15 @@ def _steps(size: Any) -> list[int]:
 @function(expose="method")
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
     """Look at the memory of another tensor or storage from now on."""
-    return _set_.op.kernel(self, source, storage_offset, size, stride)
+    if source is None and size is None:
+        return _set_to_nothing(self)
+    tensor = isinstance(source, Tensor)
+    if size is None and not storage_offset:
+        return (_set_to_tensor if tensor else _set_to_storage)(self, source)
+    if size is None:
+        return _look_at(self, source, storage_offset, size, stride)
+    into = _set_into_tensor if tensor else _set_into_storage
+    return into(self, source, storage_offset, ints(size), () if stride is None else ints(stride))
 
 
 @function(expose="method")

@@ -235,6 +235,15 @@ def _eye(n: int, m: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) 
     return np.eye(n, m, dtype=_np(dtype))
 
 
+@op(
+    "aten::eye(SymInt n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+    expose="no",
+    nondifferentiable=True,
+)
+def _eye_square(n: int, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return _eye.op.kernel(n, n, dtype, layout, device, pin_memory)
+
+
 @function(expose="function")
 def eye(
     n: int,
@@ -250,7 +259,8 @@ def eye(
     """Ones on the diagonal, zeros elsewhere."""
     if n < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {n}")
-    made = _eye(n, n if m is None else m, dtype=dtype or (None if out is None else out.dtype))
+    kind = dtype or (None if out is None else out.dtype)
+    made = _eye_square(n, dtype=kind) if m is None else _eye(n, m, dtype=kind)
     if _device.resolve(device) is _device.META:
         made = meta_tensor(made.shape, made._array.dtype)
     return finish(made, requires_grad, pin_memory, out)

@@ -305,14 +305,17 @@ def inner(self: Any, other: Any) -> Any:
 @composite("aten::kron(Tensor self, Tensor other) -> Tensor", out=True)
 def kron(self: Any, other: Any) -> Any:
     ndim = max(self.ndim, other.ndim)
-    a = F.reshape(self, [1] * (ndim - self.ndim) + list(self.shape))
-    b = F.reshape(other, [1] * (ndim - other.ndim) + list(other.shape))
+    a = [1] * (ndim - self.ndim) + list(self.shape)
+    b = [1] * (ndim - other.ndim) + list(other.shape)
     shape_a, shape_b, result = [], [], []
-    for n, m in zip(a.shape, b.shape):
+    for n, m in zip(a, b):
         shape_a += [n, 1]
         shape_b += [1, m]
         result.append(n * m)
-    return F._unsafe_view(F.mul(F.reshape(a, shape_a), F.reshape(b, shape_b)), result)
+    first, second = (
+        F._unsafe_view(t.contiguous(), shape) for t, shape in ((self, shape_a), (other, shape_b))
+    )
+    return F._unsafe_view(F.mul(first, second), result)
 
 
 @function(expose="function")

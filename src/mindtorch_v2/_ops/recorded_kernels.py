@@ -63,6 +63,45 @@ def _(made: Any, *_: Any) -> Any:
     return F.zero_(resized(made.shape, made.dtype))
 
 
+@inside("eye")
+def _(made: Any, *_: Any) -> Any:
+    return F.zero_(resized(made.shape, made.dtype))
+
+
+@inside("linspace")
+def _(made: Any, *_: Any) -> Any:
+    return F.empty(made.shape, dtype=made.dtype)
+
+
+@inside("max", "min", "aminmax")
+def _(made: Any, self: Any, *rest: Any) -> None:
+    if not rest or rest[0] is None:
+        dense(self)
+
+
+@inside("linalg_vector_norm")
+def _(made: Any, self: Any, order: Any, dim: Any, keepdim: bool, *_: Any) -> None:
+    if self.numel() == 1 and self.ndim == 1 and not keepdim and order == 2:
+        _shown.abs_into(F.squeeze(self, 0), _shown.blank(made))
+
+
+@inside("unfold_backward")
+def _(made: Any, grad_in: Any, input_sizes: Any, dim: int, size: int, step: int) -> Any:
+    target = F.zeros(made.shape, dtype=made.dtype)
+    if step >= size:
+        F.copy_(F.unfold(target, dim, size, step), grad_in)
+    return target
+
+
+@inside("glu_backward")
+def _(made: Any, grad_output: Any, self: Any, dim: int) -> Any:
+    target = _shown.sized_as(F.empty((0,), dtype=self.dtype), self)
+    _two_halves(self, dim)
+    first, second = _two_halves(target, dim)
+    F.mul_(_shown.sigmoid_into(second, first), second)
+    return target
+
+
 @inside("complex", "polar")
 def _(made: Any, *_: Any) -> None:
     _shown.empty_buffer(made.dtype)
@@ -324,7 +363,7 @@ def _(made: Any, grad_output: Any, *_: Any) -> Any:
 
 @inside("im2col", "col2im")
 def _(made: Any, self: Any, *_: Any) -> Any:
-    target = F.empty_like(self)
+    target = F.empty_like(self, memory_format=_dtype.contiguous_format)
     dense(self)
     target = F.resize_(target, made.shape)
     for part in range(self.shape[0]):
