@@ -45,22 +45,12 @@ class Spread(NamedTuple):
 
 
 def merged(trace: Trace, parent: np.ndarray) -> np.ndarray:
-    """Rows that are an only child of their parent's name: torch shows both as one event."""
-    gone = np.zeros(len(trace), bool)
-    up = parent
-    while True:
-        alive = ~gone & (up >= 0)
-        children = (
-            np.bincount(up[alive], minlength=len(trace)) if alive.any() else np.zeros(len(trace), np.int64)
-        )
-        safe = np.maximum(up, 0)
-        again = alive & (children[safe] == 1) & (trace.name[safe] == trace.name)
-        if not again.any():
-            return gone
-        # one level at a time: a child whose own parent goes now waits for the next round
-        again &= ~again[safe] | (up < 0)
-        gone |= again
-        up = np.where(alive & again[safe], up[safe], up)
+    """Rows that are an only child of their parent's name: torch shows both as one event. A chain of such is one event: a row that
+    goes hands its children to its parent, which has as many then and the same name, so each row can be judged by itself."""
+    inner = parent >= 0
+    children = np.bincount(parent[inner], minlength=len(trace))
+    above = np.maximum(parent, 0)
+    return inner & (children[above] == 1) & (trace.name[above] == trace.name) if len(trace) else inner
 
 
 def group_names(trace: Trace) -> tuple[np.ndarray, tuple[str, ...]]:

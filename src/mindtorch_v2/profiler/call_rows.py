@@ -9,7 +9,7 @@ import numpy as np
 
 from .paths import is_left_out, paths
 from .trace import BACKWARD_SCOPE, PYTHON, Device, Trace
-from .tree import tree
+from .tree import nearest, tree
 
 
 def with_calls(trace: Trace) -> Trace:
@@ -70,10 +70,7 @@ def with_forward_stacks(trace: Trace) -> Trace:
     if not nodes.any() or not len(trace.stacks):
         return trace
     nest = tree(trace)
-    node = np.where(nodes, np.arange(len(trace)), -1)
-    for level in range(1, int(nest.depth.max(initial=0)) + 1):
-        rows = np.flatnonzero(nest.depth == level)
-        node[rows] = np.where(node[rows] >= 0, node[rows], node[np.maximum(nest.parent[rows], 0)])
+    node = nearest(nest.parent, nodes)
     inside = np.flatnonzero(node >= 0)
     forward = np.flatnonzero((node < 0) & (trace.sequence >= 0))
     forward = forward[np.argsort(trace.start_ns[forward], kind="stable")]

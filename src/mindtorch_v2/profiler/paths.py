@@ -37,10 +37,10 @@ class Paths(Sequence):
 def paths(frames: Frames) -> tuple[np.ndarray, Paths]:
     """For each call the number of its path (the names from it to the outermost caller), and the paths."""
     count = len(frames)
-    depth, up = np.zeros(count, np.int64), frames.parent
-    while (up >= 0).any():
-        depth += up >= 0
-        up = np.where(up >= 0, frames.parent[np.maximum(up, 0)], -1)
+    depth, up = (frames.parent >= 0).astype(np.int64), frames.parent.copy()
+    while len(on := np.flatnonzero(up >= 0)):  # each round doubles the distance looked at
+        depth[on] += depth[up[on]]
+        up[on] = up[up[on]]
     order = np.argsort(depth, kind="stable")
     bounds = np.searchsorted(depth[order], np.arange(int(depth.max(initial=-1)) + 2))
     path = np.full(count, -1, np.int64)

@@ -18,7 +18,7 @@ from .export import memory_timeline
 from .export import stacks as stack_files
 from .links import forward_backward
 from .trace import ANNOTATION, NODE, PYTHON, RUNTIME, Trace
-from .tree import Tree, tree
+from .tree import Tree, nearest, tree
 
 _MEMORY_KEY = "[memory]"
 _ACTIVITIES = {ANNOTATION: "user_annotation", PYTHON: "python_function", RUNTIME: "cuda_runtime"}
@@ -190,13 +190,11 @@ class Results:
     @cached_property
     def shown_parent(self) -> np.ndarray:
         """Parents among the shown events."""
-        parent = self.tree.parent.copy()
-        hidden = ~self.shown
-        while True:
-            skip = (parent >= 0) & hidden[np.maximum(parent, 0)]
-            if not skip.any():
-                return parent
-            parent[skip] = self.tree.parent[parent[skip]]
+        parent = self.tree.parent
+        if not len(parent):
+            return parent
+        shown = nearest(parent, self.shown)
+        return np.where(parent >= 0, shown[np.maximum(parent, 0)], -1)
 
     @cached_property
     def shown_self_ns(self) -> np.ndarray:

@@ -40,15 +40,23 @@ def depths(start: np.ndarray, end: np.ndarray) -> np.ndarray:
 
 def parents(depth: np.ndarray) -> np.ndarray:
     """The parent of each event from depths in preorder: the last earlier event one level up."""
-    parent = np.full(len(depth), -1, np.int64)
-    if not len(depth):
-        return parent
-    above = np.flatnonzero(depth == 0)
-    for level in range(1, int(depth.max()) + 1):
-        rows = np.flatnonzero(depth == level)
-        parent[rows] = above[np.searchsorted(above, rows) - 1]
-        above = rows
-    return parent
+    count = len(depth)
+    place = np.arange(count)
+    # rows by (depth, place) as single numbers: what a row looks for is the last one before (its depth - 1, its place)
+    keys = depth * count + place
+    order = np.argsort(depth, kind="stable")
+    found = np.searchsorted(keys[order], keys - count) - 1
+    return np.where(depth > 0, order[np.maximum(found, 0)], -1)
+
+
+def nearest(parent: np.ndarray, stop: np.ndarray) -> np.ndarray:
+    """For each row itself or the nearest row above it at which `stop` holds; -1: none. Each round doubles the distance looked at."""
+    found = np.where(stop, np.arange(len(parent)), parent)
+    while True:
+        on = np.flatnonzero((found >= 0) & ~stop[np.maximum(found, 0)])
+        if not len(on):
+            return found
+        found[on] = found[found[on]]
 
 
 def contained(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -109,13 +117,25 @@ def sum_by(rows: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
     return np.bincount(rows, weights=values, minlength=count).astype(np.int64)
 
 
+_DEEP = 1_000  # levels: beyond, going through them one by one costs more than going through the rows
+
+
 def total_up(own: np.ndarray, parent: np.ndarray, depth: np.ndarray) -> np.ndarray:
-    """Own values plus those of all descendants, level by level from the deepest."""
+    """Own values plus those of all descendants, from the deepest level up."""
     total = own.copy()
     if not total.any():
         return total
-    for level in range(int(depth.max(initial=0)), 0, -1):
-        rows = np.flatnonzero(depth == level)
+    deepest = int(depth.max(initial=0))
+    if deepest > _DEEP:
+        values, above = total.tolist(), parent.tolist()
+        for row in range(len(values) - 1, -1, -1):  # a parent stands before its children
+            if above[row] >= 0:
+                values[above[row]] += values[row]
+        return np.array(values, total.dtype)
+    order = np.argsort(depth, kind="stable")
+    bounds = np.searchsorted(depth[order], np.arange(1, deepest + 2))
+    for first, last in zip(bounds[-2::-1].tolist(), bounds[:0:-1].tolist()):
+        rows = order[first:last]
         total += sum_by(parent[rows], total[rows], len(total))
     return total
 
@@ -149,15 +169,37 @@ def own_memory(trace: Trace, parent: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return own, own_on_device, np.sort(np.concatenate(loose))
 
 
+_CLIMBS = 64  # steps up a tree that are taken for all times at once before they are taken one by one
+
+
 def innermost(start: np.ndarray, end: np.ndarray, parent: np.ndarray, times: np.ndarray) -> np.ndarray:
     """The deepest event that contains each time: from the last one begun, up through parents until one is still open."""
     owner = np.searchsorted(start, times, side="right") - 1
-    open_ = owner >= 0
-    while True:
-        ended = open_ & (end[np.maximum(owner, 0)] < times)
-        if not ended.any():
-            return np.where(open_, owner, -1)
-        owner = np.where(
-            ended, np.where(parent[np.maximum(owner, 0)] < 0, -1, parent[np.maximum(owner, 0)]), owner
-        )
-        open_ = owner >= 0
+    for _ in range(_CLIMBS):
+        ended = np.flatnonzero((owner >= 0) & (end[np.maximum(owner, 0)] < times))
+        if not len(ended):
+            return owner
+        owner[ended] = np.maximum(parent[owner[ended]], -1)
+    owner[ended] = _innermost_by_sweep(start, end, parent, times[ended])
+    return owner
+
+
+def _innermost_by_sweep(
+    start: np.ndarray, end: np.ndarray, parent: np.ndarray, times: np.ndarray
+) -> np.ndarray:
+    """The same for very deep trees: one walk through events and times together."""
+    found = np.full(len(times), -1, np.int64)
+    starts, ends, above = start.tolist(), end.tolist(), parent.tolist()
+    open_: list[int] = []
+    row = 0
+    for query in np.argsort(times, kind="stable").tolist():
+        time = times[query]
+        while row < len(starts) and starts[row] <= time:
+            while open_ and open_[-1] != above[row]:
+                open_.pop()
+            open_.append(row)
+            row += 1
+        while open_ and ends[open_[-1]] < time:
+            open_.pop()
+        found[query] = open_[-1] if open_ else -1
+    return found
