@@ -32,7 +32,7 @@ from ._graph import (  # noqa: F401  (used by the generated functions)
     unpack,
     version_of,
 )
-from ._storage import UntypedStorage  # noqa: F401  (used by the generated functions)
+from ._storage import UntypedStorage
 
 # What happens to each op call while something records: None, or a function for each op, by its uid, called with the arguments in
 # the order of the schema; it has to give what `op.run(*arguments)` gives. A list, or a `Hook` where one function sees all ops.
@@ -506,7 +506,7 @@ def plain_value(value: Any) -> Any:
         return value
     if isinstance(value, (list, tuple)):
         return tuple([_numbers_of(item) for item in value])
-    return str(value)
+    return "Storage" if isinstance(value, UntypedStorage) or hasattr(value, "_untyped_storage") else str(value)
 
 
 def _numbers_of(value: Any) -> Any:

@@ -32,7 +32,7 @@ FIXED = {
     "a list": "y = t.ones(2, 2)\nz = t.cat([y, y, x[:2, :2]])\nq = t.stack([y, y])\nz.sum()",
     "set_": "y = t.ones(4, 3)\nz = t.ones(4, 3)\ny.set_(z)\ny.add_(x)\ndel z\ny.mul_(x)",
     "data": "y = t.ones(4, 3)\ny.mul_(x)\ny.data = x\ny.add_(x)",
-    "resize_": "y = t.ones(4, 3)\ny.resize_(4, 4)\ny.mul_(y)\ny.resize_(2, 2)\ny.mul_(y)",
+    "resize_": "y = t.ones(4, 3)\ny.resize_(4, 4)\ny.zero_()\ny.resize_(2, 2)\ny.mul_(y)",
     "detach and clone": "y = x.detach()\nz = y.clone()\nz.add_(y)\nq = z.clone().detach()\nq.add_(z)",
     "in place on what was there": "x.add_(x)\nx.mul_(x)\ny = x.add(x)",
     "several outputs": "y = t.ones(6, 2)\na, c = y.split(3)\na.add_(c)\nv, i = y.max(1)\nv.add_(v)",
