@@ -11,7 +11,7 @@ import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_v2.profiler import load, profile
-from mindtorch_v2.profiler.advice import RULES, Advice, advise
+from mindtorch_v2.profiler.analysis.advice import RULES, Advice, advise
 from mindtorch_v2.profiler.cli import main
 
 ALL: dict[str, Any] = {"with_stack": True, "record_shapes": True}

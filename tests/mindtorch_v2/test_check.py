@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from made_traces import MadeTrace, training
 
 from mindtorch_v2.profiler import cli
-from mindtorch_v2.profiler.baseline import make_baseline, read_baseline, write_baseline
-from mindtorch_v2.profiler.check import METRICS, check
+from mindtorch_v2.profiler.analysis.baseline import make_baseline, read_baseline, write_baseline
+from mindtorch_v2.profiler.analysis.check import METRICS, check
 from mindtorch_v2.profiler.load import load
 
 

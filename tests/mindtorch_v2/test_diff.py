@@ -16,9 +16,9 @@ from made_traces import MadeTrace, training
 
 import mindtorch_v2 as torch
 from mindtorch_v2.profiler import cli, profile
-from mindtorch_v2.profiler.diff import Change, Row, diff
+from mindtorch_v2.profiler.analysis.diff import Change, Row, diff
+from mindtorch_v2.profiler.analysis.noise import compare, rank_test
 from mindtorch_v2.profiler.load import load
-from mindtorch_v2.profiler.noise import compare, rank_test
 
 VALUES = ("count", "self_cpu", "cpu", "self_device", "device", "memory", "flops", "kernels")
 OPPOSITE = {"added": "gone", "gone": "added", "slower": "faster", "faster": "slower"}

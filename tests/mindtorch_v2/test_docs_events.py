@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mindtorch_v2.profiler.columns import COLUMNS
+from mindtorch_v2.profiler.analysis.columns import COLUMNS
 from mindtorch_v2.profiler.event_list import EventList
 from mindtorch_v2.profiler.events import FunctionEvent, FunctionEventAvg
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from made_traces import BASE, DEVICE, MAIN, START, MadeTrace, read_trace, training
 
 from mindtorch_v2.profiler import cli
+from mindtorch_v2.profiler.analysis.ranks import rank_report
 from mindtorch_v2.profiler.load import load
-from mindtorch_v2.profiler.merging import merge_traces
-from mindtorch_v2.profiler.ranks import rank_report
-from mindtorch_v2.profiler.slicing import Selection, slice_trace
+from mindtorch_v2.profiler.rewriting.merging import merge_traces
+from mindtorch_v2.profiler.rewriting.slicing import Selection, slice_trace
 
 LINKS = ("External id", "correlation", "Python id", "Python parent id", "Ev Idx")
 

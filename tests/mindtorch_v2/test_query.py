@@ -37,7 +37,7 @@ def trace(path: str) -> Any:
 
 def test_sql_over_events_averages_steps_and_memory(trace: Any) -> None:
     pytest.importorskip("duckdb")
-    from mindtorch_v2.profiler.query import query
+    from mindtorch_v2.profiler.analysis.query import query
 
     rows = query(
         trace, "select name, count(*) as n from events where name = 'aten::addmm' group by name"
@@ -69,7 +69,7 @@ def test_sql_over_events_averages_steps_and_memory(trace: Any) -> None:
 
 def test_wrong_sql_is_a_sentence(trace: Any, path: str, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("duckdb")
-    from mindtorch_v2.profiler.query import QueryError, query
+    from mindtorch_v2.profiler.analysis.query import QueryError, query
 
     with pytest.raises(QueryError, match="syntax error"):
         query(trace, "selec name")
@@ -109,7 +109,7 @@ def test_nothing_to_ask_is_misuse(path: str, capsys: pytest.CaptureFixture[str])
 
 def test_events_and_averages_become_data_frames(trace: Any) -> None:
     pytest.importorskip("pandas")
-    from mindtorch_v2.profiler.groups import groups
+    from mindtorch_v2.profiler.analysis.groups import groups
 
     frame = trace.events().to_pandas()
     assert len(frame) == len(trace.events())

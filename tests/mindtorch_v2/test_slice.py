@@ -14,10 +14,10 @@ from made_traces import MAIN, OTHER, START, STREAM, MadeTrace, read_trace, train
 
 import mindtorch_v2 as torch
 from mindtorch_v2.profiler import cli, profile, record_function
-from mindtorch_v2.profiler.diff import diff
+from mindtorch_v2.profiler.analysis.diff import diff
 from mindtorch_v2.profiler.load import load
-from mindtorch_v2.profiler.merging import merge_traces
-from mindtorch_v2.profiler.slicing import NothingLeftError, Selection, slice_trace
+from mindtorch_v2.profiler.rewriting.merging import merge_traces
+from mindtorch_v2.profiler.rewriting.slicing import NothingLeftError, Selection, slice_trace
 
 
 def sliced(trace: MadeTrace, folder: Path, **wanted: Any) -> list[dict[str, Any]]:

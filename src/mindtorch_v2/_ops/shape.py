@@ -40,7 +40,7 @@ def _restride(self: Any, array: np.ndarray, by: Any = None) -> Any:
     return _dispatch.record(_ready_strided.op, self, shape, steps, offset)
 
 
-class _Ready(tuple):
+class _Ready(tuple):  # noqa: SLOT001  (the array is its own)
     """A shape, and the array of that shape."""
 
     array: np.ndarray

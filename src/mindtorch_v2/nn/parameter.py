@@ -33,7 +33,7 @@ class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
 class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that a module registers as one of its parameters when it is assigned as an attribute."""
 
-    __torch_function__ = disabled_function
+    __torch_function__ = disabled_function  # type: ignore[assignment]
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:

@@ -15,12 +15,12 @@ import numpy as np
 import orjson
 
 from . import averages as grouping
+from .analysis.usage import covered_within
 from .devices import DeviceType
 from .events import FunctionEvent, FunctionEventAvg, Kernel
 from .metadata import EventMetadata, event_metadata
 from .trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, DEVICE_SYNC, Device
 from .tree import sum_by, total_up
-from .usage import covered_within
 
 _TYPES = {
     "cuda": DeviceType.CUDA,
@@ -233,7 +233,7 @@ def device_events(results: Any) -> list[FunctionEvent]:
         [numbers[row] for row in rows.tolist()],
         results.device_columns.length_ns[rows].tolist(),
     )
-    made = []
+    made: list[FunctionEvent] = []
     for row, name, start, end, index, stream, what, correlation, op, number, length in columns:
         make = DeviceAnnotation if what == DEVICE_ANNOTATION else DeviceEvent
         event = make(

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import recording
+from .analysis.memory_summary import memory_summary
 from .annotation import record_function
 from .config import _ExperimentalConfig
 from .devices import ProfilerActivity
 from .export import chrome
 from .export.background import Export
-from .memory_summary import memory_summary
 from .observer import ExecutionTraceObserver
 from .results import Results
 from .schedule import ProfilerAction

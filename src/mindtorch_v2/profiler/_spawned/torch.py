@@ -8,4 +8,4 @@ import mindtorch_v2  # noqa: E402
 
 mindtorch_v2.as_torch()
 
-import torch  # noqa: E402, F401
+import torch  # type: ignore[import-not-found]  # noqa: E402, F401

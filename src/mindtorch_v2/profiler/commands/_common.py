@@ -185,7 +185,7 @@ def _print_texts(
     units: Mapping[str, str],
     titles: Mapping[str, str],
 ) -> None:
-    from ..columns import COLUMNS, formatted
+    from ..analysis.columns import COLUMNS, formatted
 
     unit = {key: units.get(key) or (COLUMNS[key].unit if key in COLUMNS else "") for key in keys}
     head = [titles.get(key) or (COLUMNS[key].title if key in COLUMNS else key) for key in keys]

@@ -43,7 +43,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the advice; 1 if there is any."""
-    from ..advice import advise
+    from ..analysis.advice import advise
 
     found = advise(_common.open_trace(options.file, strict=options.strict), options.min_share)
     shown = found[: options.top or None]
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print(advice: Any) -> None:
-    from ..columns import formatted
+    from ..analysis.columns import formatted
 
     time = formatted(advice.at_stake_us, "us")
     print(_common.plain(f"{advice.share:.0%} at stake ({time}): {advice.message} [{advice.code}]"))

@@ -15,9 +15,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..baseline import Baseline, is_baseline, make_baseline, read_baseline, write_baseline
-from ..check import COUNTED, DEFAULT, FAIL, METRICS, CheckReport, Finding, check
-from ..measured import BY, TIMES
+from ..analysis.baseline import Baseline, is_baseline, make_baseline, read_baseline, write_baseline
+from ..analysis.check import COUNTED, DEFAULT, FAIL, METRICS, CheckReport, Finding, check
+from ..analysis.measured import BY, TIMES
 from ._common import CommandError, add_file, add_output, open_trace, plain, print_rows, writing
 from ._options import names, number, share
 
@@ -222,7 +222,7 @@ def _print_text(report: CheckReport, options: argparse.Namespace) -> None:
 
 
 def _cells(finding: Finding) -> dict[str, Any]:
-    from ..columns import formatted
+    from ..analysis.columns import formatted
 
     unit = (
         "us"

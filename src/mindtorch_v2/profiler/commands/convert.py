@@ -65,8 +65,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _write_table(loaded: object, options: argparse.Namespace, target: str) -> None:
+    from ..analysis.tables import TABLES
     from ..export.rows import export_csv, export_parquet
-    from ..tables import TABLES
 
     sheet = TABLES[options.table](loaded)
     try:

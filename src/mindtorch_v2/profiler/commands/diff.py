@@ -14,8 +14,8 @@ import argparse
 import math
 from typing import Any
 
-from ..diff import ADDED, GONE, SAME, Diff, diff
-from ..measured import BY
+from ..analysis.diff import ADDED, GONE, SAME, Diff, diff
+from ..analysis.measured import BY
 from ..text import format_memory, format_time
 from ._common import CommandError, add_file, add_output, open_trace, print_rows
 from ._options import names, number, share
@@ -92,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(str(error)) from error
     rows = found.rows if options.all else found.findings
     if options.format in ("json", "csv"):
-        from ..diff import as_dict
+        from ..analysis.diff import as_dict
 
         plain = [as_dict(row, found) for row in rows]
         print_rows(plain, options.format, keys=_keys(found), top=options.top, about=about(found, options))

@@ -22,7 +22,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the findings; 1 if there are any."""
-    from ..doctor import doctor
+    from ..analysis.doctor import doctor
 
     loaded = _common.open_trace(options.file, strict=options.strict)
     findings = doctor(loaded)

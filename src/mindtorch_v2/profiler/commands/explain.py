@@ -25,7 +25,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print what is known about columns."""
-    from ..columns import COLUMNS, column_key
+    from ..analysis.columns import COLUMNS, column_key
 
     try:
         keys = [column_key(text) for text in options.column] or list(COLUMNS)
@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
 def _told(fact: object) -> str:
     import textwrap
 
-    from ..columns import ColumnFact
+    from ..analysis.columns import ColumnFact
 
     assert isinstance(fact, ColumnFact)
     units = {

@@ -31,7 +31,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the merged file and say what is in it."""
-    from ..merging import merge_traces
+    from ..rewriting.merging import merge_traces
 
     for path in options.files:
         if not os.path.exists(path):

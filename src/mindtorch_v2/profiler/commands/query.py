@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     if options.tables:
         _print_tables(loaded, options)
         return 0
-    from ..query import MissingPackageError, QueryError, query
+    from ..analysis.query import MissingPackageError, QueryError, query
 
     sql = sys.stdin.read() if options.sql == "-" else options.sql
     try:
@@ -54,8 +54,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _print_tables(loaded: object, options: argparse.Namespace) -> None:
-    from ..columns import COLUMNS
-    from ..tables import TABLES
+    from ..analysis.columns import COLUMNS
+    from ..analysis.tables import TABLES
 
     rows = []
     for name, make in TABLES.items():

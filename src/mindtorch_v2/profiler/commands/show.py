@@ -84,8 +84,8 @@ def print_table(results: Any, options: argparse.Namespace) -> None:
     if options.format == "table" and simple and not extended:
         print_torch_table(results, keys, sort_by, options.top)
         return
-    from ..groups import GroupError, groups
-    from ..where import WhereError
+    from ..analysis.groups import GroupError, groups
+    from ..analysis.where import WhereError
 
     try:
         sheet = groups(results, keys if options.no_name else ["name", *keys], stats=options.stats)
@@ -111,7 +111,7 @@ def print_table(results: Any, options: argparse.Namespace) -> None:
 
 def print_torch_table(results: Any, keys: list[str], sort_by: str | None, top: int) -> None:
     """The table as torch prints it."""
-    from ..groups import STACK_DEPTH
+    from ..analysis.groups import STACK_DEPTH
 
     depth = 0
     for key in keys:
@@ -126,7 +126,7 @@ def print_torch_table(results: Any, keys: list[str], sort_by: str | None, top: i
 
 def sort_column(results: Any, wanted: str | None) -> str | None:
     """The column to sort by; None for the order of time."""
-    from ..columns import column_key
+    from ..analysis.columns import column_key
 
     if wanted is None:
         busy = bool(results.trace.device.works.any())

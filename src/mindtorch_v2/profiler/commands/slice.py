@@ -75,7 +75,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the part and say what is in it."""
-    from ..slicing import Selection, slice_trace
+    from ..rewriting.slicing import Selection, slice_trace
 
     selection = Selection(
         steps=options.steps,

@@ -34,7 +34,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the lines."""
-    from ..folded import FRAMES, folded
+    from ..analysis.folded import FRAMES, folded
 
     loaded = _common.open_trace(options.file, strict=options.strict)
     by = options.by or ("python" if (loaded.trace.stack >= 0).any() else "ops")

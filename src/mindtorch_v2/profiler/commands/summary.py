@@ -22,7 +22,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the page."""
-    from ..summary import summary, summary_text
+    from ..analysis.summary import summary, summary_text
 
     loaded = _common.open_trace(options.file, strict=options.strict)
     data = summary(loaded, top=options.top or 1 << 30)

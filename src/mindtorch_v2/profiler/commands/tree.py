@@ -41,7 +41,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the tree."""
-    from ..call_tree import Calls, call_tree
+    from ..analysis.call_tree import Calls, call_tree
 
     loaded = _common.open_trace(options.file, strict=options.strict)
     calls: Calls = "all" if options.python else "none" if options.ops else "modules"

@@ -7,7 +7,7 @@ import io
 import os
 from typing import Any
 
-from ..sheet import Sheet
+from ..analysis.sheet import Sheet
 from .files import open_for_export
 
 _SLICE = 65_536  # rows turned into text at a time

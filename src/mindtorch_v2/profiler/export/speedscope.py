@@ -9,7 +9,7 @@ import numpy as np
 import orjson
 
 from ... import version
-from ..measured import as_results
+from ..analysis.measured import as_results
 from ..trace import Trace
 from ..tree import thread_slices
 from .files import open_for_export
@@ -19,8 +19,8 @@ _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 def export_speedscope(source: Any, path: str | os.PathLike[str], *, name: str = "") -> None:
     """Write the events, with all Python calls around them, as speedscope's evented profiles."""
-    from ..call_tree import with_python
-    from ..groups import thread_text
+    from ..analysis.call_tree import with_python
+    from ..analysis.groups import thread_text
 
     results = with_python(as_results(source), "all")
     trace: Trace = results.trace

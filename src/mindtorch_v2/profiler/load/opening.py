@@ -118,8 +118,8 @@ class Loaded:
         return self._results._repr_html_()
 
     def device_usage(self) -> Any:
-        """How busy each stream of each device was: one row a stream, see `mindtorch_v2.profiler.usage`."""
-        from ..usage import device_usage
+        """How busy each stream of each device was: one row a stream, see `mindtorch_v2.profiler.analysis.usage`."""
+        from ..analysis.usage import device_usage
 
         return device_usage(self.trace)
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from ...diff import diff
-from ...measured import as_results
+from ...analysis.diff import diff
+from ...analysis.measured import as_results
 from ..files import open_for_export
 from .calls import CATEGORIES
 from .flame import flame_block

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ..rewriting.raw import DEVICE_ANNOTATIONS, DEVICE_CATEGORIES, NONE, Columns, Progress, columns
+from ..rewriting.slicing import ranks_of
 from .noise import compare, exceeds
-from .raw import DEVICE_ANNOTATIONS, DEVICE_CATEGORIES, NONE, Columns, Progress, columns
-from .slicing import ranks_of
 
 _STEP = re.compile(r"ProfilerStep#(\d+)$")
 _DEVICE_COMMUNICATION = re.compile(

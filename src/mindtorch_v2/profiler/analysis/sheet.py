@@ -90,13 +90,13 @@ class Sheet(Mapping[str, np.ndarray]):
 
     def to_pandas(self) -> Any:
         """A data frame (needs pandas)."""
-        from .event_list import _optional
+        from ..event_list import _optional
 
         return _optional("pandas").DataFrame(self.to_dict())
 
     def to_arrow(self) -> Any:
         """A table of Arrow (needs pyarrow)."""
-        from .event_list import _optional
+        from ..event_list import _optional
 
         return _optional("pyarrow").table(self.to_dict())
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .trace import Trace
-from .tree import innermost, thread_slices, tree
+from ..trace import Trace
+from ..tree import innermost, thread_slices, tree
 
 _ROWS = 10
 

@@ -58,7 +58,7 @@ class Finding:
 
     def sentence(self) -> str:
         """The finding in words."""
-        from .text import format_memory, format_time
+        from ..text import format_memory, format_time
 
         def text(value: float) -> str:
             if self.metric in TIMES:

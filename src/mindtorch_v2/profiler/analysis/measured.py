@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from . import averages as grouping
-from . import inputs as described
-from .trace import Trace
-from .tree import innermost, thread_slices
+from .. import averages as grouping
+from .. import inputs as described
+from ..trace import Trace
+from ..tree import innermost, thread_slices
 
 BY = ("op", "shape", "stack", "module")
 TIMES = ("self_cpu", "cpu", "self_device", "device")  # nanoseconds
@@ -143,7 +143,7 @@ def measure(results: Any, by: Sequence[str] = ("op",), *, use_steps: bool = True
 def as_results(source: Any) -> Any:
     """The Results behind a profile, or the source itself where it is one; a Trace becomes one."""
     if isinstance(source, Trace):
-        from .results import Results
+        from ..results import Results
 
         return Results(source)
     if hasattr(source, "trace") and hasattr(source, "shown"):

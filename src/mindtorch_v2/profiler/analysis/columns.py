@@ -9,7 +9,7 @@ import difflib
 from dataclasses import dataclass
 from typing import Any
 
-from .text import format_memory, format_time
+from ..text import format_memory, format_time
 
 
 @dataclass(frozen=True)

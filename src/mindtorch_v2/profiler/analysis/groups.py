@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from . import averages as grouping
-from . import inputs as described
+from .. import averages as grouping
+from .. import inputs as described
+from ..trace import Trace
 from .categories import categories, name_categories
 from .measured import as_results, modules_of, steps_of
 from .sheet import Sheet
-from .trace import Trace
 
 KEYS = ("name", "shape", "stack", "module", "step", "thread", "category")
 STACK_DEPTH = 5  # frames of a stack that count where no number is given

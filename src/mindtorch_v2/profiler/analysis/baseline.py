@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .export.files import open_for_export
+from ..export.files import open_for_export
 from .measured import COUNTERS, TIMES, Key, Measured, as_results, measure
 from .noise import quantiles
 

@@ -10,19 +10,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from . import averages as grouping
-from .call_rows import with_calls
+from .. import averages as grouping
+from ..call_rows import with_calls
+from ..trace import Frames, Trace
 from .groups import device_times, thread_text
 from .measured import as_results
 from .sheet import Sheet
-from .trace import Frames, Trace
 
 Calls = Literal["modules", "all", "none"]
 
 
 def with_python(source: Any, calls: Calls = "modules") -> Any:
     """The Results of a recording with calls of modules (or of all Python functions) among its events."""
-    from .results import Results
+    from ..results import Results
 
     results = as_results(source)
     trace: Trace = results.trace

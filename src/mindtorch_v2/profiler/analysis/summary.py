@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..trace import Trace
 from .doctor import doctor
 from .groups import groups
 from .measured import as_results
 from .sheet import Sheet
 from .steps_table import steps_table, union, working
-from .trace import Trace
 
 FORMAT_VERSION = 1
 _COPIES = ("copy",)
@@ -322,7 +322,7 @@ def _n(count: int, what: str) -> str:
 
 
 def _us(value: float) -> str:
-    from .text import format_time
+    from ..text import format_time
 
     return format_time(value)
 

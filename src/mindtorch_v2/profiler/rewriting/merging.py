@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .export.files import open_for_export
+from ..export.files import open_for_export
 from .raw import (
     DEVICE_CATEGORIES,
     NONE,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .trace import ANNOTATION, ENGINE, PYTHON, RUNTIME, Trace
+from ..trace import ANNOTATION, ENGINE, PYTHON, RUNTIME, Trace
 
 # (category, pattern found in the lower-case name without its namespace); the order decides
 _RULES: tuple[tuple[str, str], ...] = (

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from . import averages as grouping
+from .. import averages as grouping
+from ..trace import Trace
 from .groups import device_times
 from .measured import as_results
-from .trace import Trace
 
 FRAMES = ("python", "ops", "both")
 _PLAIN = str.maketrans(" ;\t\n\r", "_____")  # what separates frames and values must not be inside one

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from . import inputs as described
+from .. import inputs as described
+from ..trace import Trace
 from .categories import categories
 from .groups import backward_modules, device_times, groups, thread_text
 from .measured import as_results, steps_of
 from .sheet import Sheet
 from .steps_table import steps_table
-from .trace import Trace
 
 _KINDS = ("op", "node", "engine", "annotation", "python", "kernel", "runtime")
 _DEVICE_KINDS = ("kernel", "memcpy", "memset", "annotation", "sync")

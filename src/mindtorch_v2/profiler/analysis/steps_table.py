@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..trace import ANNOTATION, PYTHON, Trace
 from .measured import as_results, steps_of
 from .sheet import Sheet
-from .trace import ANNOTATION, PYTHON, Trace
 
 
 def steps_table(source: Any) -> Sheet:

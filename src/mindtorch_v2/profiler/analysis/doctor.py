@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..trace import NODE, Trace
+from ..tree import depths, parents, thread_slices
 from .measured import as_results
 from .steps_table import steps_table, union, working
-from .trace import NODE, Trace
-from .tree import depths, parents, thread_slices
 
 _FAR_NS = 3600 * 10**9  # a recording whose parts are an hour apart is none
 

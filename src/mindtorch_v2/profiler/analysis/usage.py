@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, Trace
+from ..trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, Trace
 
 ALL_STREAMS = -1
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .known import Known
+from ..known import Known
+from ..trace import ANNOTATION, DEVICE_COPY, NODE, OP, RUNTIME, Trace
 from .measured import as_results
 from .steps_table import union, working
-from .trace import ANNOTATION, DEVICE_COPY, NODE, OP, RUNTIME, Trace
 
 LEAST_SHARE = 0.02  # of the recording's time: below, nobody gains by a change
 _LOOP = 10  # equal steps are a loop

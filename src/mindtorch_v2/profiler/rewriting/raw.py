@@ -16,9 +16,9 @@ from typing import IO, Any
 import numpy as np
 import orjson
 
-from .load.errors import BrokenTraceError
-from .load.reading import Limits, Source
-from .load.splitting import Slices
+from ..load.errors import BrokenTraceError
+from ..load.reading import Limits, Source
+from ..load.splitting import Slices
 
 Event = dict[str, Any]
 Progress = Callable[[int, "int | None"], None]

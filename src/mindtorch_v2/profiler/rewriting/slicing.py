@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from .export.files import open_for_export
+from ..export.files import open_for_export
 from .raw import (
     DEVICE_ANNOTATIONS,
     DEVICE_CATEGORIES,
@@ -106,8 +106,8 @@ def slice_trace(
 
 
 def _slice_recording(source: Any, out: str | os.PathLike[str], selection: Selection) -> Sliced:
-    from .export.chrome import export_chrome_trace
-    from .measured import as_results
+    from ..analysis.measured import as_results
+    from ..export.chrome import export_chrome_trace
 
     results = as_results(source)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,0 +1,1 @@
+"""Trace files in, trace files out: cut, merged; what is not understood is kept."""
