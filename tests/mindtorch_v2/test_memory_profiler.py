@@ -87,7 +87,8 @@ def test_any_program_is_for_what_torch_says(torch_reference: ModuleType, seed: i
     theirs = importlib.import_module("torch.profiler._memory_profiler")
     program = programs.random_program(seed)
     ours = observed(programs.RANDOM_SETUP, program)
-    # torch does not see the end of memory from before the recording, and may take what gets its address for the same
+    # torch does not see the end of memory from before the recording, and may take what gets its address
+    # for the same
     for _ in range(3):
         prof, error = programs.run(torch_reference, programs.RANDOM_SETUP, program)
         expected = {**programs.leaves(prof, theirs), "error": error}
