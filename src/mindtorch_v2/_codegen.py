@@ -627,7 +627,15 @@ def write_apply(w: Writer, plan: Plan) -> None:
         w(2, "g = grads[0]")
     listed = [a for a in plan.differentiable if a.kind.endswith("[]")]
     if plan.joint is not None:
-        w(2, f"return RULE_{plan.uid}({', '.join(rule_argument(plan, n) for n in parameters(plan.joint))})")
+        given = []
+        for name in parameters(plan.joint):
+            value = rule_argument(plan, name)
+            wanted = plan.base.values_for.get(name)
+            if wanted is not None:
+                place = [a.name for a in plan.differentiable].index(wanted)
+                value = f"(node.s_{name} if e[{place}] is None and hasattr(node.s_{name}, '_array') else {value})"
+            given.append(value)
+        w(2, f"return RULE_{plan.uid}({', '.join(given)})")
         return
     parts, count = [], len(plan.differentiable)
     for i, argument in enumerate(plan.differentiable):

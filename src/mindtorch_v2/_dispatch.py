@@ -116,6 +116,7 @@ class Op:
         self.rules: dict[str, Any] = {}
         self.joint: Any = None
         self.joint_wrt: tuple[str, ...] | None = None
+        self.values_for: dict[str, str] = {}
         self.node: Any = None
         self.meta: Any = None  # for meta tensors, where running the kernel on zeros would not do
         self._parsed: _schema.Schema | None = None
@@ -178,8 +179,13 @@ class Op:
         """Gradient rules by argument. A rule's parameters say what is saved: `g` (or `grads`), arguments, `out`, `x_shape`."""
         op.rules = rules
 
-    def backward(self, *wrt: str) -> Any:
-        """Decorator: one rule for several arguments. Returns a gradient for each of `wrt`, in order; `needs` tells which count."""
+    def backward(self, *wrt: str, values_for: dict[str, str] | None = None) -> Any:
+        """Decorator: one rule for several arguments. Returns a gradient for each of `wrt`, in order; `needs` tells which count.
+
+        values_for: saved argument -> the one of `wrt` whose gradient its values are for. Without that one only the layout of what
+        was saved is looked at, and it may have been written to since.
+        """
+        self.values_for = values_for or {}
 
         def declare(rule: Any) -> Any:
             self.joint, self.joint_wrt = rule, wrt or None

@@ -96,3 +96,26 @@ def test_operands_that_are_or_do_not_touch_what_is_written_are_fine() -> None:
     x[:3].mul_(x[3:])
     x[::2].add_(x[1::2])
     assert x.tolist() == [16.0, 16.0, 46.0, 6.0, 18.0, 10.0]
+
+
+@pytest.mark.parametrize("product", ["linear", "mm", "bmm", "addmm"])
+def test_a_matrix_may_be_written_to_when_only_its_own_gradient_is_wanted(product: str) -> None:
+    w = torch.ones(2, 3, 3, requires_grad=True) if product == "bmm" else torch.ones(3, 3, requires_grad=True)
+    x = torch.ones(2, 3, 3) if product == "bmm" else torch.full((2, 3), 2.0)
+    made = {
+        "linear": lambda: torch.nn.functional.linear(x, w),
+        "mm": lambda: x.mm(w),
+        "bmm": lambda: x.bmm(w),
+        "addmm": lambda: torch.addmm(torch.ones(3), x, w),
+    }[product]()
+    with torch.no_grad():
+        w.add_(1)
+    made.sum().backward()
+    assert w.grad is not None
+    assert w.grad.flatten()[0] == (3 if product == "bmm" else 4)
+    x.requires_grad_()
+    made = x.bmm(w) if product == "bmm" else x.mm(w)
+    with torch.no_grad():
+        w.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        made.sum().backward()

@@ -92,7 +92,7 @@ def mm_mat2_grad(g: Any, self: Any, mat2: Any) -> Any:
     return mm(conj(self.t()), g)
 
 
-@mm.backward("self", "mat2")
+@mm.backward("self", "mat2", values_for={"mat2": "self", "self": "mat2"})
 def _(g: Any, self: Any, mat2: Any, needs: Any) -> Any:
     second = mm_mat2_grad(g, self, mat2) if needs[1] else None
     first = mm_self_grad(g, self, mat2) if needs[0] else None
@@ -161,7 +161,7 @@ def _times(g: Any, factor: Any) -> Any:
     return g if factor == 1 else g * factor
 
 
-@addmm.backward("self", "mat1", "mat2")
+@addmm.backward("self", "mat1", "mat2", values_for={"mat2": "mat1", "mat1": "mat2"})
 def _(g: Any, mat1: Any, mat2: Any, alpha: Any, beta: Any, needs: Any) -> Any:
     first = _times(mm_self_grad(g, mat1, mat2), alpha) if needs[1] else None
     second = _times(mm_mat2_grad(g, mat1, mat2), alpha) if needs[2] else None
@@ -193,7 +193,7 @@ def _check_batches(a: np.ndarray, b: np.ndarray, first: str, second: str) -> Non
         )
 
 
-@bmm.backward("self", "mat2")
+@bmm.backward("self", "mat2", values_for={"mat2": "self", "self": "mat2"})
 def _(g: Any, self: Any, mat2: Any, needs: Any) -> Any:
     second = bmm(conj(self.transpose(1, 2)), g) if needs[1] else None
     first = bmm(g, conj(mat2.transpose(1, 2))) if needs[0] else None
@@ -217,7 +217,7 @@ def baddbmm(self: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any,
     return _scaled_sum(self, beta, made, alpha)
 
 
-@baddbmm.backward("self", "batch1", "batch2")
+@baddbmm.backward("self", "batch1", "batch2", values_for={"batch2": "batch1", "batch1": "batch2"})
 def _(g: Any, batch1: Any, batch2: Any, alpha: Any, beta: Any, needs: Any) -> Any:
     first = _times(bmm(g, conj(batch2.transpose(1, 2))), alpha) if needs[1] else None
     second = _times(bmm(conj(batch1.transpose(1, 2)), g), alpha) if needs[2] else None
@@ -241,7 +241,7 @@ def addbmm(self: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any, 
     return _scaled_sum(self, beta, made, alpha)
 
 
-@addbmm.backward("self", "batch1", "batch2")
+@addbmm.backward("self", "batch1", "batch2", values_for={"batch2": "batch1", "batch1": "batch2"})
 def _(g: Any, batch1: Any, batch2: Any, alpha: Any, beta: Any, needs: Any) -> Any:
     spread = g.unsqueeze(0).expand(batch1.shape[0], *g.shape)
     first = _times(bmm(spread, conj(batch2.transpose(1, 2))), alpha) if needs[1] else None
