@@ -69,6 +69,13 @@ def test_no_id_of_one_file_is_an_id_of_another_and_links_inside_a_file_hold(tmp_
     assert set(flows.values()) == {1}
 
 
+def test_the_same_device_of_two_ranks_is_two_devices_when_the_merged_file_is_opened(tmp_path: Path) -> None:
+    merged(tmp_path, training(2, rank=0), training(2, rank=1))
+    device = load(tmp_path / "all.json").trace.device
+    assert len(set(device.device.tolist())) == 2
+    assert Counter(device.device.tolist()).most_common()[0][1] == len(device) / 2
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("merge")

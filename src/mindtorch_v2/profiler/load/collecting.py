@@ -218,6 +218,9 @@ def _fitting(value: int) -> int:
     return value - 2**64 if 0 < value < 2**64 else 0
 
 
+MERGED_FROM = 10_000_000  # merged files number the processes of ranks from here on, above every pid of Linux
+
+
 class Collector:
     """Takes the events of one file."""
 
@@ -490,7 +493,7 @@ class Collector:
         lists = {
             "external": _external(args),
             "correlation": _field(args, "correlation", -1),
-            "device": _place(args, "device", group, "pid"),
+            "device": _of_ranks(_place(args, "device", group, "pid"), group),
             "stream": _place(args, "stream", group, "tid"),
             "extra": self._device_extra(args),
         }
@@ -667,6 +670,15 @@ def _external(args: list[dict[str, Any]]) -> list[int]:
         return _integers([a["External id"] for a in args])
     except KeyError:
         return _integers([a.get("External id") or a.get("external id", 0) for a in args])
+
+
+def _of_ranks(devices: list[Any], group: list[dict[str, Any]]) -> list[Any]:
+    """Devices by the numbers of their processes in a file that was merged from several ranks: each rank has a device 0."""
+    processes = [e.get("pid") for e in group]
+    return [
+        process if process.__class__ is int and process >= MERGED_FROM else device
+        for process, device in zip(processes, devices)
+    ]
 
 
 def _place(args: list[dict[str, Any]], key: str, group: list[dict[str, Any]], other: str) -> list[int]:

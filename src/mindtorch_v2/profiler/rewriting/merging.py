@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..export.files import open_for_export
+from ..load.collecting import MERGED_FROM
 from .raw import (
     DEVICE_CATEGORIES,
     NONE,
@@ -42,7 +43,7 @@ _LARGE = 1 << 53  # numbers beyond are no counters; they get numbers of their ow
 BASE_STEP_NS = (
     7_889_238 * 10**9
 )  # bases are multiples of a quarter of a year, so that times are exact in a double
-_SORT_STEP = 10_000_000  # between ranks: above every pid of Linux and every device's number
+_SORT_STEP = MERGED_FROM  # between ranks
 _OF_THREADS = ("thread_name", "thread_sort_index")  # metadata that is about a thread, not its process
 _WHOLE = object()  # in the place of a tid: the whole process
 _RANK_IN_NAME = re.compile(r"rank[_\-. ]?(\d+)", re.IGNORECASE)
