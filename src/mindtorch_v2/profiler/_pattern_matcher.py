@@ -251,6 +251,9 @@ class OptimizerSingleTensorPattern(Pattern):
         if event.tag is not _EventType.PyCall or called not in self.optimizers_with_foreach:
             return False
         names = [e.name for e in traverse_dfs(event.children) if e.tag is _EventType.TorchOp]
+        step = self.go_up_until(event, lambda e: e.name.startswith("Optimizer.step#"))
+        if any(e._tree.is_together(e._node) for e in traverse_dfs(step.children)):
+            return False
         return bool(names) and not any(
             name.startswith(("aten::_foreach_", "aten::_fused_")) for name in names
         )

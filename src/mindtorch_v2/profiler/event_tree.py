@@ -362,6 +362,11 @@ class EventTree:
             return None
         return identities.held[identities.frame[row]]
 
+    def is_together(self, node: int) -> bool:
+        """Whether a call tells of an optimizer that was asked to update all parameters at once."""
+        held = self._held(node)
+        return held is not None and held.together
+
     def _info(self, held: Held) -> Any:
         tensor = self.known.tensor
         if held.kind == "module":

@@ -181,7 +181,10 @@ class Register:
                 for parameter in group["params"]
             )
             known = self.optimizers[id(optimizer)] = (weakref.ref(optimizer), len(self.held))
-            self.held.append(Held("optimizer", kind.__name__, id(kind), id(optimizer), parameters))
+            together = all(group.get("foreach") or group.get("fused") for group in optimizer.param_groups)
+            self.held.append(
+                Held("optimizer", kind.__name__, id(kind), id(optimizer), parameters, together)
+            )
         self.steps.extend((now, thread, known[1]))
 
     def _tensor(self, tensor: Any) -> tuple:

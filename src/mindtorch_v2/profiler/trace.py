@@ -129,6 +129,7 @@ class Held:
     self_ptr: int
     # (name, parameter, gradient or None, states: (name, tensor) of each)
     parameters: tuple[tuple[str, tuple, tuple | None, tuple[tuple[str, tuple], ...]], ...]
+    together: bool = False  # an optimizer that was asked to update all parameters at once (foreach, fused)
 
 
 @dataclass(frozen=True)

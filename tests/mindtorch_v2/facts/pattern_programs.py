@@ -43,6 +43,7 @@ PROGRAMS = {
     "slices": "x[1:5]\nx[2:6]\nx.select(0, 1)",
     "adam": "step(adam)\nstep(adam)",
     "sgd": "step(sgd)",
+    "all at once": "step(t.optim.Adam(dense.parameters(), foreach=True))",
     "zeroed": "step(sgd, False)\nstep(sgd, False)",
     "zeroed by the module": "dense(t.ones(2, 10)).sum().backward()\ndense.zero_grad(set_to_none=False)",
     "dropped": "dense(t.ones(2, 10)).sum().backward()\ndense.zero_grad()",
