@@ -205,6 +205,46 @@ def test_callers_that_name_each_other_do_not_hang() -> None:
     assert set(names(loaded)) == {"f1", "f2", "op"}
 
 
+MANY = 20_000
+
+
+def crowd(what: str) -> list[dict[str, Any]]:
+    """Files that take for ever where each level, each repeated number or each deep call costs a pass."""
+    if what == "equal slices":
+        memory = {
+            "ph": "i",
+            "name": "[memory]",
+            "pid": made.PID,
+            "tid": made.PID,
+            "ts": 20.0,
+            "args": {"Bytes": 8},
+        }
+        return [made.event(f"a{i % 3}", 1.0, 9.0) for i in range(MANY)] + [memory] * 1000
+    if what == "slices inside each other":
+        return [made.event("a", float(i), 2.0 * (MANY - i)) for i in range(MANY)]
+    if what == "calls inside each other":
+        ids = [{"Python id": i + 1, "Python parent id": i or None} for i in range(MANY)]
+        calls = [
+            made.event("f", float(i), 2.0 * (MANY - i), "python_function", **ids[i]) for i in range(MANY)
+        ]
+        return [*calls, made.event("a", MANY - 1.0, 1.0)]
+    if what == "stairs":
+        return [made.event("a", float(i), 5.0) for i in range(MANY)]
+    same = {"External id": 7, "correlation": 5}
+    ops = [made.event("a", 10.0 * i, 9.0, **same) for i in range(MANY)]
+    return ops + [made.kernel("k", 10.0 * i + 5, 1.0, **same) for i in range(MANY)]
+
+
+@pytest.mark.parametrize(
+    "what", ["equal slices", "slices inside each other", "calls inside each other", "stairs", "equal numbers"]
+)
+def test_no_file_is_too_deep(what: str) -> None:
+    loaded = opened(crowd(what))
+    rows = loaded.key_averages(group_by_stack_n=2)
+    assert all(row.self_cpu_time_total >= 0 for row in rows)
+    assert loaded.total_average().count > 0
+
+
 # -------------------------------------------------------------------------------- what is refused
 
 OTHERS: dict[str, bytes] = {

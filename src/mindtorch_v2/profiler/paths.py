@@ -27,11 +27,26 @@ class Paths(Sequence):
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
-        at, found = range(len(self))[index], []
-        while at >= 0:
+        return self.first(range(len(self))[index])
+
+    def first(self, index: int, count: int = -1) -> tuple[str, ...]:
+        """The innermost `count` calls of a path; all of them if that is negative."""
+        at = index
+        found: list[str] = []
+        while at >= 0 and len(found) != count:
             found.append(self._names[self._name[at]])
             at = self._above[at]
         return tuple(found)
+
+
+def innermost_frames(stacks: Sequence[tuple[str, ...]], index: int, count: int) -> tuple[str, ...]:
+    """The innermost frames of a stack, without putting the whole of it together where that can be helped."""
+    return stacks.first(index, count) if isinstance(stacks, Paths) else tuple(stacks[index][:count])
+
+
+_DEEP = (
+    1_000  # calls: beyond, going through them level by level costs more than going through them one by one
+)
 
 
 def paths(frames: Frames) -> tuple[np.ndarray, Paths]:
@@ -42,6 +57,8 @@ def paths(frames: Frames) -> tuple[np.ndarray, Paths]:
         depth[on] += depth[up[on]]
         up[on] = up[up[on]]
     order = np.argsort(depth, kind="stable")
+    if int(depth.max(initial=0)) > _DEEP:
+        return _paths_one_by_one(frames, order)
     bounds = np.searchsorted(depth[order], np.arange(int(depth.max(initial=-1)) + 2))
     path = np.full(count, -1, np.int64)
     names, above, made = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
@@ -56,3 +73,15 @@ def paths(frames: Frames) -> tuple[np.ndarray, Paths]:
         above.append(keys // width - 1)
         made += len(keys)
     return path, Paths(frames.names, np.concatenate(names), np.concatenate(above))
+
+
+def _paths_one_by_one(frames: Frames, order: np.ndarray) -> tuple[np.ndarray, Paths]:
+    """The same by a walk through the calls, callers first."""
+    numbers: dict[tuple[int, int], int] = {}
+    path = [-1] * len(order)
+    parent, name = frames.parent.tolist(), frames.name.tolist()
+    for row in order.tolist():
+        above = path[parent[row]] if parent[row] >= 0 else -1
+        path[row] = numbers.setdefault((above, name[row]), len(numbers))
+    columns = np.array(list(numbers), np.int64).reshape(-1, 2)
+    return np.array(path, np.int64), Paths(frames.names, columns[:, 1], columns[:, 0])

@@ -17,6 +17,7 @@ from .events import FunctionEvent, FunctionEventAvg, Interval
 from .export import memory_timeline
 from .export import stacks as stack_files
 from .links import forward_backward
+from .paths import innermost_frames
 from .trace import ANNOTATION, NODE, PYTHON, RUNTIME, Trace
 from .tree import Tree, nearest, tree
 
@@ -355,9 +356,11 @@ class Results:
             numbers = grouping.shape_numbers(trace, [described.shapes(d) for _, d in trace.input_table])
         if by_stack > 0:
             table: dict[tuple, int] = {}
-            ids = [table.setdefault(tuple(s[:by_stack]), len(table)) for s in trace.stacks] + [
-                table.setdefault((), len(table))
+            ids = [
+                table.setdefault(innermost_frames(trace.stacks, i, by_stack), len(table))
+                for i in range(len(trace.stacks))
             ]
+            ids.append(table.setdefault((), len(table)))
             stacks = np.array(ids, np.int64)[trace.stack]
         own = replace(
             self.tree,
@@ -426,7 +429,7 @@ class Results:
             row.overload_name = trace.overloads[trace.name[first]] if by_overload else ""
             row.input_shapes = _input(self, first, described.shapes) if by_shape else ""
             stack = (
-                trace.stacks[trace.stack[first]][:by_stack]
+                innermost_frames(trace.stacks, int(trace.stack[first]), by_stack)
                 if by_stack > 0 and trace.stack[first] >= 0
                 else ()
             )
