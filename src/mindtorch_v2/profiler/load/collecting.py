@@ -7,7 +7,6 @@ event by event and then goes the same way.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
@@ -83,7 +82,9 @@ _DEVICE_KNOWN = frozenset({"External id", "external id", "correlation", "device"
 _OP_NUMBERS = (("external", "External id"), ("sequence", "Sequence number"), ("forward", "Fwd thread id"))
 _PLACE = itemgetter("pid", "tid")
 _TIMES = frozenset({"start", "length"})
-_NUMBER_TYPES, _WHOLE_TYPES = frozenset({float, int}), frozenset({int})
+_ZERO = frozenset(
+    {"external", "forward", "nbytes", "address"}
+)  # columns in which 0 stands for nothing, not -1
 _SEAL = 32_768  # rows: as many are kept as plain numbers before they become arrays
 # what a host event has where its file says nothing
 _NO_HOST: dict[str, Any] = {
@@ -100,6 +101,7 @@ _NO_HOST: dict[str, Any] = {
 _NO_RUNTIME = {name: value for name, value in _NO_HOST.items() if name not in ("external", "correlation")}
 _FLOPS = ("flops", "FLOPs", "Flops")
 LARGEST_US = 9.0e15  # times beyond this are no microseconds since any epoch
+MERGED_FROM = 10_000_000  # merged files number the processes of ranks from here on, above every pid of Linux
 _FAULTS = (KeyError, TypeError, ValueError, OverflowError, AttributeError, IndexError)
 _INT = np.iinfo(np.int64)
 
@@ -155,15 +157,29 @@ class Arguments(Sequence):
         return dict(zip(keys, orjson.loads(text)))
 
 
+class _ArgumentTable(dict):
+    """JSON of values of the same keys to numbers, which several tables share: places in the list of all."""
+
+    def __init__(self, keys: tuple[str, ...], rows: list[tuple[tuple[str, ...], bytes]]) -> None:
+        super().__init__()
+        self._keys, self._rows = keys, rows
+
+    def __missing__(self, text: bytes) -> int:
+        number = self[text] = len(self._rows)
+        self._rows.append((self._keys, text))
+        return number
+
+
 class Columns:
-    """Named columns that grow by lists of plain numbers and are sealed into arrays now and then. What is in a list was looked at
-    before: times are numbers below `LARGEST_US`, all else is whole numbers."""
+    """Named columns that grow by lists of plain numbers and are sealed into arrays now and then. Times are numbers, as was seen
+    before; other values that are none become the column's word for nothing."""
 
     def __init__(self, **types: Any) -> None:
         self._types = types
         self._parts: dict[str, list[np.ndarray]] = {name: [] for name in types}
         self._open: dict[tuple, dict[str, list[Any]]] = {}  # by the columns that have one value for all rows
         self.short = 0  # how many lengths were negative
+        self.beyond = 0  # how many rows had times beyond all clocks, and were left out
         self.coarse = True  # whether all times are whole microseconds, or as far from 0 as the epoch
 
     def add(self, lists: dict[str, list[Any]], **same: Any) -> None:
@@ -179,17 +195,26 @@ class Columns:
 
     def _seal(self, same: dict[str, Any], lists: dict[str, list[Any]]) -> None:
         count = len(lists["start"])
+        made, beyond = {}, np.zeros(count, bool)
         for name, kind in self._types.items():
             if name in same:
-                column = np.full(count, same[name], kind)
+                made[name] = np.full(count, same[name], kind)
             elif name in _TIMES:
-                column, coarse = _nanoseconds(lists[name])
-                self.coarse &= coarse
-                if name == "length" and (column < 0).any():
-                    self.short += int((column < 0).sum())
-                    column = np.maximum(column, 0)
+                us = np.array(lists[name], np.float64)
+                beyond |= np.abs(us) >= LARGEST_US
+                made[name] = us
             else:
-                column = _array(lists[name], kind)
+                made[name] = _array(lists[name], name, kind)
+        if beyond.any():
+            self.beyond += int(beyond.sum())
+            made = {name: column[~beyond] for name, column in made.items()}
+        for name in _TIMES & made.keys():
+            made[name], coarse = _nanoseconds(made[name])
+            self.coarse &= coarse
+        if "length" in made and (made["length"] < 0).any():
+            self.short += int((made["length"] < 0).sum())
+            made["length"] = np.maximum(made["length"], 0)
+        for name, column in made.items():
             self._parts[name].append(column)
 
     def whole(self) -> dict[str, np.ndarray]:
@@ -204,21 +229,23 @@ class Columns:
         return made
 
 
-def _array(values: list[Any], kind: Any) -> np.ndarray:
+def _array(values: list[Any], name: str, kind: Any) -> np.ndarray:
     try:
-        return np.array(values, kind)
-    except OverflowError:
-        # addresses of 64 bits without a sign keep their bits; anything larger is no number of anything
-        return np.array([_fitting(value) for value in values], kind)
+        return np.fromiter(values, kind, len(values))
+    except (OverflowError, TypeError, ValueError):
+        otherwise = 0 if name in _ZERO else -1
+        return np.array([_fitting(value, otherwise) for value in values], kind)
 
 
-def _fitting(value: int) -> int:
-    if _INT.min <= value <= _INT.max:
-        return value
-    return value - 2**64 if 0 < value < 2**64 else 0
-
-
-MERGED_FROM = 10_000_000  # merged files number the processes of ranks from here on, above every pid of Linux
+def _fitting(value: Any, otherwise: int) -> int:
+    """A value as a whole number of 64 bits; addresses without a sign keep their bits."""
+    number = value if value.__class__ is int else _number(value)
+    if number is None:
+        return otherwise
+    number = int(number)
+    if _INT.min <= number <= _INT.max:
+        return number
+    return number - 2**64 if 0 < number < 2**64 else otherwise
 
 
 class Collector:
@@ -230,7 +257,7 @@ class Collector:
         self.inputs = Table()  # JSON of an event's inputs
         self.stacks = Table()  # texts of call stacks
         self.extras = Table()  # JSON of further arguments
-        self.device_extras = Table()
+        self.device_extras: list[tuple[tuple[str, ...], bytes]] = []
         self.counter_names = Table()
         times = {"name": np.int32, "thread": np.int32, "start": np.int64, "length": np.int64}
         self.host = Columns(
@@ -277,7 +304,7 @@ class Collector:
         self.dropped: Counter[str] = Counter()  # by reason
         self.repaired: Counter[str] = Counter()
         self.layouts: dict[tuple, tuple[Any, bool]] = {}
-        self.device_layouts: dict[tuple, tuple[tuple, Any]] = {}
+        self.device_layouts: dict[tuple, tuple[_ArgumentTable, Any]] = {}
         self.count = 0
 
     # ------------------------------------------------------------------------------------------------ slices
@@ -418,13 +445,10 @@ class Collector:
 
     def _common(self, group: list[dict[str, Any]]) -> dict[str, list[Any]]:
         """Name, thread, start and length of each; nothing is kept of a group that has a fault."""
-        names = [e["name"] for e in group]
-        if {*map(type, names)} != {str}:
-            raise TypeError
         return {
             "start": _times([e["ts"] for e in group]),
             "length": _times([e["dur"] for e in group]),
-            "name": self.names.numbers(names),
+            "name": self.names.numbers([e["name"] for e in group]),
             "thread": self._thread(group),
         }
 
@@ -454,7 +478,7 @@ class Collector:
             lists["inputs"] = self.inputs.numbers(map(orjson.dumps, map(taken, args)))
         for name, key in _OP_NUMBERS:
             if key in layout:
-                lists[name] = _integers([a[key] for a in args])
+                lists[name] = [a[key] for a in args]
         if rare:
             self._add_more(args, lists)
         lists |= self._common(group)
@@ -473,7 +497,7 @@ class Collector:
             extra.append(self.extras[orjson.dumps(rest)] if rest else -1)
         lists |= {"stack": stack, "extra": extra, "flops": flops, "unfinished": unfinished}
         if "external id" in args[0]:
-            lists["external"] = _integers([a["external id"] for a in args])
+            lists["external"] = [a["external id"] for a in args]
 
     def _add_runtime(self, group: list[dict[str, Any]]) -> None:
         args = _arguments(group)
@@ -484,8 +508,8 @@ class Collector:
     def _add_frames(self, group: list[dict[str, Any]]) -> None:
         args = _arguments(group)
         own = _field(args, "Python id", -1)
-        parent = _integers([-1 if (p := a.get("Python parent id")) is None else p for a in args])
-        module = _integers([a.get("Python module id", -1) for a in args])
+        parent = [-1 if (p := a.get("Python parent id")) is None else p for a in args]
+        module = [a.get("Python module id", -1) for a in args]
         self.frames.add({"own": own, "parent": parent, "module": module, **self._common(group)})
 
     def _add_device(self, kind: int, group: list[dict[str, Any]]) -> None:
@@ -514,16 +538,18 @@ class Collector:
         if known is None:
             rest = tuple([key for key in layout if key not in _DEVICE_KNOWN])
             # one key more than there is, so that what is taken is a tuple also where it is one thing
-            known = self.device_layouts[layout] = (rest, itemgetter(*rest, rest[0]) if rest else None)
-        rest, taken = known
+            known = _ArgumentTable(rest, self.device_extras), itemgetter(*rest, rest[0]) if rest else None
+            self.device_layouts[layout] = known
+        table, taken = known
         if taken is None:
             return [-1] * len(args)
-        return self.device_extras.numbers(zip(itertools.repeat(rest), map(orjson.dumps, map(taken, args))))
+        return list(map(table.__getitem__, map(orjson.dumps, map(taken, args))))
 
     def _add_spans(self, group: list[dict[str, Any]]) -> None:
-        start, _ = _nanoseconds(_times([e["ts"] for e in group]))
-        length, _ = _nanoseconds(_times([e["dur"] for e in group]))
-        self.spans += zip(start.tolist(), (start + np.maximum(length, 0)).tolist())
+        for event in group:
+            start, length = _number(event["ts"]), _number(event["dur"])
+            if start is not None and length is not None:
+                self.spans.append((round(start * 1000), round((start + max(length, 0.0)) * 1000)))
 
     def _add_instants(self, group: list[dict[str, Any]]) -> None:
         memory = [e for e in group if e.get("name") == "[memory]"]
@@ -660,21 +686,23 @@ def _layout(keys: tuple) -> tuple[Any, bool]:
 
 def _field(args: list[dict[str, Any]], key: str, otherwise: int) -> list[int]:
     try:
-        return _integers([a[key] for a in args])
+        return [a[key] for a in args]
     except KeyError:
-        return _integers([a.get(key, otherwise) for a in args])
+        return [a.get(key, otherwise) for a in args]
 
 
 def _external(args: list[dict[str, Any]]) -> list[int]:
     try:
-        return _integers([a["External id"] for a in args])
+        return [a["External id"] for a in args]
     except KeyError:
-        return _integers([a.get("External id") or a.get("external id", 0) for a in args])
+        return [a.get("External id") or a.get("external id", 0) for a in args]
 
 
 def _of_ranks(devices: list[Any], group: list[dict[str, Any]]) -> list[Any]:
     """Devices by the numbers of their processes in a file that was merged from several ranks: each rank has a device 0."""
-    processes = [e.get("pid") for e in group]
+    processes = [e["pid"] for e in group]
+    if not any(process.__class__ is int and process >= MERGED_FROM for process in {*processes}):
+        return devices
     return [
         process if process.__class__ is int and process >= MERGED_FROM else device
         for process, device in zip(processes, devices)
@@ -683,10 +711,13 @@ def _of_ranks(devices: list[Any], group: list[dict[str, Any]]) -> list[Any]:
 
 def _place(args: list[dict[str, Any]], key: str, group: list[dict[str, Any]], other: str) -> list[int]:
     """The device or stream of each event: an argument, or else its process or thread."""
-    values = [a.get(key) for a in args]
+    try:
+        values = [a[key] for a in args]
+    except KeyError:
+        values = [a.get(key) for a in args]
     if {*map(type, values)} == {int}:
-        return _integers(values)
-    return _integers([_whole(value, event[other]) for value, event in zip(values, group)])
+        return values
+    return [_whole(value, event[other]) for value, event in zip(values, group)]
 
 
 def _on_device(event: dict[str, Any]) -> bool:
@@ -695,28 +726,19 @@ def _on_device(event: dict[str, Any]) -> bool:
 
 
 def _times(values: list[Any]) -> list[Any]:
-    """Times that are numbers, and no larger than times can be."""
-    if not _NUMBER_TYPES.issuperset(map(type, values)) or not (
-        max(values) < LARGEST_US and min(values) > -LARGEST_US
-    ):
-        raise ValueError
+    """Times that are numbers: only numbers add up."""
+    sum(values)
     return values
 
 
-def _nanoseconds(times: list[Any]) -> tuple[np.ndarray, bool]:
+def _nanoseconds(times: Any) -> tuple[np.ndarray, bool]:
     """Microseconds as whole nanoseconds, and whether they say no more than microseconds do."""
-    us = np.array(times, np.float64)
+    us = np.asarray(times, np.float64)
     whole = np.floor(us)
     rest = us - whole
     # a double holds nanoseconds up to 2**53 of them: beyond, its last digits are noise
     coarse = bool(not rest.any() or us[0] > 2**53 / 1000)
     return whole.astype(np.int64) * 1000 + np.rint(rest * 1000).astype(np.int64), coarse
-
-
-def _integers(values: list[Any]) -> list[int]:
-    if not _WHOLE_TYPES.issuperset(map(type, values)):
-        raise TypeError
-    return values
 
 
 def _number(value: Any) -> float | None:

@@ -73,7 +73,8 @@ class _Builder:
         self.repaired: dict[str, int] = dict(collector.repaired)
         self.dropped: dict[str, int] = dict(collector.dropped)
         self.notes: list[str] = []
-        self.texts = list(collector.names)
+        # a name that is no text is one in the table
+        self.texts = ["" if name is None else str(name) for name in collector.names]
 
     def trace(self) -> Trace:
         found, top = self.found, self.top
@@ -83,6 +84,9 @@ class _Builder:
         parts = (found.host, found.frames, found.device)
         self.repaired["of negative length"] = sum(part.short for part in parts)
         coarse = all(part.coarse for part in parts)
+        beyond = sum(part.beyond for part in (*parts, found.memory))
+        if beyond:
+            self.dropped["no time"] = self.dropped.get("no time", 0) + beyond
         host, frames, device, memory = self._without_zeros(host, frames, device, memory)
         hidden = np.array([text in _HIDDEN for text in self.texts] or [False])[host["name"]]
         if hidden.any():

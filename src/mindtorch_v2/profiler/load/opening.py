@@ -130,6 +130,7 @@ def opened(file: Any, strict: bool, progress: Any, python_functions: bool | None
         slices, collector = Slices(source), Collector()
         for events in slices:
             collector.add(events)
+            del events  # before the next slice is parsed
             advance(source.consumed, source.total)
         _refuse_other_lists(slices, collector, source.name)
         name = source.name if not hasattr(file, "read") or getattr(file, "name", None) else ""

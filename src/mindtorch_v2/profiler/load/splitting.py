@@ -48,6 +48,9 @@ class Slices:
             events, data, ended = self._slice(data)
             if events:
                 yield events
+                events = [
+                    None
+                ]  # what was parsed is given up before the next slice is: its memory is still in the cache
             if ended:
                 self._tail(data, is_object)
                 break
