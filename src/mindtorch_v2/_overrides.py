@@ -66,11 +66,19 @@ def disabled_dispatch(func: Any, types: Any, args: Any = (), kwargs: Any = None)
 disabled_function.__name__ = disabled_function.__qualname__ = "_disabled_torch_function_impl"
 disabled_dispatch.__name__ = disabled_dispatch.__qualname__ = "_disabled_torch_dispatch_impl"
 
+
+
+class _Classes(set[type]):
+    """A set with an identity, so that code which has it among its constants can be hashed (profilers keep code in dicts)."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment]
+
+
 # classes of arguments that answer nothing themselves and hold nothing that could; tensors of the library's own join them
-safe: set[type] = {
+safe = _Classes((
     int, float, bool, complex, str, bytes, type(None), type(Ellipsis), slice, np.ndarray, Size, *_dispatch.NUMBERS,
     _dtype.dtype, _dtype.layout, _dtype.memory_format, _device.device,
-}  # fmt: skip
+))  # fmt: skip
 
 
 @contextmanager
@@ -547,6 +555,8 @@ def route(change: int) -> None:
         process.routed = True
         for op in _dispatch.OPS.values():
             op.bodies["run"] = guard(op.run, _RUN_GUARD, dispatched, op)
+        if _dispatch.recorder.__class__ is list:  # functions with an op's body in them know of no guard
+            _dispatch.recorder[:] = _dispatch.FIRST_CALLS
     process.dispatch += change
     _slots.route(change)
 
