@@ -741,7 +741,13 @@ def describe(op: Op) -> Any:
     """A function that describes a call's arguments: the op's number, then for a tensor the number of its form, for anything else
     its value. Numbers only: no tensor is kept."""
     plan = Plan(op)
-    parts = [str(op.uid)]
+    text = f"lambda {plan.call()}: {described_text(plan)}"
+    return eval(text, _dispatch._GLOBALS)  # noqa: S307  (text written below)
+
+
+def described_text(plan: Plan) -> str:
+    """The expression that `describe` evaluates."""
+    parts = [str(plan.uid)]
     for argument, name in zip(plan.arguments, plan.names):
         form = f"({name}._form or form_of({name}))"
         if argument.kind == "Tensor" and not plan.may_be_number(argument):
@@ -756,8 +762,14 @@ def describe(op: Op) -> Any:
             parts.append(f"{name} if {name}.__class__ is int else ({name}.__class__, {name})")
         else:
             parts.append(f"{name} if {name}.__class__ in PLAIN else plain_value({name})")
-    space = _dispatch._GLOBALS
-    return eval(f"lambda {plan.call()}: ({', '.join(parts)},)", space)  # noqa: S307  (text written above)
+    return f"({', '.join(parts)},)"
+
+
+def run_text(plan: Plan) -> list[str]:
+    """The lines of an op's `run`, without its head."""
+    w = Writer()
+    write_function(w, plan, "run")
+    return [line for line in w.lines[1:] if line]
 
 
 def described(op: Op, flat: tuple) -> tuple:

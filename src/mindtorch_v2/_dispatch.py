@@ -95,6 +95,8 @@ _PLAIN = re.compile(r"\(a!?(?: -> \*)?\)")
 class Op:
     """One overload of an aten op."""
 
+    often = False  # called thousands of times in one recording
+
     def __init__(self, text: str, kernel: Any, body: str, options: dict[str, Any]) -> None:
         self.text = text
         self.namespace, self.name, self.overload = _schema.head(text)

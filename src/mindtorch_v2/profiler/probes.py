@@ -2,7 +2,8 @@
 
 A probe takes the op's arguments, runs the op and appends a few integers. Its text depends only on the settings and on how many
 arguments there are, so a handful of texts are compiled and every op gets its own closure of one: an op call pays for two plain
-Python calls, two looks at the clock and one `list.extend`, and nothing is worked out that could be known before.
+Python calls, two looks at the clock and one `list.extend`, and nothing is worked out that could be known before. An op that a
+recording saw thousands of times has a text of its own in later ones, with its body in it: one call less.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from .._codegen import Plan
+from .. import _dispatch
+from .._codegen import Plan, described_text, run_text
 
 # what a probe closes over, besides the op's own
 _SHARED = "ident owner state now extend known learn born frame_of mark find_call Tensor Observed base met meet see listed"
@@ -137,7 +139,48 @@ def maker(kind: Kind, arguments: int, allocates: int, tensors: str) -> Callable[
 
 def probe(op: Any, kind: Kind, shared: dict[str, Any]) -> Callable[..., Any]:
     """The probe of one op. `shared`: what all probes of a recording close over, by name."""
+    if op.often and not kind.memory and not op.bodies:
+        return own_maker(op, kind)(op, *[shared[name] for name in _OWN])
     describe = op.describe if kind.inputs else None
     tensors = tensor_places(op) if kind.identities else ""
     make = maker(kind, op.n_arguments, op.allocates if kind.memory else 0, tensors)
     return make(op, op.run, describe, op.uid, **shared)
+
+
+_OWN = ("ident", "owner", "state", "now", "extend", "known", "learn", "frame_of", "mark", "find_call")
+
+
+@cache
+def own_maker(op: Any, kind: Kind) -> Callable[..., Any]:
+    """A function (op, *_OWN) -> probe of this op alone, for settings without memory."""
+    plan = Plan(op)
+    names = plan.call()
+    lines = [
+        f"def make(OP, {', '.join('p_' + name for name in _OWN)}):",
+        f"    def probe({names}):",
+        f"        if p_ident() != p_owner: return OP.run({names})",
+        '        p_sequence = p_state["seq"] if p_state["enabled"] else -1',
+    ]
+    rest = "p_sequence"
+    if kind.stack:
+        lines += [
+            "        try:",
+            "            p_call = p_frame_of(2).f_trace",
+            "            if p_call.__class__ is not p_mark: p_call = p_find_call(p_frame_of(2), p_owner)",
+            "        except ValueError: p_call = -1",
+        ]
+    if kind.inputs:
+        rest += ", p_inputs"
+        lines += [
+            f"        try: p_inputs = p_known({described_text(plan)})",
+            "        except (AttributeError, TypeError): p_inputs = -1",
+            "        else:",
+            f"            if p_inputs is None: p_inputs = p_learn(OP, ({names},))",
+        ]
+    rest += ", p_call" * kind.stack
+    lines += ["        p_start = p_now()", "        try:"]
+    lines += ["    " + line for line in run_text(plan)]
+    lines += [f"        finally: p_extend(({plan.uid}, p_start, p_now(), {rest}))", "    return probe"]
+    made: dict[str, Any] = {}
+    exec(compile("\n".join(lines), f"<op {op.full_name}>", "exec"), _dispatch._GLOBALS, made)  # noqa: S102  (text written above)
+    return made["make"]

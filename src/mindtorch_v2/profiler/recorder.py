@@ -31,6 +31,8 @@ from .trace import Health, Memory, Trace
 clock = time.perf_counter_ns
 get_ident = threading.get_ident
 
+_OFTEN = 1 << 12  # calls in one recording
+_often: list[Any] = []  # ops that were called so often
 _PIECE = 1 << 14  # events that are sealed at once
 _RANGES = 1 << 40  # keys from here on are annotations and nodes, below they are ops
 
@@ -230,6 +232,9 @@ class Recorder:
             "Observed": ObservedStorage,
             **(self.register or _Nobody).tools(),
         }
+        if not config.profile_memory:
+            for op in _often:  # written now, not while the program runs
+                probes.own_maker(op, self.kind)
         return _dispatch.FIRST_CALLS.copy()
 
     def _probe(self, op: Any) -> Any:
@@ -326,6 +331,7 @@ class Recorder:
         rows, thread = rows[order], thread[order]
         column = {name: rows[:, place] for place, name in enumerate(self.columns)}
         names, name, kind, scope, forward = self._names(rows[:, 0])
+        _note_often(rows[:, 0])
         unsequenced = [
             key
             for key in np.unique(rows[:, 0]).tolist()
@@ -609,6 +615,16 @@ def _held(stacks: Stacks) -> tuple[tuple[int, int, bool], ...]:
                     address = id(storage_of(tensor))
                     found.setdefault(address, (address, tensor._array.nbytes, is_gradient))
     return tuple(found.values())
+
+
+def _note_often(keys: np.ndarray) -> None:
+    """Know the ops that were called often: they are worth a probe of their own."""
+    counts = np.bincount(keys[keys < _RANGES])
+    for uid in np.flatnonzero(counts >= _OFTEN).tolist():
+        op = _dispatch.BY_UID[uid]
+        if not op.often and op.run.__code__.co_filename.startswith("<op "):  # not one with a `run` of its own
+            op.often = True
+            _often.append(op)
 
 
 def _hear_frees() -> None:
