@@ -30,6 +30,8 @@ _HIDDEN = tuple(
         "_dispatch.py",
         "_codegen.py",
         "_graph.py",
+        "_overrides.py",
+        "_slots.py",
         "autograd" + os.sep + "engine.py",
         "profiler" + os.sep,
         os.path.join("..", "mindtorch_prof", ""),
