@@ -621,6 +621,8 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
         result_of(op, arguments)
     if isinstance(error, ValueError) and "read-only" in str(error) and tensors and tensors[0] is arguments[0]:
         return _write_again(op, error, arguments)
+    if grad_state.enabled and (op.inplace_of or op).node is not None and any(t._rg for t in tensors):
+        grad_state.seq += 1  # torch makes the node before it computes
     if isinstance(error, ValueError) and "broadcast" in str(error) and tensors:
         shapes = [t._array.shape for t in tensors]
         text = broadcast_text(shapes)
