@@ -245,7 +245,6 @@ class ObservedStorage(UntypedStorage):
     """A storage whose end `on_free` hears of, when nothing looks at the memory any more."""
 
     __module__ = "mindtorch_v2.storage"
-    __new__ = object.__new__  # type: ignore[assignment]  # made with nothing, `_root` is set next: the least that a new object costs
 
     def __del__(self) -> None:
         note = on_free

@@ -16,7 +16,7 @@ from .. import _dispatch
 from .._codegen import Plan, described_text, run_text
 
 # what a probe closes over, besides the op's own
-_SHARED = "ident owner state now extend known learn born frame_of mark find_call Tensor Observed base met meet see listed"
+_SHARED = "ident owner state now extend known learn born fresh frame_of mark find_call Tensor Observed base met meet see listed"
 
 
 class Kind(NamedTuple):
@@ -119,7 +119,7 @@ def maker(kind: Kind, arguments: int, allocates: int, tensors: str) -> Callable[
                 # the most common case, written out: one new tensor that nobody has looked at yet
                 "        if result.__class__ is Tensor and result._storage is None:",
                 "            array = result._array",
-                "            storage = result._storage = Observed()",
+                "            storage = result._storage = fresh(Observed)",
                 "            storage._root = array",
                 # no two ops of a thread start at one time: what it makes is known by it
                 *(["            result._met = storage._number = start"] if kind.identities else ()),

@@ -225,6 +225,7 @@ class Recorder:
             "known": self.inputs.get,
             "learn": self._learn,
             "born": self._born,
+            "fresh": object.__new__,
             "frame_of": sys._getframe,
             "mark": None if self.stacks is None else self.stacks.mark,
             "find_call": None if self.stacks is None else self.stacks.finder(),
