@@ -13,7 +13,7 @@ import mindtorch_v2 as torch
 from mindtorch_v2.profiler import profile, record_function, recorder
 from mindtorch_v2.profiler.results import Results
 from mindtorch_v2.profiler.trace import OP, Memory, Trace
-from mindtorch_v2.profiler.tree import tree
+from mindtorch_v2.profiler.tree import levels, tree
 
 NAMES = ("a", "b", "c")
 
@@ -151,3 +151,12 @@ def test_a_fake_clock_gives_exact_times(monkeypatch: Any) -> None:
     assert rows["aten::add"].cpu_time == 1.0
     assert rows["outer"].cpu_time_total == 5.0
     assert rows["outer"].self_cpu_time_total == 3.0
+
+
+@given(st.lists(st.integers(0, 6), max_size=40))
+def test_levels_are_the_rows_of_each_depth_in_order(depths: list[int]) -> None:
+    found = levels(np.array(depths, np.int64))
+    assert len(found) == max(depths, default=-1) + 1
+    assert [rows.tolist() for rows in found] == [
+        [row for row, depth in enumerate(depths) if depth == level] for level in range(len(found))
+    ]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .trace import ANNOTATION, Frames, Trace
-from .tree import depths, innermost, parents, thread_slices
+from .tree import depths, innermost, levels, parents, thread_slices
 
 clock = time.perf_counter_ns
 
@@ -290,7 +290,7 @@ def _levels(parent: np.ndarray) -> list[np.ndarray]:
     for row, above in enumerate(parent.tolist()):
         if above >= 0:
             depth[row] = depth[above] + 1
-    return [np.flatnonzero(depth == d) for d in range(int(depth.max(initial=-1)) + 1)]
+    return levels(depth)
 
 
 def _cut_at_annotations(

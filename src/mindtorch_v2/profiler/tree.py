@@ -49,6 +49,13 @@ def parents(depth: np.ndarray) -> np.ndarray:
     return np.where(depth > 0, order[np.maximum(found, 0)], -1)
 
 
+def levels(depth: np.ndarray) -> list[np.ndarray]:
+    """The rows of each depth, from 0 on; one sort, however deep."""
+    order = np.argsort(depth, kind="stable")
+    bounds = np.searchsorted(depth[order], np.arange(int(depth.max(initial=-1)) + 2))
+    return [order[first:last] for first, last in itertools.pairwise(bounds.tolist())]
+
+
 def nearest(parent: np.ndarray, stop: np.ndarray) -> np.ndarray:
     """For each row itself or the nearest row above it at which `stop` holds; -1: none. Each round doubles the distance looked at."""
     found = np.where(stop, np.arange(len(parent)), parent)
@@ -125,17 +132,13 @@ def total_up(own: np.ndarray, parent: np.ndarray, depth: np.ndarray) -> np.ndarr
     total = own.copy()
     if not total.any():
         return total
-    deepest = int(depth.max(initial=0))
-    if deepest > _DEEP:
+    if int(depth.max(initial=0)) > _DEEP:
         values, above = total.tolist(), parent.tolist()
         for row in range(len(values) - 1, -1, -1):  # a parent stands before its children
             if above[row] >= 0:
                 values[above[row]] += values[row]
         return np.array(values, total.dtype)
-    order = np.argsort(depth, kind="stable")
-    bounds = np.searchsorted(depth[order], np.arange(1, deepest + 2))
-    for first, last in zip(bounds[-2::-1].tolist(), bounds[:0:-1].tolist()):
-        rows = order[first:last]
+    for rows in reversed(levels(depth)[1:]):
         total += sum_by(parent[rows], total[rows], len(total))
     return total
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..known import Known
 from ..trace import ANNOTATION, DEVICE_COPY, NODE, OP, RUNTIME, Trace
+from ..tree import nearest
 from .measured import as_results
 from .steps_table import union, working
 
@@ -64,7 +65,6 @@ class _Seen:
         self.results = results
         self.trace: Trace = results.trace
         self.parent: np.ndarray = results.tree.parent
-        self.depth: np.ndarray = results.tree.depth
         self.duration: np.ndarray = self.trace.end_ns - self.trace.start_ns
 
     @cached_property
@@ -84,12 +84,7 @@ class _Seen:
 
     def around(self, chosen: np.ndarray) -> np.ndarray:
         """For each event the row of the innermost chosen one around it (not itself); -1: none."""
-        found = np.full(len(self.trace), -1, np.int64)
-        for level in range(1, int(self.depth.max(initial=0)) + 1):
-            rows = np.flatnonzero(self.depth == level)
-            above = self.parent[rows]
-            found[rows] = np.where(above < 0, -1, np.where(chosen[above], above, found[above]))
-        return found
+        return np.where(self.parent < 0, -1, nearest(self.parent, chosen)[self.parent])
 
     def outermost(self, chosen: np.ndarray) -> np.ndarray:
         """Rows of the chosen events that lie in no other chosen one."""

@@ -13,6 +13,7 @@ import numpy as np
 from .. import averages as grouping
 from .. import inputs as described
 from ..trace import Trace
+from ..tree import nearest
 from .categories import categories, name_categories
 from .measured import as_results, modules_of, steps_of
 from .sheet import Sheet
@@ -227,10 +228,8 @@ def backward_modules(results: Any) -> tuple[np.ndarray, list[str]]:
     fits = (at >= 0) & (known[np.maximum(at, 0)] == trace.sequence[nodes])
     answered = np.full(len(trace), -1, np.int64)
     answered[nodes[fits]] = number[forward[order[at[fits]]]]
-    parent, depth = results.tree.parent, results.tree.depth
-    for level in range(1, int(depth.max(initial=0)) + 1):
-        rows = np.flatnonzero((depth == level) & (answered < 0) & (parent >= 0))
-        answered[rows] = answered[parent[rows]]
+    around = nearest(results.tree.parent, answered >= 0)
+    answered = np.where(around >= 0, answered[around], -1)
     return np.where((number == nothing) & (answered >= 0), answered, number), paths
 
 

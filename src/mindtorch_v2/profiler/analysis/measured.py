@@ -17,7 +17,7 @@ import numpy as np
 from .. import averages as grouping
 from .. import inputs as described
 from ..trace import Trace
-from ..tree import innermost, thread_slices
+from ..tree import innermost, sum_by, thread_slices, total_up
 
 BY = ("op", "shape", "stack", "module")
 TIMES = ("self_cpu", "cpu", "self_device", "device")  # nanoseconds
@@ -117,11 +117,11 @@ def measure(results: Any, by: Sequence[str] = ("op",), *, use_steps: bool = True
     texts = _key_columns(results, by)
     number, keys = _keys(texts, rows)
     values = _values(results)
-    totals = {name: _sum_by(number, values[name][rows], len(keys)) for name in (*TIMES, *COUNTERS)}
+    totals = {name: sum_by(number, values[name][rows], len(keys)) for name in (*TIMES, *COUNTERS)}
     if steps:
         cells = number * len(steps) + step[rows]
         columns = {
-            name: _sum_by(cells, values[name][rows], len(keys) * len(steps)).reshape(len(keys), len(steps))
+            name: sum_by(cells, values[name][rows], len(keys) * len(steps)).reshape(len(keys), len(steps))
             for name in TIMES
         }
     else:
@@ -158,11 +158,6 @@ def as_results(source: Any) -> Any:
     return inner
 
 
-def _sum_by(groups: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
-    """Integer sums, exact below 2**53 a group."""
-    return np.bincount(groups, weights=values, minlength=count).astype(np.int64)
-
-
 def _values(results: Any) -> dict[str, np.ndarray]:
     """Per event of the trace: its times, and what is counted."""
     trace: Trace = results.trace
@@ -171,7 +166,7 @@ def _values(results: Any) -> dict[str, np.ndarray]:
         "self_cpu": results.shown_self_ns,
         "cpu": trace.end_ns - trace.start_ns,
         "self_device": own_device,
-        "device": _up(own_device, results),
+        "device": total_up(own_device, results.tree.parent, results.tree.depth),
         "count": np.ones(len(trace), np.int64),
         "flops": np.maximum(trace.flops, 0),
         "memory": results.shown_self_memory,
@@ -194,19 +189,7 @@ def device_of_ops(results: Any) -> tuple[np.ndarray, np.ndarray]:
         if not hidden.any():
             break
         op = np.where(hidden, parent[op], op)
-    return _sum_by(op, (device.end_ns - device.start_ns)[mine], count), np.bincount(op, minlength=count)
-
-
-def _up(own: np.ndarray, results: Any) -> np.ndarray:
-    """Own values plus those of all descendants."""
-    total = own.copy()
-    if not own.any():
-        return total
-    parent, depth = results.tree.parent, results.tree.depth
-    for level in range(int(depth.max(initial=0)), 0, -1):
-        at = np.flatnonzero((depth == level) & (parent >= 0))
-        total += _sum_by(parent[at], total[at], len(total))
-    return total
+    return sum_by(op, (device.end_ns - device.start_ns)[mine], count), np.bincount(op, minlength=count)
 
 
 def _peak(trace: Trace) -> int | None:

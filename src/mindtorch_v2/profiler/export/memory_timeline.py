@@ -20,7 +20,7 @@ import numpy as np
 import orjson
 
 from ..trace import ANNOTATION, ENGINE, NODE, Trace
-from ..tree import Tree, innermost, thread_slices
+from ..tree import Tree, innermost, levels, thread_slices
 from .files import open_for_export
 
 REQUIRED = "record_shapes=True, profile_memory=True, with_stack=True required for memory profiling."
@@ -216,8 +216,7 @@ def _events_around(trace: Trace, tree: Tree, times: np.ndarray, threads: np.ndar
 def _within(trace: Trace, tree: Tree, chosen: np.ndarray) -> np.ndarray:
     """For each event the outermost chosen one around it (or itself); -1: none."""
     found = np.full(len(trace), -1, np.int64)
-    for level in range(int(tree.depth.max(initial=-1)) + 1):
-        rows = np.flatnonzero(tree.depth == level)
+    for rows in levels(tree.depth):
         above = tree.parent[rows]
         inherited = np.where(above >= 0, found[np.maximum(above, 0)], -1)
         found[rows] = np.where(inherited >= 0, inherited, np.where(chosen[rows], rows, -1))

@@ -11,7 +11,7 @@ import orjson
 from ... import version
 from ..analysis.measured import as_results
 from ..trace import Trace
-from ..tree import thread_slices
+from ..tree import parents, thread_slices, total_up
 from .files import open_for_export
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
@@ -119,11 +119,5 @@ def _profile(
 
 
 def _subtree_sizes(depth: np.ndarray) -> np.ndarray:
-    """How many events a subtree has, its root included: up to the next event that is not deeper."""
-    count = len(depth)
-    following = np.full(count, count, np.int64)
-    for level in range(int(depth.max(initial=-1)) + 1):
-        here = np.flatnonzero(depth == level)
-        ends = np.append(np.flatnonzero(depth <= level), count)
-        following[here] = ends[np.searchsorted(ends, here, side="right")]
-    return following - np.arange(count)
+    """How many events a subtree has, its root included."""
+    return total_up(np.ones(len(depth), np.int64), parents(depth), depth)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...trace import ENGINE
+from ...tree import levels, nearest
 from .calls import (
     AUTOGRAD,
     MODULE_PREFIX,
@@ -47,8 +48,8 @@ def module_tree(results: Any) -> Modules | None:
     names: list[str] = []
     parents = []
     width = len(frames.names) + 1
-    for level in range(int(depth[called].max()) + 1):
-        rows = np.flatnonzero(called & (depth == level))
+    for rows in levels(np.where(called, depth, 0)):
+        rows = rows[called[rows]]
         key = (node[parent[rows]] + 1) * width + frames.name[rows]
         unique, number = np.unique(key, return_inverse=True)
         node[rows] = number.reshape(-1) + len(names)
@@ -77,11 +78,8 @@ def nodes_of_events(results: Any, tree: Modules) -> np.ndarray:
     around = results.tree.parent[backward]
     engine = (around >= 0) & (trace.kind[around] == ENGINE)
     node[around[engine]] = node[backward[engine]]
-    depth = results.tree.depth
-    for level in range(1, int(depth.max(initial=0)) + 1):
-        rows = np.flatnonzero((depth == level) & (node < 0))
-        node[rows] = node[results.tree.parent[rows]]
-    return node
+    known = nearest(results.tree.parent, node >= 0)
+    return np.where(known >= 0, node[known], -1)
 
 
 def event_modules(results: Any) -> tuple[np.ndarray, list[str]] | None:

@@ -11,6 +11,7 @@ import numpy as np
 from ...averages import averages, group_names
 from ...devices import DeviceType
 from ...trace import Trace
+from ...tree import levels
 from . import modules
 from .calls import COPY, KERNEL, OP, event_categories, name_categories, shown_rows
 from .pack import Block
@@ -150,8 +151,8 @@ def device_times(results: Any) -> tuple[np.ndarray, np.ndarray]:
     depth = results.tree.depth
     parent = results.shown_parent
     shown = results.shown
-    for level in range(int(depth.max(initial=0)), 0, -1):
-        rows = np.flatnonzero((depth == level) & shown & (parent >= 0))
+    for rows in reversed(levels(depth)[1:]):
+        rows = rows[shown[rows] & (parent[rows] >= 0)]
         total += np.bincount(parent[rows], weights=total[rows], minlength=len(total))
     return own, total
 
