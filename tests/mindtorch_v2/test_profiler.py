@@ -276,7 +276,7 @@ def test_data_frames_say_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_data_frames_have_a_row_an_event() -> None:
-    pytest.importorskip("pandas")
+    pytest.importorskip("pandas", reason="runs with the extra `pandas`")
     prof = small_profile()
     assert len(prof.events().to_pandas()) == len(prof.events())
     assert list(prof.key_averages().to_pandas()["key"]) == [r.key for r in prof.key_averages()]

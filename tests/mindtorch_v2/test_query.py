@@ -36,7 +36,7 @@ def trace(path: str) -> Any:
 
 
 def test_sql_over_events_averages_steps_and_memory(trace: Any) -> None:
-    pytest.importorskip("duckdb")
+    pytest.importorskip("duckdb", reason="runs with the extra `sql`")
     from mindtorch_v2.profiler.analysis.query import query
 
     rows = query(
@@ -68,7 +68,7 @@ def test_sql_over_events_averages_steps_and_memory(trace: Any) -> None:
 
 
 def test_wrong_sql_is_a_sentence(trace: Any, path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("duckdb")
+    pytest.importorskip("duckdb", reason="runs with the extra `sql`")
     from mindtorch_v2.profiler.analysis.query import QueryError, query
 
     with pytest.raises(QueryError, match="syntax error"):
@@ -78,7 +78,7 @@ def test_wrong_sql_is_a_sentence(trace: Any, path: str, capsys: pytest.CaptureFi
 
 
 def test_the_command_prints_the_answer(path: str, capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("duckdb")
+    pytest.importorskip("duckdb", reason="runs with the extra `sql`")
     assert (
         cli.main(
             [
@@ -108,7 +108,7 @@ def test_nothing_to_ask_is_misuse(path: str, capsys: pytest.CaptureFixture[str])
 
 
 def test_events_and_averages_become_data_frames(trace: Any) -> None:
-    pytest.importorskip("pandas")
+    pytest.importorskip("pandas", reason="runs with the extra `pandas`")
     from mindtorch_v2.profiler.analysis.groups import groups
 
     frame = trace.events().to_pandas()
@@ -128,7 +128,7 @@ def test_events_and_averages_become_data_frames(trace: Any) -> None:
 def test_events_and_averages_become_arrow_tables_and_parquet_files(
     trace: Any, path: str, tmp_path: Path
 ) -> None:
-    pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow", reason="runs with the extra `pandas`")
     from pyarrow import parquet
 
     assert trace.events().to_arrow().num_rows == len(trace.events())

@@ -169,7 +169,9 @@ def test_tensorboard_is_asked_for_when_it_is_missing() -> None:
 
 
 def test_tensorboard_files_can_be_read_back(tmp_path: Path) -> None:
-    loader = pytest.importorskip("tensorboard.backend.event_processing.event_file_loader")
+    loader = pytest.importorskip(
+        "tensorboard.backend.event_processing.event_file_loader", reason="runs with the extra `tensorboard`"
+    )
     from mindtorch_v2.utils.tensorboard import SummaryWriter
 
     with SummaryWriter(tmp_path) as writer:
