@@ -105,7 +105,7 @@ def _ones(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> A
 
 @_ones.recorded
 def _(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    return F.fill_(_empty(size, dtype=dtype), 1)
+    return F.fill_(_empty(size, dtype=dtype), 1.0)
 
 
 @op(
@@ -299,7 +299,7 @@ def _like(name: str, value: Any) -> Any:
     @like.recorded
     def _(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
         made = _empty_like(self, dtype=dtype, memory_format=memory_format)
-        return F.fill_(made, value) if value else F.zero_(made)
+        return F.fill_(made, float(value)) if value else F.zero_(made)
 
     return like
 

@@ -56,6 +56,11 @@ def as_torch_shows(op: Any, description: tuple) -> tuple:
     return tuple([_seen(op.name, a, value) for a, value in zip(op.schema.arguments, description)])
 
 
+def seen_inside(op: Any, description: tuple) -> tuple:
+    """Arguments as torch's own code gives them to an op: numbers are numbers, and what is left out is left out."""
+    return tuple([_meant(a, value) for a, value in zip(op.schema.arguments, description)])
+
+
 # ops that torch calls with a number itself, where others get it as a tensor
 _WITH_NUMBER = frozenset(
     name + end for name in ("eq", "ne", "lt", "le", "gt", "ge", "xlogy") for end in ("", "_")
@@ -65,14 +70,24 @@ _WITH_NUMBER = frozenset(
 def _seen(name: str, argument: Any, value: Any) -> Any:
     if value is None:
         return False if argument.name == "pin_memory" and name != "_to_copy" else None
-    if value.__class__ in _WRAPPED:
-        if argument.kind == "Tensor" and name not in _WITH_NUMBER:
-            return ((), (), _WRAPPED[value.__class__])
-        if value.__class__ is int and "int[" in argument.type.lower():
-            return (value,)
-    elif value.__class__ is str and not argument.type.startswith("str"):
-        return _NUMBERS.get(value, value)
+    if value.__class__ in _WRAPPED and argument.kind == "Tensor" and name not in _WITH_NUMBER:
+        return ((), (), _WRAPPED[value.__class__])
+    return _meant(argument, value)
+
+
+def _meant(argument: Any, value: Any) -> Any:
+    if value.__class__ is int and argument.kind == "ints":
+        return (value,) * max(argument.length, 1)
+    if value.__class__ is str and not argument.type.startswith("str"):
+        return number_of(value)
+    if argument.kind == "Tensor?[]" and value.__class__ is tuple and None in value:
+        return None  # torch says nothing of such a list
     return value
+
+
+def number_of(name: str) -> Any:
+    """torch's number of a dtype, layout or memory format; what is none of these stays as it is."""
+    return _NUMBERS.get(name, name)
 
 
 _WRAPPED = {

@@ -14,6 +14,7 @@ import orjson
 from . import recorder as recorders
 from . import switches
 from .annotation import KeywordValues
+from .callers import as_called
 from .config import ProfilerConfig, _ExperimentalConfig
 from .devices import ProfilerActivity, ProfilerState
 from .event_list import EventList
@@ -297,6 +298,8 @@ def _warn_of_strangers(recorder: Recorder, results: Results) -> None:
 def finished(recorder: Recorder) -> Results:
     """Stop a recorder; what it recorded, as the process's switches want it shown."""
     trace = recorder.stop()
+    if trace.settings["record_shapes"]:
+        trace = as_called(trace, tuple(recorder.inputs))
     trace.settings.update(switches.settings())
     # keyword values of spans travelled among their inputs: now they get a place of their own, by index of the inputs
     keywords = {
