@@ -8,6 +8,7 @@ import gzip
 import importlib
 import importlib.util
 import json
+import random
 import threading
 import weakref
 from collections.abc import Iterator
@@ -15,11 +16,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
 from mindtorch_v2._C import _profiler as C
 from mindtorch_v2.profiler import DeviceType, _memory_profiler, _utils, profile, record_function
+from mindtorch_v2.profiler.event_tree import EventTree
+from mindtorch_v2.profiler.trace import Frames, Memory, Trace
 
 FACTS = Path(__file__).with_name("facts")
 ALL = {"record_shapes": True, "profile_memory": True, "with_stack": True}
@@ -54,6 +60,7 @@ def ops(prof: Any, name: str) -> list[Any]:
 
 
 # ---------------------------------------------------------------- against torch
+
 
 @pytest.mark.parametrize("name", list(load("tree_programs").FIXED))
 def test_the_programs_own_ops_meet_the_tensors_that_they_meet_in_torch(name: str) -> None:
@@ -117,6 +124,64 @@ def test_roots_and_children_stand_in_the_order_of_time() -> None:
             torch.ones(3).add(torch.ones(3))
     for events in [tree_of(prof), *[event.children for event in walk(tree_of(prof))]]:
         assert [e.start_time_ns for e in events] == sorted(e.start_time_ns for e in events)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_events_calls_and_allocations_lie_in_the_shortest_span_around_them(seed: int) -> None:
+    choose = random.Random(seed)
+    spans: list[tuple[int, int, int, bool]] = []  # thread, start, end, whether it is a call
+    allocations: list[tuple[int, int]] = []
+    for thread in (7, 3):
+        opened: list[int] = []
+        for at in range(choose.randint(0, 30)):
+            kind = choose.random()
+            if kind < 0.4:
+                opened.append(at)
+            elif kind < 0.8 and opened:
+                spans.append((thread, opened.pop(), at, choose.random() < 0.4))
+            else:
+                allocations.append((thread, at))
+        spans += [(thread, begun, 31 + place, False) for place, begun in enumerate(reversed(opened))]
+    tree = EventTree(made_trace(spans, allocations))
+    found = {}
+    for event in walk(tree.roots()):
+        around = None if event.parent is None else (event.parent.start_time_ns, event.parent.duration_time_ns)
+        found[event.start_tid, event.start_time_ns, event.end_time_ns] = around
+        starts = [child.start_time_ns for child in event.children]
+        assert starts == sorted(starts)
+        assert all(child.parent is event for child in event.children)
+    assert len(found) == len(spans) + len(allocations)
+    for (number, start, end), around in found.items():
+        thread = (3, 7)[number - 1]  # the main one comes first
+        others = [(e - s, s) for t, s, e, _ in spans if t == thread and s <= start and end <= e]
+        others = sorted(other for other in others if other != (end - start, start))
+        assert around == (others[0][::-1] if others else None)
+
+
+def made_trace(spans: list[tuple[int, int, int, bool]], allocations: list[tuple[int, int]]) -> Trace:
+    """A trace of events and calls (thread, start, end, whether a call) and allocations (thread, time)."""
+
+    def columns(calls: bool) -> list[np.ndarray]:
+        rows = sorted((t, s, -e) for t, s, e, is_call in spans if is_call is calls)
+        thread, start, end = np.array(rows, np.int64).reshape(-1, 3).T
+        return [start, -end, thread]
+
+    def filled(value: int, like: np.ndarray) -> np.ndarray:
+        return np.full(len(like), value, np.int64)
+
+    start, end, thread = columns(False)
+    call_start, call_end, call_thread = columns(True)
+    zero, none = filled(0, start), filled(-1, start)
+    no_call = filled(-1, call_start)
+    at = np.array(sorted((time, thread) for thread, time in allocations), np.int64).reshape(-1, 2)
+    flat = filled(1, at)
+    return Trace(
+        ("op",), ("",), zero, start, end, thread, zero, zero, none, zero, none, zero, none,
+        frames=Frames(("f",), filled(0, call_start), call_start, call_end, call_thread, no_call, no_call),
+        memory=Memory(at[:, 0], flat, flat, at[:, 1], flat),
+        settings={"thread": 3},
+    )  # fmt: skip
 
 
 def test_each_kind_of_event_has_its_own_fields() -> None:

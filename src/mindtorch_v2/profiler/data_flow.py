@@ -257,7 +257,7 @@ def _schemas() -> dict[str, tuple[Any, ...]]:
 
 def _kind(observed: Any) -> str:
     """What an input looks like: T a tensor, L a list of tensors, S a number, - anything else (shapes, flags, None)."""
-    if observed.__class__ is _TensorMetadata:
+    if isinstance(observed, _TensorMetadata):
         return "T"
     if isinstance(observed, list):
         return "L" if all(isinstance(item, _TensorMetadata) for item in observed) else "-"
@@ -431,7 +431,7 @@ class DataFlowNode:
             if kind is _EventType.TorchOp:
                 inputs = fields.inputs
                 for value, mutable in zip(inputs, SchemaMatcher.inputs_are_mutable(fields)):
-                    if value.__class__ is _TensorMetadata:
+                    if isinstance(value, _TensorMetadata):
                         written.setdefault(key_of(value), set()).add(mutable)
                     elif value.__class__ is list:
                         for item in value:

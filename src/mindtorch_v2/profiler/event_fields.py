@@ -53,63 +53,69 @@ class _Fields:
 
 
 class _View(_Fields):
-    """A row of something; fields are looked up when they are asked for."""
+    """A row of something; fields are looked up when they are asked for. Each thing has a class of its own for them, which knows it."""
 
-    __slots__ = ("_of", "_row")
+    __slots__ = ("_row",)
     _of: Any
     _row: Any
 
-    @classmethod
-    def _look(cls, of: Any, row: Any) -> Any:
-        made = object.__new__(cls)
-        _set_of(made, of)
-        _set_row(made, row)
-        return made
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            self.__class__ is other.__class__ and self._row == other._row  # type: ignore[attr-defined]
+        )
+
+    def __hash__(self) -> int:
+        return hash(self._row)
 
 
-# the slots' own setters, past the refusal above
-_set_of, _set_row = _View._of.__set__, _View._row.__set__  # type: ignore[union-attr]
+def view_class(kind: type[_Fields], of: Any) -> Any:
+    """A class of views of one thing's rows; its instances are made without arguments and filled by whoever makes them."""
+    free = {"__slots__": (), "__init__": object.__init__, "__setattr__": object.__setattr__}
+    return type(kind.__name__, (kind,), {**free, "__module__": kind.__module__, "_of": of})
 
 
-class _TensorMetadata(_View):
-    """A tensor as an event met it. Its row is (number, shape, strides in bytes, type). Ids are None where allocations were not recorded."""
+class _TensorMetadata(_Fields):
+    """A tensor as an event met it: its number, and (shape, strides in bytes, type). Ids are None where allocations were not recorded."""
 
-    __slots__ = ()
+    __slots__ = ("_number", "_about")
+    _of: Any
+    _number: int  # 0: not recorded
+    _about: tuple
 
     @property
     def impl_ptr(self) -> int | None:
         """The tensor: a number that no other tensor of the process has; None: not recorded."""
-        return self._of.first_number(self._row[0])
+        return self._of.first_number(self._number)
 
     @property
     def storage_data_ptr(self) -> int | None:
         """The address of its memory; None: not recorded, or there is none."""
-        return self._of.address(self._row[0])
+        return self._of.address(self._number)
 
     @property
     def id(self) -> int | None:
         """Shared by all tensors on its memory."""
-        return self._of.id(self._row[0])
+        return self._of.id(self._number)
 
     @property
     def allocation_id(self) -> int | None:
         """Of its memory; never used twice."""
-        return self._of.allocation_id(self._row[0])
+        return self._of.allocation_id(self._number)
 
     @property
     def sizes(self) -> list[int]:
         """Its shape."""
-        return list(self._row[1])
+        return list(self._about[0])
 
     @property
     def strides(self) -> list[int]:
         """In elements."""
-        return self._of.strides(self._row)
+        return self._of.strides(self._about)
 
     @property
     def dtype(self) -> Any:
         """Its type."""
-        return self._of.dtype(self._row[3])
+        return self._of.dtype(self._about[2])
 
     @property
     def device(self) -> Any:
@@ -119,45 +125,39 @@ class _TensorMetadata(_View):
     @property
     def layout(self) -> Any:
         """How its elements are laid out."""
-        return self._of.layout(self._row)
+        return self._of.layout(self._about)
 
     @property
     def dim(self) -> int:
         """The number of dimensions."""
-        return len(self._row[1])
+        return len(self._about[0])
 
 
 class _ExtraFields_TorchOp(_View):
     """What only ops and ranges have."""
 
-    __slots__ = ("_inputs",)
-    _inputs: list[Any]
+    __slots__ = ()
     allow_tf32_cublas = False
 
     @property
     def name(self) -> str:
         """What it is called."""
-        return self._of.names[self._row]
+        return self._of.texts[self._row]
 
     @property
     def inputs(self) -> list[Any]:
         """What went in: tensors, lists of tensors and numbers; None for anything else."""
-        try:
-            return self._inputs
-        except AttributeError:
-            made = self._of.known.inputs(self._row)
-            object.__setattr__(self, "_inputs", made)
-            return made
+        return self._of.known.inputs(self._row)
 
     @property
     def scope(self) -> Any:
         """What kind of op or range it is."""
-        return self._of.scope(self._row)
+        return self._of.scopes[self._row]
 
     @property
     def sequence_number(self) -> int:
         """Shared by a forward op and its backward function; -1: none."""
-        return int(self._of.trace.sequence[self._row])
+        return self._of.sequences[self._row]
 
 
 class _ExtraFields_Allocation(_View):

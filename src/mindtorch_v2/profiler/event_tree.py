@@ -1,14 +1,17 @@
 """The event tree: a Trace in; torch's `_ProfilerEvent` objects out, made when they are looked at.
 
-Events, Python calls and allocations of a Trace become one tree by a few passes over columns; a node is a row, its fields are read from the
-columns. Live recordings and loaded files alike, as far as a file goes: one that holds no inputs gives events without them.
+Events, Python calls and allocations of a Trace become one tree by a few passes over columns. A node is a place in the tree's order: what
+nothing lies around, then the children of one node after those of another. Its fields are read from columns in that order. Live recordings
+and loaded files alike, as far as a file goes: one that holds no inputs gives events without them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import re
 import sys
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
@@ -26,55 +29,63 @@ from .event_fields import (
     _no_constructor,
     _OptimizerInfo,
     _PyFrameState,
+    view_class,
 )
 from .known import Known
 from .trace import DEVICE_ANNOTATION, KERNEL, PYTHON, RUNTIME, Held, Trace
-from .tree import Tree, contained, depths, innermost, parents, thread_slices, tree
+from .tree import Tree, contained, depths, innermost, parents, thread_slices
 
 _MEMORY_NAME = "[memory]"
 _FRAME = re.compile(r"(?P<file>.*)\((?P<line>\d+)\): (?P<function>.*)", re.DOTALL)
-_SCOPES = {scope.value: scope for scope in RecordScope}
 _MODULE = "nn.Module: "
-_MANY = 1000
+_OP, _ALLOCATION, _CALL, _C_CALL, _KINETO = (
+    kind.value
+    for kind in (
+        _EventType.TorchOp,
+        _EventType.Allocation,
+        _EventType.PyCall,
+        _EventType.PyCCall,
+        _EventType.Kineto,
+    )
+)
+
+
+def _shown(name: str, doc: str) -> Any:
+    """A field that is there once the tree has shown itself: from then on the tree's own class has a quicker one of this name."""
+
+    def first(self: Any) -> Any:
+        self._tree.show()
+        return getattr(self, name)
+
+    return property(first, doc=doc)
 
 
 class _ProfilerEvent:
     """One node of an event tree."""
 
-    # Each tree has a class of its own, which holds it: an object that is made for each of 100,000 nodes has to be small.
-    __slots__ = ("_node", "parent", "_extra", "_children")
+    # Each tree has a class of its own, which knows it: an object that is made for each of 100,000 nodes has to be small.
+    __slots__ = ("_node",)
 
     _tree: EventTree
     _node: int
-    parent: _ProfilerEvent | None
-    _extra: Any
-    _children: list[_ProfilerEvent] | None
 
     __init__ = _no_constructor
 
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        return self._tree.names[self._node]
+    name = _shown("name", "What it is called.")
+    tag = _shown("tag", "What kind of thing it is.")
+    extra_fields = _shown("extra_fields", "What only events of this kind have.")
+    start_time_ns = _shown("start_time_ns", "When it began, in nanoseconds since the epoch.")
+    end_time_ns = _shown("end_time_ns", "When it ended.")
+    duration_time_ns = _shown("duration_time_ns", "How long it took.")
+    children = _shown("children", "What happened directly inside, in the order of time.")
+    parent = _shown("parent", "What it happened directly inside of; None: nothing.")
 
     @property
     def overload_name(self) -> str:
         """Which overload of an op it is, where that was recorded."""
-        trace = self._tree.trace
-        return trace.overloads[trace.name[self._node]] if self._node < len(trace) else ""
-
-    @property
-    def tag(self) -> _EventType:
-        """What kind of thing it is."""
-        return _TAGS[self._tree.tags[self._node]]
-
-    @property
-    def extra_fields(self) -> Any:
-        """What only events of this kind have."""
-        made = self._extra
-        if made is None:
-            made = self._extra = self._tree.extra_fields(self._node)
-        return made
+        tree = self._tree
+        row = tree.rows[self._node]
+        return tree.trace.overloads[tree.trace.name[row]] if row < tree.first_frame else ""
 
     @property
     def typed(self) -> tuple[_EventType, Any]:
@@ -84,47 +95,25 @@ class _ProfilerEvent:
     @property
     def id(self) -> int:
         """A number that no other event of this tree has."""
-        return self._node + 1
+        return self._tree.rows[self._node] + 1
 
     @property
     def correlation_id(self) -> int:
         """The number in a trace file; 0: none."""
-        return self._tree.correlation(self._node)
+        return self._tree.correlation(self._tree.rows[self._node])
 
     @property
     def start_tid(self) -> int:
         """The thread, numbered from 1."""
-        return self._tree.thread_number(self._node)
-
-    @property
-    def start_time_ns(self) -> int:
-        """When it began, in nanoseconds since the epoch."""
-        return self._tree.start_list[self._node]
-
-    @property
-    def end_time_ns(self) -> int:
-        """When it ended."""
-        return self._tree.end_list[self._node]
-
-    @property
-    def duration_time_ns(self) -> int:
-        """How long it took."""
-        return self._tree.end_list[self._node] - self._tree.start_list[self._node]
-
-    @property
-    def children(self) -> list[_ProfilerEvent]:
-        """What happened directly inside, in the order of time."""
-        made = self._children
-        if made is None:
-            made = self._children = self._tree.children(self._node, self)
-        return made
+        return self._tree.thread_numbers[self._node]
 
     def __repr__(self) -> str:
         return f"<torch._C._profiler._ProfilerEvent object at {id(self):#x}>"
 
 
 class EventTree:
-    """All nodes of a Trace: its events, then its Python calls, then its allocations, then what devices did."""
+    """All nodes of a Trace. Rows are its events, then its Python calls, then its allocations, then what devices did; places are rows in the
+    tree's order."""
 
     def __init__(self, trace: Trace, nesting: Tree | None = None) -> None:
         self.trace = trace
@@ -133,182 +122,273 @@ class EventTree:
         self.first_memory = self.first_frame + len(frames)
         self.first_device = self.first_memory + len(memory)
         self.size = self.first_device + len(device)
-        self.start = np.concatenate(
-            [trace.start_ns, frames.start_ns, memory.time_ns, device.start_ns]
-        ).astype(np.int64)
-        self.end = np.concatenate([trace.end_ns, frames.end_ns, memory.time_ns, device.end_ns]).astype(
-            np.int64
-        )
+        self.start = _joined(trace.start_ns, frames.start_ns, memory.time_ns, device.start_ns)
+        self.end = _joined(trace.end_ns, frames.end_ns, memory.time_ns, device.end_ns)
         self.parent = self._nested(nesting)
-        self.made = type("_ProfilerEvent", (_ProfilerEvent,), {"__slots__": (), "_tree": self})
-        self._roots: list[_ProfilerEvent] | None = None
+        self.n_roots, self.order = self._ordered()
+        self.kind = type("_ProfilerEvent", (_ProfilerEvent,), {"__slots__": (), "__init__": object.__init__})
+        self.kind._tree = self  # type: ignore[attr-defined]
+        self.nodes: list[Any] = []
+        self.is_shown = False
 
     # ------------------------------------------------------------------------------------------------ nesting
 
     def _nested(self, nesting: Tree | None) -> np.ndarray:
-        """The parent of each node; -1: none."""
+        """The parent of each row; -1: none."""
         trace = self.trace
         parent = np.full(self.size, -1, np.int64)
         spans = self.first_memory
         if not len(trace.frames):
-            parent[:spans] = (nesting or tree(trace)).parent
-            order = np.arange(spans)
-            thread = trace.thread
+            order, thread = np.arange(spans), trace.thread
         else:
             every = np.concatenate([trace.thread, trace.frames.thread])
-            calls_first = np.arange(spans) < self.first_frame  # a call begins before what happens in it
-            order = np.lexsort((np.arange(spans), calls_first, -self.end[:spans], self.start[:spans], every))
+            # a call begins before what happens in it
+            order = np.concatenate([np.arange(self.first_frame, spans), np.arange(self.first_frame)])
+            order = order[_by_time(self.start[order], self.end[order])]
+            if (every[1:] != every[:-1]).any():
+                order = order[np.argsort(every[order], kind="stable")]
             thread = every[order]
-            for first, last in thread_slices(thread):
-                rows = order[first:last]
+        for first, last in thread_slices(thread):
+            rows = order[first:last]
+            if nesting is not None and not len(trace.frames):
+                parent[rows] = nesting.parent[rows]
+            else:
                 parent[rows] = _parents(self.start[rows], self.end[rows], rows)
-        self._place_memory(parent, order, thread)
+            self._place_memory(parent, rows, thread[first])
         if len(trace.device):
             parent[self.first_device :] = np.where(trace.device.op >= 0, trace.device.op, -1)
         return parent
 
-    def _place_memory(self, parent: np.ndarray, order: np.ndarray, thread: np.ndarray) -> None:
+    def _place_memory(self, parent: np.ndarray, rows: np.ndarray, thread: int) -> None:
+        """Put the allocations of a thread into its innermost spans. rows: the thread's, in the order of time."""
         memory = self.trace.memory
-        if not len(memory):
+        here = np.flatnonzero(memory.thread == thread)
+        if not len(here):
             return
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        for first, last in thread_slices(thread):
-            here = np.flatnonzero(memory.thread == thread[first])
-            rows = order[first:last]
-            above = np.where(parent[rows] < 0, -1, place[np.maximum(parent[rows], 0)] - first)
-            found = innermost(self.start[rows], self.end[rows], above, memory.time_ns[here])
-            parent[self.first_memory + here] = np.where(found >= 0, rows[np.maximum(found, 0)], -1)
+        above = parent[rows]
+        inside = above >= 0
+        if inside.any():
+            place = np.empty(self.first_memory, np.int64)
+            place[rows] = np.arange(len(rows))
+            above[inside] = place[above[inside]]
+        found = innermost(self.start[rows], self.end[rows], above, memory.time_ns[here])
+        parent[self.first_memory + here] = np.where(found >= 0, rows[np.maximum(found, 0)], -1)
 
-    @cached_property
-    def _order(self) -> tuple[np.ndarray, np.ndarray]:
-        """Nodes by parent (roots first) and time, and where each parent's begin."""
+    def _ordered(self) -> tuple[int, np.ndarray]:
+        """How many roots there are, and rows by parent (roots first) and time."""
+        if self.size == self.first_frame and (self.parent < 0).all() and _rises(self.start):
+            return self.size, np.arange(self.size)
         # of two that begin together the longer one comes first, and calls before events
-        rank = np.zeros(self.size, np.int8)
-        rank[self.first_frame : self.first_memory] = -1
-        order = np.lexsort((np.arange(self.size), rank, -self.end, self.start, self.parent))
-        begins = np.searchsorted(self.parent[order], np.arange(-1, self.size + 1))
-        return order, begins
-
-    @cached_property
-    def _child_lists(self) -> tuple[list[int], list[int]]:
-        order, begins = self._order
-        return order.tolist(), begins.tolist()
-
-    # as lists, for the nodes: reading an element of an array costs three times as much
-
-    @cached_property
-    def parent_list(self) -> list[int]:
-        return self.parent.tolist()
-
-    @cached_property
-    def start_list(self) -> list[int]:
-        return (self.start + self.trace.origin_ns).tolist()
-
-    @cached_property
-    def end_list(self) -> list[int]:
-        return (self.end + self.trace.origin_ns).tolist()
-
-    @cached_property
-    def memory_list(self) -> list[int]:
-        """The bytes of allocations."""
-        return self.trace.memory.nbytes.tolist()
-
-    @cached_property
-    def names(self) -> list[str]:
-        """What each node is called."""
-        trace = self.trace
-        return [
-            *_texts(trace.names, trace.name),
-            *_texts(trace.frames.names, trace.frames.name),
-            *[_MEMORY_NAME] * len(trace.memory),
-            *_texts(trace.device.names, trace.device.name),
-        ]
-
-    @cached_property
-    def tags(self) -> bytes:
-        """What kind of thing each node is, as the number of its _EventType."""
-        made = np.full(self.size, _EventType.Kineto.value, np.uint8)
-        kind = self.trace.kind
-        made[: self.first_frame] = _EventType.TorchOp.value
-        made[: self.first_frame][kind == PYTHON] = _EventType.PyCall.value
-        made[: self.first_frame][(kind == KERNEL) | (kind == RUNTIME)] = _EventType.Kineto.value
-        made[self.first_frame : self.first_memory] = _EventType.PyCall.value
-        in_c = [text.startswith("<built-in ") for text in self.trace.frames.names]
-        if any(in_c):
-            made[self.first_frame : self.first_memory][np.array(in_c)[self.trace.frames.name]] = (
-                _EventType.PyCCall.value
-            )
-        made[self.first_memory : self.first_device] = _EventType.Allocation.value
-        return made.tobytes()
+        rows = np.concatenate(
+            [
+                np.arange(self.first_frame, self.first_memory),
+                np.arange(self.first_frame),
+                np.arange(self.first_memory, self.size),
+            ]
+        )
+        rows = rows[_by_time(self.start[rows], self.end[rows])]
+        above = self.parent[rows]
+        roots, inner = rows[above < 0], rows[above >= 0]
+        inner = inner[np.argsort(self.parent[inner], kind="stable")]
+        return len(roots), np.concatenate([roots, inner])
 
     # ------------------------------------------------------------------------------------------------ nodes
 
-    def children(self, node: int, parent: _ProfilerEvent | None) -> list[_ProfilerEvent]:
-        """What happened directly inside a node, in the order of time; of -1: the roots. Made once, by whoever keeps them."""
-        order, begins = self._child_lists
-        first, last = begins[node + 1], begins[node + 2]
-        if first == last:
-            return []
-        made: list[_ProfilerEvent] = []
-        new: Any = object.__new__
-        kind = self.made
-        many = last - first > _MANY and gc.isenabled()
-        if many:  # the collector would look at all of them again and again while nothing is thrown away
-            gc.disable()
-        for child in order[first:last]:
-            event = new(kind)
-            event._node, event.parent, event._extra, event._children = child, parent, None, None
-            made.append(event)
-        if many:
-            gc.enable()
-        return made
-
     def roots(self) -> list[_ProfilerEvent]:
         """What nothing lies around, in the order of time."""
-        if self._roots is None:
-            self._roots = self.children(-1, None)
-        return list(self._roots)
+        if not self.nodes:
+            self._make(self.n_roots)
+        return self.nodes[: self.n_roots]
 
-    def event(self, node: int) -> _ProfilerEvent:
-        """The object that stands for a node, found from its root."""
-        path = [node]
-        while (above := self.parent_list[path[-1]]) >= 0:
-            path.append(above)
-        found = self.roots()
-        for step in reversed(path):
-            (event,) = [each for each in found if each._node == step]
-            found = event.children
-        return event
+    def _make(self, count: int) -> None:
+        """Have the objects of the first so many places."""
+        kind, first = self.kind, len(self.nodes)
+        with _collector_waits():
+            made: list[Any] = [kind() for _ in range(first, count)]
+            event: Any
+            for event, event._node in zip(made, range(first, count)):  # noqa: B007  (the quickest way to set it)
+                pass
+        self.nodes += made
 
-    def correlation(self, node: int) -> int:
-        """The number that an event has in its trace; 0 for what is no op."""
-        if node < self.first_frame:
-            if self.tags[node] != _EventType.TorchOp.value:
-                return 0
-            external = self.trace.external
-            return node + 1 if external is None else int(external[node])
-        if node < self.first_device:
-            return 0
-        return max(0, int(self.trace.device.correlation[node - self.first_device]))
+    def show(self) -> None:
+        """Make all nodes, and give their class quick ways to their fields."""
+        if self.is_shown:
+            return
+        self._make(self.size)
+        for name, look in self._looks().items():
+            setattr(self.kind, name, property(look, doc=getattr(_ProfilerEvent, name).__doc__))
+        self.is_shown = True
+
+    def _looks(self) -> dict[str, Callable[[Any], Any]]:
+        """Functions that read the fields of a node: closures over lists, which are read three times as fast as arrays."""
+        nodes, names, tags, kinds, rows = self.nodes, self.names, self.tag_list, self.kinds, self.rows
+        starts, durations, above = self.start_list, self.duration_list, self.parent_list
+        counts, begins = self._children
+        op_class = view_class(_ExtraFields_TorchOp, self)
+        memory_class = view_class(_ExtraFields_Allocation, self)
+        inputs, first_memory = self.known.inputs, self.first_memory
+        op_class.inputs = property(lambda self: inputs(self._row), doc=_ExtraFields_TorchOp.inputs.__doc__)
+        other = self.extra_fields
+        last: list[Any] = [-1, None]  # a node and its fields: they are mostly read several times in a row
+
+        def extra_fields(self: Any) -> Any:
+            node = self._node
+            if last[0] == node:
+                return last[1]
+            if kinds[node] == _OP:
+                made = op_class()
+                made._row = rows[node]
+            elif kinds[node] == _ALLOCATION:
+                made = memory_class()
+                made._row = rows[node] - first_memory
+            else:
+                made = other(node)
+            last[0], last[1] = node, made
+            return made
+
+        def children(self: Any) -> list[Any]:
+            node = self._node
+            count = counts[node]
+            if not count:
+                return []
+            first = begins[node]
+            return nodes[first : first + count]
+
+        def parent(self: Any) -> Any:
+            place = above[self._node]
+            return None if place < 0 else nodes[place]
+
+        return {
+            "name": lambda self: names[self._node],
+            "tag": lambda self: tags[self._node],
+            "start_time_ns": lambda self: starts[self._node],
+            "duration_time_ns": lambda self: durations[self._node],
+            "end_time_ns": lambda self: starts[self._node] + durations[self._node],
+            "extra_fields": extra_fields,
+            "children": children,
+            "parent": parent,
+        }
+
+    def event(self, row: int) -> _ProfilerEvent:
+        """The object that stands for a row."""
+        self.show()
+        return self.nodes[self.place[row]]
+
+    # ------------------------------------------------------------------------------------------------ columns by place
 
     @cached_property
-    def _threads(self) -> dict[int, int]:
-        main = self.trace.settings.get("thread", 0)
-        found = dict.fromkeys([main, *np.unique(self.trace.thread).tolist()])
-        return {thread: number for number, thread in enumerate(found, 1)}
+    def place(self) -> np.ndarray:
+        """Of each row."""
+        made = np.empty(self.size, np.int64)
+        made[self.order] = np.arange(self.size)
+        return made
 
-    def thread_number(self, node: int) -> int:
-        """Threads are numbered from 1, as torch does."""
-        if node < self.first_frame:
-            thread = self.trace.thread[node]
-        elif node < self.first_memory:
-            thread = self.trace.frames.thread[node - self.first_frame]
-        elif node < self.first_device:
-            thread = self.trace.memory.thread[node - self.first_memory]
-        else:
+    @cached_property
+    def parent_place(self) -> np.ndarray:
+        """The place of each place's parent; -1: none."""
+        above = self.parent[self.order]
+        return np.where(above < 0, -1, self.place[above])
+
+    @cached_property
+    def _children(self) -> tuple[list[int], list[int]]:
+        """How many children each has, and the place of the first."""
+        counts, begins = self.child_columns
+        return counts.tolist(), begins.tolist()
+
+    @cached_property
+    def child_columns(self) -> tuple[np.ndarray, np.ndarray]:
+        """How many children each has, and the place of the first."""
+        if self.n_roots == self.size:
+            return np.zeros(self.size, np.int64), np.full(self.size, self.size)
+        counts = np.bincount(self.parent[self.order[self.n_roots :]], minlength=self.size)
+        begins = self.n_roots + np.cumsum(counts) - counts
+        return counts[self.order], begins[self.order]
+
+    @cached_property
+    def rows(self) -> list[int]:
+        return self.order.tolist()
+
+    @cached_property
+    def parent_list(self) -> list[int]:
+        return self.parent_place.tolist()
+
+    @cached_property
+    def start_list(self) -> list[int]:
+        return (self.start[self.order] + self.trace.origin_ns).tolist()
+
+    @cached_property
+    def duration_list(self) -> list[int]:
+        return (self.end - self.start)[self.order].tolist()
+
+    @cached_property
+    def name_columns(self) -> tuple[tuple[str, ...], np.ndarray]:
+        """All names, and which of them each place has."""
+        trace = self.trace
+        texts = (*trace.names, *trace.frames.names, _MEMORY_NAME, *trace.device.names)
+        memory = len(trace.names) + len(trace.frames.names)
+        ids = _joined(
+            trace.name,
+            trace.frames.name + len(trace.names),
+            np.full(len(trace.memory), memory),
+            trace.device.name + memory + 1,
+        )
+        return texts, ids[self.order]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What each is called."""
+        texts, ids = self.name_columns
+        return _picked(texts, ids)
+
+    @cached_property
+    def kinds(self) -> bytes:
+        """What kind of thing each is, as the number of its _EventType."""
+        made = np.full(self.size, _KINETO, np.uint8)
+        kind = self.trace.kind
+        made[: self.first_frame] = _OP
+        made[: self.first_frame][kind == PYTHON] = _CALL
+        made[: self.first_frame][(kind == KERNEL) | (kind == RUNTIME)] = _KINETO
+        made[self.first_frame : self.first_memory] = _CALL
+        in_c = [text.startswith("<built-in ") for text in self.trace.frames.names]
+        if any(in_c):
+            made[self.first_frame : self.first_memory][np.array(in_c)[self.trace.frames.name]] = _C_CALL
+        made[self.first_memory : self.first_device] = _ALLOCATION
+        return made[self.order].tobytes()
+
+    @cached_property
+    def tag_list(self) -> list[_EventType]:
+        return _picked([_TAGS.get(number) for number in range(_KINETO + 1)], self.kind_column)
+
+    @property
+    def kind_column(self) -> np.ndarray:
+        """`kinds` as an array."""
+        return np.frombuffer(self.kinds, np.uint8)
+
+    @cached_property
+    def thread_numbers(self) -> list[int]:
+        """Threads are numbered from 1, as torch does: the main one, those of events, then any others; 0 for what devices did."""
+        trace = self.trace
+        threads = _joined(trace.thread, trace.frames.thread, trace.memory.thread)
+        found, number = np.unique(threads, return_inverse=True)
+        main = trace.settings.get("thread", 0)
+        in_order = dict.fromkeys([main, *np.unique(trace.thread).tolist(), *found.tolist()])
+        shown = {thread: place for place, thread in enumerate(in_order, 1)}
+        by_row = np.zeros(self.size, np.int64)
+        by_row[: self.first_device] = np.array([shown[t] for t in found.tolist()], np.int64)[
+            number.reshape(-1)
+        ]
+        return by_row[self.order].tolist()
+
+    def correlation(self, row: int) -> int:
+        """The number that an event has in its trace; 0 for what is no op."""
+        if row < self.first_frame:
+            if self.kinds[self.place[row]] != _OP:
+                return 0
+            external = self.trace.external
+            return row + 1 if external is None else int(external[row])
+        if row < self.first_device:
             return 0
-        return self._threads.setdefault(int(thread), len(self._threads) + 1)
+        return max(0, int(self.trace.device.correlation[row - self.first_device]))
 
     # ------------------------------------------------------------------------------------------------ extra fields
 
@@ -317,35 +397,43 @@ class EventTree:
         """Ids and addresses of the tensors and the memory that were met."""
         return Known(self.trace)
 
-    def scope(self, node: int) -> RecordScope:
-        """The scope of an op or range."""
-        return _SCOPES[self._scopes[node]]
+    @cached_property
+    def scopes(self) -> list[RecordScope]:
+        """The scope of each row that is an event."""
+        return _picked([_SCOPES.get(n) for n in range(max(_SCOPES) + 1)], self.trace.scope)
 
     @cached_property
-    def _scopes(self) -> bytes:
-        return self.trace.scope.astype(np.uint8).tobytes()
+    def sequences(self) -> list[int]:
+        """The sequence number of each row that is an event."""
+        return self.trace.sequence.tolist()
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """What each row that is an event is called."""
+        return _picked(self.trace.names, self.trace.name)
+
+    @cached_property
+    def memory_list(self) -> list[int]:
+        """The bytes of allocations."""
+        return self.trace.memory.nbytes.tolist()
 
     def extra_fields(self, node: int) -> Any:
-        """What only nodes of this kind have."""
-        tag = self.tags[node]
-        if tag == _EventType.TorchOp.value:
-            return _ExtraFields_TorchOp._look(self, node)
-        if tag == _EventType.Allocation.value:
-            return _ExtraFields_Allocation._look(self, node - self.first_memory)
-        if tag == _EventType.PyCCall.value:
+        """What only nodes of this kind have, where it is neither an op nor an allocation."""
+        kind = self.kinds[node]
+        if kind == _C_CALL:
             return _ExtraFields_PyCCall._make(caller=self._frame(self._caller(node)))
-        return self._call(node) if tag == _EventType.PyCall.value else _ExtraFields_Kineto._make()
+        return self._call(node) if kind == _CALL else _ExtraFields_Kineto._make()
 
     def _caller(self, node: int) -> int:
         """The Python call around a node; itself if there is none."""
         above = self.parent_list[node]
-        while above >= 0 and self.tags[above] != _EventType.PyCall.value:
+        while above >= 0 and self.kinds[above] != _CALL:
             above = self.parent_list[above]
         return node if above < 0 else above
 
     def _call(self, node: int) -> _ExtraFields_PyCall:
         module = optimizer = None
-        held = self._held(node)
+        held = self.held(node)
         if held is not None:
             info = self._info(held)
             module, optimizer = (info, None) if held.kind == "module" else (None, info)
@@ -356,19 +444,27 @@ class EventTree:
             optimizer=optimizer,
         )
 
-    def _held(self, node: int) -> Held | None:
-        identities, row = self.trace.identities, node - self.first_frame
-        if not 0 <= row < len(identities.frame) or identities.frame[row] < 0:
-            return None
-        return identities.held[identities.frame[row]]
+    def held(self, node: int) -> Held | None:
+        """The module or optimizer that a call tells of."""
+        number = self._held_numbers[node]
+        return None if number < 0 else self.trace.identities.held[number]
+
+    @cached_property
+    def _held_numbers(self) -> list[int]:
+        made = np.full(self.size, -1, np.int64)
+        frame = self.trace.identities.frame
+        made[self.first_frame : self.first_frame + len(frame)] = frame
+        return made[self.order].tolist()
 
     def is_together(self, node: int) -> bool:
         """Whether a call tells of an optimizer that was asked to update all parameters at once."""
-        held = self._held(node)
+        held = self.held(node)
         return held is not None and held.together
 
     def _info(self, held: Held) -> Any:
-        tensor = self.known.tensor
+        def tensor(about: tuple) -> Any:
+            return self.known.tensor(about[0], about[1:])
+
         if held.kind == "module":
             own = [(name, tensor(p), g and tensor(g)) for name, p, g, _ in held.parameters]
             return _NNModuleInfo._make(
@@ -381,26 +477,81 @@ class EventTree:
         return _OptimizerInfo._make(self_ptr=held.self_ptr, parameters=stepped)
 
     def _frame(self, node: int) -> _PyFrameState:
-        text = self.names[node]
-        found = _FRAME.fullmatch(text)
-        if found is not None:
-            file, line, function = found["file"], int(found["line"]), found["function"]
-        elif text.startswith(_MODULE):
-            file, line, function = _module_call()
-        else:
-            file, line, function = "", 0, text
-        return _PyFrameState._make(file_name=file, line_number=line, function_name=function)
+        number = self._name_numbers[node]
+        made = self._frames.get(number)
+        if made is None:
+            made = self._frames[number] = _frame_of(self.names[node])
+        return made
+
+    @cached_property
+    def _name_numbers(self) -> list[int]:
+        return self.name_columns[1].tolist()
+
+    @cached_property
+    def _frames(self) -> dict[int, _PyFrameState]:
+        return {}
 
 
+def _frame_of(text: str) -> _PyFrameState:
+    """The place that the name of a call tells."""
+    found = _FRAME.fullmatch(text)
+    if found is not None:
+        file, line, function = found["file"], int(found["line"]), found["function"]
+    elif text.startswith(_MODULE):
+        file, line, function = _module_call()
+    else:
+        file, line, function = "", 0, text
+    return _PyFrameState._make(file_name=file, line_number=line, function_name=function)
+
+
+_SCOPES = {scope.value: scope for scope in RecordScope}
 _TAGS = {kind.value: kind for kind in _EventType}
 
 
-def _texts(table: tuple[str, ...], ids: np.ndarray) -> list[str]:
-    return [table[number] for number in ids.tolist()]
+def _joined(*columns: np.ndarray) -> np.ndarray:
+    """Columns one after the other, as int64."""
+    filled = [column for column in columns if len(column)]
+    return (np.concatenate(filled) if filled else np.empty(0, np.int64)).astype(np.int64, copy=False)
+
+
+def _picked(table: Any, ids: np.ndarray) -> list[Any]:
+    """The values of a table by number."""
+    made = np.empty(len(table), object)
+    made[:] = table
+    return made[ids].tolist()
+
+
+def _rises(values: np.ndarray) -> bool:
+    return bool((values[1:] >= values[:-1]).all())
+
+
+def _by_time(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """The order of (start, longest first); what is equal keeps its order."""
+    order = np.argsort(start, kind="stable")
+    same = np.flatnonzero(start[order[1:]] == start[order[:-1]])
+    if len(same):  # hardly ever many: it is cheaper to sort these again than all by two keys
+        places = np.union1d(same, same + 1)
+        rows = order[places]
+        order[places] = rows[np.lexsort((-end[rows], start[rows]))]
+    return order
+
+
+@contextlib.contextmanager
+def _collector_waits() -> Iterator[None]:
+    """While many objects are made and none is thrown away, the garbage collector would look at all of them again and again."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _parents(start: np.ndarray, end: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Parents (as rows) of one thread's spans, sorted by start, longest first."""
+    if (start[1:] >= end[:-1]).all() and (start[1:] > start[:-1]).all():  # one after the other
+        return np.full(len(rows), -1, np.int64)
     found = parents(depths(start, end))
     if (end > end[np.where(found < 0, np.arange(len(end)), found)]).any():
         found = contained(start, end)[0]

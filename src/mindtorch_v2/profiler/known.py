@@ -6,13 +6,14 @@ an id. Everything without memory (empty, sparse) shares one, as in torch.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import inputs as described
-from .event_fields import _TensorMetadata
+from .event_fields import _TensorMetadata, view_class
 from .file_inputs import FileInputs
 from .trace import Trace
 
@@ -29,7 +30,7 @@ class Known:
         self.recorded = bool(self.identities)
         # ids need the births and ends of memory; without them an address may stand for several
         self.tracked = bool(trace.settings.get("profile_memory") and trace.settings.get("record_shapes"))
-        self._described: dict[int, list[Any]] = {}
+        self._tensor_class = view_class(_TensorMetadata, self)
 
     # ------------------------------------------------------------------------------------------------ numbers
 
@@ -139,34 +140,56 @@ class Known:
             for kind, v in zip(kinds, description)
         ]
 
-    def inputs(self, row: int) -> list[Any]:
-        """What went into an event: tensors, lists of tensors and numbers; None for everything else."""
-        index = int(self.trace.inputs[row])
-        if index < 0:
-            return []
-        layout = self._described.get(index)
-        if layout is None:
-            layout = self._described[index] = self._layout(index)
-        place = int(self.identities.first[row]) if self.recorded else -1
-        made: list[Any] = []
-        for count, value in layout:
-            numbers = self.identities.tensor[place : place + count].tolist() if place >= 0 else [0] * count
-            place += count if place >= 0 else 0
-            if value.__class__ is _FileTensor:
-                made.append(self.tensor(value))
-            elif value.__class__ is _FileTensors:
-                made.append([self.tensor(item) for item in value])
-            elif described.is_tensor(value):
-                made.append(self.tensor((numbers[0] if numbers else 0, *value)))
-            elif described.is_tensor_list(value):
-                made.append([self.tensor((n, *v)) for n, v in zip(numbers, value)])
-            else:
-                made.append(value if isinstance(value, (bool, int, float, complex)) else None)
-        return made
+    @cached_property
+    def inputs(self) -> Callable[[int], list[Any]]:
+        """A function that gives what went into an event: tensors, lists of tensors and numbers; None for everything else."""
+        # a closure over lists: it is asked for each of 100,000 events
+        index_of = self.trace.inputs.tolist()
+        plans: list[_Plan | None] = [None] * len(self.trace.input_table)
+        first, numbers = self._places
+        kind = self._tensor_class
+        last: list[Any] = [-1, None]  # an event and its inputs: they are mostly read several times in a row
 
-    def tensor(self, about: tuple) -> _TensorMetadata:
-        """A tensor from its number (0: not recorded), shape, strides in bytes and type."""
-        return _TensorMetadata._look(self, about)
+        def inputs(row: int) -> list[Any]:
+            if last[0] == row:
+                return last[1][:]
+            index = index_of[row]
+            if index < 0:
+                return []
+            plan = plans[index]
+            if plan is None:
+                plan = plans[index] = _plan(self._layout(index))
+            values, tensors, lists = plan
+            made = values[:]
+            place = first[row]
+            for at, offset, about in tensors:
+                made[at] = tensor = kind()
+                tensor._number = numbers[place + offset]
+                tensor._about = about
+            for at, offset, abouts in lists:
+                made[at] = [
+                    self.tensor(numbers[place + further], about)
+                    for further, about in enumerate(abouts, offset)
+                ]
+            last[0], last[1] = row, made
+            return made[:]
+
+        return inputs
+
+    @cached_property
+    def _places(self) -> tuple[list[int], list[int]]:
+        """By event where the numbers of its tensors begin, and the numbers; where none were recorded there are zeros."""
+        most = max((self._slots(index) for index in range(len(self.trace.input_table))), default=0)
+        if not self.recorded:
+            return [0] * len(self.trace), [0] * most
+        first, numbers = self.identities.first, self.identities.tensor
+        return np.where(first < 0, len(numbers), first).tolist(), numbers.tolist() + [0] * most
+
+    def tensor(self, number: int, about: tuple) -> _TensorMetadata:
+        """A tensor from its number (0: not recorded) and (shape, strides in bytes, type)."""
+        made = self._tensor_class()
+        made._number, made._about = number, about
+        return made
 
     # ------------------------------------------------------------------------------------------------ by number
 
@@ -206,13 +229,13 @@ class Known:
     def strides(self, about: tuple) -> list[int]:
         """In elements."""
         if about.__class__ is _FileTensor:
-            return list(about[2])
-        size = _types()[about[3]].itemsize
-        return [stride // size for stride in about[2]]
+            return list(about[1])
+        size = _types()[about[2]].itemsize
+        return [stride // size for stride in about[1]]
 
     def layout(self, about: tuple) -> Any:
         """What has dimensions and no strides is sparse."""
-        return _layouts()[about.__class__ is not _FileTensor and len(about[1]) != len(about[2])]
+        return _layouts()[about.__class__ is not _FileTensor and len(about[0]) != len(about[1])]
 
     @staticmethod
     def device(number: int, kind: str | None) -> Any:
@@ -223,7 +246,6 @@ class Known:
 class _FileTensor(NamedTuple):
     """A tensor as a file tells of it: strides in elements, the type as C++ names it."""
 
-    number: int
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     type: str
@@ -235,6 +257,28 @@ class _FileTensors(tuple[_FileTensor, ...]):
     __slots__ = ()
 
 
+class _Plan(NamedTuple):
+    """How the inputs of an event are put together: what stands where, and which number is whose."""
+
+    values: list[Any]  # numbers; None for everything else, and where tensors come
+    tensors: list[tuple[int, int, tuple]]  # where, which of the event's numbers, what it is like
+    lists: list[tuple[int, int, tuple]]  # the same of lists, with the first number's
+
+
+def _plan(layout: list[tuple[int, Any]]) -> _Plan:
+    made = _Plan([], [], [])
+    offset = 0
+    for at, (count, value) in enumerate(layout):
+        is_number = isinstance(value, (bool, int, float, complex))
+        made.values.append(value if is_number else None)
+        if value.__class__ is _FileTensor or described.is_tensor(value):
+            made.tensors.append((at, offset, value))
+        elif value.__class__ is _FileTensors or described.is_tensor_list(value):
+            made.lists.append((at, offset, value))
+        offset += count
+    return made
+
+
 def _of_file(description: FileInputs) -> list[tuple[int, Any]]:
     """Inputs as a file words them, in the form of a layout."""
     made: list[tuple[int, Any]] = []
@@ -243,12 +287,11 @@ def _of_file(description: FileInputs) -> list[tuple[int, Any]]:
     )
     for shape, strides, kind, is_tensor, value in columns:
         if is_tensor:
-            made.append((0, _FileTensor(0, tuple(shape), tuple(strides), kind)))
+            made.append((1, _FileTensor(tuple(shape), tuple(strides), kind)))
         elif kind == "TensorList":
             steps = strides if len(strides) == len(shape) else [()] * len(shape)
-            made.append(
-                (0, _FileTensors(_FileTensor(0, tuple(s), tuple(t), "") for s, t in zip(shape, steps)))
-            )
+            listed = _FileTensors(_FileTensor(tuple(s), tuple(t), "") for s, t in zip(shape, steps))
+            made.append((len(listed), listed))
         else:
             made.append((0, value))
     return made

@@ -169,7 +169,7 @@ class Results:
         """Events, Python calls and allocations as one tree of torch's `_ProfilerEvent`s."""
         from .event_tree import EventTree
 
-        return EventTree(self.trace, self.tree)
+        return EventTree(self.trace, self.__dict__.get("tree"))  # needs no self times: not asked for here
 
     @cached_property
     def flows(self) -> np.ndarray:
