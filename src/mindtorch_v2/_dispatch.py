@@ -356,6 +356,8 @@ def as_view(base: Any, array: np.ndarray) -> Any:
 
 def mark_view(view: Any) -> None:
     """A view, made while gradients are off, of a tensor that has them: says so, but sends none on."""
+    if grad_state.below:  # its history is made above
+        return
     view._rg = True
     view._view_made_in = "inference" if grad_state.inference else "no_grad"
 

@@ -18,6 +18,7 @@ class _GradState(threading.local):
     """Per thread: grad mode, inference mode, the next sequence number, active saved-tensor hooks."""
 
     enabled = True
+    below = 0  # 1 and 2: what answers an op's call runs, below autograd; 2: gradients are on above it
     inference = False
     seq = 0
     saved_hooks: tuple = ()  # innermost last: (pack, unpack) pairs
@@ -42,6 +43,7 @@ class Switches:
     anomaly = False
     anomaly_check_nan = True
     lock = threading.Lock()
+    asked: Any = None  # where modes or classes answer ops: whether one of them would, for these tensors
     quietly: Any = None  # where classes or modes answer calls: runs a function while nobody is asked; False if nobody is anyway
 
     @classmethod
@@ -379,12 +381,26 @@ def _unpack_result(node: Node, saved: SavedResult) -> Any:
     alias = saved.alias
     if alias.__class__ is Packed:
         return unpack_packed(alias, saved.history(node) if grad_state.enabled else None)
+    if Switches.asked is not None and saved.number < node.n_outputs and Switches.asked(alias):
+        return _unpack_asked(node, saved) if is_differentiable(alias._array) else alias
     if alias._storage._version != saved.version:
         owner = owner_text(node, saved.number) if is_differentiable(alias._array) else ""
         raise RuntimeError(modified_text(alias, owner, alias._storage._version, saved.version))
     if not grad_state.enabled or not is_differentiable(alias._array):
         return alias
     return with_history(alias, saved.history(node))
+
+
+def _unpack_asked(node: Node, saved: SavedResult) -> Any:
+    """The same where somebody answers ops: sees `detach`, and the result's history."""
+    from ._torch_dispatch import detached
+
+    alias = saved.alias
+    if version_of(alias) != saved.version:
+        raise RuntimeError(modified_text(alias, owner_text(node, saved.number), version_of(alias), saved.version))
+    fresh = detached(alias)
+    attach(fresh, *saved.history(node))
+    return fresh
 
 
 def with_history(tensor: Any, history: tuple) -> Any:

@@ -16,9 +16,16 @@ _STRIDED = SimpleNamespace(c_contiguous=False, f_contiguous=False)
 
 
 class MetaArray:
-    """What a meta tensor has instead of an array."""
+    """What a meta tensor has instead of an array: NumPy refuses to compute with it."""
 
     __slots__ = ("shape", "dtype", "strides", "flags")
+    __array_ufunc__ = None
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("there is no memory to compute with")
+
+    def __array_function__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__array__()
 
     def __init__(self, shape: Any, dtype: np.dtype, strides: tuple | None = None) -> None:
         self.shape = tuple(int(n) for n in shape)
@@ -31,6 +38,12 @@ class MetaArray:
         self.strides = contiguous if strides is None else strides
         self.flags = _CONTIGUOUS if self.strides == contiguous else _STRIDED
 
+    def reshape(self, shape: Any, copy: bool | None = None) -> MetaArray:
+        """Another shape, as a view; a ValueError where that would take a copy."""
+        seen = np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides)  # never looked into
+        found = seen.reshape(shape, copy=False)
+        return MetaArray(found.shape, self.dtype, found.strides)
+
     @property
     def ndim(self) -> int:
         return len(self.shape)
@@ -42,6 +55,11 @@ class MetaArray:
     @property
     def size(self) -> int:
         return math.prod(self.shape)
+
+
+def is_meta(tensor: Any) -> bool:
+    """Whether a tensor is on the meta device: has no memory, and no class that says where its elements are."""
+    return tensor._array_missing and "_shown_device" not in tensor.__dict__
 
 
 def meta_tensor(shape: Any, np_dtype: np.dtype, strides: tuple | None = None) -> Any:

@@ -1,4 +1,4 @@
-"""`__torch_function__` and `__torch_dispatch__`: calls of torch's functions that arguments or modes want to answer themselves.
+"""`__torch_function__`: calls of torch's functions that arguments or modes want to answer themselves.
 
 Nothing of this costs anything before it is used. The first class that answers for itself, or the first mode, puts a guard in front of
 every public function: its code is exchanged in place, so that whoever holds the function already meets the guard too. Methods and
@@ -12,14 +12,13 @@ import sys
 import threading
 import types
 import warnings
-import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from . import _device, _dispatch, _dtype, _slots
+from . import _device, _dispatch, _dtype
 from ._graph import Switches
 from ._size import Size
 
@@ -32,6 +31,7 @@ class _Here(threading.local):
 
     off = ENABLED
     skip = False
+    dispatch_off = False  # nobody is asked about ops
 
     def __init__(self) -> None:
         self.modes: list[Any] = []
@@ -60,7 +60,10 @@ def disabled_function(func: Any, types: Any, args: Any = (), kwargs: Any = None)
 
 def disabled_dispatch(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """`__torch_dispatch__` of classes that let every op treat them as plain tensors."""
-    return func(*args, **(kwargs or {}))
+    from ._torch_dispatch import unasked
+
+    with unasked():
+        return func(*args, **(kwargs or {}))
 
 
 disabled_function.__name__ = disabled_function.__qualname__ = "_disabled_torch_function_impl"
@@ -511,6 +514,8 @@ def joined(cls: type) -> None:
         return
     dispatches = getattr(cls, "__torch_dispatch__", disabled_dispatch) is not disabled_dispatch
     process.dispatch_classes = process.dispatch_classes or dispatches
+    if dispatches and getattr(cls.__torch_function__, "__func__", None) is Tensor.__torch_function__.__func__:
+        cls.__torch_function__ = disabled_function  # type: ignore[attr-defined]
     if cls.__torch_function__ is disabled_function and not dispatches:
         safe.add(cls)
         return
@@ -544,131 +549,3 @@ def pop_mode() -> Any:
         for name, value in originals().items():
             setattr(_dispatch.Tensor, name, value)
     return mode
-
-
-# ---------------------------------------------------------------------------------------------------- __torch_dispatch__
-
-
-def route(change: int) -> None:
-    """Somebody more, or less, wants to be asked about every op."""
-    if not process.routed:
-        process.routed = True
-        for op in _dispatch.OPS.values():
-            op.bodies["run"] = guard(op.run, _RUN_GUARD, dispatched, op)
-        if _dispatch.recorder.__class__ is list:  # functions with an op's body in them know of no guard
-            _dispatch.recorder[:] = _dispatch.FIRST_CALLS
-    process.dispatch += change
-    _slots.route(change)
-
-
-def born(tensor: Any) -> Any:
-    """A tensor of some class has been made: while it lives, ops ask its class, if that wants to be asked. Gives it back."""
-    if process.dispatch_classes and type(tensor).__torch_dispatch__ is not disabled_dispatch:
-        route(1)
-        weakref.finalize(tensor, route, -1).atexit = False
-    return tensor
-
-
-def push_dispatch_mode(mode: Any) -> None:
-    """A mode for ops is on, on this thread."""
-    here.dispatch_modes.append(mode)
-    route(1)
-
-
-def pop_dispatch_mode() -> Any:
-    """The innermost mode for ops is off."""
-    if not here.dispatch_modes:
-        raise RuntimeError("trying to pop from empty mode stack")
-    route(-1)
-    return here.dispatch_modes.pop()
-
-
-def dispatched(op: Any, plain: Any, arguments: tuple) -> Any:
-    """Run an op: the innermost mode answers, or else the arguments' classes, or else the op itself. Ops made of others are run, and
-    those others are asked about."""
-    state = here
-    if op.body == "composite" and op.name != "detach":
-        return plain(*arguments)
-    if state.dispatch_modes:
-        modes = state.dispatch_modes
-        mode = modes.pop()
-        try:
-            return _ask_dispatch(mode.__torch_dispatch__, "PythonDispatchMode", op, (), arguments)
-        finally:
-            modes.append(mode)
-    if process.dispatch_classes:
-        kinds: list[type] = []
-        for tensor in _dispatch._tensors_in(arguments):
-            cls = type(tensor)
-            if cls not in safe and cls not in kinds and cls.__torch_dispatch__ is not disabled_dispatch:
-                place = next((i for i, kind in enumerate(kinds) if issubclass(cls, kind)), len(kinds))
-                kinds.insert(place, cls)
-        for cls in kinds:
-            result = _ask_dispatch(cls.__torch_dispatch__, "PythonSubclass", op, tuple(kinds), arguments)
-            if result is not NotImplemented:
-                return result
-        if kinds:
-            names = ", ".join(repr(kind) for kind in kinds)
-            raise TypeError(
-                f"Multiple dispatch failed for '{op.qualified_name}'; all __torch_dispatch__ handlers returned NotImplemented: {names}"
-            )
-    return plain(*arguments)
-
-
-def _ask_dispatch(handler: Any, name: str, op: Any, kinds: tuple, arguments: tuple) -> Any:
-    args, kwargs = _given(op, arguments)
-    ranges = _dispatch.ranges
-    token = None if ranges is None else ranges.enter(name, 0, -1, 0, ())
-    try:
-        return handler(overload(op), kinds, args, kwargs)
-    finally:
-        if ranges is not None:
-            ranges.exit(token)
-
-
-def overload(op: Any) -> Any:
-    """The op as `torch.ops` has it."""
-    from . import ops
-
-    packet = getattr(getattr(ops, op.namespace), op.name)
-    return getattr(packet, op.overload or "default")
-
-
-def _given(op: Any, arguments: tuple) -> tuple[tuple, dict[str, Any]]:
-    """Arguments in the order of the schema as a caller would give them: defaults left out, keyword-only ones by name."""
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    kept = 0
-    for argument, value in zip(op.schema.arguments, arguments):
-        default = not argument.required and _same(value, argument)
-        if argument.keyword_only:
-            if not default:
-                kwargs[argument.name] = value
-        else:
-            args.append(value)
-            if not default:
-                kept = len(args)
-    return tuple(args[:kept]), kwargs
-
-
-def _same(value: Any, argument: Any) -> bool:
-    default = argument.default
-    if value is None or default is None or isinstance(value, _dispatch.Tensor):
-        return value is default
-    if argument.kind == "ints":
-        return _dispatch.ints(value, argument.length) == _dispatch.ints(default, argument.length)
-    return value.__class__ is default.__class__ and value == default
-
-
-def wrapper(cls: type, size: Any, strides: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
-    """A tensor of class `cls` that has a shape, a dtype and a device but no memory: what holds the elements is the class's affair."""
-    from ._meta import MetaArray
-
-    wanted = _dtype.Default.dtype if dtype is None else dtype
-    steps = None if strides is None else tuple(int(s) * wanted.itemsize for s in strides)
-    made: Any = object.__new__(cls)
-    made._array_missing, made._meta = True, MetaArray(tuple(size), wanted._np, steps)
-    made.__dict__["_shown_device"] = _device.CPU if device is None else _device.device(device)
-    if requires_grad:
-        made._rg = True
-    return born(made)

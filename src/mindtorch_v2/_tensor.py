@@ -9,10 +9,11 @@ import numpy as np
 
 from . import _device, _dispatch, _dtype
 from ._dtype import BY_NUM
-from ._graph import Node, edge, grad_state, is_inference, storage_of, version_of
-from ._overrides import born, disabled_dispatch
+from ._graph import Node, Switches, edge, grad_state, is_inference, storage_of, version_of
+from ._overrides import disabled_dispatch
 from ._size import Size
 from ._storage import UntypedStorage
+from ._torch_dispatch import born
 
 _new = object.__new__
 
@@ -142,7 +143,7 @@ class Tensor:
         **_: Any,
     ) -> Any:
         """A tensor of class `cls` with a shape and a dtype but no memory, for classes that define `__torch_dispatch__`."""
-        from ._overrides import wrapper
+        from ._torch_dispatch import wrapper
 
         return wrapper(cls, size, strides, dtype, device, requires_grad)
 
@@ -495,6 +496,10 @@ class Tensor:
 
     @property
     def data(self) -> Tensor:
+        if Switches.asked is not None and Switches.asked(self):
+            from ._torch_dispatch import data_of
+
+            return data_of(self)
         made = _new(type(self) if not isinstance(self, Tensor) else Tensor)
         if self._array_missing:
             made._array_missing, made._meta = True, self._meta
@@ -538,6 +543,8 @@ class Tensor:
 
     def tolist(self) -> Any:
         """The elements as nested Python lists."""
+        if self._array_missing and "_shown_device" in self.__dict__:
+            raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
         if _dispatch.recorder is not None:
             from ._ops.copies import show_list
 
@@ -550,6 +557,8 @@ class Tensor:
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The same memory as a NumPy array."""
         if self._array_missing:
+            if "_shown_device" in self.__dict__:
+                raise RuntimeError(".numpy() is not supported for tensor subclasses.")
             raise TypeError(
                 "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory first."
             )
@@ -654,6 +663,10 @@ class Tensor:
             )
         import copy
 
+        if "_shown_device" in self.__dict__:
+            from ._torch_dispatch import copied
+
+            return copied(self, memo)
         made = _new(type(self))
         memo[id(self)] = made
         if self._array_missing:

@@ -10,14 +10,19 @@ from . import _dispatch
 class OpOverload:
     """One overload of an op: called with the arguments of its schema."""
 
-    def __init__(self, packet: OpOverloadPacket, name: str, op: Any) -> None:
-        self._packet, self._overloadname, self._op = packet, name, op
+    def __init__(self, packet: OpOverloadPacket, name: str, op: Any, outs: tuple[str, ...] = ()) -> None:
+        self._packet, self._overloadname, self._op, self._outs = packet, name, op, outs
         self.namespace = op.namespace
         self.__name__ = f"{packet.__name__}.{name}"
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if "self" in kwargs:
             kwargs["input"] = kwargs.pop("self")
+        if self._outs and kwargs.keys() >= set(self._outs):
+            out = tuple(kwargs.pop(name) for name in self._outs)
+            kwargs["out"] = out[0] if len(out) == 1 else out
+            if not self._op.has_out:
+                return self._packet(*args, **kwargs)
         return self._op.entry(*args, **kwargs)
 
     @property
@@ -51,11 +56,31 @@ class OpOverloadPacket:
         """The overloads' names."""
         return list(self._overloads)
 
-    def __getattr__(self, key: str) -> OpOverload:
+    def _of(self, op: Any, key: str) -> OpOverload:
+        """The overload that torch calls `key`, which `op` serves here."""
         found = self._overloads.get(key)
-        if found is None and key == "Scalar" and "Tensor" in self._overloads:
-            # a number stands where a tensor may: one kernel serves both
-            found = self._overloads["Tensor"] if self._overloads["Tensor"]._op.promote else None
+        if found is None:
+            from ._torch_dispatch import out_names
+
+            name, outs = out_names(op)
+            found = self._overloads[key] = OpOverload(self, key, op, outs if name == key else ())
+        return found
+
+    def _served(self, key: str) -> OpOverload | None:
+        """An overload that is none of its own here: a number in a tensor's place, or `out`."""
+        from ._torch_dispatch import out_names
+
+        own = [overload._op for overload in self._overloads.values() if not overload._outs]
+        for op in own:
+            number = key == "Scalar" and op.overload == "Tensor" and op.promote
+            if number or (op.has_out and out_names(op)[0] == key):
+                return self._of(op, key)
+        return None
+
+    def __getattr__(self, key: str) -> OpOverload:
+        if key.startswith("__"):
+            raise AttributeError(key)
+        found = self._overloads.get(key) or self._served(key)
         if found is None:
             raise AttributeError(
                 f"The underlying op of '{self._namespace}.{self.__name__}' has no overload name '{key}'"
@@ -87,6 +112,14 @@ class OpOverloadPacket:
         return f"<OpOverloadPacket(op='{self._namespace}.{self.__name__}')>"
 
 
+# Overloads that other overloads are told from by here alone.
+_PRIVATE = frozenset(("inner", "written", "named", "number", "shown", "sized", "of_batch", "ready", "plain"))
+
+
+def _is_torchs(full_name: str, op: Any) -> bool:
+    return full_name.rpartition(".")[2] not in _PRIVATE
+
+
 class _OpNamespace:
     """The ops whose names begin with `<name>::`."""
 
@@ -96,8 +129,8 @@ class _OpNamespace:
     def __getattr__(self, op_name: str) -> OpOverloadPacket:
         found = {
             op.overload or "default": op
-            for op in _dispatch.OPS.values()
-            if op.name == op_name and op.namespace == self.name
+            for full_name, op in _dispatch.OPS.items()
+            if op.name == op_name and op.namespace == self.name and _is_torchs(full_name, op)
         }
         if not found or op_name.startswith("__"):
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{op_name}'")

@@ -49,13 +49,13 @@ class _EnableTorchFunction:
 
 
 class _DisableTorchDispatch:
-    """A block in which no mode is asked about ops."""
+    """A block in which nobody is asked about ops."""
 
     def __enter__(self) -> None:
-        self._before, _overrides.here.dispatch_modes = _overrides.here.dispatch_modes, []
+        self._before, _overrides.here.dispatch_off = _overrides.here.dispatch_off, True
 
     def __exit__(self, *exception: object) -> None:
-        _overrides.here.dispatch_modes = self._before
+        _overrides.here.dispatch_off = self._before
 
 
 _disabled_torch_function_impl = _overrides.disabled_function

@@ -12,7 +12,7 @@ import numpy as np
 from .. import _device, _dispatch, _dtype
 from .._dispatch import FUNCTIONS, METHODS, OPS, broadcast_text, composite, function, ints, op, view, wrap
 from .._graph import grad_state, storage_of, version_of
-from .._meta import MetaArray
+from .._meta import MetaArray, is_meta
 from .._storage import UntypedStorage
 from .._tensor import _C_NAMES, Tensor, _strided
 from ._layout import cast, copied, empty_as, empty_in, store, writable
@@ -60,7 +60,7 @@ def _is_dense(array: np.ndarray) -> bool:
 def contiguous(self: Any, memory_format: Any = _CONTIGUOUS) -> Any:
     """This tensor if its elements stand in order in memory, else a copy in which they do."""
     if memory_format is _CONTIGUOUS:
-        if not self._array_missing and self._array.flags.c_contiguous:
+        if not (self._array_missing and is_meta(self)) and self._array.flags.c_contiguous:
             return self
     elif memory_format is _dtype.preserve_format and not self.is_contiguous():
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
@@ -121,7 +121,7 @@ def copy_(self: Any, other: Any, non_blocking: bool = False) -> Any:
         other = F.full((), other)
     elif not isinstance(other, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}")
-    if other._array_missing and not self._array_missing:
+    if other._array_missing and is_meta(other) and not self._array_missing:
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     return _copy_(self, other, non_blocking)
 
@@ -199,7 +199,7 @@ zero_ = FUNCTIONS["zero_"] = zero.op.inplace.entry
 
 @composite("aten::detach(Tensor(a) self) -> Tensor(a)")
 def detach(self: Any) -> Any:
-    if _dispatch.recorder is not None:
+    if _dispatch.recorder is not None and not _dispatch.grad_state.below:
         _inner_detach(self)
     made = _new(Tensor)
     if self._array_missing:
@@ -352,7 +352,7 @@ def _to_dtype(
 ) -> Any:
     if (
         not copy
-        and not self._array_missing
+        and not (self._array_missing and is_meta(self))
         and dtype._np is self._array.dtype
         and (
             memory_format is None
@@ -387,7 +387,7 @@ def to_device(
 
 
 def _to_other_device(self: Any, dtype: Any, device: Any) -> Any:
-    if self._array_missing:
+    if is_meta(self):
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     return F.empty_strided(self.shape, self.stride(), dtype=dtype or self.dtype, device=device)
 

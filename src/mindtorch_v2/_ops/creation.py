@@ -9,7 +9,7 @@ import numpy as np
 from .. import _device, _dispatch, _dtype
 from .._dispatch import composite, function, op, wrap
 from .._dtype import BY_NUM, Default
-from .._meta import meta_tensor
+from .._meta import is_meta, meta_tensor
 from ._layout import empty_as
 from ._namespace import functions as F
 from ._scalars import fitting
@@ -430,7 +430,7 @@ def _new_front(make: Any, name: str) -> Any:
         **keyword: Any,
     ) -> Any:
         shape = _sizes(size, keyword.get("size"))
-        if (self._array_missing and device is None) or (
+        if (self._array_missing and is_meta(self) and device is None) or (
             device is not None and _device.resolve(device) is _device.META
         ):
             return finish(meta_tensor(shape, (dtype or self.dtype)._np), requires_grad)

@@ -10,6 +10,7 @@ from .. import _device, _dispatch, _dtype
 from .._dispatch import composite, function, op, wrap
 from .._dtype import BY_NUM, Default
 from .._meta import meta_tensor
+from .._torch_dispatch import unasked
 from ._namespace import functions as F
 from .creation import _STRIDED, _empty, _np, finish
 
@@ -137,9 +138,11 @@ def _record_new(data: Any, array: np.ndarray) -> Any:
     state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
     state.enabled = False
     try:
-        made = _empty(tuple(array.shape), dtype=dtype)
-        np.copyto(made._array, array)
-        return F.lift_fresh(to_device(made, _device.CPU, dtype))
+        with unasked():
+            made = _empty(tuple(array.shape), dtype=dtype)
+            np.copyto(made._array, array)
+            made = to_device(made, _device.CPU, dtype)
+        return F.lift_fresh(made)
     finally:
         state.enabled = enabled
 

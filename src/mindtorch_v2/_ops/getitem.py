@@ -11,6 +11,7 @@ from .. import _device, _dispatch
 from .._dispatch import METHODS, as_view
 from .._graph import grad_state, storage_of
 from .._tensor import Tensor
+from .._torch_dispatch import unasked
 from ._namespace import functions as F
 from ._scalars import fitting
 from .copies import _copy_, _fill_tensor_, alias, to_device
@@ -193,9 +194,11 @@ def _sequence_tensor(part: Any) -> Tensor:
         return F.tensor(list(part))
     if _dispatch.recorder is None:
         return _dispatch.wrap(array)
-    made = F.empty(array.shape, dtype=_dispatch._dtype.BY_NUM[array.dtype.num])
-    made._array[...] = array
-    return F.lift_fresh(to_device(made, _device.CPU, made.dtype))
+    with unasked():
+        made = F.empty(array.shape, dtype=_dispatch._dtype.BY_NUM[array.dtype.num])
+        made._array[...] = array
+        made = to_device(made, _device.CPU, made.dtype)
+    return F.lift_fresh(made)
 
 
 def _apply(self: Any, where: Any) -> tuple[Any, list | None]:

@@ -11,7 +11,7 @@ import numpy as np
 from .. import _device, _dispatch, _dtype, _sampling
 from .._dispatch import composite, function, op
 from .._dtype import BY_NUM
-from .._meta import meta_tensor
+from .._meta import is_meta, meta_tensor
 from .._random import Generator, default_generator
 from ._scalars import fitting
 from .creation import _empty, _empty_like, _sizes, finish
@@ -153,7 +153,7 @@ def _like_front(name: str, ops: tuple[Any, Any], doc: str) -> Any:
         input: Any, *, generator: Any = None, dtype: Any = None, layout: Any = None, device: Any = None,
         pin_memory: bool = False, requires_grad: bool = False, memory_format: Any = None,
     ) -> Any:  # fmt: skip
-        if input._array_missing or (device is not None and _device.resolve(device) is _device.META):
+        if is_meta(input) or (device is not None and _device.resolve(device) is _device.META):
             return finish(meta_tensor(input.shape, (dtype or input.dtype)._np), requires_grad)
         if generator is None:
             made = plain(input, dtype=dtype, memory_format=memory_format)
@@ -339,7 +339,7 @@ def randint_like(
         raise TypeError('randint_like() missing 1 required positional arguments: "high"')
     high, low = values["high"], values.get("low")
     high = int(high.item()) if isinstance(high, _dispatch.Tensor) else int64(high.__index__())
-    if input._array_missing or (device is not None and _device.resolve(device) is _device.META):
+    if is_meta(input) or (device is not None and _device.resolve(device) is _device.META):
         return finish(meta_tensor(input.shape, (dtype or input.dtype)._np), requires_grad)
     options = {"dtype": dtype, "memory_format": memory_format}
     if generator is not None:

@@ -9,7 +9,7 @@ import numpy as np
 from .. import _dispatch, _dtype
 from .._dispatch import as_view, composite, function, ints, op, view, wrap
 from .._graph import storage_of
-from .._meta import meta_tensor
+from .._meta import is_meta, meta_tensor
 from .._tensor import _strided
 from . import _dims
 from ._namespace import functions as F
@@ -367,7 +367,7 @@ def reshaped(self: Any, shape: Any) -> Any:
     """A view where one is possible, else a view of a copy."""
     if shape.__class__ is not tuple:
         shape = ints(shape)
-    if self._array_missing:
+    if self._array_missing and is_meta(self):
         return _view(self, shape)
     array = self._array
     if array.flags.c_contiguous:

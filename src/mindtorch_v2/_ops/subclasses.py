@@ -7,7 +7,7 @@ from typing import Any
 from .. import _dispatch
 from .._dispatch import function
 from .._graph import attach
-from .._overrides import born
+from .._torch_dispatch import born
 from ._namespace import functions as F
 
 

@@ -17,6 +17,7 @@ from .._tensor import Tensor
 
 _new = object.__new__
 _run_numbers = itertools.count()
+_arrivals = itertools.count()  # leaves, which all come first, in the order in which their gradients are complete
 
 
 def _count_references(buffer: list) -> int:
@@ -114,7 +115,7 @@ def run(
     heap: list = []
     for node in {node for node, _, _ in roots}:
         if not waiting.get(node):
-            heapq.heappush(heap, (-node.seq, id(node), node))
+            heapq.heappush(heap, (-node.seq, next(_arrivals), node))
     state = grad_state
     before = state.enabled, state.run, state.node
     running = Run(planned, needed, keep_graph)
@@ -166,6 +167,7 @@ def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_gra
             and held._array.dtype is gradient._array.dtype
             and held._array.shape == gradient._array.shape
             and held._array.flags.c_contiguous
+            and (Switches.asked is None or not Switches.asked(held, gradient))
         ):
             buffer[number] = held.add_(gradient)
             return
@@ -234,7 +236,7 @@ def _evaluate(
         left = waiting[following] - 1
         waiting[following] = left
         if not left and following in buffers:
-            heapq.heappush(heap, (-following.seq, id(following), following))
+            heapq.heappush(heap, (-following.seq, next(_arrivals), following))
 
 
 def _apply(node: Node, buffer: list) -> tuple:
@@ -286,7 +288,7 @@ def _match_results(node: Node, results: tuple, count: int) -> tuple:
 def _fit(node: Node, place: int, gradient: Tensor, following: Node, number: int) -> Tensor:
     """The gradient in the shape and dtype of the tensor it belongs to."""
     shape, np_dtype = following._input_metadata_of(number)
-    if gradient._array_missing or gradient.is_sparse:
+    if (gradient._array_missing or gradient.is_sparse) and _has_no_layout(gradient):
         return gradient
     array = gradient._array
     if array.shape != shape:
@@ -367,8 +369,13 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, seen: tu
                 check_hook_result(hook, result, variable)
 
 
+def _has_no_layout(gradient: Tensor) -> bool:
+    """Sparse and meta tensors; those of a class that wraps others have one."""
+    return gradient.is_sparse or (gradient._array_missing and gradient.is_meta)
+
+
 def _same_layout(gradient: Tensor, variable: Tensor) -> bool:
-    if gradient.is_sparse or gradient._array_missing or not grad_state.layout_policy:
+    if _has_no_layout(gradient) or not grad_state.layout_policy:
         return True
     g, v = gradient._array, variable._array
     if v.flags.c_contiguous:
@@ -377,7 +384,7 @@ def _same_layout(gradient: Tensor, variable: Tensor) -> bool:
 
 
 def _layout_copy(gradient: Tensor, variable: Tensor, with_graph: bool = False) -> Tensor:
-    if gradient.is_sparse or gradient._array_missing or not grad_state.layout_policy:
+    if _has_no_layout(gradient) or not grad_state.layout_policy:
         return gradient.clone()
     if variable._array.flags.c_contiguous and _dispatch.recorder is None and not with_graph:
         return gradient.clone(memory_format=_dtype.contiguous_format)

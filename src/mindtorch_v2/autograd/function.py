@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _dispatch, _dtype
 from .._graph import Node, Switches, attach, edge, grad_state, pack_saved, storage_of, unpack, version_of
+from .._meta import is_meta
 from .._tensor import Tensor
 from ._functions import DelayedError
 from .inplace import check_inplace, rebase
@@ -333,10 +334,10 @@ def _apply(cls: Any, args: tuple, kwargs: dict) -> Any:
     _check_dirty(ctx, outputs, recording)
     ctx.n_outputs = len(outputs)
     shapes = tuple(
-        [o._array.shape if isinstance(o, Tensor) and not o._array_missing else () for o in outputs]
+        [o._array.shape if isinstance(o, Tensor) and not is_meta(o) else () for o in outputs]
     )
     dtypes = tuple(
-        [o._array.dtype if isinstance(o, Tensor) and not o._array_missing else None for o in outputs]
+        [o._array.dtype if isinstance(o, Tensor) and not is_meta(o) else None for o in outputs]
     )
     ctx.shapes, ctx.dtypes = (shapes[0], dtypes[0]) if len(outputs) == 1 else (shapes, dtypes)
     if recording:

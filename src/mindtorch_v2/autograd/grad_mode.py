@@ -273,7 +273,7 @@ class _unsafe_preserve_version_counter:
 
 def is_grad_enabled() -> bool:
     """Whether operations are recorded for gradients on this thread."""
-    return grad_state.enabled
+    return grad_state.enabled or grad_state.below == 2
 
 
 def is_inference_mode_enabled() -> bool:

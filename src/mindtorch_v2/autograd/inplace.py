@@ -13,6 +13,7 @@ import numpy as np
 from .. import _dispatch, _dtype
 from .._graph import Node, SavedResult, Switches, attach, edge, grad_state, storage_of, version_of
 from .._tensor import Tensor
+from .._torch_dispatch import replay
 
 _MULTIPLE = (
     "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
@@ -89,6 +90,7 @@ class CopySlices(Node):
     geometry: tuple
     base_shape: tuple
     base_stride: tuple
+    replay: Any = None  # how a class that wraps tensors made the view
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
@@ -96,7 +98,7 @@ class CopySlices(Node):
     def apply(self, gradient: Any) -> tuple:
         size, stride, offset = self.geometry
         whole = gradient.new_empty_strided(self.base_shape, self.base_stride).copy_(gradient)
-        part = whole.as_strided(size, stride, offset)
+        part = whole.as_strided(size, stride, offset) if self.replay is None else replay(self.replay, whole)
         results = self._apply_inner(part.clone(memory_format=_dtype.contiguous_format))
         first = results[0]
         if self.next[0] is not None:
@@ -170,6 +172,7 @@ def rebase(tensor: Any, node: Node, number: int = 0) -> None:
     copy.seq, grad_state.seq = grad_state.seq, grad_state.seq + 1
     copy.forward_thread = node.forward_thread
     copy.fn, copy.number = node, number
+    copy.replay = tensor.__dict__.get("_replay")
     base_offset = base.storage_offset()
     copy.geometry = (tuple(tensor.shape), tensor.stride(), tensor.storage_offset() - base_offset)
     copy.base_shape, copy.base_stride = tuple(base.shape), base.stride()
@@ -221,10 +224,14 @@ def refresh_view(view: Any) -> None:
         return
     _refuse_view(view, _CHANGED)
     state, enabled = grad_state, grad_state.enabled
-    recorder, _dispatch.recorder = _dispatch.recorder, None
+    steps = view.__dict__.get("_replay")
+    recorder, _dispatch.recorder = _dispatch.recorder, None if steps is None else _dispatch.recorder
     state.enabled = True
     try:
-        again = base.as_strided(tuple(view.shape), view.stride(), view.storage_offset())
+        if steps is not None:
+            again = replay(steps, base)
+        else:
+            again = base.as_strided(tuple(view.shape), view.stride(), view.storage_offset())
     finally:
         state.enabled = enabled
         _dispatch.recorder = recorder

@@ -31,6 +31,7 @@ _HIDDEN = tuple(
         "_codegen.py",
         "_graph.py",
         "_overrides.py",
+        "_torch_dispatch.py",
         "_slots.py",
         "autograd" + os.sep + "engine.py",
         "profiler" + os.sep,

@@ -9,7 +9,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from .. import _overrides
+from .. import _torch_dispatch
 from .._overrides import here
 
 __all__ = [
@@ -65,11 +65,11 @@ class BaseTorchDispatchMode(TorchDispatchMode):
 
 
 def _push_mode(mode: TorchDispatchMode) -> None:
-    _overrides.push_dispatch_mode(mode)
+    _torch_dispatch.push_dispatch_mode(mode)
 
 
 def _pop_mode(k: Any = None) -> TorchDispatchMode:
-    return _overrides.pop_dispatch_mode()
+    return _torch_dispatch.pop_dispatch_mode()
 
 
 @contextmanager
