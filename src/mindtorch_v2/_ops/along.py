@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _dtype
 from .._dispatch import composite, function, op
 from .._dtype import BY_NUM
 from .._tensor import Tensor
@@ -220,7 +221,9 @@ def _index_fill_scalar(
 
 _index_fill_scalar.derivative(self=lambda g, dim, index: _index_fill_scalar(g, dim, index, 0))
 _index_fill_scalar.recorded(
-    lambda self, dim, index, value: _index_fill_scalar.op.inplace.entry(F.clone(self), dim, index, value)
+    lambda self, dim, index, value: _index_fill_scalar.op.inplace.entry(
+        F.clone(self, memory_format=_dtype.preserve_format), dim, index, value
+    )
 )
 
 
@@ -246,7 +249,9 @@ _index_fill_tensor.derivative(
     value=lambda g, dim, index: index_select(g, dim, F.unique(index)).sum(),
 )
 _index_fill_tensor.recorded(
-    lambda self, dim, index, value: _index_fill_tensor.op.inplace.entry(F.clone(self), dim, index, value)
+    lambda self, dim, index, value: _index_fill_tensor.op.inplace.entry(
+        F.clone(self, memory_format=_dtype.preserve_format), dim, index, value
+    )
 )
 
 

@@ -80,8 +80,8 @@ def arange(
     requires_grad: bool = False,
 ) -> Any:
     """Numbers from start up to, not including, end."""
-    if dtype is None:
-        dtype = _count_dtype(start, 0 if end is None else end, step) if out is None else out.dtype
+    if dtype is None and out is not None:
+        dtype = out.dtype
     if end is None and step == 1:
         made = _arange_end(start, dtype=dtype)
     else:

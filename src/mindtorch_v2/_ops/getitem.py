@@ -23,6 +23,7 @@ from .shape import _expand, _view
 _ndarray = np.ndarray
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
 _HUGE = 1 << 62
+_LAST = (1 << 63) - 1
 _WHOLE = slice(None)
 _NON_TUPLE = (
     "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch "
@@ -99,15 +100,11 @@ def _basic_views(self: Any, where: tuple) -> Any:
             if part == _WHOLE:
                 dim += 1
                 continue
-            start, stop, step = (
-                part.indices(n)
-                if part.step is None or (part.step.__class__ is int and part.step)
-                else (0, 0, 0)
-            )
+            start, stop, step = _ends(part)
             if step <= 0:
                 return None
-            if part.start or stop < n or step != 1:
-                found = slice_(found, dim, start, max(start, stop), step)
+            if start or stop < n or step != 1:
+                found = slice_(found, dim, start, stop, step)
             dim += 1
         else:
             return None
@@ -129,17 +126,31 @@ def _select(self: Any, dim: int, place: int, at: int) -> Any:
     return select(self, dim, place)
 
 
+def _ends(part: slice) -> tuple[int, int, int]:
+    """Where a slice begins and ends and its step, as they are given; left out, the largest number there is stands for the end."""
+    start, stop, step = part.start, part.stop, part.step
+    return (
+        0 if start is None else start if start.__class__ is int else _whole(start),
+        _LAST if stop is None else stop if stop.__class__ is int else _whole(stop),
+        1 if step is None else step if step.__class__ is int else _whole(step),
+    )
+
+
+def _whole(value: Any) -> int:
+    if not hasattr(value, "__index__"):
+        raise TypeError("slice indices must be integers or None or have an __index__ method")
+    return value.__index__()
+
+
 def _slice(self: Any, dim: int, part: slice, always: bool) -> Any:
-    try:
-        start, stop, step = part.indices(self.size(dim))
-    except ValueError:
-        raise ValueError("slice step cannot be zero") from None
-    if step <= 0:
+    start, stop, step = _ends(part)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
         raise ValueError("step must be greater than zero")
-    n = self.size(dim)
-    if not always and step == 1 and not part.start and stop >= n:
+    if not always and step == 1 and not start and stop >= self.size(dim):
         return self
-    return slice_(self, dim, start, max(stop, start), step)
+    return slice_(self, dim, start, stop, step)
 
 
 def _as_parts(where: Any) -> tuple:
@@ -268,7 +279,7 @@ def _place(indices: list | None, dim: int, tensor: Any) -> list:
 def _flag(value: Any) -> Any:
     """True or False as an index along a dimension of length one: takes it once, or not at all."""
     places = F.empty((1,) if value else (0,), dtype=_dispatch._dtype.int64)
-    return F.fill_(places, 0) if value else places
+    return F.fill_(places, 0.0) if value else places
 
 
 # -------------------------------------------------------------------------------------------- writing

@@ -214,7 +214,7 @@ def _index_put_impl(
 @index.recorded
 def _(self: Any, indices: Any) -> Any:
     return wrap(
-        index.op.kernel(self._array, [None if i is None else i._array for i in _without_masks(indices)])
+        index.op.kernel(self._array, [None if i is None else i._array for i in _places(self, indices)])
     )
 
 
@@ -222,15 +222,27 @@ def _is_mask(tensor: Any) -> bool:
     return tensor is not None and tensor._array.dtype.num in (0, 2)
 
 
-def _without_masks(indices: Any) -> list:
-    """Each mask as the places where it is true, found by aten::nonzero."""
+def _places(self: Any, indices: Any) -> list:
+    """Index tensors as torch's kernels want them: int64, masks as the places where they are true, all of one shape."""
     found: list[Any] = []
     for tensor in indices:
         if _is_mask(tensor):
             places = F.nonzero(tensor)
             found += [F.select(places, 1, d) for d in range(tensor.ndim)]
         else:
-            found.append(tensor)
+            found.append(tensor if tensor is None or tensor.dtype is _dtype.int64 else tensor.to(_dtype.int64))
+    at = [d for d, tensor in enumerate(found) if tensor is not None]
+    shapes = {found[d]._array.shape for d in at}
+    if len(shapes) > 1:
+        try:
+            common = np.broadcast_shapes(*shapes)
+        except ValueError:
+            return found  # the kernel says what is wrong
+        for d in at:
+            if found[d]._array.shape != common:
+                F.expand(found[d], common)
+    if at and at[-1] - at[0] + 1 != len(at) and len(found) <= self.ndim:
+        F.permute(self, (*at, *[d for d in range(self.ndim) if d not in at]))
     return found
 
 
@@ -242,22 +254,21 @@ def _(self: Any, indices: Any, values: Any, accumulate: bool, unsafe: bool) -> A
         for _ in range(self.ndim - mask.ndim):
             mask = F.unsqueeze(mask, -1)
         return F.masked_fill_(self, mask, values.item())
-    if any([_is_mask(i) for i in indices]):
-        for tensor in indices:
-            if _is_mask(tensor):
-                _check_mask(self._array, tensor._array, 0 if tensor is indices[0] else len(indices) - 1)
-        indices = _without_masks(indices)
+    for tensor in indices:
+        if _is_mask(tensor):
+            _check_mask(self._array, tensor._array, 0 if tensor is indices[0] else len(indices) - 1)
+    indices = _places(self, indices)
     _put(self._array, [None if i is None else i._array for i in indices], values._array, accumulate)
     storage_of(self)._version += 1
     return self
 
 
-def _index_put_self(g: Any, indices: Any, accumulate: bool) -> Any:
-    return g if accumulate else index_put(g, indices, F.zeros((), dtype=g.dtype), False)
+def _index_put_self(g: Any, indices: Any, accumulate: bool, shape: tuple) -> Any:
+    return g if accumulate else index_put(g, indices, F.zeros(shape, dtype=g.dtype), False)
 
 
 _index_put_impl.derivative(
-    self=lambda g, indices, accumulate: _index_put_self(g, indices, accumulate),
+    self=lambda g, indices, accumulate, values_shape: _index_put_self(g, indices, accumulate, values_shape),
     values=lambda g, indices: index(g, indices),
 )
 _index_put_impl_ = _index_put_impl.op.inplace.entry
@@ -280,12 +291,14 @@ def index_put(
 
 
 index_put.derivative(
-    self=lambda g, indices, accumulate: _index_put_self(g, indices, accumulate),
+    self=lambda g, indices, accumulate, values_shape: _index_put_self(g, indices, accumulate, values_shape),
     values=lambda g, indices: index(g, indices),
 )
 index_put_ = index_put.op.inplace.entry
 index_put.recorded(
-    lambda self, indices, values, accumulate: index_put_(F.clone(self), indices, values, accumulate)
+    lambda self, indices, values, accumulate: index_put_(
+        F.clone(self, memory_format=_dtype.preserve_format), indices, values, accumulate
+    )
 )
 
 

@@ -263,7 +263,7 @@ def masked_select(self: np.ndarray, mask: np.ndarray) -> np.ndarray:
 @composite("aten::masked_select_backward(Tensor grad, Tensor input, Tensor mask) -> Tensor", expose="no")
 def masked_select_backward(grad: Any, input: Any, mask: Any) -> Any:
     wide = F.expand(input, _common_shape(input._array.shape, mask._array.shape))
-    return F.masked_scatter_(F.zeros_like(wide), mask, grad)
+    return F.masked_scatter_(F.zeros_like(wide, memory_format=_dtype.preserve_format), mask, grad)
 
 
 masked_select.derivative(self=lambda g, self, mask: masked_select_backward(g, self, mask))

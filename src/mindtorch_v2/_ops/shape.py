@@ -10,7 +10,7 @@ from .. import _dispatch, _dtype
 from .._dispatch import as_view, composite, function, ints, op, view, wrap
 from .._graph import storage_of
 from .._meta import is_meta, meta_tensor
-from .._tensor import _strided
+from .._tensor import _strided, _torch_strides
 from . import _dims
 from ._namespace import functions as F
 
@@ -32,7 +32,7 @@ def _restride(self: Any, array: np.ndarray, by: Any = None) -> Any:
     offset = 0 if whole else self.storage_offset()
     if 0 < size < self._array.size:  # a view of all elements begins where they begin
         offset += (array.__array_interface__["data"][0] - self._array.__array_interface__["data"][0]) // item
-    steps = tuple([s // item for s in array.strides])
+    steps = _torch_strides(array, False) if 1 in array.shape else tuple([s // item for s in array.strides])
     if by is not None:
         return by(self, array.shape, steps, offset)
     shape = _Ready(array.shape)

@@ -20,6 +20,7 @@ from .inputs import as_torch_shows, number_of, seen_inside
 from .trace import NODE, OP, Trace
 from .tree import thread_slices
 
+_PRESERVE = 1  # torch's number of a memory format
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 _OWN_NODES = re.compile(r"(torch::autograd::)?\w+(Backward\d+|Backwards|Slices|AccumulateGrad)$")
 
@@ -182,8 +183,9 @@ def _options(op: Any, values: list, places: dict[str, int], caller: str, above: 
         _pass_format(values, places, above)
     elif caller in _LOOKING:
         pinned = False if caller == "_to_copy" else above.get("pin_memory")
-        if caller == "clone" and op.name == "empty_like" and above.get("memory_format") is None:
+        if caller == "clone" and op.name == "empty_like" and above.get("memory_format") in (None, _PRESERVE):
             dtype = layout = None
+            above = {}
         _pass_format(values, places, above)
     elif caller == "to":
         dtype, layout = above.get("dtype"), above.get("layout")

@@ -76,13 +76,17 @@ def _seen(name: str, argument: Any, value: Any) -> Any:
 
 
 def _meant(argument: Any, value: Any) -> Any:
-    if value.__class__ is int and argument.kind == "ints":
+    if value.__class__ is int and argument.kind == "ints" and argument.name not in _ONE_DIM:
         return (value,) * max(argument.length, 1)
     if value.__class__ is str and not argument.type.startswith("str"):
         return number_of(value)
     if argument.kind == "Tensor?[]" and value.__class__ is tuple and None in value:
         return None  # torch says nothing of such a list
     return value
+
+
+# where one dimension has an overload of its own: movedim
+_ONE_DIM = ("source", "destination")
 
 
 def number_of(name: str) -> Any:
@@ -140,7 +144,14 @@ def strides(description: tuple | FileInputs) -> list[Any]:
 
     def one(value: tuple) -> list[int]:
         size = _dtype.BY_NUM[value[2]].itemsize
-        return [s // size for s in value[1]]
+        made = [s // size for s in value[1]]
+        if 1 in value[0] and 0 in made:  # NumPy gives a new dimension no stride
+            step = 1
+            for d in range(len(made) - 1, -1, -1):
+                if value[0][d] == 1 and made[d] == 0:
+                    made[d] = step
+                step = max(value[0][d], 1) * made[d]
+        return made
 
     return [
         one(v) if is_tensor(v) else [one(i) for i in v] if is_tensor_list(v) else [] for v in description
