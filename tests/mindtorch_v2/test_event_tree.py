@@ -51,6 +51,10 @@ def walk(events: Any) -> Iterator[Any]:
     return _utils.traverse_dfs(events)
 
 
+def walk_by_children(events: Any) -> Iterator[Any]:
+    return _utils.traverse_dfs(events, children_fn=lambda event: event.children)
+
+
 def tree_of(prof: Any) -> list[Any]:
     return prof.profiler.kineto_results.experimental_event_tree()
 
@@ -152,6 +156,7 @@ def test_events_calls_and_allocations_lie_in_the_shortest_span_around_them(seed:
         assert starts == sorted(starts)
         assert all(child.parent is event for child in event.children)
     assert len(found) == len(spans) + len(allocations)
+    assert list(walk(tree.roots())) == list(walk_by_children(tree.roots()))
     for (number, start, end), around in found.items():
         thread = (3, 7)[number - 1]  # the main one comes first
         others = [(e - s, s) for t, s, e, _ in spans if t == thread and s <= start and end <= e]
@@ -575,6 +580,20 @@ def test_a_saved_trace_gives_the_tree_of_the_recording(tmp_path: Path) -> None:
     found = [row for row in looks(saved) if row[1] is not C._EventType.Allocation]
     assert [row[0] for row in found] == [row[0] for row in live]
     assert found == live
+
+
+def test_kernels_of_a_file_are_walked_where_they_lie(tmp_path: Path) -> None:
+    from made_traces import training
+
+    from mindtorch_v2.profiler import load as open_trace
+
+    path = tmp_path / "t.json"
+    training(steps=2).dump(path)
+    roots = open_trace(path).experimental_event_tree()
+    found = list(walk(roots))
+    assert {event.tag for event in found} >= {C._EventType.TorchOp, C._EventType.Kineto}
+    assert found == list(walk_by_children(roots))
+    assert any(event.tag is C._EventType.Kineto and event.parent is not None for event in found)
 
 
 def test_inputs_of_a_file_are_read_as_far_as_it_tells(tmp_path: Path) -> None:

@@ -5,12 +5,15 @@ The same advice for saved traces, with the time at stake, is in `advice`. Events
 
 from __future__ import annotations
 
+import bisect
 import json
 import os
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from typing import Any
+
+import numpy as np
 
 from ._utils import index_of_first_match, traverse_bfs, traverse_dfs
 from .event_fields import (
@@ -20,7 +23,7 @@ from .event_fields import (
     _ExtraFields_TorchOp,
     _TensorMetadata,
 )
-from .event_tree import _ProfilerEvent
+from .event_tree import _ProfilerEvent, whole_tree
 from .session import profile
 
 _GUIDE = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html#"
@@ -45,9 +48,7 @@ class Pattern:
         if prof.profiler is None or prof.profiler.kineto_results is None:
             raise AssertionError("the profile has not been stopped: there is nothing to match")
         self.event_tree = prof.profiler.kineto_results.experimental_event_tree()
-        self.tid_root: dict[int, list[_ProfilerEvent]] = {}
-        for event in self.event_tree:
-            self.tid_root.setdefault(event.start_tid, []).append(event)
+        self.tid_root = _by_thread(self.event_tree)
 
     @property
     def skip(self) -> bool:
@@ -85,7 +86,23 @@ class Pattern:
         """All events that match."""
         if self.skip:
             return []
-        return [event for event in self.eventTreeTraversal() if self.match(event)]
+        kind = type(self)
+        may_match = getattr(kind.match, "may_match", None)
+        if may_match is None or kind.eventTreeTraversal is not Pattern.eventTreeTraversal:
+            return [event for event in self.eventTreeTraversal() if self.match(event)]
+        return [event for event in self.named(lambda name: may_match(self, name)) if self.match(event)]
+
+    def named(self, wanted: Callable[[str], bool]) -> list[_ProfilerEvent]:
+        """The events whose names are wanted, in the order of a walk: each name is looked at once."""
+        tree = whole_tree(self.event_tree)
+        if tree is None:
+            return [event for event in traverse_dfs(self.event_tree) if wanted(event.name)]
+        texts, ids = tree.name_columns
+        mask = np.array([wanted(text) for text in texts], bool)
+        if not mask.any():
+            return []
+        tree.show()
+        return [tree.nodes[place] for place in tree.preorder[mask[ids[tree.preorder]]].tolist()]
 
     def root_of(self, event: _ProfilerEvent) -> _ProfilerEvent:
         """The outermost event around one."""
@@ -95,19 +112,26 @@ class Pattern:
 
     def siblings_of(self, event: _ProfilerEvent) -> tuple[list[_ProfilerEvent], list[_ProfilerEvent]]:
         """The events before and after it that lie in the same one."""
-        every = event.parent.children if event.parent is not None else self.tid_root[event.start_tid]
-        place = next(index for index, other in enumerate(every) if other is event)
-        return list(every[:place]), list(every[place + 1 :])
+        every, place = self._place_of(event)
+        return every[:place], every[place + 1 :]
 
     def next_of(self, event: _ProfilerEvent) -> _ProfilerEvent | None:
         """The sibling after it."""
-        _, after = self.siblings_of(event)
-        return after[0] if after else None
+        every, place = self._place_of(event)
+        return every[place + 1] if place + 1 < len(every) else None
 
     def prev_of(self, event: _ProfilerEvent) -> _ProfilerEvent | None:
         """The sibling before it."""
-        before, _ = self.siblings_of(event)
-        return before[-1] if before else None
+        every, place = self._place_of(event)
+        return every[place - 1] if place else None
+
+    def _place_of(self, event: _ProfilerEvent) -> tuple[list[_ProfilerEvent], int]:
+        """The events that lie in the same one, and where it stands among them."""
+        if event.parent is not None:
+            every = event.parent.children
+            return every, event._node - every[0]._node  # they stand one after the other in their tree
+        every = self.tid_root[event.start_tid]
+        return every, bisect.bisect_left(every, event._node, key=lambda other: other._node)
 
     def go_up_until(
         self, event: _ProfilerEvent, predicate: Callable[[_ProfilerEvent], Any]
@@ -118,6 +142,26 @@ class Pattern:
         return event
 
 
+def _by_thread(roots: list[_ProfilerEvent]) -> dict[int, list[_ProfilerEvent]]:
+    tree = whole_tree(roots)
+    if tree is not None and len(numbers := set(tree.thread_numbers[: tree.n_roots])) == 1:
+        return {numbers.pop(): roots}
+    found: dict[int, list[_ProfilerEvent]] = {}
+    for event in roots:
+        found.setdefault(event.start_tid, []).append(event)
+    return found
+
+
+def _only(may_match: Callable[[Any, str], bool]) -> Callable[[Any], Any]:
+    """Say of a `match` what the names of events are that it may match: others are not looked at. Who writes another `match` need not."""
+
+    def noted(match: Any) -> Any:
+        match.may_match = may_match
+        return match
+
+    return noted
+
+
 class NamePattern(Pattern):
     """Events whose name contains a text."""
 
@@ -126,6 +170,7 @@ class NamePattern(Pattern):
         self.description = f"Matched Name Event: {name}"
         self.name = name
 
+    @_only(lambda self, name: self.name in name)
     def match(self, event: _ProfilerEvent) -> bool:
         return self.name in event.name
 
@@ -143,6 +188,7 @@ class ExtraCUDACopyPattern(Pattern):
     def skip(self) -> bool:
         return not self.prof.with_stack or not self.prof.record_shapes
 
+    @_only(lambda self, name: name == "aten::to")
     def match(self, event: Any) -> bool:
         if event.name != "aten::to" or not any(_moves_to_device(e) for e in traverse_dfs(event.children)):
             return False
@@ -214,9 +260,15 @@ class FP32MatMulPattern(Pattern):
     @property
     def skip(self) -> bool:
         """Also where nothing ran on a device: there is no TF32 to enable."""
-        on_device = any(event.tag is _EventType.Kineto for event in traverse_dfs(self.event_tree))
-        return not on_device or not self.prof.record_shapes
+        return not self.prof.record_shapes or not self._on_device()
 
+    def _on_device(self) -> bool:
+        tree = whole_tree(self.event_tree)
+        if tree is not None:
+            return bytes([_EventType.Kineto.value]) in tree.kinds
+        return any(event.tag is _EventType.Kineto for event in traverse_dfs(self.event_tree))
+
+    @_only(lambda self, name: name in _PRODUCTS)
     def match(self, event: _ProfilerEvent) -> bool:
         if event.tag is not _EventType.TorchOp or event.name not in _PRODUCTS:
             return False
@@ -243,6 +295,7 @@ class OptimizerSingleTensorPattern(Pattern):
         )
         self.url = ""
 
+    @_only(lambda self, name: name.endswith(tuple(self.optimizers_with_foreach)))
     def match(self, event: _ProfilerEvent) -> bool:
         if any(event.name.endswith(f"_single_tensor_{name}") for name in self.optimizers_with_foreach):
             return True
@@ -271,6 +324,7 @@ class SynchronizedDataLoaderPattern(Pattern):
         )
         self.url = _GUIDE + "enable-async-data-loading-and-augmentation"
 
+    @_only(lambda self, name: name.endswith(": __iter__"))
     def match(self, event: _ProfilerEvent) -> bool:
         if not _is_call(event, os.path.join("utils", "data", "dataloader.py"), "__iter__"):
             return False
@@ -307,6 +361,7 @@ class GradNotSetToNonePattern(Pattern):
         )
         self.url = _GUIDE + "disable-gradient-calculation-for-validation-or-inference"
 
+    @_only(lambda self, name: name.endswith(": zero_grad"))
     def match(self, event: _ProfilerEvent) -> bool:
         if not event.name.endswith(": zero_grad"):
             return False
@@ -333,6 +388,7 @@ class Conv2dBiasFollowedByBatchNorm2dPattern(Pattern):
     def skip(self) -> bool:
         return self.prof.record_shapes is False or super().skip
 
+    @_only(lambda self, name: name == "aten::conv2d")
     def match(self, event: _ProfilerEvent) -> bool:
         if event.name != "aten::conv2d":
             return False
@@ -362,6 +418,7 @@ class MatMulDimInFP16Pattern(Pattern):
     def skip(self) -> bool:
         return not self.prof.with_stack or not self.prof.record_shapes
 
+    @_only(lambda self, name: name in _PRODUCTS)
     def match(self, event: _ProfilerEvent) -> bool:
         if event.name not in _PRODUCTS:
             return False

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .devices import DeviceType
+from .event_tree import collector_waits, whole_tree
 from .recording import profile
 
 _SOURCE = re.compile(r"\.py\(.*\): ")
@@ -25,28 +26,44 @@ _SELF_TIME_WEIGHT = 0.6
 _RULE = "-" * 80
 
 
+def _children(event: Any) -> Iterable[Any]:
+    return event.children
+
+
 def _traverse(
     tree: Iterable[Any],
     next_fn: Callable[[deque[Any]], Any],
-    children_fn: Callable[[Any], Iterable[Any]] = lambda x: x.children,
+    children_fn: Callable[[Any], Iterable[Any]] = _children,
     reverse: bool = False,
 ) -> Iterator[Any]:
+    if reverse and children_fn is _children and next_fn is _last:
+        whole = whole_tree(tree)
+        if whole is not None:  # knows the order of all its nodes
+            yield from whole.walked
+            return
     waiting = deque(_ordered(tree, reverse))
+    add = waiting.extend
     while waiting:
         event = next_fn(waiting)
         yield event
-        waiting.extend(_ordered(children_fn(event), reverse))
+        children = children_fn(event)
+        if children:
+            add(_ordered(children, reverse))
 
 
 def _ordered(events: Iterable[Any], reverse: bool) -> Iterable[Any]:
     return reversed(list(events)) if reverse else events
 
 
-traverse_dfs = functools.partial(_traverse, next_fn=lambda x: x.pop(), reverse=True)
+def _last(waiting: deque[Any]) -> Any:
+    return waiting.pop()
+
+
+traverse_dfs = functools.partial(_traverse, next_fn=_last, reverse=True)
 traverse_bfs = functools.partial(_traverse, next_fn=lambda x: x.popleft(), reverse=False)
 
 
-@dataclass
+@dataclass(slots=True)
 class EventMetrics:
     """What was worked out of one event."""
 
@@ -94,6 +111,8 @@ class TimelineEvent:
 class EventKey:
     """An event as a key of a dict."""
 
+    __slots__ = ("event",)
+
     def __init__(self, event: Any) -> None:
         self.event = event
 
@@ -125,7 +144,9 @@ class BasicEvaluation:
         self.profile = prof
         self.metrics: dict[EventKey, EventMetrics] = {}
         self.compute_self_time()
-        self.event_keys = sorted(self.metrics, key=lambda key: key.event.start_time_ns)
+        keys = list(self.metrics)
+        order = np.argsort([key.event.start_time_ns for key in keys], kind="stable")
+        self.event_keys = [keys[place] for place in order.tolist()]
         self.events = [key.event for key in self.event_keys]
         self.cuda_events: list[Any] = []
         self.queue_depth_list = self.compute_queue_depth()
@@ -135,22 +156,28 @@ class BasicEvaluation:
         """Durations, and what is left of them without the children's."""
         if self.profile.kineto_results is None:
             raise AssertionError("the profile has not been stopped: there is nothing to evaluate")
-        waiting = deque(self.profile.kineto_results.experimental_event_tree())
-        while waiting:
-            event = waiting.pop()
-            children = event.children
-            duration = event.duration_time_ns
-            key = EventKey(event)
-            if key in self.metrics:
-                raise AssertionError(f"two events have the id {event.id}: {event.name}")
-            own = duration - sum(child.duration_time_ns for child in children)
-            self.metrics[key] = EventMetrics(duration_time_ns=duration, self_time_ns=own)
-            waiting.extend(children)
+        waiting = list(self.profile.kineto_results.experimental_event_tree())
+        metrics, count = self.metrics, 0
+        with collector_waits():
+            while waiting:
+                event = waiting.pop()
+                duration = own = event.duration_time_ns
+                children = event.children
+                if children:
+                    for child in children:
+                        own -= child.duration_time_ns
+                    waiting.extend(children)
+                metrics[EventKey(event)] = EventMetrics(duration, own)
+                count += 1
+        if count != len(metrics):
+            raise AssertionError(f"{count} events have {len(metrics)} ids")
 
     def compute_queue_depth(self) -> list[Interval]:
         """How many kernels were launched and had not begun, at each launch and each kernel; and at each event."""
         if self.profile.kineto_results is None:
             raise AssertionError("the profile has not been stopped: there is nothing to evaluate")
+        if not _has_device(self.profile.kineto_results):
+            return []
         every = self.profile.kineto_results.events()
         launches = sorted((e for e in every if _is_launch(e)), key=_start_ns)
         kernels = sorted((e for e in every if _is_kernel(e)), key=_start_ns)
@@ -197,7 +224,7 @@ class BasicEvaluation:
             if point.queue_depth > 0 and idle_since is not None:
                 intervals.append(Interval(idle_since, point.start))
                 idle_since = None
-        for key in self.event_keys:
+        for key in self.event_keys if intervals else ():
             self.metrics[key].idle_time_ns = key.intervals_overlap(intervals)
 
     def rank_events(self, length: int) -> list[EventKey]:
@@ -249,6 +276,12 @@ class BasicEvaluation:
         )
         print(output)  # noqa: T201  (that is what it is asked for)
         return events
+
+
+def _has_device(results: Any) -> bool:
+    """Whether there may be launches or kernels; asked of the names, where events would have to be made."""
+    trace = getattr(getattr(results, "_results", None), "trace", None)
+    return trace is None or len(trace.device) > 0 or any(name.startswith(_LAUNCHES) for name in trace.names)
 
 
 def _name(event: Any) -> str:
@@ -326,7 +359,9 @@ def map_recorded_events_to_aten_ops_with_stack_trace(traced_data: dict[str, Any]
         stack = opened.setdefault(point.event.get("tid"), [])
         if point.event_type == "start" and point.marker_type is not None and point.identifier is not None:
             found = GRAPHS.get(str(point.identifier)) if point.marker_type == "filename" else None
-            stack.append(ContextStackEntry(point.marker_type, point.identifier, found, point.event.get("tid")))
+            stack.append(
+                ContextStackEntry(point.marker_type, point.identifier, found, point.event.get("tid"))
+            )
         elif point.event_type == "end" and stack:
             stack.pop()
         elif point.event_type == "regular":

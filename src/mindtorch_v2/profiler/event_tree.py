@@ -33,7 +33,7 @@ from .event_fields import (
 )
 from .known import Known
 from .trace import DEVICE_ANNOTATION, KERNEL, PYTHON, RUNTIME, Held, Trace
-from .tree import Tree, contained, depths, innermost, parents, thread_slices
+from .tree import Tree, contained, depths, innermost, nearest, parents, thread_slices
 
 _MEMORY_NAME = "[memory]"
 _FRAME = re.compile(r"(?P<file>.*)\((?P<line>\d+)\): (?P<function>.*)", re.DOTALL)
@@ -77,6 +77,7 @@ class _ProfilerEvent:
     start_time_ns = _shown("start_time_ns", "When it began, in nanoseconds since the epoch.")
     end_time_ns = _shown("end_time_ns", "When it ended.")
     duration_time_ns = _shown("duration_time_ns", "How long it took.")
+    id = _shown("id", "A number that no other event of this tree has.")
     children = _shown("children", "What happened directly inside, in the order of time.")
     parent = _shown("parent", "What it happened directly inside of; None: nothing.")
 
@@ -91,11 +92,6 @@ class _ProfilerEvent:
     def typed(self) -> tuple[_EventType, Any]:
         """What kind of thing it is, and what only such have."""
         return self.tag, self.extra_fields
-
-    @property
-    def id(self) -> int:
-        """A number that no other event of this tree has."""
-        return self._tree.rows[self._node] + 1
 
     @property
     def correlation_id(self) -> int:
@@ -178,7 +174,7 @@ class EventTree:
         """How many roots there are, and rows by parent (roots first) and time."""
         if self.size == self.first_frame and (self.parent < 0).all() and _rises(self.start):
             return self.size, np.arange(self.size)
-        # of two that begin together the longer one comes first, and calls before events
+        # of two that begin together the longer one comes first, and calls before events; what lies around others stands before them
         rows = np.concatenate(
             [
                 np.arange(self.first_frame, self.first_memory),
@@ -189,7 +185,9 @@ class EventTree:
         rows = rows[_by_time(self.start[rows], self.end[rows])]
         above = self.parent[rows]
         roots, inner = rows[above < 0], rows[above >= 0]
-        inner = inner[np.argsort(self.parent[inner], kind="stable")]
+        rank = np.empty(self.size, np.int64)
+        rank[rows] = np.arange(self.size)
+        inner = inner[np.argsort(rank[self.parent[inner]], kind="stable")]
         return len(roots), np.concatenate([roots, inner])
 
     # ------------------------------------------------------------------------------------------------ nodes
@@ -203,7 +201,7 @@ class EventTree:
     def _make(self, count: int) -> None:
         """Have the objects of the first so many places."""
         kind, first = self.kind, len(self.nodes)
-        with _collector_waits():
+        with collector_waits():
             made: list[Any] = [kind() for _ in range(first, count)]
             event: Any
             for event, event._node in zip(made, range(first, count)):  # noqa: B007  (the quickest way to set it)
@@ -265,6 +263,7 @@ class EventTree:
             "duration_time_ns": lambda self: durations[self._node],
             "end_time_ns": lambda self: starts[self._node] + durations[self._node],
             "extra_fields": extra_fields,
+            "id": lambda self: rows[self._node] + 1,
             "children": children,
             "parent": parent,
         }
@@ -300,9 +299,36 @@ class EventTree:
         """How many children each has, and the place of the first."""
         if self.n_roots == self.size:
             return np.zeros(self.size, np.int64), np.full(self.size, self.size)
-        counts = np.bincount(self.parent[self.order[self.n_roots :]], minlength=self.size)
-        begins = self.n_roots + np.cumsum(counts) - counts
-        return counts[self.order], begins[self.order]
+        above = self.parent_place[self.n_roots :]
+        first = np.flatnonzero(np.append(True, above[1:] != above[:-1]))
+        begins = np.full(self.size, self.size)
+        begins[above[first]] = self.n_roots + first
+        return np.bincount(above, minlength=self.size), begins
+
+    @cached_property
+    def preorder(self) -> np.ndarray:
+        """Places in the order in which one walks through the tree: what is inside a node right after it."""
+        above, found = self.parent_place, np.arange(self.size)
+        if self.n_roots == self.size:
+            return found
+        if len(self.trace.device):  # what devices did is later than what it lies in
+            nodes = list(range(self.n_roots - 1, -1, -1))
+            counts, begins = self._children
+            made = []
+            while nodes:
+                made.append(node := nodes.pop())
+                nodes.extend(range(begins[node] + counts[node] - 1, begins[node] - 1, -1))
+            return np.array(made, np.int64)
+        # inside a root there is one thread: there, time is the order
+        root = nearest(above, found < self.n_roots)
+        time = _by_time(self.start[self.order], self.end[self.order])
+        return time[np.argsort(root[time], kind="stable")]
+
+    @cached_property
+    def walked(self) -> list[_ProfilerEvent]:
+        """All nodes in that order."""
+        self.show()
+        return [self.nodes[place] for place in self.preorder.tolist()]
 
     @cached_property
     def rows(self) -> list[int]:
@@ -537,7 +563,7 @@ def _by_time(start: np.ndarray, end: np.ndarray) -> np.ndarray:
 
 
 @contextlib.contextmanager
-def _collector_waits() -> Iterator[None]:
+def collector_waits() -> Iterator[None]:
     """While many objects are made and none is thrown away, the garbage collector would look at all of them again and again."""
     enabled = gc.isenabled()
     gc.disable()
@@ -567,6 +593,14 @@ def _module_call() -> tuple[str, int, str]:
         return "nn/modules/module.py", 0, "__call__"
     code = found.Module.__call__.__code__
     return shortened(code.co_filename, prefixes()), code.co_firstlineno, code.co_name
+
+
+def whole_tree(events: Any) -> EventTree | None:
+    """The tree whose roots these events are; None if they are something else."""
+    if not isinstance(events, list) or not events or not isinstance(events[0], _ProfilerEvent):
+        return None
+    tree = events[0]._tree
+    return tree if len(events) == tree.n_roots and events == tree.nodes[: tree.n_roots] else None
 
 
 class _ProfilerResult:
