@@ -329,7 +329,7 @@ def chain_matmul(*matrices: Any, out: Any = None) -> Any:
         UserWarning,
         stacklevel=2,
     )
-    return matrices[0] if len(matrices) == 1 else multi_dot(list(matrices))
+    return matrices[0] if len(matrices) == 1 else _dispatch.OPS["chain_matmul"].entry(list(matrices))
 
 
 def multi_dot(matrices: list[Any]) -> Any:

@@ -8,45 +8,38 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch, return_types
-from .._dispatch import composite, op
+from .._dispatch import OPS, composite, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
+from . import linalg_steps as steps
 from ._namespace import functions as F
+from .linalg_steps import (  # noqa: F401  (LinAlgError is torch.linalg's)
+    LinAlgError,
+    check,
+    columns,
+    is_vector_case,
+    lu_arrays,
+    lu_solve_arrays,
+    mh,
+    value_error,
+)
 from .pointwise import conj
 
 
-class LinAlgError(RuntimeError):
-    """A matrix that an algorithm cannot handle, such as a singular one."""
-
-
-LinAlgError.__module__ = "torch._C"
-LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
-
-
-def _check_matrix(a: np.ndarray, name: str, square: bool = True) -> None:
+def _check_matrix(a: np.ndarray, name: str, square: bool = True, integers: bool = False) -> None:
     if a.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if square and a.shape[-1] != a.shape[-2]:
         raise RuntimeError(
             f"{name}: A must be batches of square matrices, but they are {a.shape[-2]} by {a.shape[-1]} matrices"
         )
+    if integers:
+        return
     if a.dtype.num in INTEGRAL_NUMS:
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got {BY_NUM[a.dtype.num]._abbr}"
         )
     if a.dtype in LOW_FLOATS:
         raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {BY_NUM[a.dtype.num]._abbr}")
-
-
-def mh(x: Any) -> Any:
-    """The conjugate transpose."""
-    turned = x.transpose(-2, -1)
-    return F.conj(turned) if x.dtype.is_complex else turned
-
-
-def _batch_text(info: np.ndarray) -> str:
-    if info.ndim == 0:
-        return ""
-    return f"(Batch element {int(np.flatnonzero(info.reshape(-1))[0])}): "
 
 
 # ---------------------------------------------------------------------------------------------------- inverse, determinant, solve
@@ -70,48 +63,54 @@ def _singular(a: np.ndarray) -> np.ndarray:
 def linalg_inv_ex(A: np.ndarray, check_errors: bool) -> Any:
     _check_matrix(A, "linalg.inv")
     try:
-        made, info = np.linalg.inv(A), np.zeros(A.shape[:-2], np.int32)
+        made, info = np.linalg.inv(np.swapaxes(A, -1, -2)), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         info = _singular(A)
         if check_errors:
-            raise LinAlgError(
-                f"linalg.inv: {_batch_text(info)}The diagonal element {int(info.max())} is zero, the inversion could not be completed because the "
-                "input matrix is singular."
-            ) from None
+            raise value_error("linalg.inv", info, info.ndim == 0) from None
         made = np.full(A.shape, np.nan, A.dtype)
         for place in np.ndindex(*A.shape[:-2]):
             if not info[place]:
-                made[place] = np.linalg.inv(A[place])
-    return made, info
+                made[place] = np.linalg.inv(A[place].T)
+    return np.swapaxes(made, -1, -2), info
 
 
-linalg_inv_ex.derivative(A=lambda g, inverse: -F.matmul(mh(inverse), F.matmul(g, mh(inverse))))
+def _inv_grad(g: Any, inverse: Any) -> Any:
+    made = F.matmul(mh(inverse), g)
+    return F.neg(F.matmul(made, mh(inverse)))
+
+
+linalg_inv_ex.derivative(A=_inv_grad)
 
 
 @composite("aten::linalg_inv(Tensor A) -> Tensor", expose="no")
 def linalg_inv(A: Any) -> Any:
-    return linalg_inv_ex(A, check_errors=True)[0]
+    made, info = linalg_inv_ex(A, check_errors=False)
+    check(info, "linalg.inv", A.ndim == 2)
+    return made
 
 
 @op(
     "aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
     expose="no",
     node="LinalgDetBackward0",
+    outputs=1,
 )
 def _linalg_det(A: np.ndarray) -> Any:
     _check_matrix(A, "linalg.det")
-    none = np.empty(0, A.dtype)
-    return np.asarray(np.linalg.det(A)), none, none
+    return np.asarray(np.linalg.det(A)), np.empty(0, A.dtype), np.empty(0, np.int32)
 
 
 @_linalg_det.backward("A")
-def _(grads: Any, A: Any, result0: Any) -> Any:
-    g = grads[0]
-    det = result0
-    if bool((det._array == 0).any()) or _dispatch.grad_state.enabled:
-        return (_det_grad_by_cofactors(g, A, det),)
-    scale = (g * F.conj(det)).unsqueeze(-1).unsqueeze(-1)
-    return (scale * mh(linalg_inv(A)),)
+def _(g: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:
+    singular = bool((result._array == 0).any())
+    if singular or _dispatch.grad_state.enabled:
+        return (_det_grad_by_cofactors(g, A, result),)
+    return (steps.det_grad(F.mul(g, _conj(result)), A, LU, pivots, True),)
+
+
+def _conj(x: Any) -> Any:
+    return F.conj(x) if x.dtype.is_complex else x
 
 
 def _det_grad_by_cofactors(g: Any, A: Any, det: Any) -> Any:
@@ -135,38 +134,39 @@ def linalg_det(A: Any) -> Any:
     "aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
     expose="no",
     node="LinalgSlogdetBackward0",
+    outputs=2,
 )
 def _linalg_slogdet(A: np.ndarray) -> Any:
     _check_matrix(A, "linalg.slogdet")
     sign, log = np.linalg.slogdet(A)
-    none = np.empty(0, A.dtype)
-    return np.asarray(sign, A.dtype), np.asarray(log), none, none
+    return np.asarray(sign, A.dtype), np.asarray(log), np.empty(0, A.dtype), np.empty(0, np.int32)
 
 
 @_linalg_slogdet.backward("A")
-def _(grads: Any, A: Any) -> Any:
+def _(grads: Any, A: Any, sign: Any, LU: Any, pivots: Any) -> Any:
     g = grads[1]
-    return (None if g is None else g.unsqueeze(-1).unsqueeze(-1) * mh(linalg_inv(A)),)
+    if g is None:
+        return (None,)
+    if _dispatch.grad_state.enabled:
+        return (g.unsqueeze(-1).unsqueeze(-1) * mh(linalg_inv(A)),)
+    return (steps.det_grad(g, A, LU, pivots, False),)
+
+
+@composite("aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", expose="no")
+def linalg_slogdet(A: Any) -> Any:
+    sign, log, *_ = _linalg_slogdet(A)
+    return sign, log
 
 
 @op(
-    "aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
+    "aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor LU, Tensor pivots, "
+    "Tensor info)",
     expose="no",
-    returns=return_types.linalg_solve_ex,
     node="LinalgSolveExBackward0",
+    outputs=1,
 )
-def linalg_solve_ex(A: np.ndarray, B: np.ndarray, left: bool, check_errors: bool) -> Any:
-    _check_matrix(A, "linalg.solve")
-    if A.dtype != B.dtype:
-        raise RuntimeError(
-            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {BY_NUM[A.dtype.num]._abbr} and B of type "
-            f"{BY_NUM[B.dtype.num]._abbr} instead"
-        )
-    vector = _is_vector_case(A, B)
-    if not vector:
-        _check_right_side(A, B.shape[-2:], left)
-    elif B.shape[-1] != A.shape[-1]:
-        _check_right_side(A, (B.shape[-1], 1), left)
+def _linalg_solve_ex(A: np.ndarray, B: np.ndarray, left: bool, check_errors: bool) -> Any:
+    vector = check_solve(A, B, left)
     info = np.zeros(A.shape[:-2], np.int32)
     a = A if left else np.swapaxes(A, -1, -2)
     b = B[..., None] if vector else B if left else np.swapaxes(B, -1, -2)
@@ -175,12 +175,35 @@ def linalg_solve_ex(A: np.ndarray, B: np.ndarray, left: bool, check_errors: bool
     except np.linalg.LinAlgError:
         info = _singular(A)
         if check_errors:
-            raise LinAlgError(
-                f"torch.linalg.solve: {_batch_text(info)}The solver failed because the input matrix is singular."
-            ) from None
+            raise value_error("linalg.solve", info, A.ndim == 2) from None
         made = np.full(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], np.nan, A.dtype)
-    made = made[..., 0] if vector else made if left else np.swapaxes(made, -1, -2)
-    return np.ascontiguousarray(made), info
+    made = np.ascontiguousarray(made[..., 0]) if vector else columns(made) if left else np.swapaxes(columns(made), -1, -2)
+    return made, np.empty(0, A.dtype), np.empty(0, np.int32), info
+
+
+def check_solve(A: np.ndarray, B: np.ndarray, left: bool) -> bool:
+    """Refuse what torch refuses. Gives whether the right side is a vector."""
+    _check_matrix(A, "linalg.solve")
+    if A.dtype != B.dtype:
+        raise RuntimeError(
+            f"linalg.solve: Expected A and B to have the same dtype, but found A of type {BY_NUM[A.dtype.num]._abbr} and B of type "
+            f"{BY_NUM[B.dtype.num]._abbr} instead"
+        )
+    vector = is_vector_case(A, B)
+    if not vector:
+        _check_right_side(A, B.shape[-2:], left)
+    elif B.shape[-1] != A.shape[-1]:
+        _check_right_side(A, (B.shape[-1], 1), left)
+    return vector
+
+
+@composite(
+    "aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, Tensor info)",
+    expose="no",
+)
+def linalg_solve_ex(A: Any, B: Any, left: bool, check_errors: bool) -> Any:
+    result, _, _, info = _linalg_solve_ex(A, B, left=left, check_errors=check_errors)
+    return return_types.linalg_solve_ex((result, info))
 
 
 def _check_right_side(A: np.ndarray, shape: tuple, left: bool) -> None:
@@ -191,26 +214,26 @@ def _check_right_side(A: np.ndarray, shape: tuple, left: bool) -> None:
         )
 
 
-def _is_vector_case(a: Any, b: Any) -> bool:
-    return b.ndim == 1 or (a.ndim - 1 == b.ndim and tuple(b.shape) == tuple(a.shape[:-1]))
-
-
-@linalg_solve_ex.backward("A", "B")
-def _(grads: Any, A: Any, B: Any, result0: Any, left: bool, needs: Any) -> Any:
-    g = grads[0]
-    vector = _is_vector_case(A, B)
-    if vector:
-        gb = linalg_solve_ex(mh(A), g.unsqueeze(-1), left=left)[0].squeeze(-1)
-        ga = -F.matmul(gb.unsqueeze(-1), F.conj(result0).unsqueeze(-2))
+@_linalg_solve_ex.backward("A", "B")
+def _(g: Any, A: Any, B_ndim: Any, B_shape: Any, result: Any, LU: Any, pivots: Any, left: bool, needs: Any) -> Any:
+    vector = B_ndim == 1 or (A.ndim - 1 == B_ndim and tuple(B_shape) == tuple(A.shape[:-1]))
+    right = F.unsqueeze(g, -1) if vector else g
+    if _dispatch.grad_state.enabled:
+        gb = _linalg_solve_ex(mh(A), right, left=left)[0]
     else:
-        gb = linalg_solve_ex(mh(A), g, left=left)[0]
-        ga = -F.matmul(gb, mh(result0)) if left else -F.matmul(mh(result0), gb)
-    return (ga if needs[0] else None), (gb if needs[1] else None)
+        gb = steps.solve_again(A, LU, pivots, right, left)
+    ga = None
+    if needs[0]:
+        made = F.unsqueeze(result, -1) if vector else result
+        ga = F.neg(F.matmul(gb, mh(made)) if left else F.matmul(mh(made), gb))
+    return ga, (F.squeeze(gb, -1) if vector else gb) if needs[1] else None
 
 
 @composite("aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", expose="no")
 def linalg_solve(A: Any, B: Any, left: bool) -> Any:
-    return linalg_solve_ex(A, B, left=left, check_errors=True)[0]
+    made, info = linalg_solve_ex(A, B, left=left, check_errors=False)
+    check(info, "torch.linalg.solve", A.ndim == 2)
+    return made
 
 
 @op(
@@ -226,10 +249,8 @@ def linalg_solve_triangular(
         a = a.copy()
         a[..., range(n), range(n)] = 1
     if left:
-        return np.linalg.solve(a, B)
-    return np.ascontiguousarray(
-        np.swapaxes(np.linalg.solve(np.swapaxes(a, -1, -2), np.swapaxes(B, -1, -2)), -1, -2)
-    )
+        return columns(np.linalg.solve(a, B))
+    return np.swapaxes(np.linalg.solve(np.swapaxes(a, -1, -2), np.swapaxes(B, -1, -2)), -1, -2)
 
 
 @linalg_solve_triangular.backward("self", "B")
@@ -237,7 +258,7 @@ def _(g: Any, self: Any, out: Any, upper: bool, left: bool, unitriangular: bool,
     gb = linalg_solve_triangular(mh(self), g, upper=not upper, left=left, unitriangular=unitriangular)
     ga = None
     if needs[0]:
-        ga = -F.matmul(gb, mh(out)) if left else -F.matmul(mh(out), gb)
+        ga = F.neg(F.matmul(gb, mh(out)) if left else F.matmul(mh(out), gb))
         shift = 1 if unitriangular else 0
         ga = F.triu(ga, shift) if upper else F.tril(ga, -shift)
     return ga, gb
@@ -253,19 +274,16 @@ def _(g: Any, self: Any, out: Any, upper: bool, left: bool, unitriangular: bool,
 )
 def linalg_cholesky_ex(self: np.ndarray, upper: bool, check_errors: bool) -> Any:
     _check_matrix(self, "linalg.cholesky")
-    a = np.tril(np.conj(np.swapaxes(self, -1, -2))) if upper else self
+    turned = np.swapaxes(self, -1, -2)
     info = np.zeros(self.shape[:-2], np.int32)
     try:
-        made = np.linalg.cholesky(a)
+        made = np.linalg.cholesky(turned, upper=not upper)  # of the transpose: a result in columns without a copy
     except np.linalg.LinAlgError:
-        info = _cholesky_info(a)
+        info = _cholesky_info(turned if upper else self)
         if check_errors:
-            raise LinAlgError(
-                f"linalg.cholesky: {_batch_text(info)}The factorization could not be completed because the input is not positive-definite (the "
-                f"leading minor of order {int(info.reshape(-1)[np.flatnonzero(info)[0]]) if info.ndim else int(info)} is not positive-definite)."
-            ) from None
-        made = np.tril(a).copy()
-    return np.ascontiguousarray(np.conj(np.swapaxes(made, -1, -2))) if upper else made, info
+            raise value_error("linalg.cholesky", info, info.ndim == 0) from None
+        made = np.triu(turned) if not upper else np.tril(turned)
+    return np.swapaxes(made, -1, -2), info
 
 
 def _cholesky_info(a: np.ndarray) -> np.ndarray:
@@ -279,11 +297,10 @@ def _cholesky_info(a: np.ndarray) -> np.ndarray:
 def _cholesky_grad(g: Any, L: Any, upper: bool) -> Any:
     low = mh(L) if upper else L
     gl = mh(g) if upper else g
-    phi = F.tril(F.matmul(mh(low), gl))
-    phi = phi - 0.5 * F.diag_embed(F.diagonal(phi, 0, -2, -1))
-    half = linalg_solve_triangular(mh(low), phi, upper=True, left=True)
-    made = linalg_solve_triangular(low, half, upper=False, left=False)
-    return 0.5 * (made + mh(made))
+    phi = F.matmul(mh(low), gl)
+    phi = F.mul(F.add(F.tril(phi), mh(F.tril(phi, -1))), 0.5)
+    made = linalg_solve_triangular(mh(low), phi, upper=True, left=True)
+    return linalg_solve_triangular(low, made, upper=False, left=False)
 
 
 linalg_cholesky_ex.derivative(self=lambda g, L, upper: _cholesky_grad(g, L, upper))
@@ -291,7 +308,9 @@ linalg_cholesky_ex.derivative(self=lambda g, L, upper: _cholesky_grad(g, L, uppe
 
 @composite("aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", expose="no")
 def linalg_cholesky(self: Any, upper: bool) -> Any:
-    return linalg_cholesky_ex(self, upper=upper, check_errors=True)[0]
+    made, info = linalg_cholesky_ex(self, upper=upper, check_errors=False)
+    check(info, "linalg.cholesky", self.ndim == 2)
+    return made
 
 
 @op(
@@ -306,9 +325,9 @@ def linalg_qr(A: np.ndarray, mode: str) -> Any:
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
         )
     if mode == "r":
-        return np.empty(0, A.dtype), np.linalg.qr(A, "r")
+        return np.empty(0, A.dtype), columns(np.linalg.qr(A, "r"))
     q, r = np.linalg.qr(A, mode)
-    return q, r
+    return columns(q), columns(r)
 
 
 @linalg_qr.backward("A")
@@ -323,39 +342,42 @@ def _(grads: Any, A: Any, Q: Any, R: Any, mode: str) -> Any:
         raise RuntimeError(
             "The QR decomposition is not differentiable when mode='complete' and nrows > ncols"
         )
-    if rows < columns:
-        return (_wide_qr_grad(A, Q, R, gq, gr),)
-    return (_tall_qr_grad(Q, R, gq, gr),)
+    return (_qr_grad(Q, R, gq, gr),)
 
 
-def _tall_qr_grad(Q: Any, R: Any, gq: Any, gr: Any) -> Any:
-    middle = None
+def _qr_grad(Q: Any, R: Any, gq: Any, gr: Any) -> Any:
+    middle = F.matmul(mh(Q), gq) if gq is not None else None
     if gr is not None:
-        middle = F.matmul(R, mh(gr))
-    if gq is not None:
-        part = F.matmul(mh(gq), Q)
-        middle = -part if middle is None else middle - part
-    half = F.tril(middle)
-    sym = half + mh(F.tril(middle, -1))
-    right = F.matmul(Q, sym)
-    if gq is not None:
-        right = right + gq
-    return linalg_solve_triangular(mh(R), right, upper=False, left=False)
+        part = F.matmul(gr, mh(R))
+        middle = part if middle is None else F.sub(part, middle)
+    else:
+        middle = F.neg(middle)
+    if Q.shape[-2] >= R.shape[-1]:
+        right = F.matmul(Q, _both_triangles(middle))
+        if gq is not None:
+            right = F.add(right, gq)
+        return linalg_solve_triangular(mh(R), right, upper=False, left=False)
+    n = R.shape[-2]
+    turned = F.neg(middle)
+    lower = F.tril(F.sub(turned, mh(turned)), 0 if turned.dtype.is_complex else -1)
+    if turned.dtype.is_complex:
+        lower = lower - 0.5 * F.diag_embed(F.diagonal(lower, 0, -2, -1))
+    made = F.matmul(Q, lower)
+    made = linalg_solve_triangular(mh(R.narrow(-1, 0, n)), made, upper=False, left=False)
+    rest = OPS["new_zeros"].entry(made, (*made.shape[:-1], R.shape[-1] - n))
+    made = F.cat([made, rest], -1)
+    return made if gr is None else F.add(made, F.matmul(Q, gr))
 
 
-def _wide_qr_grad(A: Any, Q: Any, R: Any, gq: Any, gr: Any) -> Any:
-    """Split off the square part: A = [X Y], R = [U V] with V = Q^H Y."""
-    n = A.shape[-2]
-    Y, U = A.narrow(-1, n, A.shape[-1] - n), R.narrow(-1, 0, n)
-    gu = None if gr is None else gr.narrow(-1, 0, n)
-    gv = None if gr is None else gr.narrow(-1, n, A.shape[-1] - n)
-    inner = gq
-    if gv is not None:
-        extra = F.matmul(Y, mh(gv))
-        inner = extra if inner is None else inner + extra
-    gx = _tall_qr_grad(Q, U, inner, gu)
-    gy = F.matmul(Q, gv) if gv is not None else F.zeros_like(Y)
-    return F.cat([gx, gy], -1)
+def _both_triangles(x: Any) -> Any:
+    """The upper triangle, and its conjugate below."""
+    upper = F.triu(x)
+    made = F.add(upper, mh(upper))
+    diagonal = F.diagonal(made, 0, -2, -1)
+    if _dispatch.grad_state.enabled:
+        return made - 0.5 * F.diag_embed(diagonal)
+    OPS["mul_.Scalar"].entry(F.real(diagonal), 0.5)
+    return made
 
 
 # ---------------------------------------------------------------------------------------------------- eigenvalues, singular values
@@ -371,23 +393,56 @@ def _linalg_eigh(A: np.ndarray, UPLO: str, compute_v: bool) -> Any:
     _check_matrix(A, "linalg.eigh")
     if UPLO.upper() not in ("L", "U"):
         raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    if not compute_v:
+        return np.linalg.eigvalsh(A, UPLO.upper()), np.empty(0, A.dtype)
     values, vectors = np.linalg.eigh(A, UPLO.upper())
-    return values, vectors
+    return values, columns(vectors)
 
 
 @_linalg_eigh.backward("A")
 def _(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     gl, gv = grads
     V, L = eigenvectors, eigenvalues
-    inner = None
-    if gv is not None:
-        gaps = L.unsqueeze(-2) - L.unsqueeze(-1)
-        gaps = gaps + F.diag_embed(F.full_like(L, math.inf))
-        inner = F.matmul(mh(V), gv) / gaps
+    Vh = mh(V)
+    if gv is None:
+        return (F.matmul(F.mul(V, F.unsqueeze(gl, -2)), Vh),)
+    inner = F.matmul(Vh, gv)
+    F.diagonal(inner, 0, -2, -1)
+    inner = F.mul(F.sub(inner, mh(inner)), 0.5)
+    gaps = F.sub(F.unsqueeze(L, -2), F.unsqueeze(L, -1))
+    inner = _over_gaps(inner, gaps)
     if gl is not None:
-        diagonal = F.diag_embed(gl.to(V.dtype))
-        inner = diagonal if inner is None else inner + diagonal
+        inner = _with_diagonal(inner, gl)
     return (F.matmul(V, F.matmul(inner, mh(V))),)
+
+
+def _over_gaps(x: Any, gaps: Any) -> Any:
+    """x / gaps, with a diagonal of gaps that counts as one."""
+    if _dispatch.grad_state.enabled:
+        ones = F.diag_embed(F.ones_like(F.diagonal(gaps, 0, -2, -1)))
+        return x / (gaps + ones)
+    F.fill_(F.diagonal(gaps, 0, -2, -1), 1)
+    return F.div_(x, gaps)
+
+
+def _with_diagonal(x: Any, values: Any) -> Any:
+    """x, which has a diagonal of zeros, with these values there."""
+    if _dispatch.grad_state.enabled or x.dtype.is_complex:
+        return x + F.diag_embed(values.to(x.dtype))
+    F.copy_(F.diagonal(x, 0, -2, -1), values)
+    return x
+
+
+@composite(
+    'aten::linalg_eigh(Tensor self, str UPLO="L") -> (Tensor eigenvalues, Tensor eigenvectors)', expose="no"
+)
+def linalg_eigh(self: Any, UPLO: str) -> Any:
+    return return_types.linalg_eigh(tuple(_linalg_eigh(self, UPLO, True)))
+
+
+@composite('aten::linalg_eigvalsh(Tensor self, str UPLO="L") -> Tensor', expose="no")
+def linalg_eigvalsh(self: Any, UPLO: str) -> Any:
+    return _linalg_eigh(self, UPLO, _dispatch.grad_state.enabled and self._rg)[0]
 
 
 @op(
@@ -399,7 +454,7 @@ def linalg_eig(self: np.ndarray) -> Any:
     _check_matrix(self, "linalg.eig")
     kind = BY_NUM[self.dtype.num].to_complex()._np
     values, vectors = np.linalg.eig(self)
-    return values.astype(kind), vectors.astype(kind)
+    return values.astype(kind), columns(vectors.astype(kind))
 
 
 @linalg_eig.backward("self")
@@ -432,7 +487,7 @@ def _linalg_svd(A: np.ndarray, full_matrices: bool, compute_uv: bool, driver: An
         none = np.empty(0, A.dtype)
         return none, np.linalg.svd(A, compute_uv=False), none
     u, s, vh = np.linalg.svd(A, full_matrices)
-    return u, s, vh
+    return columns(u), s, columns(vh)
 
 
 @_linalg_svd.backward("A")
@@ -440,34 +495,63 @@ def _(grads: Any, A: Any, U: Any, S: Any, Vh: Any, full_matrices: bool, compute_
     gu, gs, gvh = grads
     if not compute_uv:
         U, _, Vh = _linalg_svd(A, False, True)
-    k = S.shape[-1]
-    U, Vh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k)
-    gu = None if gu is None or not compute_uv else gu.narrow(-1, 0, k)
-    gvh = None if gvh is None or not compute_uv else gvh.narrow(-2, 0, k)
+        gu = gvh = None
+    elif full_matrices:
+        k = S.shape[-1]
+        U, Vh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k)
+        gu = None if gu is None else gu.narrow(-1, 0, k)
+        gvh = None if gvh is None else gvh.narrow(-2, 0, k)
+    return (_svd_grad(U, S, Vh, gu, gs, gvh),)
+
+
+def _svd_grad(U: Any, S: Any, Vh: Any, gu: Any, gs: Any, gvh: Any) -> Any:
+    m, k, n = U.shape[-2], S.shape[-1], Vh.shape[-1]
+    if gs is not None and U.dtype.is_complex:
+        gs = gs.to(U.dtype)
     if gu is None and gvh is None:
-        return (F.matmul(U * gs.to(U.dtype).unsqueeze(-2), Vh),)
-    gaps = (S.unsqueeze(-2) - S.unsqueeze(-1)) * (S.unsqueeze(-2) + S.unsqueeze(-1))
-    gaps = gaps + F.diag_embed(F.full_like(S, math.inf))
-    inner = F.zeros((*S.shape, k), dtype=U.dtype)
-
-    def skew(x: Any) -> Any:
-        return x - mh(x)
-
-    if gu is not None:
-        inner = inner + (skew(F.matmul(mh(U), gu)) / gaps) * S.unsqueeze(-2)
-    if gvh is not None:
-        inner = inner + S.unsqueeze(-1) * (skew(F.matmul(Vh, mh(gvh))) / gaps)
+        if m >= n:
+            return F.matmul(U, F.mul(F.unsqueeze(gs, -1), Vh))
+        return F.matmul(F.mul(U, F.unsqueeze(gs, -2)), Vh)
+    left = _skew(F.matmul(mh(U), gu)) if gu is not None else None
+    right = _skew(F.matmul(Vh, mh(gvh))) if gvh is not None else None
+    squares = F.mul(S, S)
+    gaps = F.sub(F.unsqueeze(squares, -2), F.unsqueeze(squares, -1))
+    if _dispatch.grad_state.enabled:
+        gaps = gaps + F.diag_embed(F.ones_like(S))
+    else:
+        F.fill_(F.diagonal(gaps, 0, -2, -1), 1)
+    inner = None
+    if right is not None:
+        inner = F.mul(F.unsqueeze(S, -1), right)
+    if left is not None:
+        part = F.mul(left, F.unsqueeze(S, -2))
+        inner = part if inner is None else F.add(part, inner)
+    inner = F.div(inner, gaps)
     if gs is not None:
-        inner = inner + F.diag_embed(gs.to(U.dtype))
-    made = F.matmul(U, F.matmul(inner, Vh))
-    inverse = 1 / S
-    if gu is not None and U.shape[-2] > k:
-        rest = gu * inverse.unsqueeze(-2)
-        made = made + F.matmul(rest - F.matmul(U, F.matmul(mh(U), rest)), Vh)
-    if gvh is not None and Vh.shape[-1] > k:
-        rest = gvh * inverse.unsqueeze(-1)
-        made = made + F.matmul(U, rest - F.matmul(F.matmul(rest, mh(Vh)), Vh))
-    return (made,)
+        inner = F.add(inner, F.diag_embed(gs))
+    if m > k and gu is not None:
+        made = F.matmul(U, inner)
+        rest = F.div(gu, F.unsqueeze(S, -2))
+        known = F.matmul(U, F.matmul(mh(U), rest))
+        return F.matmul(F.sub(F.add(made, rest), known), Vh) if n <= k or gvh is None else _wider(
+            F.sub(F.add(made, rest), known), U, S, Vh, gvh
+        )
+    if n > k and gvh is not None:
+        made = F.matmul(inner, Vh)
+        rest = F.div(gvh, F.unsqueeze(S, -1))
+        known = F.matmul(F.matmul(rest, mh(Vh)), Vh)
+        return F.matmul(U, F.sub(F.add(made, rest), known))
+    return F.matmul(F.matmul(U, inner), Vh) if m >= n else F.matmul(U, F.matmul(inner, Vh))
+
+
+def _wider(made: Any, U: Any, S: Any, Vh: Any, gvh: Any) -> Any:
+    rest = F.div(gvh, F.unsqueeze(S, -1))
+    rest = F.sub(rest, F.matmul(F.matmul(rest, mh(Vh)), Vh))
+    return F.add(F.matmul(made, Vh), F.matmul(U, rest))
+
+
+def _skew(x: Any) -> Any:
+    return F.sub(x, mh(x))
 
 
 @composite(
@@ -476,6 +560,11 @@ def _(grads: Any, A: Any, U: Any, S: Any, Vh: Any, full_matrices: bool, compute_
 )
 def linalg_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
     return _linalg_svd(A, full_matrices, True, driver=driver)
+
+
+@composite("aten::linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", expose="no")
+def linalg_svdvals(A: Any, driver: Any) -> Any:
+    return _linalg_svd(A, False, _dispatch.grad_state.enabled and A._rg, driver=driver)[1]
 
 
 # ---------------------------------------------------------------------------------------------------- LU
@@ -487,58 +576,143 @@ def linalg_svd(A: Any, full_matrices: bool, driver: Any) -> Any:
     returns=return_types.linalg_lu_factor_ex,
 )
 def linalg_lu_factor_ex(A: np.ndarray, pivot: bool, check_errors: bool) -> Any:
-    from scipy.linalg import lapack
-
     _check_matrix(A, "torch.linalg.lu_factor", square=False)
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    flat = A.reshape(-1, *A.shape[-2:])
-    factor = lapack.get_lapack_funcs("getrf", (flat,))
-    k = min(A.shape[-2:])
-    lu, pivots, info = (
-        np.empty(flat.shape, A.dtype),
-        np.empty((len(flat), k), np.int32),
-        np.zeros(len(flat), np.int32),
-    )
-    for i, matrix in enumerate(flat):
-        lu[i], swaps, info[i] = factor(matrix)
-        pivots[i] = swaps[:k] + 1
-    return lu.reshape(A.shape), pivots.reshape(*A.shape[:-2], k), info.reshape(A.shape[:-2])
+    return lu_arrays(A)
 
 
 @linalg_lu_factor_ex.backward("A")
-def _(grads: Any, LU: Any, pivots: Any) -> Any:
-    n = LU.shape[-1]
-    if LU.shape[-2] != n:
+def _(g: Any, LU: Any, pivots: Any) -> Any:
+    _only_square(LU)
+    P, L, U = lu_unpack(LU, pivots)
+    k = min(LU.shape[-2:])
+    return (_lu_grad(g.narrow(-1, 0, k), g.narrow(-2, 0, k), P, L, U),)
+
+
+def _only_square(LU: Any) -> None:
+    if LU.shape[-2] != LU.shape[-1]:
         raise RuntimeError("the derivative of linalg.lu_factor is implemented for square matrices only")
-    P, L, U = lu_unpack(LU.detach() if not _dispatch.grad_state.enabled else LU, pivots)
-    g = grads[0]
-    gl, gu = F.tril(g, -1), F.triu(g)
-    inner = F.tril(F.matmul(mh(L), gl), -1) + F.triu(F.matmul(gu, mh(U)))
-    made = linalg_solve_triangular(mh(L), inner, upper=True, unitriangular=True)
+
+
+def _lu_grad(gl: Any, gu: Any, P: Any, L: Any, U: Any) -> Any:
+    lower = F.tril(F.matmul(mh(L), gl), -1) if gl is not None else None
+    upper = F.triu(F.matmul(gu, mh(U))) if gu is not None else None
+    inner = upper if lower is None else lower if upper is None else F.add(lower, upper)
+    made = linalg_solve_triangular(mh(L), inner, upper=True, left=True, unitriangular=True)
     made = linalg_solve_triangular(mh(U), made, upper=False, left=False)
-    return (F.matmul(P, made),)
+    return F.matmul(P, made)
 
 
-def lu_unpack(LU: Any, pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> tuple:
-    """(P, L, U) from a compact factorisation."""
-    m, n = LU.shape[-2], LU.shape[-1]
+@composite("aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)", expose="no")
+def linalg_lu_factor(A: Any, pivot: bool) -> Any:
+    LU, pivots, info = linalg_lu_factor_ex(A, pivot=pivot, check_errors=False)
+    check(info, "torch.linalg.lu_factor", A.ndim == 2)
+    return return_types.linalg_lu_factor((LU, pivots))
+
+
+@op(
+    "aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
+    expose="function",
+    returns=return_types.lu_unpack,
+    outputs=3,
+)
+def lu_unpack(LU_data: np.ndarray, LU_pivots: np.ndarray, unpack_data: bool, unpack_pivots: bool) -> Any:
+    m, n = LU_data.shape[-2:]
     k = min(m, n)
-    none = F.empty(0, dtype=LU.dtype)
-    P = L = U = none
+    P = L = U = np.empty(0, LU_data.dtype)
     if unpack_data:
-        L = F.tril(LU.narrow(-1, 0, k), -1) + F.eye(m, k, dtype=LU.dtype)
-        U = F.triu(LU.narrow(-2, 0, k))
+        L = np.ascontiguousarray(np.tril(LU_data[..., :k], -1))
+        L[..., range(k), range(k)] = 1
+        U = np.ascontiguousarray(np.triu(LU_data[..., :k, :]))
     if unpack_pivots:
-        swaps = pivots._array.reshape(-1, pivots.shape[-1])
-        made = np.zeros((len(swaps), m, m), LU._array.dtype)
-        for i, row in enumerate(swaps):
-            order = np.arange(m)
-            for j, s in enumerate(row):
-                order[[j, s - 1]] = order[[s - 1, j]]
-            made[i, order, np.arange(m)] = 1
-        P = _dispatch.wrap(made.reshape(*LU.shape[:-2], m, m))
+        P = permutation(LU_pivots, m, LU_data.dtype)
     return P, L, U
+
+
+def permutation(pivots: np.ndarray, m: int, dtype: Any) -> np.ndarray:
+    """The matrix that undoes the swaps of a factorisation."""
+    swaps = pivots.reshape(-1, pivots.shape[-1])
+    made = np.zeros((len(swaps), m, m), dtype)
+    for i, row in enumerate(swaps):
+        order = np.arange(m)
+        for j, s in enumerate(row):
+            order[[j, s - 1]] = order[[s - 1, j]]
+        made[i, order, np.arange(m)] = 1
+    return made.reshape(*pivots.shape[:-1], m, m)
+
+
+@lu_unpack.backward("LU_data")
+def _(grads: Any, LU_data_shape: Any) -> Any:
+    _, gl, gu = grads
+    m, n = LU_data_shape[-2:]
+    if gl is None and gu is None:
+        return (None,)
+    lower = F.tril(gl, -1) if gl is not None else None
+    upper = F.triu(gu) if gu is not None else None
+    if lower is not None and n > m:
+        lower = F.constant_pad_nd(lower, (0, n - m), 0)
+    if upper is not None and m > n:
+        upper = F.constant_pad_nd(upper, (0, 0, 0, m - n), 0)
+    return (upper if lower is None else lower if upper is None else F.add(lower, upper),)
+
+
+@op(
+    "aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
+    expose="no",
+    returns=return_types.linalg_lu,
+    outputs=3,
+)
+def linalg_lu(A: np.ndarray, pivot: bool) -> Any:
+    _check_matrix(A, "torch.linalg.lu", square=False)
+    if not pivot:
+        raise RuntimeError("linalg.lu: LU without pivoting is not implemented on the CPU")
+    lu, pivots, _ = lu_arrays(A)
+    return lu_unpack.op.kernel(lu, pivots, True, True)
+
+
+@linalg_lu.backward("A")
+def _(grads: Any, P: Any, L: Any, U: Any) -> Any:
+    _, gl, gu = grads
+    if gl is None and gu is None:
+        return (None,)
+    if L.shape[-2] != U.shape[-1]:
+        raise RuntimeError("the derivative of linalg.lu is implemented for square matrices only")
+    return (_lu_grad(gl, gu, P, L, U),)
+
+
+@op(
+    "aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor",
+    expose="no",
+)
+def linalg_lu_solve(LU: np.ndarray, pivots: np.ndarray, B: np.ndarray, left: bool, adjoint: bool) -> Any:
+    _check_matrix(LU, "torch.linalg.lu_solve")
+    return lu_solve_arrays(LU, pivots, B, left, adjoint)
+
+
+@linalg_lu_solve.backward("LU", "B")
+def _(g: Any, LU: Any, pivots: Any, out: Any, left: bool, adjoint: bool, needs: Any) -> Any:
+    gb = linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint) if needs[1] else None
+    if not needs[0]:
+        return None, gb
+    if left and not adjoint:
+        _, L, U = lu_unpack(LU, pivots, True, False)
+        inner = F.neg(F.matmul(g, mh(out)))
+        upper = linalg_solve_triangular(mh(U), inner, upper=False)
+        lower = linalg_solve_triangular(mh(L), F.matmul(upper, mh(U)), upper=True, unitriangular=True)
+        return F.add(F.tril(lower, -1), F.triu(upper)), gb
+    P, L, U = lu_unpack(LU, pivots)
+    if gb is None:
+        gb = linalg_lu_solve(LU, pivots, g, left=left, adjoint=not adjoint)
+    first, second = (gb, out) if adjoint != left else (out, gb)
+    ga = -F.matmul(first, mh(second)) if left else -F.matmul(mh(first), second)
+    ga = F.matmul(mh(P), ga)
+    return F.add(F.tril(F.matmul(ga, mh(U)), -1), F.triu(F.matmul(mh(L), ga))), gb if needs[1] else None
+
+
+@composite("aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", expose="no")
+def lu_solve(self: Any, LU_data: Any, LU_pivots: Any) -> Any:
+    return linalg_lu_solve(LU_data, LU_pivots, self)
 
 
 # ---------------------------------------------------------------------------------------------------- functions of matrices
@@ -576,16 +750,18 @@ def linalg_matrix_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any)
     if ord == "fro":
         return F.linalg_vector_norm(self, 2, (first, second), keepdim)
     if ord in ("nuc", 2, -2):
-        values = svdvals(F.movedim(self, (first, second), (-2, -1)))
-        made = values.sum(-1) if ord == "nuc" else F.amax(values, -1) if ord == 2 else F.amin(values, -1)
-        for d in sorted((first, second)) if keepdim else ():
-            made = made.unsqueeze(d)
+        order = [d for d in range(self.ndim) if d not in (first, second)] + [first, second]
+        values = linalg_svdvals(self.permute(order))
+        made = F.sum(values, -1, keepdim) if ord == "nuc" else (F.amax if ord == 2 else F.amin)(values, -1, keepdim)
+        if keepdim:
+            back = [order.index(d) for d in range(self.ndim)]
+            made = F.unsqueeze(made, -1).permute(back)
         return made
     if ord not in (1, -1, math.inf, -math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     if abs(ord) == math.inf:
         first, second = second, first
-    sums = F.sum(F.abs(self), first, keepdim)
+    sums = F.linalg_vector_norm(self, 1, first, keepdim)
     if not keepdim and first < second:
         second -= 1
     return (F.amax if ord > 0 else F.amin)(sums, second, keepdim)
@@ -593,7 +769,7 @@ def linalg_matrix_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any)
 
 def svdvals(A: Any) -> Any:
     """Singular values."""
-    return _linalg_svd(A, False, _dispatch.grad_state.enabled and A._rg)[1]
+    return linalg_svdvals(A)
 
 
 # ---------------------------------------------------------------------------------------------------- products
@@ -616,6 +792,6 @@ def linalg_cross(self: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
 
 
 linalg_cross.derivative(
-    self=lambda g, other, dim: linalg_cross(conj(other).expand(g.shape), g, dim=dim),
-    other=lambda g, self, dim: linalg_cross(g, conj(self).expand(g.shape), dim=dim),
+    self=lambda g, other, dim: linalg_cross(conj(other), g, dim=dim),
+    other=lambda g, self, dim: linalg_cross(g, conj(self), dim=dim),
 )

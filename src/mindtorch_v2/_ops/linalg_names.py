@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .. import _dispatch, return_types
-from .._dispatch import function
+from .. import _dispatch
+from .._dispatch import composite, function
 from . import linalg as ops
+from . import linalg_more as more
 from ._namespace import functions as F
 from ._warn import warn_once
 
@@ -16,111 +17,62 @@ def _linalg(name: str) -> Any:
     return getattr(importlib.import_module("mindtorch_v2.linalg"), name)
 
 
-def _forward(name: str, target: str, expose: str = "both") -> None:
-    def forward(input: Any, *args: Any, **kwargs: Any) -> Any:
-        return _linalg(target)(input, *args, **kwargs)
-
-    forward.__name__ = name
-    forward.__doc__ = f"torch.linalg.{target}."
-    function(name, expose=expose)(forward)
-
-
-for _name, _target in (
-    ("inverse", "inv"),
-    ("det", "det"),
-    ("matrix_power", "matrix_power"),
-    ("matrix_exp", "matrix_exp"),
-):
-    _forward(_name, _target)
+def _given(made: Any, out: Any) -> Any:
+    """`made`, or `out` with its values."""
+    if out is None:
+        return made
+    for target, value in zip(out, made) if isinstance(made, tuple) else ((out, made),):
+        _dispatch.give_out(target, value._array)
+    return out
 
 
 @function()
 def slogdet(input: Any, *, out: Any = None) -> Any:
     """The sign and the logarithm of the absolute determinant."""
-    sign, log, *_ = ops._linalg_slogdet(input)
-    return return_types.slogdet((sign, log))
-
-
-@function()
-def logdet(input: Any) -> Any:
-    """The logarithm of the determinant; nan where it is negative."""
-    sign, log, *_ = ops._linalg_slogdet(input)
-    return F.where(sign < 0, F.full((), float("nan"), dtype=log.dtype), log)
+    return _given(more.slogdet(input), out)
 
 
 @function()
 def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
     """L with A = L L^H."""
-    return _linalg("cholesky")(input, upper=upper, out=out)
-
-
-@function()
-def cholesky_inverse(input: Any, upper: bool = False, *, out: Any = None) -> Any:
-    """The inverse of the matrix whose Cholesky factor is given."""
-    product = F.matmul(ops.mh(input), input) if upper else F.matmul(input, ops.mh(input))
-    return _linalg("inv")(product, out=out)
+    warn_once(
+        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch release.\n"
+        "L = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = torch.cholesky(A, upper=True)\n"
+        "should be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results for all valid "
+        "(symmetric positive definite) inputs."
+    )
+    return _given(more.cholesky_op(input, upper), out)
 
 
 @function()
 def cholesky_solve(input: Any, L: Any, upper: bool = False, *, out: Any = None) -> Any:
     """X with AX = input, from A's Cholesky factor."""
-    low = ops.mh(L) if upper else L
-    half = ops.linalg_solve_triangular(low, input, upper=False)
-    made = ops.linalg_solve_triangular(ops.mh(low), half, upper=True)
-    if out is not None:
-        _dispatch.give_out(out, made._array)
-        return out
-    return made
+    return _given(more.cholesky_solve(input, L, upper), out)
 
 
 @function()
 def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     """Q and R with A = QR."""
-    return return_types.qr(tuple(ops.linalg_qr(input, "reduced" if some else "complete")))
+    return _given(more.qr(input, some), out)
 
 
 @function()
 def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """U, S and V with A = U diag(S) V^H."""
-    if not compute_uv:
-        m, n = input.shape[-2], input.shape[-1]
-        lead = tuple(input.shape[:-2])
-        return return_types.svd(
-            (
-                F.zeros((*lead, m, m), dtype=input.dtype),
-                ops.svdvals(input),
-                F.zeros((*lead, n, n), dtype=input.dtype),
-            )
-        )
-    u, s, vh = ops.linalg_svd(input, not some)
-    return return_types.svd((u, s, ops.mh(vh)))
-
-
-@function()
-def pinverse(input: Any, rcond: float = 1e-15) -> Any:
-    """The pseudo-inverse."""
-    return _linalg("pinv")(input, rtol=rcond)
+    return _given(more.svd(input, some, compute_uv), out)
 
 
 @function()
 def lu_solve(input: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     """X with AX = input, from A's LU factorisation."""
-    return _linalg("lu_solve")(LU_data, LU_pivots, input, out=out)
-
-
-@function(expose="function")
-def lu_unpack(
-    LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True, *, out: Any = None
-) -> Any:
-    """P, L and U from a compact factorisation."""
-    return return_types.lu_unpack(ops.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots))
+    return _given(ops.lu_solve(input, LU_data, LU_pivots), out)
 
 
 @function()
 def lu(input: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """The compact LU factorisation."""
-    made = ops.linalg_lu_factor_ex(input, pivot=pivot)
-    return tuple(made) if get_infos else (made[0], made[1])
+    made = more.lu_with_info(input, pivot, not get_infos)
+    return _given(made if get_infos else made[:2], out)
 
 
 @function()
@@ -134,9 +86,7 @@ def triangular_solve(
     out: Any = None,
 ) -> Any:
     """X with AX = input for a triangular A."""
-    matrix = A.transpose(-2, -1) if transpose else A
-    made = ops.linalg_solve_triangular(matrix, input, upper=upper != transpose, unitriangular=unitriangular)
-    return return_types.triangular_solve((made, A.clone()))
+    return _given(more.triangular_solve(input, A, upper, transpose, unitriangular), out)
 
 
 @function()
@@ -157,10 +107,15 @@ def cross(input: Any, other: Any, dim: Any = None, *, out: Any = None) -> Any:
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly or simply use "
             "torch.linalg.cross.\nThe default value of dim will change to agree with that of linalg.cross in a future release."
         )
-        dim = next((d for d, n in enumerate(input.shape) if n == 3), None)
-        if dim is None:
+        if 3 not in input.shape:
             raise RuntimeError("no dimension of size 3 in input")
-    return _linalg("cross")(input, other, dim=dim, out=out)
+    return _given(_cross(input, other, dim), out)
+
+
+@composite("aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor", expose="no")
+def _cross(self: Any, other: Any, dim: Any) -> Any:
+    where = tuple(self.shape).index(3) if dim is None else dim
+    return _linalg("cross")(self, other, dim=where)
 
 
 @function()
@@ -183,18 +138,3 @@ def ormqr(
     q = _linalg("householder_product")(wide, tau)
     q = ops.mh(q) if transpose else q
     return F.matmul(q, other) if left else F.matmul(other, q)
-
-
-@function()
-def geqrf(input: Any, *, out: Any = None) -> Any:
-    """The QR factorisation as LAPACK leaves it."""
-    import numpy as np
-    from scipy.linalg import lapack
-
-    flat = input._array.reshape(-1, *input._array.shape[-2:])
-    factor = lapack.get_lapack_funcs("geqrf", (flat,))
-    parts = [factor(matrix)[:2] for matrix in flat]
-    shape = input._array.shape
-    a = np.array([p[0] for p in parts], input._array.dtype).reshape(shape)
-    tau = np.array([p[1] for p in parts], input._array.dtype).reshape(*shape[:-2], -1)
-    return return_types.geqrf((_dispatch.wrap(a), _dispatch.wrap(tau)))

@@ -534,6 +534,7 @@ mul_scalar.derivative(self=lambda g, other: mul_scalar(g, conj(other)))
 _mul_into = _shown.writer(
     "aten::mul.out(Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)", lambda self, other: self * other
 )
+_dispatch.OPS["mul.out"].flops = _numel_of_self
 mul_scalar.inplace.recorded(
     lambda self, other: _mul_into(_dispatch.wrap(np.array(other, self._array.dtype)), self, self)
 )

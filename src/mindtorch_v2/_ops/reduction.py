@@ -728,6 +728,22 @@ argmin = _arg_extreme("argmin", _argmin)
 # ---------------------------------------------------------------------------------------------------- tests and counts
 
 
+def _as_truths(entry: Any) -> Any:
+    """What a question about all elements shows: they are made bools first; of a single one, the answer is a copy."""
+    kernel = entry.op.kernel
+
+    def body(self: Any, *rest: Any) -> Any:
+        array = self._array
+        made = _dispatch.wrap(kernel(array, *rest))
+        if array.size == 1:
+            F.copy_(made, _dispatch.OPS["to.dtype"].entry(_dispatch.OPS["view_as"].entry(self, made), made.dtype))
+        elif array.dtype.kind != "b" and array.dtype != np.uint8:
+            _dispatch.OPS["to.dtype"].entry(self, made.dtype)
+        return made
+
+    return body
+
+
 def _quantifier(name: str, ufunc: Any) -> None:
     def result(self: np.ndarray, dims: Any, keepdim: bool) -> Any:
         made = _reduce(ufunc, self.astype(bool, copy=False), dims, keepdim)
@@ -754,6 +770,9 @@ def _quantifier(name: str, ufunc: Any) -> None:
         if dim == ():  # no dimension, where None is all
             return result(self, (), keepdim)
         return result(self, _dims.many(dim, self.ndim), keepdim)
+
+    for entry in (whole, along, along_many):
+        entry.recorded(_as_truths(entry))
 
     def front(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None, **aliases: Any) -> Any:
         if aliases:

@@ -1,0 +1,314 @@
+"""What linear algebra is made of: factors and solutions as arrays in, arrays in columns out; and the calls among torch's own ops that a
+profile shows (`aten::linalg_lu_factor.out` inside `aten::_linalg_det`). Knows nothing of gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch, _dtype
+from .._dispatch import OPS, op, storage_of, wrap
+from . import inplace_views
+from ._namespace import functions as F
+
+
+class LinAlgError(RuntimeError):
+    """A matrix that an algorithm cannot handle, such as a singular one."""
+
+
+LinAlgError.__module__ = "torch._C"
+LinAlgError.__name__ = LinAlgError.__qualname__ = "_LinAlgError"
+
+
+# ---------------------------------------------------------------------------------------------------- layout
+
+
+def columns(array: np.ndarray) -> np.ndarray:
+    """Matrices stored column by column, as LAPACK leaves them."""
+    return np.swapaxes(np.ascontiguousarray(np.swapaxes(array, -1, -2)), -1, -2)
+
+
+def blank_columns(shape: tuple, dtype: Any) -> Any:
+    """A tensor of matrices without values, stored by columns; no op is seen to take its memory."""
+    return wrap(np.swapaxes(np.empty((*shape[:-2], shape[-1], shape[-2]), dtype), -1, -2))
+
+
+def in_columns(tensor: Any) -> bool:
+    """Whether matrices lie column by column."""
+    return bool(np.swapaxes(tensor._array, -1, -2).flags.c_contiguous)
+
+
+def mh(x: Any) -> Any:
+    """The conjugate transpose."""
+    return OPS["mH"].entry(x)
+
+
+def is_vector_case(a: Any, b: Any) -> bool:
+    """Whether the right side of a linear equation is one vector for each matrix."""
+    return b.ndim == 1 or (a.ndim - 1 == b.ndim and tuple(b.shape) == tuple(a.shape[:-1]))
+
+
+# ---------------------------------------------------------------------------------------------------- errors
+
+
+def value_error(name: str, info: np.ndarray, is_matrix: bool) -> LinAlgError:
+    """torch's error for the first matrix whose algorithm gave up."""
+    places = np.flatnonzero(info.reshape(-1))
+    number = int(info.reshape(-1)[places[0]])
+    where = name + (": " if is_matrix else f": (Batch element {int(places[0])}): ")
+    if "inv" in name:
+        text = f"The diagonal element {number} is zero, the inversion could not be completed because the input matrix is singular."
+    elif "solve" in name:
+        text = "The solver failed because the input matrix is singular."
+    elif "cholesky" in name:
+        text = (
+            "The factorization could not be completed because the input is not positive-definite (the leading minor of order "
+            f"{number} is not positive-definite)."
+        )
+    elif "lu_factor" in name:
+        text = (
+            f"U[{number},{number}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
+            "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
+        )
+    else:
+        text = f"The algorithm failed to converge (error code: {number})."
+    return LinAlgError(where + text)
+
+
+def check(info: Any, name: str, is_matrix: bool) -> None:
+    """Raise where an algorithm said that it gave up."""
+    if _dispatch.recorder is None:
+        if info._array.any():
+            raise value_error(name, info._array, is_matrix)
+    else:
+        _linalg_check_errors(info, name, is_matrix=is_matrix)
+
+
+@op(
+    "aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()",
+    expose="no",
+    on="tensors",
+    nondifferentiable=True,
+)
+def _linalg_check_errors(info: Any, api_name: str, is_matrix: bool) -> None:
+    if F.any(info).item():
+        raise value_error(api_name, info._array, is_matrix)
+
+
+# ---------------------------------------------------------------------------------------------------- arrays
+
+
+def lu_arrays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """LU factors (in columns), the row that each row was swapped with (from 1), and where a pivot is zero."""
+    from scipy.linalg import lapack
+
+    rows, width = A.shape[-2:]
+    flat = A.reshape(-1, rows, width)
+    factor = lapack.get_lapack_funcs("getrf", (flat,))
+    lu = np.empty((len(flat), width, rows), A.dtype)
+    pivots, info = np.empty((len(flat), min(rows, width)), np.int32), np.zeros(len(flat), np.int32)
+    for i, matrix in enumerate(flat):
+        made, swaps, info[i] = factor(matrix)
+        lu[i], pivots[i] = made.T, swaps[: pivots.shape[1]] + 1
+    batch = A.shape[:-2]
+    return (
+        np.swapaxes(lu.reshape(*batch, width, rows), -1, -2),
+        pivots.reshape(*batch, -1),
+        np.maximum(info, 0).reshape(batch),
+    )
+
+
+def lu_solve_arrays(
+    LU: np.ndarray, pivots: np.ndarray, B: np.ndarray, left: bool, adjoint: bool
+) -> np.ndarray:
+    """X with AX = B (XA = B) or A^H X = B (XA^H = B) from A's factors."""
+    if not left:
+        turned = lu_solve_arrays(LU, pivots, np.conj(np.swapaxes(B, -1, -2)), True, not adjoint)
+        return np.conj(np.swapaxes(turned, -1, -2))
+    from scipy.linalg import lapack
+
+    n, k = LU.shape[-1], B.shape[-1]
+    batch = np.broadcast_shapes(LU.shape[:-2], B.shape[:-2])
+    factors = np.broadcast_to(LU, (*batch, n, n)).reshape(-1, n, n)
+    swaps = np.broadcast_to(pivots, (*batch, n)).reshape(-1, n)
+    rights = np.broadcast_to(B, (*batch, n, k)).reshape(-1, n, k)
+    solver = lapack.get_lapack_funcs("getrs", (factors, rights))
+    made = np.empty((len(factors), k, n), LU.dtype)
+    for i, factor in enumerate(factors):
+        made[i] = solver(factor, swaps[i] - 1, rights[i], 2 if adjoint else 0)[0].T
+    return np.swapaxes(made.reshape(*batch, k, n), -1, -2)
+
+
+# ------------------------------------------------------------------------- ops called with the tensors that take their results
+
+
+def step(text: str) -> Any:
+    """Decorator: an op, below autograd, that only other ops call. Its outputs are arguments like others. Declared when first called."""
+
+    def declare(body: Any) -> Any:
+        declared: list[Any] = []
+
+        def call(*arguments: Any) -> Any:
+            if not declared:
+                declared.append(op(text, expose="no", on="tensors", nondifferentiable=True)(body).op)
+            return _dispatch.record(declared[0], *arguments)
+
+        return call
+
+    return declare
+
+
+def put(target: Any, array: np.ndarray) -> Any:
+    """`array` in the memory of `target`."""
+    np.copyto(target._array, array)
+    storage_of(target)._version += 1
+    return target
+
+
+def restrided(tensor: Any) -> None:
+    """An output that was given its size late is given its strides too."""
+    array = tensor._array
+    inplace_views._as_strided(tensor, array.shape, tuple([s // array.itemsize for s in array.strides]), 0)
+
+
+def cloned_columns(tensor: Any) -> Any:
+    """A copy stored by columns."""
+    turned = F.clone(OPS["mT"].entry(tensor), memory_format=_dtype.contiguous_format)
+    return turned.transpose_(-2, -1)
+
+
+def resized_columns(like: Any, shape: tuple) -> Any:
+    """An output that gets its size late, stored by columns."""
+    from ._shown import given_size
+
+    made = given_size(like, (*shape[:-2], shape[-1], shape[-2]))
+    return made.transpose_(-2, -1)
+
+
+@step(
+    "aten::linalg_lu_factor_ex.out(Tensor A, bool pivot, bool check_errors, Tensor LU, Tensor pivots, Tensor info) -> Tensor(a!)"
+)
+def lu_factor_into(A: Any, pivot: bool, check_errors: bool, LU: Any, pivots: Any, info: Any) -> Any:
+    _factor(A, LU, pivots, info)
+    return LU
+
+
+def _factor(A: Any, LU: Any, pivots: Any, info: Any) -> None:
+    F.copy_(LU, A)
+    lu, swaps, failed = lu_arrays(A._array)
+    put(LU, lu), put(pivots, swaps), put(info, failed)
+
+
+@step(
+    "aten::linalg_lu_factor_ex.late(Tensor A, bool pivot, bool check_errors, Tensor LU, Tensor pivots, Tensor info) -> Tensor"
+)
+def lu_factor_info(A: Any, pivot: bool, check_errors: bool, LU: Any, pivots: Any, info: Any) -> Any:
+    made = wrap(np.empty(A._array.shape[:-2], np.int32))
+    if made.ndim:
+        restrided(made)
+    _factor(A, LU, pivots, made)
+    return made
+
+
+@step(
+    "aten::linalg_lu_solve.out(Tensor LU, Tensor pivots, Tensor B, bool left, bool adjoint, Tensor out) -> Tensor(a!)"
+)
+def lu_solve_into(LU: Any, pivots: Any, B: Any, left: bool, adjoint: bool, out: Any) -> Any:
+    made = lu_solve_arrays(LU._array, pivots._array, B._array, left, adjoint)
+    show_lu_solve(LU, pivots, B, left, out)
+    if left and out._array.strides[-1] != LU.shape[-1] * out._array.itemsize:
+        F.copy_(out, wrap(made))
+    return put(out, made)
+
+
+def show_lu_solve(LU: Any, pivots: Any, B: Any, left: bool, out: Any) -> None:
+    """The steps of a solution from factors: copy the right side, look at the pivots."""
+    if left:
+        if out is not B:
+            F.copy_(out, B)
+    else:
+        turned = wrap(out._array.view()).transpose_(-2, -1)
+        F.copy_(turned, mh(B))
+    OPS["mT"].entry(LU)
+    F.all(F.gt(pivots, 0)).item()
+    F.all(F.le(pivots, LU.shape[-2])).item()
+    if not left:
+        turned.transpose_(-2, -1)
+
+
+@step(
+    "aten::_linalg_solve_ex.result(Tensor A, Tensor B, bool left, bool check_errors, Tensor result, Tensor LU, Tensor pivots, Tensor info) -> "
+    "(Tensor, Tensor)"
+)
+def _solve_into(A: Any, B: Any, left: bool, check_errors: bool, result: Any, LU: Any, pivots: Any, info: Any) -> Any:
+    lu = blank_columns(A._array.shape, A._array.dtype)
+    swaps = wrap(np.empty(A._array.shape[:-1], np.int32))
+    restrided(lu)
+    restrided(swaps)
+    lu_factor_into(A, True, check_errors, lu, swaps, info)
+    if not info._array.any():
+        lu_solve_into(lu, swaps, B, left, False, result)
+    return lu, swaps
+
+
+@step(
+    "aten::linalg_solve_ex.out(Tensor A, Tensor B, bool left, bool check_errors, Tensor result, Tensor info) -> Tensor(a!)"
+)
+def solve_into(A: Any, B: Any, left: bool, check_errors: bool, result: Any, info: Any) -> Any:
+    new_empty = OPS["new_empty"].entry
+    _solve_into(A, B, left, check_errors, result, new_empty(A, (0,)), new_empty(A, (0,), dtype=_dtype.int32), info)
+    return result
+
+
+@step("aten::tril.out(Tensor self, int diagonal, Tensor out) -> Tensor(a!)")
+def tril_into(self: Any, diagonal: int, out: Any) -> Any:
+    return put(out, np.tril(self._array, diagonal))
+
+
+@step("aten::triu.out(Tensor self, int diagonal, Tensor out) -> Tensor(a!)")
+def triu_into(self: Any, diagonal: int, out: Any) -> Any:
+    return put(out, np.triu(self._array, diagonal))
+
+
+@step("aten::sum.IntList_out(Tensor self, int[1]? dim, bool keepdim, ScalarType? dtype, Tensor out) -> Tensor(a!)")
+def sum_into(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
+    return put(out, np.add.reduce(self._array, axis=dim, keepdims=keepdim, dtype=out._array.dtype))
+
+
+def mul_into(self: Any, other: Any, out: Any) -> Any:
+    """A product left in `out`."""
+    return _dispatch.record(OPS["mul.out"], self, other, out)
+
+
+# ---------------------------------------------------------------------------------------------------- for gradients
+
+
+def factors_of(A: Any, LU: Any, pivots: Any) -> tuple[Any, Any]:
+    """The factors of `A` that an op kept; found again where nobody recorded it, which then kept none."""
+    if LU.numel() or not A.numel():
+        return LU, pivots
+    lu, swaps, _ = lu_arrays(A._array)
+    return wrap(lu), wrap(swaps)
+
+
+def solve_again(A: Any, LU: Any, pivots: Any, right: Any, left: bool) -> Any:
+    """X with A^H X = right (or XA^H = right)."""
+    if _dispatch.recorder is None:
+        return F.linalg_solve_ex(A.mH, right, left=left)[0]
+    return F.linalg_lu_solve(*factors_of(A, LU, pivots), right, left=left, adjoint=True)
+
+
+def det_grad(g: Any, A: Any, LU: Any, pivots: Any, guarded: bool) -> Any:
+    """g A^-H; `guarded`: a pivot that is zero is taken for a very small one."""
+    if _dispatch.recorder is None:
+        return g.unsqueeze(-1).unsqueeze(-1) * F.linalg_inv(A).mH
+    if not LU.numel():
+        lu, swaps, _ = lu_arrays(np.conj(np.swapaxes(A._array, -1, -2)))
+        LU, pivots = wrap(lu), wrap(swaps)
+    scaled = F.diag_embed(OPS["expand_as"].entry(F.unsqueeze(g, -1), pivots))
+    OPS["mT"].entry(scaled)
+    if guarded:
+        tiny = float(np.finfo(LU._array.dtype).eps)
+        LU = F.add(LU, F.diag_embed(F.where(F.diagonal(LU, 0, -2, -1) == 0.0, tiny, 0.0)))
+    return F.linalg_lu_solve(LU, pivots, scaled)
