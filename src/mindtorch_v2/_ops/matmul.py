@@ -370,18 +370,12 @@ def _folded(tensor: Any, other: Any) -> bool:
     """Whether matmul folds the batches of `tensor` into rows, as torch decides: fewer copies than batched products."""
     if tensor.ndim < 3 or other.ndim > 2:
         return False
-    if tensor._rg and grad_on() and other.ndim == 2:
-        return True
-    if other.ndim == 1:
+    if other.ndim == 1 or other._rg:  # what broadcasting a matrix would cost in the backward pass
         return True
     if tensor.numel() == 0:
         return True
     shape, strides = tensor._array.shape, tensor._array.strides
     return all(strides[d] == strides[d + 1] * shape[d + 1] for d in range(tensor.ndim - 2))
-
-
-def grad_on() -> bool:
-    return _dispatch.grad_state.enabled
 
 
 @composite("aten::matmul(Tensor self, Tensor other) -> Tensor")
