@@ -29,6 +29,8 @@ class OpOverload:
     def overloadpacket(self) -> OpOverloadPacket:
         return self._packet
 
+    _overloadpacket = overloadpacket
+
     @property
     def _schema(self) -> str:
         return self._op.text

@@ -10,14 +10,17 @@ __all__ = ["set_module"]
 
 _PARTS = frozenset(
     (
+        "_python_dispatch",
         "_pytree",
         "benchmark",
         "checkpoint",
         "collect_env",
         "data",
         "dlpack",
+        "flop_counter",
         "hooks",
         "model_zoo",
+        "module_tracker",
         "tensorboard",
     )
 )
