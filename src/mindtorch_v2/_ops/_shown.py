@@ -100,6 +100,7 @@ def _late(text: str, kernel: Any) -> Any:
 
 
 abs_into = _late("aten::abs.out(Tensor self, *, Tensor out) -> Tensor(a!)", np.abs)
+maximum_into = _late("aten::maximum.out(Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)", np.maximum)
 sigmoid_into = _late(
     "aten::sigmoid.out(Tensor self, *, Tensor out) -> Tensor(a!)", lambda x: 1 / (1 + np.exp(-x))
 )

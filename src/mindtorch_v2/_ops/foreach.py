@@ -179,7 +179,7 @@ def _declare_binary(name: str) -> None:
             return forms["tensor"](self, other, **options)
         if _is_scalar_list(other):
             _check_scalars(self, other)
-            return forms["scalars"](self, other)
+            return forms["scalars"](self, tuple(other))
         _check_lists(full_name, self, other)
         return forms["list"](self, other, **options)
 
@@ -250,7 +250,7 @@ def _ternary_front(full_name: str, with_scalar: Any, with_scalars: Any, lerp: bo
                 )
         if isinstance(value, (tuple, list)):
             _check_scalars(lists[0], value)
-            made = with_scalars(*lists, value)
+            made = with_scalars(*lists, tuple(value))
         else:
             made = with_scalar(*lists, value)
         return list(lists[0]) if inplace else tuple(made)

@@ -189,7 +189,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     if isinstance(data, _dispatch.Tensor):
         if _dispatch.recorder is None and device is None and (dtype is None or dtype is data.dtype):
             return data
-        return data.to(device=device, dtype=dtype)
+        return data.to(data.device if device is None else device, data.dtype if dtype is None else dtype)
     if isinstance(data, np.ndarray):
         made = from_numpy(data) if min(data.strides, default=0) >= 0 else wrap(data.copy())
         return made if dtype is None and _dispatch.recorder is None else made.to(device=device, dtype=dtype)

@@ -55,6 +55,15 @@ def _declare(op: Any, shown: Any) -> None:
     op.recorded(body)
 
 
+def _absolute(self: Any) -> Any:
+    if self.dtype.is_complex or self.dtype is _dtype.bool_:
+        OPS["abs"].kernel(self._array, self._array)  # refused
+    return _shown.abs_into(self, self)
+
+
+OPS["abs_"].recorded(_absolute)
+
+
 # ------------------------------------------------------------------------------------------------- factories
 
 
@@ -163,7 +172,9 @@ def _lstm_layer() -> None:
         made = _shown.kernel_of(back.entry, *arguments)
         first, third, fourth, hidden, cell = (arguments[place] for place in (1, 3, 4, 5, 6))
         for gradient, like in zip(arguments[10:13], (arguments[7], hidden, cell)):
-            F.zeros_like(like, memory_format=_dtype.contiguous_format) if gradient is None else dense(gradient)
+            F.zeros_like(like, memory_format=_dtype.contiguous_format) if gradient is None else dense(
+                gradient
+            )
         rows = first.shape[0]
         F.add(third, fourth) if arguments[17] else F.zeros((rows,), dtype=third.dtype)
         likes = (made[0], made[5], made[6], made[1], made[2])

@@ -577,21 +577,34 @@ def _one_sided(name: str, ufunc: Any, keep: str) -> None:
     else:
         by_number.derivative(self=lambda g, self, max: _where_inside(g, self, None, max))
 
+    @op(f"aten::{name}.Tensor(Tensor self, Tensor {side}) -> Tensor", inplace=True, expose="no", promote="same",
+        node=f"Clamp{side.title()}Backward1")  # fmt: skip
+    def by_tensor(self: np.ndarray, bound: Any, out: Any = None) -> np.ndarray:
+        if self.dtype.kind == "c":
+            raise NotImplementedError(f"{name} is not supported for complex types")
+        return ufunc(self, bound, out=out)
+
+    def kept(g: Any, mask: Any) -> Any:
+        return F.where(mask, g, F.scalar_tensor(0.0, dtype=g.dtype))
+
+    if side == "min":
+        by_tensor.derivative(
+            self=lambda g, self, min: kept(g, self >= min), min=lambda g, self, min: kept(g, self < min)
+        )
+    else:
+        by_tensor.derivative(
+            self=lambda g, self, max: kept(g, self <= max), max=lambda g, self, max: kept(g, self > max)
+        )
+
     def front(input: Any, bound: Any, *, out: Any = None) -> Any:
-        if isinstance(bound, _dispatch.Tensor):
-            return clamp(input, **{side: bound}, out=out)
-        made = by_number(input, bound)
+        made = (by_tensor if isinstance(bound, _dispatch.Tensor) else by_number)(input, bound)
         if out is not None:
             _dispatch.give_out(out, made._array)
             return out
         return made
 
     def front_inplace(input: Any, bound: Any) -> Any:
-        return (
-            clamp_(input, **{side: bound})
-            if isinstance(bound, _dispatch.Tensor)
-            else by_number.inplace(input, bound)
-        )
+        return (by_tensor if isinstance(bound, _dispatch.Tensor) else by_number).inplace(input, bound)
 
     def named(inner: Any, inplace: bool) -> Any:
         # the public parameter is called min or max

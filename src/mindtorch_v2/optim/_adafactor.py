@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 
+from . import _foreach
 from .optimizer import (
     Optimizer,
     ParamsT,
@@ -127,6 +128,15 @@ def adafactor(
     if grad_scale is not None or found_inf is not None:
         raise AssertionError("Grad scaling should occur outside of optimizer.step()")
     lr = _to_scalar(lr)
+    if foreach:
+        for matrices in (True, False):
+            places = [place for place, grad in enumerate(grads) if (grad.dim() > 1) is matrices]
+            everything = (params, grads, row_vars, col_vars, variances, state_steps)
+            for group in _foreach.by_dtype(*[[tensors[place] for place in places] for tensors in everything]):
+                floor = torch.finfo(group[0][0].dtype).eps if eps1 is None else eps1
+                _foreach.adafactor(*group, d=d, lr=lr, beta2_decay=beta2_decay, weight_decay=weight_decay, eps1=floor,
+                                   eps2=eps2, maximize=maximize)  # fmt: skip
+        return
     lists = zip(params, grads, row_vars, col_vars, variances, state_steps)
     for param, grad, row_var, col_var, variance, step in lists:
         grad = -grad if maximize else grad

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 
+from . import _foreach
 from .optimizer import (
     Optimizer,
     ParamsT,
@@ -113,6 +114,10 @@ def adadelta(
     _check_steps(state_steps)
     _check_flags(params, foreach, differentiable, capturable, supports_xla=False)
     lr = _to_scalar(lr)
+    if foreach:
+        _foreach.each(_foreach.adadelta, params, grads, square_avgs, acc_deltas, state_steps, lr=lr, rho=rho, eps=eps,
+                      weight_decay=weight_decay, maximize=maximize)  # fmt: skip
+        return
     for param, grad, square_avg, acc_delta, step in zip(params, grads, square_avgs, acc_deltas, state_steps):
         step += 1
         grad = -grad if maximize else grad

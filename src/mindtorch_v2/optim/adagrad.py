@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 
+from . import _foreach
 from .optimizer import (
     Optimizer,
     ParamsT,
@@ -17,8 +18,8 @@ from .optimizer import (
     _check_steps,
     _get_scalar_dtype,
     _get_value,
+    _refuse_scale,
     _to_scalar,
-    _unscale,
     _view_as_real,
 )
 
@@ -139,9 +140,16 @@ def adagrad(
     if fused and (has_sparse_grad or has_complex):
         raise RuntimeError("`fused` does not support sparse grad or complex param")
     _check_flags(params, foreach, differentiable)
-    if not _unscale(grads, fused, grad_scale, found_inf):
+    if fused:
+        _foreach.fused("_fused_adagrad_", (params, grads, state_sums, state_steps), grad_scale, found_inf, lr=lr,
+                       lr_decay=lr_decay, weight_decay=weight_decay, eps=eps, maximize=maximize)  # fmt: skip
         return
+    _refuse_scale(grad_scale, found_inf)
     lr = _to_scalar(lr)
+    if foreach and not has_sparse_grad:
+        _foreach.each(_foreach.adagrad, params, grads, state_sums, state_steps, lr=lr, weight_decay=weight_decay,
+                      lr_decay=lr_decay, eps=eps, maximize=maximize)  # fmt: skip
+        return
     for param, grad, total, step in zip(params, grads, state_sums, state_steps):
         step += 1
         count = _get_value(step)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 
+from . import _foreach
 from .optimizer import (
     Optimizer,
     ParamsT,
@@ -18,8 +19,9 @@ from .optimizer import (
     _check_steps,
     _get_scalar_dtype,
     _get_value,
+    _keep_larger,
+    _refuse_scale,
     _to_scalar,
-    _unscale,
     _view_as_real,
 )
 
@@ -176,9 +178,26 @@ def adam(
     """Update `params` and their moments in place."""
     _check_steps(state_steps)
     _check_flags(params, foreach, differentiable, capturable)
-    if not _unscale(grads, fused, grad_scale, found_inf):
+    if fused:
+        options = {
+            "lr": lr,
+            "beta1": beta1,
+            "beta2": beta2,
+            "weight_decay": weight_decay,
+            "eps": eps,
+            "amsgrad": amsgrad,
+        }
+        lists = (params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs if amsgrad else [], state_steps)
+        _foreach.fused("_fused_adamw_" if decoupled_weight_decay else "_fused_adam_", lists, grad_scale, found_inf,
+                       **options, maximize=maximize)  # fmt: skip
         return
+    _refuse_scale(grad_scale, found_inf)
     lr = _to_scalar(lr)
+    if foreach:
+        _foreach.each(_foreach.adam, params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs if amsgrad else [], state_steps,
+                      beta1=beta1, beta2=beta2, lr=lr, weight_decay=weight_decay, eps=eps, maximize=maximize,
+                      decoupled_weight_decay=decoupled_weight_decay)  # fmt: skip
+        return
     for i, param in enumerate(params):
         _update(
             param,
@@ -238,7 +257,7 @@ def _update(
     step_size = lr / correction1
     scale = correction2**0.5
     if max_exp_avg_sq is not None:
-        torch.maximum(max_exp_avg_sq, exp_avg_sq, out=max_exp_avg_sq)
+        _keep_larger(max_exp_avg_sq, exp_avg_sq)
         exp_avg_sq = max_exp_avg_sq
     param.addcdiv_(exp_avg, (exp_avg_sq.sqrt() / scale).add_(eps), value=-step_size)
 

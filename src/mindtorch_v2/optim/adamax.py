@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 
+from . import _foreach
 from .optimizer import (
     Optimizer,
     ParamsT,
@@ -16,6 +17,7 @@ from .optimizer import (
     _check_steps,
     _get_scalar_dtype,
     _get_value,
+    _keep_larger,
     _to_scalar,
     _view_as_real,
 )
@@ -117,6 +119,10 @@ def adamax(
     _check_steps(state_steps)
     _check_flags(params, foreach, differentiable, capturable)
     lr = _to_scalar(lr)
+    if foreach:
+        _foreach.each(_foreach.adamax, params, grads, exp_avgs, exp_infs, state_steps, eps=eps, beta1=beta1, beta2=beta2,
+                      lr=lr, weight_decay=weight_decay, maximize=maximize)  # fmt: skip
+        return
     for param, grad, exp_avg, exp_inf, step in zip(params, grads, exp_avgs, exp_infs, state_steps):
         grad = -grad if maximize else grad
         step += 1
@@ -130,6 +136,6 @@ def adamax(
             both = torch.cat([exp_inf.unsqueeze(0), grad.abs().add_(eps).unsqueeze_(0)], 0)
             exp_inf.copy_(torch.amax(both, 0, keepdim=False))
         else:
-            torch.maximum(exp_inf, grad.abs().add_(eps), out=exp_inf)
+            _keep_larger(exp_inf, grad.abs().add_(eps))
         correction = 1 - beta1 ** _get_value(step)
         param.addcdiv_(exp_avg, exp_inf, value=-(lr / correction))

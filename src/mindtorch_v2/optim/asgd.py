@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 
+from . import _foreach
 from .optimizer import (
     Optimizer,
     ParamsT,
@@ -116,6 +117,10 @@ def asgd(
     """Update `params`, their averages and the step sizes in place."""
     _check_flags(params, foreach, differentiable, capturable, "params, mus, etas,")
     lr = _to_scalar(lr)
+    if foreach:
+        _foreach.each(_foreach.asgd, params, grads, axs, mus, etas, state_steps, lambd=lambd, lr=lr, t0=t0, alpha=alpha,
+                      weight_decay=weight_decay, maximize=maximize)  # fmt: skip
+        return
     for param, grad, ax, mu, eta, step in zip(params, grads, axs, mus, etas, state_steps):
         grad = -grad if maximize else grad
         if param.is_complex():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 
+from . import _foreach
 from .optimizer import (
     Optimizer,
     ParamsT,
@@ -133,6 +134,11 @@ def nadam(
         raise RuntimeError("API has changed, `mu_products` argument must contain a list of singleton tensors")
     _check_flags(params, foreach, differentiable, capturable, "params, mu_products")
     lr = _to_scalar(lr)
+    if foreach:
+        _foreach.each(_foreach.nadam, params, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps, beta1=beta1,
+                      beta2=beta2, lr=lr, weight_decay=weight_decay, momentum_decay=momentum_decay, eps=eps,
+                      maximize=maximize, decoupled_weight_decay=decoupled_weight_decay)  # fmt: skip
+        return
     lists = zip(params, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps)
     for param, grad, exp_avg, exp_avg_sq, mu_product, step in lists:
         grad = -grad if maximize else grad

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 import mindtorch_v2 as torch
 
 from .. import _dispatch
+from .._ops import _shown
 
 if TYPE_CHECKING:
     from mindtorch_v2 import Tensor
@@ -163,20 +164,18 @@ def _check_fused_param(param: Tensor) -> None:
         )
 
 
-def _unscale(
-    grads: list[Tensor], fused: bool | None, grad_scale: Tensor | None, found_inf: Tensor | None
-) -> bool:
-    """Undo a GradScaler's scale in place where `fused` lets the optimiser do it. False: skip this step."""
-    if not fused:
-        if grad_scale is not None or found_inf is not None:
-            raise AssertionError("Expected grad_scale and found_inf to be None")
-        return True
-    if found_inf is not None and found_inf.item():
-        return False
-    if grad_scale is not None:
-        for grad in grads:
-            grad.div_(grad_scale)
-    return True
+def _refuse_scale(grad_scale: Tensor | None, found_inf: Tensor | None) -> None:
+    """Only a fused step takes a GradScaler's scale itself."""
+    if grad_scale is not None or found_inf is not None:
+        raise AssertionError("Expected grad_scale and found_inf to be None")
+
+
+def _keep_larger(target: Tensor, other: Tensor) -> None:
+    """Write the larger of both, element by element, to `target`."""
+    if _dispatch.recorder is None:
+        torch.maximum(target, other, out=target)
+    else:
+        _shown.maximum_into(target, other, target)
 
 
 # Optimizer --------------------------------------------------------------------------------------------------
@@ -343,6 +342,8 @@ class Optimizer:
         _in_range(self._zero_grad_profile_name, self._zero_grad, set_to_none)
 
     def _zero_grad(self, set_to_none: bool) -> None:
+        foreach = self.defaults.get("foreach", False) or self.defaults.get("fused", False)
+        dense: dict[Any, list[Any]] = {}  # gradients to fill at once, by dtype
         for group in self.param_groups:
             for param in group["params"]:
                 grad = param.grad
@@ -355,7 +356,12 @@ class Optimizer:
                     grad.detach_()
                 else:
                     grad.requires_grad_(False)
-                grad.zero_()
+                if foreach and not grad.is_sparse:
+                    dense.setdefault(grad.dtype, []).append(grad)
+                else:
+                    grad.zero_()
+        for grads in dense.values():
+            torch._foreach_zero_(grads)
 
     # Groups
 

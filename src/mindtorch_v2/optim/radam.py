@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 
+from . import _foreach
 from .optimizer import (
     Optimizer,
     ParamsT,
@@ -123,6 +124,11 @@ def radam(
     _check_steps(state_steps)
     _check_flags(params, foreach, differentiable, capturable)
     lr = _to_scalar(lr)
+    if foreach:
+        _foreach.each(_foreach.radam, params, grads, exp_avgs, exp_avg_sqs, state_steps, beta1=beta1, beta2=beta2, lr=lr,
+                      weight_decay=weight_decay, eps=eps, maximize=maximize,
+                      decoupled_weight_decay=decoupled_weight_decay)  # fmt: skip
+        return
     rho_inf = 2 / (1 - beta2) - 1
     for param, grad, exp_avg, exp_avg_sq, step in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps):
         grad = -grad if maximize else grad

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 
+from . import _foreach
 from .optimizer import (
     Optimizer,
     ParamsT,
@@ -128,6 +129,11 @@ def rmsprop(
     _check_steps(state_steps)
     _check_flags(params, foreach, differentiable, capturable)
     lr = _to_scalar(lr)
+    if foreach:
+        _foreach.each(_foreach.rmsprop, params, grads, square_avgs, grad_avgs, momentum_buffer_list, state_steps, lr=lr,
+                      alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum, centered=centered,
+                      maximize=maximize)  # fmt: skip
+        return
     for i, (param, grad, square_avg, step) in enumerate(zip(params, grads, square_avgs, state_steps)):
         grad = -grad if maximize else grad
         step += 1

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 
+from . import _foreach
 from .optimizer import (
     Optimizer,
     ParamsT,
@@ -112,6 +113,10 @@ def rprop(
     """Update `params`, their step sizes and last gradients in place."""
     _check_steps(state_steps)
     _check_flags(params, foreach, differentiable, capturable)
+    if foreach:
+        _foreach.each(_foreach.rprop, params, grads, prevs, step_sizes, state_steps, step_size_min=step_size_min,
+                      step_size_max=step_size_max, etaminus=etaminus, etaplus=etaplus, maximize=maximize)  # fmt: skip
+        return
     for param, grad, prev, step_size, step in zip(params, grads, prevs, step_sizes, state_steps):
         grad = -grad if maximize else grad
         step += 1

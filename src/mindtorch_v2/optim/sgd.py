@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import mindtorch_v2 as torch
 
+from . import _foreach
 from .optimizer import (
     Optimizer,
     ParamsT,
     _check_fused,
     _check_fused_param,
     _check_lr,
+    _refuse_scale,
     _to_scalar,
-    _unscale,
 )
 
 if TYPE_CHECKING:
@@ -115,9 +116,20 @@ def sgd(
     """Update `params` in place; a buffer that is None is made from the gradient and put into its list."""
     if fused and has_sparse_grad:
         raise RuntimeError("`_fused_sgd` does not support sparse gradients")
-    if not _unscale(d_p_list, fused, grad_scale, found_inf):
+    options: dict[str, Any] = {"weight_decay": weight_decay, "momentum": momentum, "lr": _to_scalar(lr), "dampening": dampening,
+                               "nesterov": nesterov, "maximize": maximize}  # fmt: skip
+    if fused:
+        _foreach.fused_sgd(params, d_p_list, momentum_buffer_list, grad_scale, found_inf, **options)
         return
-    lr = _to_scalar(lr)
+    _refuse_scale(grad_scale, found_inf)
+    if foreach:
+        places = list(range(len(params)))
+        for group in _foreach.by_dtype(params, d_p_list, momentum_buffer_list, places) if params else ():
+            _foreach.sgd(*group[:3], **options)
+            for place, buffer in zip(group[3], group[2]):
+                momentum_buffer_list[place] = buffer
+        return
+    lr = options["lr"]
     learned_lr = isinstance(lr, torch.Tensor) and lr.requires_grad
     learned_decay = isinstance(weight_decay, torch.Tensor) and weight_decay.requires_grad
     for i, (param, grad) in enumerate(zip(params, d_p_list)):
