@@ -668,7 +668,7 @@ def _expand(self: np.ndarray, size: tuple, implicit: bool) -> np.ndarray:
     if lead < 0:
         raise _bad_expand(self, size, shape)
     if shape == size[lead:] and (not lead or min(size) >= 0):
-        return _repeating(restrided(self, size, (0,) * lead + steps))
+        return _repeating(self, restrided(self, size, (0,) * lead + steps))
     strides = [0] * len(size)
     wanted = list(size)
     for d in range(len(size)):
@@ -683,12 +683,13 @@ def _expand(self: np.ndarray, size: tuple, implicit: bool) -> np.ndarray:
             strides[d] = steps[d - lead]
         elif have != 1 or n < 0:
             raise _bad_expand(self, size, shape)
-    return _repeating(restrided(self, wanted, strides))
+    return _repeating(self, restrided(self, wanted, strides))
 
 
-def _repeating(array: np.ndarray) -> np.ndarray:
+def _repeating(whole: np.ndarray, array: np.ndarray) -> np.ndarray:
     """Mark a view in which elements repeat as not to be written: NumPy then refuses what torch refuses."""
-    array.setflags(write=False)
+    if array.size > whole.size or not whole.flags.writeable:
+        array.setflags(write=False)
     return array
 
 
