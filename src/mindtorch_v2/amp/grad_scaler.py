@@ -161,9 +161,11 @@ class GradScaler:
         """Step an optimiser that reads `grad_scale` and `found_inf` itself."""
         if state["stage"] is OptState.READY:
             self._check_inf_per_device(optimizer)
-        found = list(state["found_inf_per_device"].values())
-        optimizer.grad_scale = None if state["stage"] is OptState.UNSCALED else self._get_scale_async()
-        optimizer.found_inf = sum(found[1:], found[0]) if found else None
+        scale = self._get_scale_async()
+        found = [one.to(scale.device, non_blocking=True) for one in state["found_inf_per_device"].values()]
+        unscaled = state["stage"] is OptState.UNSCALED
+        optimizer.grad_scale = None if unscaled else scale * getattr(optimizer, "grad_scale", 1)
+        optimizer.found_inf = sum(found) if found else None
         try:
             result = optimizer.step(*args, **kwargs)
         finally:

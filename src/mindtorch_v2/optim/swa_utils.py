@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import mindtorch_v2 as torch
 
 from ..nn.modules.module import Module
+from ._foreach import by_dtype
 from ._lr_scheduler_base import LRScheduler, _format_param, _warn_get_lr_called_within_step
 from .optimizer import Optimizer
 
@@ -41,11 +42,11 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[[Any, Any, Any], None
 
     @torch.no_grad()
     def ema_update(ema_param_list: PARAM_LIST, current_param_list: PARAM_LIST, _: Any) -> None:
+        if _is_continuous(ema_param_list[0]):
+            torch._foreach_lerp_(ema_param_list, current_param_list, 1 - decay)
+            return
         for average, current in zip(ema_param_list, current_param_list):
-            if _is_continuous(average):
-                average.lerp_(current, 1 - decay)
-            else:
-                average.copy_(average * decay + current * (1 - decay))
+            average.copy_(average * decay + current * (1 - decay))
 
     return ema_update
 
@@ -57,11 +58,11 @@ def get_swa_multi_avg_fn() -> Callable[[Any, Any, Any], None]:
     def swa_update(
         averaged_param_list: PARAM_LIST, current_param_list: PARAM_LIST, num_averaged: Any
     ) -> None:
+        if _is_continuous(averaged_param_list[0]):
+            torch._foreach_lerp_(averaged_param_list, current_param_list, _number(1 / (num_averaged + 1)))
+            return
         for average, current in zip(averaged_param_list, current_param_list):
-            if _is_continuous(average):
-                average.lerp_(current, _number(1 / (num_averaged + 1)))
-            else:
-                average.copy_(average + (current - average) / (num_averaged + 1))
+            average.copy_(average + (current - average) / (num_averaged + 1))
 
     return swa_update
 
@@ -149,7 +150,8 @@ class AveragedModel(Module):
 
     def _average(self, averages: list[Tensor], currents: list[Tensor]) -> None:
         if self.multi_avg_fn is not None:
-            self.multi_avg_fn(averages, currents, self.n_averaged.to(averages[0].device))
+            for own, new in by_dtype(averages, currents):
+                self.multi_avg_fn(own, new, self.n_averaged.to(own[0].device))
         elif self.avg_fn is not None:
             for average, current in zip(averages, currents):
                 n_averaged = self.n_averaged.to(average.device)
