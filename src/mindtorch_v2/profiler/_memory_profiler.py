@@ -21,7 +21,6 @@ from .data_flow import (
     DataFlowNode,
     Key,
     OpTree,
-    SchemaMatcher,
     SizeMap,
     TensorKey,
     _extract_parameters_and_gradients,
@@ -31,9 +30,9 @@ from .data_flow import (
     get_scopes,
     log,
 )
-from .devices import RecordScope
 from .event_fields import _EventType, _ExtraFields_Allocation, _ExtraFields_TorchOp, _TensorMetadata
-from .event_tree import _ProfilerEvent
+from .event_tree import _ProfilerEvent, collector_waits
+from .schemas import SchemaMatcher
 
 __all__ = [
     "Action",
@@ -152,6 +151,10 @@ class MemoryProfile:
     """A recording's memory: its flow, its sizes, what it is for."""
 
     def __init__(self, result: Any) -> None:
+        with collector_waits():
+            self._decide(result)
+
+    def _decide(self, result: Any) -> None:
         self._op_tree = OpTree(result)
         self._data_flow_graph = DataFlowGraph(self._op_tree)
         self._size_map = SizeMap(self._op_tree)
@@ -171,17 +174,16 @@ class MemoryProfile:
         """(time in ns or -1, what happens, memory and version, bytes), in the order of time."""
         found: list[tuple[int, Action, KeyAndID, int]] = []
         times: dict[tuple[TensorKey, bool], int] = {}
-        for event in self._op_tree.sorted_nodes:
-            if event.tag is not _EventType.Allocation:
-                continue
-            fields = event.extra_fields
-            key, taken = TensorKey.from_allocation(fields), fields.alloc_size > 0
-            if key is not None:
-                times[key, taken] = event.start_time_ns
+        met, tree = self._op_tree.met, self._op_tree._tree
+        for row, (number, signed) in enumerate(met.allocations):
+            assert tree is not None
+            at, taken = tree.start_list[tree.places[tree.first_memory + row]], signed > 0
+            if number >= 0:
+                times[met.keys[number], taken] = at
             else:
                 action = Action.CREATE if taken else Action.DESTROY
-                found.append((event.start_time_ns, action, (Key(fields.device), 0), abs(fields.alloc_size)))
-        last = dict(sorted(self._category_snapshot()))
+                found.append((at, action, (Key(tree.memory_device(row)), 0), abs(signed)))
+        last = dict(self._category_snapshot().keys())
         for key, version in last.items():
             born = times.get((key, True), -1)
             action = Action.PREEXISTING if born < 0 else Action.CREATE
@@ -206,7 +208,7 @@ class MemoryProfile:
         every |= {(key, 0) for step in self._steps for key in step.node.intermediates}
         # what modules and optimizers hold and nothing used
         every |= {(key, 0) for element in self._categories._values.values() for key in element._by_id_keyset}
-        return {pair: self._categories.get(*pair) for pair in sorted(every)}
+        return {pair: self._categories.get(*pair) for pair in sorted(every, key=_by_key_and_version)}
 
     def _any_version_depends_on_gradient(self) -> set[int]:
         """Ids of tensors of which some version is computed from a gradient or a parameter."""
@@ -230,7 +232,7 @@ class MemoryProfile:
 
     def _set_gradients_and_temporaries(self) -> None:
         """What autograd accumulates and what modules and optimizers call a gradient; what lived inside one op only."""
-        for event in self._op_tree.dfs():
+        for event in self._op_tree.telling():
             for _, gradient in extract_gradients(event):
                 self._categories.set_by_id(gradient, Category.GRADIENT)
         for step in self._steps:
@@ -239,7 +241,7 @@ class MemoryProfile:
 
     def _set_parameters_using_python_tracer(self) -> None:
         """What modules and optimizers call a parameter."""
-        for event in self._op_tree.dfs():
+        for event in self._op_tree.telling():
             for parameter in extract_parameters(event):
                 self._categories.set_by_id(parameter, Category.PARAMETER)
 
@@ -298,7 +300,7 @@ class MemoryProfile:
 
     def _set_optimizer_state(self) -> None:
         """What optimizers call their state."""
-        for event in self._op_tree.dfs():
+        for event in self._op_tree.telling():
             if event.tag is _EventType.PyCall and event.extra_fields.optimizer is not None:
                 for _, _, states in event.extra_fields.optimizer.parameters:
                     for _, tensor in states:
@@ -316,6 +318,11 @@ class MemoryProfile:
                         self._categories.setdefault_by_version(key, version, Category.AUTOGRAD_DETAIL)
 
 
+def _by_key_and_version(pair: TensorAndID) -> tuple[int, int, int]:
+    key, version = pair
+    return key.id, key.storage.allocation_id, version
+
+
 class _Step:
     """A node of the flow, with what is asked of it again and again."""
 
@@ -326,7 +333,7 @@ class _Step:
         self.inputs = node.inputs
         self.read: list[TensorAndID] = [(key, version) for key, (_, version) in self.inputs.items()]
         self.made: list[TensorAndID] = list(node.outputs.items())
-        self.backward = RecordScope.BACKWARD_FUNCTION in get_scopes(node._event)
+        self.backward = node._event._node in node._graph._backward
 
 
 class MemoryProfileTimeline:

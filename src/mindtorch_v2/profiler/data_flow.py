@@ -1,22 +1,26 @@
 """Data flow: an event tree in; which op read, wrote, made and freed which memory, in versions, out. Names are torch's
-(`torch.profiler._memory_profiler`, which shows them all). Knows events by their fields alone."""
+(`torch.profiler._memory_profiler`, which shows them all). Works on the tree's columns; objects are for who asks."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from . import _utils
 from .devices import RecordScope
 from .event_fields import _EventType, _ExtraFields_Allocation, _ExtraFields_TorchOp, _TensorMetadata
-from .event_tree import _ProfilerEvent
+from .event_tree import EventTree, _ProfilerEvent
+from .schemas import matches, mutable
 
 log = logging.getLogger(__name__)
 
-_BY_START: Callable[[Any], int] = lambda event: event.start_time_ns  # noqa: E731  (a key for several sorts)
+_ACCUMULATE = "torch::autograd::AccumulateGrad"
+_OP, _ALLOCATION = _EventType.TorchOp.value, _EventType.Allocation.value
 
 
 @dataclasses.dataclass
@@ -97,7 +101,7 @@ def _extract_parameters_and_gradients(
     kind, fields = node.typed
     if kind is _EventType.TorchOp:
         # a new gradient is detached, one that was there before is added to
-        if fields.scope == RecordScope.BACKWARD_FUNCTION and node.name == "torch::autograd::AccumulateGrad":
+        if fields.scope == RecordScope.BACKWARD_FUNCTION and node.name == _ACCUMULATE:
             child = next(iter(node.children), None)
             if (
                 child is not None
@@ -140,157 +144,6 @@ def get_scopes(event: _ProfilerEvent | None) -> tuple[RecordScope, ...]:
     return tuple(found)
 
 
-# ---------------------------------------------------------------------------------------------------- schemas
-
-
-@dataclasses.dataclass(frozen=True)
-class AliasInfo:
-    """Whether an op writes to an argument."""
-
-    is_write: bool
-
-
-class FunctionSchema:
-    """The signature of an op, as torch shows it: its text, and what each argument is."""
-
-    __slots__ = ("_schema",)
-
-    def __init__(self, schema: Any) -> None:
-        self._schema = schema
-
-    @property
-    def name(self) -> str:
-        """With its namespace, without its overload."""
-        return f"{self._schema.namespace}::{self._schema.name}"
-
-    @property
-    def overload_name(self) -> str:
-        """The overload; empty for the default one."""
-        return self._schema.overload
-
-    @property
-    def arguments(self) -> list[SchemaArgument]:
-        """The arguments, in order."""
-        return [SchemaArgument(argument) for argument in self._schema.arguments]
-
-    @property
-    def is_mutable(self) -> bool:
-        """Whether the op writes to any of its arguments."""
-        return any(argument.written for argument in self._schema.arguments)
-
-    def __repr__(self) -> str:
-        return self._schema.text
-
-
-class SchemaArgument:
-    """One argument of an op."""
-
-    __slots__ = ("_argument",)
-
-    def __init__(self, argument: Any) -> None:
-        self._argument = argument
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        return self._argument.name
-
-    @property
-    def type(self) -> str:
-        """Its type, as the schema writes it."""
-        return self._argument.type
-
-    @property
-    def default_value(self) -> Any:
-        """What it is if it is not given."""
-        return self._argument.default
-
-    @property
-    def kwarg_only(self) -> bool:
-        """Whether it has to be given by name."""
-        return self._argument.keyword_only
-
-    @property
-    def alias_info(self) -> AliasInfo | None:
-        """What the op does to it, where results share its memory or it is written to."""
-        return AliasInfo(self._argument.written) if "(" in self._argument.type else None
-
-    def __repr__(self) -> str:
-        return f"{self.type} {self.name}"
-
-
-class SchemaMatcher:
-    """Which schemas an op's recorded inputs fit, and which of them may be written to."""
-
-    @classmethod
-    def inputs_are_mutable(cls, t: _ExtraFields_TorchOp) -> tuple[bool | None, ...]:
-        """For each input whether the op may write to it; None where the schemas that fit do not agree."""
-        return _mutable(t.name, tuple([_kind(value) for value in t.inputs]))
-
-    @classmethod
-    def match_schemas(cls, t: _ExtraFields_TorchOp) -> tuple[FunctionSchema, ...]:
-        """The schemas of this name that the inputs fit."""
-        found = _matches(t.name, tuple([_kind(value) for value in t.inputs]))
-        return tuple(FunctionSchema(schema) for schema in found)
-
-    @classmethod
-    def _types_match(cls, observed: Any, schema_type: Any) -> bool:
-        from .._schema import _kind as kind_of_type
-
-        return _fits(_kind(observed), kind_of_type(str(schema_type)))
-
-    @staticmethod
-    def lookup_schemas(name: str) -> tuple[FunctionSchema, ...] | None:
-        """All schemas of an op; None for what cannot be one, as annotations."""
-        return tuple(map(FunctionSchema, _schemas().get(name, ()))) if "::" in name else None
-
-
-@functools.cache
-def _schemas() -> dict[str, tuple[Any, ...]]:
-    from .. import _dispatch
-
-    found: dict[str, list[Any]] = {}
-    for op in list(_dispatch.OPS.values()):
-        found.setdefault(op.qualified_name, []).append(op.schema)
-    return {name: tuple(schemas) for name, schemas in found.items()}
-
-
-def _kind(observed: Any) -> str:
-    """What an input looks like: T a tensor, L a list of tensors, S a number, - anything else (shapes, flags, None)."""
-    if isinstance(observed, _TensorMetadata):
-        return "T"
-    if isinstance(observed, list):
-        return "L" if all(isinstance(item, _TensorMetadata) for item in observed) else "-"
-    return "S" if isinstance(observed, (bool, int, float, complex)) else "-"
-
-
-def _fits(observed: str, kind: str) -> bool:
-    if observed == "T":
-        return kind in ("Tensor", "Tensor?")
-    if observed == "L":
-        return kind in ("Tensor[]", "Tensor?[]")
-    # an empty list of tensors looks like any list
-    return kind not in ("Tensor", "Tensor[]") if observed == "-" else kind in ("other", "ints")
-
-
-@functools.lru_cache(maxsize=1 << 12)
-def _matches(name: str, kinds: tuple[str, ...]) -> tuple[Any, ...]:
-    return tuple(
-        schema
-        for schema in _schemas().get(name, ())
-        if len(schema.arguments) == len(kinds)
-        and all(_fits(k, a.kind) for k, a in zip(kinds, schema.arguments))
-    )
-
-
-@functools.lru_cache(maxsize=1 << 12)
-def _mutable(name: str, kinds: tuple[str, ...]) -> tuple[bool | None, ...]:
-    said = [
-        {schema.arguments[place].written for schema in _matches(name, kinds)} for place in range(len(kinds))
-    ]
-    return tuple(one.pop() if len(one) == 1 else None for one in said)
-
-
 # ---------------------------------------------------------------------------------------------------- trees and sizes
 
 
@@ -299,7 +152,10 @@ class OpTree:
 
     def __init__(self, result: Any) -> None:
         self._root_nodes = result.experimental_event_tree()
-        self._sorted_nodes = tuple(sorted(self.dfs(), key=_BY_START))
+        self._tree: EventTree | None = self._root_nodes[0]._tree if self._root_nodes else None
+        walked = list(self.dfs())
+        order = np.argsort([event.start_time_ns for event in walked], kind="stable")
+        self._sorted_nodes = tuple([walked[place] for place in order.tolist()])
 
     def dfs(self, *args: Any, **kwargs: Any) -> Iterator[_ProfilerEvent]:
         """All events, what is inside one right after it."""
@@ -310,35 +166,106 @@ class OpTree:
         """All events in the order of time."""
         return self._sorted_nodes
 
+    @functools.cached_property
+    def met(self) -> Met:
+        """Which memory the events met."""
+        return Met(self._tree)
+
+    def telling(self) -> list[_ProfilerEvent]:
+        """The events that may tell of parameters, gradients or states."""
+        tree = self._tree
+        if tree is None:
+            return []
+        texts, ids = tree.name_columns
+        mask = np.array([text == _ACCUMULATE for text in texts], bool)[ids] | (tree.held_column >= 0)
+        return [tree.nodes[place] for place in np.flatnonzero(mask).tolist()]
+
+
+class Met:
+    """Which memory the events of a tree met: keys are numbered in their order, and events told by row."""
+
+    def __init__(self, tree: EventTree | None) -> None:
+        self.keys: list[TensorKey] = []
+        # by event: key, how it may be written, bytes that it reaches
+        self.tensors: list[list[tuple[int, int, int]]] = []
+        self.is_op: list[bool] = []  # by event: whether a schema fits it
+        self.allocations: list[tuple[int, int]] = []  # by allocation: key or -1, bytes
+        if tree is None:
+            return
+        known = tree.known
+        memory, device = known.memory_facts(), known.device(-1, None)
+        for number, (identity, allocation, address) in sorted(memory.items(), key=lambda item: item[1]):
+            self.keys.append(_key(identity, address, allocation, device))
+            memory[number] = len(self.keys) - 1  # type: ignore[assignment]
+        self._place_tensors(tree, known.tensor_facts(memory))
+        found = [memory.get(known.memory_number(row), -1) for row in range(len(tree.memory_list))]
+        self.allocations = list(zip(found, tree.memory_list))  # type: ignore[arg-type]
+
+    def _place_tensors(self, tree: EventTree, keys: list[int]) -> None:
+        known = tree.known
+        forms: dict[tuple[int, int], tuple[bool, list[tuple[int, int, int]]]] = {}
+        first, _ = known.places
+        for row, form in enumerate(zip(tree.trace.name.tolist(), tree.trace.inputs.tolist())):
+            made = forms.get(form)
+            if made is None:
+                made = forms[form] = self._form(known, tree.trace.names[form[0]], form[1])
+            self.is_op.append(made[0])
+            place = first[row]
+            self.tensors.append(
+                [(key, bit, reach) for offset, bit, reach in made[1] if (key := keys[place + offset]) >= 0]
+            )
+
+    @staticmethod
+    def _form(known: Any, name: str, index: int) -> tuple[bool, list[tuple[int, int, int]]]:
+        """Of events of one name and with inputs that look alike: whether they are ops, and for each tensor which of the event's numbers
+        is its own, how it may be written, and the bytes that it reaches."""
+        if index < 0:
+            return bool(matches(name, ())), []
+        values, tensors, lists = known.plan(index)
+        kinds = ["-" if value is None else "S" for value in values]
+        for at, _, _ in tensors:
+            kinds[at] = "T"
+        for at, _, _ in lists:
+            kinds[at] = "L"
+        bits = [_BITS[said] for said in mutable(name, tuple(kinds))]
+        found = [(offset, bits[at], known.reach(about)) for at, offset, about in tensors]
+        for at, offset, abouts in lists:
+            found += [(further, bits[at], known.reach(about)) for further, about in enumerate(abouts, offset)]
+        return bool(matches(name, tuple(kinds))), found
+
+
+# how an op may write to an input, as bits: what several ops say of it is joined
+_NOT_WRITTEN, _WRITTEN, _UNKNOWN = 1, 2, 4
+_BITS = {False: _NOT_WRITTEN, True: _WRITTEN, None: _UNKNOWN}
+
 
 class SizeMap:
     """The bytes of each piece of memory: as it was allocated, or else as far as tensors reach in it."""
 
     def __init__(self, op_tree: OpTree) -> None:
-        self._values: dict[TensorKey, int] = {}
-        allocated: dict[TensorKey, int] = {}
-        for node in op_tree.sorted_nodes:
-            kind, fields = node.typed
-            if kind is _EventType.TorchOp:
-                for tensor in self._flat_tensor_inputs(fields):
-                    self._update_values(tensor)
-            elif kind is _EventType.PyCall:
-                for held in _held_tensors(fields):
+        met = op_tree.met
+        reached = [0] * len(met.keys)
+        seen = set()
+        for tensors in met.tensors:
+            for key, _, reach in tensors:
+                seen.add(key)
+                reached[key] = max(reached[key], reach)
+        self._values = {met.keys[key]: reached[key] for key in seen}
+        for event in op_tree.telling():
+            if event.tag is _EventType.PyCall:
+                for held in _held_tensors(event.extra_fields):
                     self._update_values(held)
-            elif kind is _EventType.Allocation:
-                key = TensorKey.from_allocation(fields)
-                if key is not None:
-                    size = abs(fields.alloc_size)
-                    if allocated.setdefault(key, size) != size:
-                        log.warning("Mismatch between allocation and free: %d vs. %d", allocated[key], size)
-        self._values.update(allocated)
+        allocated: dict[int, int] = {}
+        for key, signed in met.allocations:
+            size = abs(signed)
+            if key >= 0 and allocated.setdefault(key, size) != size:
+                log.warning("Mismatch between allocation and free: %d vs. %d", allocated[key], size)
+        self._values.update((met.keys[key], size) for key, size in allocated.items())
 
     def _update_values(self, t: _TensorMetadata | None) -> None:
         key = TensorKey.from_tensor(t)
-        if key is None or t is None or t.layout != _strided():
-            return
-        reach = max((size * stride for size, stride in zip(t.sizes or [1], t.strides or [1])), default=0)
-        self._values[key] = max(self._values.get(key, 0), reach * t.dtype.itemsize)
+        if key is not None and t is not None:
+            self._values[key] = max(self._values.get(key, 0), t._of.reach(t._about))
 
     @staticmethod
     def _flat_tensor_inputs(op: _ExtraFields_TorchOp) -> Iterator[_TensorMetadata]:
@@ -363,13 +290,6 @@ def _held_tensors(call: Any) -> Iterator[_TensorMetadata | None]:
             yield gradient
             for _, state in states:
                 yield state
-
-
-@functools.cache
-def _strided() -> Any:
-    from .._dtype import strided
-
-    return strided
 
 
 # ---------------------------------------------------------------------------------------------------- flow
@@ -422,45 +342,42 @@ class DataFlowNode:
         return self._graph.lookup(key) == edge.input_version + bool(edge.mutated)
 
     def _determine_edges(self) -> dict[TensorKey, DataFlowEdge]:
-        written: dict[TensorKey | None, set[bool | None]] = {}
-        taken: list[TensorKey] = []
-        given_back: list[TensorKey] = []
-        key_of = TensorKey.from_tensor
-        for event in _utils.traverse_dfs([self._event]):
-            kind, fields = event.typed
-            if kind is _EventType.TorchOp:
-                inputs = fields.inputs
-                for value, mutable in zip(inputs, SchemaMatcher.inputs_are_mutable(fields)):
-                    if isinstance(value, _TensorMetadata):
-                        written.setdefault(key_of(value), set()).add(mutable)
-                    elif value.__class__ is list:
-                        for item in value:
-                            written.setdefault(key_of(item), set()).add(mutable)
-            elif kind is _EventType.Allocation:
-                key = TensorKey.from_allocation(fields)
-                if key is not None:
-                    (taken if fields.alloc_size > 0 else given_back).append(key)
-        edges: dict[TensorKey, DataFlowEdge] = {}
-        unknown = self._made_unseen()
-        for key, said in written.items():
-            if key is not None and (unknown is None or not unknown(key)):
-                # where the schemas do not agree and no op inside knows better, a write is assumed
-                edges[key] = DataFlowEdge(self._graph.lookup(key), True in said or said == {None})
-        for key in given_back:
-            edges.setdefault(key, DataFlowEdge(self._graph.lookup(key))).mutated = None
-        for key in taken:
-            edges.setdefault(key, DataFlowEdge()).input_version = None
-        return dict(sorted(edges.items()))
-
-    def _made_unseen(self) -> Callable[[TensorKey], bool] | None:
-        """Whether memory is a kernel's own: met first by an op inside this one, which was not given it, and never seen to be taken.
-        None: a backward function, which brings what was saved for it."""
-        kind, fields = self._event.typed
-        if kind is not _EventType.TorchOp or fields.scope == RecordScope.BACKWARD_FUNCTION:
-            return None
-        given = {TensorKey.from_tensor(tensor) for tensor in SizeMap._flat_tensor_inputs(fields)}
-        known, born = self._graph._active_version, self._graph._born
-        return lambda key: key not in given and key not in known and key not in born
+        graph, place = self._graph, self._event._node
+        tree, met = self._event._tree, graph._op_tree.met
+        keys, rows, kinds = met.keys, tree.rows, tree.kinds
+        written: dict[int, int] = {}
+        taken: list[int] = []
+        given_back: list[int] = []
+        for member in graph._members[place]:
+            row = rows[member]
+            if kinds[member] == _OP:
+                for number, bit, _ in met.tensors[row]:
+                    written[number] = written.get(number, 0) | bit
+            else:
+                number, signed = met.allocations[row - tree.first_memory]
+                if number >= 0:
+                    (taken if signed > 0 else given_back).append(number)
+        if kinds[place] == _OP and tree.scopes[rows[place]] is not RecordScope.BACKWARD_FUNCTION:
+            # A kernel's own memory: met first by an op inside this one, which was not given it, and never seen to be taken.
+            # Backward functions bring what was saved for them.
+            given = {number for number, _, _ in met.tensors[rows[place]]}
+            known, born = graph._active_version, graph._born
+            written = {
+                number: said
+                for number, said in written.items()
+                if number in given or number in born or keys[number] in known
+            }
+        lookup = graph.lookup
+        # where the schemas do not agree and no op inside knows better, a write is assumed
+        edges = {
+            number: DataFlowEdge(lookup(keys[number]), said & _WRITTEN > 0 or said == _UNKNOWN)
+            for number, said in written.items()
+        }
+        for number in given_back:
+            edges.setdefault(number, DataFlowEdge(lookup(keys[number]))).mutated = None
+        for number in taken:
+            edges.setdefault(number, DataFlowEdge()).input_version = None
+        return {keys[number]: edges[number] for number in sorted(edges)}
 
     @property
     def inputs(self) -> dict[TensorKey, tuple[bool, int]]:
@@ -496,10 +413,12 @@ class DataFlowGraph:
 
     def __init__(self, op_tree: OpTree) -> None:
         self._op_tree = op_tree
+        # by place of a leaf: of the ops and allocations in it, itself among them
+        self._members: dict[int, list[int]] = {}
+        self._backward: set[int] = set()  # places of the leaves that belong to a backward pass
         self._leaf_events = self._extract_leaf_events(op_tree)
         self._active_version: dict[TensorKey, int | None] = {}
-        taken = (e.extra_fields for e in op_tree.sorted_nodes if e.tag is _EventType.Allocation)
-        self._born = {TensorKey.from_allocation(fields) for fields in taken if fields.alloc_size > 0}
+        self._born = {key for key, signed in op_tree.met.allocations if signed > 0}
         self._flow_nodes = [DataFlowNode(event, self) for event in self.leaf_events]
         self._flow_nodes.sort(key=lambda node: node.start_time)
         self.validate()
@@ -513,36 +432,62 @@ class DataFlowGraph:
         """Check that versions follow each other: each is made once, before it is read."""
         outputs: set[tuple[TensorKey, int]] = set()
         for node in self.flow_nodes:
-            made = set(node.outputs.items())
-            if made & outputs:
-                raise AssertionError(f"made twice: {sorted(made & outputs)}")
-            outputs |= made
-        known: dict[int, int] = {}
+            for made in node.outputs.items():
+                if made in outputs:
+                    raise AssertionError(f"made twice: {made}")
+                outputs.add(made)
+        known: dict[TensorKey, int] = {}
         for node in self.flow_nodes:
-            for key, (_, version) in node.inputs.items():
-                if known.get(hash(key), 0) > version:
-                    raise AssertionError(f"{key} is read in version {version} after a later one")
-                known[hash(key)] = max(version, known.get(hash(key), 0))
+            for key, edge in node._edges.items():
+                version = edge.input_version
+                if version is not None:
+                    if known.get(key, 0) > version:
+                        raise AssertionError(f"{key} is read in version {version} after a later one")
+                    known[key] = version
 
     @property
     def leaf_events(self) -> tuple[_ProfilerEvent, ...]:
         """The outermost events that are ops, backward functions or allocations."""
         return self._leaf_events
 
-    @staticmethod
-    def _extract_leaf_events(op_tree: OpTree) -> tuple[_ProfilerEvent, ...]:
-        leaves: list[_ProfilerEvent] = []
-
-        def inside(event: _ProfilerEvent) -> list[_ProfilerEvent]:
-            kind = event.tag
-            if kind is _EventType.Allocation or (kind is _EventType.TorchOp and _is_leaf(event.extra_fields)):
-                leaves.append(event)
-                return []
-            return event.children
-
-        for _ in op_tree.dfs(children_fn=inside):
-            pass
-        return tuple(sorted(leaves, key=_BY_START))
+    def _extract_leaf_events(self, op_tree: OpTree) -> tuple[_ProfilerEvent, ...]:
+        tree = op_tree._tree
+        if tree is None:
+            return ()
+        is_op, scopes, kinds, rows = op_tree.met.is_op, tree.scopes, tree.kinds, tree.rows
+        leaf_of, backward = [-1] * tree.size, [False] * tree.size
+        members = self._members
+        leaves: list[int] = []
+        for place, above in enumerate(tree.parent_list):  # what lies around others stands before them
+            kind = kinds[place]
+            if above >= 0:
+                leaf, back = leaf_of[above], backward[above]
+            else:
+                leaf, back = -1, False
+            if kind == _OP:
+                begins = scopes[rows[place]] is RecordScope.BACKWARD_FUNCTION
+                backward[place] = back or begins
+                if leaf < 0 and (begins or is_op[rows[place]]):
+                    leaf = place
+                    members[leaf] = []
+                    leaves.append(leaf)
+            else:
+                backward[place] = back
+                if kind == _ALLOCATION and leaf < 0:
+                    leaf = place
+                    members[leaf] = []
+                    leaves.append(leaf)
+            leaf_of[place] = leaf
+            if leaf >= 0 and kind in (_OP, _ALLOCATION):
+                members[leaf].append(place)
+        self._backward.update(leaf for leaf in leaves if backward[leaf])
+        starts = tree.start_list
+        # of those that begin together, in the order of a walk
+        walked = np.empty(tree.size, np.int64)
+        walked[tree.preorder] = np.arange(tree.size)
+        leaves.sort(key=walked.tolist().__getitem__)
+        leaves.sort(key=starts.__getitem__)
+        return tuple([tree.nodes[leaf] for leaf in leaves])
 
     def lookup(self, key: TensorKey) -> int:
         """The version of memory now."""
@@ -559,9 +504,3 @@ class DataFlowGraph:
         """Memory is given back."""
         self.lookup(key)
         self._active_version[key] = None
-
-
-def _is_leaf(op: _ExtraFields_TorchOp) -> bool:
-    if op.scope == RecordScope.BACKWARD_FUNCTION:
-        return True
-    return bool(_matches(op.name, tuple([_kind(value) for value in op.inputs])))

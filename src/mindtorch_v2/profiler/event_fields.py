@@ -194,9 +194,7 @@ class _ExtraFields_Allocation(_View):
     @property
     def device(self) -> Any:
         """Where the memory is."""
-        trace = self._of.trace
-        number = -1 if trace.memory.device is None else int(trace.memory.device[self._row])
-        return self._of.known.device(number, trace.settings.get("device"))
+        return self._of.memory_device(self._row)
 
 
 class _PyFrameState(_Fields):

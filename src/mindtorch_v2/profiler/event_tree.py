@@ -283,6 +283,10 @@ class EventTree:
         return made
 
     @cached_property
+    def places(self) -> list[int]:
+        return self.place.tolist()
+
+    @cached_property
     def parent_place(self) -> np.ndarray:
         """The place of each place's parent; -1: none."""
         above = self.parent[self.order]
@@ -443,6 +447,12 @@ class EventTree:
         """The bytes of allocations."""
         return self.trace.memory.nbytes.tolist()
 
+    def memory_device(self, row: int) -> Any:
+        """Where an allocation is, by row of the Trace's memory."""
+        trace = self.trace
+        number = -1 if trace.memory.device is None else int(trace.memory.device[row])
+        return self.known.device(number, trace.settings.get("device"))
+
     def extra_fields(self, node: int) -> Any:
         """What only nodes of this kind have, where it is neither an op nor an allocation."""
         kind = self.kinds[node]
@@ -472,15 +482,16 @@ class EventTree:
 
     def held(self, node: int) -> Held | None:
         """The module or optimizer that a call tells of."""
-        number = self._held_numbers[node]
+        number = self.held_column[node]
         return None if number < 0 else self.trace.identities.held[number]
 
     @cached_property
-    def _held_numbers(self) -> list[int]:
+    def held_column(self) -> np.ndarray:
+        """Which of the modules and optimizers that were met each place tells of; -1: none."""
         made = np.full(self.size, -1, np.int64)
         frame = self.trace.identities.frame
         made[self.first_frame : self.first_frame + len(frame)] = frame
-        return made[self.order].tolist()
+        return made[self.order]
 
     def is_together(self, node: int) -> bool:
         """Whether a call tells of an optimizer that was asked to update all parameters at once."""

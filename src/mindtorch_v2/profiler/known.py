@@ -146,7 +146,7 @@ class Known:
         # a closure over lists: it is asked for each of 100,000 events
         index_of = self.trace.inputs.tolist()
         plans: list[_Plan | None] = [None] * len(self.trace.input_table)
-        first, numbers = self._places
+        first, numbers = self.places
         kind = self._tensor_class
         last: list[Any] = [-1, None]  # an event and its inputs: they are mostly read several times in a row
 
@@ -158,7 +158,7 @@ class Known:
                 return []
             plan = plans[index]
             if plan is None:
-                plan = plans[index] = _plan(self._layout(index))
+                plan = plans[index] = self.plan(index)
             values, tensors, lists = plan
             made = values[:]
             place = first[row]
@@ -177,13 +177,17 @@ class Known:
         return inputs
 
     @cached_property
-    def _places(self) -> tuple[list[int], list[int]]:
+    def places(self) -> tuple[list[int], list[int]]:
         """By event where the numbers of its tensors begin, and the numbers; where none were recorded there are zeros."""
         most = max((self._slots(index) for index in range(len(self.trace.input_table))), default=0)
         if not self.recorded:
             return [0] * len(self.trace), [0] * most
         first, numbers = self.identities.first, self.identities.tensor
         return np.where(first < 0, len(numbers), first).tolist(), numbers.tolist() + [0] * most
+
+    def plan(self, index: int) -> _Plan:
+        """How the inputs of events are put together, by number in the Trace's table."""
+        return _plan(self._layout(index))
 
     def tensor(self, number: int, about: tuple) -> _TensorMetadata:
         """A tensor from its number (0: not recorded) and (shape, strides in bytes, type)."""
@@ -208,6 +212,33 @@ class Known:
     def allocation_id(self, number: int) -> int | None:
         """Of a tensor's memory, or of memory of this number."""
         return self._ids[0].get(self._memory_of.get(number, number)) if number and self.tracked else None
+
+    def memory_facts(self) -> dict[int, tuple[int, int, int]]:
+        """By number of memory on which tensors were met: id, allocation id, address."""
+        if not (self.tracked and self.recorded):
+            return {}
+        allocation, shown = self._ids
+        addresses = self._addresses
+        return {
+            number: (identity, allocation[number], addresses[number])
+            for number, identity in shown.items()
+            if number in addresses
+        }
+
+    def tensor_facts(self, by_memory: dict[int, Any]) -> list[Any]:
+        """What is said of memory, by place in the numbers of tensors (see `places`); -1: nothing."""
+        memory_of = self._memory_of if by_memory else {}
+        said = {number: by_memory.get(memory, -1) for number, memory in memory_of.items()}
+        return [said.get(number, -1) for number in self.places[1]]
+
+    def reach(self, about: tuple) -> int:
+        """The bytes of memory that a tensor reaches, as far as its longest dimension tells; 0 for one without memory of its own."""
+        shape, strides, kind = about
+        if about.__class__ is _FileTensor or len(shape) != len(strides):
+            return 0
+        if not shape:
+            return _types()[kind].itemsize
+        return max(size * stride for size, stride in zip(shape, strides))
 
     @cached_property
     def _memory_numbers(self) -> list[int]:

@@ -1,0 +1,159 @@
+"""Which schemas an op's recorded inputs fit, and what may be written to: names and inputs in, torch's `SchemaMatcher` and schemas out."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+from .event_fields import _ExtraFields_TorchOp, _TensorMetadata
+
+
+@dataclasses.dataclass(frozen=True)
+class AliasInfo:
+    """Whether an op writes to an argument."""
+
+    is_write: bool
+
+
+class FunctionSchema:
+    """The signature of an op, as torch shows it: its text, and what each argument is."""
+
+    __slots__ = ("_schema",)
+
+    def __init__(self, schema: Any) -> None:
+        self._schema = schema
+
+    @property
+    def name(self) -> str:
+        """With its namespace, without its overload."""
+        return f"{self._schema.namespace}::{self._schema.name}"
+
+    @property
+    def overload_name(self) -> str:
+        """The overload; empty for the default one."""
+        return self._schema.overload
+
+    @property
+    def arguments(self) -> list[SchemaArgument]:
+        """The arguments, in order."""
+        return [SchemaArgument(argument) for argument in self._schema.arguments]
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether the op writes to any of its arguments."""
+        return any(argument.written for argument in self._schema.arguments)
+
+    def __repr__(self) -> str:
+        return self._schema.text
+
+
+class SchemaArgument:
+    """One argument of an op."""
+
+    __slots__ = ("_argument",)
+
+    def __init__(self, argument: Any) -> None:
+        self._argument = argument
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self._argument.name
+
+    @property
+    def type(self) -> str:
+        """Its type, as the schema writes it."""
+        return self._argument.type
+
+    @property
+    def default_value(self) -> Any:
+        """What it is if it is not given."""
+        return self._argument.default
+
+    @property
+    def kwarg_only(self) -> bool:
+        """Whether it has to be given by name."""
+        return self._argument.keyword_only
+
+    @property
+    def alias_info(self) -> AliasInfo | None:
+        """What the op does to it, where results share its memory or it is written to."""
+        return AliasInfo(self._argument.written) if "(" in self._argument.type else None
+
+    def __repr__(self) -> str:
+        return f"{self.type} {self.name}"
+
+
+class SchemaMatcher:
+    """Which schemas an op's recorded inputs fit, and which of them may be written to."""
+
+    @classmethod
+    def inputs_are_mutable(cls, t: _ExtraFields_TorchOp) -> tuple[bool | None, ...]:
+        """For each input whether the op may write to it; None where the schemas that fit do not agree."""
+        return mutable(t.name, tuple([kind_of(value) for value in t.inputs]))
+
+    @classmethod
+    def match_schemas(cls, t: _ExtraFields_TorchOp) -> tuple[FunctionSchema, ...]:
+        """The schemas of this name that the inputs fit."""
+        found = matches(t.name, tuple([kind_of(value) for value in t.inputs]))
+        return tuple(FunctionSchema(schema) for schema in found)
+
+    @classmethod
+    def _types_match(cls, observed: Any, schema_type: Any) -> bool:
+        from .._schema import _kind as kind_of_type
+
+        return _fits(kind_of(observed), kind_of_type(str(schema_type)))
+
+    @staticmethod
+    def lookup_schemas(name: str) -> tuple[FunctionSchema, ...] | None:
+        """All schemas of an op; None for what cannot be one, as annotations."""
+        return tuple(map(FunctionSchema, _schemas().get(name, ()))) if "::" in name else None
+
+
+@functools.cache
+def _schemas() -> dict[str, tuple[Any, ...]]:
+    from .. import _dispatch
+
+    found: dict[str, list[Any]] = {}
+    for op in list(_dispatch.OPS.values()):
+        found.setdefault(op.qualified_name, []).append(op.schema)
+    return {name: tuple(schemas) for name, schemas in found.items()}
+
+
+def kind_of(observed: Any) -> str:
+    """What an input looks like: T a tensor, L a list of tensors, S a number, - anything else (shapes, flags, None)."""
+    if isinstance(observed, _TensorMetadata):
+        return "T"
+    if isinstance(observed, list):
+        return "L" if all(isinstance(item, _TensorMetadata) for item in observed) else "-"
+    return "S" if isinstance(observed, (bool, int, float, complex)) else "-"
+
+
+def _fits(observed: str, kind: str) -> bool:
+    if observed == "T":
+        return kind in ("Tensor", "Tensor?")
+    if observed == "L":
+        return kind in ("Tensor[]", "Tensor?[]")
+    # an empty list of tensors looks like any list
+    return kind not in ("Tensor", "Tensor[]") if observed == "-" else kind in ("other", "ints")
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def matches(name: str, kinds: tuple[str, ...]) -> tuple[Any, ...]:
+    """The schemas of a name that inputs of these kinds fit."""
+    return tuple(
+        schema
+        for schema in _schemas().get(name, ())
+        if len(schema.arguments) == len(kinds)
+        and all(_fits(k, a.kind) for k, a in zip(kinds, schema.arguments))
+    )
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def mutable(name: str, kinds: tuple[str, ...]) -> tuple[bool | None, ...]:
+    """For each input of these kinds whether the op may write to it; None where the schemas that fit do not agree."""
+    said = [
+        {schema.arguments[place].written for schema in matches(name, kinds)} for place in range(len(kinds))
+    ]
+    return tuple(one.pop() if len(one) == 1 else None for one in said)
