@@ -161,12 +161,13 @@ def call_factory(function: Any, plain: Any, args: tuple, kwargs: dict) -> Any:
         return plain(*args, **kwargs)
 
 
-def _ask_mode(function: Any, args: tuple, kwargs: dict) -> Any:
+def _ask_mode(function: Any, args: tuple, kwargs: dict, kinds: tuple | None = None) -> Any:
     modes = here.modes
     mode = modes.pop()
     try:
         found = overloaded(_spread(args, kwargs)) if here.off == ENABLED else []
-        result = mode.__torch_function__(function, tuple(type(o) for o in found), args, kwargs or None)
+        kinds = tuple(type(o) for o in found) if kinds is None else kinds
+        result = mode.__torch_function__(function, kinds, args, kwargs or None)
         if result is NotImplemented and found:
             return ask(function, found, args, kwargs)
     finally:
@@ -336,6 +337,7 @@ FACTORIES = frozenset(
     "scalar_tensor sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor "
     "tensor tril_indices triu_indices vander zeros".split()
 )
+_INITIALIZERS = ("constant_", "kaiming_uniform_", "normal_", "uniform_")  # those of torch.nn.init that are asked about
 # What is asked about when an operator is used.
 _SHOWN = {
     "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul",
@@ -401,9 +403,9 @@ def _public() -> Iterator[types.FunctionType]:
         for name, function in table.items():
             if isinstance(function, types.FunctionType) and name not in _IGNORED:
                 yield function
-    for path in ("nn.functional", "functional", "linalg", "fft", "special"):
+    for path in ("nn.functional", "functional", "linalg", "fft", "special", "nn.init"):
         module = import_module(f"{_PACKAGE}.{path}")
-        for name in dir(module):
+        for name in _INITIALIZERS if path == "nn.init" else dir(module):
             function = None if name.startswith("_") or name in _IGNORED else getattr(module, name)
             if not isinstance(function, types.FunctionType):
                 continue
@@ -453,10 +455,23 @@ _BODY_IGNORED = _IGNORED | frozenset(
 )
 
 
+# Methods of which torch's modes are told as of functions of several arguments: without the class of the tensor.
+_OF_MANY = frozenset("size stride is_contiguous numpy requires_grad_ type".split())
+
+
+def _call_own(function: Any, plain: Any, args: tuple, kwargs: dict) -> Any:
+    """`call` for what belongs to one tensor: a mode is told the tensor's class, whatever it is."""
+    if here.modes and here.off != ALL_OFF and not here.skip:
+        return _ask_mode(function, args, kwargs, (type(args[0]),))
+    return call(function, plain, args, kwargs)
+
+
 def _guarded_method(name: str, plain: Any) -> Any:
+    ask_about = call if name in _OF_MANY else _call_own
+
     @functools.wraps(plain)
     def method(*args: Any, **kwargs: Any) -> Any:
-        return call(getattr(_dispatch.Tensor, name), plain, args, kwargs)
+        return ask_about(getattr(_dispatch.Tensor, name), plain, args, kwargs)
 
     return method
 
@@ -465,10 +480,10 @@ def _guarded_property(name: str, plain: property) -> property:
     read, write = plain.fget, plain.fset
 
     def get(self: Any) -> Any:
-        return call(vars(_dispatch.Tensor)[name].__get__, read, (self,), {})
+        return _call_own(vars(_dispatch.Tensor)[name].__get__, read, (self,), {})
 
     def put(self: Any, value: Any) -> None:
-        call(vars(_dispatch.Tensor)[name].__set__, write, (self, value), {})
+        _call_own(vars(_dispatch.Tensor)[name].__set__, write, (self, value), {})
 
     get.__name__ = get.__qualname__ = name
     return property(get, None if write is None else put, plain.fdel, plain.__doc__)

@@ -125,7 +125,10 @@ class Tensor:
             made._array = data._array
             made._storage = storage_of(data)._alias()
         if require_grad:
-            Tensor.requires_grad.fset(made, True)  # type: ignore[attr-defined]  # nobody is asked about it
+            kind = BY_NUM[(made._meta if made._array_missing else made._array).dtype.num]
+            if not (kind.is_floating_point or kind.is_complex):
+                raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+            made._rg = True
         return born(made)
 
     @staticmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _dispatch
+from . import _dispatch, _function_schema
 
 
 class OpOverload:
@@ -23,7 +23,22 @@ class OpOverload:
             kwargs["out"] = out[0] if len(out) == 1 else out
             if not self._op.has_out:
                 return self._packet(*args, **kwargs)
-        return self._op.entry(*args, **kwargs)
+        try:
+            return self._op.entry(*args, **kwargs)
+        except TypeError:
+            self._refuse(len(args), kwargs)
+            raise
+
+    def _refuse(self, count: int, kwargs: dict[str, Any]) -> None:
+        """Raise torch's error for a call that leaves out what has no default."""
+        schema = self._schema
+        for place, argument in enumerate(schema.arguments):
+            name = "input" if argument.name == "self" else argument.name
+            positional = place < count and not argument.kwarg_only
+            if not (positional or argument.is_out or argument.has_default_value() or name in kwargs):
+                raise RuntimeError(
+                    f"{schema.name}() is missing value for argument '{argument.name}'. Declaration: {schema}"
+                ) from None
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
@@ -32,8 +47,26 @@ class OpOverload:
     _overloadpacket = overloadpacket
 
     @property
-    def _schema(self) -> str:
-        return self._op.text
+    def _schema(self) -> _function_schema.FunctionSchema:
+        return _function_schema.parse(self._text())
+
+    def _text(self) -> str:
+        text = self._op.text
+        if self._outs:
+            return _function_schema.with_out(text, self._overloadname, self._outs)
+        if self._overloadname == "Scalar" and self._op.overload == "Tensor":
+            return _function_schema.with_number(text)
+        return text
+
+    @property
+    def _opname(self) -> str:
+        return self._packet.__name__
+
+    @property
+    def is_view(self) -> bool:
+        """Whether results look at an argument's memory."""
+        schema = self._schema
+        return not schema.is_mutable and any(r.alias_info is not None for r in schema.returns)
 
     def name(self) -> str:
         """The qualified name, such as "aten::add.Tensor"."""

@@ -160,6 +160,8 @@ def _get_overridable_functions() -> tuple[dict[Any, list[Callable]], dict[Callab
                 continue
             if (value.__module__ or "").startswith(str(__package__)) and value not in found[space]:
                 found[space].append(value)
+                if shown == "torch.functional":
+                    names[value] = f"{shown}.{name}"
                 names.setdefault(value, f"{shown}.{name}")
     methods = found[torch.Tensor] = []
     for name, value in vars(torch.Tensor).items():
@@ -226,14 +228,30 @@ def resolve_name(f: Callable) -> str | None:
     if isinstance(f, (torch.ops.OpOverload, torch.ops.OpOverloadPacket)):
         return str(f)
     try:
-        return _get_overridable_functions()[1].get(f) or _resolve_factory(f)
+        return _get_overridable_functions()[1].get(f) or _resolve_body(f) or _resolve_rest(f)
     except TypeError:  # not hashable
         return None
 
 
-def _resolve_factory(f: Callable) -> str | None:
+def _resolve_rest(f: Callable) -> str | None:
     name = getattr(f, "__name__", "")
+    if name in _overrides._INITIALIZERS and getattr(torch.nn.init, name, None) is f:
+        return f"torch.nn.init.{name}"
     return f"torch.{name}" if name in _FACTORIES and getattr(torch, name, None) is f else None
+
+
+def _resolve_body(f: Callable) -> str | None:
+    """The name of a method or of a property's getter or setter, plain or guarded."""
+    name = getattr(f, "__name__", "")
+    owner = getattr(f, "__self__", None)
+    for space in (_overrides.originals(), _overrides.body(), vars(torch.Tensor)):
+        if isinstance(owner, property):
+            for attribute, value in space.items():
+                if value is owner:
+                    return f"torch.Tensor.{attribute}.{name}"
+        elif space.get(name) is f:
+            return f"torch.Tensor.{name}"
+    return None
 
 
 def _disable_user_warnings(

@@ -7,8 +7,8 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from .. import _dispatch
-from .._overrides import disabled_function
+from .. import _dispatch, _dtype
+from .._overrides import ALL_OFF, disabled_function, switched
 from .._tensor import Tensor
 
 __all__ = [
@@ -30,6 +30,14 @@ class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
         return super().__instancecheck__(instance)
 
 
+def _has_gradients(data: Any) -> bool:
+    """Whether the dtype is a floating one or complex; no mode is asked about it."""
+    if data.is_sparse:
+        return data.is_floating_point() or data.is_complex()
+    kind = _dtype.BY_NUM[(data._meta if data._array_missing else data._array).dtype.num]
+    return kind.is_floating_point or kind.is_complex
+
+
 class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that a module registers as one of its parameters when it is assigned as an attribute."""
 
@@ -39,10 +47,11 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if data is None:
             data = torch.empty(0)
         if type(data) is Tensor or type(data) is Parameter:
-            if requires_grad and not (data.is_floating_point() or data.is_complex()):
+            if requires_grad and not _has_gradients(data):
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
             if _dispatch.recorder is not None:
-                data = data.detach()  # which is how torch takes the data, and what a profile shows
+                with switched(ALL_OFF):
+                    data = data.detach()  # which is how torch takes the data, and what a profile shows
             return Tensor._make_subclass(cls, data, requires_grad)
         made = data.detach().requires_grad_(requires_grad)
         if type(made) is not type(data):

@@ -84,10 +84,10 @@ def _pop_mode_temporarily(k: Any = None) -> Iterator[TorchDispatchMode]:
 
 @contextmanager
 def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
-    """All modes of this thread are off inside."""
+    """All modes of this thread are off inside; gives them, the innermost first."""
     before, here.dispatch_modes = here.dispatch_modes, []
     try:
-        yield before
+        yield before[::-1]
     finally:
         here.dispatch_modes = before
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import wraps
 from math import prod
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import mindtorch_v2 as torch
 
@@ -15,6 +15,9 @@ from ..ops import OpOverloadPacket
 from ._python_dispatch import TorchDispatchMode
 from ._pytree import tree_map
 from .module_tracker import ModuleTracker
+
+if TYPE_CHECKING:
+    from ..nn import Module
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]
 
@@ -247,7 +250,7 @@ class FlopCounterMode:
 
     def __init__(
         self,
-        mods: torch.nn.Module | list[torch.nn.Module] | None = None,
+        mods: Module | list[Module] | None = None,
         depth: int = 2,
         display: bool = True,
         custom_mapping: dict[Any, Any] | None = None,
@@ -304,7 +307,7 @@ class FlopCounterMode:
         self.mode = None
         self.mod_tracker.__exit__()
         if self.display:
-            print(self.get_table(self.depth))
+            print(self.get_table(self.depth))  # noqa: T201  (what this mode is for)
 
     def _count_flops(self, func_packet: Any, out: Any, args: tuple, kwargs: dict) -> Any:
         formula = self.flop_registry.get(func_packet)
