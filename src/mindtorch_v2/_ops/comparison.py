@@ -262,6 +262,17 @@ def equal(self: Any, other: Any) -> bool:
     return bool(np.array_equal(self, other))
 
 
+@op("aten::is_same_size(Tensor self, Tensor other) -> bool", nondifferentiable=True)
+def is_same_size(self: Any, other: Any) -> bool:
+    return self.shape == other.shape
+
+
+@equal.recorded
+def _(self: Any, other: Any) -> bool:
+    is_same_size(self, other)
+    return bool(np.array_equal(self._array, other._array))
+
+
 @op(
     "aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool invert=False) -> Tensor",
     nondifferentiable=True,

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
-from .._dispatch import op
-from .._dtype import BY_NUM, INTEGRAL_NUMS, Default
+from .. import _dispatch, _dtype
+from .._dispatch import OPS, composite, op
+from .._dtype import INTEGRAL_NUMS, Default
+from . import linalg_steps as steps
 from ._namespace import functions as F
 
 # torch numbers the scalings: 0 none, 1 by 1/sqrt(n), 2 by 1/n
@@ -19,7 +20,27 @@ NONE, ROOT, FULL = 0, 1, 2
 def _scale(made: np.ndarray, count: int, normalization: int) -> np.ndarray:
     if normalization == NONE or not count:
         return made
-    return made * made.real.dtype.type(1 / math.sqrt(count) if normalization == ROOT else 1 / count)
+    made *= made.real.dtype.type(1 / math.sqrt(count) if normalization == ROOT else 1 / count)
+    return made
+
+
+def _order(array: np.ndarray, dim: tuple) -> list[int]:
+    """The dimensions that are not transformed, those of long steps first, and then the others."""
+    rest = [d for d in range(array.ndim) if d not in dim]
+    return sorted(rest, key=lambda d: -abs(array.strides[d]) if array.shape[d] > 1 else -math.inf) + list(dim)
+
+
+def _along_last(array: np.ndarray, dim: tuple, transform: Any) -> np.ndarray:
+    """A transform of dimensions that are brought last; the result lies in memory in that order."""
+    order = _order(array, dim)
+    if order == list(range(array.ndim)):
+        return np.ascontiguousarray(transform(array))
+    made = np.ascontiguousarray(transform(array.transpose(order)))
+    return made.transpose(np.argsort(order))
+
+
+def _positive(dim: tuple, ndim: int) -> tuple:
+    return tuple([d % ndim for d in dim])
 
 
 @op(
@@ -32,9 +53,18 @@ def _fft_c2c(self: np.ndarray, dim: tuple, normalization: int, forward: bool) ->
 
     if not dim:
         return self.copy()
+    dim = _positive(dim, self.ndim)
     count = math.prod(self.shape[d] for d in dim)
-    made = fft.fftn(self, axes=dim) if forward else fft.ifftn(self, axes=dim, norm="forward")
-    return _scale(made, count, normalization)
+    last = tuple(range(self.ndim - len(dim), self.ndim))
+
+    def transform(array: np.ndarray) -> np.ndarray:
+        return fft.fftn(array, axes=last) if forward else fft.ifftn(array, axes=last, norm="forward")
+
+    return _scale(_along_last(self, _sorted(self, dim), transform), count, normalization)
+
+
+def _sorted(array: np.ndarray, dim: tuple) -> tuple:
+    return tuple(sorted(dim, key=lambda d: -abs(array.strides[d])))
 
 
 _fft_c2c.derivative(self=lambda g, dim, normalization, forward: _fft_c2c(g, dim, normalization, not forward))
@@ -48,16 +78,24 @@ _fft_c2c.derivative(self=lambda g, dim, normalization, forward: _fft_c2c(g, dim,
 def _fft_r2c(self: np.ndarray, dim: tuple, normalization: int, onesided: bool) -> np.ndarray:
     from scipy import fft
 
+    dim = _positive(dim, self.ndim)
     count = math.prod(self.shape[d] for d in dim)
-    made = fft.rfftn(self, axes=dim) if onesided else fft.fftn(self, axes=dim)
-    return _scale(made, count, normalization)
+    last = tuple(range(self.ndim - len(dim), self.ndim))
+    transform = fft.rfftn if onesided else fft.fftn
+    dim = _sorted(self, dim[:-1]) + dim[-1:]
+    return _scale(_along_last(self, dim, lambda array: transform(array, axes=last)), count, normalization)
 
 
-def _r2c_grad(g: Any, dim: tuple, normalization: int, onesided: bool, self_shape: Any) -> Any:
+def _r2c_grad(g: Any, dim: tuple, normalization: int, onesided: bool, self: Any) -> Any:
     if onesided:
+        self_shape = self.shape
         last = dim[-1]
         missing = self_shape[last] - g.shape[last]
-        if missing > 0:
+        if missing > 0 and not _dispatch.grad_state.enabled:
+            whole = OPS["new_zeros"].entry(g, tuple(self_shape))
+            F.copy_(F.slice(whole, last, 0, g.shape[last]), g)
+            g = whole
+        elif missing > 0:
             shape = list(g.shape)
             shape[last] = missing
             g = F.cat([g, F.zeros(shape, dtype=g.dtype)], last)
@@ -75,30 +113,79 @@ _fft_r2c.derivative(self=_r2c_grad)
 def _fft_c2r(self: np.ndarray, dim: tuple, normalization: int, last_dim_size: int) -> np.ndarray:
     from scipy import fft
 
+    dim = _positive(dim, self.ndim)
     sizes = [self.shape[d] for d in dim[:-1]] + [last_dim_size]
-    made = fft.irfftn(self, sizes, axes=dim, norm="forward")
+    if len(dim) > 1:
+        self = _fft_c2c.op.kernel(self, dim[:-1], NONE, False)
+    made = _along_last(
+        self, dim[-1:], lambda array: fft.irfft(array, last_dim_size, norm="forward")
+    )
     return _scale(made, math.prod(sizes), normalization)
 
 
 def _c2r_grad(g: Any, dim: tuple, normalization: int, last_dim_size: int) -> Any:
     made = _fft_r2c(g, dim, normalization, True)
-    last = dim[-1]
+    last = dim[-1] % made.ndim
     doubled = made.shape[last] - 1 - (1 if last_dim_size % 2 == 0 else 0)
-    if doubled > 0:
-        weights = np.ones(made.shape[last])
-        weights[1 : 1 + doubled] = 2
-        shape = [1] * made.ndim
-        shape[last] = -1
-        made = made * _dispatch.wrap(
-            weights.astype(BY_NUM[made._array.dtype.num].to_real()._np).reshape(shape)
-        )
-    return made
+    if doubled <= 0:
+        return made
+    if not _dispatch.grad_state.enabled:
+        OPS["mul_.Scalar"].entry(made.narrow(last, 1, doubled), 2)
+        return made
+    weights = np.ones(made.shape[last])
+    weights[1 : 1 + doubled] = 2
+    shape = [made.shape[last] if d == last else 1 for d in range(made.ndim)]
+    return made * _dispatch.wrap(weights.astype(made._array.real.dtype).reshape(shape))
 
 
 _fft_c2r.derivative(self=_c2r_grad)
 
 
-# ---------------------------------------------------------------------------------------------------- what torch.fft needs
+# ---------------------------------------------------------------------------------------------------- what a profile shows inside
+
+
+def _execute(self: Any, dim: tuple, result: np.ndarray) -> Any:
+    """A transform of a batch, as torch lays it out for the library that does it."""
+    order = _order(self._array, dim)
+    out = F.empty(result.shape, dtype=_dispatch.wrap(result).dtype)
+    turned = F.permute(self, order)
+    sizes = turned.shape[len(order) - len(dim) :]
+    batch = tuple(turned.shape[: len(order) - len(dim)])
+    flat = F.reshape(turned, (math.prod(batch), *sizes))
+    ordered = result.transpose(order)
+    out.resize_((flat.shape[0], *ordered.shape[len(batch) :]))
+    if any(n > 1 and not step for n, step in zip(self._array.shape, self._array.strides)):
+        F.clone(flat, memory_format=_dtype.contiguous_format)
+    size = result.itemsize
+    F.as_strided_(out, result.shape, tuple([step // size for step in result.strides]), 0)
+    return steps.put(out, result)
+
+
+def _shown(entry: Any, split: bool = False) -> None:
+    kernel = entry.op.kernel
+
+    def body(self: Any, dim: tuple, *rest: Any) -> Any:
+        if not dim:
+            return _dispatch.wrap(kernel(self._array, dim, *rest))
+        where = _positive(dim, self.ndim)
+        if entry is _fft_c2c:
+            where = _sorted(self._array, where)
+        elif entry is _fft_r2c:
+            where = _sorted(self._array, where[:-1]) + where[-1:]
+        if split and len(where) > 1:
+            half = _execute(self, _sorted(self._array, where[:-1]), _fft_c2c.op.kernel(self._array, where[:-1], NONE, False))
+            return _execute(half, where[-1:], kernel(self._array, dim, *rest))
+        return _execute(self, where, kernel(self._array, dim, *rest))
+
+    entry.recorded(body)
+
+
+_shown(_fft_c2c)
+_shown(_fft_r2c)
+_shown(_fft_c2r, split=True)
+
+
+# ---------------------------------------------------------------------------------------------------- torch.fft's functions
 
 
 def to_float(x: Any) -> Any:
@@ -111,6 +198,7 @@ def to_float(x: Any) -> Any:
 
 
 def to_complex(x: Any) -> Any:
+    """A complex tensor of the same precision."""
     x = to_float(x)
     return x if x.dtype.is_complex else x.to(x.dtype.to_complex())
 
@@ -128,14 +216,199 @@ def normalization_of(norm: Any, forward: bool) -> int:
 
 def resized(x: Any, sizes: Any, dims: Any) -> Any:
     """Cut or zero-pad dimensions to sizes."""
+    padding = [0] * (2 * x.ndim)
     for d, n in zip(dims, sizes):
         have = x.shape[d]
         if n < 1:
             raise RuntimeError(f"Invalid number of data points ({n}) specified")
         if n < have:
-            x = x.narrow(d, 0, n)
-        elif n > have:
-            shape = list(x.shape)
-            shape[d] = n - have
-            x = F.cat([x, F.zeros(shape, dtype=x.dtype)], d)
-    return x
+            x = F.slice(x, d, 0, n)
+        padding[2 * (x.ndim - 1 - d) + 1] = max(0, n - have)
+    return F.constant_pad_nd(x, padding, 0) if any(padding) else x
+
+
+def _one(x: Any, dim: int) -> int:
+    n = x.ndim
+    if not -n <= dim < n:
+        if n == 0:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {dim})"
+        )
+    return dim % n
+
+
+def dims_and_sizes(x: Any, s: Any, dim: Any) -> tuple[tuple, list[int]]:
+    """The dimensions to transform and their sizes, from torch's `s` and `dim`."""
+    if dim is None:
+        dims = tuple(range(x.ndim)) if s is None else tuple(range(x.ndim - len(s), x.ndim))
+    else:
+        dims = tuple(_one(x, d) for d in ((dim,) if isinstance(dim, int) else dim))
+    if s is not None and len(s) > x.ndim:
+        raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {x.ndim} dimensions.")
+    if len(set(dims)) != len(dims):
+        raise RuntimeError("FFT dims must be unique")
+    if s is not None and len(s) != len(dims):
+        raise RuntimeError("When given, dim and shape arguments must have the same length")
+    sizes = (
+        [x.shape[d] for d in dims] if s is None else [x.shape[d] if n == -1 else n for n, d in zip(s, dims)]
+    )
+    return dims, sizes
+
+
+def _c2c(x: Any, s: Any, dim: Any, norm: Any, forward: bool) -> Any:
+    x = to_complex(x)
+    dims, sizes = dims_and_sizes(x, s, dim)
+    return _fft_c2c(resized(x, sizes, dims), dims, normalization_of(norm, forward), forward)
+
+
+def _r2c(x: Any, s: Any, dim: Any, norm: Any, forward: bool) -> Any:
+    x = to_float(x)
+    if x.dtype.is_complex:
+        raise RuntimeError(
+            f"{'rfft' if forward else 'ihfft'} expects a real input tensor, but got {x.dtype._abbr}"
+        )
+    dims, sizes = dims_and_sizes(x, s, dim)
+    made = _fft_r2c(resized(x, sizes, dims), dims, normalization_of(norm, forward), True)
+    return made if forward else F.conj(made)
+
+
+def _c2r(x: Any, s: Any, dim: Any, norm: Any, forward: bool) -> Any:
+    x = to_complex(x)
+    dims, sizes = dims_and_sizes(x, s, dim)
+    last = sizes[-1] if s is not None and s[-1] != -1 else 2 * (x.shape[dims[-1]] - 1)
+    if last < 1:
+        raise RuntimeError(f"Invalid number of data points ({last}) specified")
+    inner = [*sizes[:-1], last // 2 + 1]
+    x = resized(x, inner, dims)
+    return _fft_c2r(F.conj(x) if forward else x, dims, normalization_of(norm, forward), last)
+
+
+def _real_or_complex(x: Any, n: Any, dim: int, norm: Any, forward: bool) -> Any:
+    """The transform along one dimension, of real numbers without making them complex first."""
+    x = to_float(x)
+    size = None if n is None else (n,)
+    if x.dtype.is_complex:
+        return _c2c(x, size, (dim,), norm, forward)
+    dims, sizes = dims_and_sizes(x, size, (dim,))
+    made = _fft_r2c(resized(x, sizes, dims), dims, normalization_of(norm, forward), False)
+    return made if forward else F.conj(made)
+
+
+def _hermitian(x: Any, s: Any, dim: Any, norm: Any) -> Any:
+    x = to_complex(x)
+    dims, sizes = dims_and_sizes(x, s, dim)
+    if len(dims) > 1:
+        x = _c2c(x, sizes[:-1], dims[:-1], norm, True)
+    last = None if s is None or s[-1] == -1 else (s[-1],)
+    return _c2r(x, last, dims[-1:], norm, True)
+
+
+def _hermitian_back(x: Any, s: Any, dim: Any, norm: Any) -> Any:
+    dims, sizes = dims_and_sizes(x, s, dim)
+    made = _r2c(x, sizes[-1:], dims[-1:], norm, False)
+    return _c2c(made, sizes[:-1], dims[:-1], norm, False) if len(dims) > 1 else made
+
+
+def _declare(name: str, body: Any) -> Any:
+    """The ops of one transform: along one dimension, two, and as many as one likes."""
+
+    def along_one(self: Any, n: Any, dim: int, norm: Any) -> Any:
+        return body(self, None if n is None else (n,), (dim,), norm)
+
+    def along_many(self: Any, s: Any, dim: Any, norm: Any) -> Any:
+        return body(self, s, dim, norm)
+
+    text = f"aten::fft_{name}"
+    return (
+        composite(f"{text}(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", expose="no")(along_one),
+        composite(
+            f"{text}2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor", expose="no"
+        )(along_many),
+        composite(f"{text}n(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", expose="no")(
+            along_many
+        ),
+    )
+
+
+def _first(forward: bool) -> Any:
+    def body(x: Any, s: Any, dim: Any, norm: Any) -> Any:
+        return _c2c(x, s, dim, norm, forward)
+
+    return body
+
+
+fft, fft2, fftn = _declare("fft", _first(True))
+ifft, ifft2, ifftn = _declare("ifft", _first(False))
+rfft, rfft2, rfftn = _declare("rfft", lambda x, s, dim, norm: _r2c(x, s, dim, norm, True))
+irfft, irfft2, irfftn = _declare("irfft", lambda x, s, dim, norm: _c2r(x, s, dim, norm, False))
+hfft, hfft2, hfftn = _declare("hfft", _hermitian)
+ihfft, ihfft2, ihfftn = _declare("ihfft", _hermitian_back)
+fft.op.kernel = lambda self, n, dim, norm: _real_or_complex(self, n, dim, norm, True)
+ifft.op.kernel = lambda self, n, dim, norm: _real_or_complex(self, n, dim, norm, False)
+
+
+def _all(x: Any, dim: Any) -> tuple:
+    return tuple(range(x.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+
+
+@composite("aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", expose="no")
+def fftshift(self: Any, dim: Any) -> Any:
+    dims = _all(self, dim)
+    return F.roll(self, [self.shape[d] // 2 for d in dims], dims)
+
+
+@composite("aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", expose="no")
+def ifftshift(self: Any, dim: Any) -> Any:
+    dims = _all(self, dim)
+    return F.roll(self, [(self.shape[d] + 1) // 2 for d in dims], dims)
+
+
+_FREQUENCIES = "(int n, float d=1., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+
+
+@steps.step("aten::arange.out(Scalar end, Tensor out) -> Tensor(a!)")
+def _count_into(end: Any, out: Any) -> Any:
+    return steps.put(out, np.arange(end))
+
+
+@steps.step("aten::arange.start_out(Scalar start, Scalar end, Scalar step, Tensor out) -> Tensor(a!)")
+def _range_into(start: Any, end: Any, step: Any, out: Any) -> Any:
+    return out if not out._array.size else steps.put(out, np.arange(start, end, step))
+
+
+def _check_spacing(name: str, dtype: Any) -> Any:
+    kind = dtype or Default.dtype
+    if kind._rank < 2:
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    return kind
+
+
+@op(f"aten::fft_fftfreq{_FREQUENCIES}", expose="no", nondifferentiable=True)
+def fftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> np.ndarray:
+    return np.fft.fftfreq(n, d).astype(_check_spacing("fftfreq", dtype)._np)
+
+
+@op(f"aten::fft_rfftfreq{_FREQUENCIES}", expose="no", nondifferentiable=True)
+def rfftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> np.ndarray:
+    return np.fft.rfftfreq(n, d).astype(_check_spacing("rfftfreq", dtype)._np)
+
+
+@fftfreq.recorded
+def _(n: int, d: float, dtype: Any, *rest: Any) -> Any:
+    values = fftfreq.op.kernel(n, d, dtype, *rest)
+    made = F.empty((n,), dtype=_check_spacing("fftfreq", dtype))
+    _count_into(n, made)
+    F.slice(made, 0, (n + 1) // 2, n)
+    _range_into(-(n // 2), 0, 1, _dispatch.wrap(np.empty(0, values.dtype)))
+    OPS["mul_.Scalar"].entry(made, 1.0 / (n * d))
+    return steps.put(made, values)
+
+
+@rfftfreq.recorded
+def _(n: int, d: float, dtype: Any, *rest: Any) -> Any:
+    values = rfftfreq.op.kernel(n, d, dtype, *rest)
+    made = F.empty(values.shape, dtype=_check_spacing("rfftfreq", dtype))
+    _range_into(0, len(values), 1, made)
+    OPS["mul_.Scalar"].entry(made, 1.0 / (n * d))
+    return steps.put(made, values)

@@ -158,7 +158,26 @@ def conj(value: Any) -> Any:
     return value.conjugate() if isinstance(value, complex) else value
 
 
-mul.derivative(self=lambda g, other: g * conj(other), other=lambda g, self: g * conj(self))
+def times_conj(g: Any, value: Any) -> Any:
+    """g times the conjugate of a value."""
+    if isinstance(value, _dispatch.Tensor):
+        if value._array.dtype.kind != "c":
+            return g * value
+        if _dispatch.recorder is None or _dispatch.grad_state.enabled:
+            return g * F.conj(value)
+        if hasattr(value, "_conjugate_of"):  # nothing is left to do when it is turned back
+            return g * F.conj(value)
+        return _dispatch.record(_mul_conj.op, g, F.conj(value))
+    return g * conj(value)
+
+
+@op("aten::mul.conjugated(Tensor self, Tensor other) -> Tensor", expose="no", on="tensors", nondifferentiable=True, flops=_numel_of_self)
+def _mul_conj(self: Any, other: Any) -> Any:
+    F.clone(other)  # a conjugate is computed when it is used
+    return _dispatch.wrap(self._array * other._array)
+
+
+mul.derivative(self=lambda g, other: times_conj(g, other), other=lambda g, self: times_conj(g, self))
 
 
 @op(

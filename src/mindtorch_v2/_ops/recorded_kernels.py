@@ -99,7 +99,18 @@ def _(made: Any, grad_in: Any, input_sizes: Any, dim: int, size: int, step: int)
     target = F.zeros(made.shape, dtype=made.dtype)
     if step >= size:
         F.copy_(F.unfold(target, dim, size, step), grad_in)
+    elif made.ndim:
+        _places(target, grad_in, dim)
     return target
+
+
+def _places(target: Any, grad_in: Any, dim: int) -> None:
+    """Windows that overlap are added place by place, from a count of the places."""
+    seen = F.squeeze(grad_in, -1) if grad_in.shape[-1] == 1 else F.squeeze(grad_in, dim)
+    for tensor in (target, seen):
+        F.as_strided(tensor, tensor.shape, tensor.stride())
+    count = F.arange(0, target.shape[dim])
+    F.as_strided(count, count.shape, count.stride())
 
 
 @inside("glu_backward")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from .._dispatch import function
+from .._dispatch import composite, function
 from .._tensor import Tensor
 from ._namespace import functions as F
 
@@ -47,10 +46,16 @@ def stft(
     )
 
 
+@composite(
+    "aten::stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool normalized=False, "
+    "bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor",
+    expose="no",
+)
 def _stft(
-    input: Any, n_fft: int, hop_length: int | None, win_length: int | None, window: Any, normalized: bool, onesided: bool | None,
+    self: Any, n_fft: int, hop_length: int | None, win_length: int | None, window: Any, normalized: bool, onesided: bool | None,
     return_complex: bool | None, align_to_window: bool | None,
 ) -> Any:  # fmt: skip
+    input = self
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
     where = _described(
@@ -129,6 +134,21 @@ def istft(
     return_complex: bool = False,
 ) -> Any:
     """The signal whose `stft` comes closest to `input`."""
+    return _istft(
+        input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex
+    )
+
+
+@composite(
+    "aten::istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool center=True, "
+    "bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> Tensor",
+    expose="no",
+)
+def _istft(
+    self: Any, n_fft: int, hop_length: int | None, win_length: int | None, window: Any, center: bool, normalized: bool,
+    onesided: bool | None, length: int | None, return_complex: bool,
+) -> Any:  # fmt: skip
+    input = self
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     where = _described(
@@ -144,7 +164,10 @@ def istft(
     if input.ndim not in (2, 3):
         raise RuntimeError(f"{where}: expected a tensor with 3 or 4 dimensions, but got {input.ndim + 1}")
     flat = input.ndim == 2
-    spectrum = (input.unsqueeze(0) if flat else input).transpose(1, 2)
+    parts = F.view_as_real(F.resolve_conj(input))
+    if flat:
+        parts = F.unsqueeze(parts, 0)
+    spectrum = F.view_as_complex(F.transpose(parts, 1, 2))
     bins, frames = spectrum.shape[2], spectrum.shape[1]
     if onesided is None:
         onesided = bins != n_fft
@@ -169,19 +192,24 @@ def istft(
         raise RuntimeError("Cannot have onesided output if window or input is complex")
     parts = _frames(spectrum, n_fft, bins, onesided, return_complex, normalized)
     total = n_fft + hop * (frames - 1)
-    signal = _overlap(parts * window.view(1, 1, n_fft), hop, total)
-    envelope = _overlap(window.pow(2).expand(1, frames, n_fft), hop, total)
+    weights = F.view(window, (1, 1, n_fft))
+    parts = F.mul(parts, weights)
+    signal = F.unfold_backward(parts, (parts.shape[0], total), 1, n_fft, hop)
+    squares = F.expand(F.pow(window, 2), (1, frames, n_fft))
+    envelope = F.unfold_backward(squares, (1, total), 1, n_fft, hop)
     start = n_fft // 2 if center else 0
     if length is not None:
         end = min(start + length, total)
     else:
         end = total - n_fft // 2 if center else total
-    signal, envelope = signal[:, start:end], envelope[:, start:end]
-    if envelope.numel() and envelope.abs().min().item() < 1e-11:
-        raise RuntimeError(f"{where}window overlap add min: 1\n[ CPUBoolType{{}} ]")
-    made = signal / envelope
+    signal, envelope = F.slice(signal, 1, start, end), F.slice(envelope, 1, start, end)
+    if envelope.numel():
+        small = F.lt(F.min(F.abs(envelope)), 1e-11)
+        if F.equal(small, small.new_ones(())):
+            raise RuntimeError(f"{where}window overlap add min: 1\n[ CPUBoolType{{}} ]")
+    made = F.div(signal, envelope)
     if flat:
-        made = made.squeeze(0)
+        made = F.squeeze(made, 0)
     if length is not None and end - start < length:
         import warnings
 
@@ -204,22 +232,6 @@ def _frames(
     if not onesided:
         spectrum = spectrum[:, :, : n_fft // 2 + 1]
     return F._fft_c2r(spectrum, (2,), scaling, n_fft)
-
-
-def _overlap(frames: Any, hop: int, total: int) -> Any:
-    """Add up frames that begin `hop` places after one another."""
-    batch, count, width = frames.shape
-    pieces = math.ceil(width / hop)
-    padded = pieces * hop
-    if padded != width:
-        frames = F.constant_pad_nd(frames, (0, padded - width), 0)
-    blocks = frames.reshape(batch, count, pieces, hop)
-    made = None
-    for k in range(pieces):
-        shifted = F.constant_pad_nd(blocks[:, :, k], (0, 0, k, pieces - 1 - k), 0)
-        made = shifted if made is None else made + shifted
-    assert made is not None
-    return made.reshape(batch, (count + pieces - 1) * hop)[:, :total]
 
 
 function("stft", expose="function")(stft)

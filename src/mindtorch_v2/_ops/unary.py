@@ -10,6 +10,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, NP_BOOL
+from . import _shown
 from ._namespace import functions as F
 from .pointwise import conj
 
@@ -163,6 +164,31 @@ declare("neg", _neg, lambda g: F.neg(g), promote="same", aliases=("negative",))
 function("__neg__", expose="method")(F_NEG := _dispatch.FUNCTIONS["neg"])
 declare("abs", _abs, _abs_grad, promote="same", aliases=("absolute",))
 function("__abs__", expose="method")(_dispatch.FUNCTIONS["abs"])
+
+
+def _shown_size(kernel: Any, buffers: int) -> Any:
+    """What the size or the angle of numbers shows: its output gets its strides late; that of complex ones is a real part."""
+
+    def body(self: Any) -> Any:
+        array = self._array
+        made = _dispatch.wrap(kernel(array))
+        if not made._array.flags.c_contiguous:
+            size = made._array.itemsize
+            _dispatch.OPS["as_strided_"].entry(
+                made, made._array.shape, tuple([step // size for step in made._array.strides]), 0
+            )
+        if array.dtype.kind == "c":
+            for _ in range(buffers):
+                _shown.empty_buffer(self.dtype)
+            values = made._array.copy("K")
+            F.copy_(made, F.real(self))
+            np.copyto(made._array, values)
+        return made
+
+    return body
+
+
+_dispatch.OPS["abs"].recorded(_shown_size(_dispatch.OPS["abs"].kernel, 0))
 declare("exp", np.exp, lambda g, out: g * conj(out))
 declare("exp2", np.exp2, lambda g, out: g * conj(out) * math.log(2))
 declare("expm1", np.expm1, lambda g, out: g * (conj(out) + 1))
@@ -662,18 +688,27 @@ nan_to_num.derivative(self=lambda g, self: g * F.logical_not(F.logical_or(F.isin
 # ---------------------------------------------------------------------------------------------------- complex
 
 
-@op("aten::_conj_physical(Tensor self) -> Tensor", expose="no")
-def conj_physical_op(self: np.ndarray) -> np.ndarray:
+# torch's has the memory of its input and is conjugated when it is used: what is made here at once counts as none
+@op("aten::_conj(Tensor(a) self) -> Tensor(a)", expose="no", node="ConjBackward0")
+def conj_op(self: np.ndarray) -> np.ndarray:
     return np.conjugate(self)
 
 
-conj_physical_op.derivative(self=lambda g: F.conj(g))
+conj_op.derivative(self=lambda g: F.conj(g))
+
+
+@conj_op.recorded
+def _(self: Any) -> Any:
+    _dispatch.OPS["alias"].entry(self)
+    made = _dispatch.wrap(np.conjugate(self._array))
+    made._conjugate_of = self  # whose memory lives as long as this does
+    return made
 
 
 @function("conj")
 def conj_function(input: Any) -> Any:
     """The complex conjugate; a real tensor is returned as it is."""
-    return conj_physical_op(input) if input._array.dtype.kind == "c" else input
+    return conj_op(input) if input._array.dtype.kind == "c" else input
 
 
 @op("aten::conj_physical(Tensor self) -> Tensor", inplace=True, out=True)
@@ -711,3 +746,4 @@ def _angle_grad(g: Any, self: Any) -> Any:
 
 
 angle.derivative(self=_angle_grad)
+angle.recorded(_shown_size(angle.op.kernel, 2))

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+import threading
 from typing import Any
 
 import numpy as np
 
 from .. import _dispatch, _dtype
-from .._dispatch import function
+from .._dispatch import function, op
 from ._namespace import functions as F
+from .linalg_steps import step
 
 _C_NAMES = {
     "int64": "long int",
@@ -44,17 +46,64 @@ def _window(
     n = length.__index__()
     if n < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={n}")
-    if n <= 1:
-        tensor = F.ones((n,), dtype=kind)
+    if _dispatch.recorder is None:
+        tensor = _made(n, periodic, values, kind, False)
     else:
-        total = n + 1 if periodic else n
-        tensor = values(F.arange(total, dtype=kind), total)
-        if periodic:
-            tensor = tensor.narrow(0, 0, n)
-            tensor._base = None  # no view of anything the caller has
+        plain, chosen = _shown_ops(name)
+        _making.parts = values, kind
+        tensor = plain(n, dtype=dtype) if periodic else chosen(n, False, dtype=dtype)
     if requires_grad:
         tensor.requires_grad = True
     return tensor
+
+
+def _made(n: int, periodic: bool, values: Any, kind: Any, shown: bool) -> Any:
+    if n <= 1:
+        return F.ones((n,), dtype=kind)
+    total = n + 1 if periodic else n
+    places = _counted(total, kind) if shown and not hasattr(values, "counts") else F.arange(total, dtype=kind)
+    tensor = values(places, total)
+    if periodic:
+        tensor = tensor.narrow(0, 0, n)
+        tensor._base = None  # no view of anything the caller has
+    return tensor
+
+
+_making = threading.local()  # what the next window that is shown is made of
+
+
+@step("aten::arange.start_out(Scalar start, Scalar end, Scalar step, Tensor out) -> Tensor")
+def _counted_late(start: Any, end: Any, step: Any, out: Any) -> Any:
+    return _dispatch.wrap(np.arange(start, end, step).astype(out._array.dtype))
+
+
+def _counted(total: int, kind: Any) -> Any:
+    return _counted_late(0, total, 1, F.empty((0,), dtype=kind))
+
+
+def _shown_ops(name: str) -> Any:
+    """The op that a window is in a profile, without and with the argument `periodic`."""
+    known = _SHOWN.get(name)
+    if known is None:
+        rest = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+
+        def body(n: int, *given: Any) -> Any:
+            values, kind = _making.parts
+            return _made(n, len(given) < 5, values, kind, True)
+
+        known = _SHOWN[name] = (
+            op(f"aten::{name}(int window_length, {rest}", expose="no", on="tensors", nondifferentiable=True)(body),
+            op(
+                f"aten::{name}.periodic(int window_length, bool periodic, {rest}",
+                expose="no",
+                on="tensors",
+                nondifferentiable=True,
+            )(body),
+        )
+    return known
+
+
+_SHOWN: dict[str, Any] = {}
 
 
 @function(expose="function")
@@ -66,9 +115,13 @@ def hann_window(
     return _window("hann_window", window_length, periodic, _raised(0.5, 0.5), dtype, layout, requires_grad)
 
 
+def _scaled(places: Any, factor: float) -> Any:
+    return _dispatch.OPS["mul_.Scalar"].entry(places, factor)
+
+
 def _raised(alpha: float, beta: float) -> Any:
     def values(places: Any, total: int) -> Any:
-        return places.mul_(math.pi * 2 / (total - 1)).cos_().mul_(-beta).add_(alpha)
+        return _scaled(F.cos_(_scaled(places, math.pi * 2 / (total - 1))), -beta).add_(alpha)
 
     return values
 
@@ -85,8 +138,8 @@ def hamming_window(
 
 
 def _blackman(places: Any, total: int) -> Any:
-    places.mul_(math.pi / (total - 1))
-    return places.mul(4).cos_().mul_(0.08) - places.mul(2).cos_().mul_(0.5) + 0.42
+    _scaled(places, math.pi / (total - 1))
+    return _scaled(places.mul(4).cos_(), 0.08) - _scaled(places.mul(2).cos_(), 0.5) + 0.42
 
 
 @function(expose="function")
@@ -99,9 +152,9 @@ def blackman_window(
 
 
 def _bartlett(places: Any, total: int) -> Any:
-    places.mul_(2 / (total - 1))
+    _scaled(places, 2 / (total - 1))
     half = (total - 1) // 2 + 1
-    places.narrow(0, half, total - half).mul_(-1).add_(2)
+    _scaled(places.narrow(0, half, total - half), -1).add_(2)
     return places
 
 
@@ -125,7 +178,9 @@ def kaiser_window(
         from scipy import special
 
         x = places._array.astype(np.float64) * (2 * beta / (total - 1)) - beta
-        made = special.i0(np.sqrt(np.maximum(beta * beta - x * x, 0))) / special.i0(beta)
-        return _dispatch.wrap(made.astype(places._array.dtype))
+        made = F.empty(places.shape, dtype=places.dtype)
+        made._array[...] = special.i0(np.sqrt(np.maximum(beta * beta - x * x, 0))) / special.i0(beta)
+        return made
 
+    values.counts = True  # type: ignore[attr-defined]
     return _window("kaiser_window", window_length, periodic, values, dtype, layout, requires_grad)
