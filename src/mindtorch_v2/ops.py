@@ -108,7 +108,9 @@ class OpOverloadPacket:
         own = [overload._op for overload in self._overloads.values() if not overload._outs]
         for op in own:
             number = key == "Scalar" and op.overload == "Tensor" and op.promote
-            if number or (op.has_out and out_names(op)[0] == key):
+            if number or (
+                out_names(op)[0] == key and op.schema.returns[:1] and op.schema.returns[0] == "Tensor"
+            ):
                 return self._of(op, key)
         return None
 

@@ -138,9 +138,9 @@ def transform_subclass(t: Any, callback: Any, outer_size: Any = None, outer_stri
 
 def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
     """The result that an answer has to give: the argument itself for an op that writes to it, else `out`."""
-    schema = func._op.schema
+    schema = func._schema
     given = dict(zip([a.name for a in schema.arguments], args), **(kwargs or {}))
-    written = [given[a.name] for a in schema.arguments if a.written and a.name in given]
-    if written and schema.returns and "!" in schema.returns[0]:
+    written = [given[a.name] for a in schema.arguments if a.is_write and a.name in given]
+    if written and schema.returns and schema.returns[0].is_write:
         return written[0] if len(schema.returns) == 1 else tuple(written)
     return out

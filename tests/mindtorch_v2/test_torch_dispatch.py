@@ -1,0 +1,128 @@
+"""Modes and classes that answer ops (`__torch_dispatch__`), gradients above them, against what torch shows.
+
+In a process of their own: the first of them puts guards in front of every op, for good.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FACTS = Path(__file__).parent / "facts"
+RECORDED = json.loads((FACTS / "dispatch_cases.json").read_text())
+
+
+def _python(code: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def _shown(package: str) -> dict[str, list[str]]:
+    return _python(f"""
+        import json, sys
+        sys.path.insert(0, {str(FACTS)!r})
+        import case_runner, dispatch_cases
+        found = case_runner.cases(dispatch_cases)
+        lines = {{case: case_runner.run(found[case], {package!r}) for case in found}}
+        print(json.dumps(lines), file=sys.__stdout__)
+    """)
+
+
+@pytest.fixture(scope="module")
+def shown() -> dict[str, list[str]]:
+    return _shown("mindtorch_v2")
+
+
+@pytest.mark.parametrize("case", list(RECORDED))
+def test_answers_show_what_torch_shows(case: str, shown: dict[str, list[str]]) -> None:
+    assert shown[case] == RECORDED[case]
+
+
+def test_torch_still_shows_what_was_recorded(torch_reference: types.ModuleType) -> None:
+    assert _shown(torch_reference.__name__) == RECORDED
+
+
+def test_plain_tensors_are_what_they_were_once_nobody_answers_any_more() -> None:
+    before, after, seen = _python("""
+        import gc, json
+        import mindtorch_v2 as torch
+        from mindtorch_v2 import _dispatch, _graph
+        from mindtorch_v2.utils._python_dispatch import BaseTorchDispatchMode
+
+        def train():
+            torch.manual_seed(0)
+            x = torch.randn(3, 4, requires_grad=True)
+            (x.exp() * x + x[0]).relu_().sum().backward()
+            return x.grad.tolist()
+
+        before = train()
+        with BaseTorchDispatchMode():
+            seen = [train() == before]
+        gc.collect()
+        seen += [_dispatch.recorder is None, _graph.Switches.asked is None]
+        print(json.dumps([before, train(), seen]))
+    """)
+    assert before == after
+    assert seen == [True, True, True]
+
+
+TABLE = """\
+Module                           FLOP    % Total
+---------------------------  --------  ---------
+Net                          305.952K    100.00%
+- aten.convolution           138.816K     45.37%
+- aten.addmm                   0.032K      0.01%
+- aten.mm                      0.064K      0.02%
+- aten.convolution_backward  167.040K     54.60%
+Net.body                      84.672K     27.67%
+- aten.convolution            28.224K      9.22%
+- aten.convolution_backward   56.448K     18.45%
+Net.conv                     221.184K     72.29%
+- aten.convolution           110.592K     36.15%
+- aten.convolution_backward  110.592K     36.15%
+Net.head                       0.096K      0.03%
+- aten.addmm                   0.032K      0.01%
+- aten.mm                      0.064K      0.02%"""
+
+
+def test_a_flop_counter_prints_torchs_table() -> None:
+    printed = _python("""
+        import contextlib, io, json
+        import mindtorch_v2 as torch
+        from mindtorch_v2 import nn
+        from mindtorch_v2.utils.flop_counter import FlopCounterMode
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.Conv2d(3, 4, 3, padding=1)
+                self.body = nn.Sequential(nn.Conv2d(4, 4, 3, stride=2), nn.BatchNorm2d(4))
+                self.head = nn.Linear(4, 2)
+            def forward(self, x):
+                return self.head(self.body(torch.relu(self.conv(x))).mean((2, 3)))
+
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            with FlopCounterMode() as counter:
+                Net()(torch.randn(2, 3, 16, 16)).sum().backward()
+            with FlopCounterMode(display=False) as nothing:
+                pass
+            print(nothing.get_table())
+        print(json.dumps(out.getvalue()))
+    """)
+    empty = "Module      FLOP    % Total\n--------  ------  ---------\nGlobal         0         0%"
+    assert printed == f"{TABLE}\n{empty}\n"
