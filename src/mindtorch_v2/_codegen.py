@@ -757,6 +757,8 @@ def described_text(plan: Plan) -> str:
             parts.append(
                 f"{form} if {name}.__class__ is Tensor or isinstance({name}, Tensor) else ({name}.__class__, {name})"
             )
+        elif argument.type.startswith("Scalar[]"):
+            parts.append(f"plain_value({name})")
         elif argument.type.startswith("Scalar") and not argument.type.startswith("ScalarType"):
             # 1, 1.0 and True are equal, and not the same
             parts.append(f"{name} if {name}.__class__ is int else ({name}.__class__, {name})")
@@ -775,14 +777,16 @@ def run_text(plan: Plan) -> list[str]:
 def described(op: Op, flat: tuple) -> tuple:
     """The flat description, an entry an argument: (shape, strides, type number) for a tensor, else the value."""
     made: list[Any] = []
-    for argument, value in zip(Plan(op).arguments, flat[1:]):
+    arguments = [a for a in op.schema.arguments if not (a.written and a.name.startswith("out"))]
+    for argument, value in zip(arguments, flat[1:]):
         tensor = argument.kind in ("Tensor", "Tensor?")
         if tensor and value.__class__ is int:
             made.append(_dispatch.FORMS[value])
         elif tensor or (
             value.__class__ is tuple and argument.type.startswith("Scalar") and value[0].__class__ is type
         ):
-            made.append(_dispatch.plain_value(value[1]))
+            number = value[1].item() if isinstance(value[1], _dispatch.np.generic) else value[1]
+            made.append(_dispatch.plain_value(number))
         else:
             made.append(value)
     return tuple(made)

@@ -155,6 +155,10 @@ INTEGRAL_NUMS = frozenset(n for n, d in BY_NUM.items() if d._rank < 2)
 FLOAT_NUMS = frozenset(n for n, d in BY_NUM.items() if d._rank == 2)
 
 
+# Stands for an option that torch's own code leaves out, where a call from Python has False: a profile shows the difference.
+LEFT_OUT = "left out"
+
+
 class Default:
     """The default dtype; one place, read by kernels as `Default.np`."""
 

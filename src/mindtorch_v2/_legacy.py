@@ -66,7 +66,10 @@ def _sized(size: Any, dtype: _dtype.dtype) -> Tensor:
     if any(n < 0 for n in size):
         negative = next(n for n in size if n < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {negative}: {list(size)}")
-    return _dispatch.wrap(np.empty(size, dtype._np))
+    if _dispatch.recorder is None:
+        return _dispatch.wrap(np.empty(size, dtype._np))
+    options = {"dtype": dtype, "layout": _dtype.strided, "pin_memory": _dtype.LEFT_OUT}
+    return _dispatch.OPS["empty.memory_format"].entry(tuple(size), **options)
 
 
 def _new_dense(dtype: _dtype.dtype, args: tuple, kwargs: dict) -> Tensor:
@@ -94,7 +97,7 @@ def _new_dense(dtype: _dtype.dtype, args: tuple, kwargs: dict) -> Tensor:
         if isinstance(first, np.ndarray) or (
             hasattr(first, "__len__") and hasattr(first, "__getitem__") and not isinstance(first, dict)
         ):
-            return _dispatch.FUNCTIONS["tensor"](_plain(first), dtype=dtype)
+            return _dispatch.FUNCTIONS["tensor" if _dispatch.recorder is None else "as_tensor"](_plain(first), dtype=dtype)
         if not hasattr(first, "__index__"):
             raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
     size = []

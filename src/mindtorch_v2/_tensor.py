@@ -679,8 +679,16 @@ class Tensor:
             twin = memo.get(id(storage))
             if twin is None:
                 twin = memo[id(storage)] = storage.clone()
+                if _dispatch.recorder is not None:
+                    from ._ops.copies import show_copied_storage
+
+                    show_copied_storage(storage, twin)
             made._array = _strided(twin, self._array.dtype, self.storage_offset(), self.shape, self.stride())
             made._storage = twin
+            if _dispatch.recorder is not None:
+                from ._ops.copies import show_deepcopy
+
+                show_deepcopy(self, twin)
         made._rg = self._rg
         skipped = _INTERNAL
         for name, value in self.__dict__.items():
@@ -693,6 +701,10 @@ class Tensor:
     def __copy__(self) -> Any:
         made = self._make_subclass(type(self), self, self._rg)
         made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _INTERNAL})
+        if _dispatch.recorder is not None and not self._array_missing:
+            from ._ops.copies import show_rebuilt
+
+            show_rebuilt(storage_of(self), self.dtype, self.storage_offset(), self.shape, self.stride())
         return made
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -839,9 +851,17 @@ def _legacy_new(cls: Any, args: tuple, device: Any) -> Any:
     elif len(args) == 1 and isinstance(args[0], Size):
         made._array = np.empty(args[0], np_dtype)
     elif len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray, range)):
-        made._array = _dispatch.FUNCTIONS["tensor"](args[0], dtype=_dtype.Default.dtype)._array
+        make = _dispatch.FUNCTIONS["tensor" if _dispatch.recorder is None else "as_tensor"]
+        filled = make(args[0], dtype=_dtype.Default.dtype)
+        made._array, made._storage = filled._array, filled._storage
     elif all(hasattr(a, "__index__") for a in args):
-        made._array = np.empty(tuple(a.__index__() for a in args), np_dtype)
+        size = tuple(a.__index__() for a in args)
+        if _dispatch.recorder is None:
+            made._array = np.empty(size, np_dtype)
+        else:
+            options = {"dtype": _dtype.Default.dtype, "layout": _dtype.strided, "pin_memory": _dtype.LEFT_OUT}
+            blank = _dispatch.OPS["empty.memory_format"].entry(size, **options)
+            made._array, made._storage = blank._array, blank._storage
     else:
         raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
     return made

@@ -202,7 +202,7 @@ def _(self: Any, repeats: tuple) -> Any:
     parts.copy_(F.expand_as(source, parts))
     first = F.arange(ndim)
     second = first + ndim
-    order = F.flatten(cat([unsqueeze(first, -1), unsqueeze(second, -1)], -1))
+    order = F.flatten(cat([unsqueeze(first, 1), unsqueeze(second, 1)], 1))
     return F.reshape(_permute(parts, tuple(order._array.tolist())), target)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch, _dtype
-from .._dispatch import composite, function, op
+from .._dispatch import OPS, composite, function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS
 from . import _shown
 from ._namespace import functions as F
@@ -64,7 +64,7 @@ def _ne(self: Any, other: Any) -> Any:
 _BIT_KERNELS = {"bitwise_left_shift": "lshift_cpu", "bitwise_right_shift": "rshift_cpu"}
 
 
-def _bitwise(name: str, ufunc: Any, operators: tuple[str, ...], inplace_operators: tuple[str, ...]) -> Any:
+def _bitwise(name: str, ufunc: Any, operators: tuple[str, ...] = ()) -> Any:
     shifts = name in _BIT_KERNELS
 
     @op(
@@ -74,7 +74,6 @@ def _bitwise(name: str, ufunc: Any, operators: tuple[str, ...], inplace_operator
         out=True,
         nondifferentiable=True,
         operators=operators,
-        inplace_operators=inplace_operators,
     )
     def bits(self: Any, other: Any, out: Any = None) -> Any:
         if self.dtype.num not in INTEGRAL_NUMS or (shifts and self.dtype.kind == "b"):
@@ -84,48 +83,78 @@ def _bitwise(name: str, ufunc: Any, operators: tuple[str, ...], inplace_operator
     return bits
 
 
-def _bit_operator(name: str, bits: Any) -> None:
-    """`x & y`: torch shows the operator as an op of its own around the bitwise one."""
-
-    @composite(f"aten::{name}.Tensor(Tensor self, Tensor other) -> Tensor", expose="no")
-    def shown(self: Any, other: Any) -> Any:
-        return bits(self, other)
-
-    direct = bits.op.operator
+def _bit_operator(name: str, text: str, direct: Any, body: Any) -> Any:
+    """`x & y`: torch shows the operator as an op of its own around the bitwise one, or in its place. `direct`: what runs while
+    nothing records; `text`: what follows the overload's name, with a gap for the type of the second operand."""
+    tensors = composite(f"aten::{name}.Tensor{text.format('Tensor')}", expose="no")(body)
+    numbers = composite(f"aten::{name}.Scalar{text.format('Scalar')}", expose="no")(body)
 
     def operator(self: Any, other: Any) -> Any:
         if _dispatch.recorder is None:
             return direct(self, other)
-        if other.__class__ not in _dispatch.NUMBERS and not isinstance(other, _dispatch.Tensor):
-            return NotImplemented
-        return shown(self, other)
+        if isinstance(other, _dispatch.Tensor):
+            return tensors(self, other)
+        return numbers(self, other) if other.__class__ in _dispatch.NUMBERS else NotImplemented
 
     operator.__name__ = name
     function(name, expose="method")(operator)
+    return tensors
 
 
+_MADE = "(Tensor self, {} other) -> Tensor"
+_WRITTEN = "(Tensor(a!) self, {} other) -> Tensor(a!)"
+
+
+def _bit_operators(short: str, bits: Any) -> Any:
+    """`&` and `&=` around the bitwise op; gives the latter."""
+    _bit_operator(f"__{short}__", _MADE, bits.op.operator, bits)
+    return _bit_operator(f"__i{short}__", _WRITTEN, bits.op.inplace.operator, bits.inplace)
+
+
+def _unseen(entry: Any, *arguments: Any) -> Any:
+    """The result of an op that is not shown itself."""
+    return entry.op.run(*arguments)
+
+
+def _shift_operators(short: str, bits: Any) -> None:
+    """`<<` and `<<=` in the place of the bitwise op."""
+
+    def shifted(self: Any, other: Any) -> Any:
+        made = _unseen(bits, self, other)
+        target = OPS["empty.memory_format"].entry(made.shape, dtype=made.dtype)
+        np.copyto(target._array, made._array)
+        return target
+
+    def shifted_(self: Any, other: Any) -> Any:
+        return _unseen(bits.inplace, self, other)
+
+    _bit_operator(f"__{short}__", _MADE, bits.op.operator, shifted)
+    _bit_operator(f"__i{short}__", _WRITTEN, bits.op.inplace.operator, shifted_)
+
+
+_WRITERS: dict[str, Any] = {}  # `&=` and its like
 for _name, _ufunc, _short in (
     ("bitwise_and", np.bitwise_and, "and"),
     ("bitwise_or", np.bitwise_or, "or"),
     ("bitwise_xor", np.bitwise_xor, "xor"),
 ):
-    _bit_operator(f"__{_short}__", _bitwise(_name, _ufunc, (f"__r{_short}__",), (f"__i{_short}__",)))
-_bitwise("bitwise_left_shift", np.left_shift, ("__lshift__",), ("__ilshift__",))
-_bitwise("bitwise_right_shift", np.right_shift, ("__rshift__",), ("__irshift__",))
+    _WRITERS[_short] = _bit_operators(_short, _bitwise(_name, _ufunc, (f"__r{_short}__",)))
+_shift_operators("lshift", _bitwise("bitwise_left_shift", np.left_shift))
+_shift_operators("rshift", _bitwise("bitwise_right_shift", np.right_shift))
 
 
 @function("__rlshift__", expose="method")
 def _rlshift(self: Any, other: Any) -> Any:
     if other.__class__ not in _dispatch.NUMBERS:
         return NotImplemented
-    return F.bitwise_left_shift(F.tensor(other), self)
+    return F.bitwise_left_shift(other if _dispatch.recorder is not None else F.tensor(other), self)
 
 
 @function("__rrshift__", expose="method")
 def _rrshift(self: Any, other: Any) -> Any:
     if other.__class__ not in _dispatch.NUMBERS:
         return NotImplemented
-    return F.bitwise_right_shift(F.tensor(other), self)
+    return F.bitwise_right_shift(other if _dispatch.recorder is not None else F.tensor(other), self)
 
 
 @op("aten::bitwise_not(Tensor self) -> Tensor", inplace=True, out=True, nondifferentiable=True)
@@ -215,43 +244,80 @@ def _signbit(self: np.ndarray) -> np.ndarray:
 
 
 _test("isnan", _floating_only(np.isnan)).recorded(lambda self: ne(self, self))
-_test("isinf", _floating_only(np.isinf))
+_test("isinf", _floating_only(np.isinf)).recorded(
+    lambda self: eq(F.abs(self), np.inf) if self.dtype._rank == 2 else F.zeros_like(self, dtype=_dtype.bool_, memory_format=_dtype.preserve_format)
+)
 _test("isposinf", _real_only("isposinf", lambda self: self == np.inf))
 _test("isneginf", _real_only("isneginf", lambda self: self == -np.inf))
-_is_finite = _test(
-    "isfinite",
+
+
+def _plain_or(text: str, kernel: Any) -> Any:
+    """Decorator: an op that torch makes of others, which are called while something records; else its own kernel runs. `text`:
+    what follows its name in the schema."""
+
+    def declare(body: Any) -> Any:
+        plain = op(f"aten::{body.__name__}.plain{text}", expose="no", nondifferentiable=True)(kernel)
+
+        @composite(f"aten::{body.__name__}{text}")
+        def either(*arguments: Any) -> Any:
+            return plain(*arguments) if _dispatch.recorder is None else body(*arguments)
+
+        return either
+
+    return declare
+
+
+@_plain_or(
+    "(Tensor self) -> Tensor",
     lambda self: np.ones(self.shape, bool) if self.dtype.num in INTEGRAL_NUMS else np.isfinite(self),
 )
-
-
-def _shown_finite(self: Any) -> Any:
-    if self.dtype._rank != 2:
-        return _shown.kernel_of(_is_finite, self)
+def isfinite(self: Any) -> Any:
+    if self.dtype._rank < 2:
+        return OPS["ones_like"].entry(self, dtype=_dtype.bool_, memory_format=_dtype.preserve_format)
+    if self.dtype._rank == 3:
+        return isfinite(F.abs(self))
     return F.mul(eq(self, self), ne(F.abs(self), np.inf))
 
 
-_is_finite.recorded(_shown_finite)
 _test("isreal", lambda self: np.isreal(self))
 _test("signbit", _signbit)
 
 
-@op(
-    "aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
-    nondifferentiable=True,
-)
-def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
-    if self.dtype != other.dtype:
-        raise RuntimeError(f"{BY_NUM[self.dtype.num]._abbr} did not match {BY_NUM[other.dtype.num]._abbr}")
-    if rtol < 0 or atol < 0:
-        which, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
-        raise RuntimeError(f"{which} must be greater than or equal to zero, but got {value}")
+def _close(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    _check_close(BY_NUM[self.dtype.num], BY_NUM[other.dtype.num], rtol, atol)
     if self.dtype.num in INTEGRAL_NUMS:
         self, other = self.astype(np.float64), other.astype(np.float64)
     return np.isclose(self, other, rtol, atol, equal_nan)
 
 
-@composite(
-    "aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool"
+def _check_close(one: Any, two: Any, rtol: float, atol: float) -> None:
+    if one is not two:
+        raise RuntimeError(f"{one._abbr} did not match {two._abbr}")
+    if rtol < 0 or atol < 0:
+        which, value = ("rtol", rtol) if rtol < 0 else ("atol", atol)
+        raise RuntimeError(f"{which} must be greater than or equal to zero, but got {value}")
+
+
+@_plain_or(
+    "(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor", _close
+)
+def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    _check_close(self.dtype, other.dtype, rtol, atol)
+    close = eq(self, other)
+    if equal_nan and self.dtype._rank >= 2:
+        close = _WRITERS["or"](close, _WRITERS["and"](F.isnan(self), F.isnan(other)))
+    if rtol == 0 and atol == 0:
+        return close
+    wide = other.to(_dtype.Default.dtype) if self.dtype._rank < 2 else other
+    allowed = F.add(F.abs(F.mul(wide, rtol)), atol)
+    actual = F.abs(F.sub(self, wide))
+    return _WRITERS["or"](close, _WRITERS["and"](isfinite(actual), F.le(actual, allowed)))
+
+
+@op(
+    "aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> bool",
+    on="tensors",
+    nondifferentiable=True,
 )
 def allclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> bool:
     return bool(F.all(isclose(self, other, rtol, atol, equal_nan)).item())

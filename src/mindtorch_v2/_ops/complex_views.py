@@ -54,14 +54,14 @@ view_as_complex.derivative(self=lambda g: view_as_real(g))
 def real(self: Any) -> Any:
     if self.dtype._rank < 3:
         return self
-    return select(view_as_real(self), -1, 0)
+    return select(view_as_real(self), self.ndim, 0)
 
 
 @composite("aten::imag(Tensor(a) self) -> Tensor(a)", expose="function")
 def imag(self: Any) -> Any:
     if self.dtype._rank < 3:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return select(view_as_real(self), -1, 1)
+    return select(view_as_real(self), self.ndim, 1)
 
 
 def _set_real(self: Any, value: Any) -> None:

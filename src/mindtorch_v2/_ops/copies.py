@@ -247,6 +247,34 @@ def show_data(tensor: Any, value: Any) -> None:
     _alike(tensor, value)
 
 
+def show_copied_storage(storage: Any, twin: Any) -> None:
+    """... whose memory is copied: both are looked at as bytes."""
+    enabled, grad_state.enabled = grad_state.enabled, False
+    try:
+        source, target = (
+            _set_to_storage(OPS["empty.memory_format"].entry((0,), dtype=_dtype.uint8, pin_memory=_dtype.LEFT_OUT), memory)
+            for memory in (storage, twin)
+        )
+        _copy_(target, source, False)
+    finally:
+        grad_state.enabled = enabled
+
+
+def show_deepcopy(tensor: Any, twin: Any) -> None:
+    """... that is copied onto such a copy."""
+    enabled, grad_state.enabled = grad_state.enabled, False
+    try:
+        made = tensor.new_empty(())
+        _set_into_storage(made, twin, tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
+    finally:
+        grad_state.enabled = enabled
+
+
+def show_rebuilt(storage: Any, dtype: Any, offset: int, size: Any, stride: Any) -> None:
+    """... that is put together from its parts, as copies and files are."""
+    _set_into_storage(F.empty((0,), dtype=dtype), storage, offset, tuple(size), tuple(stride))
+
+
 _inner_detach.op.sequenced = _inner_detach_.op.sequenced = False
 
 
@@ -745,9 +773,3 @@ def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
             "formats."
         )
     return tuple(order)
-
-
-@function()
-def is_same_size(input: Any, other: Any) -> bool:
-    """Whether two tensors have the same shape."""
-    return input.shape == other.shape

@@ -407,7 +407,7 @@ _new_zeros = _new_op(
 _new_ones = _new_op(
     "new_ones",
     "SymInt[] size, ",
-    lambda self, size, dtype, layout, device, pin_memory: F.fill_(_new_empty(self, size, dtype=dtype), 1),
+    lambda self, size, dtype, layout, device, pin_memory: F.fill_(_new_empty(self, size, dtype=dtype), 1.0),
 )
 _new_full = _new_op(
     "new_full",

@@ -128,19 +128,30 @@ def _has_tensors(data: Any) -> bool:
     return isinstance(data, _dispatch.Tensor)
 
 
+def _read_items(data: Any) -> None:
+    """Each tensor among the data is read as a number."""
+    if isinstance(data, (list, tuple)) and _has_tensors(data):
+        for part in data:
+            _read_items(part)
+    elif isinstance(data, _dispatch.Tensor):
+        data.tolist() if data.ndim else item(data)
+
+
 def _record_new(data: Any, array: np.ndarray) -> Any:
     """What torch.tensor shows in a profile: for lists the allocation, `to`, `lift_fresh`; for NumPy arrays a copy by `to`."""
     from .copies import to_device
 
     dtype = BY_NUM[array.dtype.num]
     if isinstance(data, np.ndarray):
-        return to_device(F.lift_fresh(wrap(array)), _device.CPU, dtype, copy=True)
+        plain = array if data.dtype.hasobject or min(data.strides, default=0) < 0 else data.view(np.ndarray)
+        return to_device(F.lift_fresh(wrap(plain)), _device.CPU, dtype, copy=True)
     state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
     state.enabled = False
     try:
         with unasked():
-            made = _empty(tuple(array.shape), dtype=dtype)
+            made = _empty(tuple(array.shape), dtype=dtype, layout=_STRIDED)
             np.copyto(made._array, array)
+            _read_items(data)
             made = to_device(made, _device.CPU, dtype)
         return F.lift_fresh(made)
     finally:
@@ -171,7 +182,7 @@ def tensor(
             UserWarning,
             stacklevel=2,
         )
-        made = data.detach().to(dtype or data.dtype, copy=True).detach_()
+        made = data.detach().to(data.device, dtype or data.dtype, copy=True).detach_()
         return finish(made, requires_grad, pin_memory)
     array = array_of(data, dtype)
     if where is _device.META:
@@ -187,12 +198,14 @@ def tensor(
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """A tensor that shares memory with `data` where it can."""
     if isinstance(data, _dispatch.Tensor):
-        if _dispatch.recorder is None and device is None and (dtype is None or dtype is data.dtype):
+        if device is None and (dtype is None or dtype is data.dtype) and _dispatch.recorder is None:
             return data
         return data.to(data.device if device is None else device, data.dtype if dtype is None else dtype)
     if isinstance(data, np.ndarray):
         made = from_numpy(data) if min(data.strides, default=0) >= 0 else wrap(data.copy())
-        return made if dtype is None and _dispatch.recorder is None else made.to(device=device, dtype=dtype)
+        if dtype is None and _dispatch.recorder is None:
+            return made
+        return made.to(device=device or made.device, dtype=dtype or made.dtype)
     made = (
         wrap(array_of(data, dtype))
         if _dispatch.recorder is None
@@ -214,14 +227,19 @@ def asarray(
             raise ValueError("can't alias tensor with dtype change")
         return made if requires_grad == made.requires_grad else finish(made.detach(), requires_grad)
     if isinstance(obj, np.ndarray):
-        made = tensor(obj, dtype=dtype) if copy else as_tensor(obj, dtype)
+        made = tensor(obj, dtype=dtype) if copy else _shared(obj, dtype)
     elif hasattr(obj, "__dlpack__"):
         made = from_dlpack(obj)
     else:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence")
-        made = tensor(obj, dtype=dtype)
+        made = as_tensor(obj, dtype)
     return finish(made, requires_grad)
+
+
+def _shared(array: np.ndarray, dtype: Any) -> Any:
+    made = from_numpy(array) if min(array.strides, default=0) >= 0 else wrap(array.copy())
+    return made if dtype is None or dtype is made.dtype else made.to(dtype)
 
 
 @op("aten::lift_fresh(Tensor(a) self) -> Tensor(a)", on="tensors", expose="no", nondifferentiable=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _device, _dispatch
+from .. import _device, _dispatch, _dtype
 from .._dispatch import METHODS, as_view
 from .._graph import grad_state, storage_of
 from .._tensor import Tensor
@@ -15,7 +15,7 @@ from .._torch_dispatch import unasked
 from ._namespace import functions as F
 from ._scalars import fitting
 from .copies import _copy_, _fill_tensor_, alias, to_device
-from .creation import below
+from .creation import _empty, below
 from .indexing import _INDEX_KINDS, index, index_put_
 from .pieces import select, slice_, unsqueeze
 from .shape import _expand, _view
@@ -189,7 +189,7 @@ def _index_tensor(part: Any) -> Tensor | None:
     if isinstance(part, Tensor):
         return part
     if isinstance(part, _ndarray):
-        return F.to(F.from_numpy(part), device="cpu") if part.ndim else F.tensor(part.item())
+        return F.as_tensor(part) if part.ndim else F.tensor(part.item())
     if isinstance(part, (list, tuple, range)):
         return _sequence_tensor(part)
     return None
@@ -206,10 +206,11 @@ def _sequence_tensor(part: Any) -> Tensor:
     if _dispatch.recorder is None:
         return _dispatch.wrap(array)
     with unasked():
-        made = F.empty(array.shape, dtype=_dispatch._dtype.BY_NUM[array.dtype.num])
+        dtype = _dtype.BY_NUM[array.dtype.num]
+        made = below(_empty, array.shape, dtype=dtype, layout=_dtype.strided)
         made._array[...] = array
-        made = to_device(made, _device.CPU, made.dtype)
-    return F.lift_fresh(made)
+        made = below(to_device, made, _device.CPU, dtype)
+    return below(F.lift_fresh, made)
 
 
 def _apply(self: Any, where: Any) -> tuple[Any, list | None]:
@@ -278,7 +279,9 @@ def _place(indices: list | None, dim: int, tensor: Any) -> list:
 
 def _flag(value: Any) -> Any:
     """True or False as an index along a dimension of length one: takes it once, or not at all."""
-    places = F.empty((1,) if value else (0,), dtype=_dispatch._dtype.int64)
+    places = _empty(
+        (1,) if value else (0,), dtype=_dtype.int64, layout=_dtype.strided, pin_memory=_dtype.LEFT_OUT
+    )
     return F.fill_(places, 0.0) if value else places
 
 

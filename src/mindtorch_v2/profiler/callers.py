@@ -46,7 +46,7 @@ _LOOKING = frozenset("empty_like zeros_like new_empty new_empty_strided _to_copy
 _TERSE = frozenset(
     "upsample_bicubic2d upsample_linear1d upsample_nearest2d upsample_bilinear2d upsample_nearest1d upsample_trilinear3d "
     "upsample_nearest3d hardtanh_backward hardswish_backward hardswish logit searchsorted bucketize bincount histc histogram "
-    "cosine_similarity"
+    "cosine_similarity __lshift__ __rshift__"
     .split()
 )  # fmt: skip
 
@@ -170,7 +170,9 @@ def _options(op: Any, values: list, places: dict[str, int], caller: str, above: 
     own = {name: values[places[name]] for name in _OPTIONS if name in places}
     like = values[0] if "self" in places else None
     dtype = own.get("dtype")
-    if dtype is None:
+    if dtype is None and op.name == "arange" and all(value.__class__ is int for value in values[: places["dtype"]]):
+        dtype = _numbered(_dtype.int64)
+    elif dtype is None:
         dtype = (
             _numbered(_dtype.BY_NUM[like[2]]) if like.__class__ is tuple else _numbered(_dtype.Default.dtype)
         )
@@ -184,14 +186,14 @@ def _options(op: Any, values: list, places: dict[str, int], caller: str, above: 
     elif caller in _LOOKING:
         pinned = False if caller == "_to_copy" else above.get("pin_memory")
         if caller == "clone" and op.name == "empty_like" and above.get("memory_format") in (None, _PRESERVE):
-            dtype = layout = None
+            dtype = layout = values[places["memory_format"]] = None
             above = {}
         _pass_format(values, places, above)
     elif caller == "to":
         dtype, layout = above.get("dtype"), above.get("layout")
     elif op.name.endswith("_like") or (caller, op.name) in _BARE:
-        dtype = layout = None
-    elif caller in _TERSE:
+        dtype, layout = own.get("dtype"), None
+    elif caller in _TERSE or (caller, op.name) == ("repeat", "arange"):
         layout = None
     for name, value in zip(_OPTIONS, (dtype, layout, None, pinned)):
         if name in places:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dtype
+from .._dtype import LEFT_OUT
 from .file_inputs import FileInputs
 
 _TYPE_NAMES = {
@@ -53,7 +54,12 @@ _NUMBERS = {
 def as_torch_shows(op: Any, description: tuple) -> tuple:
     """Arguments as torch's dispatcher sees them: a number in a tensor's place is a tensor without dimensions, an int in the
     place of a list is a list, dtypes and layouts are numbers."""
-    return tuple([_seen(op.name, a, value) for a, value in zip(op.schema.arguments, description)])
+    seen = [_seen(op.name, a, value) for a, value in zip(op.schema.arguments, description)]
+    if op.full_name == "to.dtype_layout" and is_tensor(seen[0]):  # asks for all it has
+        if seen[1] is None:
+            seen[1] = number_of(str(_dtype.BY_NUM[seen[0][2]]))
+        seen[2], seen[4] = 0, None
+    return tuple(seen)
 
 
 def seen_inside(op: Any, description: tuple) -> tuple:
@@ -63,7 +69,10 @@ def seen_inside(op: Any, description: tuple) -> tuple:
 
 # ops that torch calls with a number itself, where others get it as a tensor
 _WITH_NUMBER = frozenset(
-    name + end for name in ("eq", "ne", "lt", "le", "gt", "ge", "xlogy") for end in ("", "_")
+    name + end
+    for name in ("eq", "ne", "lt", "le", "gt", "ge", "xlogy", "bitwise_and", "bitwise_or", "bitwise_xor",
+                 "bitwise_left_shift", "bitwise_right_shift")
+    for end in ("", "_")
 )
 
 
@@ -76,10 +85,12 @@ def _seen(name: str, argument: Any, value: Any) -> Any:
 
 
 def _meant(argument: Any, value: Any) -> Any:
+    if value.__class__ is int and argument.type in ("float", "float?"):
+        return float(value)
     if value.__class__ is int and argument.kind == "ints" and argument.name not in _ONE_DIM:
         return (value,) * max(argument.length, 1)
     if value.__class__ is str and not argument.type.startswith("str"):
-        return number_of(value)
+        return None if value == LEFT_OUT else number_of(value)
     if argument.kind == "Tensor?[]" and value.__class__ is tuple and None in value:
         return None  # torch says nothing of such a list
     return value
@@ -145,7 +156,12 @@ def strides(description: tuple | FileInputs) -> list[Any]:
     def one(value: tuple) -> list[int]:
         size = _dtype.BY_NUM[value[2]].itemsize
         made = [s // size for s in value[1]]
-        if 1 in value[0] and 0 in made:  # NumPy gives a new dimension no stride
+        if 0 in value[0]:
+            step, made = 1, []
+            for n in reversed(value[0]):
+                made.insert(0, step)
+                step *= max(n, 1)
+        elif 1 in value[0] and 0 in made:  # NumPy gives a new dimension no stride
             step = 1
             for d in range(len(made) - 1, -1, -1):
                 if value[0][d] == 1 and made[d] == 0:
