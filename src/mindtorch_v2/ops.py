@@ -182,11 +182,22 @@ class _OpNamespace:
         return f"<module 'torch.ops.{self.name}' from 'torch.ops'>"
 
 
+class _ProfilerOps(_OpNamespace):
+    """torch.ops.profiler: the beginning and the end of an annotation, by hand."""
+
+    def __init__(self) -> None:
+        super().__init__("profiler")
+        from .profiler.annotation import _record_function_enter_new, _record_function_with_args_exit
+
+        self._record_function_enter = self._record_function_enter_new = _record_function_enter_new
+        self._record_function_exit = _record_function_with_args_exit
+
+
 aten = _OpNamespace("aten")
 
 
 def __getattr__(name: str) -> _OpNamespace:
     if name.startswith("__"):
         raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
-    made = globals()[name] = _OpNamespace(name)
+    made = globals()[name] = _ProfilerOps() if name == "profiler" else _OpNamespace(name)
     return made

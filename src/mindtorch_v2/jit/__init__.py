@@ -227,6 +227,9 @@ def wait(future: Future) -> Any:
     return future.wait()
 
 
+_fork, _wait = fork, wait
+
+
 def freeze(mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True) -> Any:
     """`mod` as it is, if it is in evaluation mode."""
     if getattr(mod, "training", False):

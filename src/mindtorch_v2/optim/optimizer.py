@@ -7,6 +7,7 @@ package gives `_first_state` and `_update_group`, a user's subclass gives `step`
 from __future__ import annotations
 
 import functools
+import os
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable
@@ -598,3 +599,13 @@ def _with_params_of(own: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
 def _type_name(value: Any) -> str:
     kind = type(value)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _count_step(optimizer: Optimizer, args: Args, kwargs: Kwargs) -> None:
+    from ..profiler.steps import KinetoStepTracker
+
+    KinetoStepTracker.increment_step("Optimizer")
+
+
+if os.environ.get("KINETO_USE_DAEMON"):  # a daemon that profiles from outside wants to know of every step
+    register_optimizer_step_post_hook(_count_step)

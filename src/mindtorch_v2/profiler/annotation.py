@@ -174,6 +174,16 @@ def _record_function_with_args_enter(name: str, /, *args: Any) -> _RecordFunctio
     return _RecordFunction(ranges, None if ranges is None else ranges.enter(name, USER_SCOPE, -1, 0, args))
 
 
+def _record_function_enter_new(name: str, args: str | None = None) -> _RecordFunction:
+    """Begin a span with a string as its input, if any; end it with `_record_function_exit`."""
+    if not isinstance(name, (str, bytes)):
+        _refuse(0, "name", "str", name)
+    if args is not None and not isinstance(args, (str, bytes)):
+        _refuse(1, "args", "Optional[str]", args)
+    name = name.decode() if isinstance(name, bytes) else name
+    return _record_function_with_args_enter(name, *((args,) if args else ()))
+
+
 def _record_function_with_args_exit(handle: Any, /) -> None:
     """End a span."""
     if not isinstance(handle, _RecordFunction):

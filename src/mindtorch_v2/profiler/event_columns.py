@@ -125,7 +125,8 @@ def _row_columns(results: Any, rows: np.ndarray) -> dict[str, list[Any]]:
     name, count = trace.name[rows], len(rows)
     device = results.device_columns
     nothing = np.zeros(count)
-    external = rows + 1 if trace.external is None else trace.external[rows]
+    own = rows + 1 + trace.settings.get("numbered_after", 0)
+    external = own if trace.external is None else trace.external[rows]
     shapes = (
         [str(described.shapes(entry)) for _, entry in trace.input_table] if results.shapes_recorded else []
     )

@@ -161,11 +161,29 @@ class EventList(list):
 
     def _build_tree(self) -> None:
         """Work out parents and children from the times of the events, and merge repeated ones."""
+        self._populate_cpu_children()
+        self._remove_dup_nodes()
+        self._set_backward_stacktraces()
+        self._tree_built = True
+        self._results, self._made_length = None, len(self)
+
+    def _populate_cpu_children(self) -> None:
+        """Work out parents and children from the times of the events."""
         from .nesting import nest
 
         nest(self)
-        self._tree_built = True
-        self._results, self._made_length = None, len(self)
+
+    def _remove_dup_nodes(self) -> None:
+        """Drop an only child of its parent's name."""
+        from .nesting import drop_repeated
+
+        drop_repeated(self)
+
+    def _set_backward_stacktraces(self) -> None:
+        """Give backward events the stack of their forward."""
+        from .nesting import backward_stacks
+
+        backward_stacks(self)
 
 
 def _group(event: FunctionEvent, by_shapes: bool, by_stack: int, by_overload: bool) -> tuple:

@@ -415,7 +415,9 @@ class EventTree:
             if self.kinds[self.place[row]] != _OP:
                 return 0
             external = self.trace.external
-            return row + 1 if external is None else int(external[row])
+            if external is None:
+                return row + 1 + self.trace.settings.get("numbered_after", 0)
+            return int(external[row])
         if row < self.first_device:
             return 0
         return max(0, int(self.trace.device.correlation[row - self.first_device]))
@@ -674,11 +676,20 @@ class _KinetoEvent:
 
     def __getattr__(self, name: str) -> Any:
         field = _KINETO_FIELDS.get(name)
+        if field is None and name in _KINETO_CONSTANTS:
+            return lambda: _KINETO_CONSTANTS[name]
         if field is None:
             raise AttributeError(f"'torch._C._autograd._KinetoEvent' object has no attribute '{name}'")
         return lambda: getattr(self._event, field)
 
 
+# what only devices have, or events that torch hides
+_KINETO_CONSTANTS: dict[str, Any] = {
+    "cuda_elapsed_us": -1,
+    "privateuse1_elapsed_us": -1,
+    "extra_meta": {},
+    "is_hidden_event": False,
+}
 _KINETO_FIELDS = {
     **{
         name: name

@@ -12,15 +12,13 @@ _BACKWARD = 1  # torch's scope of backward functions
 
 
 def nest(events: list[Any]) -> None:
-    """Set parents and children, drop an only child of its parent's name, give backward events their forward's stack."""
+    """Set parents and children."""
     threads = defaultdict(list)
     for event in events:
         if not event.is_async and event.device_type == DeviceType.CPU:
             threads[event.thread, event.node_id].append(event)
     for members in threads.values():
         _nest_thread(members)
-    _drop_repeated(events)
-    _backward_stacks(events)
 
 
 def _nest_thread(events: list[Any]) -> None:
@@ -37,7 +35,8 @@ def _nest_thread(events: list[Any]) -> None:
         open_.append(event)
 
 
-def _drop_repeated(events: list[Any]) -> None:
+def drop_repeated(events: list[Any]) -> None:
+    """Drop an only child of its parent's name."""
     while True:
         gone = {
             id(e)
@@ -60,7 +59,8 @@ def _drop_repeated(events: list[Any]) -> None:
         events[:] = [e for e in events if id(e) not in gone]
 
 
-def _backward_stacks(events: list[Any]) -> None:
+def backward_stacks(events: list[Any]) -> None:
+    """Give backward events the stack of their forward."""
     forward: dict[tuple[int, Any], list[str]] = {}
     for event in events:
         if event.scope != _BACKWARD and event.sequence_nr >= 0 and event.stack is not None:

@@ -26,6 +26,7 @@ from .trace import OP
 
 _UNFINISHED = "<unfinished torch.autograd.profile>"
 _DEVICES = ("cuda", "xpu", "hpu", "mtia")
+_recorded = 0  # events of all recordings of the process
 
 
 @dataclass
@@ -192,7 +193,6 @@ class profile:
         self.profiling_end_time_ns = time.time_ns()
         spent = self.profiling_end_time_ns - self.profiling_start_time_ns
         self._stats.profiling_window_duration_sec = spent / 1e9
-        self._stats.number_of_events = len(self._results.trace)
 
     def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Stop seeing what happens, or see it again, while recording."""
@@ -220,7 +220,14 @@ class profile:
             raise RuntimeError(
                 "events() is not available when trace_only=True in ExperimentalConfig. Use export_chrome_trace() instead."
             )
-        return self._results.events
+        if self._stats.number_of_events:
+            return self._results.events
+        began = time.perf_counter_ns()
+        events = self._results.events
+        spent = (time.perf_counter_ns() - began) // 1000
+        self._stats.function_events_build_tree_call_duration_us = max(spent, 1)
+        self._stats.number_of_events = len(events)
+        return events
 
     def table(
         self,
@@ -297,10 +304,14 @@ def _warn_of_strangers(recorder: Recorder, results: Results) -> None:
 
 def finished(recorder: Recorder) -> Results:
     """Stop a recorder; what it recorded, as the process's switches want it shown."""
+    global _recorded
     trace = recorder.stop()
     if trace.settings["record_shapes"]:
         trace = as_called(trace, tuple(recorder.inputs))
     trace.settings.update(switches.settings())
+    if _recorded:
+        trace.settings["numbered_after"] = _recorded
+    _recorded += len(trace)
     # keyword values of spans travelled among their inputs: now they get a place of their own, by index of the inputs
     keywords = {
         index: orjson.loads(description[-1].encode())

@@ -225,9 +225,11 @@ class Results:
         return [] if columns is None else columns.kernels(row)
 
     def number(self, row: int) -> int:
-        """An event's number: that of its file, else its place."""
+        """An event's number: that of its file; else its place among all that the process has recorded."""
         external = self.trace.external
-        return row + 1 if external is None else int(external[row])
+        if external is None:
+            return row + 1 + self.trace.settings.get("numbered_after", 0)
+        return int(external[row])
 
     def _own(self, total: np.ndarray, claimed: np.ndarray) -> np.ndarray:
         """What shown events have beyond what their shown children claim."""

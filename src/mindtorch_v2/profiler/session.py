@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -399,6 +400,8 @@ class profile(_KinetoProfile):
         self.step_num += 1
         self.current_action = self.schedule(self.step_num)
         self._transit_action(before, self.current_action)
+        if os.environ.get("KINETO_USE_DAEMON"):
+            KinetoStepTracker.increment_step(PROFILER_STEP_NAME)
         if self.record_steps:
             self.step_rec_fn = record_function("ProfilerStep#" + str(self.step_num))
             self.step_rec_fn.__enter__()

@@ -205,7 +205,7 @@ class Trace:
     identities: Identities = field(default_factory=Identities.none)
     device: Device = field(default_factory=Device.none)
     counters: Counters = field(default_factory=Counters.none)
-    external: np.ndarray | None = None  # int64, an event's number in its file; None: its row and 1
+    external: np.ndarray | None = None  # int64, an event's number in its file; None: its row and 1, and those recorded before
     extra: np.ndarray | None = (
         None  # int32, into `extra_table`, -1: none; None: nothing further is known of any event
     )

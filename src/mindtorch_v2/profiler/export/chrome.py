@@ -236,10 +236,7 @@ def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes],
         if shapes:
             index = int(trace.inputs[row])
             if keywords := trace.settings.get("keyword_values", {}).get(index):
-                tail += (
-                    ","
-                    + encode({k: v for k, v in keywords.items() if isinstance(v, (str, int, float))})[1:-1]
-                )
+                tail += _keyword_args(keywords)
             tail += "," + _input_args(trace.input_table[index][1] if index >= 0 else ())
         if stacked and trace.stack[row] >= 0:
             tail += ',"Call stack":' + encode("".join(f + ";" for f in trace.stacks[trace.stack[row]]))
@@ -249,6 +246,22 @@ def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes],
             tail += "," + encode(trace.extra_table[trace.extra[row]])[1:-1]
         tails.append((tail + "}}").encode())
     return heads, tails, number
+
+
+def _keyword_args(values: dict[str, Any]) -> str:
+    """The keyword values that a file shows: numbers, strings, lists of strings; a stream's number alone. Of a string with quotes torch
+    shows "None"."""
+    shown = {}
+    for name, value in values.items():
+        if name == "stream":
+            known = isinstance(value, int)
+        elif isinstance(value, list):
+            known = bool(value) and all(isinstance(item, str) for item in value)
+        else:
+            known = isinstance(value, (str, int, float))
+        if known:
+            shown[name] = "None" if isinstance(value, str) and '"' in value else value
+    return "," + encode(shown)[1:-1] if shown else ""
 
 
 def _renumbered(keys: np.ndarray) -> np.ndarray:
@@ -275,7 +288,7 @@ def _numbers(
         *_microseconds(length),
         b',"args":{"External id":',
     ]
-    numbers = row + 1 if external is None else external[part]
+    numbers = row + 1 + trace.settings.get("numbered_after", 0) if external is None else external[part]
     fields += [_digits(numbers), b',"Ev Idx":', _digits(row)]
     numbered = sequence >= 0
     if numbered.any():
@@ -519,7 +532,8 @@ def _apart(trace: Trace) -> np.ndarray:
 
 
 def _closing(begun: int, ended: int) -> list[str]:
-    start, end = f"{begun // 1000}.{begun % 1000:03d}", f"{ended // 1000}.{ended % 1000:03d}"
+    # the window ends a little later than what it shows: readers add up times in floating point
+    start, end = f"{begun // 1000}.{begun % 1000:03d}", f"{ended // 1000 + 1}.{ended % 1000:03d}"
     length = max(ended - begun, 0)
     span = '"cat":"Trace","name":"PyTorch Profiler (0)","pid":"Spans","tid":"PyTorch Profiler"'
     first = '"name":"Iteration Start: PyTorch Profiler","pid":"Traces","tid":"Trace PyTorch Profiler"'

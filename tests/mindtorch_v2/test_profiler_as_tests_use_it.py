@@ -1,0 +1,153 @@
+"""What test suites look at: numbers of events, keyword values in files, a daemon's steps, low functions."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import mindtorch_v2 as torch
+from mindtorch_v2.autograd.profiler import KinetoStepTracker
+from mindtorch_v2.autograd.profiler_util import EventList, FunctionEvent
+from mindtorch_v2.profiler import ProfilerActivity, profile, schedule
+
+
+def _written(prof, path):
+    prof.export_chrome_trace(str(path))
+    return json.loads(path.read_text())["traceEvents"]
+
+
+def test_no_two_recordings_of_a_process_share_a_number_of_an_event(tmp_path):
+    seen: set[int] = set()
+    for _ in range(3):
+        with profile() as prof:
+            torch.ones(2).sin()
+        numbers = [event.correlation_id() for event in prof.profiler.kineto_results.events()]
+        assert numbers == [event.id for event in prof.events()]
+        written = [e for e in _written(prof, tmp_path / "t.json") if e.get("cat") == "cpu_op"]
+        assert [e["args"]["External id"] for e in written] == numbers
+        assert [e["args"]["Ev Idx"] for e in written] == list(range(len(numbers)))
+        roots = prof.profiler.kineto_results.experimental_event_tree()
+        assert {root.correlation_id for root in roots} <= set(numbers)
+        assert not seen & set(numbers)
+        seen |= set(numbers)
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({"a": 1, "b": 2.5, "c": True, "d": "x"}, {"a": 1, "b": 2.5, "c": True, "d": "x"}),
+        ({"names": ["x", "y"]}, {"names": ["x", "y"]}),
+        ({"quoted": 'say "hi"'}, {"quoted": "None"}),
+        ({"stream": 3}, {"stream": 3}),
+        ({"stream": "three", "grid": [1, 2]}, {}),
+        ({"nothing": None, "many": {"k": 1}, "pairs": (1, 2)}, {}),
+    ],
+)
+def test_a_file_shows_the_keyword_values_that_torch_shows(given, shown, tmp_path):
+    x = torch.ones(2)
+    with profile(record_shapes=True) as prof:
+        with torch._C._profiler._RecordFunctionFast("fast", [x], given):
+            x.sin()
+    (event,) = [e for e in _written(prof, tmp_path / "t.json") if e["name"] == "fast"]
+    assert {name: value for name, value in event["args"].items() if name in given} == shown
+
+
+def test_the_recorded_window_ends_after_what_it_shows_in_floating_point_too(tmp_path):
+    for _ in range(5):
+        with profile() as prof:
+            torch.ones(2).sin()
+        events = _written(prof, tmp_path / "t.json")
+        whole = next(e for e in events if e["name"] == "PyTorch Profiler (0)")
+        assert whole["ts"] + whole["dur"] <= events[-1]["ts"]
+
+
+def test_steps_are_counted_while_a_daemon_is_asked_for(monkeypatch):
+    monkeypatch.setenv("KINETO_USE_DAEMON", "1")
+    before = KinetoStepTracker.current_step()
+    with profile(schedule=schedule(wait=0, warmup=1, active=1, repeat=1)) as prof:
+        for _ in range(4):
+            prof.step()
+    assert KinetoStepTracker.current_step() == before + 4
+    monkeypatch.delenv("KINETO_USE_DAEMON")
+    with profile(schedule=schedule(wait=0, warmup=1, active=1, repeat=1)) as prof:
+        for _ in range(4):
+            prof.step()
+    assert KinetoStepTracker.current_step() == before + 4
+
+
+def test_optimizers_count_steps_in_a_process_that_a_daemon_profiles():
+    program = (
+        "import mindtorch_v2 as torch\n"
+        "from mindtorch_v2.autograd.profiler import KinetoStepTracker as K\n"
+        "o = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=0.1)\n"
+        "o.step(); o.step(); print(K.current_step(), dict(K._step_dict))"
+    )
+    environment = {**os.environ, "KINETO_USE_DAEMON": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.strip() == "2 {'Optimizer': 2}", done.stderr
+
+
+def test_events_are_made_when_they_are_asked_for_and_counted_then():
+    with profile() as prof:
+        torch.ones(2).sin()
+    stats = prof._stats()
+    assert (stats.number_of_events, stats.function_events_build_tree_call_duration_us) == (0, 0)
+    assert len(prof.events()) == stats.number_of_events > 0
+    assert stats.function_events_build_tree_call_duration_us > 0
+
+
+def test_events_can_be_nested_without_dropping_any():
+    events = EventList(
+        FunctionEvent(id=i, node_id=0, name="", thread=0, start_us=start, end_us=end)
+        for i, (start, end) in enumerate([(0, 2), (1, 2), (1, 3)])
+    )
+    events._populate_cpu_children()
+    assert [[child.id for child in event.cpu_children] for event in events] == [[], [], [1]]
+
+
+@pytest.mark.parametrize("begin", ["_record_function_enter", "_record_function_enter_new"])
+def test_annotations_can_be_begun_and_ended_by_ops(begin):
+    with profile() as prof:
+        handle = getattr(torch.ops.profiler, begin)("by op", None)
+        torch.ones(2).sin()
+        torch.ops.profiler._record_function_exit(handle)
+    (event,) = [e for e in prof.events() if e.name == "by op"]
+    assert event.is_user_annotation
+    assert "aten::sin" in [child.name for child in event.cpu_children]
+    with pytest.raises(RuntimeError, match="for argument 'name' but instead found type 'int'"):
+        getattr(torch.ops.profiler, begin)(3)
+
+
+def test_low_events_answer_what_only_devices_have():
+    config = torch.autograd.ProfilerConfig(
+        torch.autograd.ProfilerState.KINETO, True, False, False, False, False,
+        torch._C._profiler._ExperimentalConfig(),
+    )  # fmt: skip
+    torch._C._autograd._enable_profiler(config, {ProfilerActivity.CPU})
+    torch.ones(2).sin()
+    event = torch._C._autograd._disable_profiler().events()[0]
+    assert (event.cuda_elapsed_us(), event.privateuse1_elapsed_us()) == (-1, -1)
+    assert (event.extra_meta(), event.is_hidden_event()) == ({}, False)
+
+
+def test_a_pattern_of_devices_has_nothing_to_measure_where_it_found_nothing():
+    from mindtorch_v2.profiler._pattern_matcher import ExtraCUDACopyPattern, FP32MatMulPattern
+
+    with profile(with_stack=True, record_shapes=True) as prof:
+        torch.ones(2, 2) @ torch.ones(2, 2)
+    for pattern in (ExtraCUDACopyPattern(prof), FP32MatMulPattern(prof)):
+        assert pattern.benchmark(pattern.matched_events()) == {}
+
+
+def test_forked_functions_are_seen():
+    def inner(x):
+        with torch.profiler.record_function("inner"):
+            return x * 2
+
+    with profile() as prof:
+        torch.jit._wait(torch.jit._fork(inner, torch.ones(2)))
+    assert [e.name for e in prof.events()].count("inner") == 1
