@@ -67,7 +67,7 @@ _LAZY = {
     name: name
     for name in (
         "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "fft", "func", "functional", "futures",
-        "hub", "jit", "linalg", "mps", "mtia", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "random",
+        "hub", "jit", "linalg", "mps", "mtia", "multiprocessing", "nn", "onnx", "optim", "overrides", "profiler", "quasirandom", "random",
         "return_types", "serialization", "signal", "sparse", "special", "storage", "testing", "types", "utils", "version", "xpu", "__config__",
         "ops", "torch_version", "_C", "_dynamo", "_utils", "_tensor_str", "_as_torch", "_compile",
     )
@@ -80,7 +80,7 @@ _LAZY_NAMES = {
     "DoubleStorage": "storage", "HalfStorage": "storage", "BFloat16Storage": "storage", "LongStorage": "storage",
     "IntStorage": "storage", "ShortStorage": "storage", "CharStorage": "storage", "ByteStorage": "storage",
     "BoolStorage": "storage", "ComplexFloatStorage": "storage", "ComplexDoubleStorage": "storage",
-    "autocast": "amp", "is_autocast_enabled": "_autocast", "set_autocast_enabled": "_autocast", "get_autocast_dtype": "_autocast",
+    "autocast": "amp", "GradScaler": "amp", "is_autocast_enabled": "_autocast", "set_autocast_enabled": "_autocast", "get_autocast_dtype": "_autocast",
     "set_autocast_dtype": "_autocast", "is_autocast_cache_enabled": "_autocast", "set_autocast_cache_enabled": "_autocast",
     "clear_autocast_cache": "_autocast", "autocast_increment_nesting": "_autocast", "autocast_decrement_nesting": "_autocast",
     "is_autocast_cpu_enabled": "_autocast", "set_autocast_cpu_enabled": "_autocast", "get_autocast_cpu_dtype": "_autocast",
@@ -95,6 +95,10 @@ _LAZY_NAMES = {
         "FloatTensor", "DoubleTensor", "HalfTensor", "BFloat16Tensor", "LongTensor", "IntTensor", "ShortTensor", "CharTensor",
         "ByteTensor", "BoolTensor",
     ), "_legacy"),
+    **dict.fromkeys(("OutOfMemoryError", "AcceleratorError"), "_failures"),
+    **dict.fromkeys((
+        "sym_float", "sym_int", "sym_ite", "sym_max", "sym_min", "sym_not", "sym_sqrt", "sym_sum",
+    ), "_symbolic"),
     "cond": "_control_flow", "while_loop": "_control_flow", "lobpcg": "_lobpcg", "svd_lowrank": "_lowrank", "pca_lowrank": "_lowrank",
 }  # fmt: skip
 

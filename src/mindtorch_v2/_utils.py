@@ -193,3 +193,32 @@ def _set_state(tensor: Tensor, state: Any) -> Tensor:
             raise RuntimeError(f"Invalid serialized state: '{name}' belongs to the tensor itself")
         setattr(tensor, name, value)
     return tensor
+
+
+def _flatten_dense_tensors(tensors: Any) -> Tensor:
+    """All elements of tensors of one dtype, one after the other, as one vector."""
+    return torch.cat([tensor.contiguous().view(-1) for tensor in tensors])
+
+
+def _unflatten_dense_tensors(flat: Tensor, tensors: Any) -> tuple[Tensor, ...]:
+    """Views of a vector, shaped as `tensors` are: undoes `_flatten_dense_tensors`."""
+    views, start = [], 0
+    for tensor in tensors:
+        views.append(flat.narrow(0, start, tensor.numel()).view(tensor.shape))
+        start += tensor.numel()
+    return tuple(views)
+
+
+def _take_tensors(tensors: Any, size_limit: int) -> Any:
+    """Lists of tensors of one type each, in order, of up to `size_limit` bytes unless one tensor is larger."""
+    waiting: dict[str, tuple[list[Tensor], int]] = {}
+    for tensor in tensors:
+        kind, nbytes = tensor.type(), tensor.numel() * tensor.element_size()
+        taken, total = waiting.get(kind, ([], 0))
+        if taken and total + nbytes > size_limit:
+            yield taken
+            taken, total = [], 0
+        waiting[kind] = ([*taken, tensor], total + nbytes)
+    for taken, _ in waiting.values():
+        if taken:
+            yield taken

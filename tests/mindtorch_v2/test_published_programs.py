@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 import mindtorch_v2 as torch
+from mindtorch_v2._utils import _flatten_dense_tensors, _take_tensors, _unflatten_dense_tensors
+from mindtorch_v2.quasirandom import SobolEngine
 
 
 def test_gradient_of_a_sum_of_one_number_can_be_written() -> None:
@@ -15,3 +19,56 @@ def test_gradient_of_a_sum_of_one_number_can_be_written() -> None:
     scaler.scale(p.sum()).backward()
     scaler.unscale_(torch.optim.SGD([p], lr=0.1))
     assert p.grad.tolist() == [1.0]
+
+
+def test_sobol_points_are_torchs() -> None:
+    engine = SobolEngine(3)
+    assert engine.draw(5).tolist() == [
+        [0.0, 0.0, 0.0], [0.5, 0.5, 0.5], [0.75, 0.25, 0.25], [0.25, 0.75, 0.75], [0.375, 0.375, 0.625]
+    ]  # fmt: skip
+    engine.reset().fast_forward(5)
+    assert engine.draw(2).tolist() == [[0.875, 0.875, 0.125], [0.625, 0.125, 0.875]]
+    scrambled = SobolEngine(2, scramble=True, seed=7)
+    assert repr(scrambled) == "SobolEngine(dimension=2, scramble=True, seed=7)"
+    expected = torch.tensor([[0.1995, 0.1709], [0.9454, 0.8953], [0.6495, 0.4836], [0.4036, 0.7080]])
+    assert torch.allclose(scrambled.draw(4), expected, atol=1e-4)
+    with pytest.raises(ValueError, match=r"require n to be a power of 2\. 7 points"):
+        engine.draw_base2(3)
+
+
+def test_fake_quantisation_rounds_to_the_grid_and_passes_gradients_inside_it() -> None:
+    x = torch.linspace(-1, 1, 7, requires_grad=True)
+    y = torch.fake_quantize_per_tensor_affine(x, 0.1, 2, 0, 15)
+    assert torch.allclose(y, torch.tensor([-0.2, -0.2, -0.2, 0.0, 0.3, 0.7, 1.0]))
+    assert type(y.grad_fn).__name__ == "FakeQuantizePerTensorAffineCachemaskBackward0"
+    y.sum().backward()
+    assert x.grad.tolist() == [0, 0, 0, 1, 1, 1, 1]
+    same = torch.fake_quantize_per_tensor_affine(x, torch.tensor(0.1), torch.tensor(2), 0, 15)
+    assert torch.equal(same, y)
+    w = torch.linspace(-1, 1, 6).view(2, 3)
+    scale, zero = torch.tensor([0.1, 0.2]), torch.tensor([0, 3], dtype=torch.int32)
+    made = torch.fake_quantize_per_channel_affine(w, scale, zero, 0, -4, 7)
+    assert torch.allclose(made, torch.tensor([[-0.4, -0.4, -0.2], [0.2, 0.6, 0.8]]))
+    with pytest.raises(RuntimeError, match="`zero_point` must be between `quant_min` and `quant_max`"):
+        torch.fake_quantize_per_tensor_affine(x, 0.1, 300, 0, 255)
+    with pytest.raises(RuntimeError, match="Zero-point must be Int32, Float or Half, found Long"):
+        torch.fake_quantize_per_channel_affine(w, scale, zero.long(), 0, -4, 7)
+
+
+def test_tensors_are_packed_into_one_and_taken_in_bunches() -> None:
+    tensors = [torch.ones(2, 2), torch.zeros(3)]
+    flat = _flatten_dense_tensors(tensors)
+    assert flat.tolist() == [1, 1, 1, 1, 0, 0, 0]
+    assert [t.shape for t in _unflatten_dense_tensors(flat, tensors)] == [(2, 2), (3,)]
+    mixed = [torch.ones(4), torch.ones(3), torch.ones(2).long(), torch.ones(9)]
+    assert [[t.numel() for t in bunch] for bunch in _take_tensors(mixed, 24)] == [[4], [3], [9], [2]]
+
+
+def test_names_of_errors_and_of_arithmetic_on_sizes_are_there() -> None:
+    assert torch.cuda.OutOfMemoryError is torch.OutOfMemoryError
+    assert issubclass(torch.AcceleratorError, RuntimeError)
+    assert repr(torch.OutOfMemoryError) == "<class 'torch.OutOfMemoryError'>"
+    assert torch.GradScaler is torch.amp.GradScaler
+    assert torch.autograd.DeviceType.CPU.name == "CPU"
+    assert (torch.sym_int(-2.7), torch.sym_max(2, 3.0), torch.sym_not(False)) == (-2, 3.0, True)
+    assert (torch.sym_ite(True, 1, 2), torch.sym_sum([1, 2]), torch.sym_sqrt(4)) == (1, 3, 2.0)

@@ -23,7 +23,7 @@ LEFT_OUT = {
     r"|to_mkldnn|batch_norm_(backward_elemt|backward_reduce|elemt|gather_stats.*|stats|update_stats)"
     r"|profiler_allow_cudagraph_cupti_lazy_reinit_cuda12",
     "autocast of devices that are not here": r"(set|get|is)_autocast_(ipu|xla|gpu)_?(dtype|enabled)?",
-    "quantisation": r"quantize.*|quantized_.*|fake_quantize_.*|fused_moving_avg_obs_fake_quant|dequantize"
+    "quantisation": r"quantize.*|quantized_.*|fused_moving_avg_obs_fake_quant|dequantize"
     r"|empty_quantized|choose_qparams.*|q_.*|qscheme|int_repr|q(u?)int.*",
     "types of less than a byte, bits, floats without arithmetic": r"u?int[1-7]|bits?.*|float[48]_.*",
     "half complex numbers: NumPy has none": r"complex32|chalf",
@@ -33,7 +33,7 @@ LEFT_OUT = {
     "for sparse tensors only, which have it": r"sparse_resize_(and_clear_)?|resize_as_sparse_",
     "TorchScript": r"fork|wait|import_ir_module.*|parse_(ir|schema|type_comment)|(merge|unify)_type_.*"
     r"|compiled_with_cxx11_abi",
-    "symbolic shapes": r"sym_.*",
+    "symbolic shapes": r"sym_(constrain_range.*|fresh_size)",
     "nested tensors": r"jagged|to_padded_tensor",
     "torch's own workings": r"classproperty|get_file_path|prepare_multiprocessing_environment"
     r"|init_num_threads|thread_safe_generator",

@@ -268,7 +268,7 @@ from .gradcheck import gradcheck, gradgradcheck  # noqa: E402
 # The profiler's names that torch keeps here, by the module that has them; imported when asked for.
 _PROFILER_NAMES = {
     **dict.fromkeys(("profiler", "profiler_legacy", "profiler_util"), ""),
-    **dict.fromkeys(("ProfilerActivity", "ProfilerState"), ".profiler.devices"),
+    **dict.fromkeys(("DeviceType", "ProfilerActivity", "ProfilerState"), ".profiler.devices"),
     "ProfilerConfig": ".profiler.config",
     "_ProfilerResult": ".profiler.event_tree",
     "kineto_available": ".profiler.session",

@@ -6,6 +6,8 @@ from typing import Any, NoReturn
 
 import mindtorch_v2 as torch
 
+from .._failures import AcceleratorError as AcceleratorError
+from .._failures import OutOfMemoryError as OutOfMemoryError
 from . import amp, memory, nvtx, profiler, random, streams
 from ._absent import no_base, no_cuda
 from .memory import (
