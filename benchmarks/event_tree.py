@@ -26,7 +26,7 @@ SETTINGS: dict[str, dict[str, bool]] = {
 
 
 class Clock:
-    """Processor seconds by part: the least of all rounds."""
+    """Processor seconds by part."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -37,8 +37,7 @@ class Clock:
         gc.collect()
         begin = time.process_time()
         yield
-        spent = time.process_time() - begin
-        self.seconds[name] = min(spent, self.seconds.get(name, spent))
+        self.seconds[name] = time.process_time() - begin
 
 
 def ops(torch: Any, count: int) -> Callable[[], None]:
@@ -83,7 +82,7 @@ def walk(roots: list[Any]) -> int:
     return count
 
 
-def measured(package: str, size: int, rounds: int) -> dict[str, Any]:
+def measured(package: str, size: int) -> dict[str, Any]:
     """Seconds by part, and how many nodes there were."""
     torch = importlib.import_module(package)
     profiler = importlib.import_module(f"{package}.profiler")
@@ -104,34 +103,38 @@ def measured(package: str, size: int, rounds: int) -> dict[str, Any]:
             clock.counts[title] = walk(roots)
         return prof
 
-    for _ in range(rounds):
-        for how in ("plain", "shapes, memory"):
-            title = f"{size:,} ops, {how}"
-            prof = recorded(ops(torch, size), how, title)
-            roots = prof.profiler.kineto_results.experimental_event_tree()
-            with clock.part(f"{title}: traverse_dfs"):
-                sum(1 for _ in utils.traverse_dfs(roots))
-            with clock.part(f"{title}: traverse_bfs"):
-                sum(1 for _ in utils.traverse_bfs(roots))
-            if how == "plain":
-                with clock.part(f"{title}: BasicEvaluation"):
-                    utils.BasicEvaluation(prof.profiler)
-            del prof, roots
-        steps = max(1, size // 400)
-        title = f"{steps:,} training steps"
-        prof = recorded(training(torch, steps), "shapes, memory, stacks", title)
-        with clock.part(f"{title}: MemoryProfile"):
-            found = prof._memory_profile()
-        with clock.part(f"{title}: timeline"):
-            _ = found.timeline
-        with clock.part(f"{title}: categories, coalesced"):
-            memory.MemoryProfileTimeline(found)._coalesce_timeline("cpu")
-        with clock.part(f"{title}: BasicEvaluation"):
-            utils.BasicEvaluation(prof.profiler)
-        with clock.part(f"{title}: report_all_anti_patterns"), contextlib.redirect_stdout(io.StringIO()):
-            patterns.report_all_anti_patterns(prof)
-        del prof, found
+    for how in ("plain", "shapes, memory"):
+        title = f"{size:,} ops, {how}"
+        prof = recorded(ops(torch, size), how, title)
+        roots = prof.profiler.kineto_results.experimental_event_tree()
+        with clock.part(f"{title}: traverse_dfs"):
+            sum(1 for _ in utils.traverse_dfs(roots))
+        with clock.part(f"{title}: traverse_bfs"):
+            sum(1 for _ in utils.traverse_bfs(roots))
+        if how == "plain":
+            with clock.part(f"{title}: BasicEvaluation"):
+                utils.BasicEvaluation(prof.profiler)
+        del prof, roots
+    steps = max(1, size // 400)
+    title = f"{steps:,} training steps"
+    prof = recorded(training(torch, steps), "shapes, memory, stacks", title)
+    with clock.part(f"{title}: MemoryProfile"):
+        found = prof._memory_profile()
+    with clock.part(f"{title}: timeline"):
+        _ = found.timeline
+    with clock.part(f"{title}: categories, coalesced"):
+        memory.MemoryProfileTimeline(found)._coalesce_timeline("cpu")
+    with clock.part(f"{title}: BasicEvaluation"):
+        utils.BasicEvaluation(prof.profiler)
+    with clock.part(f"{title}: report_all_anti_patterns"), contextlib.redirect_stdout(io.StringIO()):
+        patterns.report_all_anti_patterns(prof)
     return {"seconds": clock.seconds, "nodes": clock.counts}
+
+
+def best(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The least seconds of several runs."""
+    seconds = {part: min(run["seconds"][part] for run in runs) for part in runs[0]["seconds"]}
+    return {"seconds": seconds, "nodes": runs[0]["nodes"]}
 
 
 def main() -> None:
@@ -140,25 +143,30 @@ def main() -> None:
     parser.add_argument("--beside", metavar="PYTHON", help="an interpreter that has torch, to measure it too")
     parser.add_argument("--size", type=int, default=100_000, help="ops (default: 100,000)")
     parser.add_argument("--rounds", type=int, default=2, help="the best of so many counts (default: 2)")
-    parser.add_argument("--json", action="store_true", help="seconds as JSON")
+    parser.add_argument("--json", action="store_true", help="measure once, and give seconds as JSON")
     options = parser.parse_args()
-    theirs: dict[str, Any] | None = None
-    if options.beside:
-        command = [options.beside, __file__, "--package", "torch", "--json"]
-        command += ["--size", str(options.size), "--rounds", str(options.rounds)]
-        theirs = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    ours = measured(options.package, options.size, options.rounds)
     if options.json:
-        json.dump(ours, sys.stdout)
+        json.dump(measured(options.package, options.size), sys.stdout)
         return
-    print(f"{'':58} {options.package:>12} {'torch' if theirs else '':>10} {'ratio' if theirs else '':>8}")
-    for title, nodes in ours["nodes"].items():
-        print(f"{title + ', nodes':58} {nodes:12,} " + (f"{theirs['nodes'][title]:10,}" if theirs else ""))
-    for title, seconds in ours["seconds"].items():
-        line = f"{title:58} {seconds:12.4f} "
-        if theirs:
-            other = theirs["seconds"][title]
-            line += f"{other:10.4f} {seconds / other:8.3f}"
+
+    def run(python: str, package: str) -> dict[str, Any]:
+        command = [python, __file__, "--package", package, "--size", str(options.size), "--json"]
+        return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+    # each run in a process of its own, in turns: whatever else the machine does is done to both
+    ours, theirs = [], []
+    for _ in range(options.rounds):
+        ours.append(run(sys.executable, options.package))
+        if options.beside:
+            theirs.append(run(options.beside, "torch"))
+    own, other = best(ours), best(theirs) if theirs else None
+    print(f"{'':58} {options.package:>12}" + (f"{'torch':>11} {'ratio':>8}" if other else ""))
+    for title, nodes in own["nodes"].items():
+        print(f"{title + ', nodes':58} {nodes:12,}" + (f"{other['nodes'][title]:11,}" if other else ""))
+    for title, seconds in own["seconds"].items():
+        line = f"{title:58} {seconds:12.4f}"
+        if other:
+            line += f"{other['seconds'][title]:11.4f} {seconds / other['seconds'][title]:8.3f}"
         print(line)
 
 
