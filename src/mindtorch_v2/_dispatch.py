@@ -600,6 +600,9 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
     if isinstance(error, (AttributeError, TypeError)):
         if op.full_name in NUMBER_FIRST and arguments[0].__class__ in NUMBERS and tensors:
             return op.run(_boxed(arguments[0], tensors[0]), *arguments[1:])
+        if op.full_name in NUMBERS_ALONE and all(value.__class__ in NUMBERS for value in arguments[:2]):
+            kind = _dtype.number_dtype(arguments[0])
+            return op.run(wrap(np.array(arguments[0], kind._np)), *arguments[1:])
         if any(answers(value) for value in arguments):
             from ._overrides import meet
 
@@ -659,6 +662,11 @@ NUMBER_FIRST = frozenset(
      "bitwise_and.Tensor", "bitwise_or.Tensor", "bitwise_xor.Tensor",
      "bitwise_left_shift.Tensor", "bitwise_right_shift.Tensor")
 )  # fmt: skip
+
+# Those that take numbers for both.
+NUMBERS_ALONE = frozenset(
+    ("add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "div.Tensor_mode", "floor_divide")
+)
 
 # What torch calls its kernels in the error for a dtype they do not have, where it is not "<name>_cpu".
 KERNEL_NAMES = {

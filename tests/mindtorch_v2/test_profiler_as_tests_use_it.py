@@ -151,3 +151,25 @@ def test_forked_functions_are_seen():
     with profile() as prof:
         torch.jit._wait(torch.jit._fork(inner, torch.ones(2)))
     assert [e.name for e in prof.events()].count("inner") == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "value", "dtype"),
+    [
+        (lambda: torch.add(1, 2), 3, torch.int64),
+        (lambda: torch.add(1, 2, alpha=3), 7, torch.int64),
+        (lambda: torch.sub(1.5, 2), -0.5, torch.float32),
+        (lambda: torch.mul(True, 2), 2, torch.int64),
+        (lambda: torch.div(1, 2), 0.5, torch.float32),
+        (lambda: torch.div(7, 2, rounding_mode="floor"), 3, torch.int64),
+        (lambda: torch.floor_divide(1.5, 2), 0, torch.float32),
+        (lambda: torch.add(1j, 2), 2 + 1j, torch.complex64),
+    ],
+)
+def test_arithmetic_takes_two_numbers_and_is_seen_as_one_op(call, value, dtype):
+    with profile() as prof:
+        made = call()
+    assert (made.item(), made.dtype, made.shape) == (value, dtype, ())
+    assert len(prof.events()) == 1
+    with pytest.raises(TypeError):
+        torch.remainder(1, 2)
