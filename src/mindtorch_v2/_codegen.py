@@ -786,6 +786,7 @@ def described(op: Op, flat: tuple) -> tuple:
             value.__class__ is tuple and argument.type.startswith("Scalar") and value[0].__class__ is type
         ):
             number = value[1].item() if isinstance(value[1], _dispatch.np.generic) else value[1]
+            number = bool(number) if number.__class__ is _dispatch._dtype.Flag else number
             made.append(_dispatch.plain_value(number))
         else:
             made.append(value)

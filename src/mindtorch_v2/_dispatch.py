@@ -770,13 +770,17 @@ def call_out(op: Op, out: Any, arguments: tuple) -> Any:
         )
     if op.promote == "same" and len(arguments) == 1 and outs[0].dtype is not arguments[0].dtype:
         raise RuntimeError(f"Found dtype {outs[0].dtype._abbr} but expected {arguments[0].dtype._abbr}")
-    result = call(op, arguments)
-    results = result if isinstance(result, tuple) else (result,)
-    for tensor, value in zip(outs, results):
-        give_out(tensor, value._array)
-    if not isinstance(result, tuple):
+    if recorder is not None:
+        from . import _out_forms
+
+        _out_forms.call(op, outs, arguments)
+    else:
+        result = call(op, arguments)
+        for tensor, value in zip(outs, result if isinstance(result, tuple) else (result,)):
+            give_out(tensor, value._array)
+    if len(op.schema.returns) < 2:
         return outs[0]
-    return type(result)(outs) if type(result) is not tuple else tuple(outs)
+    return tuple(outs) if op.return_type is None else op.return_type(tuple(outs))
 
 
 def give_out(out: Any, array: np.ndarray) -> None:

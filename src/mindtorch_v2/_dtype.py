@@ -155,6 +155,10 @@ INTEGRAL_NUMS = frozenset(n for n, d in BY_NUM.items() if d._rank < 2)
 FLOAT_NUMS = frozenset(n for n, d in BY_NUM.items() if d._rank == 2)
 
 
+class Flag(int):
+    """A bool that counts: the old argument `unbiased` in the place of `correction`."""
+
+
 # Stands for an option that torch's own code leaves out, where a call from Python has False: a profile shows the difference.
 LEFT_OUT = "left out"
 

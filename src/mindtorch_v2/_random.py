@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import mindtorch_v2 as torch
 
-from . import _device
+from . import _device, _dispatch
 
 __all__ = ["Generator", "default_generator"]
 
@@ -148,7 +148,7 @@ class Generator:
 
     def get_state(self) -> torch.Tensor:
         """The state as a ByteTensor, in torch's layout."""
-        return torch.from_numpy(self.state_bytes())
+        return _dispatch.wrap(self.state_bytes())
 
     def set_state(self, new_state: torch.Tensor, /) -> Generator:
         """Continue from a ByteTensor made by `get_state`, here or by torch."""
@@ -158,7 +158,7 @@ class Generator:
             raise TypeError("RNG state must be a torch.ByteTensor")
         if not new_state.is_contiguous():
             raise RuntimeError("RNG state must be contiguous")
-        self.set_state_bytes(new_state.detach().numpy().reshape(-1))
+        self.set_state_bytes(new_state._array.reshape(-1))
         return self
 
     def clone_state(self) -> Generator:

@@ -224,7 +224,10 @@ def _names(function: Any) -> list[str]:
         (lambda: torch.rand(3, 4), ["rand", "  empty", "  uniform_"]),
         (lambda: torch.randn(3, 4), ["randn", "  empty", "  normal_"]),
         (lambda: torch.randint(5, (3,)), ["randint", "  empty", "  random_"]),
-        (lambda: torch.randperm(5), ["randperm", "  empty", "  randperm"]),
+        (
+            lambda: torch.randperm(5),
+            ["randperm", "  empty", "  randperm", "    scalar_tensor", "    resize_", "    resize_"],
+        ),
         (lambda: torch.normal(0.0, 1.0, (3,)), ["normal", "  empty", "  normal_"]),
     ],
     ids=["rand", "randn", "randint", "randperm", "normal"],
@@ -237,7 +240,8 @@ def test_recorded_draws_show_the_ops_torch_shows() -> None:
     x = torch.full((3, 4), 0.5)
     like = ["  empty_like", "    empty_strided"]
     assert _names(lambda: torch.rand_like(x)) == ["rand_like", *like, "  uniform_"]
-    assert _names(lambda: torch.bernoulli(x)) == ["bernoulli", "  empty_like", "    empty", "  bernoulli_"]
+    drawn = ["bernoulli", "  empty_like", "    empty", "  bernoulli_", "    to"]
+    assert _names(lambda: torch.bernoulli(x)) == drawn
     assert _names(lambda: x.bernoulli_(0.3)) == ["bernoulli_"]
 
 
@@ -250,7 +254,7 @@ def test_recorded_dropout_shows_the_ops_torch_shows() -> None:
     assert _names(lambda: F.dropout(x, 0.5, True, True)) == ["dropout_", *like, "  div_", "  mul_"]
     assert _names(lambda: F.dropout(x, 1.0)) == ["dropout", "  zeros", "    empty", "    zero_", "  mul"]
     assert _names(lambda: F.dropout2d(images)) == ["feature_dropout", *maps, "  div_", "  mul"]
-    alpha = ["  add", "  mul_", "  add_", "  mul_", "  mul", "  add_"]
+    alpha = ["  add", "  mul_", "    mul", "  add_", "  mul_", "    mul", "  mul", "  add_"]
     assert _names(lambda: F.alpha_dropout(x, 0.3, True)) == ["alpha_dropout", *like, *alpha]
 
 

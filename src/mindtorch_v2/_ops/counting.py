@@ -82,6 +82,9 @@ def arange(
     """Numbers from start up to, not including, end."""
     if dtype is None and out is not None:
         dtype = out.dtype
+        if _dispatch.recorder is not None:
+            _shown_arange(start, end, step, out)
+            return finish(out, requires_grad, pin_memory)
     if end is None and step == 1:
         made = _arange_end(start, dtype=dtype)
     else:
@@ -93,6 +96,15 @@ def arange(
     if _device.resolve(device) is _device.META:
         made = meta_tensor(made.shape, made._array.dtype)
     return finish(made, requires_grad, pin_memory, out)
+
+
+def _shown_arange(start: Any, end: Any, step: Any, out: Any) -> None:
+    from . import into
+
+    if end is None and step == 1:
+        into.arange(start, result=out)
+    else:
+        into.arange_step(*((0, start) if end is None else (start, end)), step, result=out)
 
 
 @function("range", expose="function")
@@ -199,6 +211,11 @@ def linspace(
     requires_grad: bool = False,
 ) -> Any:
     """Evenly spaced numbers, both ends included."""
+    if out is not None and dtype is None and _dispatch.recorder is not None:
+        from . import into
+
+        into.linspace(start, end, int(steps), result=out)
+        return finish(out, requires_grad, pin_memory)
     made = _linspace(start, end, int(steps), dtype=dtype or (None if out is None else out.dtype))
     if _device.resolve(device) is _device.META:
         made = meta_tensor(made.shape, made._array.dtype)
@@ -260,6 +277,11 @@ def eye(
     if n < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {n}")
     kind = dtype or (None if out is None else out.dtype)
+    if out is not None and _dispatch.recorder is not None:
+        from . import into
+
+        into.eye(n, result=out) if m is None else into.eye_m(n, m, result=out)
+        return finish(out, requires_grad, pin_memory)
     made = _eye_square(n, dtype=kind) if m is None else _eye(n, m, dtype=kind)
     if _device.resolve(device) is _device.META:
         made = meta_tensor(made.shape, made._array.dtype)

@@ -147,6 +147,12 @@ def _factory(make: Any, name: str) -> Any:
             return finish(meta_tensor(shape, _np(dtype)), requires_grad)
         if out is not None and dtype is None:
             dtype = out.dtype
+        if out is not None and _dispatch.recorder is not None:
+            from . import into
+
+            form = getattr(into, name)
+            form(shape, memory_format=memory_format, result=out) if name == "empty" else form(shape, result=out)
+            return finish(out, requires_grad, pin_memory)
         made = (
             make(shape, dtype=dtype)
             if memory_format is None
@@ -194,6 +200,11 @@ def full(
         dtype = out.dtype
     if dtype is not None:
         fill_value = fitting(fill_value, dtype._np)
+    if out is not None and _dispatch.recorder is not None:
+        from . import into
+
+        into.full(shape, fill_value, result=out)
+        return finish(out, requires_grad, pin_memory)
     return finish(_full(shape, fill_value, dtype=dtype), requires_grad, pin_memory, out)
 
 

@@ -46,8 +46,13 @@ def _feature_noise(input: Any, keep: float) -> Any:
 def _alpha_parts(noise: Any, p: float) -> tuple[Any, Any]:
     """Factor and offset that keep mean and variance of self-normalising activations."""
     a = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
-    offset = noise.add(-1).mul_(_ALPHA * a).add_(_ALPHA * a * p)
-    return noise.mul_(a), offset
+    moved = _scaled(noise.add(-1), _ALPHA * a).add_(_ALPHA * a * p)
+    return _scaled(noise, a), moved
+
+
+def _scaled(tensor: Any, number: float) -> Any:
+    """`tensor.mul_(number)`, as torch's own code calls it while something records."""
+    return tensor.mul_(number) if _dispatch.recorder is None else _dispatch.OPS["mul_.Scalar"].entry(tensor, number)
 
 
 def _declare(name: str, feature: bool, alpha: bool) -> tuple[Any, Any]:

@@ -330,6 +330,11 @@ def normal(
         return finish(make(mean, std, generator=generator), False, False, out)
     shape = _sizes((size,))
     if out is not None:
+        if _dispatch.recorder is not None:
+            from . import into
+
+            into.normal(float(mean), float(std), shape, generator=generator, result=out)
+            return out
         return normal_(shaped(out, shape), mean, std, generator=generator)
     if _device.resolve(device) is _device.META:
         return finish(meta_tensor(shape, (dtype or _dtype.Default.dtype)._np), requires_grad)

@@ -135,6 +135,11 @@ def _front(name: str, ops: tuple[Any, Any], fill: Any, doc: str) -> Any:
             device
         ) is _device.META:
             return finish(meta_tensor(shape, (dtype or _dtype.Default.dtype)._np), requires_grad)
+        if out is not None and generator is None and _dispatch.recorder is not None:
+            from . import into
+
+            getattr(into, name)(shape, result=out)
+            return finish(out, requires_grad, pin_memory)
         if out is not None:
             return finish(fill(shaped(out, shape), generator=generator), requires_grad, pin_memory)
         made = (
@@ -266,6 +271,11 @@ def randint(
         return finish(meta_tensor(shape, (dtype or _dtype.int64)._np), requires_grad)
     if out is not None:
         first = 0 if low is None else int64(low.__index__())
+        if generator is None and _dispatch.recorder is not None:
+            from . import into
+
+            into.randint(high, shape, result=out) if low is None else into.randint_low(first, high, shape, result=out)
+            return finish(out, requires_grad, pin_memory)
         return finish(
             random_from_(shaped(out, shape), first, high, generator=generator), requires_grad, pin_memory
         )
@@ -416,6 +426,11 @@ def randperm(
         raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {_dispatch.type_name(n)}")
     n = n.__index__()
     if out is not None:
+        if _dispatch.recorder is not None:
+            from .recorded_draws import permute_into
+
+            permute_into(n, generator, out)
+            return finish(out, requires_grad, pin_memory)
         return finish(_randperm_into(n, generator, out), requires_grad, pin_memory)
     dtype = dtype or _dtype.int64
     if _device.resolve(device) is _device.META:

@@ -372,6 +372,7 @@ _VARIANCE_SCHEMA = "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, 
 
 
 def _correction(value: Any) -> Any:
+    """What to take from n: a number, None for one, or the old flag `unbiased`."""
     return 1 if value is None else value
 
 
@@ -468,8 +469,10 @@ def _variance_front(name: str, chosen: Any) -> None:
         if isinstance(dim, bool):  # x.std(False): the old order of arguments
             dim, unbiased = None, dim
         if unbiased is not None:
-            correction = 1 if unbiased else 0
-        made = chosen(input, dim, correction=1 if correction is MISSING else correction, keepdim=keepdim)
+            correction = _dispatch._dtype.Flag(bool(unbiased))
+        elif correction is MISSING:
+            correction = None if dim is None else _dispatch._dtype.Flag(1)
+        made = chosen(input, dim, correction=correction, keepdim=keepdim)
         return made if out is None else _give(made, out)
 
     front.__name__ = name

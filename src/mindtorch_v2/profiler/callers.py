@@ -40,6 +40,8 @@ _DECIDING = frozenset(
     "ones full linspace logspace randint randperm hann_window hamming_window blackman_window bartlett_window kaiser_window"
     .split()
 )  # fmt: skip
+# who is given them
+_TAKING = ("empty", "empty_like", "new_empty", "empty_strided")
 # what looks its options up in a tensor before it passes them on
 _LOOKING = frozenset("empty_like zeros_like new_empty new_empty_strided _to_copy clone".split())
 # ops that ask for a dtype and nothing more
@@ -178,7 +180,7 @@ def _options(op: Any, values: list, places: dict[str, int], caller: str, above: 
         )
     layout: Any = 0
     pinned = None
-    if caller in _PASSING or caller in _DECIDING:
+    if op.name in _TAKING and "pin_memory" in above and (caller in _PASSING or caller in _DECIDING):
         layout, pinned = above.get("layout"), above.get("pin_memory")
         if caller in _PASSING:
             dtype = above.get("dtype")

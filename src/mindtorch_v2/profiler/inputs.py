@@ -59,6 +59,8 @@ def as_torch_shows(op: Any, description: tuple) -> tuple:
         if seen[1] is None:
             seen[1] = number_of(str(_dtype.BY_NUM[seen[0][2]]))
         seen[2], seen[4] = 0, None
+    if op.overload == "correction" and seen[2].__class__ is bool:  # the old overloads, with `unbiased`
+        return (seen[0], seen[2]) if seen[1] is None else tuple(seen)
     return tuple(seen)
 
 

@@ -1,0 +1,117 @@
+"""Factories that fill a tensor given as `out=`, as something that records sees them: arguments and the tensor in, nothing out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._dispatch import OPS, composite, op, storage_of, wrap
+from ._namespace import functions as F
+
+
+def _sized(result: Any, size: tuple) -> Any:
+    """`result.resize_(size)`; torch does not mind gradients here where nothing changes."""
+    if result._rg and tuple(result.shape) == size:
+        wrap(result._array).resize_(size)
+        return result
+    return result.resize_(size)
+
+
+def _below(text: str) -> Any:
+    """Decorator: a form that runs below autograd. `text`: its name and arguments."""
+    return op(f"aten::{text}", expose="no", on="tensors", nondifferentiable=True)
+
+
+def write(result: Any, array: np.ndarray) -> None:
+    """Put an array into a tensor, given its size unseen."""
+    from .copies import _resize_to
+
+    if result._array.shape != array.shape:
+        _resize_to(result, array.shape)
+    np.copyto(result._array, array, casting="unsafe")
+    storage_of(result)._version += 1
+
+
+@composite("aten::empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor result) -> ()", expose="no")
+def empty(size: tuple, memory_format: Any, result: Any) -> None:
+    _sized(result, size)
+
+
+@_below("zeros.out(SymInt[] size, *, Tensor result) -> ()")
+def zeros(size: tuple, result: Any) -> None:
+    F.zero_(_sized(result, size))
+
+
+@_below("ones.out(SymInt[] size, *, Tensor result) -> ()")
+def ones(size: tuple, result: Any) -> None:
+    F.fill_(_sized(result, size), 1.0)
+
+
+@_below("full.out(SymInt[] size, Scalar fill_value, *, Tensor result) -> ()")
+def full(size: tuple, fill_value: Any, result: Any) -> None:
+    F.fill_(_sized(result, size), fill_value)
+
+
+@_below("eye.out(SymInt n, *, Tensor result) -> ()")
+def eye(n: int, result: Any) -> None:
+    _eye(n, n, result)
+
+
+@_below("eye.m_out(SymInt n, SymInt m, *, Tensor result) -> ()")
+def eye_m(n: int, m: int, result: Any) -> None:
+    _eye(n, m, result)
+
+
+def _eye(n: int, m: int, result: Any) -> None:
+    F.zero_(_sized(result, (n, m)))
+    write(result, np.eye(n, m))
+
+
+def _counted(name: str, text: str) -> Any:
+    """Declare a form whose op's kernel takes the same arguments and then the options."""
+
+    @_below(f"{name}.out({text}, *, Tensor result) -> ()")
+    def form(*arguments: Any) -> None:
+        *given, result = arguments
+        write(result, _kernel(name, given, result.dtype))
+
+    return form
+
+
+def _kernel(name: str, given: list, dtype: Any) -> np.ndarray:
+    if name == "arange":
+        given = [0, given[0], 1] if len(given) == 1 else [*given, 1][:3]
+        name = "arange.start_step"
+    return OPS[name].kernel(*given, dtype, None, None, None)
+
+
+arange = _counted("arange", "Scalar end")
+arange_step = _counted("arange", "Scalar start, Scalar end, Scalar step")
+linspace = _counted("linspace", "Scalar start, Scalar end, int steps")
+logspace = _counted("logspace", "Scalar start, Scalar end, int steps, float base")
+
+
+@_below("rand.out(SymInt[] size, *, Tensor result) -> ()")
+def rand(size: tuple, result: Any) -> None:
+    F.uniform_(_sized(result, size), 0.0, 1.0)
+
+
+@composite("aten::randn.out(SymInt[] size, *, Tensor result) -> ()", expose="no")
+def randn(size: tuple, result: Any) -> None:
+    F.normal_(_sized(result, size), 0.0, 1.0)
+
+
+@_below("randint.out(SymInt high, SymInt[] size, *, Tensor result) -> ()")
+def randint(high: int, size: tuple, result: Any) -> None:
+    F.random_(_sized(result, size), 0, high)
+
+
+@_below("randint.low_out(SymInt low, SymInt high, SymInt[] size, *, Tensor result) -> ()")
+def randint_low(low: int, high: int, size: tuple, result: Any) -> None:
+    F.random_(_sized(result, size), low, high)
+
+
+@_below("normal.float_float_out(float mean, float std, SymInt[] size, *, Generator? generator=None, Tensor result) -> ()")
+def normal(mean: float, std: float, size: tuple, generator: Any, result: Any) -> None:
+    F.normal_(_sized(result, size), mean, std, generator=generator)

@@ -1,0 +1,77 @@
+"""Ops that write to a tensor given as `out=`, as something that records sees them: an op, its arguments and where to put the result
+in; one op of the same name, with the outputs among its inputs, out. Only used while something records.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _dispatch
+from ._dispatch import NUMBERS, Op, record
+
+_made: dict[tuple[int, int], Op] = {}
+
+
+def call(op: Op, outs: Any, arguments: tuple) -> None:
+    """Run `op` and leave its results in `outs`."""
+    form = _made.get((op.uid, len(outs)))
+    if form is None:
+        form = _made[op.uid, len(outs)] = _form(op, len(outs))
+    plain = [
+        _dispatch.wrap(np.array(value)) if argument.kind == "Tensor" and value.__class__ in NUMBERS else value
+        for argument, value in zip(op.schema.arguments, arguments)
+    ]
+    record(form, *plain, *outs)
+
+
+def _form(op: Op, count: int) -> Op:
+    start, end = op.text.index("("), op.text.rindex(") ->")
+    listed = op.text[start + 1 : end]
+    outs = ", ".join(f"Tensor result{number}" for number in range(count))
+    middle = ", " if "*" in listed else ", *, "
+    text = f"{op.namespace}::{op.name}.{op.overload + '_' if op.overload else ''}out({listed}{middle}{outs}) -> ()"
+
+    def body(*arguments: Any) -> None:
+        given, targets = arguments[: len(arguments) - count], arguments[len(arguments) - count :]
+        result = _result(op, given)
+        for target, value in zip(targets, result if isinstance(result, tuple) else (result,)):
+            _put(target, value._array)
+
+    flops = None if op.flops is None else (lambda *arguments: op.flops(*arguments[:-count]))
+    return _hidden(text, body, flops)
+
+
+def _hidden(text: str, body: Any, flops: Any = None) -> Op:
+    made = Op(text, body, "tensors", {"nondifferentiable": True, "flops": flops})
+    made.entry.__qualname__ = made.name
+    return made
+
+
+def _result(op: Op, arguments: tuple) -> Any:
+    """What an op gives, the op itself unseen."""
+    if op.body == "composite":
+        return op.kernel(*arguments)
+    if op.inner is None or op.promote or op.body == "tensors":
+        return op.run(*arguments)
+    made = op.kernel(
+        *[
+            [getattr(item, "_array", item) for item in value]
+            if value.__class__ is list
+            else getattr(value, "_array", value)
+            for value in arguments
+        ]
+    )
+    if isinstance(made, tuple):
+        return tuple([_dispatch.wrap(np.asarray(part)) for part in made])
+    return _dispatch.wrap(np.asarray(made))
+
+
+def _put(out: Any, array: np.ndarray) -> None:
+    """`give_out`, with the new memory the op's own."""
+    if out._array.shape != array.shape and not out._array.size:
+        from ._ops.copies import _resize_to
+
+        _resize_to(out, array.shape)
+    _dispatch.give_out(out, array)
