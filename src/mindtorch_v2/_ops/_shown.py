@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch, _dtype
-from .._dispatch import op, storage_of, wrap
+from .._dispatch import composite, op, storage_of, wrap
 from ._namespace import functions as F
 
 
@@ -48,6 +48,36 @@ def sized_as(self: Any, the_template: Any, memory_format: Any) -> Any:
     return given_size(self, tuple(the_template.shape))
 
 
+@composite(
+    "aten::resize_.kept(Tensor self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor",
+    expose="no",
+)
+def kept_size(self: Any, size: Any, memory_format: Any) -> Any:
+    """A change of size that needs no new memory."""
+    return self
+
+
+@composite("aten::resize_as_.kept(Tensor self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor",
+           expose="no")  # fmt: skip
+def kept_size_as(self: Any, the_template: Any, memory_format: Any) -> Any:
+    return kept_size(self, tuple(the_template.shape))
+
+
+def zeros_like(tensor: Any) -> Any:
+    """Zeros as torch's own code makes them."""
+    return _dispatch.OPS["zeros_like"].entry(tensor, memory_format=_dtype.contiguous_format)
+
+
+def ones_like(tensor: Any) -> Any:
+    """Ones as torch's own code makes them."""
+    return _dispatch.OPS["ones_like"].entry(tensor, memory_format=_dtype.contiguous_format)
+
+
+@composite("aten::result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType", expose="no")
+def result_type(tensor: Any, other: Any) -> Any:
+    return tensor.dtype if tensor.dtype is other.dtype else F.result_type(tensor, other)
+
+
 def resized(shape: Any, dtype: Any) -> Any:
     """An output that is made without a size and gets it then: its memory is taken by `resize_`."""
     return given_size(F.empty((0,), dtype=dtype), tuple(shape))
@@ -67,7 +97,7 @@ def cast(tensor: Any, dtype: Any) -> Any:
     return tensor.to(dtype)
 
 
-def writer(text: str, kernel: Any) -> Any:
+def writer(text: str, kernel: Any, flops: Any = None) -> Any:
     """Declare an `out=` overload, its last argument the tensor that takes the result of `kernel` (arrays in, array out).
 
     Where the schema returns a plain `Tensor`, the last argument is an output without a size, and the result a new tensor.
@@ -83,17 +113,17 @@ def writer(text: str, kernel: Any) -> Any:
         storage_of(out)._version += 1
         return out
 
-    declared = op(text, expose="no", on="tensors", nondifferentiable=True)(body)
+    declared = op(text, expose="no", on="tensors", nondifferentiable=True, flops=flops)(body)
     return lambda *arguments: _dispatch.record(declared.op, *arguments)
 
 
-def _late(text: str, kernel: Any) -> Any:
+def _late(text: str, kernel: Any, flops: Any = None) -> Any:
     """`writer`, declared when first called."""
     made: list[Any] = []
 
     def call(*arguments: Any) -> Any:
         if not made:
-            made.append(writer(text, kernel))
+            made.append(writer(text, kernel, flops))
         return made[0](*arguments)
 
     return call
@@ -101,6 +131,12 @@ def _late(text: str, kernel: Any) -> Any:
 
 abs_into = _late("aten::abs.out(Tensor self, *, Tensor out) -> Tensor(a!)", np.abs)
 maximum_into = _late("aten::maximum.out(Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)", np.maximum)
+neg_into_new = _late("aten::neg.out(Tensor self, *, Tensor out) -> Tensor", np.negative)
+mul_into_new = _late(
+    "aten::mul.out(Tensor self, Tensor other, *, Tensor out) -> Tensor",
+    np.multiply,
+    lambda self, other, out: self._array.size,
+)
 sigmoid_into = _late(
     "aten::sigmoid.out(Tensor self, *, Tensor out) -> Tensor(a!)", lambda x: 1 / (1 + np.exp(-x))
 )

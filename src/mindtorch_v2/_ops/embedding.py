@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch
-from .._dispatch import composite, op
+from .._dispatch import composite, op, storage_of
 from .._dtype import BY_NUM
 from ._accumulate import add_rows
 from ._namespace import functions as F
+from .norms import norm_of_all
+from .pointwise import mul_scalar
 
 
 def _check_indices(indices: np.ndarray) -> None:
@@ -129,191 +131,17 @@ embedding_dense_backward.derivative(grad_output=_dense_double)
 )
 def embedding_renorm_(self: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
     places = np.unique(indices._array)
+    if _dispatch.recorder is not None:
+        for place in places.tolist():
+            row = F.select(self, 0, place)
+            size = F.item(norm_of_all(row, norm_type))
+            if size > max_norm:
+                mul_scalar.inplace(row, max_norm / (size + 1e-7))
+        return self
     rows = self._array[places]
     norms = np.linalg.norm(rows, ord=norm_type, axis=1)
     large = norms > max_norm
     scale = np.where(large, max_norm / (norms + 1e-7), 1.0).astype(rows.dtype)
     self._array[places] = rows * scale[:, None]
-    from .._graph import storage_of
-
     storage_of(self)._version += 1
     return self
-
-
-# ---------------------------------------------------------------------------------------------------- bags
-
-SUM, MEAN, MAX = 0, 1, 2
-
-
-@op(
-    "aten::_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
-    "Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)",
-    expose="function",
-    node="EmbeddingBagBackward0",
-    outputs=1,
-)
-def _embedding_bag(
-    weight: np.ndarray,
-    indices: np.ndarray,
-    offsets: np.ndarray,
-    scale_grad_by_freq: bool,
-    mode: int,
-    sparse: bool,
-    per_sample_weights: Any,
-    include_last_offset: bool,
-    padding_idx: int,
-) -> Any:
-    common = (
-        indices.dtype if indices.dtype is offsets.dtype else np.promote_types(indices.dtype, offsets.dtype)
-    )
-    if common.num not in (np.dtype(np.int64).num, np.dtype(np.int32).num):
-        culprit = indices if indices.dtype.kind == "f" else offsets
-        raise RuntimeError(
-            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"torch.{BY_NUM[culprit.dtype.num]._abbr}Tensor instead (while checking arguments for embedding_bag)"
-        )
-    if offsets.size and offsets[0] != 0:
-        raise RuntimeError(
-            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
-            f"However, got {offsets[0]}\n[ torch.LongTensor{{}} ]"
-        )
-    if offsets.size and offsets[-1] > indices.size:
-        raise RuntimeError(
-            f"offsets[-1] can not be greater than input's length {indices.size} but got offsets[-1] of {offsets[-1]}"
-        )
-    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
-        raise RuntimeError(
-            f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {int(indices[(indices < 0) | (indices >= weight.shape[0])][0])}"
-        )
-    bags = offsets.size - 1 if include_last_offset else offsets.size
-    bounds = np.concatenate(
-        [offsets[:bags], [offsets[-1] if include_last_offset and bags else indices.size]]
-    ).astype(np.int64)
-    lengths = np.diff(bounds)
-    if (lengths < 0).any():
-        raise RuntimeError(
-            "Expected i < index_size to be true, but got false.  "
-            "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
-        )
-    owner = np.repeat(np.arange(bags), lengths)
-    if owner.size < indices.size:
-        owner = np.concatenate([owner, np.full(indices.size - owner.size, max(bags - 1, 0))])
-    kept = indices != padding_idx if padding_idx >= 0 else np.ones(indices.shape, bool)
-    rows = weight[indices[kept]]
-    if per_sample_weights is not None:
-        rows = rows * per_sample_weights[kept][:, None]
-    sizes = np.bincount(owner[kept], minlength=bags).astype(np.int64)
-    places = np.zeros((bags, weight.shape[1]) if mode == MAX else (0,), np.int64)
-    if mode == MAX:
-        made = np.zeros((bags, weight.shape[1]), weight.dtype)
-        for bag in np.flatnonzero(sizes):
-            members = np.flatnonzero((owner == bag) & kept)
-            values = weight[indices[members]]
-            best = values.argmax(0)
-            made[bag] = np.take_along_axis(values, best[None], 0)[0]
-            places[bag] = indices[members][best]
-    else:
-        made = sum_rows(rows, owner[kept], bags)
-        if mode == MEAN:
-            made = made / np.maximum(sizes, 1)[:, None].astype(made.dtype)
-    return made, owner, sizes, places
-
-
-@_embedding_bag.backward("weight", "per_sample_weights")
-def _(
-    grads: Any,
-    weight: Any,
-    indices: Any,
-    per_sample_weights: Any,
-    mode: int,
-    sparse: bool,
-    scale_grad_by_freq: bool,
-    padding_idx: int,
-    result1: Any,
-    result2: Any,
-    result3: Any,
-    weight_shape: Any,
-    needs: Any,
-) -> Any:
-    g = grads[0]
-    owner = result1
-    to_weight = to_samples = None
-    if mode == MAX:
-        spread = F.zeros(weight_shape, dtype=g.dtype)
-        empty = (result2 == 0).unsqueeze(-1)
-        return F.scatter_add(spread, 0, result3, F.masked_fill(g, empty, 0)), None
-    if mode == MEAN:
-        g = g / F.clamp(result2, min=1).unsqueeze(-1)
-    rows = F.index_select(g, 0, owner)
-    if needs[0]:
-        scaled = rows if per_sample_weights is None else rows * per_sample_weights.unsqueeze(-1)
-        to_weight = embedding_backward(
-            scaled, indices, weight_shape[0], padding_idx, scale_grad_by_freq, sparse
-        )
-    if needs[1]:
-        to_samples = (rows * F.index_select(weight, 0, indices)).sum(-1)
-        if padding_idx >= 0:
-            to_samples = F.masked_fill(to_samples, indices == padding_idx, 0)
-    return to_weight, to_samples
-
-
-@composite(
-    "aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, "
-    "Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
-    expose="no",
-)
-def embedding_bag_op(
-    weight: Any,
-    indices: Any,
-    offsets: Any,
-    scale_grad_by_freq: bool,
-    mode: int,
-    sparse: bool,
-    per_sample_weights: Any,
-    include_last_offset: bool,
-    padding_idx: Any,
-) -> Any:
-    if padding_idx is not None:
-        count = weight.shape[0]
-        if not -count <= padding_idx < count:
-            raise RuntimeError(
-                f"padding_idx must be within the number of embeddings, -{count} through {count - 1}, but got {padding_idx}"
-            )
-        padding_idx %= count
-    return _embedding_bag(
-        weight,
-        indices,
-        offsets,
-        scale_grad_by_freq,
-        mode,
-        sparse,
-        per_sample_weights,
-        include_last_offset,
-        -1 if padding_idx is None else padding_idx,
-    )
-
-
-@_dispatch.function(expose="function")
-def embedding_bag(
-    weight: Any,
-    indices: Any,
-    offsets: Any,
-    scale_grad_by_freq: bool = False,
-    mode: int = 0,
-    sparse: bool = False,
-    per_sample_weights: Any = None,
-    include_last_offset: bool = False,
-    padding_idx: Any = None,
-) -> Any:
-    """Sums, means or maxima of bags of embeddings, with the places they came from."""
-    return embedding_bag_op(
-        weight,
-        indices,
-        offsets,
-        scale_grad_by_freq,
-        mode,
-        sparse,
-        per_sample_weights,
-        include_last_offset,
-        padding_idx,
-    )

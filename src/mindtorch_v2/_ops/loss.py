@@ -12,7 +12,7 @@ from .._dispatch import composite, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
 from . import _shown
 from ._namespace import functions as F
-from .pointwise import add_scalar, div_scalar, mul_scalar
+from .pointwise import add_scalar, div_scalar, mul_scalar, sub_scalar
 from .reduction import mean_into, sum_into
 
 NONE, MEAN, SUM = 0, 1, 2
@@ -197,6 +197,35 @@ def _nll_double(
 
 nll_loss = _declare_nll("")
 nll_loss2d = _declare_nll("2d")
+
+
+def _show_nll() -> None:
+    """What the kernels for images show: an output that is given its size late."""
+    ops = _dispatch.OPS
+
+    @ops["nll_loss2d_forward"].recorded
+    def _(*arguments: Any) -> Any:
+        made, total = _shown.kernel_of(ops["nll_loss2d_forward"].entry, *arguments)
+        out = F.empty((0,), dtype=made.dtype)
+        F.empty((0,), dtype=made.dtype)
+        out = _shown.given_size(out, tuple(made.shape))
+        np.copyto(out._array, made._array)
+        return out, total
+
+    @ops["nll_loss2d_backward"].recorded
+    def _(*arguments: Any) -> Any:
+        made = _shown.kernel_of(ops["nll_loss2d_backward"].entry, *arguments)
+        _shown.kept_size_as(made, arguments[1])
+        return made
+
+    @ops["nll_loss_backward"].recorded
+    def _(*arguments: Any) -> Any:
+        if arguments[1].ndim == 1:
+            F.unsqueeze(arguments[2], 0)
+        return _shown.kernel_of(ops["nll_loss_backward"].entry, *arguments)
+
+
+_show_nll()
 
 
 @composite(
@@ -485,21 +514,6 @@ def l1_loss(self: Any, target: Any, reduction: int) -> Any:
     return reduced(F.abs(F.sub(self, target)), reduction)
 
 
-@op(
-    "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", expose="no", on="tensors"
-)
-def soft_margin_loss(self: Any, target: Any, reduction: int) -> Any:
-    return reduced(F.log1p(F.exp(self * -target)), reduction)
-
-
-def _soft_margin_grad(g: Any, self: Any, target: Any, reduction: int) -> Any:
-    made = -target * F.sigmoid(-target * self) * g
-    return made / self.numel() if reduction == MEAN else made
-
-
-soft_margin_loss.derivative(self=_soft_margin_grad)
-
-
 # ---------------------------------------------------------------------------------------------------- binary cross entropy
 
 
@@ -712,22 +726,11 @@ def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: 
         product = F.mul(target, input)
         made = F.sub(F.exp(input), product)
     else:
-        made = F.sub(input, F.mul(target, F.log(F.add(input, eps))))
+        made = F.sub(input, F.mul(target, F.log(add_scalar(input, eps))))
     if full:
         stirling = target * F.log(target) - target + 0.5 * F.log(2 * math.pi * target)
-        made = F.add(made, F.masked_fill(stirling, target <= 1, 0))
+        made = F.add_(made, F.masked_fill(stirling, target <= 1, 0))
     return reduced(made, reduction)
-
-
-@composite(
-    "aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor",
-    expose="function",
-)
-def hinge_embedding_loss(self: Any, target: Any, margin: float, reduction: int) -> Any:
-    zeros = F.zeros_like(self)
-    margin_part = F.where(F.ne(target, 1), F.clamp_min(F.rsub(self, margin), 0), zeros)
-    plain_part = F.where(F.ne(target, -1), self, zeros)
-    return reduced(F.add(margin_part, plain_part), reduction)
 
 
 @composite(
@@ -754,13 +757,15 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float, 
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     eps, dim = 1e-12, 1 if target.ndim == 1 else 0
     product = F.sum(F.mul(input1, input2), dim)
-    first = F.add(F.sum(F.mul(input1, input1), dim), eps)
-    second = F.add(F.sum(F.mul(input2, input2), dim), eps)
+    first = add_scalar(F.sum(F.mul(input1, input1), dim), eps)
+    second = add_scalar(F.sum(F.mul(input2, input2), dim), eps)
     cosine = F.div(product, F.sqrt_(F.mul(first, second)))
-    zeros = F.zeros_like(cosine)
+    zeros = _shown.zeros_like(cosine)
     positive = _shown.one_minus(cosine)
-    negative = F.clamp_min_(F.sub(cosine, margin), 0)
-    made = F.add(F.where(F.eq(target, 1), positive, zeros), F.where(F.eq(target, -1), negative, zeros))
+    negative = F.clamp_min_(sub_scalar(cosine, margin), 0)
+    positive = F.where(F.eq(target, 1), positive, zeros)
+    negative = F.where(F.eq(target, -1), negative, zeros)
+    made = F.add(positive, negative)
     return reduced(made, reduction)
 
 
@@ -783,59 +788,3 @@ def triplet_margin_loss(
     if swap:
         far = F.min(far, F.pairwise_distance(positive, negative, p, eps))
     return reduced(F.clamp_min(F.sub(add_scalar(near, margin), far), 0), reduction)
-
-
-def _multilabel_margin(self: Any, target: Any, reduction: int) -> Any:
-    """For each row: hinge between every target class and every other class, over the number of classes."""
-    flat, places = (self, target) if self.ndim == 2 else (self.unsqueeze(0), target.unsqueeze(0))
-    array = places._array
-    ended = np.cumsum(array < 0, axis=1) > 0
-    valid = ~ended
-    is_target = np.zeros(array.shape, bool)
-    rows, columns = np.nonzero(valid)
-    is_target[rows, array[rows, columns]] = True
-    chosen = F.gather(flat, 1, _dispatch.wrap(np.where(valid, array, 0)))
-    gap = 1 - (chosen.unsqueeze(2) - flat.unsqueeze(1))
-    mask = valid[:, :, None] & ~is_target[:, None, :]
-    made = (F.clamp(gap, min=0) * _dispatch.wrap(mask).to(flat.dtype)).sum((1, 2)) / flat.shape[1]
-    made = made if self.ndim == 2 else made.squeeze(0)
-    return reduced(made, reduction)
-
-
-@composite("aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", expose="no")
-def multilabel_margin_loss(self: Any, target: Any, reduction: int) -> Any:
-    if tuple(self.shape) != tuple(target.shape):
-        raise RuntimeError(
-            f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}"
-        )
-    return _multilabel_margin(self, target, reduction)
-
-
-@composite(
-    "aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
-    expose="no",
-)
-def multi_margin_loss(self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int) -> Any:
-    if p not in (1, 2):
-        raise RuntimeError("only p == 1 and p == 2 supported")
-    if target.dtype._np != np.int64:
-        raise RuntimeError(f"expected scalar type Long but found {target.dtype._abbr}")
-    flat = self if self.ndim == 2 else self.reshape(1, -1)
-    places = target.reshape(-1, 1)
-    if places.shape[0] != flat.shape[0]:
-        raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
-            f"Expected target size {[flat.shape[0]]}, but got {list(target.shape)}. Input has shape {list(self.shape)}."
-        )
-    if places.numel() and not (places._array.min() >= 0 and places._array.max() < flat.shape[1]):
-        raise RuntimeError("target out of range")
-    chosen = F.gather(flat, 1, places)
-    gap = F.clamp(margin - chosen + flat, min=0)
-    if p == 2:
-        gap = gap * gap
-    if weight is not None:
-        gap = gap * weight[places.reshape(-1)].unsqueeze(1)
-    others = F.ones_like(flat).scatter(1, places, 0.0)
-    made = (gap * others).sum(1) / flat.shape[1]
-    made = made if self.ndim == 2 or target.ndim else made.squeeze(0)
-    return reduced(made, reduction)

@@ -10,8 +10,9 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, function, op, unalias
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
-from . import _dims
+from . import _dims, _shown
 from ._namespace import functions as F
+from .pointwise import add_scalar
 from .reduction import restore
 
 
@@ -95,6 +96,50 @@ def _norm_grad(g: Any, self: Any, out: Any, ord: Any, dim: Any, keepdim: bool, s
 linalg_vector_norm.derivative(self=_norm_grad)
 
 
+# What torch's own code calls inside other ops, and nobody from Python.
+
+
+@op("aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor", expose="no",
+    node="NormBackward1")  # fmt: skip
+def norm_along(self: np.ndarray, p: Any, dim: Any, keepdim: bool) -> Any:
+    return linalg_vector_norm.op.kernel(self, 2 if p is None else p, dim, keepdim, None)
+
+
+norm_along.derivative(
+    self=lambda g, self, out, p, dim, keepdim, self_shape: _norm_grad(
+        g, self, out, 2 if p is None else p, dim, keepdim, self_shape
+    )
+)
+
+
+@op("aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor", expose="no", node="NormBackward0")
+def norm_of_all(self: np.ndarray, p: Any) -> Any:
+    return linalg_vector_norm.op.kernel(self, p, None, False, None)
+
+
+norm_of_all.derivative(
+    self=lambda g, self, out, p, self_shape: _norm_grad(g, self, out, p, None, False, self_shape)
+)
+
+_vector_norm_into = _shown._late(
+    "aten::linalg_vector_norm.out(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
+    "ScalarType? dtype=None, Tensor out) -> Tensor(a!)",
+    linalg_vector_norm.op.kernel,
+)
+
+
+@norm_along.recorded
+def _(self: Any, p: Any, dim: Any, keepdim: bool) -> Any:
+    target = _shown.blank(_shown.kernel_of(norm_along, self, p, dim, keepdim))
+    return _vector_norm_into(self, 2 if p is None else p, dim, keepdim, None, target)
+
+
+@norm_of_all.recorded
+def _(self: Any, p: Any) -> Any:
+    target = _shown.blank(_shown.kernel_of(norm_of_all, self, p))
+    return _vector_norm_into(self, p, None, False, None, target)
+
+
 @function(expose="function")
 def norm(
     input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None, dtype: Any = None
@@ -138,7 +183,7 @@ def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out:
 
 @composite("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor")
 def dist(self: Any, other: Any, p: Any) -> Any:
-    return linalg_vector_norm(F.sub(self, other), p)
+    return norm_of_all(F.sub(self, other), p)
 
 
 @op("aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", on="tensors", inplace=False)
@@ -188,7 +233,7 @@ def renorm_(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
 )
 def pairwise_distance(x1: Any, x2: Any, p: float, eps: float, keepdim: bool) -> Any:
     dim = max(x1.ndim, x2.ndim) - 1
-    return F.norm(F.add(F.sub(x1, x2), eps), p, dim, keepdim)
+    return norm_along(add_scalar(F.sub(x1, x2), eps), p, dim, keepdim)
 
 
 @composite(
@@ -201,114 +246,17 @@ def cosine_similarity(x1: Any, x2: Any, dim: int, eps: float) -> Any:
         )
     if x1.shape != x2.shape:
         x1, x2 = F.broadcast_tensors(x1, x2)
+    if _dispatch.recorder is not None:
+        _shown.result_type(x1, x2)
     first = F.clone(linalg_vector_norm(x1, 2, dim, True))
     second = F.clone(linalg_vector_norm(x2, 2, dim, True))
     state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
     state.enabled = False
     try:
+        least = F.scalar_tensor(eps, dtype=first.dtype)
         for size in (first, second):
-            F.clamp_min_(size.detach(), F.scalar_tensor(eps, dtype=size.dtype))
+            F.clamp_min_(_dispatch.wrap(size._array), least)
     finally:
         state.enabled = enabled
-    return F.sum(F.mul(F.div(x1, first), F.div(x2, second)), dim)
-
-
-def _pair_distances(a: np.ndarray, b: np.ndarray, p: float) -> np.ndarray:
-    """(..., n, d) and (..., m, d) to (..., n, m)."""
-    if p == 2 and a.shape[-1] > 8:
-        square = (
-            (a * a).sum(-1)[..., :, None]
-            + (b * b).sum(-1)[..., None, :]
-            - 2 * np.matmul(a, np.swapaxes(b, -1, -2))
-        )
-        close = square < 1e-4 * np.maximum((a * a).sum(-1)[..., :, None], 1e-30)
-        made = np.sqrt(np.maximum(square, 0))
-        if close.any():  # cancellation: exact where points nearly coincide
-            exact = _norm(a[..., :, None, :] - b[..., None, :, :], p, -1, False)
-            made = np.where(close, exact, made)
-        return made.astype(a.dtype)
-    return _norm(a[..., :, None, :] - b[..., None, :, :], p, -1, False)
-
-
-@op(
-    "aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
-    expose="no",
-    node="CdistBackward0",
-)
-def _cdist_forward(x1: np.ndarray, x2: np.ndarray, p: float, compute_mode: Any) -> np.ndarray:
-    return _pair_distances(x1, x2, p)
-
-
-def _distance_slope(g: Any, difference: Any, distance: Any, p: float) -> Any:
-    """g * d distance / d difference, 0 where points coincide; (..., n, m, d)."""
-    g, distance = g.unsqueeze(-1), distance.unsqueeze(-1)
-    zero = F.zeros((), dtype=difference.dtype)
-    if p == 0:
-        return F.zeros_like(difference) * g
-    if p == 1:
-        return g * F.sgn(difference)
-    if math.isinf(p):
-        hit = (F.abs(difference) == distance).to(difference.dtype)
-        return g * F.sgn(difference) * hit
-    if p == 2:
-        return F.where(distance == 0, zero, g * difference / distance)
-    slope = difference * F.pow(F.abs(difference), p - 2) * F.pow(distance, 1 - p)
-    return F.where(F.logical_or(distance == 0, difference == 0), zero, g * slope)
-
-
-@_cdist_forward.backward("x1", "x2")
-def _(g: Any, x1: Any, x2: Any, out: Any, p: float, needs: Any) -> Any:
-    slope = _distance_slope(g, x1.unsqueeze(-2) - x2.unsqueeze(-3), out, p)
-    return (slope.sum(-2) if needs[0] else None), (-slope.sum(-3) if needs[1] else None)
-
-
-@function(expose="function")
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Any:
-    """Distances between all pairs of rows."""
-    modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
-    if compute_mode not in modes:
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
-    if x1.ndim < 2 or x2.ndim < 2:
-        which, bad = ("X1", x1) if x1.ndim < 2 else ("X2", x2)
-        raise RuntimeError(f"cdist only supports at least 2D tensors, {which} got: {bad.ndim}D")
-    if x1.shape[-1] != x2.shape[-1]:
-        raise RuntimeError(
-            f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}"
-        )
-    for which, x in (("X1", x1), ("X2", x2)):
-        if x.dtype._rank != 2:
-            raise RuntimeError(f"cdist only supports floating-point dtypes, {which} got: {x.dtype._abbr}")
-    if x1.dtype is not x2.dtype:
-        raise RuntimeError(f"expected scalar type {x1.dtype._abbr} but found {x2.dtype._abbr}")
-    if p < 0:
-        raise RuntimeError("cdist only supports non-negative p values")
-    return _cdist(x1, x2, p, None if modes.index(compute_mode) == 0 else modes.index(compute_mode))
-
-
-@composite("aten::cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor", expose="no")
-def _cdist(x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
-    return _cdist_forward(x1, x2, p, compute_mode)
-
-
-@op("aten::_pdist_forward(Tensor self, float p=2) -> Tensor", expose="no", node="PdistBackward0")
-def _pdist_forward(self: np.ndarray, p: float) -> np.ndarray:
-    rows, columns = np.triu_indices(self.shape[0], 1)
-    return _norm(self[rows] - self[columns], p, -1, False)
-
-
-def _pdist_grad(g: Any, self: Any, out: Any, p: float) -> Any:
-    rows, columns = (_dispatch.wrap(i) for i in np.triu_indices(self.shape[0], 1))
-    slope = _distance_slope(g, F.index_select(self, 0, rows) - F.index_select(self, 0, columns), out, p)
-    return F.index_add(F.index_add(F.zeros_like(self), 0, rows, slope), 0, columns, -slope)
-
-
-_pdist_forward.derivative(self=_pdist_grad)
-
-
-@composite("aten::pdist(Tensor self, float p=2) -> Tensor", expose="function")
-def pdist(self: Any, p: float) -> Any:
-    if self.ndim != 2:
-        raise RuntimeError(f"pdist only supports 2D tensors, got: {self.ndim}D")
-    if p < 0:
-        raise RuntimeError("pdist only supports non-negative p values")
-    return _pdist_forward(F.contiguous(self), p)
+    second = F.div(x2, second)  # before the first, as torch does
+    return F.sum(F.mul(F.div(x1, first), second), dim)

@@ -585,6 +585,19 @@ def add_scalar(self: Any, other: Any, alpha: Any) -> Any:
 add_scalar.derivative(self=lambda g: g)
 
 
+@op(
+    "aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+    inplace=True,
+    expose="no",
+    node="SubBackward1",
+)
+def sub_scalar(self: Any, other: Any, alpha: Any) -> Any:
+    return np.subtract(*_dispatch.promote_number(self, other * alpha))
+
+
+sub_scalar.derivative(self=lambda g: g)
+
+
 def _extreme(name: str, ufunc: Any, better: str) -> Any:
     @op(f"aten::{name}(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, out=True)
     def extreme(self: Any, other: Any, out: Any = None) -> Any:

@@ -1,0 +1,23 @@
+"""Second derivatives of backward ops whose kernel is one piece: the same thing written with tensor ops in, gradients out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _dispatch
+
+
+def through(g: Any, expression: Any, *inputs: Any) -> tuple:
+    """The gradients of `expression(*inputs)`, weighted by `g`, with respect to each input."""
+    from ..autograd import grad
+
+    state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
+    state.enabled = True
+    try:
+        own = [x if enabled and x._rg else x.detach().requires_grad_() for x in inputs]
+        made = expression(*own)
+        if not made._rg:
+            return (None,) * len(own)
+        return grad(made, own, g, create_graph=enabled, allow_unused=True)
+    finally:
+        state.enabled = enabled

@@ -1,0 +1,485 @@
+"""Bags of embeddings: a table, indices and where each bag starts in; a sum, mean or maximum a bag out, with its derivatives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import composite, op
+from .._dtype import BY_NUM
+from . import _shown
+from ._namespace import functions as F
+from ._twice import through
+from .embedding import embedding_backward, sum_rows
+
+SUM, MEAN, MAX = 0, 1, 2
+
+
+def _bags(
+    weight: np.ndarray,
+    indices: np.ndarray,
+    offsets: np.ndarray,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Any,
+    include_last_offset: bool,
+    padding_idx: int,
+) -> Any:
+    """What a bag gives, the bag of each index (empty for plain sums), the sizes of bags (zeros for sums), where maxima stand."""
+    common = (
+        indices.dtype if indices.dtype is offsets.dtype else np.promote_types(indices.dtype, offsets.dtype)
+    )
+    if common.num not in (np.dtype(np.int64).num, np.dtype(np.int32).num):
+        culprit = indices if indices.dtype.kind == "f" else offsets
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{BY_NUM[culprit.dtype.num]._abbr}Tensor instead (while checking arguments for embedding_bag)"
+        )
+    if offsets.size and offsets[0] != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+            f"However, got {offsets[0]}\n[ torch.LongTensor{{}} ]"
+        )
+    if offsets.size and offsets[-1] > indices.size:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {indices.size} but got offsets[-1] of {offsets[-1]}"
+        )
+    if indices.size and (indices.min() < 0 or indices.max() >= weight.shape[0]):
+        raise RuntimeError(
+            f"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {int(indices[(indices < 0) | (indices >= weight.shape[0])][0])}"
+        )
+    bags = offsets.size - 1 if include_last_offset else offsets.size
+    bounds = np.concatenate(
+        [offsets[:bags], [offsets[-1] if include_last_offset and bags else indices.size]]
+    ).astype(np.int64)
+    lengths = np.diff(bounds)
+    if (lengths < 0).any():
+        raise RuntimeError(
+            "Expected i < index_size to be true, but got false.  "
+            "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
+        )
+    owner = np.repeat(np.arange(bags), lengths)
+    if owner.size < indices.size:
+        owner = np.concatenate([owner, np.full(indices.size - owner.size, max(bags - 1, 0))])
+    kept = indices != padding_idx if padding_idx >= 0 else np.ones(indices.shape, bool)
+    rows = weight[indices[kept]]
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[kept][:, None]
+    sizes = np.bincount(owner[kept], minlength=bags).astype(np.int64)
+    places = np.zeros((bags, weight.shape[1]) if mode == MAX else (0,), np.int64)
+    if mode == MAX:
+        made = np.zeros((bags, weight.shape[1]), weight.dtype)
+        for bag in np.flatnonzero(sizes):
+            members = np.flatnonzero((owner == bag) & kept)
+            values = weight[indices[members]]
+            best = values.argmax(0)
+            made[bag] = np.take_along_axis(values, best[None], 0)[0]
+            places[bag] = indices[members][best]
+    else:
+        made = sum_rows(rows, owner[kept], bags)
+        if mode == MEAN:
+            made = made / np.maximum(sizes, 1)[:, None].astype(made.dtype)
+    if mode == SUM:
+        sizes[:] = 0
+        owner = owner[:0] if padding_idx < 0 else owner
+    return made, owner.astype(common), sizes.astype(common), (places if mode == MAX else sizes).astype(common)
+
+
+_ARGUMENTS = (
+    "(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
+    "Tensor? per_sample_weights=None, bool include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)"
+)
+
+_embedding_bag = op(
+    f"aten::_embedding_bag{_ARGUMENTS}", expose="function", node="EmbeddingBagBackward0", outputs=1
+)(_bags)
+_embedding_bag_forward_only = op(
+    f"aten::_embedding_bag_forward_only{_ARGUMENTS}", expose="function", nondifferentiable=True
+)(_bags)
+
+
+def _slice(tensor: Any, start: int, end: int) -> Any:
+    return _dispatch.OPS["slice.Tensor"].entry(tensor, 0, start, end)
+
+
+def _owners(counts: Any, offsets: Any) -> Any:
+    """Which bag each index is in, from where bags start; `counts` holds a zero an index, and one more."""
+    F.index_add_(counts, 0, offsets, _shown.ones_like(offsets))
+    F.sub_(F.select(counts, 0, 0), 1)
+    return F.cumsum(counts, 0, dtype=counts.dtype)
+
+
+def _sizes(sizes: Any, offsets: Any, bags: int, count: int) -> None:
+    """How many indices each bag has."""
+    if bags != 1:
+        lengths = F.sub(_slice(offsets, 1, bags), _slice(offsets, 0, bags - 1))
+        F.copy_(_slice(sizes, 0, bags - 1), lengths)
+    last = F.select(offsets, 0, bags - 1)
+    length = F.sub_(F.fill_(_dispatch.OPS["empty_like"].entry(last), count), last)
+    F.copy_(F.select(sizes, 0, bags - 1), length)
+
+
+def _showing(forward_only: bool) -> Any:
+    def body(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
+             per_sample_weights: Any, include_last_offset: bool, padding_idx: int) -> Any:  # fmt: skip
+        made, owner, sizes, places = _shown.kernel_of(
+            _embedding_bag, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
+            include_last_offset, padding_idx)  # fmt: skip
+        bags, count = made.shape[0], indices.shape[0]
+        target = F.empty(made.shape, dtype=made.dtype)
+        owners = F.empty((0,), dtype=owner.dtype)
+        if not bags:
+            return made, owner, sizes, places
+        if mode != SUM or padding_idx >= 0:
+            starts = F.narrow(offsets, 0, 0, bags) if include_last_offset else offsets
+            owners = _owners(_dispatch.wrap(np.zeros(count + 1, owner._array.dtype)), starts)
+            owners = _dispatch.as_view(owners, owners._array[:count])
+        held = F.empty((offsets.shape[0],), dtype=sizes.dtype)
+        held._array[...] = 0
+        size = held if bags == offsets.shape[0] else _dispatch.as_view(held, held._array[:bags])
+        if mode != SUM or not forward_only:
+            _sizes(size, offsets, bags, count)
+        maxima = F.empty((bags,), dtype=sizes.dtype)
+        if mode == MEAN:
+            wide = F.max(size, _shown.ones_like(size))
+            wide = _dispatch.OPS["to.dtype_layout"].entry(wide, dtype=made.dtype)
+            target._array[...] = 0
+            F.div_(target, F.expand_as(F.unsqueeze(wide, 1), target))
+        if mode == MAX:
+            maxima = places
+        else:
+            F.copy_(maxima, size)
+        for into, part in ((target, made), (owners, owner), (size, sizes), (maxima, places)):
+            np.copyto(into._array, part._array)
+        return target, owners, size, maxima
+
+    return body
+
+
+_embedding_bag.recorded(_showing(False))
+_embedding_bag_forward_only.recorded(_showing(True))
+
+
+@_embedding_bag.backward("weight", "per_sample_weights")
+def _(
+    grads: Any,
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    per_sample_weights: Any,
+    mode: int,
+    sparse: bool,
+    scale_grad_by_freq: bool,
+    padding_idx: int,
+    result1: Any,
+    result2: Any,
+    result3: Any,
+    weight_shape: Any,
+    needs: Any,
+) -> Any:
+    to_weight = to_samples = None
+    if needs[1]:
+        to_samples = _samples_backward(grads[0], weight, indices, offsets, result1, mode, padding_idx)
+    if needs[0]:
+        to_weight = (_backward_to_sparse if sparse else _backward)(
+            grads[0], indices, offsets, result1, result2, result3, weight_shape[0], scale_grad_by_freq, mode, sparse,
+            per_sample_weights, padding_idx)  # fmt: skip
+    return to_weight, to_samples
+
+
+def _known_owners(offset2bag: Any, zeros: Any, offsets: Any, count: int) -> Any:
+    """The bag of each index, worked out where the sums did not need it. `zeros` makes what it is counted in."""
+    if offset2bag._array.size or not count:
+        return offset2bag
+    if _dispatch.recorder is not None:
+        made = _owners(zeros(), offsets)
+        return _dispatch.as_view(made, made._array[:count])
+    counts = np.zeros(count + 1, np.int64)
+    np.add.at(counts, offsets._array, 1)
+    return _dispatch.wrap((np.cumsum(counts) - 1)[:count])
+
+
+def _owners_again(offset2bag: Any, offsets: Any, count: int) -> Any:
+    counted = not offset2bag._array.size and count
+    owners = _known_owners(offset2bag, lambda: F.new_zeros(offsets, (count + 1,)), offsets, count)
+    if counted and _dispatch.recorder is not None:
+        _shown.kept_size(_dispatch.wrap(np.empty(count + 1, owners._array.dtype)), (count,))
+    return owners
+
+
+@op(
+    "aten::_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, "
+    "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, "
+    "int padding_idx=-1) -> Tensor",
+    expose="no",
+    on="tensors",
+)
+def _backward(
+    grad: Any,
+    indices: Any,
+    offsets: Any,
+    offset2bag: Any,
+    bag_size: Any,
+    maximum_indices: Any,
+    num_weights: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Any,
+    padding_idx: int,
+) -> Any:
+    owners = _owners_again(offset2bag, offsets, indices.shape[0])
+    return _dense_backward(
+        grad, indices, owners, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx)  # fmt: skip
+
+
+@_backward.backward("grad", "per_sample_weights")
+def _(
+    g: Any,
+    grad: Any,
+    indices: Any,
+    offsets: Any,
+    offset2bag: Any,
+    bag_size: Any,
+    maximum_indices: Any,
+    mode: int,
+    scale_grad_by_freq: bool,
+    num_weights: int,
+    per_sample_weights: Any,
+    padding_idx: int,
+    needs: Any,
+) -> Any:
+    owners = _owners_again(offset2bag, offsets, indices.shape[0])
+
+    def expression(grad: Any, *weights: Any) -> Any:
+        if mode == MAX:
+            empty = (bag_size == 0).unsqueeze(-1)
+            spread = F.zeros((num_weights, grad.shape[1]), dtype=grad.dtype)
+            return F.scatter_add(spread, 0, maximum_indices, F.masked_fill(grad, empty, 0))
+        if mode == MEAN:
+            grad = grad / F.clamp(bag_size, min=1).unsqueeze(-1)
+        rows = F.index_select(grad, 0, owners)
+        if weights:
+            rows = rows * weights[0].unsqueeze(-1)
+        return embedding_backward(rows, indices, num_weights, padding_idx, scale_grad_by_freq, False)
+
+    if per_sample_weights is None:
+        return (*through(g, expression, grad), None)
+    return through(g, expression, grad, per_sample_weights)
+
+
+@op(
+    "aten::_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, "
+    "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, "
+    "int padding_idx=-1) -> Tensor",
+    expose="no",
+    nondifferentiable=True,
+)
+def _dense_backward(
+    grad: np.ndarray,
+    indices: np.ndarray,
+    offset2bag: np.ndarray,
+    bag_size: np.ndarray,
+    maximum_indices: np.ndarray,
+    num_weights: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    per_sample_weights: Any,
+    padding_idx: int,
+) -> np.ndarray:
+    if mode == MAX:
+        made = np.zeros((num_weights, grad.shape[1]), grad.dtype)
+        full = bag_size > 0
+        columns = np.broadcast_to(np.arange(grad.shape[1]), grad[full].shape)
+        np.add.at(made, (maximum_indices[full], columns), grad[full])
+        return made
+    if mode == MEAN:
+        grad = grad / np.maximum(bag_size, 1)[:, None].astype(grad.dtype)
+    rows = grad[offset2bag]
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[:, None]
+    if scale_grad_by_freq:
+        rows = rows / np.bincount(indices, minlength=num_weights)[indices][:, None].astype(rows.dtype)
+    made = sum_rows(rows, indices, num_weights)
+    if padding_idx >= 0:
+        made[padding_idx] = 0
+    return made
+
+
+@_dense_backward.recorded
+def _(*arguments: Any) -> Any:
+    made = _shown.kernel_of(_dense_backward, *arguments)
+    grad, indices, owners, sizes, maxima = arguments[:5]
+    weights = arguments[8]
+    target = F.zeros(made.shape, dtype=made.dtype)
+    if arguments[7] == MAX:
+        places = F.index_select(maxima, 0, F.view(F.nonzero(sizes), -1))
+        rows = F.index_select(grad, 0, F.view(F.nonzero(sizes), -1))
+        for column in range(grad.shape[1]):
+            F.index_add_(
+                F.select(target, 1, column), 0, F.select(places, 1, column), F.select(rows, 1, column)
+            )
+        return target
+    order = F.sort(indices)[1]
+    F.index_select(owners, 0, order)
+    if weights is not None:
+        F.index_select(weights, 0, order)
+    np.copyto(target._array, made._array)
+    return target
+
+
+@composite(
+    "aten::_embedding_bag_sparse_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, "
+    "SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
+    expose="no",
+)
+def _sparse_backward(
+    grad: Any,
+    indices: Any,
+    offsets: Any,
+    offset2bag: Any,
+    bag_size: Any,
+    num_weights: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    per_sample_weights: Any,
+    padding_idx: int,
+) -> Any:
+    rows = F.index_select(grad, 0, offset2bag)
+    if mode == MEAN:
+        sizes = _dispatch.OPS["to.dtype_layout"].entry(bag_size, dtype=grad.dtype)
+        parts = F.div_(F.fill_(_dispatch.OPS["empty_like"].entry(sizes), 1), sizes)
+        rows = F.mul_(rows, F.index_select(F.unsqueeze(parts, 1), 0, offset2bag))
+    if per_sample_weights is not None:
+        rows = F.mul_(rows, F.unsqueeze(per_sample_weights, 1))
+    return embedding_backward(rows, indices, num_weights, padding_idx, scale_grad_by_freq, True)
+
+
+@composite(
+    "aten::_embedding_bag_backward.sparse(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor bag_size, "
+    "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, "
+    "int padding_idx=-1) -> Tensor",
+    expose="no",
+)
+def _backward_to_sparse(
+    grad: Any,
+    indices: Any,
+    offsets: Any,
+    offset2bag: Any,
+    bag_size: Any,
+    maximum_indices: Any,
+    num_weights: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Any,
+    padding_idx: int,
+) -> Any:
+    owners = _owners_again(offset2bag, offsets, indices.shape[0])
+    return _sparse_backward(
+        grad, indices, offsets, owners, bag_size, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx)  # fmt: skip
+
+
+@op(
+    "aten::_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor offsets, "
+    "Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor",
+    expose="no",
+    on="tensors",
+)
+def _samples_backward(
+    grad: Any, weight: Any, indices: Any, offsets: Any, offset2bag: Any, mode: int, padding_idx: int
+) -> Any:
+    count = indices.shape[0]
+    made = F.zeros((count,), dtype=grad.dtype)
+    owners = _known_owners(
+        offset2bag, lambda: F.zeros((count + 1,), dtype=offset2bag.dtype), offsets, count
+    )._array
+    np.einsum("ij,ij->i", grad._array[owners], weight._array[indices._array], out=made._array)
+    if padding_idx >= 0:
+        made._array[indices._array == padding_idx] = 0
+    return made
+
+
+@_samples_backward.backward("grad", "weight")
+def _(
+    g: Any,
+    grad: Any,
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    offset2bag: Any,
+    padding_idx: int,
+) -> Any:
+    owners = _owners_again(offset2bag, offsets, indices.shape[0])
+
+    def expression(grad: Any, weight: Any) -> Any:
+        made = (F.index_select(grad, 0, owners) * F.index_select(weight, 0, indices)).sum(-1)
+        return made if padding_idx < 0 else F.masked_fill(made, indices == padding_idx, 0)
+
+    return through(g, expression, grad, weight)
+
+
+@composite(
+    "aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, int mode, bool sparse, "
+    "Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, Tensor)",
+    expose="no",
+)
+def embedding_bag_op(
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    scale_grad_by_freq: bool,
+    mode: int,
+    sparse: bool,
+    per_sample_weights: Any,
+    include_last_offset: bool,
+    padding_idx: Any,
+) -> Any:
+    if padding_idx is not None:
+        count = weight.shape[0]
+        if not -count <= padding_idx < count:
+            raise RuntimeError(
+                f"padding_idx must be within the number of embeddings, -{count} through {count - 1}, but got {padding_idx}"
+            )
+        padding_idx %= count
+    learned = weight._rg or (per_sample_weights is not None and per_sample_weights._rg)
+    return (_embedding_bag if learned else _embedding_bag_forward_only)(
+        weight,
+        indices,
+        offsets,
+        scale_grad_by_freq,
+        mode,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        -1 if padding_idx is None else padding_idx,
+    )
+
+
+@_dispatch.function(expose="function")
+def embedding_bag(
+    weight: Any,
+    indices: Any,
+    offsets: Any,
+    scale_grad_by_freq: bool = False,
+    mode: int = 0,
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: Any = None,
+) -> Any:
+    """Sums, means or maxima of bags of embeddings, with the places they came from."""
+    return embedding_bag_op(
+        weight,
+        indices,
+        offsets,
+        scale_grad_by_freq,
+        mode,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding_idx,
+    )

@@ -1,0 +1,298 @@
+"""Losses with a margin: scores and targets in, hinges or their smooth form out. Reduction is torch's enum: 0 none, 1 mean, 2 sum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch
+from .._dispatch import composite, op
+from .._dtype import BY_NUM
+from . import _shown
+from ._namespace import functions as F
+from ._twice import through
+from .loss import MEAN, NONE, reduced
+from .pointwise import mul_scalar
+
+
+def _reduce(losses: np.ndarray, reduction: int, shape: tuple) -> np.ndarray:
+    if reduction == NONE:
+        return losses.reshape(shape)
+    return np.asarray(losses.sum() / losses.dtype.type(losses.size) if reduction == MEAN else losses.sum())
+
+
+# ------------------------------------------------------------------------------------------------------- smooth
+
+
+@op(
+    "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", expose="no", on="tensors"
+)
+def soft_margin_loss(self: Any, target: Any, reduction: int) -> Any:
+    if _dispatch.recorder is None:
+        return reduced(F.log1p(F.exp(self * -target)), reduction)
+    made = _shown.neg_into_new(target, F.empty((0,), dtype=self.dtype))
+    made = F.log1p_(F.exp_(F.mul_(made, self)))
+    if reduction == NONE:
+        return made
+    total = reduced(made, reduction)
+    made = _shown.kept_size(made, ())
+    made = _dispatch.as_view(
+        made, made._array.reshape(-1)[:1].reshape(()) if made._array.size else made._array
+    )
+    return F.copy_(made, total) if made.ndim == 0 else total
+
+
+@op(
+    "aten::soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor",
+    expose="no",
+    on="tensors",
+)
+def soft_margin_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
+    norm = 1.0 / self.numel() if reduction == MEAN else 1.0
+    z = F.exp(F.mul(F.neg(target), self))
+    if _dispatch.recorder is None:
+        made = F.mul(target, z)
+    else:
+        made = _shown.mul_into_new(target, z, F.empty((0,), dtype=z.dtype))
+    made = F.div_(mul_scalar.inplace(made, -norm), F.add_(z, 1))
+    return F.mul_(made, grad_output)
+
+
+soft_margin_loss.derivative(
+    self=lambda g, self, target, reduction: soft_margin_loss_backward(g, self, target, reduction)
+)
+
+
+def _slope(self: Any, target: Any, reduction: int) -> Any:
+    made = -target * F.sigmoid(-target * self)
+    return made / self.numel() if reduction == MEAN else made
+
+
+def _curve(self: Any, target: Any, reduction: int) -> Any:
+    part = F.sigmoid(-target * self)
+    made = target * target * part * (1 - part)
+    return made / self.numel() if reduction == MEAN else made
+
+
+soft_margin_loss_backward.derivative(
+    grad_output=lambda g, self, target, reduction: g * _slope(self, target, reduction),
+    self=lambda g, grad_output, self, target, reduction: g * grad_output * _curve(self, target, reduction),
+)
+
+
+@composite(
+    "aten::hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor",
+    expose="function",
+)
+def hinge_embedding_loss(self: Any, target: Any, margin: float, reduction: int) -> Any:
+    zeros = _shown.zeros_like(self)
+    hinge = F.clamp_min_(_shown.one_minus(self, margin), 0)
+    hinge = F.where(F.ne(target, 1), hinge, zeros)
+    plain = F.where(F.ne(target, -1), self, zeros)
+    return reduced(F.add(hinge, plain), reduction)
+
+
+# -------------------------------------------------------------------------------------------------- several classes
+
+
+def _margins(self: np.ndarray, target: np.ndarray, p: Any, margin: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """Rows, the place of each row's class, and by how much each other class is too near (0 where it is not)."""
+    if p not in (1, 2):
+        raise RuntimeError("only p == 1 and p == 2 supported")
+    if target.dtype != np.int64:
+        raise RuntimeError(f"expected scalar type Long but found {BY_NUM[target.dtype.num]._abbr}")
+    rows = self if self.ndim == 2 else self.reshape(1, -1)
+    places = target.reshape(-1)
+    if places.shape[0] != rows.shape[0]:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch size). "
+            f"Expected target size {[rows.shape[0]]}, but got {list(target.shape)}. Input has shape {list(self.shape)}."
+        )
+    if places.size and not (places.min() >= 0 and places.max() < rows.shape[1]):
+        raise RuntimeError("target out of range")
+    index = np.arange(rows.shape[0])
+    gap = np.maximum(rows.dtype.type(margin) - rows[index, places][:, None] + rows, 0)
+    gap[index, places] = 0
+    return rows, places, gap
+
+
+@op(
+    "aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int reduction=1) -> Tensor",
+    expose="no",
+)
+def multi_margin_loss(
+    self: np.ndarray, target: np.ndarray, p: Any, margin: Any, weight: Any, reduction: int
+) -> Any:
+    rows, places, gap = _margins(self, target, p, margin, weight)
+    if p == 2:
+        gap = gap * gap
+    if weight is not None:
+        gap = gap * weight[places][:, None]
+    losses = gap.sum(1) / rows.dtype.type(rows.shape[1])
+    return _reduce(losses, reduction, losses.shape if self.ndim == 2 or target.ndim else ())
+
+
+@op(
+    "aten::multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, "
+    "Tensor? weight=None, int reduction=1) -> Tensor",
+    expose="no",
+)
+def multi_margin_loss_backward(
+    grad_output: np.ndarray,
+    self: np.ndarray,
+    target: np.ndarray,
+    p: Any,
+    margin: Any,
+    weight: Any,
+    reduction: int,
+) -> Any:
+    rows, places, gap = _margins(self, target, p, margin, weight)
+    made = 2 * gap if p == 2 else (gap > 0).astype(rows.dtype)
+    if weight is not None:
+        made = made * weight[places][:, None]
+    made[np.arange(rows.shape[0]), places] = -made.sum(1)
+    made /= rows.dtype.type(rows.shape[1] * (rows.shape[0] if reduction == MEAN else 1))
+    made *= grad_output.reshape(-1, 1)
+    return made.reshape(self.shape)
+
+
+multi_margin_loss.derivative(
+    self=lambda g, self, target, p, margin, weight, reduction: multi_margin_loss_backward(
+        g, self, target, p, margin, weight, reduction
+    )
+)
+
+
+@multi_margin_loss_backward.backward("grad_output", "self")
+def _(
+    g: Any, grad_output: Any, self: Any, target: Any, p: Any, margin: Any, weight: Any, reduction: int
+) -> Any:
+    def expression(grad_output: Any, self: Any) -> Any:
+        rows, places = self.reshape(-1, self.shape[-1]), target.reshape(-1, 1)
+        others = F.ones_like(rows).scatter(1, places, 0.0)
+        gap = F.clamp(margin - F.gather(rows, 1, places) + rows, min=0) * others
+        slope = 2 * gap if p == 2 else (gap > 0).to(rows.dtype)
+        if weight is not None:
+            slope = slope * weight[places.reshape(-1)].unsqueeze(1)
+        made = slope - (1 - others) * slope.sum(1, True)
+        made = made / (rows.shape[1] * (rows.shape[0] if reduction == MEAN else 1))
+        return (made * grad_output.reshape(-1, 1)).reshape(self.shape)
+
+    return through(g, expression, grad_output, self)
+
+
+@multi_margin_loss.recorded
+def _(*arguments: Any) -> Any:
+    made = _shown.kernel_of(multi_margin_loss, *arguments)
+    return _filled(_shown.resized(made.shape, made.dtype), made)
+
+
+@multi_margin_loss_backward.recorded
+def _(*arguments: Any) -> Any:
+    made = _shown.kernel_of(multi_margin_loss_backward, *arguments)
+    return _filled(_shown.sized_as(F.empty((0,), dtype=made.dtype), arguments[1]), made)
+
+
+def _filled(target: Any, values: Any) -> Any:
+    np.copyto(target._array, values._array)
+    return target
+
+
+# --------------------------------------------------------------------------------------------------- several labels
+
+
+def _labels(self: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Rows, labels with those after the first negative one masked, and which classes are labels."""
+    rows, places = (self, target) if self.ndim == 2 else (self.reshape(1, -1), target.reshape(1, -1))
+    valid = ~(np.cumsum(places < 0, axis=1) > 0)
+    is_target = np.zeros(rows.shape, bool)
+    at, columns = np.nonzero(valid)
+    is_target[at, places[at, columns]] = True
+    return rows, np.where(valid, places, -1), is_target
+
+
+def _gaps(rows: np.ndarray, labels: np.ndarray, is_target: np.ndarray) -> np.ndarray:
+    """(row, label, class): by how much the class is too near to the label."""
+    chosen = np.take_along_axis(rows, np.maximum(labels, 0), 1)
+    gap = np.maximum(1 - (chosen[:, :, None] - rows[:, None, :]), 0)
+    return gap * ((labels >= 0)[:, :, None] & ~is_target[:, None, :])
+
+
+@op(
+    "aten::multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor is_target)",
+    expose="no",
+    node="MultilabelMarginLossBackward0",
+    outputs=1,
+)
+def multilabel_margin_loss_forward(self: np.ndarray, target: np.ndarray, reduction: int) -> Any:
+    rows, labels, is_target = _labels(self, target)
+    losses = _gaps(rows, labels, is_target).sum((1, 2)) / rows.dtype.type(max(rows.shape[1], 1))
+    made = _reduce(losses, reduction, losses.shape if self.ndim == 2 else ())
+    return made, is_target.astype(rows.dtype).reshape(target.shape)
+
+
+@op(
+    "aten::multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, Tensor is_target) "
+    "-> Tensor",
+    expose="no",
+)
+def multilabel_margin_loss_backward(
+    grad_output: np.ndarray, self: np.ndarray, target: np.ndarray, reduction: int, is_target: np.ndarray
+) -> Any:
+    rows, labels, known = _labels(self, target)
+    hit = (_gaps(rows, labels, known) > 0).astype(rows.dtype)
+    made = hit.sum(1)
+    for at in range(rows.shape[0]):
+        valid = labels[at] >= 0
+        np.subtract.at(made[at], labels[at][valid], hit[at].sum(1)[valid])
+    made /= rows.dtype.type(rows.shape[1] * (rows.shape[0] if reduction == MEAN else 1))
+    made *= grad_output.reshape(-1, 1)
+    return made.reshape(self.shape)
+
+
+@multilabel_margin_loss_forward.backward("self")
+def _(grads: Any, self: Any, target: Any, reduction: int, is_target: Any) -> Any:
+    return (multilabel_margin_loss_backward(grads[0], self, target, reduction, is_target),)
+
+
+def _per_loss(g: Any, grad_output: Any, self: Any, target: Any, reduction: int, is_target: Any) -> Any:
+    made = g * multilabel_margin_loss_backward(F.ones_like(grad_output), self, target, reduction, is_target)
+    return made.sum() if not grad_output.ndim else made.sum(-1)
+
+
+multilabel_margin_loss_backward.derivative(grad_output=_per_loss, self=lambda g: F.zeros_like(g))
+
+
+def _checked(tensor: Any) -> None:
+    F.item(F.min(tensor))
+    F.item(F.max(tensor))
+
+
+@multilabel_margin_loss_forward.recorded
+def _(self: Any, target: Any, reduction: int) -> Any:
+    made, is_target = _shown.kernel_of(multilabel_margin_loss_forward, self, target, reduction)
+    out, flags = F.empty((0,), dtype=made.dtype), F.empty((0,), dtype=made.dtype)
+    out = _filled(_shown.given_size(out, tuple(made.shape)), made)
+    flags = F.zero_(_shown.sized_as(flags, target))
+    _checked(target)
+    return out, _filled(flags, is_target)
+
+
+@multilabel_margin_loss_backward.recorded
+def _(*arguments: Any) -> Any:
+    made = _shown.kernel_of(multilabel_margin_loss_backward, *arguments)
+    target = _shown.zeros_like(arguments[1])
+    F.zero_(_shown.kept_size_as(target, arguments[1]))
+    _checked(arguments[2])
+    _checked(arguments[4])
+    return _filled(target, made)
+
+
+@composite("aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", expose="no")
+def multilabel_margin_loss(self: Any, target: Any, reduction: int) -> Any:
+    if tuple(self.shape) != tuple(target.shape):
+        raise RuntimeError(
+            f"inconsistent target size: {list(target.shape)} for input of size: {list(self.shape)}"
+        )
+    return multilabel_margin_loss_forward(self, target, reduction)[0]
