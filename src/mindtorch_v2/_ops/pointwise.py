@@ -829,7 +829,7 @@ def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
 
 
 lerp_tensor.derivative(
-    self=lambda g, weight: g * (1 - weight),
+    self=lambda g, weight: g * _shown.one_minus(weight),
     end=lambda g, weight: g * weight,
     weight=lambda g, self, end: g * (end - self),
 )

@@ -132,8 +132,25 @@ def _(made: Any, self: Any) -> None:
     F.clone(self)
 
 
-@inside("median.dim", "nanmedian.dim")
+@inside("nanmedian")
+def _(made: Any, self: Any) -> Any:
+    F.clone(self)
+    return F.empty((), dtype=self.dtype)
+
+
+@inside("nanmedian.dim")
 def _(made: Any, self: Any, dim: int, keepdim: bool) -> None:
+    for part in made:
+        _shown.empty_buffer(part.dtype)
+    _spread(made, self, dim, keepdim)
+
+
+@inside("median.dim")
+def _(made: Any, self: Any, dim: int, keepdim: bool) -> None:
+    _spread(made, self, dim, keepdim)
+
+
+def _spread(made: Any, self: Any, dim: int, keepdim: bool) -> None:
     if not keepdim and self.ndim:
         for part in made:
             F.unsqueeze(part, dim)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, return_types
+from .. import _dispatch, _dtype, return_types
 from .._dispatch import MISSING, composite, function, op, unalias
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default
 from . import _dims, _shown
@@ -240,14 +240,23 @@ def nanmean(
     """The mean of the elements that are numbers."""
     if aliases:
         return unalias(nanmean, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
-    if input.dtype._rank < 2:
-        raise RuntimeError(
-            f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype._abbr}"
-        )
-    _check_mean(input._array, dtype, "nanmean")
-    count = F.logical_not(F.isnan(input.detach())).sum(dim, keepdim)
-    made = nansum(input, dim, keepdim, dtype=dtype) / count
+    made = _nanmean(input, dim, keepdim, dtype=dtype)
     return made if out is None else _give(made, out)
+
+
+@composite(
+    "aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", expose="no"
+)
+def _nanmean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if self.dtype._rank < 2:
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {self.dtype._abbr}"
+        )
+    _check_mean(self._array, dtype, "nanmean")
+    plain = self.detach()
+    numbers = _dispatch.OPS["logical_not_"].entry(F.ne(plain, plain))
+    count = sum_dim(numbers, dim, keepdim)
+    return F.div(nansum(self, dim, keepdim, dtype=dtype), count)
 
 
 @op("aten::prod(Tensor self, *, ScalarType? dtype=None) -> Tensor", expose="no")
@@ -805,6 +814,16 @@ def _is_all_true(self: Any) -> Any:
 @op("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", expose="no", nondifferentiable=True)
 def count_nonzero_op(self: np.ndarray, dim: Any) -> Any:
     return _dims.dense(np.count_nonzero(self, axis=_dims.many(dim, self.ndim)))
+
+
+@count_nonzero_op.recorded
+def _(self: Any, dim: Any) -> Any:
+    made = count_nonzero_op.op.kernel(self._array, dim)
+    if dim:
+        return F.sum(F.ne(self, 0), dim)
+    target = F.empty(made.shape, dtype=_dtype.int64)
+    target._array[...] = made
+    return target
 
 
 @function()

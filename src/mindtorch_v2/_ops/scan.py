@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, return_types
-from .._dispatch import function, op
+from .. import _dispatch, _dtype, return_types
+from .._dispatch import composite, function, op
 from .._dtype import INTEGRAL_NUMS, LOW_FLOATS
 from . import _dims, _shown
 from ._namespace import functions as F
+from .linalg_steps import step
 from .pointwise import conj, mul_scalar
 
 
@@ -87,6 +88,16 @@ def _cumprod_rule(g: Any, self: Any, out: Any, dim: int, self_dtype: Any) -> Any
 cumprod.derivative(self=_cumprod_rule)
 
 
+@op(
+    "aten::cummaxmin_backward(Tensor grad, Tensor input, Tensor indices, int dim) -> Tensor",
+    expose="no",
+    on="tensors",
+    nondifferentiable=True,
+)
+def cummaxmin_backward(grad: Any, input: Any, indices: Any, dim: int) -> Any:
+    return F.scatter_add_(F.zeros(input.shape, dtype=input.dtype), dim, indices, grad)
+
+
 def _running_extreme(name: str, better: Any) -> None:
     @op(
         f"aten::{name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
@@ -108,11 +119,29 @@ def _running_extreme(name: str, better: Any) -> None:
         hit = (self == values) | (self != self)
         return values, np.maximum.accumulate(np.where(hit, index, 0), axis=dim).astype(np.int64)
 
-    extreme.derivative(
-        self=lambda g, indices, dim, self_shape: (
-            F.scatter_add(F.zeros(self_shape, dtype=g.dtype), dim, indices, g) if self_shape else g
-        )
-    )
+    def gradient(g: Any, self: Any, indices: Any, dim: int) -> Any:
+        if not self.ndim:
+            return g
+        if _dispatch.grad_state.enabled:
+            return F.scatter_add(F.zeros(self.shape, dtype=g.dtype), dim, indices, g)
+        return cummaxmin_backward(g, self, indices, dim)
+
+    extreme.derivative(self=gradient)
+
+    @step(f"aten::_{name}_helper(Tensor self, Tensor values, Tensor indices, int dim) -> ()")
+    def helper(self: Any, values: Any, indices: Any, dim: int) -> None:
+        return None
+
+    @extreme.recorded
+    def _(self: Any, dim: int) -> Any:
+        made = extreme.op.kernel(self._array, dim)
+        targets = tuple([F.empty(part.shape, dtype=_dispatch.wrap(part).dtype) for part in made])
+        if self.ndim:
+            _shown.empty_buffer(self.dtype)
+            helper(self, *targets, dim)
+        for target, part in zip(targets, made):
+            np.copyto(target._array, part)
+        return targets
 
 
 _running_extreme("cummax", np.greater_equal)
@@ -132,6 +161,21 @@ def logcumsumexp(self: np.ndarray, dim: int) -> np.ndarray:
     return _dims.dense(np.logaddexp.accumulate(wide, axis=dim)).astype(self.dtype, copy=False)
 
 
+@op("aten::_logcumsumexp(Tensor self, int dim) -> Tensor", expose="no", nondifferentiable=True)
+def _logcumsumexp(self: np.ndarray, dim: int) -> np.ndarray:
+    return logcumsumexp.op.kernel(self, dim)
+
+
+@_logcumsumexp.recorded
+def _(self: Any, dim: int) -> Any:
+    made = F.empty_like(self, memory_format=_dtype.contiguous_format)
+    np.copyto(made._array, logcumsumexp.op.kernel(self._array, dim))
+    return made
+
+
+logcumsumexp.recorded(lambda self, dim: _logcumsumexp(self, dim))
+
+
 def _running_log_sum(self: np.ndarray, dim: int) -> np.ndarray:
     top = np.maximum.reduce(self.real, axis=dim, keepdims=True)  # phases are those of the plain sums
     return _dims.dense(np.log(np.add.accumulate(np.exp(self - top), axis=dim)) + top)
@@ -141,16 +185,23 @@ def _logcumsumexp_grad(g: Any, self: Any, out: Any, dim: int) -> Any:
     if not self.ndim:
         return g
     # exp(self) * reversed sum of g * exp(-out), with the signs of g kept apart so that logs exist
-    low = F.full((), -float("inf"), dtype=self.dtype)
-    positive = F.where(g > 0, F.log(F.abs(g)), low)
-    negative = F.where(g < 0, F.log(F.abs(g)), low)
+    low = F.scalar_tensor(float(np.finfo(g._array.real.dtype).min), dtype=g.dtype)
+    sizes = F.log(F.abs(g))
+    positive, negative = F.where(F.gt(g, 0), sizes, low), F.where(F.lt(g, 0), sizes, low)
 
     def back(logs: Any) -> Any:
-        # where nothing was added up yet there is no difference of logs
-        difference = F.where(out == low, low, logs - out)
-        return F.exp(F.logcumsumexp(difference.flip(dim), dim).flip(dim) + self)
+        turned = F.flip(_difference(logs, out), (dim,))
+        return F.exp(F.add(F.flip(logcumsumexp(turned, dim), (dim,)), self))
 
-    return back(positive) - back(negative)
+    return F.sub(back(positive), back(negative))
+
+
+def _difference(logs: Any, out: Any) -> Any:
+    """logs - out; where nothing was added up yet there is none."""
+    if bool(np.isneginf(out._array.real).any()):
+        nothing = F.full((), -float("inf"), dtype=out.dtype)
+        return F.where(out == nothing, nothing, logs - out)
+    return F.sub(logs, out)
 
 
 logcumsumexp.derivative(self=_logcumsumexp_grad)
@@ -161,71 +212,114 @@ def diff(
     input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None
 ) -> Any:
     """Differences of neighbours along a dimension, n times."""
-    if not input.ndim:
-        raise RuntimeError("diff expects input to be at least one-dimensional")
-    if n < 0:
-        raise RuntimeError(f"order must be non-negative but got {n}")
-    along = _dims.one(dim, input.ndim)
-    for part in (prepend, append):
-        for d in range(input.ndim) if part is not None else ():
-            if d != along and part.shape[d] != input.shape[d]:
-                raise RuntimeError(
-                    "diff expects the shape of tensor to prepend or append to match that of input except along the differencing "
-                    f"dimension; input.size({d}) = {input.shape[d]}, but got tensor.size({d}) = {part.shape[d]}"
-                )
-    parts = [p for p in (prepend, input, append) if p is not None]
-    made = F.cat(parts, dim) if len(parts) > 1 else input
-    for _ in range(n):
-        length = made.shape[dim]
-        if length <= 1:
-            made = made.narrow(dim, 0, 0).clone()
-            break
-        a, b = made.narrow(dim, 1, length - 1), made.narrow(dim, 0, length - 1)
-        made = F.logical_xor(a, b) if made.dtype._rank == 0 else a - b
+    made = _diff(input, n, dim, prepend, append)
     if out is not None:
         _dispatch.give_out(out, made._array)
         return out
     return made
 
 
-def _spacing(y: Any, x: Any, dx: Any, dim: int) -> Any:
-    if x is not None:
-        return (
-            F.diff(x, dim=-1 if x.ndim == 1 else dim)
-            if x.ndim == y.ndim or x.ndim == 1
-            else F.diff(x, dim=dim)
-        )
-    return 1 if dx is None else dx
+@composite(
+    "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor", expose="no"
+)
+def _diff(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
+    if not self.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    along = _dims.one(dim, self.ndim)
+    for part in (prepend, append):
+        for d in range(self.ndim) if part is not None else ():
+            if d != along and part.shape[d] != self.shape[d]:
+                raise RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the differencing "
+                    f"dimension; input.size({d}) = {self.shape[d]}, but got tensor.size({d}) = {part.shape[d]}"
+                )
+    parts = [p for p in (prepend, self, append) if p is not None]
+    made = F.cat(parts, dim) if len(parts) > 1 else self
+    for _ in range(n):
+        length = made.shape[dim]
+        if length <= 1:
+            made = made.narrow(dim, 0, 0).clone()
+            break
+        b, a = made.narrow(dim, 0, length - 1), made.narrow(dim, 1, length - 1)
+        made = F.logical_xor(a, b) if made.dtype._rank == 0 else F.sub(a, b)
+    return made
 
 
-def _trapezoid_pairs(y: Any, dim: int) -> Any:
+# ---------------------------------------------------------------------------------------------------- integrals
+
+
+def _from(tensor: Any, dim: int, first: int, end: int) -> Any:
+    return F.slice(tensor, dim, first, end)
+
+
+def _neighbours(y: Any, dim: int) -> Any:
+    """Sums of neighbours."""
     n = y.shape[dim]
-    return y.narrow(dim, 1, n - 1) + y.narrow(dim, 0, n - 1)
+    return F.add(_from(y, dim, 0, n - 1), _from(y, dim, 1, n))
 
 
-def _weighted_pairs(y: Any, x: Any, dx: Any, dim: int) -> Any:
-    dim = _dims.one(dim, y.ndim)
-    steps = _spacing(y, x, dx, dim)
-    if x is not None and x.ndim == 1 and y.ndim > 1:
-        steps = steps.reshape([-1 if d == dim else 1 for d in range(y.ndim)])
-    return _trapezoid_pairs(y, dim) * steps / 2.0
+def _steps(y: Any, x: Any, dim: int) -> Any:
+    """Differences of the places `x`, in a shape that fits `y`."""
+    if x.ndim == 1:
+        shape = [1] * y.ndim
+        shape[dim] = x.shape[0]
+        x = F.view(x, shape)
+    elif x.ndim < y.ndim:
+        x = F.view(x, [1] * (y.ndim - x.ndim) + list(x.shape))
+    n = x.shape[dim]
+    return F.sub(_from(x, dim, 1, n), _from(x, dim, 0, n - 1))
+
+
+def _declare_integral(name: str, running: bool) -> Any:
+    @composite(f"aten::{name}.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", expose="no")
+    def over(y: Any, x: Any, dim: int) -> Any:
+        if not y.shape[dim]:
+            return y.new_zeros([n for d, n in enumerate(y.shape) if d != dim % y.ndim])
+        where = _dims.one(dim, y.ndim)
+        steps = _steps(y, x, where)
+        made = F.mul(_neighbours(y, where), steps)
+        return F.div(F.cumsum(made, where) if running else F.sum(made, where), 2.0)
+
+    @composite(f"aten::{name}.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", expose="no")
+    def spaced(y: Any, dx: Any, dim: int) -> Any:
+        where = _dims.one(dim, y.ndim)
+        if running:
+            return F.cumsum(mul_scalar(_neighbours(y, where), dx / 2), where)
+        if not y.shape[where]:
+            return y.new_zeros([n for d, n in enumerate(y.shape) if d != where])
+        ends = mul_scalar(F.add(F.select(y, where, 0), F.select(y, where, -1)), 0.5)
+        return mul_scalar(F.sub(F.sum(y, where), ends), dx)
+
+    return over, spaced
+
+
+_INTEGRALS = {
+    "trapezoid": _declare_integral("trapezoid", False),
+    "trapz": _declare_integral("trapz", False),
+    "cumulative_trapezoid": _declare_integral("cumulative_trapezoid", True),
+}
+
+
+def _integrate(name: str, y: Any, x: Any, dx: Any, dim: int) -> Any:
+    over, spaced = _INTEGRALS[name]
+    return spaced(y, dx=1 if dx is None else dx, dim=dim) if x is None else over(y, x, dim=dim)
 
 
 @function(expose="function")
 def trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The integral by the trapezoidal rule."""
-    if x is None:  # a constant step comes last, as in torch
-        return mul_scalar(_trapezoid_pairs(y, _dims.one(dim, y.ndim)).sum(dim), (1 if dx is None else dx) / 2)
-    return _weighted_pairs(y, x, dx, dim).sum(dim)
+    return _integrate("trapezoid", y, x, dx, dim)
 
 
 @function(expose="function")
 def trapz(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The integral by the trapezoidal rule."""
-    return trapezoid(y, x, dx=dx, dim=dim)
+    return _integrate("trapz", y, x, dx, dim)
 
 
 @function(expose="function")
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = None, dim: int = -1) -> Any:
     """The running integral by the trapezoidal rule."""
-    return _weighted_pairs(y, x, dx, dim).cumsum(dim)
+    return _integrate("cumulative_trapezoid", y, x, dx, dim)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch, _dtype
-from .._dispatch import function, op
+from .._dispatch import composite, function, op
 from . import _dims
 from ._namespace import functions as F
 
@@ -201,13 +201,17 @@ def _evenly(x: Any, dim: int, h: Any, edge_order: int) -> Any:
     def at(first: int, count: int) -> Any:
         return x.narrow(dim, first, count)
 
+    before, after = F.slice(x, dim, 0, n - 2), F.slice(x, dim, 2, n)
+    middle = F.div(F.sub(after, before), h)
     if edge_order == 1:
-        front, back = (at(1, 1) - at(0, 1)) / h, (at(n - 1, 1) - at(n - 2, 1)) / h
+        first, second = F.slice(x, dim, 1, 2), F.slice(x, dim, 0, 1)
+        front = F.div(F.sub(first, second), h)
+        first, second = F.slice(x, dim, n - 1, n), F.slice(x, dim, n - 2, n - 1)
+        back = F.div(F.sub(first, second), h)
     else:
         front = (-3 * at(0, 1) + 4 * at(1, 1) - at(2, 1)) / (2 * h)
         back = (at(n - 3, 1) - 4 * at(n - 2, 1) + 3 * at(n - 1, 1)) / (2 * h)
-    middle = (at(2, n - 2) - at(0, n - 2)) / (2 * h)
-    return F.cat([front, middle, back], dim)
+    return F.cat([front, F.div(middle, 2), back], dim)
 
 
 def _unevenly(x: Any, dim: int, where: Any, edge_order: int) -> Any:
@@ -248,7 +252,34 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
         dims = list(range(input.ndim))
     else:
         dims = list(_dims.many(tuple(dim) if isinstance(dim, (tuple, list)) else (dim,), input.ndim))
-    steps = _spacings(input, spacing, dims, dim is not None)
+    if _dispatch.recorder is not None and spacing.__class__ in (int, float) and edge_order in (1, 2):
+        return tuple(_gradient(input, spacing, None if dim is None else dims, edge_order=edge_order))
+    return _gradients(input, spacing, dims, dim is not None, edge_order)
+
+
+@composite(
+    "aten::gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]", expose="no"
+)
+def _gradient_one(self: Any, spacing: Any, dim: Any, edge_order: int) -> Any:
+    dims = list(range(self.ndim)) if dim is None else [dim]
+    return list(_gradients(self, spacing, dims, dim is not None, edge_order))
+
+
+@composite(
+    "aten::gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]", expose="no"
+)
+def _gradient_many(self: Any, spacing: Any, dim: Any, edge_order: int) -> Any:
+    return list(_gradients(self, spacing, list(dim), True, edge_order))
+
+
+def _gradient(input: Any, spacing: Any, dims: Any, edge_order: int) -> Any:
+    if dims is None or len(dims) == 1:
+        return _gradient_one(input, spacing=spacing, dim=None if dims is None else dims[0], edge_order=edge_order)
+    return _gradient_many(input, spacing=spacing, dim=tuple(dims), edge_order=edge_order)
+
+
+def _gradients(input: Any, spacing: Any, dims: list, chosen: bool, edge_order: int) -> tuple[Any, ...]:
+    steps = _spacings(input, spacing, dims, chosen)
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     if any(input.shape[d] < edge_order + 1 for d in dims):

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, return_types
-from .._dispatch import composite, function, op, unalias
-from .._dtype import INTEGRAL_NUMS, NP_BFLOAT16, NP_BOOL, Default
+from .. import _dispatch, _dtype, return_types
+from .._dispatch import OPS, composite, function, op, unalias
+from .._dtype import INTEGRAL_NUMS, NP_BFLOAT16, NP_BOOL
 from . import _dims
 from ._namespace import functions as F
 
@@ -108,28 +108,45 @@ def _give_pair(made: Any, out: Any) -> Any:
 @function()
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
     """Where the sorted values come from."""
+    if stable:
+        return argsort_stable(input, stable=True, dim=dim, descending=descending)
     return argsort_op(input, dim, descending)
 
 
-@op(
-    "aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
-    expose="no",
-    nondifferentiable=True,
-)
-def argsort_op(self: np.ndarray, dim: int, descending: bool) -> Any:
-    dim = _dims.one(dim, self.ndim)
-    return _laid_out(_order(self, dim, descending), self) if self.ndim else np.zeros((), np.int64)
+def _places(self: Any, dim: int, descending: bool) -> Any:
+    """What argsort gives, without the values."""
+    where = _dims.one(dim, self.ndim)
+    if self._array.dtype.kind == "c":
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
+    made = _laid_out(_order(self._array, where, descending), self._array) if self.ndim else np.zeros((), np.int64)
+    return _dispatch.wrap(made)
 
 
-argsort_op.recorded(
-    lambda self, dim, descending: sort_op(self, stable=False, dim=dim, descending=descending)[1]
+@composite("aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", expose="no")
+def argsort_op(self: Any, dim: int, descending: bool) -> Any:
+    if _dispatch.recorder is None and self.__class__ is _dispatch.Tensor and not self._array_missing:
+        return _places(self, dim, descending)
+    return sort_plain(self, dim, descending)[1]
+
+
+@composite(
+    "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", expose="no"
 )
+def argsort_stable(self: Any, stable: bool, dim: int, descending: bool) -> Any:
+    if _dispatch.recorder is None and self.__class__ is _dispatch.Tensor and not self._array_missing:
+        return _places(self, dim, descending)
+    return sort_op(self, stable=stable, dim=dim, descending=descending)[1]
+
+
+@composite("aten::msort(Tensor self) -> Tensor", expose="no")
+def _msort(self: Any) -> Any:
+    return sort_plain(self, 0, False)[0]
 
 
 @function(expose="both")
 def msort(input: Any, *, out: Any = None) -> Any:
     """Sorted along the first dimension."""
-    made = sort_plain(input, 0, False)[0]
+    made = _msort(input)
     if out is not None:
         _dispatch.give_out(out, made._array)
         return out
@@ -229,6 +246,10 @@ def _declare_median(name: str, skip_nan: bool) -> None:
         return flat[_median_places(flat, 0, skip_nan)[0]]
 
     def whole_grad(g: Any, self: Any, out: Any) -> Any:
+        if _dispatch.recorder is not None and not _dispatch.grad_state.enabled:
+            mask = F.isnan(self) if F.isnan(out).item() else self == out
+            zeros = OPS["new_zeros"].entry(g, tuple(self.shape))
+            return OPS["masked_fill_.Tensor"].entry(zeros, mask, F.div(g, F.sum(mask)))
         mask = (
             F.isnan(self)
             if self._array.dtype.num not in INTEGRAL_NUMS and math.isnan(out.item())
@@ -390,13 +411,14 @@ def unique_consecutive_op(self: np.ndarray, return_inverse: bool, return_counts:
         new[1:] = (rows[1:] != rows[:-1]).any(1)
     starts = np.flatnonzero(new)
     values = flat[starts] if flat is not None else _dims.dense(np.take(self, starts, axis=dim))
+    if dim is None and not (return_inverse or return_counts):
+        return values, np.empty(0, np.int64), np.empty(0, np.int64)
     inverse = np.cumsum(new) - 1
     counts = np.diff(np.append(starts, len(rows)))
-    return (
-        values,
-        (inverse.reshape(self.shape) if dim is None else inverse).astype(np.int64),
-        counts.astype(np.int64),
-    )
+    if dim is None:
+        inverse = inverse.reshape(self.shape) if return_inverse else np.empty(0, np.int64)
+        counts = counts if return_counts else np.empty(0, np.int64)
+    return values, inverse.astype(np.int64), counts.astype(np.int64)
 
 
 @function(expose="both")
@@ -444,6 +466,58 @@ def searchsorted_op(
     return made.reshape(self.shape)
 
 
+@op(
+    "aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, str? side=None, "
+    "Tensor? sorter=None) -> Tensor",
+    expose="no",
+    nondifferentiable=True,
+)
+def searchsorted_number(
+    sorted_sequence: np.ndarray, self: Any, out_int32: bool, right: bool, side: Any, sorter: Any
+) -> Any:
+    value = np.array(self, sorted_sequence.dtype)
+    return searchsorted_op.op.kernel(sorted_sequence, value, out_int32, right, side, sorter)
+
+
+@op(
+    "aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    expose="no",
+    nondifferentiable=True,
+)
+def _bucketize(self: np.ndarray, boundaries: np.ndarray, out_int32: bool, right: bool) -> Any:
+    return searchsorted_op.op.kernel(boundaries, self, out_int32, right, None, None)
+
+
+@op(
+    "aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> Tensor",
+    expose="no",
+    nondifferentiable=True,
+)
+def _bucketize_number(self: Any, boundaries: np.ndarray, out_int32: bool, right: bool) -> Any:
+    return searchsorted_number.op.kernel(boundaries, self, out_int32, right, None, None)
+
+
+def _show_search(entry: Any, value: int, line: int) -> None:
+    """A search makes its output without a size, and a number a tensor of the kind that it is looked for in."""
+    kernel = entry.op.kernel
+
+    def body(*arguments: Any) -> Any:
+        made = _dispatch.wrap(kernel(*[getattr(a, "_array", a) for a in arguments]))
+        F.empty((0,), dtype=made.dtype)
+        if not isinstance(arguments[value], _dispatch.Tensor):
+            boxed = _dispatch.wrap(np.array(arguments[value], np.float64))
+            OPS["to.dtype"].entry(boxed, arguments[line].dtype)
+        return made
+
+    entry.recorded(body)
+
+
+_show_search(searchsorted_op, 1, 0)
+_show_search(searchsorted_number, 1, 0)
+_show_search(_bucketize, 0, 1)
+_show_search(_bucketize_number, 0, 1)
+
+
 @function(expose="function")
 def searchsorted(
     sorted_sequence: Any,
@@ -456,10 +530,8 @@ def searchsorted(
     sorter: Any = None,
 ) -> Any:
     """Where values would be inserted into sorted sequences."""
-    values = input if isinstance(input, _dispatch.Tensor) else F.tensor(input, dtype=sorted_sequence.dtype)
-    made = searchsorted_op(
-        sorted_sequence, values, out_int32=out_int32, right=right, side=side, sorter=sorter
-    )
+    find = searchsorted_op if isinstance(input, _dispatch.Tensor) else searchsorted_number
+    made = find(sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter)
     if out is not None:
         _dispatch.give_out(out, made._array)
         return out
@@ -473,244 +545,74 @@ def bucketize(
     """Which bucket each value falls into."""
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
-    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+    find = _bucketize if isinstance(input, _dispatch.Tensor) else _bucketize_number
+    made = find(input, boundaries, out_int32=out_int32, right=right)
+    if out is not None:
+        _dispatch.give_out(out, made._array)
+        return out
+    return made
 
 
-@op("aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", nondifferentiable=True)
-def bincount(self: np.ndarray, weights: Any, minlength: int) -> Any:
-    if self.dtype.num not in INTEGRAL_NUMS or self.dtype is NP_BOOL:
-        raise _dispatch.not_implemented("bincount_cpu", self)
-    if minlength < 0:
-        raise RuntimeError("minlength should be >= 0")
-    if self.ndim != 1 or (self.size and self.min() < 0):
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    if weights is not None and weights.shape != self.shape:
-        raise RuntimeError("weights should be 1-d and have the same length as input")
-    made = np.bincount(self, weights, minlength)
-    if weights is None:
-        return made.astype(np.int64)
-    return made.astype(weights.dtype if weights.dtype == np.float32 else np.float64)
+# ---------------------------------------------------------------------------------------------------- what a profile shows inside
 
 
-@op(
-    "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
-    nondifferentiable=True,
-    out=True,
-)
-def histc(self: np.ndarray, bins: int, min: Any, max: Any) -> Any:
-    low, high = min, max
-    if self.dtype.kind != "f" and self.dtype is not NP_BFLOAT16:
-        raise _dispatch.not_implemented("histogram_cpu", self)
-    if bins <= 0:
-        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    if low == high and self.size:
-        low, high = self.min(), self.max()
-    if low == high:
-        low, high = low - 1, high + 1
-    if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"torch.histc: range of [{_shown(low)}, {_shown(high)}] is not finite")
-    if low > high:
-        raise RuntimeError("torch.histc: max must be larger than min")
-    return np.histogram(self, bins, (float(low), float(high)))[0].astype(self.dtype)
+def _sized_late(outputs: list, made: list) -> list:
+    """Outputs that were made without a size, with the values of these arrays."""
+    from ._shown import given_size
+
+    targets = []
+    for out, array in zip(outputs, made):
+        target = given_size(out, array.shape) if array.size else out
+        np.copyto(target._array, array)
+        targets.append(target)
+    return targets
 
 
-def _shown(bound: Any) -> str:
-    return "-nan" if math.isnan(bound) else f"{bound:g}"
-
-
-@function(expose="both")
-def histogram(
-    input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None
-) -> Any:
-    """Counts per bin and the bins' edges."""
-    edges = bins._array if isinstance(bins, _dispatch.Tensor) else bins
-    values = input._array.reshape(-1)
-    if (
-        not isinstance(bins, _dispatch.Tensor)
-        and range is None
-        and values.size
-        and values.min() == values.max()
-    ):
-        range = (values[0] - 0.5, values[0] + 0.5)
-    hist, ends = np.histogram(
-        values, edges, range, density, None if weight is None else weight._array.reshape(-1)
-    )
-    kind = input._array.dtype
-    return return_types.histogram((_dispatch.wrap(hist.astype(kind)), _dispatch.wrap(ends.astype(kind))))
-
-
-@function(expose="function")
-def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
-    """Counts per cell of a grid and the grid's edges."""
-    points = input._array.reshape(-1, input.shape[-1])
-    edges = (
-        [b._array if isinstance(b, _dispatch.Tensor) else b for b in bins]
-        if isinstance(bins, (list, tuple))
-        else [bins] * points.shape[1]
-    )
-    limits = None if range is None else list(zip(range[::2], range[1::2]))
-    hist, ends = np.histogramdd(
-        points, edges, limits, density, None if weight is None else weight._array.reshape(-1)
-    )
-    kind = input._array.dtype
-    return return_types.histogramdd(
-        (_dispatch.wrap(hist.astype(kind)), tuple(_dispatch.wrap(e.astype(kind)) for e in ends))
-    )
-
-
-# ---------------------------------------------------------------------------------------------------- quantiles
-
-
-def _quantile(
-    input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool, name: str
-) -> Any:
-    if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
-        raise RuntimeError(
-            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
-        )
-    if input._array.dtype not in (np.float32, np.float64):
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
-    if not isinstance(q, _dispatch.Tensor):
-        if not 0 <= q <= 1:
-            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
-        q = F.tensor(q, dtype=input.dtype)
-    if q.ndim > 1:
-        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
-    if q.dtype is not input.dtype:
-        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-    if not bool(((q._array >= 0) & (q._array <= 1)).all()):
-        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
-    if input.numel() == 0:
-        raise RuntimeError(f"{name}() input tensor must be non-empty")
-    shape = list(input.shape)
-    if dim is None:
-        flat = input.reshape(-1)
-        kept = [1] * input.ndim if keepdim else []
+@_unique2.recorded
+def _(self: Any, sorted: bool, return_inverse: bool, return_counts: bool) -> Any:
+    values, inverse, counts = _unique2.op.kernel(self._array, sorted, return_inverse, return_counts)
+    kinds = (self.dtype, _dtype.int64, _dtype.int64, _dtype.int64)
+    first, second, third, starts = (F.empty((0,), dtype=kind) for kind in kinds)
+    F.sort(F.flatten(self))
+    made = _sized_late([first, second], [values, inverse])
+    if return_counts:
+        made += _sized_late([third], [counts])
+        _sized_late([starts], [np.zeros(len(values) + 1, np.int64)])
     else:
-        where = _dims.one(dim, input.ndim)
-        flat = input.movedim(where, -1) if input.ndim else input.reshape(1)
-        kept = (
-            [1 if d == where else n for d, n in enumerate(shape)]
-            if keepdim
-            else [n for d, n in enumerate(shape) if d != where]
-        )
-    ordered = sort_op(flat, stable=False, dim=-1, descending=False)[0]
-    n = flat.shape[-1]
-    nans = np.isnan(flat._array).sum(-1, keepdims=True)
-    last = (n - nans - 1) if skip_nan else np.full(nans.shape, n - 1)
-    ranks = q._array.reshape(-1) * np.maximum(last, 0).astype(q._array.dtype)
-    if not skip_nan:
-        ranks = np.where(nans > 0, n - 1, ranks).astype(q._array.dtype)
-    if interpolation == "nearest":
-        ranks = np.rint(ranks)
-    low, high = np.floor(ranks).astype(np.int64), np.ceil(ranks).astype(np.int64)
-    below, above = F.gather(ordered, -1, _dispatch.wrap(low)), F.gather(ordered, -1, _dispatch.wrap(high))
-    if interpolation == "lower" or interpolation == "nearest":
-        made = below
-    elif interpolation == "higher":
-        made = above
-    else:
-        part = np.full(ranks.shape, 0.5) if interpolation == "midpoint" else ranks - low
-        made = F.lerp(below, above, _dispatch.wrap(part.astype(input._array.dtype)))
-    made = made.movedim(-1, 0)
-    if q.ndim:
-        return F.clone(made.reshape([*q.shape, *kept]))
-    return F.clone(made.squeeze(0).reshape(kept))
+        made.append(third)
+    return tuple(made)
 
 
-def _declare_quantile(name: str, skip_nan: bool) -> None:
-    def front(
-        input: Any,
-        q: Any,
-        dim: Any = None,
-        keepdim: bool = False,
-        *,
-        interpolation: str = "linear",
-        out: Any = None,
-    ) -> Any:
-        made = _quantile(input, q, dim, keepdim, interpolation, skip_nan, name)
-        if out is not None:
-            _dispatch.give_out(out, made._array)
-            return out
-        return made
-
-    front.__name__ = name
-    front.__doc__ = "Quantiles of all elements, or along a dimension."
-    function(name)(front)
+@unique_consecutive_op.recorded
+def _(self: Any, return_inverse: bool, return_counts: bool, dim: Any) -> Any:
+    made = unique_consecutive_op.op.kernel(self._array, return_inverse, return_counts, dim)
+    if dim is not None:
+        return tuple(_dispatch.wrap(part) for part in made)
+    values = F.empty((self.numel(),), dtype=self.dtype)
+    inverse, counts = (F.empty((0,), dtype=_dtype.int64) for _ in range(2))
+    if return_inverse:
+        inverse = _sized_late([inverse], [made[1]])[0]
+    if return_counts:
+        counts = _sized_late([counts], [np.zeros(self.numel(), np.int64)])[0]
+    values = values.resize_(made[0].shape)
+    np.copyto(values._array, made[0])
+    if return_counts:
+        counts = counts.resize_(made[2].shape)
+        np.copyto(counts._array, made[2])
+    return values, inverse, counts
 
 
-_declare_quantile("quantile", False)
-_declare_quantile("nanquantile", True)
-
-
-# ---------------------------------------------------------------------------------------------------- statistics
-
-
-def _check_weights(name: str, weights: Any, count: int, integral: bool) -> None:
-    if weights is None:
-        return
-    if weights.ndim > 1:
-        raise RuntimeError(
-            f"cov(): expected {name} to have one or fewer dimensions but got {name} with {weights.ndim} dimensions"
-        )
-    if (weights.dtype._rank == 1) is not integral:
-        kind = "integral" if integral else "floating point"
-        raise RuntimeError(
-            f"cov(): expected {name} to have {kind} dtype but got {name} with {weights.dtype._abbr} dtype"
-        )
-    if weights.numel() != count:
-        raise RuntimeError(
-            f"cov(): expected {name} to have the same numel as there are observations in the input but got {weights.numel()} != {count}"
-        )
-    if count and weights._array.min() < 0:
-        raise RuntimeError(f"cov(): {name} cannot be negative")
-
-
-@composite(
-    "aten::cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor"
-)
-def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
-    if self.ndim > 2:
-        raise RuntimeError(
-            f"cov(): expected input to have two or fewer dimensions but got an input with {self.ndim} dimensions"
-        )
-    x = self.reshape(1, -1) if self.ndim < 2 else self
-    if x.dtype._rank < 2:
-        x = x.to(Default.dtype)
-    _check_weights("fweights", fweights, x.shape[1], integral=True)
-    _check_weights("aweights", aweights, x.shape[1], integral=False)
-    weights = None
-    if fweights is not None:
-        weights = fweights
-    if aweights is not None:
-        weights = aweights if weights is None else weights * aweights
-    if weights is None:
-        center = x - x.mean(1, True)
-        norm = x.shape[1] - correction
-        made = F.matmul(center, F.conj(center.t())) / max(norm, 0)
-    else:
-        total = weights.sum()
-        center = x - (x * weights).sum(1, True) / total
-        norm = (
-            total - correction
-            if aweights is None
-            else total - correction * (weights * aweights).sum() / total
-        )
-        made = F.matmul(center * weights, F.conj(center.t())) / F.clamp(norm, min=0)
-    return made.squeeze()
-
-
-@composite("aten::corrcoef(Tensor self) -> Tensor")
-def corrcoef(self: Any) -> Any:
-    if self.ndim > 2:
-        raise RuntimeError(
-            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {self.ndim} dimensions"
-        )
-    made = cov(self)
-    if made.ndim == 0:
-        return made / made
-    spread = F.sqrt(F.diagonal(F.real(made) if made.is_complex() else made))
-    made = made / spread.unsqueeze(1) / spread.unsqueeze(0)
-    if made.is_complex():
-        return F.complex(F.clamp(F.real(made), -1, 1), F.clamp(F.imag(made), -1, 1))
-    return F.clamp(made, -1, 1)
+@kthvalue.recorded
+def _(self: Any, k: int, dim: int, keepdim: bool) -> Any:
+    made = kthvalue.op.kernel(self._array, k, dim, keepdim)
+    outputs = [F.empty((0,), dtype=kind) for kind in (self.dtype, _dtype.int64)]
+    if not self.ndim:
+        return tuple(_dispatch.wrap(part) for part in made)
+    if not keepdim:
+        for out in outputs:
+            out.unsqueeze_(0)
+    F.clone(self, memory_format=_dtype.contiguous_format)
+    F.empty(self.shape, dtype=_dtype.int64)
+    where = dim % self.ndim
+    targets = [_dispatch.wrap(part if keepdim else np.expand_dims(part, where)) for part in made]
+    return tuple(target if keepdim else target.squeeze_(where) for target in targets)

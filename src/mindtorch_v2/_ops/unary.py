@@ -682,6 +682,21 @@ def nan_to_num_kernel(self: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> n
     return made
 
 
+@nan_to_num.recorded
+def _(self: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
+    values = nan_to_num.op.kernel(self._array, nan, posinf, neginf)
+    made = F.empty_like(self)
+    np.copyto(made._array, values)
+    return made
+
+
+_nan_to_num_into = _shown.writer(
+    "aten::nan_to_num.out(Tensor self, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor out) -> Tensor(a!)",
+    nan_to_num.op.kernel,
+)
+nan_to_num.inplace.recorded(
+    lambda self, nan, posinf, neginf: _nan_to_num_into(self, nan, posinf, neginf, self)
+)
 nan_to_num.derivative(self=lambda g, self: g * F.logical_not(F.logical_or(F.isinf(self), F.isnan(self))))
 
 

@@ -1,0 +1,305 @@
+"""Counts of values by number or by bin: `bincount`, `histc`, `histogram`, `histogramdd`. Arrays in, counts (and edges) out."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .. import _dispatch, return_types
+from .._dispatch import OPS, composite, function, op, wrap
+from .._dtype import INTEGRAL_NUMS, NP_BFLOAT16, NP_BOOL
+from . import linalg_steps as steps
+from ._namespace import functions as F
+
+
+@op("aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", nondifferentiable=True)
+def bincount(self: np.ndarray, weights: Any, minlength: int) -> Any:
+    if self.dtype.num not in INTEGRAL_NUMS or self.dtype is NP_BOOL:
+        raise _dispatch.not_implemented("bincount_cpu", self)
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if self.ndim != 1 or (self.size and self.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is not None and weights.shape != self.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    made = np.bincount(self, weights, minlength)
+    if weights is None:
+        return made.astype(np.int64)
+    return made.astype(weights.dtype if weights.dtype == np.float32 else np.float64)
+
+
+@op(
+    "aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+    nondifferentiable=True,
+    out=True,
+)
+def histc(self: np.ndarray, bins: int, min: Any, max: Any) -> Any:
+    low, high = min, max
+    if self.dtype.kind != "f" and self.dtype is not NP_BFLOAT16:
+        raise _dispatch.not_implemented("histogram_cpu", self)
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if low == high and self.size:
+        low, high = self.min(), self.max()
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"torch.histc: range of [{_shown(low)}, {_shown(high)}] is not finite")
+    if low > high:
+        raise RuntimeError("torch.histc: max must be larger than min")
+    return np.histogram(self, bins, (float(low), float(high)))[0].astype(self.dtype)
+
+
+def _shown(bound: Any) -> str:
+    return "-nan" if math.isnan(bound) else f"{bound:g}"
+
+
+def _density(hist: np.ndarray, edges: list, density: bool) -> np.ndarray:
+    if not density:
+        return hist
+    volume = np.ones(())
+    for d, line in enumerate(edges):
+        volume = volume * np.diff(line).reshape([-1 if k == d else 1 for k in range(len(edges))])
+    return hist / (hist.sum() * volume)
+
+
+def _limits(values: np.ndarray, given: Any) -> tuple[float, float]:
+    """The outer edges of a histogram of these values."""
+    if given is None:
+        low, high = (float(values.min()), float(values.max())) if values.size else (0.0, 1.0)
+    else:
+        low, high = (float(v) for v in given)
+        if not (math.isfinite(low) and math.isfinite(high)):
+            raise RuntimeError(f"torch.histogram(): dimension 0's range [{low:g}, {high:g}] is not finite")
+        if low > high:
+            raise RuntimeError(
+                f"torch.histogram(): min should not exceed max, but got min {low:g} max {high:g} for dimension 0"
+            )
+    return (low - 0.5, high + 0.5) if low == high else (low, high)
+
+
+def _count(values: np.ndarray, edges: np.ndarray, weight: Any, density: bool) -> np.ndarray:
+    found, _ = np.histogram(values, edges, weights=None if weight is None else weight.reshape(-1))
+    return _density(found.astype(values.dtype), [edges], density).astype(values.dtype)
+
+
+@op(
+    "aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, "
+    "Tensor bin_edges)",
+    expose="no",
+    returns=return_types.histogram,
+    nondifferentiable=True,
+)
+def _histogram_count(self: np.ndarray, bins: int, range: Any, weight: Any, density: bool) -> Any:
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    values = self.reshape(-1)
+    edges = np.linspace(*_limits(values, range), bins + 1).astype(self.dtype)
+    return _count(values, edges, weight, density), edges
+
+
+@op(
+    "aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
+    expose="no",
+    returns=return_types.histogram,
+    nondifferentiable=True,
+)
+def _histogram_edges(self: np.ndarray, bins: np.ndarray, weight: Any, density: bool) -> Any:
+    return _count(self.reshape(-1), bins, weight, density), bins.copy()
+
+
+@function(expose="both")
+def histogram(
+    input: Any, bins: Any, *, range: Any = None, weight: Any = None, density: bool = False, out: Any = None
+) -> Any:
+    """Counts per bin and the bins' edges."""
+    if isinstance(bins, _dispatch.Tensor):
+        made = _histogram_edges(input, bins, weight=weight, density=density)
+    else:
+        made = _histogram_count(input, bins, range=range, weight=weight, density=density)
+    if out is None:
+        return made
+    for target, value in zip(out, made):
+        _dispatch.give_out(target, value._array)
+    return return_types.histogram(tuple(out))
+
+
+@composite(
+    "aten::histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor[] "
+    "bin_edges)",
+    expose="no",
+)
+def _histogramdd_counts(self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:
+    edges = _bin_edges(self, bins, range, weight, density)
+    hist = _from_counts(self, bins, range, weight, density)
+    return return_types.histogramdd((hist, tuple(edges)))
+
+
+def _grid(self: np.ndarray, bins: Any, given: Any) -> list[np.ndarray]:
+    points = self.reshape(-1, self.shape[-1])
+    pairs = [None] * len(bins) if given is None else list(zip(given[::2], given[1::2]))
+    return [
+        np.linspace(*_limits(points[:, d], pairs[d]), n + 1).astype(self.dtype) for d, n in enumerate(bins)
+    ]
+
+
+@op(
+    "aten::_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor[]",
+    expose="no",
+    on="tensors",
+    nondifferentiable=True,
+)
+def _edges_op(self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:
+    made = _grid(self._array, bins, range)
+    if _dispatch.recorder is None:
+        return [wrap(line) for line in made]
+    outputs = [F.empty((0,), dtype=self.dtype) for _ in bins]
+    return _show_edges(self, made, outputs, range)
+
+
+def _bin_edges(self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:
+    return _edges_op(self, bins, range=range, weight=weight, density=density)
+
+
+@op(
+    "aten::_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool density=False) -> Tensor",
+    expose="no",
+    nondifferentiable=True,
+)
+def _counts_op(self: np.ndarray, bins: Any, range: Any, weight: Any, density: bool) -> np.ndarray:
+    return _grid_counts(self, _grid(self, bins, range), weight, density)
+
+
+def _grid_counts(self: np.ndarray, edges: list, weight: Any, density: bool) -> np.ndarray:
+    points = self.reshape(-1, self.shape[-1])
+    found, _ = np.histogramdd(points, edges, weights=None if weight is None else weight.reshape(-1))
+    return _density(found, edges, density).astype(self.dtype)
+
+
+def _from_counts(self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:
+    return _counts_op(self, bins, range=range, weight=weight, density=density)
+
+
+@function(expose="function")
+def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, density: bool = False) -> Any:
+    """Counts per cell of a grid and the grid's edges."""
+    dims = input.shape[-1]
+    if not isinstance(bins, (list, tuple)):
+        bins = [bins] * dims
+    if any(isinstance(b, _dispatch.Tensor) for b in bins):
+        edges = [b._array for b in bins]
+        found = _grid_counts(input._array, edges, None if weight is None else weight._array, density)
+        return return_types.histogramdd((wrap(found), tuple(wrap(line.copy()) for line in edges)))
+    return _histogramdd_counts(input, tuple(bins), range, weight, density)
+
+
+# ---------------------------------------------------------------------------------------------------- what a profile shows inside
+
+
+@steps.step("aten::linspace.out(Scalar start, Scalar end, int steps, Tensor out) -> Tensor(a!)")
+def _line_into(start: Any, end: Any, steps: int, out: Any) -> Any:
+    return out
+
+
+@steps.step("aten::linspace.late(Scalar start, Scalar end, int steps, Tensor out) -> Tensor")
+def _line_late(start: Any, end: Any, steps: int, out: Any) -> Any:
+    from ._shown import given_size
+
+    return given_size(out, (steps,))
+
+
+def _fill(self: Any, hist: Any, values: np.ndarray) -> None:
+    """The counts start at zero, are made for each part of the input, and summed up."""
+    F.fill_(hist, 0)
+    flat = F.reshape(self, (-1, hist.ndim))
+    part = F.zeros((1, *hist.shape), dtype=hist.dtype)
+    del flat
+    steps.sum_into(part, 0, False, None, hist)
+    steps.put(hist, values)
+
+
+def _buffers(count: int, dtype: Any) -> None:
+    for _ in range(count):
+        F.empty((0,), dtype=dtype)
+
+
+@OPS["histc"].recorded
+def _(self: Any, bins: int, min: Any, max: Any) -> Any:
+    values = OPS["histc"].kernel(self._array, bins, min, max)
+    _buffers(2, self.dtype)
+    F.reshape(self, (-1, 1))
+    low, high = min, max
+    if min == max and self.numel():
+        for bound in OPS["aminmax"].entry(self):
+            bound.item()
+    _line_into(low, high, bins + 1, wrap(np.empty(bins + 1, self._array.dtype)))
+    made = wrap(np.empty(bins, self._array.dtype))
+    _fill(_column(self), made, values)
+    return made
+
+
+def _column(self: Any) -> Any:
+    return wrap(self._array.reshape(-1, 1))
+
+
+@_histogram_count.recorded
+def _(self: Any, bins: int, range: Any, weight: Any, density: bool) -> Any:
+    values, edges = _histogram_count.op.kernel(
+        self._array, bins, range, None if weight is None else weight._array, density
+    )
+    _buffers(2, self.dtype)
+    column = F.reshape(self, (-1, 1))
+    if range is None:
+        OPS["aminmax"].entry(column, dim=0)
+    made, ends = wrap(np.empty(bins, self._array.dtype)), wrap(edges)
+    _line_into(float(edges[0]), float(edges[-1]), bins + 1, ends)
+    _fill(_column(self), made, values)
+    return made, ends
+
+
+@_histogram_edges.recorded
+def _(self: Any, bins: Any, weight: Any, density: bool) -> Any:
+    values, edges = _histogram_edges.op.kernel(
+        self._array, bins._array, None if weight is None else weight._array, density
+    )
+    _buffers(2, self.dtype)
+    F.reshape(self, (-1, 1))
+    made, ends = wrap(np.empty(values.shape, self._array.dtype)), wrap(edges)
+    F.copy_(ends, bins)
+    _fill(_column(self), made, values)
+    return made, ends
+
+
+def _show_edges(self: Any, made: list, outputs: list, given: Any) -> list:
+    flat = F.reshape(self, (-1, self.shape[-1]))
+    if given is None:
+        OPS["aminmax"].entry(flat, dim=0)
+    return [
+        steps.put(_line_late(float(line[0]), float(line[-1]), len(line), out), line)
+        for line, out in zip(made, outputs)
+    ]
+
+
+@_counts_op.recorded
+def _(self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:
+    edges = _grid(self._array, bins, range)
+    values = _grid_counts(self._array, edges, None if weight is None else weight._array, density)
+    _buffers(1, self.dtype)
+    outputs = [F.empty((0,), dtype=self.dtype) for _ in bins for _ in (0, 1)]
+    for line in _show_edges(self, edges, outputs[: len(bins)], range):
+        F.copy_(wrap(np.empty(line._array.shape, line._array.dtype)), line)
+    made = wrap(np.empty(values.shape, self._array.dtype))
+    _fill(self, made, values)
+    return made
+
+
+@OPS["bincount"].recorded
+def _(self: Any, weights: Any, minlength: int) -> Any:
+    values = OPS["bincount"].kernel(self._array, None if weights is None else weights._array, minlength)
+    if self.numel():
+        F.min(self)
+        F.max(self)
+    made = F.zeros(values.shape, dtype=wrap(values).dtype)
+    return steps.put(made, values)
