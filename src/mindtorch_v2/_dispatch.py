@@ -8,6 +8,7 @@ globals are this module, so `recorder` below is one plain global for all of them
 from __future__ import annotations
 
 import functools
+import math
 import re
 import threading
 import types
@@ -593,6 +594,8 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
         from ._meta import run_meta
 
         return run_meta(op, arguments)
+    if isinstance(error, MemoryError):
+        raise _out_of_memory(error) from None
     if isinstance(error, RuntimeWarning) and op.inplace_of is None:
         # the program turns warnings into errors; torch computes log(0) without one
         with np.errstate(all="ignore"):
@@ -638,6 +641,17 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
                 f"output with shape {list(shapes[0])} doesn't match the broadcast shape {list(np.broadcast_shapes(*shapes))}"
             ) from None
     raise error
+
+
+def _out_of_memory(error: Any) -> Exception:
+    """torch's error for memory that cannot be had, where NumPy says how much it was."""
+    if getattr(error, "shape", None) is None:
+        return error
+    nbytes = math.prod(error.shape) * error.dtype.itemsize
+    return RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate "
+        f"{nbytes} bytes. Error code 12 (Cannot allocate memory)"
+    )
 
 
 def answers(value: Any) -> bool:

@@ -173,3 +173,24 @@ def test_arithmetic_takes_two_numbers_and_is_seen_as_one_op(call, value, dtype):
     assert len(prof.events()) == 1
     with pytest.raises(TypeError):
         torch.remainder(1, 2)
+
+
+def test_memory_that_cannot_be_had_is_refused_in_torchs_words_and_recording_goes_on():
+    with profile(profile_memory=True) as prof:
+        with pytest.raises(RuntimeError, match="allocate 281474976710656 bytes"):
+            torch.empty(2**46)
+        torch.ones(2).sin()
+    assert [e.name for e in prof.events() if e.name.startswith("aten::s")] == ["aten::sin"]
+
+
+def test_a_reduction_over_none_is_one_along_dimensions():
+    x = torch.ones(2, 3, requires_grad=True)
+    for total, node in (
+        (x.sum(), "SumBackward0"),
+        (x.sum(None), "SumBackward1"),
+        (x.mean(dim=None), "MeanBackward1"),
+    ):
+        assert type(total.grad_fn).__name__ == node
+        x.grad = None
+        total.backward()
+        assert x.grad.sum().item() == (6 if "Sum" in node else pytest.approx(1))

@@ -81,16 +81,16 @@ sum_dim.derivative(
 
 @function("sum")
 def sum_(
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any
+    input: Any, dim: Any = MISSING, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any
 ) -> Any:
     """The sum of all elements, or along dimensions."""
     if aliases:
         return unalias(sum_, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
     dtype = _into(out, dtype)
-    if dim is None and not keepdim:
+    if dim is MISSING and not keepdim:
         made = sum_all(input, dtype=dtype)
     else:
-        made = sum_dim(input, dim, keepdim, dtype=dtype)
+        made = sum_dim(input, None if dim is MISSING else dim, keepdim, dtype=dtype)
     return made if out is None else _give(made, out)
 
 
@@ -220,15 +220,15 @@ mean_dim.recorded(_record_mean)
 
 @function()
 def mean(
-    input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any
+    input: Any, dim: Any = MISSING, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any
 ) -> Any:
     """The mean of all elements, or along dimensions."""
     if aliases:
         return unalias(mean, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
     made = (
         mean_all(input, dtype=dtype)
-        if dim is None and not keepdim
-        else mean_dim(input, dim, keepdim, dtype=dtype)
+        if dim is MISSING and not keepdim
+        else mean_dim(input, None if dim is MISSING else dim, keepdim, dtype=dtype)
     )
     return made if out is None else _give(made, out)
 
