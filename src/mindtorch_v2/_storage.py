@@ -79,7 +79,10 @@ class UntypedStorage:
     def data_ptr(self) -> int:
         """Address of the first byte; 0 for an empty storage."""
         flat = self._bytes()
-        return flat.__array_interface__["data"][0] if flat.nbytes else 0
+        address = flat.__array_interface__["data"][0] if flat.nbytes else 0
+        if register is not None:
+            register.told(self, address)
+        return address
 
     def resize_(self, nbytes: int) -> UntypedStorage:
         """Change the number of bytes, keeping the common part."""
@@ -88,7 +91,8 @@ class UntypedStorage:
         common = min(nbytes, old.nbytes)
         fresh[:common] = old[:common]
         self._root = self._flat = fresh
-        if on_free is not None and self.__class__ is UntypedStorage and self._keeps is None:
+        self._keeps = None
+        if on_free is not None and self.__class__ is UntypedStorage:
             # what was there before is of no interest to who observes, what is there now is
             self.__class__ = ObservedStorage
             self._number = now = clock()
@@ -205,6 +209,8 @@ def _from_buffer(buffer: Any) -> UntypedStorage:
     return UntypedStorage._from_bytes(raw if raw.flags.writeable else raw.copy())
 
 
+# What tells tensors and memory apart, while somebody does: hears of addresses that a program asks for, and numbers tensors.
+register: Any = None
 # While somebody wants to know of the ends of observed storages: called with (time in ns, FREED, identity, thread).
 on_free: Any = None
 FREED = -1  # in the place of the bytes
@@ -253,11 +259,12 @@ class ObservedStorage(UntypedStorage):
 
     def resize_(self, nbytes: int) -> UntypedStorage:
         """Change the number of bytes: to whoever observes, the end of one piece of memory and the birth of another."""
-        note = on_free
+        note, shared = on_free, self._keeps
         super().resize_(nbytes)
         if note is not None:
-            note((clock(), FREED, id(self), get_ident()))
             self._number = now = clock()
+            if shared is None:
+                note((now, FREED, id(self), get_ident()))
             note((now, nbytes, id(self), get_ident()))
         return self
 

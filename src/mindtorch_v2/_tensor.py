@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _device, _dispatch, _dtype
+from . import _device, _dispatch, _dtype, _storage
 from ._dtype import BY_NUM
 from ._graph import Node, Switches, edge, grad_state, is_inference, storage_of, version_of
 from ._overrides import disabled_dispatch
@@ -259,6 +259,8 @@ class Tensor:
         """Address of the first element."""
         if self._array_missing or not self._array.size:
             return 0
+        if _storage.register is not None:
+            storage_of(self).data_ptr()
         return self._array.__array_interface__["data"][0]
 
     def untyped_storage(self) -> UntypedStorage:
@@ -356,7 +358,9 @@ class Tensor:
 
     @property
     def _cdata(self) -> int:
-        return id(self)
+        """What identifies the tensor: in a recording that tells tensors apart, the number that it has there."""
+        register = _storage.register
+        return id(self) if register is None else register.first_number(self)
 
     # ------------------------------------------------------------------------------------------------ autograd
 

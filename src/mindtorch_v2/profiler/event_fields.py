@@ -188,8 +188,9 @@ class _ExtraFields_Allocation(_View):
 
     @property
     def total_allocated(self) -> int:
-        """Bytes alive that were taken in this recording."""
-        return int(self._of.trace.memory.total[self._row])
+        """Bytes alive that were taken in this recording, or in earlier ones."""
+        trace = self._of.trace
+        return int(trace.memory.total[self._row]) + trace.settings.get("allocated_before", 0)
 
     @property
     def device(self) -> Any:

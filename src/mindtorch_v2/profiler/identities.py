@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import _storage
 from .._graph import storage_of
 from .._storage import ObservedStorage
 from .probes import tensor_places
@@ -52,6 +53,7 @@ class Register:
             int
         ] = []  # tensor, its memory (0: none), the memory's address (0: see the memory's other rows)
         self.links: list[int] = []
+        self.addresses: dict[int, int] = {}  # by number of memory: its address, where the program asked for it
         self.later: list[int] = []  # time of a birth, number that the memory had by then
         self.met: list[int] = []  # numbers of what went into ops, in the order of calls
         self.held: list[Held] = []
@@ -68,14 +70,16 @@ class Register:
             _outermost = self
         elif _outermost is not self:
             self.base, self.seen, self.links = _outermost.base, _outermost.seen, _outermost.links
+            self.addresses = _outermost.addresses
         self.base = self.base or now
+        _storage.register = _outermost
         self.see = self._seer()
 
     def close(self) -> None:
         """This recording ends."""
         global _outermost
         if _outermost is self:
-            _outermost = None
+            _storage.register = _outermost = None
 
     def tools(self) -> dict[str, Any]:
         """What probes close over."""
@@ -127,6 +131,20 @@ class Register:
         """The number of a tensor."""
         number = tensor._met
         return number if number >= self.base else self.see(tensor)
+
+    def first_number(self, tensor: Any) -> int:
+        """The number that a tensor had when it was first met."""
+        number = self.number(tensor)
+        for place in range(len(self.links) - 2, -1, -2):
+            if self.links[place + 1] == number:
+                number = self.links[place]
+        return number
+
+    def told(self, storage: Any, address: int) -> None:
+        """Note an address that the program was told: it is shown even where the memory is gone at the stop."""
+        number = (storage if storage._keeps is None else storage._keeps)._number
+        if number >= self.base:
+            self.addresses[number] = address
 
     def listed(self, value: Any) -> list[int]:
         """The numbers of tensors in a list; 0 for anything else in it."""
@@ -231,6 +249,10 @@ class Register:
         at = np.minimum(np.searchsorted(numbers, own), max(len(numbers) - 1, 0))
         for i in np.flatnonzero(numbers[at] == own).tolist() if len(numbers) else ():
             address[at[i]] = alive[i].data_ptr()
+        asked = np.array(list(self.addresses), np.int64)
+        at = np.minimum(np.searchsorted(numbers, asked), max(len(numbers) - 1, 0))
+        known = numbers[at] == asked if len(numbers) else np.zeros(len(asked), bool)
+        address[at[known]] = np.array(list(self.addresses.values()), np.int64)[known]
         return address
 
     def _frames(self, frames: Frames) -> np.ndarray:

@@ -19,7 +19,7 @@ from .. import _dispatch, _storage
 from .. import _slots as slots
 from .._graph import grad_state, storage_of
 from .._storage import ObservedStorage, UntypedStorage
-from . import probes
+from . import memory_rows, probes
 from . import trace as columns
 from .calls import Calls, Collections
 from .identities import Register
@@ -121,6 +121,7 @@ class Recorder:
         self.range_keys: dict[tuple, int] = {}
         self.inputs: dict[Any, int] = {}  # what went into an op -> index
         self.memory: list[int] = []  # time, bytes, address, thread
+        self.allocated_before = 0  # bytes that earlier recordings saw taken
         self.unfinished = 0
         self.strangers: dict[int, str] = {}  # names of threads that are not recorded and were the first to call some op
         self.running = False
@@ -467,7 +468,7 @@ class Recorder:
             rows = np.concatenate([rows, np.stack(taken, axis=1)])
         if not len(rows):
             return replace(Memory.none(), held=held), rows[:, 4]
-        rows = _with_freed_bytes(rows)
+        rows, self.allocated_before = memory_rows.with_freed_bytes(rows)
         return Memory(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], np.cumsum(rows[:, 1]), held), rows[:, 4]
 
 
@@ -582,22 +583,6 @@ class _RangeInputs:
         return (-1, *[_dispatch._numbers_of(value) for value in arguments])
 
 
-def _with_freed_bytes(rows: np.ndarray) -> np.ndarray:
-    """Memory rows in order of time, the ends with the bytes of the birth before them at the same address; ends of what was taken
-    before this recording are left out, and empty memory too."""
-    order = np.lexsort((np.arange(len(rows)), rows[:, 0], rows[:, 2]))
-    rows = rows[order]
-    ends = rows[:, 1] == _storage.FREED
-    before = np.roll(rows, 1, axis=0)
-    known = ends & (before[:, 2] == rows[:, 2]) & (before[:, 1] > 0)
-    known[:1] = False
-    rows[ends, 1] = 0
-    rows[known, 1], rows[known, 4] = -before[known, 1], before[known, 4]
-    order = order[rows[:, 1] != 0]
-    rows = rows[rows[:, 1] != 0]
-    return rows[np.lexsort((order, rows[:, 0]))]
-
-
 class _Nobody:
     """Stands for the register of a recording that has none."""
 
@@ -636,7 +621,7 @@ def _hear_frees() -> None:
             ears.append(recorder.memory.extend)
         recorder = recorder.outer
     if len(ears) < 2:
-        _storage.on_free = ears[0] if ears else None
+        _storage.on_free = ears[0] if ears else memory_rows.gone
         return
 
     def tell(row: tuple[int, int, int, int]) -> None:

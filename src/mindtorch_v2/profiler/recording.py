@@ -309,6 +309,8 @@ def finished(recorder: Recorder) -> Results:
     if trace.settings["record_shapes"]:
         trace = as_called(trace, tuple(recorder.inputs))
     trace.settings.update(switches.settings())
+    if recorder.allocated_before:
+        trace.settings["allocated_before"] = recorder.allocated_before
     if _recorded:
         trace.settings["numbered_after"] = _recorded
     _recorded += len(trace)
