@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+
+import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
@@ -72,3 +75,41 @@ def test_names_of_errors_and_of_arithmetic_on_sizes_are_there() -> None:
     assert torch.autograd.DeviceType.CPU.name == "CPU"
     assert (torch.sym_int(-2.7), torch.sym_max(2, 3.0), torch.sym_not(False)) == (-2, 3.0, True)
     assert (torch.sym_ite(True, 1, 2), torch.sym_sum([1, 2]), torch.sym_sqrt(4)) == (1, 3, 2.0)
+
+
+def test_gradgradcheck_draws_torchs_gradients() -> None:
+    x = torch.tensor([0.5, 1.0], dtype=torch.double, requires_grad=True)
+    torch.manual_seed(0)
+    assert torch.autograd.gradgradcheck(torch.exp, (x,))
+    assert torch.rand(1).item() == pytest.approx(0.307423, abs=1e-6)
+
+
+CALLS = {
+    "A window was not provided. A rectangular window will be applied,which": lambda: torch.stft(
+        torch.arange(64.0), 16, return_complex=True
+    ),
+    "A window was not provided. A rectangular window will be applied.Please": lambda: torch.istft(
+        torch.ones(9, 5, dtype=torch.cfloat), 16
+    ),
+    "Sparse invariant checks are implicitly disabled": lambda: torch.sparse_coo_tensor(
+        [[0], [1]], [2.0], (2, 2)
+    ),
+    "Creating a tensor from a list of numpy.ndarrays": lambda: torch.tensor([np.ones(2), np.ones(2)]),
+    "The given NumPy array is not writable": lambda: torch.from_numpy(np.broadcast_to(np.ones(1), (3,))),
+    "torch.qr is deprecated": lambda: torch.qr(torch.eye(2)),
+    "torch.lu is deprecated": lambda: torch.lu(torch.eye(2)),
+    "torch.triangular_solve is deprecated": lambda: torch.triangular_solve(torch.eye(2), torch.eye(2)),
+    "The use of `x.T` on tensors": lambda: torch.ones(2, 2, 2).T,
+}
+
+
+@pytest.mark.parametrize("text", CALLS)
+def test_torch_warns_once_of_what_is_old_or_doubtful(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mindtorch_v2._ops._warn._given", set())
+    monkeypatch.setattr("mindtorch_v2._ops.sparse.Invariants.chosen", False)
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        CALLS[text]()
+        CALLS[text]()
+    assert [str(w.message)[: len(text)] for w in given] == [text]
+    assert given[0].filename == __file__

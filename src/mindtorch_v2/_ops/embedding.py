@@ -66,6 +66,8 @@ embedding.derivative(weight=_embedding_grad)
 def embedding_backward(
     grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Any:
+    if sparse and _dispatch.recorder is not None:
+        return _dispatch.OPS["embedding_sparse_backward"].entry(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
     if sparse:
         return _sparse_gradient(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
     return embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
@@ -85,6 +87,7 @@ def _sparse_gradient(
         _dispatch.wrap(places[None].astype(np.int64)),
         _dispatch.wrap(np.array(values)),
         (num_weights, values.shape[1]),
+        check_invariants=False,
     )
 
 

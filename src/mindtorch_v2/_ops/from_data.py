@@ -12,6 +12,7 @@ from .._dtype import BY_NUM, Default
 from .._meta import meta_tensor
 from .._torch_dispatch import unasked
 from ._namespace import functions as F
+from ._warn import warn_once
 from .creation import _STRIDED, _empty, _np, finish
 
 
@@ -104,6 +105,11 @@ def array_of(data: Any, dtype: Any) -> np.ndarray:
         found = _dtype.from_numpy_dtype(np.asarray(data).dtype)
         return np.array(data, (dtype or found)._np, order="C")
     wanted = dtype or _infer(data) or Default.dtype
+    if _starts_with_array(data):
+        warn_once(
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a single "
+            "numpy.ndarray with numpy.array() before converting to a tensor."
+        )
     plain = data if not _has_tensors(data) else _plain(data)
     try:
         array = np.array(plain)
@@ -116,6 +122,12 @@ def array_of(data: Any, dtype: Any) -> np.ndarray:
             raise RuntimeError("Overflow when unpacking long long")
         array = np.array(plain, wanted._np)
     return np.ascontiguousarray(array.astype(wanted._np, copy=False)).reshape(array.shape)
+
+
+def _starts_with_array(data: Any) -> bool:
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, np.ndarray) and data.ndim > 0
 
 
 def _has_tensors(data: Any) -> bool:
@@ -259,14 +271,10 @@ def from_numpy(ndarray: Any) -> Any:
             "(You can probably work around this by making a copy of your array  with array.copy().) "
         )
     if not ndarray.flags.writeable:
-        import warnings
-
-        warnings.warn(
+        warn_once(
             "The given NumPy array is not writable, and PyTorch does not support non-writable tensors. This means writing to this tensor "
             "will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting "
-            "it to a tensor. This type of warning will be suppressed for the rest of this program.",
-            UserWarning,
-            stacklevel=2,
+            "it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
     made = wrap(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray))
     return made if _dispatch.recorder is None else F.lift_fresh(made)

@@ -53,6 +53,11 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False, *, out: Any = None) 
 @function()
 def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
     """Q and R with A = QR."""
+    warn_once(
+        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\n"
+        "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\n"
+        "should be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
+    )
     return _given(more.qr(input, some), out)
 
 
@@ -71,6 +76,13 @@ def lu_solve(input: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> An
 @function()
 def lu(input: Any, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
     """The compact LU factorisation."""
+    warn_once(
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in a future "
+        "PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\n"
+        "LU, pivots = torch.linalg.lu_factor(A, compute_pivots)\nand\n"
+        "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\n"
+        "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
+    )
     made = more.lu_with_info(input, pivot, not get_infos)
     return _given(made if get_infos else made[:2], out)
 
@@ -86,6 +98,11 @@ def triangular_solve(
     out: Any = None,
 ) -> Any:
     """X with AX = input for a triangular A."""
+    warn_once(
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future PyTorch "
+        "release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\n"
+        "X = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B)."
+    )
     return _given(more.triangular_solve(input, A, upper, transpose, unitriangular), out)
 
 

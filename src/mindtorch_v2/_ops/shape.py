@@ -13,6 +13,7 @@ from .._meta import is_meta, meta_tensor
 from .._tensor import _strided, _torch_strides
 from . import _dims
 from ._namespace import functions as F
+from ._warn import warn_once
 
 
 def inner_strided(kernel: Any) -> Any:
@@ -573,15 +574,13 @@ def moveaxis(self: Any, source: Any, destination: Any) -> Any:
 @composite("aten::numpy_T(Tensor(a) self) -> Tensor(a)", expose="no")
 def _numpy_t(self: Any) -> Any:
     if self.ndim not in (2, 0):
-        import warnings
-
-        warnings.warn(
+        warn_once(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and "
             "it will throw an error in a "
             "future release. Consider `x.mT` to transpose batches of matrices or "
             "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to "
             "reverse the dimensions of a tensor.",
-            UserWarning, stacklevel=4,
+            stacklevel=4,
         )  # fmt: skip
     return _permute(self, tuple(range(self.ndim - 1, -1, -1)))
 

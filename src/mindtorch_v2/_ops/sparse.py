@@ -9,6 +9,7 @@ import numpy as np
 from .. import _dispatch, _dtype
 from .._dispatch import function
 from ._namespace import functions as F
+from ._warn import warn_once
 
 
 def _as_tensor(data: Any, dtype: Any = None) -> Any:
@@ -23,6 +24,12 @@ def sparse_coo_tensor(
     """A sparse tensor of `values` at `indices` (one column each); of zeros when only a size is given."""
     from .. import _sparse
 
+    if check_invariants is None and not Invariants.chosen:
+        warn_once(
+            "Sparse invariant checks are implicitly disabled. Memory errors (e.g. SEGFAULT) will occur when operating on a sparse "
+            "tensor which violates the invariants, but checks incur performance overhead. To silence this warning, explicitly opt in "
+            "or out. See `torch.sparse.check_sparse_tensor_invariants.__doc__` for guidance. "
+        )
     if values is None:
         extent = tuple(indices) if size is None else tuple(size)
         made = _sparse.empty(extent, len(extent), (dtype or _dtype.Default.dtype)._np)
@@ -37,6 +44,15 @@ def sparse_coo_tensor(
     extent = _check_parts(places, what, size)
     if check_invariants or (check_invariants is None and Invariants.enabled):
         _check_invariants(places, extent, is_coalesced)
+    if _dispatch.recorder is not None:
+        from .sparse_steps import construct
+
+        whole = where if where._array.dtype == np.int64 and where.ndim == 2 else _dispatch.wrap(places)
+        made = construct(whole, what, extent, size is not None, is_coalesced)
+        if requires_grad:
+            made = made.detach()
+            made.requires_grad = True
+        return made
     elements = what._array if what.ndim else what._array.reshape(1)
     made = _sparse.make(places, elements, extent, bool(is_coalesced))
     made = _sparse.record(
@@ -52,9 +68,10 @@ def sparse_coo_tensor(
 
 
 class Invariants:
-    """Whether constructors look at every index."""
+    """Whether constructors look at every index, and whether the program has said so."""
 
     enabled = False
+    chosen = False
 
 
 def _check_parts(places: np.ndarray, what: Any, size: Any) -> tuple:
@@ -118,6 +135,13 @@ def to_sparse(
 
     if layout is not None and layout is not _dtype.sparse_coo:
         _no_layout(repr(layout).removeprefix("torch."))
+    if _dispatch.recorder is not None and self.ndim:
+        from . import sparse_steps
+
+        if sparse_dim is None:
+            return sparse_steps.to_sparse(self, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
+        if 0 < sparse_dim <= self.ndim:
+            return sparse_steps.to_sparse_dims(self, sparse_dim)
     count = sparse_dim
     if count is None:
         count = self.ndim - (dense_dim or 0)

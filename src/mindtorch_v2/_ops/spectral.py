@@ -7,6 +7,7 @@ from typing import Any
 from .._dispatch import composite, function
 from .._tensor import Tensor
 from ._namespace import functions as F
+from ._warn import warn_once
 
 
 def _described(name: str, shape: str, **values: Any) -> str:
@@ -62,6 +63,13 @@ def _stft(
         "stft", f"torch.{input.dtype._abbr}Tensor{list(input.shape)}", n_fft=n_fft, hop_length=hop, win_length=length, window=window,
         normalized=normalized, onesided=onesided, return_complex=return_complex, align_to_window=align_to_window,
     ) + " "  # fmt: skip
+    if window is None:
+        warn_once(
+            "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. Other windows "
+            "such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.To suppress this warning "
+            "and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`.",
+            stacklevel=6,
+        )
     if return_complex is None:
         if not input.dtype.is_complex and not (window is not None and window.dtype.is_complex):
             raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further require that "
@@ -134,6 +142,12 @@ def istft(
     return_complex: bool = False,
 ) -> Any:
     """The signal whose `stft` comes closest to `input`."""
+    if window is None:
+        warn_once(
+            "A window was not provided. A rectangular window will be applied.Please provide the same window used by stft to make the "
+            "inversion lossless.To suppress this warning and use a rectangular window, explicitly set "
+            "`window=torch.ones(n_fft, device=<device>)`."
+        )
     return _istft(
         input, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex
     )

@@ -587,9 +587,7 @@ def gradgradcheck(
 
 def _random_grad(output: Any, scattered: bool) -> Any:
     """A random gradient for `output`, that requires grad itself."""
-    seed = torch.randn(output.shape, dtype=output.dtype if output.dtype.itemsize >= 4 else torch.float32).to(
-        output.dtype
+    seed = torch.testing.make_tensor(
+        output.shape, dtype=output.dtype, device=output.device, low=-1, high=1, noncontiguous=scattered
     )
-    if scattered:
-        seed = torch.stack([seed, seed], -1)[..., 1]
-    return seed.detach().requires_grad_(True)
+    return seed.requires_grad_(True)

@@ -120,7 +120,7 @@ def _canonical_mask(
         warnings.warn(
             f"Support for mismatched {mask_name} and {other_name} is deprecated. "
             "Use same type for both instead.",
-            stacklevel=2,
+            stacklevel=1,
         )
     if is_float:
         return mask

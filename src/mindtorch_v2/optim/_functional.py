@@ -59,12 +59,14 @@ def sparse_adam(
             continue
         old_avg = exp_avg.sparse_mask(grad)._values()
         new_avg = values.sub(old_avg).mul_(1 - beta1)
-        exp_avg.add_(torch.sparse_coo_tensor(indices, new_avg, size))
+        exp_avg.add_(torch.sparse_coo_tensor(indices, new_avg, size, check_invariants=False))
         old_sq = exp_avg_sq.sparse_mask(grad)._values()
         new_sq = values.pow(2).sub_(old_sq).mul_(1 - beta2)
-        exp_avg_sq.add_(torch.sparse_coo_tensor(indices, new_sq, size))
+        exp_avg_sq.add_(torch.sparse_coo_tensor(indices, new_sq, size, check_invariants=False))
 
         new_avg.add_(old_avg)
         root = new_sq.add_(old_sq).sqrt_().add_(eps)
         step_size = lr * math.sqrt(1 - beta2**step) / (1 - beta1**step)
-        param.add_(torch.sparse_coo_tensor(indices, -step_size * new_avg.div_(root), size))
+        param.add_(
+            torch.sparse_coo_tensor(indices, -step_size * new_avg.div_(root), size, check_invariants=False)
+        )

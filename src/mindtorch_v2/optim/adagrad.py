@@ -173,6 +173,8 @@ def _update_rows(param: Tensor, grad: Tensor, total: Tensor, lr: Any, eps: float
     """Update what a sparse gradient names."""
     grad = grad.coalesce()
     indices, values = grad._indices(), grad._values()
-    total.add_(torch.sparse_coo_tensor(indices, values.pow(2), grad.size()))
+    total.add_(torch.sparse_coo_tensor(indices, values.pow(2), grad.size(), check_invariants=False))
     root = total.sparse_mask(grad)._values().sqrt_().add_(eps)
-    param.add_(torch.sparse_coo_tensor(indices, values / root, grad.size()), alpha=-lr)
+    param.add_(
+        torch.sparse_coo_tensor(indices, values / root, grad.size(), check_invariants=False), alpha=-lr
+    )
