@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from . import _utils as _utils
 from . import dataloader as dataloader
+from . import datapipes as datapipes
 from . import dataset as dataset
 from . import distributed as distributed
+from . import graph as graph
+from . import graph_settings as graph_settings
 from . import sampler as sampler
 from ._utils.collate import default_collate, default_convert
 from ._utils.worker import get_worker_info

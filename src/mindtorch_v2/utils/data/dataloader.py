@@ -32,7 +32,15 @@ from ._utils.worker import (
     _worker_loop,
     get_worker_info,
 )
+from .datapipes.datapipe import (
+    IterDataPipe,
+    MapDataPipe,
+    _IterDataPipeSerializationWrapper,
+    _MapDataPipeSerializationWrapper,
+)
+from .datapipes.iter.sharding import SHARDING_PRIORITIES
 from .dataset import Dataset, IterableDataset
+from .graph_settings import apply_random_seed, apply_sharding, apply_shuffle_settings
 from .sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 __all__ = ["DataLoader", "get_worker_info", "default_collate", "default_convert"]
@@ -114,7 +122,7 @@ class DataLoader(Generic[_T_co]):
             raise ValueError("prefetch_factor option should be non-negative")
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
-        self.dataset = dataset
+        self.dataset = _as_held(dataset)
         self.num_workers = num_workers
         self.prefetch_factor = prefetch_factor
         self.pin_memory = pin_memory
@@ -126,6 +134,9 @@ class DataLoader(Generic[_T_co]):
         self._dataset_kind = _DatasetKind.Map
         if isinstance(dataset, IterableDataset):
             self._dataset_kind = _DatasetKind.Iterable
+            if isinstance(dataset, IterDataPipe):
+                apply_shuffle_settings(dataset, shuffle=shuffle)
+                shuffle = None
             for option, value in (
                 ("shuffle", shuffle or None),
                 ("sampler", sampler),
@@ -245,6 +256,31 @@ class DataLoader(Generic[_T_co]):
             )
 
 
+def _as_held(dataset: Any) -> Any:
+    """A dataset as a loader holds it: pipes in a wrapper."""
+    if isinstance(dataset, IterDataPipe):
+        return _IterDataPipeSerializationWrapper(dataset)
+    return _MapDataPipeSerializationWrapper(dataset) if isinstance(dataset, MapDataPipe) else dataset
+
+
+def _seed_pipes(dataset: Any, generator: Any) -> int | None:
+    """A seed for all pipes that take one, and for their copies in workers."""
+    if not isinstance(dataset, IterDataPipe):
+        return None
+    seed = int(torch.empty((), dtype=torch.int64).random_(generator=generator).item())
+    apply_random_seed(dataset, torch.Generator().manual_seed(seed))
+    return seed
+
+
+def _share_pipes(init_fn: Callable[[int], None] | None, worker_id: int) -> None:
+    """In a worker: the items of pipes that share them, for this one; then what people want to be called."""
+    info = get_worker_info()
+    assert info is not None
+    apply_sharding(info.dataset, info.num_workers, info.id, SHARDING_PRIORITIES.MULTIPROCESSING)
+    if init_fn is not None:
+        init_fn(worker_id)
+
+
 _FIXED = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"})
 
 
@@ -282,6 +318,7 @@ class _BaseDataLoaderIter:
         self._timeout = loader.timeout
         self._collate_fn = loader.collate_fn
         self._sampler_iter = iter(self._index_sampler)
+        self._shared_seed = _seed_pipes(self._dataset, loader.generator)
         self._base_seed = torch.empty((), dtype=torch.int64).random_(generator=loader.generator).item()
         self._persistent_workers = loader.persistent_workers
         self._num_yielded = 0
@@ -294,6 +331,7 @@ class _BaseDataLoaderIter:
 
     def _reset(self, loader: DataLoader[Any], first_iter: bool = False) -> None:
         self._sampler_iter = iter(self._index_sampler)
+        self._shared_seed = _seed_pipes(self._dataset, loader.generator)
         self._num_yielded = 0
         self._IterableDataset_len_called = loader._IterableDataset_len_called
 
@@ -407,12 +445,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             _DatasetKind.create_fetcher,
             self._dataset_kind, self._dataset, self._auto_collation, self._collate_fn, self._drop_last,
         )  # fmt: skip
+        init_fn = loader.worker_init_fn
+        if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
+            init_fn = functools.partial(_share_pipes, init_fn)
         for worker_id in range(self._num_workers):
             ours, theirs = context.Pipe()
             self._connections.append(ours)
             task = WorkerTask(
                 make_fetcher, self._dataset, self._dataset_kind == _DatasetKind.Iterable, self._base_seed,
-                loader.worker_init_fn, worker_id, self._num_workers,
+                init_fn, worker_id, self._num_workers,
             )  # fmt: skip
             worker = context.Process(target=_worker_loop, args=(task, theirs, _forget_loaders), daemon=True)
             try:

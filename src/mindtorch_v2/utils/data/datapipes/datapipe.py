@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
-from types import FunctionType
 from typing import Any, ClassVar, TypeVar
-from weakref import WeakKeyDictionary
 
-from .... import _dispatch
 from ..dataset import Dataset, IterableDataset
+from ._hook_iterator import _SnapshotState, hook_iterator
 
 __all__ = ["DataChunk", "DFIterDataPipe", "IterDataPipe", "MapDataPipe"]
 
-USER_SCOPE = 7  # torch's RecordScope of annotations
 _T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
 
@@ -80,17 +77,17 @@ class _Pipe:
 
 
 class IterDataPipe(_Pipe, IterableDataset[_T_co]):
-    """A pipe that gives items one after another. `reset` is called when a pass begins."""
+    """A pipe that gives items one after another. `reset` is called when a pass begins, and ends all others."""
 
     functions: ClassVar[dict[str, Callable[..., Any]]] = {}
+    _valid_iterator_id: int | None = None  # the pass that is not over
+    _number_of_samples_yielded: int = 0
+    _snapshot_state: _SnapshotState = _SnapshotState.NotStarted
+    _fast_forward_iterator: Iterator[Any] | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        iterate, following = cls.__dict__.get("__iter__"), cls.__dict__.get("__next__")
-        if iterate is not None:
-            cls.__iter__ = _reset_first(iterate)  # type: ignore[method-assign]
-        if following is not None:
-            cls.__next__ = _shown(following)  # type: ignore[attr-defined]
+        hook_iterator(cls)
 
     def __iter__(self) -> Iterator[_T_co]:
         return self  # type: ignore[return-value]
@@ -104,82 +101,6 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co]):
 
     def reset(self) -> None:
         """Go back to the beginning. Nothing to do for a pipe that keeps no place."""
-
-
-def _reset_first(iterate: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    @functools.wraps(iterate)
-    def begin(self: Any) -> Any:
-        self.reset()
-        items = iterate(self)
-        if items is not self:
-            return _annotated(self, items)
-        _names.pop(self, None)
-        return items
-
-    return begin
-
-
-def _annotated(pipe: Any, items: Iterator[Any]) -> Iterator[Any]:
-    """The items of a pipe; a profile shows a span with the pipe's name for each."""
-    items, name = iter(items), ""
-    try:
-        while True:
-            ranges = _dispatch.ranges
-            if ranges is not None:
-                name = name or _shown_name(pipe)
-                token = ranges.enter(name, USER_SCOPE, -1, 0, ())
-            try:
-                item = next(items)
-            except StopIteration as end:
-                return end.value
-            finally:
-                if ranges is not None:
-                    ranges.exit(token)
-            yield item
-    finally:
-        close = getattr(items, "close", None)
-        if close is not None:
-            close()
-
-
-def _shown(following: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """`__next__` of a pipe that is its own iterator; a profile shows a span with the pipe's name for each item."""
-
-    @functools.wraps(following)
-    def step(self: Any) -> Any:
-        ranges = _dispatch.ranges
-        if ranges is None:
-            return following(self)
-        if self not in _names:
-            _names[self] = _shown_name(self)
-        token = ranges.enter(_names[self], USER_SCOPE, -1, 0, ())
-        try:
-            return following(self)
-        finally:
-            ranges.exit(token)
-
-    return step
-
-
-# of pipes that are their own iterators: a name stays what it was when a pass began
-_names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-
-
-def _shown_name(pipe: Any) -> str:
-    """The class and what it was made with, as far as it is kept under the same names."""
-    kept = pipe.__dict__
-    code = getattr(type(pipe).__init__, "__code__", None)
-    names = () if code is None else code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-    parts = [f"{name}={_shown_value(kept[name])}" for name in sorted(names) if name in kept]
-    return f"{type(pipe).__name__.replace('IterDataPipe', '')}({', '.join(parts)})"
-
-
-def _shown_value(value: Any) -> str:
-    if isinstance(value, _Pipe):
-        return repr(value).replace("IterDataPipe", "")
-    if isinstance(value, FunctionType):
-        return value.__name__
-    return repr(value)
 
 
 class MapDataPipe(_Pipe, Dataset[_T_co]):
@@ -204,6 +125,38 @@ def _register_class(kind: Any, function_name: str, cls_to_register: Any) -> None
 
     functools.update_wrapper(build, cls_to_register, assigned=("__doc__",), updated=())
     kind.functions[function_name] = build
+
+
+class _DataPipeSerializationWrapper:
+    """A pipe as a loader holds it and sends it to its workers."""
+
+    def __init__(self, datapipe: Any) -> None:
+        self._datapipe = datapipe
+
+    def __len__(self) -> int:
+        try:
+            return len(self._datapipe)
+        except Exception as error:
+            raise TypeError(f"{type(self).__name__} instance doesn't have valid length") from error
+
+
+class _IterDataPipeSerializationWrapper(_DataPipeSerializationWrapper, IterDataPipe[Any]):
+    def __init__(self, datapipe: Any) -> None:
+        super().__init__(datapipe)
+        self._datapipe_iter: Iterator[Any] | None = None
+
+    def __iter__(self) -> _IterDataPipeSerializationWrapper:
+        self._datapipe_iter = iter(self._datapipe)
+        return self
+
+    def __next__(self) -> Any:
+        assert self._datapipe_iter is not None
+        return next(self._datapipe_iter)
+
+
+class _MapDataPipeSerializationWrapper(_DataPipeSerializationWrapper, MapDataPipe[Any]):
+    def __getitem__(self, idx: Any) -> Any:
+        return self._datapipe[idx]
 
 
 class DFIterDataPipe(IterDataPipe[Any]):

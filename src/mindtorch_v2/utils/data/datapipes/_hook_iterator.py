@@ -1,0 +1,222 @@
+"""What happens around the passes over an iterable pipe: its `__iter__` and `__next__` in, the same with one valid pass at a time, errors
+that name the pipe, and a span in profiles for each item out."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from enum import Enum
+from types import FunctionType
+from typing import Any
+
+from .... import _dispatch
+
+USER_SCOPE = 7  # torch's RecordScope of annotations
+_FEEDBACK = (
+    "\nFor feedback regarding this single iterator per IterDataPipe constraint, feel free to comment on this issue: "
+    "https://github.com/pytorch/data/issues/45."
+)
+
+
+class _SnapshotState(Enum):
+    """Where a pipe is: nothing begun, put back to a place, or in a pass."""
+
+    NotStarted = 0
+    Restored = 1
+    Iterating = 2
+
+
+# ---------------------------------------------------------------------------------------------------- names
+
+
+def _generate_input_args_string(obj: Any) -> str:
+    """What a pipe was made with, as far as it is kept under the same names."""
+    kept = obj.__dict__
+    code = getattr(type(obj).__init__, "__code__", None)
+    names: tuple[str, ...] = ()
+    if code is not None:
+        count = code.co_argcount + code.co_kwonlyargcount
+        count += bool(code.co_flags & inspect.CO_VARARGS)
+        names = code.co_varnames[1:count]
+    return ", ".join(f"{name}={_simplify_obj_name(kept[name])}" for name in sorted(names) if name in kept)
+
+
+def _simplify_obj_name(obj: Any) -> str:
+    return obj.__name__ if isinstance(obj, FunctionType) else repr(obj)
+
+
+def _generate_iterdatapipe_msg(datapipe: Any, simplify_dp_name: bool = False) -> str:
+    """A pipe's class and arguments; in short without "IterDataPipe" and "MapDataPipe"."""
+    text = f"{type(datapipe).__name__}({_generate_input_args_string(datapipe)})"
+    return text.replace("IterDataPipe", "").replace("MapDataPipe", "") if simplify_dp_name else text
+
+
+# ---------------------------------------------------------------------------------------------------- one pass at a time
+
+
+def _set_datapipe_valid_iterator_id(datapipe: Any) -> int:
+    """A new pass begins: older ones are over. Gives its number."""
+    if getattr(datapipe, "_is_child_datapipe", False):
+        datapipe._set_main_datapipe_valid_iterator_id()
+    else:
+        before = datapipe._valid_iterator_id
+        datapipe._valid_iterator_id = 0 if before is None else before + 1
+        datapipe.reset()
+    return datapipe._valid_iterator_id
+
+
+def _check_iterator_valid(datapipe: Any, iterator_id: int | None) -> None:
+    """Refuse to go on with a pass that is over."""
+    if getattr(datapipe, "_is_child_datapipe", False):
+        if not datapipe._check_valid_iterator_id(iterator_id):
+            raise RuntimeError(
+                "This iterator has been invalidated, because a new iterator has been created from one of the ChildDataPipes of "
+                f"{_generate_iterdatapipe_msg(datapipe.main_datapipe)}." + _FEEDBACK
+            )
+    elif iterator_id is not None and datapipe._valid_iterator_id != iterator_id:
+        raise RuntimeError(
+            "This iterator has been invalidated because another iterator has been created from the same IterDataPipe: "
+            f"{_generate_iterdatapipe_msg(datapipe)}\nThis may be caused by multiple references to the same IterDataPipe. We recommend "
+            "using `.fork()` if that is necessary." + _FEEDBACK
+        )
+
+
+def _tell(error: Exception, datapipe: Any) -> None:
+    """Let an error say in which pipe it was raised, unless it says so already."""
+    said = "thrown by __iter__ of"
+    told = f"\nThis exception is {said} {_generate_iterdatapipe_msg(datapipe)}"
+    if not error.args or not isinstance(error.args[0], str):
+        error.args = (told,)
+    elif said not in error.args[0] and "single iterator per IterDataPipe constraint" not in error.args[0]:
+        error.args = (error.args[0] + told, *error.args[1:])
+
+
+# ---------------------------------------------------------------------------------------------------- hooks
+
+
+def hook_iterator(cls: type) -> None:
+    """Put the hooks around `__iter__` and `__next__` of a new class of pipes."""
+    iterate, following = cls.__dict__.get("__iter__"), cls.__dict__.get("__next__")
+    if following is not None:
+        cls.__next__ = _hooked_next(following)  # type: ignore[attr-defined]
+    if iterate is None:
+        return
+    hook = _hooked_generator if inspect.isgeneratorfunction(iterate) else _hooked_iter
+    cls.__iter__ = hook(iterate)  # type: ignore[attr-defined]
+
+
+def _hooked_next(following: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(following)
+    def step(*args: Any, **kwargs: Any) -> Any:
+        ranges = _dispatch.ranges
+        if ranges is None:
+            item = following(*args, **kwargs)
+        else:
+            token = ranges.enter(_generate_iterdatapipe_msg(args[0], True), USER_SCOPE, -1, 0, ())
+            try:
+                item = following(*args, **kwargs)
+            finally:
+                ranges.exit(token)
+        args[0]._number_of_samples_yielded += 1
+        return item
+
+    return step
+
+
+def _hooked_generator(iterate: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(iterate)
+    def items(*args: Any, **kwargs: Any) -> Iterator[Any]:
+        datapipe = args[0]
+        if datapipe._fast_forward_iterator:
+            source = datapipe._fast_forward_iterator
+            datapipe._fast_forward_iterator = None
+            datapipe._snapshot_state = _SnapshotState.Iterating
+            yield from source
+            return
+        number = _begin(datapipe)
+        source, name = iterate(*args, **kwargs), ""
+        try:
+            while True:
+                ranges = _dispatch.ranges
+                if ranges is not None:
+                    name = name or _generate_iterdatapipe_msg(datapipe, True)
+                    token = ranges.enter(name, USER_SCOPE, -1, 0, ())
+                try:
+                    item = next(source)
+                except StopIteration as end:
+                    return end.value
+                finally:
+                    if ranges is not None:
+                        ranges.exit(token)
+                datapipe._number_of_samples_yielded += 1
+                yield item
+                _check_iterator_valid(datapipe, number)
+        except Exception as error:
+            _tell(error, datapipe)
+            raise
+        finally:
+            source.close()
+
+    return items
+
+
+def _begin(datapipe: Any) -> int:
+    number = _set_datapipe_valid_iterator_id(datapipe)
+    datapipe._number_of_samples_yielded = 0
+    datapipe._fast_forward_iterator = None
+    datapipe._snapshot_state = _SnapshotState.Iterating
+    return number
+
+
+def _hooked_iter(iterate: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(iterate)
+    def begin(*args: Any, **kwargs: Any) -> Any:
+        datapipe = args[0]
+        if datapipe._fast_forward_iterator:
+            source = datapipe._fast_forward_iterator
+            datapipe._fast_forward_iterator = None
+            datapipe._snapshot_state = _SnapshotState.Iterating
+            return source
+        source = iterate(*args, **kwargs)
+        number = _begin(datapipe)
+        return IteratorDecorator(
+            source, datapipe, number, source is datapipe and hasattr(datapipe, "__next__")
+        )
+
+    return begin
+
+
+class IteratorDecorator:
+    """A pass over a pipe whose `__iter__` is no generator."""
+
+    def __init__(
+        self, iterator: Any, datapipe: Any, iterator_id: int, self_and_has_next_method: bool
+    ) -> None:
+        self.iterator, self.datapipe, self.iterator_id = iterator, datapipe, iterator_id
+        self.self_and_has_next_method = self_and_has_next_method
+        self._name = ""
+
+    def __iter__(self) -> IteratorDecorator:
+        return self
+
+    def _get_next(self) -> Any:
+        _check_iterator_valid(self.datapipe, self.iterator_id)
+        item = next(self.iterator)
+        if not self.self_and_has_next_method:
+            self.datapipe._number_of_samples_yielded += 1
+        return item
+
+    def __next__(self) -> Any:
+        ranges = _dispatch.ranges
+        if ranges is None or self.self_and_has_next_method:  # the pipe's own `__next__` shows itself
+            return self._get_next()
+        self._name = self._name or _generate_iterdatapipe_msg(self.datapipe, True)
+        token = ranges.enter(self._name, USER_SCOPE, -1, 0, ())
+        try:
+            return self._get_next()
+        finally:
+            ranges.exit(token)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.iterator, name)
