@@ -10,7 +10,9 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import LOW_FLOATS, NP_BOOL
+from . import _shown
 from ._namespace import functions as F
+from .pointwise import mul_scalar
 
 # The ways attention may take; torch.backends.cuda and torch.nn.attention.sdpa_kernel switch them.
 ALLOWED = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True, "reduced_math": False}
@@ -35,6 +37,21 @@ def _wide(*arrays: Any) -> list[Any]:
     ]
 
 
+def _for_heads(query: np.ndarray, shared: np.ndarray) -> np.ndarray:
+    """Keys or values once a head of the query, where several heads share them."""
+    heads = query.shape[1] // shared.shape[1]
+    return shared if heads == 1 else np.repeat(shared, heads, axis=1)
+
+
+def _from_heads(gradient: np.ndarray, shared: np.ndarray) -> np.ndarray:
+    """The gradient of what several heads share."""
+    heads = gradient.shape[1] // shared.shape[1]
+    if heads == 1:
+        return gradient
+    batch, _, length, width = gradient.shape
+    return gradient.reshape(batch, shared.shape[1], heads, length, width).sum(2)
+
+
 _FLASH = "aten::_scaled_dot_product_flash_attention_for_cpu"
 
 
@@ -55,6 +72,7 @@ def flash(
     scale: Any,
 ) -> Any:
     q, k, v, mask = _wide(query, key, value, attn_mask)
+    k, v = _for_heads(q, k), _for_heads(q, v)
     made = _scores(q, k, is_causal, mask, 1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     top = np.maximum.reduce(made, axis=-1, keepdims=True)
     top = np.where(np.isneginf(top), made.dtype.type(0), top)
@@ -91,6 +109,21 @@ def _(
     )
 
 
+def _show_mask(attn_mask: Any, query: Any, key: Any) -> None:
+    if attn_mask is None:
+        return
+    shape = tuple(attn_mask.shape)
+    shape = (1, 1, *shape) if len(shape) == 2 else shape
+    F.expand(F.view(attn_mask, shape), (*query.shape[:2], query.shape[2], key.shape[2]))
+
+
+@flash.recorded
+def _(*arguments: Any) -> Any:
+    made = _shown.kernel_of(flash, *arguments)
+    _show_mask(arguments[5], arguments[0], arguments[1])
+    return made
+
+
 @op(
     f"{_FLASH}_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, "
     "Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
@@ -110,6 +143,7 @@ def flash_backward(
     scale: Any,
 ) -> Any:
     g, q, k, v, o, mask = _wide(grad_out, query, key, value, out, attn_mask)
+    k, v = _for_heads(q, k), _for_heads(q, v)
     factor = q.dtype.type(1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     weights = np.exp(_scores(q, k, is_causal, mask, factor) - logsumexp[..., None])
     weights = np.nan_to_num(weights, copy=False, nan=0.0)
@@ -119,6 +153,7 @@ def flash_backward(
     np.multiply(slope, weights, slope)
     np.multiply(slope, factor, slope)
     to_query, to_key = np.matmul(slope, k), np.matmul(slope.swapaxes(-1, -2), q)
+    to_key, to_value = _from_heads(to_key, key), _from_heads(to_value, value)
     # laid out as (batch, length, heads, width), as torch's kernel leaves them: what follows can view them
     made = (np.ascontiguousarray(a.swapaxes(1, 2)).swapaxes(1, 2) for a in (to_query, to_key, to_value))
     return tuple(a.astype(query.dtype, copy=False) for a in made)
@@ -129,6 +164,11 @@ def _open_gradients(
 ) -> tuple:
     """The gradients from differentiable ops: for second derivatives."""
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    heads = query.shape[1] // key.shape[1]
+    if heads > 1:
+        wide = [x.repeat_interleave(heads, 1) for x in (key, value)]
+        to_query, *made = _open_gradients(g, query, *wide, is_causal, attn_mask, scale)
+        return (to_query, *[x.unflatten(1, (-1, heads)).sum(2) for x in made])
     weights = F.softmax(_plain_scores(query, key, is_causal, attn_mask, factor), -1)
     slope = F.matmul(g, value.transpose(-2, -1))
     slope = weights * (slope - (slope * weights).sum(-1, True)) * factor
@@ -171,30 +211,53 @@ def attention_math(
     """Attention by plain ops; the factor is split between query and key, as torch does for precision."""
     factor = math.sqrt(1 / math.sqrt(query.shape[-1]) if scale is None else abs(scale))
     sign = -1.0 if scale is not None and scale < 0 else 1.0
+    query = mul_scalar(query, factor * sign)
     if is_causal:
-        attn_mask = F.tril(F.ones((query.shape[-2], key.shape[-2]), dtype=_dispatch._dtype.bool_))
-    if attn_mask is not None and attn_mask.dtype._rank == 0:
-        blocked = F.zeros_like(attn_mask, dtype=query.dtype)
-        attn_mask = F.masked_fill_(blocked, F.logical_not(attn_mask), -math.inf)
-    weights = F.matmul(F.mul(query, factor * sign), F.mul(F.transpose(key, -2, -1), factor))
+        ones = _dispatch.OPS["ones"].entry((query.shape[-2], key.shape[-2]), dtype=_dispatch._dtype.bool_)
+        attn_mask = F.tril(ones)
+    attn_mask = _added(attn_mask, query)
+    if enable_gqa and key.shape[-3] != query.shape[-3]:
+        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
+        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
+    weights = F.matmul(query, mul_scalar(F.transpose(key, -2, -1), factor))
     if attn_mask is not None:
-        weights = (
-            F.add_(weights, attn_mask)
-            if not (weights._rg and _dispatch.grad_state.enabled)
-            else F.add(weights, attn_mask)
-        )
+        weights = F.add_(weights, attn_mask)
     weights = F._safe_softmax(weights, -1)
     if dropout_p > 0:
         weights = F.dropout(weights, dropout_p, True)
-    return F.matmul(weights, value), weights
+    made = F.matmul(_shown.cast(weights, value.dtype), value)
+    return _shown.cast(made, value.dtype), weights
 
 
-@composite("aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", expose="no")
+def _added(attn_mask: Any, query: Any) -> Any:
+    """A mask of what may be seen as what is added to the scores."""
+    if attn_mask is None or attn_mask.dtype._rank:
+        return attn_mask
+    return _dispatch.OPS["where.ScalarSelf"].entry(
+        attn_mask, 0.0, F.scalar_tensor(-math.inf, dtype=query.dtype)
+    )
+
+
+@op("aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", expose="no", on="tensors",
+    node="SafeSoftmaxBackward0")  # fmt: skip
 def _safe_softmax(self: Any, dim: int, dtype: Any) -> Any:
     """softmax that gives 0 for a row of -inf only."""
     made = F.softmax(self, dim, dtype)
-    empty = F.all(F.eq(self, -math.inf), dim, True)
-    return F.masked_fill(made, empty, 0.0) if bool(empty._array.any()) else made
+    if _dispatch.recorder is not None:
+        empty = F.all(F.isneginf(self), dim, True)
+        return _where_into(empty, F.scalar_tensor(0.0, dtype=made.dtype), made, made)
+    empty = np.isneginf(self._array).all(axis=dim, keepdims=True)
+    if empty.any():
+        np.copyto(made._array, 0, where=empty)
+    return made
+
+
+_where_into = _shown._late(
+    "aten::where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)", np.where
+)
+_safe_softmax.derivative(
+    self=lambda g, out, dim, self_dtype: F._softmax_backward_data(g, out, dim, self_dtype)
+)
 
 
 def _check(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool) -> None:
@@ -246,14 +309,13 @@ def scaled_dot_product_attention(
             f"scaled_dot_product_attention(): argument 'attn_mask' (position 4) must be Tensor, not {kind}"
         )
     _check(query, key, value, attn_mask, is_causal)
-    if enable_gqa and key.shape[-3] != query.shape[-3]:
-        key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
-        value = value.repeat_interleave(query.shape[-3] // value.shape[-3], -3)
     fused = (
         query.ndim == key.ndim == value.ndim == 4
         and dropout_p == 0.0
         and query.shape[-1] == value.shape[-1]
-        and query.shape[:2] == key.shape[:2] == value.shape[:2]
+        and query.shape[0] == key.shape[0] == value.shape[0]
+        and key.shape[1] == value.shape[1]
+        and (query.shape[1] == key.shape[1] or (enable_gqa and not query.shape[1] % key.shape[1]))
         and (attn_mask is None or not attn_mask._rg)
         and not query._array_missing
         and 0 not in query.shape
@@ -264,6 +326,8 @@ def scaled_dot_product_attention(
             "No viable backend for scaled_dot_product_attention was found. "
             "This is likely due to turning off both the math kernel and the fused kernels."
         )
+    if attn_mask is not None:
+        attn_mask = _added(attn_mask, query)
     if fused and ALLOWED["flash"]:
         return flash(query, key, value, dropout_p, is_causal, attn_mask=attn_mask, scale=scale)[0]
     if not ALLOWED["math"]:

@@ -217,7 +217,7 @@ def detach(self: Any) -> Any:
 def detach_(self: Any) -> Any:
     from ..autograd.inplace import detach_ as forget
 
-    if _dispatch.recorder is not None:
+    if _dispatch.recorder is not None and not _dispatch.grad_state.inference:
         _inner_detach_(self)
     return forget(self)
 

@@ -226,9 +226,10 @@ _lstm_layer()
 
 
 @inside("_scaled_dot_product_flash_attention_for_cpu_backward")
-def _(made: Any, grad_out: Any, *_: Any) -> None:
+def _(made: Any, grad_out: Any, query: Any, key: Any, *rest: Any) -> None:
     if not grad_out.transpose(1, 2)._array.flags.c_contiguous:
         F.contiguous(grad_out.transpose(1, 2))
+    attention._show_mask(rest[-2], query, key)
 
 
 # ------------------------------------------------------------------------------------------------- activations

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import numpy as np
 
+from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import LOW_FLOATS
+from . import _shown
 from ._namespace import functions as F
 
 
@@ -30,6 +33,17 @@ def _transform_bias_rescale_qkv(
     q, k, v = (np.ascontiguousarray(part) for part in parts)
     q *= np.asarray(1.0 / math.sqrt(head), q.dtype)
     return q, k, v
+
+
+@_transform_bias_rescale_qkv.recorded
+def _(qkv: Any, qkv_bias: Any, num_heads: int) -> Any:
+    made = _shown.kernel_of(_transform_bias_rescale_qkv, qkv, qkv_bias, num_heads)
+    batch, rest = made[0].shape[0], tuple(made[0].shape[1:])
+    whole = F.view(F.empty((3, batch, *rest), dtype=qkv.dtype), (3 * batch, *rest))
+    parts = tuple([F.narrow(whole, 0, batch * part, batch) for part in range(3)])
+    for part, values in zip(parts, made):
+        np.copyto(part._array, values._array)
+    return parts
 
 
 def _full_mask(self: np.ndarray, mask: np.ndarray, mask_type: int | None) -> np.ndarray:
@@ -58,6 +72,14 @@ def _masked_softmax(self: np.ndarray, mask: np.ndarray, dim: int | None, mask_ty
     return wide if wide.dtype is self.dtype else wide.astype(self.dtype)
 
 
+@_masked_softmax.recorded
+def _(*arguments: Any) -> Any:
+    made = _shown.kernel_of(_masked_softmax, *arguments)
+    target = F.empty_like(arguments[0])
+    np.copyto(target._array, made._array)
+    return target
+
+
 @op(
     "aten::_masked_softmax_backward(Tensor grad_output, Tensor output, Tensor mask, int? dim=None) -> Tensor",
     expose="no",
@@ -70,9 +92,7 @@ def _masked_softmax_backward(
     return product - output * np.add.reduce(product, axis=axis, keepdims=True)
 
 
-_masked_softmax.derivative(
-    self=lambda g, out, mask, dim: F._masked_softmax_backward(g, out, mask, dim)
-)
+_masked_softmax.derivative(self=lambda g, out, mask, dim: F._masked_softmax_backward(g, out, mask, dim))
 
 
 @op(
@@ -84,8 +104,34 @@ _masked_softmax.derivative(
 def _addmm_activation(
     self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False
 ) -> Any:
-    made = F.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
-    return F.gelu(made) if use_gelu else F.relu_(made)
+    if _dispatch.recorder is None:
+        made = F.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+        return F.gelu(made) if use_gelu else F.relu_(made)
+    made = _shown.kernel_of(F.addmm, self, mat1, mat2, beta, alpha)
+    F.copy_(_shown.blank(made), F.expand(self, tuple(made.shape)))
+    for operand in (made, mat1, mat2):
+        if operand._array.flags.c_contiguous:
+            F.resolve_conj(operand)
+    return _dispatch.OPS["gelu_"].entry(made) if use_gelu else F.relu_(made)
+
+
+def _into(name: str) -> Any:
+    """Writes the result of an op to its last argument, as the op's `out=` form."""
+    source = _dispatch.OPS[name]
+    head = source.text.partition(") ->")[0]
+    text = f"aten::{name}.out{head[head.index('(') :]}, *, Tensor out) -> Tensor(a!)"
+    flops = source.flops and (lambda *arguments: source.flops(*arguments[:-1]))
+    return _shown.writer(text, source.kernel, flops)
+
+
+@functools.cache
+def _softmax_into() -> Any:
+    return _into("_softmax")
+
+
+@functools.cache
+def _bmm_into() -> Any:
+    return _into("bmm")
 
 
 # Composite and not a leaf, because the weights that nobody asked for are None and no tensor.
@@ -131,13 +177,21 @@ def _native_multi_head_attention(
     q, k, v = F._transform_bias_rescale_qkv(projected, qkv_bias, num_head)
     rows = (batch * num_head, length, head)
     scores = F.bmm(q.view(rows), k.view(rows).transpose(-2, -1)).view(batch, num_head, length, length)
-    if mask is None:
-        weights = F._softmax(scores, 3, False)
-    else:
+    seen = _dispatch.recorder is not None
+    if mask is not None:
         weights = F._masked_softmax(scores, mask.to(bool), 3, mask_type)
-    attended = F.bmm(weights.view(batch * num_head, length, length), v.view(rows))
+    elif seen:
+        weights = _softmax_into()(scores, 3, False, scores)
+    else:
+        weights = F._softmax(scores, 3, False)
+    if seen:  # queries are not needed any more, and their memory takes the result
+        attended = q.view(rows)
+        attended = _bmm_into()(weights.view(batch * num_head, length, length), v.reshape(rows), attended)
+    else:
+        attended = F.bmm(weights.view(batch * num_head, length, length), v.view(rows))
     merged = attended.view(batch, num_head, length, head).permute(0, 2, 1, 3).contiguous()
-    output = F.addmm(proj_bias, merged.view(batch * length, embed_dim), proj_weight.t())
+    merged = merged.view(batch, length, embed_dim).view(batch * length, embed_dim)
+    output = F.addmm(proj_bias, merged, proj_weight.t())
     output = output.view(batch, length, embed_dim)
     if not need_weights:
         return output, None
@@ -187,6 +241,7 @@ def _transformer_encoder_layer_fwd(
     if norm_first:
         x = F.layer_norm(x, shape, norm_weight_2, norm_bias_2, eps)
     hidden = F._addmm_activation(ffn_bias_1, x.view(-1, embed_dim), ffn_weight_1.t(), use_gelu=use_gelu)
+    hidden = hidden.view(*src.shape[:2], -1).view(-1, hidden.shape[-1])
     x = F.addmm(ffn_bias_2, hidden, ffn_weight_2.t()).view(src.shape)
     x = F.add_(x, before)
     return x if norm_first else F.layer_norm(x, shape, norm_weight_2, norm_bias_2, eps)

@@ -697,7 +697,7 @@ _nan_to_num_into = _shown.writer(
 nan_to_num.inplace.recorded(
     lambda self, nan, posinf, neginf: _nan_to_num_into(self, nan, posinf, neginf, self)
 )
-nan_to_num.derivative(self=lambda g, self: g * F.logical_not(F.logical_or(F.isinf(self), F.isnan(self))))
+nan_to_num.derivative(self=lambda g, self: g * F.isfinite(self))
 
 
 # ---------------------------------------------------------------------------------------------------- complex
