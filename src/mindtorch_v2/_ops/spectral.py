@@ -42,6 +42,12 @@ def stft(
         shape = [1] * (3 - input.ndim) + list(input.shape)
         padded = F.pad(input.view(shape), [extra, extra], pad_mode)
         input = padded.view(padded.shape[-input.ndim :])
+    if window is None:
+        warn_once(
+            "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. Other windows "
+            "such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.To suppress this warning "
+            "and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`."
+        )
     return _stft(
         input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window
     )
@@ -63,13 +69,6 @@ def _stft(
         "stft", f"torch.{input.dtype._abbr}Tensor{list(input.shape)}", n_fft=n_fft, hop_length=hop, win_length=length, window=window,
         normalized=normalized, onesided=onesided, return_complex=return_complex, align_to_window=align_to_window,
     ) + " "  # fmt: skip
-    if window is None:
-        warn_once(
-            "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. Other windows "
-            "such as torch.hann_window or torch.hamming_window are recommended to reduce spectral leakage.To suppress this warning "
-            "and use a rectangular window, explicitly set `window=torch.ones(n_fft, device=<device>)`.",
-            stacklevel=6,
-        )
     if return_complex is None:
         if not input.dtype.is_complex and not (window is not None and window.dtype.is_complex):
             raise RuntimeError("stft requires the return_complex parameter be given for real inputs, and will further require that "
