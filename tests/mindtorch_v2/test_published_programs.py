@@ -113,3 +113,11 @@ def test_torch_warns_once_of_what_is_old_or_doubtful(text: str, monkeypatch: pyt
         CALLS[text]()
     assert [str(w.message)[: len(text)] for w in given] == [text]
     assert given[0].filename == __file__
+
+
+def test_cross_product_of_two_vectors() -> None:
+    x, y = torch.tensor([1.0, 0, 0], requires_grad=True), torch.tensor([0.0, 1, 0])
+    made = torch.cross(x, y, dim=0)
+    assert made.tolist() == torch.linalg.cross(x, y).tolist() == [0, 0, 1]
+    made[2].backward()
+    assert x.grad.tolist() == [1, 0, 0]

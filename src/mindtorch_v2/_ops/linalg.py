@@ -787,7 +787,7 @@ def linalg_cross(self: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
     parts = np.moveaxis(made, dim, 0)
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3
-        np.subtract(a[i] * b[j], a[j] * b[i], parts[k])
+        np.subtract(a[i] * b[j], a[j] * b[i], parts[k, ...])
     return made
 
 
