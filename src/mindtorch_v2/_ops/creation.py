@@ -516,4 +516,7 @@ def new(self: Any, *args: Any, **kwargs: Any) -> Any:
     """The old constructor, with this tensor's dtype."""
     if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], type(self.shape)):
         return F.tensor(args[0], dtype=self.dtype)
+    if _dispatch.recorder is not None and not self._array_missing:
+        options = {"dtype": self.dtype, "layout": _STRIDED, "pin_memory": _dtype.LEFT_OUT}
+        return _empty(_sizes(args or (0,)), **options)
     return self.new_empty(*(args or (0,)))

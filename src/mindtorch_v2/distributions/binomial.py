@@ -70,16 +70,14 @@ class Binomial(ProbsOrLogits):
     def log_prob(self, value: Any) -> Any:
         if self._validate_args:
             self._validate_sample(value)
-        ways = (
-            torch.lgamma(self.total_count + 1)
-            - torch.lgamma(value + 1)
-            - torch.lgamma(self.total_count - value + 1)
-        )
+        all_ways = torch.lgamma(self.total_count + 1)
+        chosen, left = torch.lgamma(value + 1), torch.lgamma(self.total_count - value + 1)
         # total_count * log(1 + exp(logits)), without overflow for large logits.
         normalizer = self.total_count * _at_least_zero(self.logits) + self.total_count * torch.log1p(
             torch.exp(-torch.abs(self.logits))
         )
-        return value * self.logits + ways - normalizer
+        normalizer = normalizer - all_ways
+        return value * self.logits - chosen - left - normalizer
 
     def entropy(self) -> Any:
         total_count = int(self.total_count.max())

@@ -182,8 +182,9 @@ class _OneHot(Constraint):
     event_dim = 1
 
     def check(self, value: Any) -> Any:
-        is_boolean = ((value == 0) | (value == 1)).all(-1)
-        return is_boolean & value.sum(-1).eq(1)
+        is_boolean = (value == 0) | (value == 1)
+        is_normalized = value.sum(-1).eq(1)
+        return is_boolean.all(-1) & is_normalized
 
 
 class _Bounded(Constraint):
@@ -335,7 +336,7 @@ class _LowerTriangular(Constraint):
     event_dim = 2
 
     def check(self, value: Any) -> Any:
-        return (value.tril() == value).flatten(start_dim=-2).all(-1)
+        return (value.tril() == value).view(value.shape[:-2] + (-1,)).min(-1)[0]
 
 
 class _LowerCholesky(Constraint):
@@ -344,8 +345,8 @@ class _LowerCholesky(Constraint):
     event_dim = 2
 
     def check(self, value: Any) -> Any:
-        positive_diagonal = (value.diagonal(dim1=-2, dim2=-1) > 0).min(-1)[0]
-        return lower_triangular.check(value) & positive_diagonal
+        lower = lower_triangular.check(value)
+        return lower & (value.diagonal(dim1=-2, dim2=-1) > 0).min(-1)[0]
 
 
 class _CorrCholesky(Constraint):

@@ -58,8 +58,8 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 
     def _cut_probs(self) -> Any:
         """The probabilities, those near 1/2 replaced by the lower limit."""
-        lower = self._lims[0] * torch.ones_like(self.probs)
-        return torch.where(self._outside_unstable_region(), self.probs, lower)
+        outside = self._outside_unstable_region()
+        return torch.where(outside, self.probs, self._lims[0] * torch.ones_like(self.probs))
 
     def _cont_bern_log_norm(self) -> Any:
         cut = self._cut_probs()
@@ -120,10 +120,11 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
 
     def icdf(self, value: Any) -> Any:
         cut = self._cut_probs()
+        outside = self._outside_unstable_region()
         stable = (torch.log1p(-cut + value * (2.0 * cut - 1.0)) - torch.log1p(-cut)) / (
             torch.log(cut) - torch.log1p(-cut)
         )
-        return torch.where(self._outside_unstable_region(), stable, value)
+        return torch.where(outside, stable, value)
 
     def entropy(self) -> Any:
         log_probs0 = torch.log1p(-self.probs)

@@ -60,11 +60,7 @@ class FisherSnedecor(Distribution):
             self._validate_sample(value)
         half1, half2 = self.df1 * 0.5, self.df2 * 0.5
         ratio = self.df1 / self.df2
-        return (
-            (half1 + half2).lgamma()
-            - half1.lgamma()
-            - half2.lgamma()
-            + half1 * ratio.log()
-            + (half1 - 1) * torch.log(value)
-            - (half1 + half2) * torch.log1p(ratio * value)
-        )
+        normalizer = (half1 + half2).lgamma() - half1.lgamma() - half2.lgamma()
+        powers = half1 * ratio.log() + (half1 - 1) * torch.log(value)
+        tail = (half1 + half2) * torch.log1p(ratio * value)
+        return normalizer + powers - tail

@@ -104,7 +104,8 @@ def _x_log_x(tensor: Any) -> Any:
 
 
 def _infinite_where(condition: Any, value: Any) -> Any:
-    return torch.where(condition, math.inf, value)
+    value[condition] = math.inf
+    return value
 
 
 # ---------------------------------------------------------------------- of one family
@@ -114,9 +115,11 @@ def _infinite_where(condition: Any, value: Any) -> Any:
 def _bernoulli(p: Any, q: Any) -> Any:
     softplus = torch.nn.functional.softplus
     ones = p.probs * (softplus(-q.logits) - softplus(-p.logits))
-    ones = torch.where(p.probs == 0, 0.0, _infinite_where(q.probs == 0, ones))
+    ones[q.probs == 0] = math.inf
+    ones[p.probs == 0] = 0
     zeros = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
-    zeros = torch.where(p.probs == 1, 0.0, _infinite_where(q.probs == 1, zeros))
+    zeros[q.probs == 1] = math.inf
+    zeros[p.probs == 1] = 0
     return ones + zeros
 
 
@@ -126,13 +129,10 @@ def _beta(p: Any, q: Any) -> Any:
     total_q = q.concentration1 + q.concentration0
     normalizer_q = q.concentration1.lgamma() + q.concentration0.lgamma() + total_p.lgamma()
     normalizer_p = p.concentration1.lgamma() + p.concentration0.lgamma() + total_q.lgamma()
-    return (
-        normalizer_q
-        - normalizer_p
-        + (p.concentration1 - q.concentration1) * torch.digamma(p.concentration1)
-        + (p.concentration0 - q.concentration0) * torch.digamma(p.concentration0)
-        + (total_q - total_p) * torch.digamma(total_p)
-    )
+    ones = (p.concentration1 - q.concentration1) * torch.digamma(p.concentration1)
+    zeros = (p.concentration0 - q.concentration0) * torch.digamma(p.concentration0)
+    totals = (total_q - total_p) * torch.digamma(total_p)
+    return normalizer_q - normalizer_p + ones + zeros + totals
 
 
 @register_kl(Binomial, Binomial)
@@ -142,14 +142,17 @@ def _binomial(p: Any, q: Any) -> Any:
             "KL between Binomials where q.total_count > p.total_count is not implemented"
         )
     kl = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
-    return _infinite_where(p.total_count > q.total_count, kl)
+    more = p.total_count > q.total_count
+    kl[more] = _infinite_like(kl[more])
+    return kl
 
 
 @register_kl(Categorical, Categorical)
 def _categorical(p: Any, q: Any) -> Any:
     t = p.probs * (p.logits - q.logits)
-    t = _infinite_where((q.probs == 0).expand_as(t), t)
-    return torch.where((p.probs == 0).expand_as(t), 0.0, t).sum(-1)
+    t[(q.probs == 0).expand_as(t)] = math.inf
+    t[(p.probs == 0).expand_as(t)] = 0
+    return t.sum(-1)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
@@ -160,20 +163,19 @@ def _one_hot(p: Any, q: Any) -> Any:
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
 def _continuous_bernoulli(p: Any, q: Any) -> Any:
     linear = p.mean * (p.logits - q.logits)
-    return (
-        linear
-        + (p._cont_bern_log_norm() + torch.log1p(-p.probs))
-        - (q._cont_bern_log_norm() + torch.log1p(-q.probs))
-    )
+    of_p = p._cont_bern_log_norm() + torch.log1p(-p.probs)
+    of_q = -q._cont_bern_log_norm() - torch.log1p(-q.probs)
+    return linear + of_p + of_q
 
 
 @register_kl(Dirichlet, Dirichlet)
 def _dirichlet(p: Any, q: Any) -> Any:
     total_p, total_q = p.concentration.sum(-1), q.concentration.sum(-1)
     normalizers = total_p.lgamma() - total_q.lgamma()
-    normalizers = normalizers - (p.concentration.lgamma() - q.concentration.lgamma()).sum(-1)
+    each = (p.concentration.lgamma() - q.concentration.lgamma()).sum(-1)
+    more = p.concentration - q.concentration
     expected_log = p.concentration.digamma() - total_p.digamma().unsqueeze(-1)
-    return normalizers + ((p.concentration - q.concentration) * expected_log).sum(-1)
+    return normalizers - each + (more * expected_log).sum(-1)
 
 
 @register_kl(Exponential, Exponential)
@@ -200,21 +202,20 @@ def _exponential_family(p: Any, q: Any) -> Any:
 
 @register_kl(Gamma, Gamma)
 def _gamma(p: Any, q: Any) -> Any:
-    return (
-        q.concentration * (p.rate / q.rate).log()
-        + torch.lgamma(q.concentration)
-        - torch.lgamma(p.concentration)
-        + (p.concentration - q.concentration) * torch.digamma(p.concentration)
-        + (q.rate - p.rate) * (p.concentration / p.rate)
-    )
+    rates = q.concentration * (p.rate / q.rate).log()
+    normalizers = torch.lgamma(q.concentration) - torch.lgamma(p.concentration)
+    logs = (p.concentration - q.concentration) * torch.digamma(p.concentration)
+    means = (q.rate - p.rate) * (p.concentration / p.rate)
+    return rates + normalizers + logs + means
 
 
 @register_kl(Gumbel, Gumbel)
 def _gumbel(p: Any, q: Any) -> Any:
     ratio = p.scale / q.scale
     q_loc, p_loc = q.loc / q.scale, p.loc / q.scale
+    logs, scales = -ratio.log() - q_loc + p_loc, ratio * euler_constant
     exponential = torch.exp(q_loc + (1 + ratio).lgamma() - p_loc)
-    return -ratio.log() - q_loc + p_loc + ratio * euler_constant + exponential - (1 + euler_constant)
+    return logs + scales + exponential - (1 + euler_constant)
 
 
 @register_kl(Geometric, Geometric)
@@ -231,7 +232,9 @@ def _half_normal(p: Any, q: Any) -> Any:
 def _laplace(p: Any, q: Any) -> Any:
     ratio = p.scale / q.scale
     distance = (p.loc - q.loc).abs()
-    return -ratio.log() + distance / q.scale + ratio * torch.exp(-distance / p.scale) - 1
+    logs, linear = -ratio.log(), distance / q.scale
+    exponential = ratio * torch.exp(-distance / p.scale)
+    return logs + linear + exponential - 1
 
 
 @register_kl(Normal, Normal)
@@ -244,7 +247,8 @@ def _normal(p: Any, q: Any) -> Any:
 @register_kl(Pareto, Pareto)
 def _pareto(p: Any, q: Any) -> Any:
     alpha_ratio = q.alpha / p.alpha
-    result = q.alpha * (p.scale / q.scale).log() - alpha_ratio.log() + alpha_ratio - 1
+    scales, logs = q.alpha * (p.scale / q.scale).log(), -alpha_ratio.log()
+    result = scales + logs + alpha_ratio - 1
     return _infinite_where(p.scale < q.scale, result)
 
 
@@ -284,7 +288,8 @@ def _independent(p: Any, q: Any) -> Any:
 
 def _squared_norm(matrix: Any) -> Any:
     """tr(X X') of a batch of matrices."""
-    return matrix.pow(2).sum(-1).sum(-1)
+    n, m = matrix.shape[-2:]
+    return matrix.reshape(-1, n * m).pow(2).sum(-1).reshape(matrix.shape[:-2])
 
 
 def _check_event_shapes(p: Any, q: Any, name: str) -> None:
@@ -315,10 +320,13 @@ def _lowrank_correction(q: Any) -> Any:
 @register_kl(MultivariateNormal, MultivariateNormal)
 def _multivariate_normal(p: Any, q: Any) -> Any:
     _check_event_shapes(p, q, "Multivariate Normals")
-    q_tril = q._unbroadcasted_scale_tril
-    trace = _squared_norm(torch.linalg.solve_triangular(q_tril, p._unbroadcasted_scale_tril, upper=False))
-    distance = _batch_mahalanobis(q_tril, q.loc - p.loc)
-    return _half_log_det(q) - _half_log_det(p) + 0.5 * (trace + distance - p.event_shape[0])
+    log_dets = _half_log_det(q) - _half_log_det(p)
+    n, factors = p.event_shape[0], (q._unbroadcasted_scale_tril, p._unbroadcasted_scale_tril)
+    batch = torch.broadcast_shapes(*[factor.shape[:-2] for factor in factors])
+    q_tril, p_tril = (factor.expand(batch + (n, n)) for factor in factors)
+    trace = _squared_norm(torch.linalg.solve_triangular(q_tril, p_tril, upper=False))
+    distance = _batch_mahalanobis(q._unbroadcasted_scale_tril, q.loc - p.loc)
+    return log_dets + 0.5 * (trace + distance - n)
 
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)

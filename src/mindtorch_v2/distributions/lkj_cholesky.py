@@ -33,7 +33,8 @@ class LKJCholesky(Distribution):
         """The squared length of each row without its diagonal, in the onion method."""
         marginal = self.concentration + 0.5 * (self.dim - 2)
         options = {"dtype": self.concentration.dtype, "device": self.concentration.device}
-        offset = torch.cat([torch.zeros(1, **options), torch.arange(self.dim - 1, **options)])
+        offset = torch.arange(self.dim - 1, **options)
+        offset = torch.cat([offset.new_zeros((1,)), offset])
         return Beta(offset + 0.5, marginal.unsqueeze(-1) - 0.5 * offset)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> LKJCholesky:
@@ -51,7 +52,8 @@ class LKJCholesky(Distribution):
         direction[..., 0, :].fill_(0.0)  # the first row is (1, 0, 0, ...)
         w = torch.sqrt(y) * direction
         diagonal = torch.clamp(1 - torch.sum(w**2, dim=-1), min=torch.finfo(w.dtype).tiny).sqrt()
-        return w + torch.diag_embed(diagonal)
+        w += torch.diag_embed(diagonal)
+        return w
 
     def log_prob(self, value: Any) -> Any:
         if self._validate_args:
@@ -62,7 +64,6 @@ class LKJCholesky(Distribution):
         unnormalized = torch.sum(order * diagonal.log(), dim=-1)
         rows = self.dim - 1
         alpha = self.concentration + 0.5 * rows
-        log_normalizer = (
-            0.5 * rows * math.log(math.pi) + torch.mvlgamma(alpha - 0.5, rows) - torch.lgamma(alpha) * rows
-        )
+        denominator = torch.lgamma(alpha) * rows
+        log_normalizer = 0.5 * rows * math.log(math.pi) + torch.mvlgamma(alpha - 0.5, rows) - denominator
         return unnormalized - log_normalizer

@@ -92,6 +92,7 @@ class Multinomial(Distribution):
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
         logits = logits.clone(memory_format=torch.contiguous_format)
+        all_ways, same = torch.lgamma(value.sum(-1) + 1), torch.lgamma(value + 1).sum(-1)
         logits[(value == 0) & (logits == -torch.inf)] = 0
-        ways = torch.lgamma(value.sum(-1) + 1) - torch.lgamma(value + 1).sum(-1)
-        return ways + (logits * value).sum(-1)
+        powers = (logits * value).sum(-1)
+        return all_ways - same + powers

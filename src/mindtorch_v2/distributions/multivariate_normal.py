@@ -21,8 +21,23 @@ def _batch_mv(bmat: Any, bvec: Any) -> Any:
 
 def _batch_mahalanobis(bL: Any, bx: Any) -> Any:
     """x' (L L')^-1 x for a batch of lower triangular L and a batch of vectors x, which broadcast."""
-    solved = torch.linalg.solve_triangular(bL, bx.unsqueeze(-1), upper=False)
-    return solved.squeeze(-1).pow(2).sum(-1)
+    n, count = bx.shape[-1], bL.dim() - 2
+    lead = bx.dim() - 1 - count  # dimensions of x's batch that L's has not
+    # where L has fewer members than x, each serves several: those become columns of one system
+    parts = [
+        size
+        for have, want in zip(bL.shape[:-2], bx.shape[lead:-1])
+        for size in (want // have, have)
+    ]
+    split = bx.reshape((*bx.shape[:lead], *parts, n))
+    last = split.dim() - 1
+    split = split.permute((*range(lead), *range(lead, last, 2), *range(lead + 1, last, 2), last))
+    factors = bL.reshape(-1, n, n)
+    columns = split.reshape(-1, factors.shape[0], n).permute(1, 2, 0)
+    lengths = torch.linalg.solve_triangular(factors, columns, upper=False).pow(2).sum(-2)
+    lengths = lengths.t().reshape(split.shape[:-1])
+    back = [d for pair in zip(range(lead, lead + count), range(lead + count, last)) for d in pair]
+    return lengths.permute((*range(lead), *back)).reshape(bx.shape[:-1])
 
 
 def _precision_to_scale_tril(P: Any) -> Any:
@@ -131,8 +146,10 @@ class MultivariateNormal(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         distance = _batch_mahalanobis(self._unbroadcasted_scale_tril, value - self.loc)
-        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - self._half_log_det()
+        half_log_det = self._half_log_det()
+        return -0.5 * (self._event_shape[0] * math.log(2 * math.pi) + distance) - half_log_det
 
     def entropy(self) -> Any:
-        entropy = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._half_log_det()
+        half_log_det = self._half_log_det()
+        entropy = 0.5 * self._event_shape[0] * (1.0 + math.log(2 * math.pi)) + half_log_det
         return entropy if len(self._batch_shape) == 0 else entropy.expand(self._batch_shape)

@@ -57,8 +57,8 @@ class Normal(ExponentialFamily):
     def log_prob(self, value: Any) -> Any:
         if self._validate_args:
             self._validate_sample(value)
-        scaled = ((value - self.loc) ** 2) / (2 * self.scale**2)
-        return -scaled - self.scale.log() - math.log(math.sqrt(2 * math.pi))
+        variance, log_scale = self.scale**2, self.scale.log()
+        return -((value - self.loc) ** 2) / (2 * variance) - log_scale - math.log(math.sqrt(2 * math.pi))
 
     def cdf(self, value: Any) -> Any:
         if self._validate_args:

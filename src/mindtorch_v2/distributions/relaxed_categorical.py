@@ -67,7 +67,8 @@ class ExpRelaxedCategorical(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         logits, value = broadcast_all(self.logits, value)
-        log_scale = torch.full_like(self.temperature, float(k)).lgamma() + (k - 1) * self.temperature.log()
+        log_scale = torch.full_like(self.temperature, float(k)).lgamma()
+        log_scale = log_scale - self.temperature.log().mul(1 - k)
         score = logits - value.mul(self.temperature)
         return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + log_scale
 

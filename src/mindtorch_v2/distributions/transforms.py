@@ -643,7 +643,7 @@ class StickBreakingTransform(_SameTypeIsEqual):
 
     def _inverse(self, y: Any) -> Any:
         head = y[..., :-1]
-        offset = y.shape[-1] - head.new_ones(head.shape[-1]).cumsum(-1)
+        offset = y.shape[-1] - y.new_ones(head.shape[-1]).cumsum(-1)
         left = torch.clamp(1 - head.cumsum(-1), min=torch.finfo(y.dtype).tiny)
         return head.log() - left.log() + offset.log()
 

@@ -41,8 +41,7 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
 
 
 def _standard_normal(shape: Sequence[int], dtype: Any, device: Any) -> Any:
-    zeros = torch.zeros(shape, dtype=dtype, device=device)
-    return torch.normal(zeros, torch.ones(shape, dtype=dtype, device=device))
+    return torch.empty(shape, dtype=dtype, device=device).normal_()
 
 
 def _sum_rightmost(value: Any, dim: int) -> Any:

@@ -14,10 +14,34 @@ from .utils import broadcast_all, lazy_property
 __all__ = ["VonMises"]
 
 
+# Polynomials of Abramowitz and Stegun, 9.8.1 to 9.8.4, for the modified Bessel functions of order 0 and 1, lowest power first:
+# in (x / 3.75)^2 below 3.75, in 3.75 / x above it.
+_SMALL = (
+    (1.0, 3.5156229, 3.0899424, 1.2067492, 0.2659732, 0.0360768, 0.0045813),
+    (0.5, 0.87890594, 0.51498869, 0.15084934, 0.02658733, 0.00301532, 0.00032411),
+)
+_LARGE = (
+    (0.39894228, 0.01328592, 0.00225319, -0.00157565, 0.00916281, -0.02057706, 0.02635537, -0.01647633, 0.00392377),
+    (0.39894228, -0.03988024, -0.00362018, 0.00163801, -0.01031555, 0.02282967, -0.02895312, 0.01787654, -0.00420059),
+)
+
+
+def _polynomial(y: Any, coefficients: tuple[float, ...]) -> Any:
+    result: Any = coefficients[-1]
+    for coefficient in reversed(coefficients[:-1]):
+        result = coefficient + y * result
+    return result
+
+
 def _log_bessel(x: Any, order: int) -> Any:
     """log of the modified Bessel function of the first kind, of order 0 or 1."""
-    scaled = torch.special.i0e if order == 0 else torch.special.i1e
-    return scaled(x).log() + x
+    y = x / 3.75
+    y = y * y
+    small = _polynomial(y, _SMALL[order])
+    small = (x.abs() * small if order else small).log()
+    y = 3.75 / x
+    large = x - 0.5 * x.log() + _polynomial(y, _LARGE[order]).log()
+    return torch.where(x < 3.75, small, large)
 
 
 @torch.no_grad()
@@ -67,7 +91,8 @@ class VonMises(Distribution):
         tau = 1 + (1 + 4 * kappa**2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
         proposal = (1 + rho**2) / (2 * rho)
-        return torch.where(kappa < 1e-5, 1 / kappa + kappa, proposal)  # the series for small kappa
+        series = 1 / kappa + kappa  # for small kappa
+        return torch.where(kappa < 1e-5, series, proposal)
 
     @torch.no_grad()
     def sample(self, sample_shape: Any = torch.Size()) -> Any:

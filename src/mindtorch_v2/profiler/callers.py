@@ -22,7 +22,7 @@ from .tree import thread_slices
 
 _PRESERVE = 1  # torch's number of a memory format
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
-_OWN_NODES = re.compile(r"(torch::autograd::)?\w+(Backward\d+|Backwards|Slices|AccumulateGrad)$")
+_OWN_NODES = re.compile(r"torch::autograd::\w+$|\w+Backward\d+$")
 
 # views whose callers leave out where the view begins
 _WHOLE = frozenset(
