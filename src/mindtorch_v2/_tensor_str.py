@@ -1,4 +1,4 @@
-"""Printing: a tensor in, the text torch prints for it out. Works on the tensor's NumPy array; runs no op.
+"""Printing: a tensor in, the text torch prints for it out. Works on the tensor's NumPy array; runs no op, unless something records.
 
 The elements that will be shown are turned into text once, all at the same width (`_Cells`); `_layout` puts
 brackets, commas and line breaks around them; `_with_suffixes` adds what stands after the elements.
@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _dtype
+from . import _dispatch, _dtype
 
 __all__ = ["get_printoptions", "printoptions", "set_printoptions"]
 
@@ -228,6 +228,10 @@ def _dense_str(tensor: Any, begin: str, contents: str | None) -> str:
     elif empty:
         text = "[]"
     else:
+        if _dispatch.recorder is not None and (PRINT_OPTS.edgeitems or math.prod(shape) <= PRINT_OPTS.threshold):
+            from ._printing_shown import show
+
+            show(tensor, PRINT_OPTS)
         text = _contents(tensor._array, indent)
     if contents is None and (meta or (len(shape) != 1 if empty else PRINT_OPTS.edgeitems == 0)):
         suffixes.append(_size_suffix(shape))
