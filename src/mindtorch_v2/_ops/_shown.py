@@ -87,7 +87,7 @@ def one_minus(tensor: Any, one: Any = 1) -> Any:
     """`1 - tensor` as torch's own code writes it."""
     if _dispatch.recorder is None:
         return one - tensor
-    return F.sub_(F.fill_(_dispatch.OPS["empty_like"].entry(tensor), one), tensor)
+    return F.sub_(F.fill_(_dispatch.OPS["empty_like"].entry(tensor, memory_format=_dtype.preserve_format), one), tensor)
 
 
 def cast(tensor: Any, dtype: Any) -> Any:

@@ -139,7 +139,7 @@ def _triu_indices(
 
 def _indices_front(name: str, entry: Any) -> None:
     def front(
-        row: int, col: int, offset: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
+        row: int, col: int, offset: int = 0, *, dtype: Any = _dtype.int64, layout: Any = None, device: Any = None,
         pin_memory: bool = False, requires_grad: bool = False,
     ) -> Any:  # fmt: skip
         return entry(row, col, offset, dtype=dtype, device=device)

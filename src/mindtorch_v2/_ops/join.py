@@ -131,7 +131,7 @@ def _(tensors: Any, dim: int) -> Any:
     shape = tuple(tensors[0].shape)
     d = _dims.one(dim, len(shape) + 1)
     if len(shape) == d:
-        return cat([unsqueeze(x, d) for x in tensors], d)
+        return cat([unsqueeze(x, dim) for x in tensors], dim)
     joined = cat(tensors, d)
     return _view(joined, (*shape[:d], len(tensors), *shape[d:]))
 

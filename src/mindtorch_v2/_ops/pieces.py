@@ -183,7 +183,9 @@ def _squeeze_dim(self: np.ndarray, dim: int) -> np.ndarray:
 
 
 _squeeze_dim.derivative(
-    self=lambda g, self_shape, dim: unsqueeze(g, dim) if self_shape and self_shape[dim] == 1 else g,
+    self=lambda g, self_shape, dim: (
+        unsqueeze(g, dim % len(self_shape)) if self_shape and self_shape[dim] == 1 else g
+    ),
 )
 
 

@@ -693,8 +693,8 @@ def xlogy_tensor(self: Any, other: Any) -> Any:
 
 
 xlogy_tensor.derivative(
-    self=lambda g, self, other: (
-        g * F.masked_fill(F.log(other), F.logical_and(self == 0.0, other <= 0.0), 0.0)
+    self=lambda g, self, other: F.masked_fill(
+        F.xlogy(g, other), F.bitwise_and(self == 0.0, other <= 0.0), 0.0
     ),
     other=lambda g, self, other: g * self / other,
 )

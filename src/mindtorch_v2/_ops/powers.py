@@ -54,7 +54,8 @@ def pow_tensor_scalar(self: Any, exponent: Any) -> Any:
 def _pow_self_grad(g: Any, self: Any, exponent: Any) -> Any:
     if exponent == 0:
         return F.zeros_like(self)
-    return g * conj(mul_scalar(self.pow(exponent - 1), exponent))
+    power = exponent if isinstance(exponent, complex) else float(exponent)
+    return g * conj(mul_scalar(self.pow(power - 1), power))
 
 
 pow_tensor_scalar.derivative(self=_pow_self_grad)

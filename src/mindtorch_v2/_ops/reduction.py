@@ -75,7 +75,7 @@ def sum_dim(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 
 sum_dim.derivative(
-    self=lambda g, dim, keepdim, self_shape: restore(g, dim, keepdim, self_shape).expand(self_shape)
+    self=lambda g, dim, keepdim, self_shape: _spread(g, dim or (), keepdim, self_shape)
 )
 
 
@@ -127,6 +127,8 @@ nansum.derivative(
 
 def _spread(g: Any, dim: Any, keepdim: bool, shape: Any) -> Any:
     """The gradient of a sum for each of its terms."""
+    if dim is not None and len(dim) == 1 and not keepdim and shape:
+        return g.unsqueeze(dim[0]).expand(shape)
     return (g if dim is None and not keepdim else restore(g, dim, keepdim, shape)).expand(shape)
 
 

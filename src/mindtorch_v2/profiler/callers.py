@@ -20,7 +20,8 @@ from .inputs import as_torch_shows, number_of, seen_inside
 from .trace import NODE, OP, Trace
 from .tree import thread_slices
 
-_PRESERVE = 1  # torch's number of a memory format
+_CONTIGUOUS, _PRESERVE = 0, 1  # torch's numbers of memory formats
+_SIZED = re.compile("pad|pool|pixel_|solve_triangular")  # what gives its output a size and says how
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 _OWN_NODES = re.compile(r"torch::autograd::\w+$|\w+Backward\d+$")
 
@@ -100,7 +101,7 @@ def _ruled(op: Any, description: tuple) -> bool:
     """Whether a caller may change what is shown."""
     if op is None:
         return False
-    if op.name in ("as_strided", "as_strided_", "sum") or any(
+    if op.name in ("as_strided", "as_strided_", "sum", "resize_") or any(
         a.name == "pin_memory" for a in op.schema.arguments
     ):
         return True
@@ -138,6 +139,9 @@ def _worded(op: Any, description: tuple, caller: str, outer: Any) -> tuple:
     if op.name in ("as_strided", "as_strided_"):
         if caller in _WHOLE:
             values[3] = None
+    elif op.name == "resize_":
+        if _SIZED.search(caller):
+            values[2] = _CONTIGUOUS
     elif op.name == "sum":
         if caller == "mean" and "dim" in places:
             _sum_of_mean(values, places, above)
