@@ -263,3 +263,24 @@ def test_tensors_and_addresses_are_those_that_the_program_saw_while_recording():
     met = [node.extra_fields.inputs[0] for node in nodes if node.name == "aten::sin"]
     assert [(tensor.impl_ptr, tensor.storage_data_ptr) for tensor in met] == seen
     assert seen[0][0] == seen[1][0] != seen[2][0]
+
+
+def test_schemas_are_torchs_and_say_that_a_result_is_written():
+    from mindtorch_v2.profiler._memory_profiler import SchemaMatcher
+    from mindtorch_v2.profiler._utils import traverse_dfs
+
+    x = torch.ones(2)
+    with profile(record_shapes=True, profile_memory=True) as prof:
+        torch.sin(x, out=torch.empty_like(x))
+        x.mul(x)
+        (x.requires_grad_() * 2).sum().backward()
+    fields = {}
+    for node in traverse_dfs(prof.profiler.kineto_results.experimental_event_tree()):
+        if node.name in ("aten::sin", "aten::mul", "detach"):
+            fields.setdefault(node.name, node.extra_fields)
+    overloads = {
+        name: [s.overload_name for s in SchemaMatcher.match_schemas(f)] for name, f in fields.items()
+    }
+    assert overloads == {"aten::sin": ["out"], "aten::mul": ["Tensor"], "detach": []}
+    assert SchemaMatcher.inputs_are_mutable(fields["aten::sin"]) == (False, True)
+    assert SchemaMatcher.inputs_are_mutable(fields["detach"]) == (None,)

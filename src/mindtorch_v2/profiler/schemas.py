@@ -111,14 +111,35 @@ class SchemaMatcher:
         return tuple(map(FunctionSchema, _schemas().get(name, ()))) if "::" in name else None
 
 
-@functools.cache
+# Overloads of this library's own, beside those whose names torch has.
+_OWN = frozenset(
+    "conjugated float inner kept named number of_batch plain shown sized sparse written".split()
+)
+_known: tuple[int, dict[str, tuple[Any, ...]]] = (-1, {})
+
+
 def _schemas() -> dict[str, tuple[Any, ...]]:
+    """By name, the schemas of all overloads that have been declared; overloads that write into `out` come when they are first used."""
+    global _known
     from .. import _dispatch
 
-    found: dict[str, list[Any]] = {}
-    for op in list(_dispatch.OPS.values()):
-        found.setdefault(op.qualified_name, []).append(op.schema)
-    return {name: tuple(schemas) for name, schemas in found.items()}
+    if _known[0] != len(_dispatch.OPS):
+        ops = list(_dispatch.OPS.values())
+        found: dict[str, list[Any]] = {}
+        for op in ops:
+            if op.overload not in _OWN and "::" in op.qualified_name:
+                found.setdefault(op.qualified_name, []).append(op.schema)
+        _matches.cache_clear()
+        _mutable.cache_clear()
+        _known = len(ops), {name: tuple(schemas) for name, schemas in found.items()}
+    return _known[1]
+
+
+def _written(schema: Any, place: int) -> bool:
+    """Whether an op writes to an argument: as its schema says, or because it is where the result goes."""
+    argument = schema.arguments[place]
+    taken = argument.name == "out" or argument.name.startswith("result") or not schema.returns
+    return argument.written or (taken and argument.keyword_only and schema.overload.endswith("out"))
 
 
 def kind_of(observed: Any) -> str:
@@ -139,21 +160,31 @@ def _fits(observed: str, kind: str) -> bool:
     return kind not in ("Tensor", "Tensor[]") if observed == "-" else kind in ("other", "ints")
 
 
-@functools.lru_cache(maxsize=1 << 12)
 def matches(name: str, kinds: tuple[str, ...]) -> tuple[Any, ...]:
     """The schemas of a name that inputs of these kinds fit."""
+    _schemas()
+    return _matches(name, kinds)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _matches(name: str, kinds: tuple[str, ...]) -> tuple[Any, ...]:
     return tuple(
         schema
-        for schema in _schemas().get(name, ())
+        for schema in _known[1].get(name, ())
         if len(schema.arguments) == len(kinds)
         and all(_fits(k, a.kind) for k, a in zip(kinds, schema.arguments))
     )
 
 
-@functools.lru_cache(maxsize=1 << 12)
 def mutable(name: str, kinds: tuple[str, ...]) -> tuple[bool | None, ...]:
     """For each input of these kinds whether the op may write to it; None where the schemas that fit do not agree."""
+    _schemas()
+    return _mutable(name, kinds)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _mutable(name: str, kinds: tuple[str, ...]) -> tuple[bool | None, ...]:
     said = [
-        {schema.arguments[place].written for schema in matches(name, kinds)} for place in range(len(kinds))
+        {_written(schema, place) for schema in _matches(name, kinds)} for place in range(len(kinds))
     ]
     return tuple(one.pop() if len(one) == 1 else None for one in said)

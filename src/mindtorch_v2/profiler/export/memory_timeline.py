@@ -136,11 +136,14 @@ def categories(
 
 def _decided(known: Any, born: np.ndarray) -> np.ndarray:
     from .._memory_profiler import _CATEGORY_TO_INDEX, TensorKey
+    from ..event_fields import _ExtraFields_Allocation, view_class
 
-    nodes = _profiled[2]
+    kind = view_class(_ExtraFields_Allocation, _profiled[2])
     made = np.full(len(born), int(Category.UNKNOWN), np.int64)
     for place, row in enumerate(born.tolist()):
-        key = TensorKey.from_allocation(nodes.extra_fields(nodes.first_memory + row))
+        allocation = kind()
+        allocation._row = row
+        key = TensorKey.from_allocation(allocation)
         if key is not None:
             made[place] = _CATEGORY_TO_INDEX[known._categories.get(key, 0)]
     return made
