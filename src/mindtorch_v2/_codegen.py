@@ -578,10 +578,7 @@ def write_function(w: Writer, plan: Plan, name: str) -> None:
         given = ", ".join(f"{n}={n}" for n in plan.names)
         w(2, f"if aliases: return unalias(OP.entry, aliases, {given}" + (", out=out)" if op.has_out else ")"))
         if "dim" in plan.names and plan.arguments[plan.names.index("dim")].required:
-            w(
-                2,
-                "if dim is MISSING: raise TypeError(f\"{OP.name}() missing 1 required positional arguments: 'dim'\")",
-            )
+            w(2, "if dim is MISSING: missing_dim(OP)")
     if name == "operator":
         for argument, local in zip(plan.arguments[2:], plan.names[2:]):
             w(2, f"{local} = {default_text(argument.default)}")
@@ -593,14 +590,14 @@ def write_function(w: Writer, plan: Plan, name: str) -> None:
             w(2, "if recorder is not None:")
             w(
                 3,
-                f"if {second}.__class__ is not Tensor and not ({second}.__class__ in NUMBERS or isinstance({second}, Tensor)): return NotImplemented",
+                f"if {second}.__class__ is not Tensor and not ({second}.__class__ in NUMBERS or isinstance({second}, Tensor)): return not_recorded()",
             )
             w(3, f"return recorder[{plan.uid}]({plan.call()})")
         else:
             w(2, "if recorder is not None:")
             for argument, local in zip(plan.arguments, plan.names):
                 if argument.type.startswith("Scalar") and not argument.type.startswith("ScalarType"):
-                    w(3, f"if isinstance({local}, Tensor): {local} = {local}.item()")
+                    w(3, f"if isinstance({local}, Tensor): {local} = taken({local})")
             w(3, f"return recorder[{plan.uid}]({plan.call()})")
     if op.name in LISTED and op.inplace_of is None:
         w(2, "if autocast is not None:")

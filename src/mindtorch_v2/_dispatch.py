@@ -46,6 +46,10 @@ probe: Any = None
 # `exit(token)`, for what is no op: the engine's nodes and annotations.
 ranges: Any = None
 
+# While every Python call is traced (see profiler/calls.py): an object with `seen` and `unseen`, for what calls the user's functions and
+# what is machinery; `reopen`, for what an op calls before a recorder has seen it; and `deeper`, for one more call on the way there.
+calls: Any = None
+
 # While autocast is on in some thread: a callable `autocast(op, arguments)` that ops of torch's autocast lists ask first; it
 # gives their result on cast arguments, or None where this thread does not cast.
 autocast: Any = None
@@ -228,7 +232,12 @@ def _stubs() -> tuple[types.CodeType, ...]:
 
     def first_call(*args: Any) -> Any:
         make = probe
-        return OP.run(*args) if make is None else make(OP)(*args)
+        if make is None:
+            return OP.run(*args)
+        seen = make(OP)
+        if calls is not None:
+            calls.deeper()
+        return seen(*args)
 
     return entry.__code__, run.__code__, operator.__code__, first_call.__code__
 
@@ -246,6 +255,27 @@ class Hook:
 
     def __getitem__(self, uid: int) -> Any:
         return functools.partial(self.see, BY_UID[uid])
+
+
+def taken(value: Any) -> Any:
+    """The number in a tensor that an op takes as one, before the op is recorded."""
+    if calls is not None:
+        calls.reopen()
+    return value.item()
+
+
+def not_recorded() -> Any:
+    """NotImplemented, from an operator that has not told the recorder of its call."""
+    if calls is not None:
+        calls.reopen()
+    return NotImplemented
+
+
+def missing_dim(op: Op) -> None:
+    """Refuse a call without `dim`."""
+    if calls is not None:
+        calls.reopen()
+    raise TypeError(f"{op.name}() missing 1 required positional arguments: 'dim'")
 
 
 def record(op: Op, *arguments: Any) -> Any:
@@ -774,6 +804,8 @@ def call(op: Op, arguments: tuple) -> Any:
 
 def call_out(op: Op, out: Any, arguments: tuple) -> Any:
     """Run `op` and leave its result in `out`."""
+    if calls is not None:
+        calls.reopen()
     outs = out if isinstance(out, (tuple, list)) else (out,)
     for tensor in outs:
         if not isinstance(tensor, Tensor):
@@ -846,6 +878,8 @@ def write_inplace(op: Op, tensor: Any, array: np.ndarray) -> None:
 
 def unalias(function: Any, aliases: dict[str, Any], /, **given: Any) -> Any:
     """Call `function` again with NumPy's argument names (axis, keepdims) turned into torch's (dim, keepdim)."""
+    if calls is not None:
+        calls.reopen()
     for name, value in aliases.items():
         wanted = {
             "axis": "dim",

@@ -63,6 +63,7 @@ class Node:
     dtypes: Any = None
     n_outputs = 1
     takes_none = False  # run it even when no gradient has arrived
+    is_users = False  # runs a function that the user wrote
     frees_gradients = False  # what arrives is freed inside it, as a profile shows
     saved_names: tuple = ()  # all that is saved, in s_<name>
     saved_tensor_names: tuple = ()  # those of them that are freed after a backward pass

@@ -56,6 +56,18 @@ def route(change: int) -> None:
     _fill()
 
 
+def _behind_door(recorder: Any) -> Any:
+    """One function for all ops, around those that hand an op on to one another: what traces calls is off until the last has ended."""
+
+    def see(op: Any, *arguments: Any) -> Any:
+        calls = _dispatch.calls
+        if calls is None:
+            return recorder[op.uid](*arguments)
+        return calls.behind_door(recorder[op.uid], *arguments)
+
+    return see
+
+
 def _run(op: Any, *arguments: Any) -> Any:
     return op.run(*arguments)
 
@@ -64,6 +76,8 @@ def _fill() -> None:
     recorder, ranges = (None, None) if _muted else _profiler
     for observer in () if _muted else _observers:
         recorder, ranges = observer.wrap(recorder, ranges)
+    if not _muted and _observers and recorder is not None:
+        recorder = _dispatch.Hook(_behind_door(recorder))
     if recorder is None and _routed:
         recorder = _dispatch.Hook(_run)
     _dispatch.recorder, _dispatch.ranges = recorder, ranges

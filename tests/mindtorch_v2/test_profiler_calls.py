@@ -1,4 +1,4 @@
-"""Every Python and C call, where a recording asks for them by name."""
+"""Every Python and C call, of a recording with stacks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import gc
 import json
 import sys
 import threading
-import warnings
 
 import pytest
 from hypothesis import given, settings
@@ -15,12 +14,11 @@ from hypothesis import strategies as st
 import mindtorch_v2 as torch
 from mindtorch_v2._C._profiler import _ExperimentalConfig
 from mindtorch_v2.profiler import profile
-from mindtorch_v2.profiler.calls import Calls, _matched
-from mindtorch_v2.profiler.stacks import Stacks
+from mindtorch_v2.profiler.calls import _matched
 
 
 def traced(**options):
-    words = {"custom_profiler_config": "python_calls", **options}
+    words = options
     return profile(with_stack=True, experimental_config=_ExperimentalConfig(**words))
 
 
@@ -50,7 +48,7 @@ def plain():
     return None
 
 
-def test_a_call_without_ops_is_there_when_all_calls_are_asked_for():
+def test_a_call_without_ops_is_there():
     def outer():
         plain()
         plain()
@@ -60,8 +58,8 @@ def test_a_call_without_ops_is_there_when_all_calls_are_asked_for():
     assert below(prof, "outer") == [("plain", 1), ("plain", 1)]
 
 
-def test_only_calls_with_ops_are_there_when_they_are_not_asked_for():
-    with profile(with_stack=True) as prof:
+def test_only_calls_with_ops_are_there_when_stacks_are_all_that_is_asked_for():
+    with traced(custom_profiler_config="stacks_only") as prof:
         plain()
     assert "plain" not in [name for name, _ in calls(prof)]
 
@@ -251,7 +249,257 @@ def test_calls_that_never_return_end_with_the_recording():
     assert (start.tolist(), end.tolist(), parent.tolist()) == ([5, 6], [100, 8], [-1, 0])
 
 
-def test_a_tracer_that_saw_nothing_gives_no_calls():
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert len(Calls(Stacks(), all_threads=False).frames(0)) == 0
+def loop(times, between=None):
+    x = torch.ones(2)
+    for _ in range(times):
+        x = x + 1
+        if between is not None:
+            between()
+    return x
+
+
+def test_calls_without_ops_are_left_out_after_many_ops():
+    seen = []
+
+    def early():
+        seen.append(1)
+
+    with traced() as prof:
+        loop(100, early)
+        loop(1000)
+        loop(100, plain)
+        early()
+    names = [name for name, _ in calls(prof)]
+    assert names.count("early") == 100
+    assert "plain" not in names
+    assert names.count("loop") == 3
+
+
+def test_calls_without_ops_stay_with_modules():
+    with profile(with_stack=True, with_modules=True) as prof:
+        loop(1000)
+        loop(100, plain)
+    assert [name for name, _ in calls(prof)].count("plain") == 100
+
+
+def test_a_call_that_is_under_way_when_the_rest_is_left_out_is_one_call():
+    def inner():
+        loop(2000)
+        torch.ones(1)
+
+    def outer():
+        inner()
+        inner()
+
+    with traced() as prof:
+        outer()
+    frames = prof.profiler._results.trace.frames
+    names = [name for name, _ in calls(prof)]
+    assert below(prof, "outer") == [("inner", 1), ("loop", 2), ("inner", 1), ("loop", 2)]
+    ops = prof.profiler._results.trace
+    first = names.index("loop")
+    inside = (ops.start_ns >= frames.start_ns[first]) & (ops.end_ns <= frames.end_ns[first])
+    assert inside.sum() >= 2000
+
+
+def test_generators_under_way_when_the_rest_is_left_out_keep_what_they_call():
+    def numbers():
+        yield loop(2000)
+        yield loop(10)
+
+    def outer():
+        return list(numbers())
+
+    with traced() as prof:
+        outer()
+    names = [name for name, _ in below(prof, "outer")]
+    assert names.count("loop") == 2
+    assert "numbers" in names
+
+
+def test_calls_of_threads_that_ran_before_are_seen_and_those_of_later_ones_are_not():
+    go, done, end = threading.Event(), threading.Event(), threading.Event()
+
+    def earlier():
+        go.wait(10)
+        plain()
+        done.set()
+        end.wait(10)
+
+    def waiting():
+        end.wait(10)
+
+    def later():
+        plain()
+
+    threads = [threading.Thread(target=earlier), threading.Thread(target=waiting)]
+    for thread in threads:
+        thread.start()
+    with traced() as prof:
+        go.set()
+        done.wait(10)
+        thread = threading.Thread(target=later)
+        thread.start()
+        thread.join()
+    end.set()
+    for thread in threads:
+        thread.join()
+    names = [name for name, _ in calls(prof)]
+    assert ("plain", 1) in below(prof, "earlier")
+    assert "waiting" in names
+    assert "later" not in names
+
+
+def test_other_threads_may_be_busy_while_recordings_begin_and_end():
+    stop = threading.Event()
+
+    def descend(n):
+        return n and descend(n - 1)
+
+    def busy():
+        x = torch.ones(2)
+        while not stop.is_set():
+            descend(5)
+            x = x + 1
+            with pytest.raises(KeyError):
+                raise KeyError
+
+    threads = [threading.Thread(target=busy) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(20):
+            with traced() as prof:
+                descend(3)
+                torch.ones(2) + 1
+            frames = prof.profiler._results.trace.frames
+            inner = frames.parent >= 0
+            assert (frames.start_ns[inner] >= frames.start_ns[frames.parent[inner]]).all()
+            assert (frames.end_ns[inner] <= frames.end_ns[frames.parent[inner]]).all()
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_no_other_thread_keeps_a_profile_function():
+    found: list = []
+    ask, asked, end = threading.Event(), threading.Event(), threading.Event()
+
+    def other():
+        ask.wait(10)
+        found.append(sys.getprofile())
+        asked.set()
+        end.wait(10)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    with traced():
+        plain()
+    ask.set()
+    asked.wait(10)
+    end.set()
+    thread.join()
+    assert found == [None]
+
+
+def test_a_profile_function_of_another_thread_that_somebody_else_set_stays():
+    found: list = []
+    ready, ask = threading.Event(), threading.Event()
+
+    def theirs(frame, event, argument):
+        return None
+
+    def other():
+        sys.setprofile(theirs)
+        ready.set()
+        ask.wait(10)
+        found.append(sys.getprofile())
+        sys.setprofile(None)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    ready.wait(10)
+    with traced():
+        plain()
+    ask.set()
+    thread.join()
+    assert found == [theirs]
+
+
+def refuses(call, *arguments):
+    with pytest.raises((TypeError, RuntimeError)):
+        call(*arguments)
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda x: x + x,
+        lambda x: refuses(lambda: x + "a"),
+        lambda x: refuses(x.softmax),
+        lambda x: refuses(lambda: x @ torch.ones(5, 5)),
+        lambda x: torch.add(x, x, out=torch.empty(2, 2)),
+        lambda x: x.sum(axis=0),
+        lambda x: torch.add(x, 1, alpha=torch.tensor(2)),
+        lambda x: (x * torch.ones(2, 2, requires_grad=True)).sum().backward(),
+        lambda x: [x.max(), x[0], x.tolist(), repr(x), x.sort(), torch.einsum("ij,kj->ik", x, x)],
+        torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()),
+        lambda x: next(iter(torch.utils.data.DataLoader([1, 2]))),
+    ],
+)
+@pytest.mark.parametrize("all_threads", [False, True])
+def test_whatever_an_op_does_its_caller_is_still_under_way_after_it(work, all_threads):
+    def outer(x):
+        plain()
+        work(x)
+        plain()
+        work(x)
+        plain()
+
+    with traced(profile_all_threads=all_threads) as prof:
+        outer(torch.ones(2, 2))
+    assert [depth for name, depth in below(prof, "outer") if name == "plain"] == [1, 1, 1]
+
+
+def test_an_observer_beside_it_leaves_calls_where_they_are(tmp_path):
+    observer = torch.profiler.ExecutionTraceObserver()
+    observer.register_callback(str(tmp_path / "et.json"))
+
+    def outer():
+        torch.ones(2) + 1
+        plain()
+        torch.ones(2) + 1
+        plain()
+
+    with profile(with_stack=True, execution_trace_observer=observer) as prof:
+        outer()
+    assert [row for row in below(prof, "outer") if row[0] == "plain"] == [("plain", 1)] * 2
+
+
+def test_hooks_of_a_backward_pass_are_calls_of_the_user():
+    def hook(gradient):
+        plain()
+
+    x = torch.ones(2, requires_grad=True)
+    x.register_hook(hook)
+    with traced() as prof:
+        (x * 2).sum().backward()
+    assert below(prof, "hook") == [("plain", 1)]
+
+
+def test_recordings_inside_one_another_have_their_own_calls():
+    def first():
+        plain()
+
+    def second():
+        plain()
+
+    with traced() as outside:
+        first()
+        with traced() as inside:
+            second()
+        first()
+    assert [name for name, _ in calls(inside)].count("second") == 1
+    assert "first" not in [name for name, _ in calls(inside)]
+    assert [name for name, _ in calls(outside)].count("first") == 2

@@ -426,7 +426,7 @@ def test_slices_nest_on_every_thread_with_every_flag_on(tmp_path: Path) -> None:
     ]
     around: list[tuple] = []
     for event in sorted(found):
-        while around and -around[-1][2] <= event[1]:
+        while around and (around[-1][0] != event[0] or -around[-1][2] <= event[1]):
             around.pop()
         assert not around or event[2] >= around[-1][2], (event, around[-1])
         around.append(event)

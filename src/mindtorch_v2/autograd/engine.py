@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from functools import partial
 from sys import getrefcount
 from typing import Any
 
@@ -107,6 +108,10 @@ def run(
     """Send gradients from the roots through the graph. `captures`: keep these and touch no leaf; `leaves`: only these."""
     if Switches.quietly is not None and Switches.quietly(run, roots, keep_graph, create_graph, captures, leaves):
         return
+    calls = _dispatch.calls
+    if calls is not None and calls.sees():
+        calls.unseen(run, roots, keep_graph, create_graph, captures, leaves)
+        return
     waiting, order, planned = _plan([node for node, _, _ in roots])
     needed = _needed(order, captures, leaves)
     buffers: dict[Node, list] = {}
@@ -142,9 +147,15 @@ def run(
             finally:
                 ranges.exit(token)
         for callback in running.callbacks:
-            callback()
+            call_user(callback)
     finally:
         state.enabled, state.run, state.node = before
+
+
+def call_user(function: Any, *arguments: Any) -> Any:
+    """Call a function that the user gave: traced like any other call of theirs."""
+    calls = _dispatch.calls
+    return function(*arguments) if calls is None else calls.seen(function, *arguments)
 
 
 def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_graph: bool) -> None:
@@ -265,12 +276,15 @@ def _apply_recorded(node: Node, buffer: list) -> tuple:
     if ranges is None:
         return node.apply(*buffer)
     token = ranges.enter(node.name(), 1, node._recorded_sequence(), node.forward_thread, tuple(buffer))
+    apply = node.apply
+    if node.is_users and _dispatch.calls is not None:
+        apply = partial(call_user, node.apply)
     try:
         if not node.frees_gradients or node._post_hooks:
-            return node.apply(*buffer)
+            return apply(*buffer)
         gradients = tuple(buffer)
         buffer[:] = [None] * len(buffer)
-        results = node.apply(*gradients)
+        results = apply(*gradients)
         del gradients
         return results
     finally:
@@ -364,7 +378,7 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, seen: tu
             ranges.exit(token)
     if variable._post_accumulate_hooks:
         for hook in list(variable._post_accumulate_hooks.values()):
-            result = hook(variable)
+            result = call_user(hook, variable)
             if result is not None:
                 check_hook_result(hook, result, variable)
 
@@ -397,7 +411,7 @@ def _layout_copy(gradient: Tensor, variable: Tensor, with_graph: bool = False) -
 def run_tensor_hooks(hooks: dict, gradient: Any) -> Any:
     """Send a gradient through a tensor's hooks."""
     for hook in list(hooks.values()):
-        result = hook(gradient)
+        result = call_user(hook, gradient)
         if result is not None:
             gradient = check_hook_result(hook, result, gradient)
     return gradient
@@ -443,7 +457,7 @@ def _run_pre_hooks(node: Node, buffer: list) -> list:
     if node._pre_hooks:
         for hook in list(node._pre_hooks.values()):
             gradients = tuple(buffer)
-            buffer = list(_replaced(hook, hook(gradients), gradients))
+            buffer = list(_replaced(hook, call_user(hook, gradients), gradients))
     if node._retain:
         for number, reference in node._retain.items():
             tensor = reference()
@@ -456,5 +470,5 @@ def _run_pre_hooks(node: Node, buffer: list) -> list:
 def _run_post_hooks(node: Node, results: tuple, buffer: Any) -> tuple:
     gradients = tuple(buffer)
     for hook in list(node._post_hooks.values()):  # type: ignore[union-attr]
-        results = _replaced(hook, hook(results, gradients), results)
+        results = _replaced(hook, call_user(hook, results, gradients), results)
     return results

@@ -148,7 +148,7 @@ class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin):
     """The node of a user's function; it is the `ctx` of its forward and backward."""
 
     _forward_cls: Any
-    takes_none = True
+    takes_none = is_users = True
 
     def apply(self, *grads: Any) -> tuple:
         """Call the user's backward; gradients for the tensors among the arguments of forward."""

@@ -1,8 +1,9 @@
 """Every Python and C call of the traced threads: the interpreter's profile hook in, Frames out.
 
-`stacks` numbers only the calls in which something was recorded, and costs next to nothing; this sees each call's begin and end, and
-costs about half a microsecond a call (what torch's C++ tracer pays is half of that). It is therefore asked for by name. One flat
-list a thread: a number and a time, entering; 0 and a time, leaving. Matching and naming happen after the stop.
+One flat list a thread: a number and a time, entering; 0 and a time, leaving. Hidden functions are noted like any other; what is shown,
+and by which name, is worked out on columns after the stop. Where an op begins, the hook takes itself off, and the op's probe puts it
+back (`doors`): what happens inside an op costs nothing more than without it. A call costs about half a microsecond, twice what torch's
+C++ tracer pays; `stacks` is the cheaper way, which sees only the calls that ops and annotations are met in.
 """
 
 from __future__ import annotations
@@ -12,16 +13,17 @@ import os
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable
-from types import CodeType, FrameType
-from typing import Any
+from types import CodeType, FrameType, ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from .stacks import Stacks, prefixes, shortened
-from .trace import Frames
-from .tree import depths, parents, thread_slices
+from .. import _dispatch
+from .other_threads import set_profile
+from .stacks import WIDTH, Rows, Stacks, frames_of, module_text, prefixes, shortened
+from .trace import Frames, Trace
+from .tree import depths, nearest, parents, thread_slices
 
 clock = time.perf_counter_ns
 get_ident = threading.get_ident
@@ -39,184 +41,383 @@ _LIBRARIES = (
     "<frozen ",
     "<string>",
 )
+
 LEFT = 0  # in the place of a call's number
+HIDDEN = 1  # the number of all functions that are never shown
+_BORDER = 2  # where the machinery calls what is the user's
 _MODULE = -1  # a module's call: which one is seen from its frame
-_HIDDEN = 0
+_ENTRY, _PROBE = -2, -3  # of an op: what people call, and what sees it
+_DOORS = {"entry": _ENTRY, "operator": _ENTRY, "probe": _PROBE}  # by the name of the function
+_FRAMES = {_ENTRY: 2, _PROBE: 1}  # how many calls of an op's own are under way when its probe ends
+# so many calls that will be left: they were entered while the hook was off
+BEHIND = tuple((HIDDEN, 0) * count for count in range(6))
+
+_OFF = (LEFT, 0)  # taking the hook off is a call into C, of which the hook does not see the end
+
+_OPEN = -1  # in the place of the end of a call that is still under way
+
+# kinds of numbers
+_SHOWN, _UNSEEN, _INNER, _PASSED = range(4)  # always; never; unless what called it is hidden; never, but what it calls is
+
+
+class _Thread:
+    """The calls of one thread."""
+
+    __slots__ = ("log", "door", "hook", "end")
+
+    def __init__(self) -> None:
+        self.log: list[int] = []
+        # not 0: an op has begun, and its probe has to put the hook back; so many calls, the probe's among them, will then be left
+        self.door = [0]
+        self.hook: Callable[[FrameType, str, Any], None]
+        self.end: Callable[[], None]  # let the hook take itself off, wherever it runs
+
+    def close(self, now: int) -> None:
+        """All calls that are under way end."""
+        numbers = self.log[0::2]
+        self.log.extend((LEFT, now) * max(len(numbers) - 2 * numbers.count(LEFT), 0))
+
+
+class Handed(NamedTuple):
+    """When and with which calls under way (numbers of `stacks`, outermost first) a thread's calls were left to `stacks`."""
+
+    thread: int
+    at_ns: int
+    calls: tuple[int, ...]
 
 
 class Calls:
-    """All calls, from `begin` to `finish`."""
+    """All calls, from `begin` to `finish`, which may be repeated."""
 
-    def __init__(self, stacks: Stacks, *, all_threads: bool) -> None:
+    def __init__(self, stacks: Stacks, *, all_threads: bool, limit: int = 0) -> None:
         self.stacks = stacks  # knows what is hidden, and numbers modules
-        self.all_threads = all_threads
-        self.events: dict[int, list[int]] = {}  # by thread
-        self.codes: dict[CodeType, int] = {}  # number of a function; 0: hidden, -1: a module's call
-        self.functions: dict[tuple[str, Any], int] = {}  # number of a C function
+        self.all_threads = all_threads  # those that start later too
+        # after so many ops the calls of the thread that begins are left to `stacks`; 0: never
+        self.limit = limit
+        self.owner = get_ident()
+        self.handed: Handed | None = None
+        self.on_handing: Callable[[], None] = lambda: None
+        self.threads: dict[int, _Thread] = {}
+        self.numbers: dict[int, int] = {}  # of functions, by the identity of their code
+        self.codes: list[CodeType] = []  # keeps those alive
+        self.started: dict[tuple[CodeType, int], int] = {}  # of functions that were under way at the begin
+        self.functions: dict[Any, int] = {sys.setprofile: HIDDEN}  # of C functions
         self.modules: dict[tuple[str, int], int] = {}
-        self.texts: list[Any] = [None]  # by number: a code object, a module's name or a C function's
-        self.inner: set[int] = set()  # numbers of functions of this library, Python's own and NumPy's
+        # by number: (code, line), (class, module's number) or a C function's name; and its kind
+        self.texts: list[Any] = [None, None, None]
+        self.kinds: list[int] = [_UNSEEN, _UNSEEN, _PASSED]
         self.running = False
+        self.began_ns = 0
+        self.waiting: set[int] = set()  # threads that have neither called nor left anything yet
 
-    def begin(self, frame: FrameType | None, at_ns: int) -> None:
-        """See calls from now on; those under way have begun now. A profile function that somebody else set is left in peace."""
-        if sys.getprofile() is not None:
-            warnings.warn(
-                "Python calls are not traced: another profile function is set in this thread (sys.setprofile)",
-                stacklevel=2,
-            )
-            return
+    def begin(self, at_ns: int) -> None:
+        """See the calls of this and all other threads from now on; those under way have begun now."""
         self.running = True
-        self._enter_stack(frame, get_ident(), at_ns)
+        self.began_ns = at_ns
+        self.waiting = set(sys._current_frames()) - {get_ident()}
+        set_profile(self._first_of_thread)
         if self.all_threads:
             threading.setprofile(self._first_of_thread)
-        sys.setprofile(self._hook(get_ident()))
+        _dispatch.calls = self
+        if self.handed is None:
+            self._enter_stack(sys._getframe(), get_ident(), at_ns)
+            sys.setprofile(self._hook(get_ident()))
 
     def finish(self) -> None:
-        """See no more. Other threads notice at their next call."""
+        """See no more. All calls that are under way end."""
         if not self.running:
             return
-        self.running = False
         sys.setprofile(None)
+        self.running = False
+        _dispatch.calls = None
         if self.all_threads:
             threading.setprofile(None)  # type: ignore[arg-type]
-
-    def join(self, frame: FrameType | None) -> None:
-        """See the calls of this thread too, which ran before `begin`."""
-        if self.running and get_ident() not in self.events and sys.getprofile() is None:
-            self._enter_stack(frame, get_ident(), clock())
-            sys.setprofile(self._hook(get_ident()))
+        set_profile(None)
+        for thread, frame in sys._current_frames().items():
+            if thread in self.waiting:  # all the time in one call
+                self._enter_stack(frame, thread, self.began_ns)
+        now = clock()
+        for thread, each in list(self.threads.items()):
+            each.door[0] = 0
+            if hasattr(each, "end"):
+                each.end()
+                del each.end, each.hook
+            if self.handed is None or thread != self.handed.thread:
+                each.close(now)
 
     # ------------------------------------------------------------------------------------------------ while it runs
 
-    def _first_of_thread(self, frame: FrameType, event: str, argument: Any) -> None:
-        hook = self._hook(get_ident())
-        sys.setprofile(hook)
-        hook(frame, event, argument)
+    def _thread(self, thread: int) -> _Thread:
+        found = self.threads.get(thread)
+        if found is None:
+            found = self.threads[thread] = _Thread()
+        return found
 
     def _hook(self, thread: int) -> Callable[[FrameType, str, Any], None]:
         """The function that the interpreter calls at each call and return of this thread."""
-        add = self.events.setdefault(thread, []).extend
-        known, learn, c_function, module_call = (
-            self.codes.get,
-            self._learn,
-            self._c_function,
-            self._module_call,
-        )
-        now, calls, inner = clock, self, self.inner
-        below = 0  # how many calls of this library's own machinery are under way: only what it calls back is shown there
+        found = self._thread(thread)
+        if hasattr(found, "hook"):
+            return found.hook
+        add, door, now, dispatch, off = found.log.extend, found.door, clock, _dispatch, sys.setprofile
+        known, learn, module_call = self.numbers.get, self._learn, self._module_call
+        c_known, c_function, frames = self.functions.get, self._c_function, _FRAMES
+        left = self.limit if thread == self.owner else 0
+        over = False
 
         def see(frame: FrameType, event: str, argument: Any) -> None:
-            nonlocal below
-            code = frame.f_code
-            number = known(code)
-            if number is None:
-                number = learn(code)
-            if number == _HIDDEN:
-                if event == "call":
-                    below += 1
-                elif event == "return" and below:
-                    below -= 1
-                return
-            if below and (number in inner or event.startswith("c_")):
-                return
-            if event == "call":
-                add((number if number > 0 else module_call(frame), now()))
+            nonlocal left
+            if over:
+                off(None)
+            elif event == "return":
+                add((LEFT, now()))
+            elif event == "call":
+                number = known(id(frame.f_code))
+                if number is None:
+                    number = learn(frame.f_code)
+                if number > 0:
+                    add((number, now()))
+                elif number == _MODULE:
+                    add((module_call(frame), now()))
+                elif dispatch.recorder is None:
+                    add((HIDDEN, 0))
+                elif left != 1:
+                    left -= 1
+                    door[0] = frames[number]
+                    off(None)
+                else:
+                    end()
+                    off(None)
+                    self._hand_over(frame)
             elif event == "c_call":
-                add((c_function(argument), now()))
+                add((c_known(argument) or c_function(argument), now()))
             else:
                 add((LEFT, now()))
-            if not calls.running:
-                sys.setprofile(None)
 
+        def end() -> None:
+            nonlocal over
+            over = True
+
+        found.hook, found.end = see, end
         return see
+
+    def _hand_over(self, frame: FrameType) -> None:
+        """Leave the calls of this thread to `stacks` from now on: those under way are known to both."""
+        thread = get_ident()
+        call = self.stacks.find(frame, thread)
+        under_way: list[int] = []
+        while call >= 0:
+            under_way.append(int(call))
+            call = self.stacks.calls[call * WIDTH]
+        self.handed = Handed(thread, clock(), tuple(reversed(under_way)))
+        self.on_handing()
+
+    def _first_of_thread(self, frame: FrameType, event: str, argument: Any) -> None:
+        """The hook of a thread that is not known yet."""
+        if not self.running:
+            sys.setprofile(None)
+            return
+        thread = get_ident()
+        see = self._hook(thread)
+        if thread in self.waiting:
+            self.waiting.discard(thread)
+            self._enter_stack(frame.f_back if event == "call" else frame, thread, self.began_ns)
+        sys.setprofile(see)
+        see(frame, event, argument)
+
+    def behind_door(self, run: Callable[..., Any], *arguments: Any) -> Any:
+        """Call what sees an op, in a thread whose hook the op may have taken off."""
+        found = self.threads.get(get_ident())
+        if found is None or not found.door[0]:
+            return run(*arguments)
+        behind = BEHIND[found.door[0] + 1]
+        found.door[0] = 0
+        try:
+            return run(*arguments)
+        finally:
+            if self.running:
+                found.log.extend(behind)
+                sys.setprofile(found.hook)
+
+    def deeper(self) -> None:
+        """Between an op and what sees it is one more call than usual."""
+        found = self.threads.get(get_ident())
+        if found is not None and found.door[0]:
+            found.door[0] += 1
+
+    def reopen(self) -> None:
+        """A function called by an op that nobody has seen yet, and perhaps never will: put the hook back already."""
+        found = self.threads.get(get_ident())
+        if found is not None and found.door[0]:
+            found.log.extend(BEHIND[found.door[0] + 1])
+            found.door[0] = 0
+            sys.setprofile(found.hook)
+
+    def sees(self) -> bool:
+        """Whether the calls of this thread are seen now."""
+        found = self.threads.get(get_ident())
+        return found is not None and sys.getprofile() is found.hook
+
+    def unseen(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a part of the machinery: the calls that it makes are not shown, but for those made through `seen`."""
+        if not self.sees():
+            return function(*arguments)
+        found = self.threads[get_ident()]
+        sys.setprofile(None)
+        found.log.extend(_OFF)
+        try:
+            return function(*arguments)
+        finally:
+            sys.setprofile(found.hook)
+
+    def seen(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call what the user gave to the machinery."""
+        found = self.threads.get(get_ident())
+        if found is None or not self.running or sys.getprofile() is not None:
+            return function(*arguments)
+        found.log.extend((_BORDER, 0))
+        sys.setprofile(found.hook)
+        try:
+            return function(*arguments)
+        finally:
+            sys.setprofile(None)
+            found.log.extend(_OFF * 2)
 
     def _enter_stack(self, frame: FrameType | None, thread: int, at_ns: int) -> None:
         stack = []
         while frame is not None:
             stack.append(frame)
             frame = frame.f_back
-        add = self.events.setdefault(thread, []).extend
+        add = self._thread(thread).log.extend
         for caller in reversed(stack):
             number = self._learn(caller.f_code)
-            if number != _HIDDEN:
-                add((number if number > 0 else self._module_call(caller), at_ns))
+            if number == _MODULE:
+                number = self._module_call(caller)
+            elif number > _BORDER:
+                key = (caller.f_code, caller.f_lineno or caller.f_code.co_firstlineno)
+                if key not in self.started:
+                    self.started[key] = self._number(key, self.kinds[number])
+                number = self.started[key]
+            add((max(number, HIDDEN), at_ns))
 
     def _learn(self, code: CodeType) -> int:
-        number = self.codes.get(code)
+        number = self.numbers.get(id(code))
         if number is None:
+            path = code.co_filename
             kind = self.stacks._kind(code)
-            number = _MODULE if kind == 2 else self._number(code) if kind else _HIDDEN
-            if number > 0 and code.co_filename.startswith(_LIBRARIES):
-                self.inner.add(number)
-            self.codes[code] = number
+            if kind == 2:
+                number = _MODULE
+            elif path.startswith("<op "):
+                number = _DOORS.get(code.co_name, HIDDEN)
+            elif not kind:
+                number = HIDDEN
+            else:
+                inner = path.startswith(_LIBRARIES)
+                number = self._number((code, code.co_firstlineno), _INNER if inner else _SHOWN)
+            self.codes.append(code)
+            self.numbers[id(code)] = number
         return number
 
-    def _number(self, text: Any) -> int:
+    def _number(self, text: Any, kind: int) -> int:
         self.texts.append(text)
+        self.kinds.append(kind)
         return len(self.texts) - 1
 
     def _module_call(self, frame: FrameType) -> int:
-        name, count = self.stacks._module(frame.f_locals["self"])
-        number = self.modules.get((name, count))
+        key = self.stacks._module(frame.f_locals["self"])
+        number = self.modules.get(key)
         if number is None:
-            number = self.modules[name, count] = self._number((name, count))
+            number = self.modules[key] = self._number(key, _SHOWN)
         return number
 
     def _c_function(self, function: Any) -> int:
         owner = getattr(function, "__self__", None)
-        kind = owner if owner is None or owner.__class__.__name__ == "module" else owner.__class__
-        key = (function.__name__, kind)
+        kept = owner is None or owner.__class__ is ModuleType
+        # a method's key must not keep its object alive; calls of one method are one row, without the address that repr shows
+        key = function if kept else (function.__name__, owner.__class__)
         number = self.functions.get(key)
         if number is None:
-            # without the address that repr shows: calls of one method are one row
-            of = f" of {kind.__name__} object" if isinstance(kind, type) else ""
-            text = f"<built-in {'method' if of else 'function'} {function.__name__}{of}>"
-            number = self.functions[key] = self._number(text)
+            text = f"<built-in function {function.__name__}>"
+            if not kept:
+                text = f"<built-in method {function.__name__} of {owner.__class__.__name__} object>"
+            number = self.functions[key] = self._number(text, _INNER)
         return number
+
+    def tools(self, thread: int) -> dict[str, Any]:
+        """What the probes of ops called on this thread close over."""
+        hook = self._hook(thread)
+        found = self.threads[thread]
+        return {
+            "door": found.door,
+            "arm": sys.setprofile,
+            "hook": hook,
+            "log": found.log.extend,
+            "behind": BEHIND,
+            "stranger": self.behind_door,
+        }
 
     # ------------------------------------------------------------------------------------------------ after the stop
 
-    def frames(self, ended_ns: int) -> Frames:
-        """The calls as columns; those still under way end with the recording."""
-        cut = prefixes()
-        names, module = [], []
-        for text in self.texts[1:]:
-            if isinstance(text, CodeType):
-                names.append(f"{shortened(text.co_filename, cut)}({text.co_firstlineno}): {text.co_name}")
-                module.append(-1)
-            elif isinstance(text, tuple):
-                names.append(f"nn.Module: {text[0]}_{text[1]}")
-                module.append(text[1])
-            else:
-                names.append(text)
-                module.append(-1)
-        parts = [_matched(np.array(rows, np.int64).reshape(-1, 2), ended_ns) for rows in self.events.values()]
-        threads = [np.full(len(p[0]), thread, np.int64) for thread, p in zip(self.events, parts)]
-        order = np.argsort(np.array(list(self.events), np.int64), kind="stable").tolist()
-        if not sum(len(p[0]) for p in parts):
+    def frames(self, trace: Trace, marked: Rows) -> Frames:
+        """The calls as columns. marked: those that `stacks` knows, from which those are taken that were left to it."""
+        names, modules = self._names()
+        parts, base = [], 0
+        for thread in sorted(self.threads):
+            part = self._thread_rows(thread, marked, modules)
+            parts.append(part._replace(parent=np.where(part.parent >= 0, part.parent + base, -1)))
+            base += len(part.start)
+        if not base:
             return Frames.none()
-        bases = np.cumsum([0] + [len(parts[i][0]) for i in order]).tolist()
-        number, start, end, parent = (np.concatenate([parts[i][c] for i in order]) for c in range(4))
-        for base, place in zip(bases, order):
-            size = len(parts[place][0])
-            parent[base : base + size] += np.where(parent[base : base + size] >= 0, base, 0)
-        return Frames(
-            tuple(names),
-            (number - 1).astype(np.int32),
-            start,
-            end,
-            np.concatenate([threads[i] for i in order]),
-            parent,
-            np.array(module, np.int64)[number - 1],
-        )
+        rows = Rows(*(np.concatenate(column) for column in zip(*parts)))
+        return frames_of((*names, *self.stacks.texts()), rows, trace)
+
+    def _thread_rows(self, thread: int, marked: Rows, modules: np.ndarray) -> Rows:
+        """The calls of one thread; names: first those of `texts`, then those of `stacks`. modules: by name."""
+        log = np.array(self.threads[thread].log, np.int64).reshape(-1, 2)
+        kinds = np.array(self.kinds, np.int8)
+        handed = self.handed if self.handed is not None and self.handed.thread == thread else None
+        number, start, end, parent = _matched(log, _OPEN)
+        under_way = np.flatnonzero(end == _OPEN)
+        in_python = np.array([what is not None and what.__class__ is not str for what in self.texts])
+        known = under_way[in_python[number[under_way]]]
+        numbers = [] if handed is None else list(handed.calls)
+        if len(known) != len(numbers):
+            known, numbers = known[:0], []
+        end[known] = marked.end[numbers]  # the same calls in the same order, known to both
+        end[end == _OPEN] = start[end == _OPEN] if handed is None else handed.at_ns
+        keep, parent = _shown(number, parent, kinds)
+        found = Rows(number, start, end, np.full(len(number), thread, np.int64), parent, modules[number])
+        found = Rows(*(column[keep] for column in found))
+        if handed is None:
+            return found
+        later = np.flatnonzero((marked.start >= handed.at_ns) & (marked.thread == thread))
+        row_of = np.full(len(marked.start) + 1, -1, np.int64)  # by number of `stacks`; the last: none
+        row_of[numbers] = np.where(keep[known], np.cumsum(keep)[known] - 1, -1)
+        row_of[later] = len(found.start) + np.arange(len(later))
+        more = Rows(*(column[later] for column in marked))
+        more = more._replace(name=more.name + len(self.texts), parent=row_of[more.parent])
+        return Rows(*(np.concatenate(pair) for pair in zip(found, more)))
+
+    def _names(self) -> tuple[tuple[str, ...], np.ndarray]:
+        cut = prefixes()
+        names, modules = [], []
+        for what in self.texts:
+            module = -1
+            if what is None or what.__class__ is str:
+                text = what or ""
+            elif what[0].__class__ is str:
+                text, module = module_text(*what), what[1]
+            else:
+                text = f"{shortened(what[0].co_filename, cut)}({what[1]}): {what[0].co_name}"
+            names.append(text)
+            modules.append(module)
+        return tuple(names), np.array(modules, np.int64)
 
 
-def _matched(rows: np.ndarray, ended_ns: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _matched(rows: np.ndarray, still: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Number, start, end and caller (a row, or -1) of each call of one thread, in the order in which they began.
 
     Each level of depth is entered and left by turns, so entering and leaving of one call are neighbours once rows are sorted by
-    level. Leaving what was never entered (it began before its thread was seen) is left out.
+    level. Leaving what was never entered (it began before its thread was seen) is left out. still: the end of what was not left.
     """
     enters = rows[:, 0] != LEFT
     depth = np.cumsum(np.where(enters, 1, -1))
@@ -230,12 +431,22 @@ def _matched(rows: np.ndarray, ended_ns: int) -> tuple[np.ndarray, np.ndarray, n
     closed = np.zeros(len(first), bool)
     inside = first + 1 < len(order)
     closed[inside] = ~sorted_enters[first[inside] + 1]
-    end = np.full(len(first), ended_ns, np.int64)
+    end = np.full(len(first), still, np.int64)
     end[closed] = rows[order[first[closed] + 1], 1]
     began = order[first]
     place = np.argsort(began, kind="stable")
     began, end = began[place], end[place]
     return rows[began, 0], rows[began, 1], end, parents(level[began] - 1)
+
+
+def _shown(number: np.ndarray, parent: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which calls are shown, and for each the place among those of the nearest one above it."""
+    kind = kinds[number]
+    owner = nearest(parent, kind != _INNER)
+    keep = (kind == _SHOWN) | ((kind == _INNER) & ((owner < 0) | (kind[owner] != _UNSEEN)))
+    above = np.where(parent >= 0, nearest(parent, keep)[parent], -1)
+    place = np.cumsum(keep) - 1
+    return keep, np.where(above >= 0, place[above], -1)
 
 
 class Collections:

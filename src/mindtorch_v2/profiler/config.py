@@ -11,7 +11,8 @@ from .devices import ProfilerState
 
 class _ExperimentalConfig:
     """Further settings of a recording. `profile_all_threads`: record every thread, not only the one that starts it.
-    `custom_profiler_config`: words that only this library knows; "python_calls": with stacks, trace every Python and C call."""
+    `custom_profiler_config`: words that only this library knows; "stacks_only": with stacks, only the Python calls in which
+    something was recorded, which costs less than to trace each."""
 
     def __init__(
         self,

@@ -43,6 +43,12 @@ def stamp() -> int:
     return now
 
 
+def _storages() -> list[ObservedStorage]:
+    """All memory under observation that is still there: objects refer to their class. (To go through all objects there are would hold
+    what other threads are about to build, and `tuple` for one fails then.)"""
+    return [found for found in gc.get_referrers(ObservedStorage) if type(found) is ObservedStorage]
+
+
 class Register:
     """What one recording has met."""
 
@@ -244,7 +250,7 @@ class Register:
     def _addresses(self, numbers: np.ndarray) -> np.ndarray:
         """Addresses of memory that was taken while recording, by number (sorted): what is still there knows its own."""
         address = _MADE_UP + (numbers - self.base) * 16
-        alive = [o for o in gc.get_objects() if type(o) is ObservedStorage and o._number >= self.base]
+        alive = [storage for storage in _storages() if storage._number >= self.base]
         own = np.array([o._number for o in alive], np.int64)
         at = np.minimum(np.searchsorted(numbers, own), max(len(numbers) - 1, 0))
         for i in np.flatnonzero(numbers[at] == own).tolist() if len(numbers) else ():

@@ -16,7 +16,10 @@ from .. import _dispatch
 from .._codegen import Plan, described_text, run_text
 
 # what a probe closes over, besides the op's own
-_SHARED = "ident owner state now extend known learn born fresh frame_of mark find_call Tensor Observed base met meet see listed"
+_SHARED = (
+    "ident owner state now extend known learn born fresh frame_of mark find_call Tensor Observed base met meet see listed "
+    "door arm hook log behind stranger"
+)
 
 
 class Kind(NamedTuple):
@@ -26,6 +29,7 @@ class Kind(NamedTuple):
     memory: bool  # note what is taken
     stack: bool  # find the Python call
     identities: bool = False  # note which tensors went in, and number what is made
+    door: bool = False  # put the hook back that traces Python calls, where the op has taken it off
 
 
 def columns(kind: Kind) -> tuple[str, ...]:
@@ -72,7 +76,8 @@ def maker(kind: Kind, arguments: int, allocates: int, tensors: str) -> Callable[
     lines = [
         f"def make(op, run, describe, uid, {', '.join(_SHARED.split())}):",
         f"    def probe({names}):",
-        f"        if ident() != owner: return run({names})",
+        f"        if ident() != owner: return {'stranger(run, ' if kind.door else 'run('}{names})",
+        *_opened(kind),
         '        sequence = state["seq"] if state["enabled"] else -1',
     ]
     if kind.stack:
@@ -131,10 +136,29 @@ def maker(kind: Kind, arguments: int, allocates: int, tensors: str) -> Callable[
             f"        extend((uid, start, now(), {none}))",
             "        return result",
         ]
-    lines += ["    return probe"]
+    lines = [*_closed(lines, kind), "    return probe"]
     made: dict[str, Any] = {}
     exec(compile("\n".join(lines), f"<op probe {arguments}>", "exec"), made)  # noqa: S102  (text written above)
     return made["make"]
+
+
+def _opened(kind: Kind, prefix: str = "") -> list[str]:
+    """The lines of a probe that take note of the hook's being off."""
+    if not kind.door:
+        return []
+    return [f"        {prefix}outer = {prefix}door[0]", f"        if {prefix}outer: {prefix}door[0] = 0"]
+
+
+def _closed(lines: list[str], kind: Kind, prefix: str = "") -> list[str]:
+    """The lines of a maker, so that the hook is back whatever way the probe ends."""
+    if not kind.door:
+        return lines
+    first = lines.index(_opened(kind, prefix)[-1]) + 1
+    body = ["    " + line for line in lines[first:]]
+    end = (
+        f"            if {prefix}outer: {prefix}log({prefix}behind[{prefix}outer]); {prefix}arm({prefix}hook)"
+    )
+    return [*lines[:first], "        try:", *body, "        finally:", end]
 
 
 def probe(op: Any, kind: Kind, shared: dict[str, Any]) -> Callable[..., Any]:
@@ -147,7 +171,9 @@ def probe(op: Any, kind: Kind, shared: dict[str, Any]) -> Callable[..., Any]:
     return make(op, op.run, describe, op.uid, **shared)
 
 
-_OWN = ("ident", "owner", "state", "now", "extend", "known", "learn", "frame_of", "mark", "find_call")
+_OWN = (
+    "ident owner state now extend known learn frame_of mark find_call door arm hook log behind stranger".split()
+)
 
 
 @cache
@@ -158,7 +184,8 @@ def own_maker(op: Any, kind: Kind) -> Callable[..., Any]:
     lines = [
         f"def make(OP, {', '.join('p_' + name for name in _OWN)}):",
         f"    def probe({names}):",
-        f"        if p_ident() != p_owner: return OP.run({names})",
+        f"        if p_ident() != p_owner: return {'p_stranger(OP.run, ' if kind.door else 'OP.run('}{names})",
+        *_opened(kind, "p_"),
         '        p_sequence = p_state["seq"] if p_state["enabled"] else -1',
     ]
     rest = "p_sequence"
@@ -180,7 +207,8 @@ def own_maker(op: Any, kind: Kind) -> Callable[..., Any]:
     rest += ", p_call" * kind.stack
     lines += ["        p_start = p_now()", "        try:"]
     lines += ["    " + line for line in run_text(plan)]
-    lines += [f"        finally: p_extend(({plan.uid}, p_start, p_now(), {rest}))", "    return probe"]
+    lines += [f"        finally: p_extend(({plan.uid}, p_start, p_now(), {rest}))"]
+    lines = [*_closed(lines, kind, "p_"), "    return probe"]
     made: dict[str, Any] = {}
     exec(compile("\n".join(lines), f"<op {op.full_name}>", "exec"), _dispatch._GLOBALS, made)  # noqa: S102  (text written above)
     return made["make"]

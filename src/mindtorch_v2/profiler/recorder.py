@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 import time
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,11 +22,11 @@ from .._graph import grad_state, storage_of
 from .._storage import ObservedStorage, UntypedStorage
 from . import memory_rows, probes
 from . import trace as columns
-from .calls import Calls, Collections
+from .calls import BEHIND, Calls, Collections
 from .identities import Register
 from .inputs import as_torch_shows
 from .probes import Kind
-from .stacks import Stacks, frame_columns, stack_columns
+from .stacks import Stacks, call_rows, frames_of, stack_columns
 from .trace import Health, Memory, Trace
 
 clock = time.perf_counter_ns
@@ -33,6 +34,7 @@ get_ident = threading.get_ident
 
 _OFTEN = 1 << 12  # calls in one recording
 _often: list[Any] = []  # ops that were called so often
+_ALL_CALLS = 1 << 9  # ops until which every Python call is traced
 _PIECE = 1 << 14  # events that are sealed at once
 _RANGES = 1 << 40  # keys from here on are annotations and nodes, below they are ops
 
@@ -49,8 +51,8 @@ class Config:
     all_threads: bool = False
     overloads: bool = False  # show which overload of an op was called
     verbose: bool = False  # write each op's stack into trace files
-    python_calls: bool = (
-        False  # with stacks: every Python and C call, not only those in which something was recorded
+    stacks_only: bool = (
+        False  # with stacks: only the calls in which something was recorded, not every Python and C call
     )
     python_gc: bool = False  # with stacks: the runs of Python's garbage collector
 
@@ -101,13 +103,17 @@ class Recorder:
         self.calls: Calls | None = None
         self.collections: Collections | None = None
         if self.stacks is not None and config.with_stack:
-            self.calls = Calls(self.stacks, all_threads=config.all_threads) if config.python_calls else None
+            if not config.stacks_only and _may_trace():
+                limit = 0 if config.with_modules else _ALL_CALLS
+                self.calls = Calls(self.stacks, all_threads=config.all_threads, limit=limit)
+                self.calls.on_handing = self._calls_handed_over
             self.collections = Collections() if config.python_gc else None
         self.kind = Kind(
             config.record_shapes or config.with_flops,
             config.profile_memory,
             self.stacks is not None,
             identities=config.record_shapes and config.profile_memory,
+            door=self.calls is not None,
         )
         self.register: Register | None = None  # of the tensors, modules and optimizers that are met
         if self.kind.identities or config.with_stack:
@@ -123,7 +129,9 @@ class Recorder:
         self.memory: list[int] = []  # time, bytes, address, thread
         self.allocated_before = 0  # bytes that earlier recordings saw taken
         self.unfinished = 0
-        self.strangers: dict[int, str] = {}  # names of threads that are not recorded and were the first to call some op
+        self.strangers: dict[
+            int, str
+        ] = {}  # names of threads that are not recorded and were the first to call some op
         self.running = False
         self.begun_ns = 0
         self.outer: Recorder | None = None  # who recorded when this one began; it waits meanwhile
@@ -150,32 +158,40 @@ class Recorder:
             self.outer = active
             if active is not None:
                 active.suspended_ns -= now
+                active._trace_calls(False)
         self.running = True
         active = self
         _hear_frees()
-        self.resume()
         if self.collections is not None:
             self.collections.begin()
-        if self.calls is not None:
-            self.calls.begin(sys._getframe(1), now)
+        self.resume()
 
     def pause(self) -> None:
         """See nothing until `resume`."""
         if active is self:
+            self._trace_calls(False)
             slots.profile(None, None)
             _dispatch.probe = None
 
     def resume(self) -> None:
-        """See ops again."""
+        """See ops and calls again."""
         if active is self:
             _dispatch.probe = self.hooks[2]
             slots.profile(*self.hooks[:2])
+            self._trace_calls(True)
+
+    def _trace_calls(self, wanted: bool) -> None:
+        if self.calls is None or self.calls.running == wanted:
+            return
+        if wanted and get_ident() == self.thread:
+            self.calls.begin(clock() if self.calls.began_ns else self.begun_ns)
+        elif not wanted:
+            self.calls.finish()
 
     def stop(self) -> Trace:
         """End, and give what was recorded; what is still open ends now."""
         global active
-        if self.calls is not None:
-            self.calls.finish()
+        self._trace_calls(False)
         self.pause()
         self.ended_ns = clock()
         if self.collections is not None:
@@ -233,10 +249,12 @@ class Recorder:
             "Tensor": _dispatch.Tensor,
             "Observed": ObservedStorage,
             **(self.register or _Nobody).tools(),
+            **(self.calls or _NoCalls).tools(self.thread),
         }
         if not config.profile_memory:
             for op in _often:  # written now, not while the program runs
                 probes.own_maker(op, self.kind)
+                probes.own_maker(op, self.kind._replace(door=False))
         return _dispatch.FIRST_CALLS.copy()
 
     def _probe(self, op: Any) -> Any:
@@ -254,10 +272,15 @@ class Recorder:
         state, kind, width = grad_state, self.kind, self.width
         ident, now, find, born, buffers = get_ident, clock, self._inputs_of, self._born, self.buffers
         frame_of, register = sys._getframe, self.register if self.kind.identities else None
+        hooked: dict[int, Any] = {} if self.calls is None else self.calls.threads
         mark, find_call = (None, None) if stacks is None else (stacks.mark, stacks.finder())
 
         def record(op: Any, *arguments: Any) -> Any:
             thread = ident()
+            traced = hooked.get(thread)
+            outer = 0
+            if traced is not None and traced.door[0]:
+                outer, traced.door[0] = traced.door[0], 0
             buffer = buffers.get(thread)
             if buffer is None:
                 buffer = buffers[thread] = Buffer(thread, width)
@@ -284,8 +307,18 @@ class Recorder:
                 return result
             finally:
                 buffer.extend((op.uid, start, now(), sequence, *rest))
+                if outer:
+                    traced.log.extend(BEHIND[outer])  # type: ignore[union-attr]
+                    sys.setprofile(traced.hook)  # type: ignore[union-attr]
 
         return record
+
+    def _calls_handed_over(self) -> None:
+        """Ops need not look after the hook any more that sees every call: make their probes anew."""
+        self.kind = self.kind._replace(door=False)
+        seers = self.hooks[0]
+        if seers.__class__ is list:
+            seers[:] = _dispatch.FIRST_CALLS
 
     def _inputs_of(self, op: Any, arguments: tuple) -> int:
         """The index of what goes into an op: shapes, strides and types of tensors, values of numbers."""
@@ -382,12 +415,11 @@ class Recorder:
         )
         if self.stacks is not None:
             # a range may outlast the call that opened it
-            calls = np.where(rows[:, 0] < _RANGES, column["call"], -1)
-            frames = (
-                self.calls.frames(self.ended_ns)
-                if self.calls is not None and self.calls.events
-                else frame_columns(self.stacks, calls, rows[:, 2], made)
-            )
+            calls = call_rows(self.stacks, np.where(rows[:, 0] < _RANGES, column["call"], -1), rows[:, 2])
+            if self.calls is None:
+                frames = frames_of(self.stacks.texts(), calls, made)
+            else:
+                frames = self.calls.frames(made, calls)
             made = replace(
                 made, frames=frames if self.collections is None else self.collections.among(frames)
             )
@@ -560,6 +592,19 @@ class _StackedRanges(_Ranges):
             register.optimizer(optimizer, now, thread)
 
 
+def _may_trace() -> bool:
+    """Whether the interpreter's profile hook is free, or a recording's."""
+    found = sys.getprofile()
+    if found is None or getattr(found, "__module__", "").startswith(__package__):
+        return True
+    warnings.warn(
+        "another profile function is set in this thread (sys.setprofile): of the Python calls only those are shown in which something "
+        "was recorded",
+        stacklevel=3,
+    )
+    return False
+
+
 def _closed(open_: list[_Open], token: _Open) -> bool:
     """Take a range off those that are open; False if the recording ended first, and the range with it."""
     if open_ and open_[-1] is token:
@@ -589,6 +634,14 @@ class _Nobody:
     @staticmethod
     def tools() -> dict[str, Any]:
         return dict.fromkeys(("base", "met", "meet", "see", "listed"))
+
+
+class _NoCalls:
+    """Stands for the calls of a recording that traces none."""
+
+    @staticmethod
+    def tools(thread: int) -> dict[str, Any]:
+        return dict.fromkeys(("door", "arm", "hook", "log", "behind", "stranger"))
 
 
 def _held(stacks: Stacks) -> tuple[tuple[int, int, bool], ...]:

@@ -159,7 +159,7 @@ class profile:
                     all_threads=bool(self.experimental_config.profile_all_threads),
                     overloads=bool(self.experimental_config.capture_overload_names),
                     verbose=bool(self.experimental_config.verbose),
-                    python_calls=self.experimental_config.asks_for("python_calls"),
+                    stacks_only=self.experimental_config.asks_for("stacks_only"),
                     python_gc=bool(self.experimental_config.record_python_gc_info),
                 )
             )

@@ -12,7 +12,7 @@ import sys
 import time
 import weakref
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -254,11 +254,20 @@ def stack_columns(stacks: Stacks, calls: np.ndarray) -> tuple[tuple[tuple[str, .
     return tuple(made), np.array([*path_of, -1], np.int32)[calls]
 
 
-def frame_columns(stacks: Stacks, calls: np.ndarray, end_ns: np.ndarray, trace: Trace) -> Frames:
-    """The calls as columns. calls, end_ns: for each event of the trace the call it happened in, and when it ended."""
+class Rows(NamedTuple):
+    """Calls as columns, a caller before what it calls."""
+
+    name: np.ndarray  # an index of some table of names
+    start: np.ndarray
+    end: np.ndarray
+    thread: np.ndarray
+    parent: np.ndarray  # row of the caller; -1: none
+    module: np.ndarray  # number of the module; -1: no module's call
+
+
+def call_rows(stacks: Stacks, calls: np.ndarray, end_ns: np.ndarray) -> Rows:
+    """The calls in the order of their numbers. calls, end_ns: for each event the call it happened in, and when it ended."""
     rows = np.array(stacks.calls, np.int64).reshape(-1, WIDTH)
-    if not len(rows):
-        return Frames.none()
     parent, name, start, thread, module = (rows[:, i].copy() for i in range(WIDTH))
     end = start.copy()
     inside = calls >= 0
@@ -266,16 +275,24 @@ def frame_columns(stacks: Stacks, calls: np.ndarray, end_ns: np.ndarray, trace: 
     touched = np.array(stacks.touched, np.int64).reshape(-1, 2)
     touched = touched[touched[:, 0] >= 0]
     np.maximum.at(end, touched[:, 0], touched[:, 1])
+    return Rows(name, start, end, thread, parent, module)
+
+
+def frames_of(names: tuple[str, ...], rows: Rows, trace: Trace) -> Frames:
+    """The same calls in order, none of them outlasting its caller nor crossing an annotation."""
+    if not len(rows.start):
+        return Frames.none()
+    name, start, end, thread, parent, module = rows
     levels = _levels(parent)
     for level in reversed(levels[1:]):
         np.maximum.at(end, parent[level], end[level])
     _cut_at_annotations(trace, start, end, thread, parent, levels)
-    order = np.lexsort((np.arange(len(rows)), start, thread))  # a caller is numbered before what it calls
-    place = np.empty(len(rows), np.int64)
-    place[order] = np.arange(len(rows))
+    order = np.lexsort((np.arange(len(start)), start, thread))  # a caller is numbered before what it calls
+    place = np.empty(len(start), np.int64)
+    place[order] = np.arange(len(start))
     parent = np.where(parent >= 0, place[parent], -1)[order]
     return Frames(
-        stacks.texts(),
+        names,
         name[order].astype(np.int32),
         start[order],
         end[order],
@@ -303,7 +320,7 @@ def _cut_at_annotations(
     levels: list[np.ndarray],
 ) -> None:
     """An annotation that a call opened and did not close (or the reverse) would cross it: the call is cut there, and with it
-    what it called."""
+    what it called. Changes `start` and `end`."""
     chosen = trace.kind == ANNOTATION
     if not chosen.any():
         return
