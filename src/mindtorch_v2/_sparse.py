@@ -14,9 +14,11 @@ from . import _device, _dispatch, _dtype
 from ._graph import RELEASED_TEXT, Node, attach, edge, grad_state
 from ._size import Size
 from ._tensor import Tensor
+from .autograd import engine as _engine
 
 _new = object.__new__
 _wrap = _dispatch.wrap
+_engine.sparse_seen = True
 
 
 class _NoArray(AttributeError, NotImplementedError):
@@ -32,6 +34,7 @@ class SparseTensor(Tensor):
     _elements: np.ndarray  # (number of elements, *dense dims)
     _extent: tuple
     _coalesced: bool
+    _held: Any = None  # the tensors whose arrays these are, while something records
 
     def __getattr__(self, name: str) -> Any:
         if name == "_array":
@@ -135,48 +138,54 @@ class SparseTensor(Tensor):
     # ------------------------------------------------------------------------------------------------ its parts
 
     def _indices(self) -> Tensor:
-        return _wrap(self._places)
+        return _wrap(self._places) if _dispatch.recorder is None else _asked(self, "_indices")
 
     def _values(self) -> Tensor:
-        return _wrap(self._elements)
+        return _wrap(self._elements) if _dispatch.recorder is None else _asked(self, "_values")
 
     def indices(self) -> Tensor:
         """Where the elements are: one column each."""
         if not self._coalesced:
             raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
-        return self._indices()
+        return self._indices() if _dispatch.recorder is None else _asked(self, "indices")
 
     def values(self) -> Tensor:
         """The elements, in the order of `indices`."""
         if not self._coalesced:
             raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
-        return record("ValuesBackward0", self._values(), (self,), lambda g: (_like(self, g),))
+        if _dispatch.recorder is not None:
+            return _asked(self, "values")
+        return with_values_node(self, self._values())
 
     def _nnz(self) -> int:
-        return self._places.shape[1]
+        return self._places.shape[1] if _dispatch.recorder is None else _asked(self, "_nnz")
 
     def sparse_dim(self) -> int:
         """How many dimensions are given by indices."""
-        return self._places.shape[0]
+        return self._places.shape[0] if _dispatch.recorder is None else _asked(self, "sparse_dim")
 
     _dimI = sparse_dim  # noqa: N815  (torch's name)
 
     def dense_dim(self) -> int:
         """How many dimensions each value has."""
-        return self._elements.ndim - 1
+        return self._elements.ndim - 1 if _dispatch.recorder is None else _asked(self, "dense_dim")
 
     _dimV = dense_dim  # noqa: N815  (torch's name)
 
     def is_coalesced(self) -> bool:
         """Whether every place occurs once, in order."""
-        return self._coalesced
+        return self._coalesced if _dispatch.recorder is None else _asked(self, "is_coalesced")
 
     def _coalesced_(self, coalesced: bool) -> Any:
+        if _dispatch.recorder is not None:
+            return _asked(self, "_coalesced_", coalesced)
         self._coalesced = coalesced
         return self
 
     def coalesce(self) -> Any:
         """The same tensor with every place once, in order."""
+        if _dispatch.recorder is not None:
+            return _asked(self, "coalesce")
         if self._coalesced:
             return self
         made = coalesced(self)
@@ -184,20 +193,16 @@ class SparseTensor(Tensor):
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
         """The same tensor with all its elements."""
-        made = _wrap(dense_array(self))
-        masked = masked_grad is None or masked_grad
-
-        def rule(g: Any) -> tuple:
-            return (sparse_mask(g, self) if masked else g,)
-
-        made = record("ToDenseBackward0", made, (self,), rule)
+        if _dispatch.recorder is not None:
+            return _asked(self, "to_dense", dtype, masked_grad)
+        made = with_dense_node(self, _wrap(dense_array(self)), masked_grad)
         return made if dtype is None else made.to(dtype)
 
     def to_sparse(self, sparse_dim: int | None = None, **options: Any) -> Any:
         """This tensor."""
-        if sparse_dim is not None and sparse_dim != self.sparse_dim():
+        if sparse_dim is not None and sparse_dim != self._places.shape[0]:
             raise RuntimeError(
-                "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self.sparse_dim() is not supported"
+                "to_sparse: conversion from Sparse to Sparse with sparse_dim argument !=self._places.shape[0] is not supported"
             )
         return self
 
@@ -205,9 +210,9 @@ class SparseTensor(Tensor):
 
     def sparse_resize_(self, size: Any, sparse_dim: int, dense_dim: int) -> Any:
         """Change the size, keeping the elements."""
-        if self._nnz() and (sparse_dim, dense_dim) != (self.sparse_dim(), self.dense_dim()):
+        if self._places.shape[1] and (sparse_dim, dense_dim) != (self._places.shape[0], (self._elements.ndim - 1)):
             raise RuntimeError(
-                f"changing the number of sparse dimensions (from {self.sparse_dim()} to {sparse_dim}) on a non-empty sparse tensor is "
+                f"changing the number of sparse dimensions (from {self._places.shape[0]} to {sparse_dim}) on a non-empty sparse tensor is "
                 "not supported."
             )
         self._extent = tuple(size)
@@ -285,11 +290,11 @@ class SparseTensor(Tensor):
 
     def t(self) -> Any:
         """The two dimensions exchanged."""
-        return _t(self)
+        return _t(self) if _dispatch.recorder is None else _asked(self, "t")
 
     def transpose(self, dim0: int, dim1: int) -> Any:
         """Two dimensions exchanged."""
-        return _transpose(self, dim0, dim1)
+        return _transpose(self, dim0, dim1) if _dispatch.recorder is None else _asked(self, "transpose.int", dim0, dim1)
 
     def __getitem__(self, index: Any) -> Any:
         made: Any = self
@@ -334,6 +339,49 @@ for _name, _kind in (
 # ---------------------------------------------------------------------------------------------------- making
 
 
+def _asked(self: Any, name: str, *rest: Any) -> Any:
+    """What an op that a profile shows gives."""
+    return _dispatch.record(_dispatch.OPS[name], self, *rest)
+
+
+def with_values_node(self: Any, made: Any) -> Any:
+    """The values of a sparse tensor, with their history."""
+    return record("ValuesBackward0", made, (self,), lambda g: (_like(self, g),))
+
+
+def with_dense_node(self: Any, made: Any, masked_grad: Any) -> Any:
+    """A dense tensor made of a sparse one, with its history."""
+    masked = masked_grad is None or masked_grad
+
+    def rule(g: Any) -> tuple:
+        if not masked:
+            return (g,)
+        if _dispatch.recorder is not None and not grad_state.enabled:
+            return (_dispatch.record(_dispatch.OPS["to_dense_backward"], g, self, masked_grad),)
+        return (sparse_mask(g, self),)
+
+    return record("ToDenseBackward0", made, (self,), rule)
+
+
+def with_node(name: str, made: Any, source: Any) -> Any:
+    """A sparse tensor whose gradient is that of `source`."""
+    if name.startswith("ToSparse"):
+        return record(name, made, (source,), lambda g: (g.to_dense() if g.is_sparse else g,))
+    return record(name, made, (source,), lambda g: (g,))
+
+
+def of_parts(where: Any, what: Any, extent: Any, is_coalesced: bool) -> Any:
+    """A sparse tensor that has the memory of two tensors, with its history."""
+    made = make(where._array, what._array, tuple(extent), is_coalesced)
+    made._held = where, what
+    return record(
+        "SparseCooTensorWithDimsAndTensorsBackward0",
+        made,
+        (what,),
+        lambda g: (values_at(g, made).reshape(what.shape),),
+    )
+
+
 def make(places: np.ndarray, elements: np.ndarray, extent: tuple, is_coalesced: bool = False) -> SparseTensor:
     """A sparse tensor of checked parts."""
     made = _new(SparseTensor)
@@ -348,7 +396,7 @@ def empty(extent: tuple, sparse_dim: int, dtype: np.dtype) -> SparseTensor:
 
 
 def _become(self: Any, other: Any) -> None:
-    self._places, self._elements = other._places, other._elements
+    self._places, self._elements, self._held = other._places, other._elements, other._held
     self._extent, self._coalesced = other._extent, other._coalesced
 
 
@@ -447,7 +495,7 @@ def dense_array(self: Any) -> np.ndarray:
 
 def add_to(target: np.ndarray, self: Any, alpha: Any) -> None:
     """target += alpha * self, for a dense target."""
-    if not self._nnz():
+    if not self._places.shape[1]:
         return
     parts = self if self._coalesced else coalesced(self)
     index = tuple(parts._places)
@@ -461,13 +509,13 @@ def add_to(target: np.ndarray, self: Any, alpha: Any) -> None:
 def values_at(source: Any, pattern: Any) -> Tensor:
     """The elements of `source` (dense or sparse) at the places of `pattern`."""
     if not source.is_sparse:
-        if not pattern.sparse_dim():
+        if not pattern._places.shape[0]:
             return source.unsqueeze(0)
         return source[tuple(_wrap(row) for row in pattern._places)]
     if source._places is pattern._places or (
         source._places.shape == pattern._places.shape and np.array_equal(source._places, pattern._places)
     ):
-        return record("ValuesBackward0", source._values(), (source,), lambda g: (_like(source, g),))
+        return record("ValuesBackward0", _wrap(source._elements), (source,), lambda g: (_like(source, g),))
     parts = source if source._coalesced else coalesced(source)
     have, wanted = keys(parts._places, parts._extent), keys(pattern._places, pattern._extent)
     made = np.zeros((len(wanted), *parts._elements.shape[1:]), parts._elements.dtype)
@@ -480,19 +528,42 @@ def values_at(source: Any, pattern: Any) -> Tensor:
 
 def sparse_mask(self: Any, mask: Any) -> Any:
     """The elements of `self` at the places of the sparse tensor `mask`."""
+    if _dispatch.recorder is not None:
+        return _asked(self, "sparse_mask", mask)
+    return masked(self, mask)
+
+
+def masked(self: Any, mask: Any) -> Any:
+    """What `sparse_mask` gives."""
     if tuple(self.shape) != tuple(mask.shape):
         raise RuntimeError(
             f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size {list(mask.shape)}"
         )
-    with _quiet():
-        values = values_at(self.detach(), mask)
-    made = make(mask._places, np.ascontiguousarray(values._array), mask._extent, mask._coalesced)
+    made = make(mask._places, _array_at(self, mask), mask._extent, mask._coalesced)
+    if _dispatch.recorder is not None and not self.is_sparse:
+        from ._ops.sparse_steps import show_mask
+
+        show_mask(self, mask, made)
     return record(
         "SparseMaskBackward0",
         made,
         (self,),
         lambda g: (sparse_mask(g, mask) if g.is_sparse else g * _ones_of(mask),),
     )
+
+
+def _array_at(source: Any, mask: Any) -> np.ndarray:
+    """The elements of `source` at the places of `mask`, as an array."""
+    if source.is_sparse:
+        with _quiet():
+            return np.ascontiguousarray(values_at(_plain(source), mask)._array)
+    if not len(mask._places):
+        return source._array[None].copy()
+    return np.ascontiguousarray(source._array[tuple(mask._places)])
+
+
+def _plain(self: Any) -> Any:
+    return make(self._places, self._elements, self._extent, self._coalesced)
 
 
 def _ones_of(mask: Any) -> Any:
@@ -519,7 +590,7 @@ def total(self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) 
         made = _wrap(np.asarray(source._elements.sum(dtype=source._elements.dtype)))
         return record("SumBackward0", made, (source,), lambda g: (g.expand(source.shape),))
     dims = sorted({d % self.ndim for d in (dim if isinstance(dim, (tuple, list)) else (dim,))})
-    sparse = source.sparse_dim()
+    sparse = source._places.shape[0]
     kept = [d for d in range(sparse) if d not in dims]
     within = tuple(d - sparse + 1 for d in dims if d >= sparse)
     elements = source._elements.sum(within) if within else source._elements
@@ -558,7 +629,7 @@ def _add_sparse(a: Any, b: Any, alpha: Any) -> SparseTensor:
         return make(a._places, left + right, a._extent, a._coalesced and b._coalesced)
     if a._places.shape[0] != b._places.shape[0]:
         raise RuntimeError(
-            f"add: expected 'self' and 'other' to have same number of sparse dimensions, but {a.sparse_dim()} != {b.sparse_dim()}"
+            f"add: expected 'self' and 'other' to have same number of sparse dimensions, but {a._places.shape[0]} != {b._places.shape[0]}"
         )
     made = make(np.concatenate((a._places, b._places), 1), np.concatenate((left, right)), a._extent)
     return coalesced(made) if a._coalesced and b._coalesced else made
@@ -569,12 +640,20 @@ def _add(self: Any, other: Any, alpha: Any = 1) -> Any:
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     if self.is_sparse:
         made: Any = _add_sparse(self, other, alpha)
+        if _dispatch.recorder is not None:
+            from ._ops.sparse_steps import show_add_sparse
+
+            show_add_sparse(self, other, made)
     else:
         _same_size(self, other)
         kind = _dtype.promote_types(self.dtype, other.dtype)._np
         array = self._array.astype(kind, copy=True)
         add_to(array, other, alpha)
         made = _wrap(array)
+        if _dispatch.recorder is not None:
+            from ._ops.sparse_steps import show_add_dense
+
+            made = show_add_dense(self, other, made)
     return record("AddBackward0", made, (self, other), lambda g: (g, g if alpha == 1 else g * alpha))
 
 
@@ -594,11 +673,20 @@ def _add_(self: Any, other: Any, alpha: Any = 1) -> Any:
             "in-place additions of sparse tensors are not recorded for gradients; use the out-of-place one"
         )
     if self.is_sparse:
-        _become(self, _add_sparse(self, other, alpha))
+        made = _add_sparse(self, other, alpha)
+        if _dispatch.recorder is not None:
+            from ._ops.sparse_steps import show_add_sparse_in_place
+
+            show_add_sparse_in_place(self, other, alpha, made)
+        _become(self, made)
         return self
     _same_size(self, other)
     from ._graph import storage_of
 
+    if _dispatch.recorder is not None:
+        from ._ops.sparse_steps import show_add_in_place
+
+        show_add_in_place(self, other, alpha)
     add_to(self._array, other, alpha)
     storage_of(self)._version += 1
     return self
@@ -621,11 +709,16 @@ def _mul(self: Any, other: Any) -> Any:
         self, other = other, self
     if _number(other):
         with _quiet():
-            elements = (self._values() * other)._array
+            elements = _dispatch.OPS["mul.Tensor"].run(_wrap(self._elements), other)._array
         inputs = (self, other) if isinstance(other, Tensor) else (self,)
+        made = _scaled(self, elements)
+        if _dispatch.recorder is not None:
+            from ._ops.sparse_steps import show_scaled
+
+            show_scaled(self, made)
         return record(
             "MulBackward0",
-            _scaled(self, elements),
+            made,
             inputs,
             lambda g: (g * other, *(() if len(inputs) == 1 else ((g * self).sum(),))),
         )
@@ -637,11 +730,11 @@ def _mul(self: Any, other: Any) -> Any:
         with _quiet():
             common = np.isin(keys(left._places, left._extent), keys(right._places, right._extent))
             part = make(left._places[:, common], left._elements[common], left._extent, True)
-            elements = (part._values() * values_at(right, part))._array
+            elements = (_wrap(part._elements) * values_at(right, part))._array
         made = _scaled(part, elements)
     else:
         with _quiet():
-            elements = (self._values() * values_at(_broadcast(other, self), self))._array
+            elements = (_wrap(self._elements) * values_at(_broadcast(other, self), self))._array
         made = _scaled(self, elements)
     first, second = self, other
     return record(
@@ -665,7 +758,7 @@ def _div(self: Any, other: Any) -> Any:
             "Sparse division requires a scalar or zero-dim dense tensor divisor (got a sparse or larger divisor)"
         )
     with _quiet():
-        elements = (self._values() / other)._array
+        elements = (_wrap(self._elements) / other)._array
     return record("DivBackward0", _scaled(self, elements), (self,), lambda g: (g / other,))
 
 
@@ -695,29 +788,34 @@ def _neg(self: Any) -> Any:
 
 def _clone(self: Any, memory_format: Any = None) -> Any:
     made = make(self._places.copy(), self._elements.copy(), self._extent, self._coalesced)
+    if _dispatch.recorder is not None:
+        from ._ops.sparse_steps import show_clone
+
+        with _quiet():
+            show_clone(self, made)
     return record("CloneBackward0", made, (self,), lambda g: (g,))
 
 
 def _to_copy(self: Any, dtype: Any = None, *rest: Any) -> Any:
     kind = self.dtype if dtype is None else dtype
     with _quiet():
-        elements = self._values().to(kind)._array
+        elements = _wrap(self._elements).to(kind)._array
     source = self.dtype
     return record("ToCopyBackward0", _with(self, elements), (self,), lambda g: (g.to(source),))
 
 
 def _zero_(self: Any) -> Any:
-    _become(self, empty(self._extent, self.sparse_dim(), self._elements.dtype))
+    _become(self, empty(self._extent, self._places.shape[0], self._elements.dtype))
     return self
 
 
 def _zeros_like(self: Any, dtype: Any = None, *rest: Any) -> Any:
-    return empty(self._extent, self.sparse_dim(), (dtype or self.dtype)._np)
+    return empty(self._extent, self._places.shape[0], (dtype or self.dtype)._np)
 
 
 def _permute(self: Any, dims: tuple) -> Any:
     dims = tuple(d % self.ndim for d in dims)
-    sparse = self.sparse_dim()
+    sparse = self._places.shape[0]
     if any((d < sparse) != (place < sparse) for place, d in enumerate(dims)):
         raise RuntimeError(
             "transpose: transposed dimensions must be in the same kind, sparse or dense, for sparse tensors"
@@ -733,25 +831,37 @@ def _permute(self: Any, dims: tuple) -> Any:
 def _transpose(self: Any, dim0: int, dim1: int) -> Any:
     dims = list(range(self.ndim))
     dims[dim0], dims[dim1] = dims[dim1], dims[dim0]
-    return _permute(self, tuple(dims))
+    made = _permute(self, tuple(dims))
+    if _dispatch.recorder is not None and max(dim0 % self.ndim, dim1 % self.ndim) < self._places.shape[0]:
+        from ._ops.sparse_steps import show_transpose
+
+        show_transpose(self, dim0, dim1, made)
+    return made
 
 
 def _t(self: Any) -> Any:
     if self.ndim > 2:
         raise RuntimeError(
-            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {self.sparse_dim()} sparse and "
-            f"{self.dense_dim()} dense dimensions"
+            f"t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got {self._places.shape[0]} sparse and "
+            f"{(self._elements.ndim - 1)} dense dimensions"
         )
-    return self if self.ndim < 2 else _permute(self, (1, 0))
+    if self.ndim < 2:
+        return self
+    if _dispatch.recorder is None:
+        return _permute(self, (1, 0))
+    with _quiet():
+        _asked(self, "sparse_dim"), _asked(self, "dense_dim")
+        made = _asked(self, "transpose.int", 0, 1)
+    return record("TBackward0", made, (self,), lambda g: (g.t(),))
 
 
 def _unsqueeze(self: Any, dim: int) -> Any:
     dim %= self.ndim + 1
     extent = (*self._extent[:dim], 1, *self._extent[dim:])
-    if dim <= self.sparse_dim():
+    if dim <= self._places.shape[0]:
         return make(np.insert(self._places, dim, 0, axis=0), self._elements, extent, self._coalesced)
     return make(
-        self._places, np.expand_dims(self._elements, dim - self.sparse_dim() + 1), extent, self._coalesced
+        self._places, np.expand_dims(self._elements, dim - self._places.shape[0] + 1), extent, self._coalesced
     )
 
 
@@ -763,7 +873,7 @@ def _select(self: Any, dim: int, index: int) -> Any:
             f"select(): index {index} out of range for tensor of size {list(self._extent)} at dimension {dim}"
         )
     index %= n
-    sparse, extent = self.sparse_dim(), (*self._extent[:dim], *self._extent[dim + 1 :])
+    sparse, extent = self._places.shape[0], (*self._extent[:dim], *self._extent[dim + 1 :])
     if dim >= sparse:
         return make(
             self._places,
@@ -781,9 +891,9 @@ def _index_select(self: Any, dim: int, index: Any) -> Any:
     dim %= self.ndim
     wanted = index._array
     extent = (*self._extent[:dim], len(wanted), *self._extent[dim + 1 :])
-    if dim >= self.sparse_dim():
+    if dim >= self._places.shape[0]:
         return make(
-            self._places, self._elements.take(wanted, dim - self.sparse_dim() + 1), extent, self._coalesced
+            self._places, self._elements.take(wanted, dim - self._places.shape[0] + 1), extent, self._coalesced
         )
     pairs = [np.flatnonzero(self._places[dim] == w) for w in wanted]
     chosen = np.concatenate(pairs) if pairs else np.empty(0, np.int64)
@@ -799,7 +909,7 @@ def _cat(tensors: Any, dim: int = 0) -> Any:
     dim %= first.ndim
     extent = list(first._extent)
     extent[dim] = sum(t._extent[dim] for t in tensors)
-    if dim >= first.sparse_dim():
+    if dim >= first._places.shape[0]:
         raise NotImplementedError("cat: sparse tensors are joined along sparse dimensions only")
     parts, start = [], 0
     for t in tensors:

@@ -54,8 +54,8 @@ def _scipy(self: Any, array: Any = None) -> Any:
 
 
 def _matrix(self: Any) -> None:
-    if self.ndim != 2 or (self.is_sparse and self.sparse_dim() != 2):
-        sparse, dense = (self.sparse_dim(), self.dense_dim()) if self.is_sparse else (0, self.ndim)
+    if self.ndim != 2 or (self.is_sparse and len(self._places) != 2):
+        sparse, dense = (len(self._places), self._elements.ndim - 1) if self.is_sparse else (0, self.ndim)
         raise RuntimeError(
             f"Expected a matrix of two sparse dimensions, but got {sparse} sparse and {dense} dense dimensions"
         )
@@ -74,19 +74,77 @@ def _sparse_dense(a: Any, b: Any) -> Any:
         raise RuntimeError(
             f"addmm: expected 'mat1' and 'mat2' to have the same dtype, but got {a.dtype._abbr} and {b.dtype._abbr}"
         )
-    array = b._array.astype(np.float32) if b._array.dtype in _dtype.LOW_FLOATS else b._array
-    made = _wrap(np.ascontiguousarray(_scipy(a) @ array).astype(b._array.dtype, copy=False))
+    if _dispatch.recorder is not None:
+        from ._ops.sparse_steps import sparse_mm
 
+        return sparse_mm(a, b)
+    return _with_mm_node(_wrap(_product(a, b)), a, b, "SparseAddmmBackward0")
+
+
+def _product(a: Any, b: Any) -> np.ndarray:
+    array = b._array.astype(np.float32) if b._array.dtype in _dtype.LOW_FLOATS else b._array
+    return np.ascontiguousarray(_scipy(a) @ array).astype(b._array.dtype, copy=False)
+
+
+def _with_mm_node(made: Any, a: Any, b: Any, name: str) -> Any:
     def rule(g: Any) -> tuple:
         ga = gb = None
         if a._rg:
-            rows, columns = _wrap(a._places[0]), _wrap(a._places[1])
-            ga = _like(a, (g.index_select(0, rows) * b.index_select(0, columns)).sum(1))
+            ga = _grad_of_sparse(g, a, b)
         if b._rg:
-            gb = mm(a.t(), g)
+            gb = _dispatch.FUNCTIONS["mm"](_dispatch.FUNCTIONS["t"](a), g) if _dispatch.recorder is not None else mm(a.t(), g)
         return ga, gb
 
-    return record("SparseAddmmBackward0", made, (a, b), rule)
+    return record(name, made, (a, b), rule)
+
+
+def _grad_of_sparse(g: Any, a: Any, b: Any) -> Any:
+    if _dispatch.recorder is not None and not _dispatch.grad_state.enabled:
+        pattern = a.coalesce()
+        return sparse_mask(_dispatch.FUNCTIONS["mm"](g, _dispatch.FUNCTIONS["t"](b)), pattern)
+    rows, columns = _wrap(a._places[0]), _wrap(a._places[1])
+    return _like(a, (g.index_select(0, rows) * b.index_select(0, columns)).sum(1))
+
+
+def with_product_node(made: Any, mat: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+    """beta * mat + alpha * a @ b, with its history."""
+    if beta == 0 and alpha == 1:
+        return _with_mm_node(made, a, b, "SparseAddmmBackward0")
+
+    def rule(g: Any) -> tuple:
+        scaled = g if alpha == 1 else g * alpha
+        ga = _grad_of_sparse(scaled, a, b) if a._rg else None
+        gb = _dispatch.FUNCTIONS["mm"](_dispatch.FUNCTIONS["t"](a), scaled) if b._rg else None
+        return (g if beta == 1 else g * beta) if mat._rg else None, ga, gb
+
+    return record("SparseAddmmBackward0", made, (mat, a, b), rule)
+
+
+def _mm_kernel(a: Any, b: Any) -> Any:
+    """aten::mm where one of its arguments is sparse."""
+    if _dispatch.recorder is None or not (a.is_sparse and not b.is_sparse):
+        return mm(a, b)
+    from ._ops.sparse_steps import quiet, sparse_addmm
+
+    _matrix(a)
+    with quiet():
+        zeros = _dispatch.FUNCTIONS["zeros"]((a.shape[0], b.shape[1]), dtype=b.dtype)
+        made = sparse_addmm(zeros, a, b, beta=0, alpha=1)
+    return _with_mm_node(made, a, b, "MmBackward0")
+
+
+def _addmm_kernel(mat: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    """aten::addmm where the first matrix is sparse."""
+    if _dispatch.recorder is None or not (mat1.is_sparse and not mat2.is_sparse and not mat.is_sparse):
+        return addmm(mat, mat1, mat2, beta, alpha)
+    from ._ops.sparse_steps import show_addmm
+
+    array = _product(mat1, mat2)
+    if alpha != 1:
+        array = array * array.dtype.type(alpha)
+    if beta != 0:
+        array = array + mat._array * array.dtype.type(beta)
+    return show_addmm(mat, mat1, mat2, beta, array)
 
 
 def _sparse_sparse(a: Any, b: Any) -> Any:
@@ -123,6 +181,10 @@ def mm(a: Any, b: Any) -> Any:
 
 def addmm(mat: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * mat + alpha * mat1 @ mat2."""
+    if _dispatch.recorder is not None and mat1.is_sparse and not mat2.is_sparse and not mat.is_sparse:
+        from ._ops.sparse_steps import sparse_addmm
+
+        return sparse_addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
     product = mm(mat1, mat2)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
@@ -137,7 +199,19 @@ def mv(a: Any, vec: Any) -> Any:
         raise RuntimeError(
             f"mv: expected self.size(-1) == vec.size(-1), but got {a._extent[1]} and {vec.shape[0]}"
         )
-    return mm(a, vec.unsqueeze(1)).squeeze(1)
+    if _dispatch.recorder is None:
+        return mm(a, vec.unsqueeze(1)).squeeze(1)
+    from ._ops.sparse_steps import quiet
+
+    functions = _dispatch.FUNCTIONS
+    with quiet():
+        made = functions["squeeze"](functions["matmul"](a, functions["unsqueeze"](vec, -1)), -1)
+
+    def rule(g: Any) -> tuple:
+        ga = _grad_of_sparse(functions["unsqueeze"](g, 1), a, functions["unsqueeze"](vec, 1)) if a._rg else None
+        return ga, functions["mv"](functions["t"](a), g) if vec._rg else None
+
+    return record("MvBackward0", made, (a, vec), rule)
 
 
 def hspmm(mat1: Any, mat2: Any) -> Any:
@@ -189,7 +263,7 @@ KERNELS: dict[str, Any] = {
     "neg": _neg, "neg_": _in_place(_neg), "clone": _clone, "_to_copy": _to_copy, "zero_": _zero_, "zeros_like": _zeros_like,
     "empty_like": _zeros_like, "sum": lambda self, dtype=None: total(self, dtype=dtype),
     "sum.dim_IntList": lambda self, dim, keepdim=False, dtype=None: total(self, dim, keepdim, dtype),
-    "mm": mm, "addmm": addmm, "mv": mv, "bmm": _bmm, "t": _t, "transpose.int": _transpose, "permute": _permute, "select.int": _select,
+    "mm": _mm_kernel, "addmm": _addmm_kernel, "mv": mv, "bmm": _bmm, "t": _t, "transpose.int": _transpose, "permute": _permute, "select.int": _select,
     "index_select": _index_select, "cat": _cat, "stack": _stack, "unsqueeze": _unsqueeze,
     "abs_": _in_place(_on_values("abs")), "sqrt_": _in_place(_on_values("sqrt")),
 }  # fmt: skip

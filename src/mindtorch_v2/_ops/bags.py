@@ -355,6 +355,10 @@ def _sparse_backward(
         rows = F.mul_(rows, F.index_select(F.unsqueeze(parts, 1), 0, offset2bag))
     if per_sample_weights is not None:
         rows = F.mul_(rows, F.unsqueeze(per_sample_weights, 1))
+    if _dispatch.recorder is not None:
+        return _dispatch.OPS["embedding_sparse_backward"].entry(
+            rows, indices, num_weights, padding_idx, scale_grad_by_freq
+        )
     return embedding_backward(rows, indices, num_weights, padding_idx, scale_grad_by_freq, True)
 
 

@@ -187,10 +187,10 @@ def _tolerances(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
         if rtol is None:
             rtol = F.where(F.gt(first, 0), F.zeros((), dtype=first.dtype), F.full((), least, dtype=first.dtype))
         return first, rtol
-    first = F.zeros((), dtype=wide) if atol is None else F.full((), float(atol), dtype=wide)
+    first = steps.zeros((), wide) if atol is None else steps.full((), float(atol), wide)
     if rtol is None:
         rtol = 0.0 if atol is not None and atol > 0 else least
-    return first, F.full((), float(rtol), dtype=wide)
+    return first, steps.full((), float(rtol), wide)
 
 
 def _bound(largest: Any, atol: Any, rtol: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch, _dtype
-from .._dispatch import OPS, op, storage_of, wrap
+from .._dispatch import OPS, composite, op, storage_of, wrap
 from . import inplace_views
 from ._namespace import functions as F
 
@@ -143,15 +143,20 @@ def lu_solve_arrays(
 # ------------------------------------------------------------------------- ops called with the tensors that take their results
 
 
-def step(text: str) -> Any:
-    """Decorator: an op, below autograd, that only other ops call. Its outputs are arguments like others. Declared when first called."""
+def step(text: str, plain: bool = False, **options: Any) -> Any:
+    """Decorator: an op, below autograd, that only other ops call. Its outputs are arguments like others. Declared when first called.
+
+    plain: nothing is asked of what it gives, which may be a sparse tensor.
+    """
 
     def declare(body: Any) -> Any:
         declared: list[Any] = []
 
         def call(*arguments: Any) -> Any:
             if not declared:
-                declared.append(op(text, expose="no", on="tensors", nondifferentiable=True)(body).op)
+                declare_op = composite if plain else op
+                kind = {} if plain else {"on": "tensors", "nondifferentiable": True}
+                declared.append(declare_op(text, expose="no", **kind, **options)(body).op)
             return _dispatch.record(declared[0], *arguments)
 
         return call
@@ -184,6 +189,35 @@ def resized_columns(like: Any, shape: tuple) -> Any:
 
     made = given_size(like, (*shape[:-2], shape[-1], shape[-2]))
     return made.transpose_(-2, -1)
+
+
+@step(
+    "aten::zeros.inside(SymInt[] size, ScalarType? dtype, Layout? layout, Device? device, bool? pin_memory) -> Tensor", plain=True
+)
+def _zeros_inside(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return F.zero_(F.empty(size, dtype=dtype))
+
+
+@step(
+    "aten::full.inside(SymInt[] size, Scalar fill_value, ScalarType? dtype, Layout? layout, Device? device, bool? pin_memory) -> Tensor",
+    plain=True,
+)
+def _full_inside(size: Any, fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return F.fill_(F.empty(size, dtype=dtype), fill_value)
+
+
+def zeros(size: tuple, dtype: Any) -> Any:
+    """Zeros, made inside another op: what fills them is seen as that op's other calls are."""
+    if _dispatch.recorder is None:
+        return F.zeros(size, dtype=dtype)
+    return _zeros_inside(size, dtype, None, None, None)
+
+
+def full(size: tuple, value: Any, dtype: Any) -> Any:
+    """A tensor of one value, made inside another op."""
+    if _dispatch.recorder is None:
+        return F.full(size, value, dtype=dtype)
+    return _full_inside(size, value, dtype, None, None, None)
 
 
 @step(

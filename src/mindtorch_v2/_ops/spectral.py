@@ -8,6 +8,7 @@ from .._dispatch import composite, function
 from .._tensor import Tensor
 from ._namespace import functions as F
 from ._warn import warn_once
+from .linalg_steps import zeros
 
 
 def _described(name: str, shape: str, **values: Any) -> str:
@@ -123,7 +124,7 @@ def _centred(window: Any, length: int, n_fft: int, dtype: Any) -> Any:
         return window
     left = (n_fft - length) // 2
     kind = dtype.to_real() if window is None else window.dtype
-    whole = F.zeros((n_fft,), dtype=kind)
+    whole = zeros((n_fft,), kind)
     whole.narrow(0, left, length).copy_(F.ones((length,), dtype=kind) if window is None else window)
     return whole
 

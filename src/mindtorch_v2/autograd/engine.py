@@ -275,7 +275,7 @@ def _apply_recorded(node: Node, buffer: list) -> tuple:
     ranges = _dispatch.ranges
     if ranges is None:
         return node.apply(*buffer)
-    token = ranges.enter(node.name(), 1, node._recorded_sequence(), node.forward_thread, tuple(buffer))
+    token = ranges.enter(node.name(), 1, node._recorded_sequence(), node.forward_thread, _shown(buffer))
     apply = node.apply
     if node.is_users and _dispatch.calls is not None:
         apply = partial(call_user, node.apply)
@@ -352,7 +352,7 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, seen: tu
     if variable._hooks:
         buffer[0] = run_tensor_hooks(variable._hooks, buffer[0])
     ranges = _dispatch.ranges
-    token = None if ranges is None else ranges.enter(node.name(), 1, -1, node.forward_thread, tuple(buffer))
+    token = None if ranges is None else ranges.enter(node.name(), 1, -1, node.forward_thread, _shown(buffer))
     try:
         gradient = buffer[0]
         buffer[0] = None
@@ -360,7 +360,9 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, seen: tu
         if gradient is None:
             pass
         elif held is None:
-            if create_graph:
+            if gradient.is_sparse and _dispatch.recorder is not None and not create_graph:
+                variable._grad = _sparse_leaf(gradient)
+            elif create_graph:
                 variable._grad = _layout_copy(gradient, variable, True)
             elif getrefcount(gradient) == _ALONE and _same_layout(gradient, variable):
                 variable._grad = gradient.detach()
@@ -368,8 +370,8 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, seen: tu
                 variable._grad = _layout_copy(gradient, variable)
         elif create_graph:
             variable._grad = held + gradient
-        elif held.is_sparse or (gradient.is_sparse and held.is_sparse):
-            variable._grad = gradient + held if not gradient.is_sparse else held + gradient
+        elif held.is_sparse and not gradient.is_sparse:
+            variable._grad = gradient + held
         else:
             held.add_(gradient)
         gradient = None  # freed here, if nobody else holds it
@@ -381,6 +383,25 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, seen: tu
             result = call_user(hook, variable)
             if result is not None:
                 check_hook_result(hook, result, variable)
+
+
+sparse_seen = False  # whether there may be sparse gradients: set by the module that makes them
+
+
+def _shown(buffer: Any) -> tuple:
+    """Gradients as a profile describes them: of sparse ones the size."""
+    if not sparse_seen:
+        return tuple(buffer)
+    from .._ops.sparse_steps import sized_like
+
+    return tuple([sized_like(g) if g is not None and g.is_sparse else g for g in buffer])
+
+
+def _sparse_leaf(gradient: Tensor) -> Tensor:
+    """A sparse gradient that a leaf keeps, while something records."""
+    from .._ops.sparse_steps import accumulated
+
+    return accumulated(gradient)
 
 
 def _has_no_layout(gradient: Tensor) -> bool:
