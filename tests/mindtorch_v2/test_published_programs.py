@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -121,3 +122,21 @@ def test_cross_product_of_two_vectors() -> None:
     assert made.tolist() == torch.linalg.cross(x, y).tolist() == [0, 0, 1]
     made[2].backward()
     assert x.grad.tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("op", "call"),
+    [
+        ("aten::_softmax", lambda x: torch.softmax(x, -1)),
+        ("aten::_log_softmax", lambda x: torch.log_softmax(x, 1)),
+        ("aten::native_layer_norm", lambda x: torch.nn.functional.layer_norm(x, (3,))),
+        ("aten::log_sigmoid_forward", torch.nn.functional.logsigmoid),
+    ],
+)
+def test_a_profile_shows_the_copy_of_a_transposed_input(op: str, call: Any) -> None:
+    x = torch.ones(2, 3, 4)
+    for given, copies in ((x.transpose(1, 2), 1), (x.transpose(1, 2).contiguous(), 0)):
+        with torch.profiler.profile() as prof:
+            call(given)
+        found = [e for e in prof.events() if e.name == "aten::contiguous" and e.cpu_parent.name == op]
+        assert len(found) == copies

@@ -5,6 +5,7 @@ Bookkeeping alone (outputs sized late, buffers cleared, gradients made dense): t
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -235,6 +236,11 @@ def _(made: Any, grad_out: Any, query: Any, key: Any, *rest: Any) -> None:
 # ------------------------------------------------------------------------------------------------- activations
 
 
+@inside("_softmax", "_log_softmax", "log_sigmoid_forward")
+def _(made: Any, self: Any, *_: Any) -> None:
+    dense(self)
+
+
 @inside("_softmax_backward_data", "_log_softmax_backward_data")
 def _(made: Any, grad_output: Any, *_: Any) -> None:
     dense(grad_output)
@@ -300,9 +306,15 @@ def _batch_norm_backward() -> None:
 _batch_norm_backward()
 
 
+@inside("native_layer_norm")
+def _(made: Any, input: Any, *_: Any) -> None:
+    dense(input)
+
+
 @inside("native_layer_norm_backward")
-def _(made: Any, grad_out: Any, *_: Any) -> None:
+def _(made: Any, grad_out: Any, input: Any, *_: Any) -> None:
     dense(grad_out)
+    dense(input)
 
 
 # ---------------------------------------------------------------------------------------------------- pooling
@@ -325,14 +337,28 @@ def _(made: Any, self: Any, *_: Any) -> Any:
     return tuple([_shown.given_size(target, part.shape) for target, part in zip(targets, made)])
 
 
-@inside("max_pool3d_with_indices_backward", "_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward")
+@inside("max_pool3d_with_indices_backward", "_adaptive_avg_pool2d_backward")
 def _(made: Any, grad_output: Any, *_: Any) -> Any:
     target = F.zero_(resized(made.shape, made.dtype))
     dense(grad_output)
     return target
 
 
-@inside("_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "pixel_shuffle", "pixel_unshuffle", "max_unpool2d")
+@inside("_adaptive_avg_pool3d_backward")
+def _(made: Any, grad_output: Any, self: Any) -> Any:
+    target = _shown.zeros_like(self)
+    dense(grad_output)
+    return target
+
+
+@inside(
+    "_adaptive_avg_pool2d",
+    "_adaptive_avg_pool3d",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "max_unpool2d",
+    "native_channel_shuffle",
+)
 def _(made: Any, self: Any, *rest: Any) -> Any:
     target = resized(made.shape, made.dtype)
     dense(self)
@@ -351,7 +377,7 @@ def _(made: Any, self: Any, *_: Any) -> Any:
 
 @inside("replication_pad2d", "replication_pad3d")
 def _(made: Any, self: Any, *_: Any) -> Any:
-    F.resize_(made, made.shape)
+    _shown.kept_size(made, tuple(made.shape))
 
 
 @inside(
@@ -378,20 +404,92 @@ def _channels_last(tensor: Any) -> bool:
     return bool(np.moveaxis(tensor._array, 1, -1).flags.c_contiguous)
 
 
-@inside("upsample_nearest2d.vec", "upsample_nearest2d", "upsample_bilinear2d.vec", "upsample_bilinear2d")
-def _(made: Any, self: Any, *_: Any) -> None:
-    last = _channels_last(self)
-    if not (last and self.shape[1] > 3) and sum(made.shape[2:]) > 128:
-        return
-    if not last:
-        self.contiguous(memory_format=_dtype.channels_last)
-    if not _channels_last(made):
-        F.copy_(made, made.contiguous(memory_format=_dtype.channels_last))
+def _index_buffers(made: Any, self: Any, each: int) -> None:
+    """For each dimension: so many buffers of places, each with one of weights; without any, places and ones."""
+    F.as_strided(self, self.shape, self.stride())
+    for dim, size in enumerate(made.shape[2:], 2):
+        if not each:
+            F.empty((size,), dtype=_dtype.int64)
+            shape = [1] * made.ndim
+            shape[dim] = size
+            F.ones(shape, dtype=made.dtype)
+        for _ in range(each):
+            F.empty((size,), dtype=_dtype.int64)
+            F.empty((size,), dtype=made.dtype)
+
+
+def _resampling(names: Any, each: int) -> None:
+    @inside(*[name for name in names if name in OPS])
+    def _(made: Any, self: Any, *_: Any) -> None:
+        _index_buffers(made, self, each)
+
+
+_resampling(
+    [
+        f"{k}upsample_nearest{x}{d}d{v}"
+        for k, x in (("", ""), ("_", "_exact"))
+        for d in (1, 3)
+        for v in ("", ".vec")
+    ],
+    0,
+)
+_resampling([f"upsample_{name}{v}" for name in ("linear1d", "trilinear3d") for v in ("", ".vec")], 2)
+_resampling([f"upsample_bicubic2d{v}" for v in ("", ".vec")], 4)
+
+
+def _planes(names: tuple[str, ...], each: int) -> None:
+    @inside(*[name for name in names if name in OPS])
+    def _(made: Any, self: Any, *_: Any) -> None:
+        last = _channels_last(self)
+        if not (last and self.shape[1] > 3) and sum(made.shape[2:]) > 128:
+            _index_buffers(made, self, each)
+            return
+        if not last:
+            self.contiguous(memory_format=_dtype.channels_last)
+        if not _channels_last(made):
+            F.copy_(made, made.contiguous(memory_format=_dtype.channels_last))
+
+
+_planes(
+    (
+        "upsample_nearest2d.vec",
+        "upsample_nearest2d",
+        "_upsample_nearest_exact2d.vec",
+        "_upsample_nearest_exact2d",
+    ),
+    0,
+)
+_planes(("upsample_bilinear2d.vec", "upsample_bilinear2d"), 2)
+
+
+def _smoothed(names: tuple[str, ...], reach: int) -> None:
+    @inside(*[name for name in names if name in OPS])
+    def _(made: Any, self: Any, *_: Any) -> None:
+        between = F.empty((*made.shape[:2], self.shape[2], made.shape[3]), dtype=made.dtype)
+        for dim, source in ((3, self), (2, between)):
+            size = made.shape[dim]
+            taps = 2 * math.ceil(max(source.shape[dim] / size, 1.0) * reach) + 1
+            F.as_strided(source, source.shape, source.stride())
+            for _ in range(3):
+                F.empty((size,), dtype=_dtype.int64)
+            shape = [1] * 4
+            shape[dim] = size * taps
+            weights = F.empty(tuple(shape), dtype=made.dtype)
+            F.empty((size,), dtype=_dtype.int64)
+            F.as_strided(weights, weights.shape, weights.stride())
+
+
+_smoothed(("_upsample_bilinear2d_aa", "_upsample_bilinear2d_aa.vec"), 1)
+_smoothed(("_upsample_bicubic2d_aa", "_upsample_bicubic2d_aa.vec"), 2)
 
 
 @inside(*[
     f"upsample_{name}_backward"
     for name in ("nearest1d", "nearest2d", "nearest3d", "linear1d", "bilinear2d", "trilinear3d", "bicubic2d")
+], *[
+    name
+    for kind in ("nearest_exact1d", "nearest_exact2d", "nearest_exact3d", "bilinear2d_aa", "bicubic2d_aa")
+    if (name := f"_upsample_{kind}_backward") in OPS
 ])  # fmt: skip
 def _(made: Any, grad_output: Any, *_: Any) -> Any:
     dense(grad_output)
@@ -405,7 +503,11 @@ def _(made: Any, grad_output: Any, *_: Any) -> Any:
 def _(made: Any, self: Any, *_: Any) -> Any:
     target = F.empty_like(self, memory_format=_dtype.contiguous_format)
     dense(self)
-    target = F.resize_(target, made.shape)
+    if made.numel() <= target.numel():
+        _shown.kept_size(target, tuple(made.shape))
+        target = _dispatch.as_view(target, target._array.reshape(-1)[: made.numel()].reshape(made.shape))
+    else:
+        target = F.resize_(target, made.shape)
     for part in range(self.shape[0]):
         F.select(self, 0, part)
         F.select(target, 0, part)
@@ -425,7 +527,7 @@ def _sampler_backward(name: str) -> None:
 
     def body(grad_output: Any, input: Any, places: Any, *rest: Any) -> Any:
         made = _shown.kernel_of(op.entry, grad_output, input, places, *rest)
-        targets = F.zeros_like(input), F.empty_like(places)
+        targets = _shown.zeros_like(input), F.empty_like(places, memory_format=_dtype.contiguous_format)
         dense(grad_output)
         for target, part, wanted in zip(targets, made, rest[-1]):
             if wanted:
