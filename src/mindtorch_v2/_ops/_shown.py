@@ -68,6 +68,22 @@ def zeros_like(tensor: Any) -> Any:
     return _dispatch.OPS["zeros_like"].entry(tensor, memory_format=_dtype.contiguous_format)
 
 
+def zeros(shape: Any, dtype: Any) -> Any:
+    """Zeros of a shape as torch's own code makes them."""
+    if _dispatch.recorder is None:
+        return wrap(np.zeros(shape, dtype._np))
+    return _zeros(tuple(shape), dtype=dtype)
+
+
+@composite(
+    "aten::zeros.shown(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+    expose="no",
+)
+def _zeros(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return F.zero_(F.empty(size, dtype=dtype))
+
+
 def ones_like(tensor: Any) -> Any:
     """Ones as torch's own code makes them."""
     return _dispatch.OPS["ones_like"].entry(tensor, memory_format=_dtype.contiguous_format)
@@ -87,7 +103,9 @@ def one_minus(tensor: Any, one: Any = 1) -> Any:
     """`1 - tensor` as torch's own code writes it."""
     if _dispatch.recorder is None:
         return one - tensor
-    return F.sub_(F.fill_(_dispatch.OPS["empty_like"].entry(tensor, memory_format=_dtype.preserve_format), one), tensor)
+    return F.sub_(
+        F.fill_(_dispatch.OPS["empty_like"].entry(tensor, memory_format=_dtype.preserve_format), one), tensor
+    )
 
 
 def cast(tensor: Any, dtype: Any) -> Any:

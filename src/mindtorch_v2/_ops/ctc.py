@@ -12,6 +12,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import BY_NUM, int64
+from . import _shown
 from ._namespace import functions as F
 
 _WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
@@ -157,6 +158,18 @@ def _ctc_loss(
     return losses.astype(log_probs.dtype), np.ascontiguousarray(sums.transpose(1, 0, 2), log_probs.dtype)
 
 
+@_ctc_loss.recorded
+def _(*arguments: Any) -> Any:
+    made = _shown.kernel_of(_ctc_loss, *arguments)
+    sums = F.empty(made[1].shape, dtype=made[1].dtype)
+    losses = F.empty(made[0].shape, dtype=made[0].dtype)
+    F.permute(arguments[0], (1, 0, 2))
+    F.fill_(F.narrow(sums, 1, 0, 1), -float("inf"))
+    np.copyto(losses._array, made[0]._array)
+    np.copyto(sums._array, made[1]._array)
+    return losses, sums
+
+
 @_ctc_loss.backward("log_probs")
 def _(
     grads: Any,
@@ -217,6 +230,19 @@ def _ctc_loss_backward(
     return made.astype(log_probs.dtype)
 
 
+@_ctc_loss_backward.recorded
+def _(*arguments: Any) -> Any:
+    made = _shown.kernel_of(_ctc_loss_backward, *arguments)
+    target = _dispatch.OPS["full_like"].entry(
+        arguments[1], -float("inf"), memory_format=_dispatch._dtype.contiguous_format
+    )
+    F.empty_like(arguments[6], memory_format=_dispatch._dtype.contiguous_format)
+    F.permute(arguments[1], (1, 0, 2))
+    F.permute(target, (1, 0, 2))
+    np.copyto(target._array, made._array)
+    return target
+
+
 def _no_second(g: Any) -> Any:
     raise RuntimeError("derivative for aten::_ctc_loss_backward is not implemented")
 
@@ -242,14 +268,23 @@ def _loss(
     targets = _as_long(targets)
     losses = _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)[0]
     if zero_infinity:
-        nothing = F.zeros((), dtype=losses.dtype)
+        nothing = _shown.zeros((), losses.dtype)
         losses = F.where(F.eq(losses, float("inf")), nothing, losses)
     if reduction == 1:
-        counts = F.clamp_min(_dispatch.wrap(np.asarray(target_lengths, losses._array.dtype)), 1)
-        return F.mean(F.div(losses, counts))
+        counts = _lengths(target_lengths, losses.dtype)
+        return F.mean(F.div(losses, F.clamp_min(counts, 1)))
     if reduction == 2:
         return F.sum(losses)
     return losses if batched else F.squeeze(losses, 0)
+
+
+def _lengths(lengths: tuple, dtype: Any) -> Any:
+    array = np.asarray(lengths, dtype._np)
+    if _dispatch.recorder is None:
+        return _dispatch.wrap(array)
+    made = F.empty(array.shape, dtype=dtype)
+    made._array[...] = array
+    return made
 
 
 def _as_long(tensor: Any) -> Any:

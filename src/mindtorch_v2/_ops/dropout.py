@@ -10,6 +10,7 @@ import numpy as np
 from .. import _dispatch, _dtype, _sampling
 from .._dispatch import Tensor, composite, op, wrap
 from .._random import default_generator
+from . import _shown
 from ._namespace import functions as F
 from .creation import _empty_like, dense_like
 from .random import put
@@ -52,7 +53,11 @@ def _alpha_parts(noise: Any, p: float) -> tuple[Any, Any]:
 
 def _scaled(tensor: Any, number: float) -> Any:
     """`tensor.mul_(number)`, as torch's own code calls it while something records."""
-    return tensor.mul_(number) if _dispatch.recorder is None else _dispatch.OPS["mul_.Scalar"].entry(tensor, number)
+    return (
+        tensor.mul_(number)
+        if _dispatch.recorder is None
+        else _dispatch.OPS["mul_.Scalar"].entry(tensor, number)
+    )
 
 
 def _declare(name: str, feature: bool, alpha: bool) -> tuple[Any, Any]:
@@ -61,11 +66,13 @@ def _declare(name: str, feature: bool, alpha: bool) -> tuple[Any, Any]:
     def body(input: Any, p: Any, train: Any, multiply: Any) -> Any:
         _check(p)
         if not isinstance(input, Tensor):
-            raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}")
+            raise TypeError(
+                f"{name}(): argument 'input' (position 1) must be Tensor, not {type(input).__name__}"
+            )
         if p == 0 or not train or not input.numel():
             return input
         if p == 1:
-            return multiply(input, F.zeros((), dtype=input.dtype))
+            return multiply(input, _shown.zeros((), input.dtype))
         if alpha:
             noise = _feature_noise(input, 1 - p) if feature else bernoulli_float_(_empty_like(input), 1 - p)
             factor, offset = _alpha_parts(noise, p)

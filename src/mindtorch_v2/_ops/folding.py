@@ -11,7 +11,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS
-from . import _dims
+from . import _dims, _shown
 from ._layout import is_channels_last
 from ._namespace import functions as F
 
@@ -287,5 +287,5 @@ def _recorded_one_hot(self: Any, num_classes: int) -> Any:
     if not self._array.size:
         return F.empty((*self.shape, _classes_of_none(num_classes)), dtype=self.dtype)
     least, most = F.aminmax(self)
-    made = F.zeros((*self.shape, _classes(least.item(), most.item(), num_classes)), dtype=self.dtype)
+    made = _shown.zeros((*self.shape, _classes(least.item(), most.item(), num_classes)), self.dtype)
     return made.scatter_(-1, F.unsqueeze(self, -1), 1)

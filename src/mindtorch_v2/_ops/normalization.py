@@ -455,7 +455,9 @@ def instance_norm(
     if use_input_stats:
         for running, new in ((running_mean, mean), (running_var, var)):
             if running is not None:
-                running.copy_(new.view(n, c).mean(0))
+                (running if _dispatch.recorder is None else _dispatch.OPS["alias"].entry(running)).copy_(
+                    new.view(n, c).mean(0)
+                )
     return F.view(made, (n, c, *rest))
 
 

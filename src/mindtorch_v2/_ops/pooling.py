@@ -14,7 +14,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import INTEGRAL_NUMS
-from . import _layout
+from . import _layout, _shown
 from ._namespace import functions as F
 
 
@@ -308,6 +308,20 @@ def _check_line(self: Any, kernel_size: Any, stride: Any) -> None:
         )
 
 
+def _line_maxima(
+    self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
+) -> Any:
+    """Without a gradient nobody asks where the maxima are: one kernel."""
+    kernel = _fill(kernel_size, 1)
+    steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
+    wide = _dispatch.wrap(np.expand_dims(self._array, -2))
+    made, _ = _shown.kernel_of(
+        max_pool2d_with_indices, wide, (1, *kernel), (1, *steps), (0, *_fill(padding, 1)), (1, *_fill(dilation, 1)), ceil_mode)  # fmt: skip
+    target = F.empty((*self.shape[:-1], made.shape[-1]), dtype=made.dtype)
+    np.copyto(target._array, made._array.squeeze(-2))
+    return target
+
+
 def _declare_plain_max(dims: int, with_indices: Any) -> None:
     @composite(
         f"aten::max_pool{dims}d(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, int[{dims}] dilation=1, "
@@ -319,6 +333,8 @@ def _declare_plain_max(dims: int, with_indices: Any) -> None:
             stride = ()
         if dims == 1:
             _check_line(self, kernel_size, stride)
+            if _dispatch.recorder is not None and not (self._rg and _dispatch.grad_state.enabled):
+                return _line_maxima(self, kernel_size, stride, padding, dilation, ceil_mode)
         return with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
@@ -336,6 +352,7 @@ def _declare_unpool(dims: int) -> None:
     @op(
         f"aten::max_unpool{dims}d(Tensor self, Tensor indices, SymInt[{dims}] output_size{extra}) -> Tensor",
         expose="no",
+        node=f"MaxUnpool{dims}DBackward0",
     )
     def unpool(self: np.ndarray, indices: np.ndarray, output_size: tuple, *_: Any) -> np.ndarray:
         if self.shape != indices.shape:
@@ -353,11 +370,12 @@ def _declare_unpool(dims: int) -> None:
         np.put_along_axis(made, indices.reshape(lead, -1), self.reshape(lead, -1), 1)
         return made.reshape(*self.shape[:-dims], *size)
 
-    unpool.derivative(
-        self=lambda g, indices: F.gather(
-            g.reshape(*g.shape[:-dims], -1), -1, indices.reshape(*indices.shape[:-dims], -1)
-        ).reshape(indices.shape)
-    )
+    def gathered(g: Any, indices: Any) -> Any:
+        g, places = (x if x._array.flags.c_contiguous else x.contiguous() for x in (g, indices))
+        flat = F.view(places, (*places.shape[:-dims], -1))
+        return F.view(F.gather(F.view(g, (*g.shape[:-dims], -1)), -1, flat), indices.shape)
+
+    unpool.derivative(self=gathered)
 
 
 _declare_unpool(2)
@@ -688,6 +706,7 @@ def _declare_fractional(dims: int) -> None:
         "-> (Tensor, Tensor)",
         expose="no",
         outputs=1,
+        node=f"FractionalMaxPool{dims}DBackward0",
     )
     def pool(self: np.ndarray, kernel_size: Any, output_size: Any, random_samples: np.ndarray) -> Any:
         kernel, size = _fill(kernel_size, dims), _fill(output_size, dims)
@@ -722,9 +741,36 @@ def _declare_fractional(dims: int) -> None:
                 made[(b, c, *place)], places[(b, c, *place)] = values[best], flat[window].reshape(-1)[best]
         return (made, places) if self.ndim == dims + 2 else (made[0], places[0])
 
+    adaptive = _dispatch.OPS[f"adaptive_max_pool{dims}d_backward"]
+
+    @op(
+        f"aten::fractional_max_pool{dims}d_backward(Tensor grad_output, Tensor self, int[{dims}] kernel_size, "
+        f"int[{dims}] output_size, Tensor indices) -> Tensor",
+        expose="no",
+    )
+    def backward(
+        grad_output: np.ndarray, self: np.ndarray, kernel_size: Any, output_size: Any, indices: np.ndarray
+    ) -> np.ndarray:
+        return adaptive.kernel(grad_output, self, indices)
+
+    @backward.recorded
+    def _(*arguments: Any) -> Any:
+        made = _shown.kernel_of(backward, *arguments)
+        _shown.dense(arguments[0])
+        F.zero_(_shown.blank(made))
+        _shown.dense(arguments[0])
+        return made
+
     @pool.backward("self")
-    def _(grads: Any, self: Any, result1: Any) -> Any:
-        return (getattr(F, f"adaptive_max_pool{dims}d_backward")(grads[0], self, result1),)
+    def _(grads: Any, self: Any, kernel_size: Any, output_size: Any, result1: Any) -> Any:
+        return (backward(grads[0], self, kernel_size, output_size, result1),)
+
+    backward.derivative(
+        grad_output=lambda g, indices: F.gather(g.flatten(-dims), -1, indices.flatten(-dims)).reshape(
+            indices.shape
+        ),
+        self=lambda self: F.zeros_like(self),
+    )
 
 
 _declare_fractional(2)

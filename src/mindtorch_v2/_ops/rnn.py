@@ -9,6 +9,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import float32
+from . import _shown
 from ._namespace import functions as F
 
 # ---------------------------------------------------------------------------------------------------- steps
@@ -345,7 +346,11 @@ def _fused(
     input: Any, state: Any, group: tuple, reverse: bool, has_biases: bool, train: bool
 ) -> tuple[Any, Any]:
     hidden, cell = state
-    third, fourth = (group[2], group[3]) if has_biases else (F.zeros(group[0].shape), F.zeros(group[1].shape))
+    third, fourth = (
+        (group[2], group[3])
+        if has_biases
+        else tuple(_shown.zeros(weight.shape, weight.dtype) for weight in group[:2])
+    )
     out, h, c, _ = lstm_layer(
         input,
         group[0],

@@ -88,17 +88,19 @@ class RNNBase(Module):
                 "weight_ih": (gate_size, layer_input_size),
                 "weight_hh": (gate_size, real_hidden_size),
             }
-            if bias:
-                shapes |= {"bias_ih": (gate_size,), "bias_hh": (gate_size,)}
+            shapes |= {"bias_ih": (gate_size,), "bias_hh": (gate_size,)}
             if proj_size > 0:
                 shapes["weight_hr"] = (proj_size, hidden_size)
             for suffix in ("", "_reverse")[:num_directions]:
-                names = [f"{kind}_l{layer}{suffix}" for kind in shapes]
-                weights = [
-                    Parameter(torch.empty(shape, device=device, dtype=dtype)) for shape in shapes.values()
-                ]
-                for name, weight in zip(names, weights):
-                    setattr(self, name, weight)
+                made = {
+                    kind: Parameter(torch.empty(shape, device=device, dtype=dtype))
+                    for kind, shape in shapes.items()
+                }
+                # biases are made without being asked for, and not kept
+                kept = [kind for kind in made if bias or not kind.startswith("bias")]
+                names = [f"{kind}_l{layer}{suffix}" for kind in kept]
+                for name, kind in zip(names, kept):
+                    setattr(self, name, made[kind])
                 self._flat_weights_names.extend(names)
                 self._all_weights.append(names)
         self._init_flat_weights()
