@@ -261,7 +261,7 @@ def _(g: Any, self: Any, out: Any, upper: bool, left: bool, unitriangular: bool,
         ga = F.neg(F.matmul(gb, mh(out)) if left else F.matmul(mh(out), gb))
         shift = 1 if unitriangular else 0
         ga = F.triu(ga, shift) if upper else F.tril(ga, -shift)
-    return ga, gb
+    return ga, gb if needs[1] else None
 
 
 # ---------------------------------------------------------------------------------------------------- Cholesky, QR

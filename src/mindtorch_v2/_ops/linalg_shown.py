@@ -64,8 +64,9 @@ def _(A: Any, B: Any, left: bool, check_errors: bool) -> Any:
 @linalg.linalg_lu_solve.recorded
 def _(LU: Any, pivots: Any, B: Any, left: bool, adjoint: bool) -> Any:
     made = kernel_of(linalg.linalg_lu_solve, LU, pivots, B, left, adjoint)
+    values = made._array.copy("K")
     steps.show_lu_solve(LU, pivots, B, left, made if left else wrap(np.empty(made.shape, LU._array.dtype)))
-    return made
+    return put(made, values)
 
 
 def _sign_of_swaps(n: int, pivots: Any) -> Any:
