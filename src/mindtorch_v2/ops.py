@@ -30,8 +30,19 @@ class OpOverload:
             raise
 
     def _refuse(self, count: int, kwargs: dict[str, Any]) -> None:
-        """Raise torch's error for a call that leaves out what has no default."""
+        """Raise torch's error for a call that leaves out what has no default, or says too much."""
         schema = self._schema
+        names = {a.name for a in schema.arguments} | {"input", "out"}
+        unknown = next((name for name in kwargs if name not in names), None)
+        if unknown is not None:
+            raise RuntimeError(
+                f"Unknown keyword argument '{unknown}' for operator '{schema.name}'. Schema: {schema}"
+            ) from None
+        if count > len(schema.arguments):
+            raise RuntimeError(
+                f"{schema.name}() expected at most {len(schema.arguments)} argument(s) but received {count} argument(s). "
+                f"Declaration: {schema}"
+            ) from None
         for place, argument in enumerate(schema.arguments):
             name = "input" if argument.name == "self" else argument.name
             positional = place < count and not argument.kwarg_only
@@ -125,7 +136,11 @@ class OpOverloadPacket:
         return found
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        chosen = _dispatch.FUNCTIONS.get(self.__name__) or _dispatch.METHODS.get(self.__name__)
+        chosen = None
+        if self._namespace == "aten":
+            chosen = _dispatch.FUNCTIONS.get(self.__name__) or _dispatch.METHODS.get(self.__name__)
+        elif len(self._overloads) == 1:
+            return next(iter(self._overloads.values()))(*args, **kwargs)
         if "self" in kwargs:
             kwargs["input"] = kwargs.pop("self")
         if chosen is not None:

@@ -1,0 +1,623 @@
+"""torch.library: Python functions and schemas in, ops of one's own out: `torch.ops.<namespace>.<name>`, seen by profiles and modes."""
+
+from __future__ import annotations
+
+import collections.abc
+import inspect
+import threading
+import typing
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import mindtorch_v2 as torch
+
+from . import _device, _dispatch, _dtype, _schema, _torch_dispatch
+from ._graph import Switches, grad_state, storage_of
+from ._meta import is_meta
+from .ops import OpOverload
+
+__all__ = [
+    "CustomOpDef",
+    "Library",
+    "custom_op",
+    "define",
+    "fallthrough_kernel",
+    "impl",
+    "impl_abstract",
+    "infer_schema",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+]
+
+_COMPOSITE = "CompositeImplicitAutograd"
+_KEYS = frozenset(
+    "CPU CUDA Meta MPS XPU Autograd AutogradCPU AutogradCUDA CompositeExplicitAutograd CompositeImplicitAutograd BackendSelect "
+    "ADInplaceOrView AutocastCPU AutocastCUDA".split()
+)
+_DEVICE_KEYS = {
+    "cpu": "CPU",
+    "cuda": "CUDA",
+    "meta": "Meta",
+    "mps": "MPS",
+    "xpu": "XPU",
+    "default": "CompositeExplicitAutograd",
+}
+
+
+class _Begun(threading.local):
+    """Per thread: the arguments of calls that begin."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple] = []
+
+
+_begun = _Begun()
+
+
+# ---------------------------------------------------------------------------------------------------- one op
+
+
+class _Defined:
+    """An op that was defined here: its schema, its implementations, its gradient."""
+
+    def __init__(self, namespace: str, schema: str) -> None:
+        text = f"{namespace}::{schema}"
+        parsed = _schema.parse(text)
+        self.qualname = f"{namespace}::{parsed.name}"
+        self.full_name = parsed.name + ("." + parsed.overload if parsed.overload else "")
+        self.key = f"{namespace}::{self.full_name}"
+        self.kernels: dict[str, Callable] = {}
+        self.fake: Callable | None = None
+        self.backward: Callable | None = None
+        self.setup_context: Callable | None = None
+        self.watched = False  # gradients go through this op alone, not through those it is made of
+        self.may_alias = True
+        self.shown: Any = self.key  # in errors
+        self._function: Any = None
+        before = _dispatch.OPS.get(self.full_name)
+        self.op = _dispatch.Op(text, self._run, "composite", {"expose": "no"})
+        del _dispatch.OPS[self.full_name]  # where aten's ops are
+        if before is not None:
+            _dispatch.OPS[self.full_name] = before
+        _dispatch.OPS[self.key] = self.op
+        _torch_dispatch.joined_late(self.op)
+        arguments = self.op.schema.arguments
+        self.tensors = [i for i, a in enumerate(arguments) if a.kind.startswith("Tensor")]
+        self.written = [i for i, a in enumerate(arguments) if a.written]
+        self.keyword_only = [a.name for a in arguments if a.keyword_only]
+
+    @property
+    def _gives_list(self) -> bool:
+        return self.op.schema.returns[:1] == ("Tensor[]",)
+
+    @property
+    def overload(self) -> OpOverload:
+        """The op in torch.ops."""
+        return _torch_dispatch.overload(self.op)
+
+    def _run(self, *arguments: Any) -> Any:
+        tensors = list(_dispatch._tensors_in(arguments))
+        self._check(arguments)
+        if self.watched and grad_state.enabled and any(t._rg for t in tensors) and not self.written:
+            return self._with_gradient(arguments)
+        return self._below(arguments, tensors)
+
+    def _check(self, arguments: tuple) -> None:
+        for place in self.tensors:
+            argument, value = self.op.schema.arguments[place], arguments[place]
+            if argument.kind == "Tensor" and not isinstance(value, torch.Tensor):
+                kind = _dispatch.type_name(value)
+                raise RuntimeError(
+                    f"{self.qualname}() Expected a value of type 'Tensor' for argument '{argument.name}' but instead found type '{kind}'.\n"
+                    f"Position: {place}\nValue: {value}\nDeclaration: {self.overload._schema}\n"
+                    f"Cast error details: Unable to cast {value} to Tensor"
+                )
+
+    def _below(self, arguments: tuple, tensors: list) -> Any:
+        """Below autograd: modes and classes first, then the implementation."""
+        if _COMPOSITE not in self.kernels and Switches.asked is not None and Switches.asked(*tensors):
+            return _torch_dispatch.ask(self.op, arguments)
+        kernel = self._kernel(tensors)
+        first = len(arguments) - len(self.keyword_only)
+        before = grad_state.below
+        if self.watched:
+            grad_state.below = before or 1 + grad_state.enabled
+        try:
+            result = kernel(*arguments[:first], **dict(zip(self.keyword_only, arguments[first:])))
+        finally:
+            grad_state.below = before
+        for place in self.written:
+            if self.watched and isinstance(arguments[place], torch.Tensor):
+                storage_of(arguments[place])._version += 1
+        if not self.may_alias:
+            self._refuse_aliases(result, tensors)
+        return result
+
+    def _kernel(self, tensors: list) -> Callable:
+        if any(is_meta(t) for t in tensors):
+            if self.fake is None:
+                raise RuntimeError(
+                    f"There was no fake impl registered for {self.shown}. This is necessary for torch.compile/export/fx tracing to work. "
+                    f"Please use `{self.full_name}.register_fake` to add an fake impl."
+                )
+            return self.fake
+        for key in ("CPU", "CompositeExplicitAutograd", _COMPOSITE, "Autograd", "AutogradCPU"):
+            if key in self.kernels:
+                return self.kernels[key]
+        raise NotImplementedError(
+            f"Could not run '{self.key}' with arguments from the 'CPU' backend. This could be because the operator doesn't exist for this "
+            f"backend, or was omitted during the selective/custom build process (if using custom build). '{self.key}' is only available for "
+            f"these backends: [{', '.join(self.kernels)}]."
+        )
+
+    def _refuse_aliases(self, result: Any, tensors: list) -> None:
+        seen = {id(storage_of(t)) for t in tensors if not t._array_missing}
+        for tensor in _dispatch._tensors_in(result if isinstance(result, (tuple, list)) else (result,)):
+            if tensor._array_missing:
+                continue
+            if id(storage_of(tensor)) in seen:
+                raise RuntimeError(
+                    f"{self.full_name} (with implementation in {inspect.getmodule(self.kernels.get('CPU'))}): The output of this custom "
+                    "operator (1) must not also be an input to this custom operator and (2) may not alias any inputs to this custom operator "
+                    "or other returns. The most common way to trigger this error is if we have y = custom_op(x) and y and x are the same "
+                    "Tensor. Please instead return a clone of the offending output tensor(s) (e.g. return x.clone()) or refactor the custom "
+                    "operator to not return y."
+                )
+            seen.add(id(storage_of(tensor)))
+
+    # -- gradients
+
+    def _with_gradient(self, arguments: tuple) -> Any:
+        if self._function is None:
+            self._function = self._make_function()
+        _begun.calls.append(arguments)
+        result = self._function.apply(*_dispatch._tensors_in(arguments))
+        return list(result) if self._gives_list else result
+
+    def _make_function(self) -> Any:
+        """The function whose node stands in the graph; it takes the tensors alone, the other arguments wait."""
+        defined = self
+
+        def forward(ctx: Any, *tensors: Any) -> Any:
+            arguments = _begun.calls.pop()
+            result = defined._below(arguments, list(tensors))
+            defined._set_up(ctx, arguments, result)
+            ctx._arguments_of_op = tuple([_places(value) for value in arguments])
+            return tuple(result) if isinstance(result, list) else result
+
+        def backward(ctx: Any, *grads: Any) -> Any:
+            if defined.backward is None:
+                raise RuntimeError(
+                    f"Trying to backward through {defined.overload} but no autograd formula was registered. Please use register_autograd "
+                    "to add one."
+                )
+            found = defined.backward(ctx, *((list(grads),) if defined._gives_list else grads))
+            found = found if isinstance(found, tuple) else (found,)
+            flat: list[Any] = []
+            for value, places in zip(found, ctx._arguments_of_op):
+                if places is True:
+                    flat.append(value)
+                elif places:
+                    flat += [v for v, is_tensor in zip(value or [None] * len(places), places) if is_tensor]
+            return tuple(flat)
+
+        name = f"GeneratedBackwardFor_{self.op.namespace}_{self.op.name}_{self.op.overload or 'default'}"
+        body = {"forward": staticmethod(forward), "backward": staticmethod(backward), "__module__": __name__}
+        return type(torch.autograd.Function)(name, (torch.autograd.Function,), body)
+
+    def _set_up(self, ctx: Any, arguments: tuple, result: Any) -> None:
+        if self.setup_context is None:
+            return
+        first = len(arguments) - len(self.keyword_only)
+        named = (
+            {"keyword_only_inputs": dict(zip(self.keyword_only, arguments[first:]))}
+            if self.keyword_only
+            else {}
+        )
+        self.setup_context(ctx=ctx, inputs=arguments[:first], output=result, **named)
+
+
+def _places(value: Any) -> Any:
+    """Whether an argument is a tensor; for a list, which of its items are."""
+    if isinstance(value, (list, tuple)):
+        return [isinstance(item, torch.Tensor) for item in value]
+    return isinstance(value, torch.Tensor)
+
+
+_defined: dict[str, _Defined] = {}
+
+
+def _define(namespace: str, schema: str) -> _Defined:
+    made = _Defined(namespace, schema)
+    space = getattr(torch.ops, namespace)
+    vars(space).pop(made.op.name, None)  # its overloads are looked for again
+    _defined[made.key] = made
+    return made
+
+
+def _split(qualname: str) -> tuple[str, str]:
+    parts = qualname.split("::")
+    if len(parts) != 2:
+        raise ValueError(
+            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed to the torch.library APIs '
+            "must consist of a namespace and a name, e.g. aten::sin"
+        )
+    return parts[0], parts[1]
+
+
+def _found(op: Any) -> _Defined:
+    """The op that a name, an overload or a CustomOpDef means."""
+    if isinstance(op, CustomOpDef):
+        return op._defined
+    name = op.name() if isinstance(op, OpOverload) else op
+    namespace, rest = _split(name)
+    found = _defined.get(f"{namespace}::{rest}")
+    if found is None:
+        getattr(getattr(torch.ops, namespace), rest.partition(".")[0])  # torch's error if there is none
+        raise RuntimeError(
+            f"{name} is an op of the library itself: only ops that were defined by programs can be changed"
+        )
+    return found
+
+
+# ---------------------------------------------------------------------------------------------------- schemas
+
+
+def _types() -> dict[Any, str]:
+    """How Python's types are written in a schema."""
+    number = int | float | bool
+    plain = {
+        torch.Tensor: "Tensor",
+        int: "SymInt",
+        float: "float",
+        bool: "bool",
+        str: "str",
+        number: "Scalar",
+    }
+    plain |= {_dtype.dtype: "ScalarType", _device.device: "Device"}
+    found: dict[Any, str] = {}
+    for kind, text in plain.items():
+        found[kind] = text
+        found[typing.Optional[kind]] = text + "?"  # noqa: UP045  (the key that annotations have)
+        for listed in _lists(kind):
+            found[listed] = text + "[]"
+            found[typing.Optional[listed]] = text + "[]?"  # noqa: UP045
+        for listed in _lists(typing.Optional[kind]) if kind is torch.Tensor else ():  # noqa: UP045
+            found[listed] = "Tensor?[]"
+    for listed in _lists(torch.Tensor):
+        del found[typing.Optional[listed]]  # noqa: UP045
+    return found
+
+
+def _lists(kind: Any) -> tuple[Any, ...]:
+    return typing.Sequence[kind], typing.List[kind], collections.abc.Sequence[kind], list[kind]  # noqa: UP006
+
+
+def _default_text(value: Any) -> str:
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, float):
+        return f"{int(value)}." if value.is_integer() else repr(value)
+    return repr(value) if value is None or isinstance(value, (bool, int)) else str(value).rpartition(".")[2]
+
+
+def infer_schema(
+    prototype_function: Callable,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    op_name: str | None = None,
+    tags: Sequence[Any] = (),
+) -> str:
+    """The schema of an op from a function's annotations; `mutates_args`: the arguments it writes to, or "unknown"."""
+    signature = inspect.signature(prototype_function)
+
+    def refuse(what: str) -> None:
+        raise ValueError(f"infer_schema(func): {what} Got func with signature {signature})")
+
+    known, parts, star, names = _types(), [], False, set()
+    hints = _hints(prototype_function)
+    for place, (name, parameter) in enumerate(signature.parameters.items()):
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            refuse("We do not support positional-only args, varargs, or varkwargs.")
+        if parameter.kind is parameter.KEYWORD_ONLY and not star:
+            parts.append("*")
+            star = True
+        if parameter.annotation is parameter.empty:
+            refuse(f"Parameter {name} must have a type annotation.")
+        kind = known.get(hints[name])
+        if kind is None:
+            refuse(
+                f"Parameter {name} has unsupported type {hints[name]}. The valid types are: {known.keys()}."
+            )
+            raise AssertionError
+        names.add(name)
+        written = mutates_args == "unknown" if isinstance(mutates_args, str) else name in mutates_args
+        if written and kind.startswith("Tensor"):
+            kind = kind.replace("Tensor", f"Tensor(a{place}!)", 1)
+        elif written and not isinstance(mutates_args, str):
+            refuse(
+                f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated"
+            )
+        default = "" if parameter.default is parameter.empty else "=" + _default_text(parameter.default)
+        parts.append(f"{kind} {name}{default}")
+    if not isinstance(mutates_args, str) and set(mutates_args) - names:
+        refuse(
+            f"{set(mutates_args) - names} in mutates_args were not found in the custom op's signature. mutates_args should contain the names "
+            "of all args that the custom op mutates, or just the string 'unknown' if you don't know."
+        )
+    if signature.return_annotation is inspect.Signature.empty:
+        refuse("No return type annotation was provided. Please add one.")
+    returns = _return_text(hints["return"], refuse)
+    return f"{op_name or ''}({', '.join(parts)}) -> {returns}"
+
+
+def _hints(function: Callable) -> dict[str, Any]:
+    """Annotations as types, also where they are texts."""
+    try:
+        return typing.get_type_hints(function)
+    except (NameError, TypeError):
+        return dict(getattr(function, "__annotations__", {}))
+
+
+def _return_text(kind: Any, refuse: Callable[[str], None]) -> str:
+    single = {
+        torch.Tensor: "Tensor",
+        int: "SymInt",
+        float: "float",
+        bool: "bool",
+        int | float | bool: "Scalar",
+    }
+    single |= dict.fromkeys(_lists(torch.Tensor), "Tensor[]")
+    if kind is None or kind is type(None):
+        return "()"
+    if kind in single:
+        return single[kind]
+    if typing.get_origin(kind) is not tuple:
+        refuse(f"Return has unsupported type {kind}. The valid types are: {single}.")
+    parts = []
+    for item in typing.get_args(kind):
+        if item not in single:
+            refuse(f"Return has unsupported type {kind}. The valid types are: {single}.")
+        parts.append(single[item])
+    return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+# ---------------------------------------------------------------------------------------------------- custom ops
+
+
+class CustomOpDef:
+    """An op made of a Python function: called like it, and seen as `<namespace>::<name>`."""
+
+    def __init__(
+        self, namespace: str, name: str, schema: str, fn: Callable, tags: Sequence[Any] | None = None
+    ) -> None:
+        self._namespace, self._name, self._schema = namespace, name, schema
+        self._init_fn = fn
+        self._defined = _define(namespace, name + schema)
+        self._defined.watched, self._defined.may_alias, self._defined.shown = True, False, self
+        self._qualname = self._defined.qualname
+        self._opoverload = self._defined.overload
+        self._disabled: dict[str, Callable] = {}
+
+    def __repr__(self) -> str:
+        return f"<CustomOpDef({self._qualname})>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._opoverload(*args, **kwargs)
+
+    def register_kernel(
+        self, device_types: str | Sequence[str] | None, fn: Callable | None = None, /
+    ) -> Callable:
+        """Use another function on these devices (None: on all)."""
+
+        def declare(function: Callable) -> Callable:
+            for kind in (
+                (device_types,) if device_types is None or isinstance(device_types, str) else device_types
+            ):
+                self._defined.kernels["CPU" if kind is None else _DEVICE_KEYS.get(kind, kind.upper())] = (
+                    function
+                )
+            return function
+
+        return declare if fn is None else declare(fn)
+
+    def register_fake(self, fn: Callable, /) -> Callable:
+        """Use a function that makes results of the right shapes for meta tensors."""
+        self._defined.fake = fn
+        return fn
+
+    def register_autograd(self, backward: Callable, /, *, setup_context: Callable | None = None) -> None:
+        """Use `backward(ctx, *grads)` for gradients; `setup_context(ctx, inputs, output)` keeps what it needs."""
+        self._defined.backward, self._defined.setup_context = backward, setup_context
+
+    @contextmanager
+    def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
+        """Inside, a function that was registered for a device is not used; that of the op is."""
+        key = _DEVICE_KEYS.get(device_type, device_type.upper())
+        kernels = self._defined.kernels
+        before = kernels.get(key)
+        if not enabled:
+            kernels[key] = self._init_fn
+        try:
+            yield
+        finally:
+            if before is not None:
+                kernels[key] = before
+
+
+def custom_op(
+    name: str,
+    fn: Callable | None = None,
+    /,
+    *,
+    mutates_args: str | Iterable[str],
+    device_types: str | Sequence[str] | None = None,
+    schema: str | None = None,
+    tags: Sequence[Any] | None = None,
+) -> Any:
+    """Make an op of a function that the library shall not look into. A decorator without `fn`."""
+
+    def declare(function: Callable) -> CustomOpDef:
+        text = schema
+        if text is None:
+            text = infer_schema(function, mutates_args=mutates_args)
+        namespace, op_name = name.split("::")
+        made = CustomOpDef(namespace, op_name, text, function, tags)
+        if device_types is not None:
+            made.register_kernel(device_types)(function)
+        else:
+            made._defined.kernels["CPU"] = function
+        return made
+
+    return declare if fn is None else declare(fn)
+
+
+# ---------------------------------------------------------------------------------------------------- libraries
+
+
+class Library:
+    """Ops of one namespace: definitions ("DEF", "FRAGMENT") or implementations ("IMPL")."""
+
+    _open: typing.ClassVar[dict[str, Library]] = {}  # namespaces that have their one DEF
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("IMPL", "DEF", "FRAGMENT"):
+            raise ValueError(f"Unsupported kind: {kind}")
+        if kind == "DEF" and (ns in ("aten", "prim", "prims") or ns in Library._open):
+            raise RuntimeError(
+                f"Only a single TORCH_LIBRARY can be used to register the namespace {ns}; please put all of your definitions in a single "
+                "TORCH_LIBRARY block.  If you were trying to specify implementations, consider using TORCH_LIBRARY_IMPL (which can be "
+                "duplicated).  If you really intended to define operators for a single namespace in a distributed way, you can use "
+                "TORCH_LIBRARY_FRAGMENT to explicitly indicate this"
+            )
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+        self._made: list[str] = []
+        if kind == "DEF":
+            Library._open[ns] = self
+
+    def __repr__(self) -> str:
+        return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Add an op; gives its name."""
+        if "(" not in schema:
+            raise RuntimeError("Tried to parse a function schema but only the operator name was given")
+        name = schema[: schema.index("(")].strip()
+        if f"{self.ns}::{name}" in _defined:
+            raise RuntimeError(
+                f"Tried to register an operator ({self.ns}::{schema}) with the same name and overload name multiple times. Each overload's "
+                "schema should only be registered with a single call to def()."
+            )
+        self._made.append(_define(self.ns, schema).key)
+        return name
+
+    def impl(
+        self,
+        op_name: Any,
+        fn: Callable,
+        dispatch_key: str = "",
+        *,
+        with_keyset: bool = False,
+        allow_override: bool = True,
+    ) -> None:
+        """Implement an op for a dispatch key: "CPU", or "CompositeImplicitAutograd" for one that is made of others."""
+        key = dispatch_key or self.dispatch_key or _COMPOSITE
+        if key not in _KEYS:
+            raise RuntimeError(f"could not parse dispatch key: {key}")
+        name = op_name._opname if isinstance(op_name, OpOverload) else op_name.rpartition("::")[2]
+        found = _defined.get(f"{self.ns}::{name}")
+        if found is not None:
+            if key == "Meta":
+                found.fake = fn
+            found.kernels[key] = fn
+
+    def _destroy(self) -> None:
+        for key in self._made:
+            made = _defined.pop(key)
+            _dispatch.OPS.pop(key, None)
+            vars(getattr(torch.ops, self.ns)).pop(made.op.name, None)
+        self._made.clear()
+        if Library._open.get(self.ns) is self:
+            del Library._open[self.ns]
+
+
+@contextmanager
+def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
+    """A library whose ops are gone after the block."""
+    made = Library(*args, **kwargs)
+    try:
+        yield made
+    finally:
+        made._destroy()
+
+
+def fallthrough_kernel() -> None:
+    """Stands for no implementation."""
+    raise NotImplementedError("fallthrough_kernel() should never be called.")
+
+
+def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
+    """Define the op `<namespace>::<name>` with a schema that begins with its arguments."""
+    namespace, name = _split(qualname)
+    (lib or Library(namespace, "FRAGMENT")).define(name + schema)
+
+
+def impl(qualname: str, types: Any, func: Callable | None = None, *, lib: Library | None = None) -> Any:
+    """Implement an op for devices ("cpu", "default") or dispatch keys. A decorator without `func`."""
+    namespace, _ = _split(qualname)
+
+    def declare(function: Callable) -> Callable:
+        found = _found(qualname)
+        for kind in (types,) if isinstance(types, str) else types:
+            key = _DEVICE_KEYS.get(kind, kind)
+            (lib or Library(namespace, "IMPL")).impl(found.full_name, function, key)
+        return function
+
+    return declare if func is None else declare(func)
+
+
+def register_kernel(
+    op: Any, device_types: Any, func: Callable | None = None, /, *, lib: Library | None = None
+) -> Any:
+    """Implement an op for devices."""
+    if isinstance(op, CustomOpDef):
+        return op.register_kernel(device_types, func)
+    name = op.name() if isinstance(op, OpOverload) else op
+    return impl(name, "default" if device_types is None else device_types, func, lib=lib)
+
+
+def register_fake(
+    op: Any,
+    func: Callable | None = None,
+    /,
+    *,
+    lib: Library | None = None,
+    _stacklevel: int = 1,
+    allow_override: bool = True,
+) -> Any:
+    """Use a function that makes results of the right shapes for meta tensors."""
+
+    def declare(function: Callable) -> Callable:
+        _found(op).fake = function
+        return function
+
+    return declare if func is None else declare(func)
+
+
+def impl_abstract(
+    qualname: Any, func: Callable | None = None, *, lib: Library | None = None, _stacklevel: int = 1
+) -> Any:
+    """The former name of `register_fake`."""
+    return register_fake(qualname, func, lib=lib)
+
+
+def register_autograd(
+    op: Any, backward: Callable, /, *, setup_context: Callable | None = None, lib: Library | None = None
+) -> None:
+    """Use `backward(ctx, *grads)` for gradients of an op; `setup_context(ctx, inputs, output)` keeps what it needs."""
+    found = _found(op)
+    found.backward, found.setup_context, found.watched = backward, setup_context, True
+    found._function = None
