@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
+from .. import _dispatch, _dtype
 from .._dispatch import composite, function, op, unalias
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
 from . import _dims, _shown
 from ._namespace import functions as F
+from .linalg_steps import mul_into
 from .pointwise import add_scalar
 from .reduction import restore
 
@@ -172,18 +173,42 @@ def norm_method(
 @function(expose="function")
 def frobenius_norm(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:
     """The square root of the sum of squares."""
-    return linalg_vector_norm(input, 2, dim or None, keepdim)
+    return _frobenius(input, dim, keepdim)
+
+
+@composite("aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", expose="no")
+def _frobenius(self: Any, dim: Any, keepdim: bool) -> Any:
+    return norm_along(self, 2, dim or tuple(range(self.ndim)), keepdim)
+
+
+@composite("aten::nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", expose="no")
+def _nuclear(self: Any, keepdim: bool) -> Any:
+    return F.linalg_matrix_norm(self, "nuc", (-2, -1), keepdim)
+
+
+@composite("aten::nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor", expose="no")
+def _nuclear_along(self: Any, dim: Any, keepdim: bool) -> Any:
+    return F.linalg_matrix_norm(self, "nuc", dim, keepdim)
 
 
 @function(expose="function")
 def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out: Any = None) -> Any:
     """The sum of singular values."""
-    return F.linalg_matrix_norm(input, "nuc", dim, keepdim)
+    return _nuclear(input, keepdim) if tuple(dim) == (-2, -1) else _nuclear_along(input, dim, keepdim)
 
 
-@composite("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor")
+@op("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", on="tensors")
 def dist(self: Any, other: Any, p: Any) -> Any:
     return norm_of_all(F.sub(self, other), p)
+
+
+@dist.backward("self", "other")
+def _(g: Any, self: Any, other: Any, out: Any, p: Any, needs: Any) -> Any:
+    difference = F.sub(self, other)
+    made = _norm_grad(g, difference, out, p, None, False, difference.shape)
+    if made is None:
+        return None, None
+    return (made if needs[0] else None), (F.neg(made) if needs[1] else None)
 
 
 @op("aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", on="tensors", inplace=False)
@@ -194,25 +219,28 @@ def renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     if self.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
-    return self * _renorm_factor(self, p, dim, maxnorm)
+    size = linalg_vector_norm(self, p, _others(self, dim), True)._array
+    kept = np.where(size > maxnorm, maxnorm / (size + size.dtype.type(1e-7)), size.dtype.type(1))
+    factor = _dispatch.wrap(kept.astype(size.dtype, copy=False))
+    made = _dispatch.wrap(np.empty(self._array.shape, self._array.dtype))
+    return mul_into(self, factor, made)
 
 
-def _renorm_factor(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
-    dims = [d for d in range(self.ndim) if d != _dims.one(dim, self.ndim)]
-    size = linalg_vector_norm(self, p, dims, True)
-    return F.where(size > maxnorm, maxnorm / (size + 1e-7), F.ones((), dtype=size.dtype))
+def _others(self: Any, dim: int) -> list[int]:
+    where = _dims.one(dim, self.ndim)
+    return [d for d in range(self.ndim) if d != where]
 
 
 def _renorm_grad(g: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
-    from ..autograd import grad
-
-    state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
-    state.enabled = True
-    try:
-        x = self if enabled and self._rg else self.detach().requires_grad_()
-        return grad(x * _renorm_factor(x, p, dim, maxnorm), x, g, create_graph=enabled)[0]
-    finally:
-        state.enabled = enabled
+    dims = _others(self, dim)
+    wide = _dtype.float64 if self.dtype is _dtype.float32 else self.dtype
+    size = linalg_vector_norm(self, p, dims, True, dtype=wide)
+    total = F.sum(F.mul(self, g), dims, True, dtype=wide)
+    slope = _norm_grad(total, self, size, p, dims, True, self.shape)
+    inverse = F.reciprocal(F.add(size, 1e-7))
+    inner = g if slope is None else F.sub(g, F.mul(inverse, slope))
+    made = F.mul(F.mul(inverse, maxnorm), inner)
+    return F.where(F.gt(size, maxnorm), _dispatch.OPS["to.dtype"].entry(made, g.dtype), g)
 
 
 renorm.derivative(self=_renorm_grad)
