@@ -297,7 +297,8 @@ class Function(_SingleLevelFunction):
         ranges = _dispatch.ranges
         if ranges is None:
             return _apply(cls, args, kwargs)
-        token = ranges.enter(cls.__name__, 0, grad_state.seq if grad_state.enabled else -1, 0, args)
+        shown = tuple([a for a in args if _is_shown(a)])
+        token = ranges.enter(cls.__name__, 0, grad_state.seq if grad_state.enabled else -1, 0, shown)
         try:
             return _apply(cls, args, kwargs)
         finally:
@@ -306,6 +307,16 @@ class Function(_SingleLevelFunction):
     @staticmethod
     def _compiled_autograd_key(ctx: Any) -> Any:
         return (ctx._forward_cls,)
+
+
+_NUMBERS = (int, float, complex, type(None))
+
+
+def _is_shown(argument: Any) -> bool:
+    """Whether a profile counts an argument among the inputs: tensors, numbers, lists of numbers, None; no other object."""
+    if isinstance(argument, (Tensor, *_NUMBERS)):
+        return True
+    return isinstance(argument, (list, tuple)) and all(isinstance(item, _NUMBERS) for item in argument)
 
 
 _signature = functools.lru_cache(maxsize=None)(inspect.signature)
