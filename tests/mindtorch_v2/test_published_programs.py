@@ -140,3 +140,16 @@ def test_a_profile_shows_the_copy_of_a_transposed_input(op: str, call: Any) -> N
             call(given)
         found = [e for e in prof.events() if e.name == "aten::contiguous" and e.cpu_parent.name == op]
         assert len(found) == copies
+
+
+def test_a_profile_shows_how_much_memory_is_cleared() -> None:
+    shown = {}
+    for name, x in {
+        "small": torch.ones(32767), "large": torch.ones(32768), "empty": torch.ones(0),
+        "column": torch.ones(4, 4)[:, 1], "transposed": torch.ones(4, 4).t(),
+    }.items():  # fmt: skip
+        with torch.profiler.profile() as prof:
+            x.zero_()
+        shown[name] = "aten::fill_" in [e.name for e in prof.events()]
+        assert not x.any() and x._version == 1
+    assert shown == {"small": False, "large": True, "empty": True, "column": True, "transposed": False}

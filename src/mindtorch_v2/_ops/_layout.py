@@ -163,6 +163,19 @@ def store(out: np.ndarray, array: np.ndarray) -> None:
         np.copyto(out, array, casting="unsafe")
 
 
+def is_dense(array: np.ndarray) -> bool:
+    """Whether an array fills its memory without gaps or repeats, in whatever order of dims."""
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return True
+    expected = array.itemsize
+    for step, n in sorted(zip(array.strides, array.shape)):
+        if n != 1:
+            if step != expected:
+                return False
+            expected *= n
+    return True
+
+
 def is_channels_last(array: np.ndarray) -> bool:
     """Whether a 4-d or 5-d array lies in memory with its channels innermost, and only so."""
     if array.ndim not in (4, 5) or array.flags.c_contiguous:
