@@ -1,4 +1,4 @@
-"""torch.utils.benchmark: timing of statements, with tables that compare them. Python statements only."""
+"""torch.utils.benchmark: timing of statements, with tables that compare them, and random tasks to time. Python statements only."""
 
 from __future__ import annotations
 
@@ -12,13 +12,22 @@ from .utils.common import (
     unit_to_english,
 )
 from .utils.compare import Colorize, Compare
+from .utils.fuzzer import FuzzedParameter, FuzzedTensor, Fuzzer, ParameterAlias
 from .utils.timer import Language, Timer, timer
+from .utils.valgrind_wrapper.timer_interface import CallgrindStats, FunctionCount, FunctionCounts
 
 __all__ = [
+    "CallgrindStats",
     "Colorize",
     "Compare",
+    "FunctionCount",
+    "FunctionCounts",
+    "FuzzedParameter",
+    "FuzzedTensor",
+    "Fuzzer",
     "Language",
     "Measurement",
+    "ParameterAlias",
     "TaskSpec",
     "Timer",
     "ordered_unique",

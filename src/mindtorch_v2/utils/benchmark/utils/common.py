@@ -182,9 +182,7 @@ class Measurement:
 
 
 def _merged(spec: TaskSpec, group: list[Measurement]) -> Measurement:
-    number = min(measurement.number_per_run for measurement in group)
-    times = [t * number for measurement in group for t in measurement.times]
-    return Measurement(number, times, spec, None)
+    return Measurement(1, [t for measurement in group for t in measurement.times], spec, None)
 
 
 def select_unit(t: float) -> tuple[str, float]:
@@ -206,7 +204,8 @@ def trim_sigfig(x: float, n: int) -> float:
     if n <= 0 or x == 0:
         return 0.0
     factor = 10.0 ** (n - math.ceil(math.log10(abs(x))))
-    return round(float(np.float32(x)) * factor) / factor  # 45.00000000000001 is meant to be 45
+    # in single precision, as torch's tensors are
+    return float(np.round(np.float32(x) * np.float32(factor)) * np.float32(1 / factor))
 
 
 def ordered_unique(elements: Iterable[Any]) -> list[Any]:
