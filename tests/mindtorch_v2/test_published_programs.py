@@ -151,5 +151,6 @@ def test_a_profile_shows_how_much_memory_is_cleared() -> None:
         with torch.profiler.profile() as prof:
             x.zero_()
         shown[name] = "aten::fill_" in [e.name for e in prof.events()]
-        assert not x.any() and x._version == 1
+        assert not x.any()
+        assert x._version == 1
     assert shown == {"small": False, "large": True, "empty": True, "column": True, "transposed": False}

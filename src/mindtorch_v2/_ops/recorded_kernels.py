@@ -28,7 +28,7 @@ from . import (  # noqa: F401  (what is told about here has to be declared)
     softmax,
     sorting,
 )
-from ._layout import is_dense
+from ._layout import is_dense, writable
 from ._namespace import functions as F
 from ._shown import dense, resized
 
@@ -72,7 +72,8 @@ _CLEARED_AT_ONCE = 32768  # up to here dense memory is cleared by one call, from
 def _cleared(self: Any) -> Any:
     array = self._array
     if 0 < array.size < _CLEARED_AT_ONCE and is_dense(array):
-        array.fill(0)
+        writable(array).fill(0)
+        _dispatch.storage_of(self)._version += 1
         return self
     return F.fill_(self, 0)
 
