@@ -87,15 +87,19 @@ def _product(a: Any, b: Any) -> np.ndarray:
 
 
 def _with_mm_node(made: Any, a: Any, b: Any, name: str) -> Any:
+    inputs, needs = (a, b), (a._rg, b._rg)
+    if not needs[0]:
+        b = None  # only the other's gradient asks for it
+
     def rule(g: Any) -> tuple:
         ga = gb = None
-        if a._rg:
+        if needs[0]:
             ga = _grad_of_sparse(g, a, b)
-        if b._rg:
+        if needs[1]:
             gb = _dispatch.FUNCTIONS["mm"](_dispatch.FUNCTIONS["t"](a), g) if _dispatch.recorder is not None else mm(a.t(), g)
         return ga, gb
 
-    return record(name, made, (a, b), rule)
+    return record(name, made, inputs, rule)
 
 
 def _grad_of_sparse(g: Any, a: Any, b: Any) -> Any:

@@ -368,7 +368,7 @@ def _(self: Any, other: Any, dim: int) -> Any:
 
 
 def _least_squares_space(m: int, n: int, k: int, driver: str) -> int:
-    return 4 * n + k if driver in ("gelsy", "gels") and n < 7 else 35 * n + 33
+    return 4 * n + k if driver in ("gelsy", "gels") and m < 10 else 35 * n + 33
 
 
 @linalg_more.linalg_lstsq.recorded

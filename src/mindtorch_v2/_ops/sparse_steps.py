@@ -39,9 +39,10 @@ def part(self: Any, number: int) -> Any:
     """The indices (0) or the values (1) of a sparse tensor, as a tensor of the same memory."""
     array = self._elements if number else self._places
     made = wrap(array)
-    held = self._held
-    if held is not None and held[number]._array.base is array.base and held[number]._array.size == array.size:
-        made._storage = storage_of(held[number])
+    if self._held is not None:
+        whole = self._held[number]
+        if array is whole._array or array.base is whole._array or array.base is whole._array.base is not None:
+            made._storage = storage_of(whole)
     return made
 
 

@@ -177,12 +177,19 @@ def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_gra
             and not gradient.is_sparse
             and held._array.dtype is gradient._array.dtype
             and held._array.shape == gradient._array.shape
-            and held._array.flags.c_contiguous
+            and (held._array.flags.c_contiguous or _is_dense(held._array))
             and (Switches.asked is None or not Switches.asked(held, gradient))
         ):
             buffer[number] = held.add_(gradient)
             return
     buffer[number] = gradient + held if held.is_sparse and not gradient.is_sparse else held + gradient
+
+
+def _is_dense(array: Any) -> bool:
+    """Whether an array fills its memory, in whatever order of dimensions."""
+    from .._ops._layout import is_dense
+
+    return is_dense(array)
 
 
 def _evaluate(
