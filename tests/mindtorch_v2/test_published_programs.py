@@ -154,3 +154,13 @@ def test_a_profile_shows_how_much_memory_is_cleared() -> None:
         assert not x.any()
         assert x._version == 1
     assert shown == {"small": False, "large": True, "empty": True, "column": True, "transposed": False}
+
+
+def test_a_profile_shows_the_block_a_large_transpose_is_copied_through() -> None:
+    for x, blocks in ((torch.ones(60, 60), 1), (torch.ones(59, 61), 0), (torch.ones(2, 60, 60), 0)):
+        with torch.profiler.profile(profile_memory=True) as prof:
+            x.transpose(-1, -2).contiguous()
+        sizes = [
+            e.cpu_memory_usage for e in prof.events() if e.cpu_parent and e.cpu_parent.name == "aten::copy_"
+        ]
+        assert sizes == [60 * 60 * 4] * blocks

@@ -84,6 +84,22 @@ def _contiguous(self: Any, memory_format: Any = None) -> Any:
 # -------------------------------------------------------------------------------- copy_, fill_, zero_
 
 
+_BLOCKWISE = 3600  # elements from which torch copies a transposed matrix block by block
+
+
+def _show_block(out: np.ndarray, src: np.ndarray) -> None:
+    """The block that a transposed matrix passes through."""
+    rows, columns = src.shape
+    if (
+        src.strides == (src.itemsize, rows * src.itemsize)
+        and out.shape == src.shape
+        and out.dtype is src.dtype
+        and out.flags.c_contiguous
+    ):
+        side = 120 if src.dtype == np.uint8 else 60
+        F.empty((side, side), dtype=_dtype.BY_NUM[src.dtype.num])
+
+
 @op(
     "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
     inplace=True,
@@ -95,6 +111,8 @@ def copy(self: np.ndarray, src: np.ndarray, non_blocking: bool, out: Any = None)
         out = np.empty_like(self)
     if out.base is not None:
         check_overlap(out, src)
+    if src.ndim == 2 and src.size >= _BLOCKWISE and _dispatch.recorder is not None:
+        _show_block(out, src)
     try:
         store(out, src)
     except ValueError:
@@ -109,7 +127,8 @@ def copy(self: np.ndarray, src: np.ndarray, non_blocking: bool, out: Any = None)
 
 
 copy.derivative(
-    self=lambda g: F.zeros_like(g, memory_format=_CONTIGUOUS), src=lambda g, src_dtype: _to(g, dtype=src_dtype)
+    self=lambda g: F.zeros_like(g, memory_format=_CONTIGUOUS),
+    src=lambda g, src_dtype: _to(g, dtype=src_dtype),
 )
 _copy_ = copy.op.inplace.entry
 
@@ -252,7 +271,9 @@ def show_copied_storage(storage: Any, twin: Any) -> None:
     enabled, grad_state.enabled = grad_state.enabled, False
     try:
         source, target = (
-            _set_to_storage(OPS["empty.memory_format"].entry((0,), dtype=_dtype.uint8, pin_memory=_dtype.LEFT_OUT), memory)
+            _set_to_storage(
+                OPS["empty.memory_format"].entry((0,), dtype=_dtype.uint8, pin_memory=_dtype.LEFT_OUT), memory
+            )
             for memory in (storage, twin)
         )
         _copy_(target, source, False)
@@ -398,7 +419,12 @@ def _to_dtype(
     expose="no",
 )
 def to_device(
-    self: Any, device: Any, dtype: Any, non_blocking: bool = False, copy: bool = False, memory_format: Any = None
+    self: Any,
+    device: Any,
+    dtype: Any,
+    non_blocking: bool = False,
+    copy: bool = False,
+    memory_format: Any = None,
 ) -> Any:
     """The form for a device and a dtype; the device is the tensor's own."""
     if (
