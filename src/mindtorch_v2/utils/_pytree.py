@@ -14,6 +14,15 @@ from typing import Any, NamedTuple, Protocol
 
 from .. import return_types
 from .._size import Size
+from ._pytree_text import (
+    DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL,
+    EnumEncoder,
+    Star,
+    Written,
+    check_protocol,
+    from_plain,
+    to_plain,
+)
 
 __all__ = [
     "PyTree",
@@ -46,6 +55,15 @@ __all__ = [
     "tree_any",
     "tree_all_only",
     "tree_any_only",
+    "treespec_dumps",
+    "treespec_loads",
+    "treespec_pprint",
+    "is_namedtuple",
+    "is_namedtuple_class",
+    "is_namedtuple_instance",
+    "is_structseq",
+    "is_structseq_class",
+    "is_structseq_instance",
 ]
 
 PyTree = Any
@@ -55,6 +73,9 @@ FlattenFunc = Callable[[Any], tuple[list[Any], Any]]
 UnflattenFunc = Callable[[Iterable[Any], Any], Any]
 ToDumpableContextFn = Callable[[Any], Any]
 FromDumpableContextFn = Callable[[Any], Any]
+FlattenFn = FlattenFunc
+UnflattenFn = UnflattenFunc
+FlattenWithKeysFn = FlattenWithKeysFunc = Callable[[Any], tuple[list[tuple[Any, Any]], Any]]
 _IsLeaf = Callable[[Any], bool] | None
 
 
@@ -146,6 +167,8 @@ class NodeDef(NamedTuple):
 _NAMEDTUPLE: Any = namedtuple  # noqa: PYI024  (the function stands for all named tuples, as in torch)
 
 SUPPORTED_NODES: dict[Any, NodeDef] = {}
+_written: dict[Any, Written] = {}  # how specs of these types are written
+_named_tuples: dict[type, str] = {}  # classes of named tuples that are written, by name
 
 
 def register_pytree_node(
@@ -161,7 +184,22 @@ def register_pytree_node(
     """Make a type a node: `flatten_fn(obj) -> children, context` takes it apart, `unflatten_fn` builds it."""
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
+    if (to_dumpable_context is None) != (from_dumpable_context is None):
+        raise ValueError(
+            f"Both to_dumpable_context and from_dumpable_context for {cls} must be None or registered."
+        )
     SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+    _written[cls] = Written(serialized_type_name, to_dumpable_context, from_dumpable_context)
+
+
+def _deregister_pytree_node(cls: type[Any]) -> None:
+    """Make a type a leaf again."""
+    del SUPPORTED_NODES[cls], _written[cls]
+
+
+def _register_namedtuple(cls: type[Any], *, serialized_type_name: str) -> None:
+    """The name under which a class of named tuples is written."""
+    _named_tuples[cls] = serialized_type_name
 
 
 def _register_pytree_node(
@@ -201,7 +239,65 @@ def register_dataclass(
     def unflatten(values: Iterable[Any], context: Any) -> Any:
         return cls(**dict(zip(context[0], values)), **dict.fromkeys(context[1]))
 
-    register_pytree_node(cls, flatten, unflatten, flatten_with_keys_fn=flatten_with_keys)
+    register_pytree_node(
+        cls,
+        flatten,
+        unflatten,
+        serialized_type_name=serialized_type_name,
+        flatten_with_keys_fn=flatten_with_keys,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class ConstantNode:
+    """A value that is part of a tree's shape."""
+
+    value: Any
+
+
+CONSTANT_NODES: set[type] = set()
+
+
+def register_constant(cls: type[Any]) -> None:
+    """Make a type part of the shape of trees: its values are no leaves. They are compared when shapes are."""
+    if cls.__eq__ is object.__eq__:
+        raise TypeError("register_constant(cls) expects `cls` to have a non-default `__eq__` implementation.")
+    if cls.__hash__ is None:
+        raise TypeError(
+            "register_constant(cls) expects `cls` to have a non-default `__hash__` implementation."
+        )
+    register_pytree_node(
+        cls,
+        lambda value: ([], ConstantNode(value)),
+        lambda _, context: context.value,
+        flatten_with_keys_fn=lambda value: ([], ConstantNode(value)),
+    )
+    CONSTANT_NODES.add(cls)
+
+
+def is_constant_class(cls: type[Any]) -> bool:
+    """Whether values of a class are part of the shape of trees."""
+    return isinstance(cls, type) and cls in CONSTANT_NODES
+
+
+def is_structseq(obj: object) -> bool:
+    """Whether this is a tuple of the kind that C code makes (such as `torch.return_types.max`), or a class of them."""
+    return is_structseq_class(obj if isinstance(obj, type) else type(obj))
+
+
+def is_structseq_class(cls: type) -> bool:
+    """Whether this is a class of such tuples."""
+    if not isinstance(cls, type) or not issubclass(cls, tuple):
+        return False
+    counts = ("n_fields", "n_sequence_fields", "n_unnamed_fields")
+    return cls in return_types._CLASSES.values() or all(
+        isinstance(getattr(cls, n, None), int) for n in counts
+    )
+
+
+def is_structseq_instance(obj: object) -> bool:
+    """Whether this is such a tuple."""
+    return is_structseq_class(type(obj))
 
 
 def is_namedtuple(obj: object) -> bool:
@@ -211,9 +307,9 @@ def is_namedtuple(obj: object) -> bool:
 
 def is_namedtuple_class(cls: type) -> bool:
     """Whether this is a class of named tuples."""
-    return (
-        isinstance(cls, type) and issubclass(cls, tuple) and isinstance(getattr(cls, "_fields", None), tuple)
-    )
+    if not isinstance(cls, type) or not issubclass(cls, tuple) or cls in return_types._CLASSES.values():
+        return False
+    return isinstance(getattr(cls, "_fields", None), tuple)
 
 
 def is_namedtuple_instance(obj: object) -> bool:
@@ -229,20 +325,62 @@ def _by_key(keys: Iterable[Any], values: Iterable[Any]) -> list[tuple[KeyEntry, 
     return [(MappingKey(key), value) for key, value in zip(keys, values)]
 
 
+def _standard_name(cls: type) -> str | None:
+    return f"{cls.__module__}.{cls.__qualname__}" if cls.__module__ in ("builtins", "collections") else None
+
+
+def _dump_factory(context: Any) -> dict[str, Any]:
+    factory, keys = context
+    module = getattr(factory, "__module__", None)
+    name = getattr(factory, "__qualname__", None)
+    return {"default_factory_module": module, "default_factory_name": name, "dict_context": keys}
+
+
+def _load_factory(dumped: dict[str, Any]) -> Any:
+    import importlib
+
+    module, name = dumped["default_factory_module"], dumped["default_factory_name"]
+    factory = None if module is None or name is None else getattr(importlib.import_module(module), name)
+    return [factory, dumped["dict_context"]]
+
+
+def _dump_named(cls: Any) -> str:
+    if cls not in _named_tuples:
+        raise NotImplementedError(
+            f"Can't serialize TreeSpec of namedtuple class {cls} because we didn't register a serializated_type_name. Please register "
+            "using `_register_namedtuple`."
+        )
+    return _named_tuples[cls]
+
+
+def _load_named(name: str) -> type:
+    for cls, written in _named_tuples.items():
+        if written == name:
+            return cls
+    raise NotImplementedError(
+        f"Can't deserialize TreeSpec of namedtuple class {name} because we couldn't find a serializated name."
+    )
+
+
 def _sequence_node(cls: type[Any], context_of: Callable[[Any], Any], make: UnflattenFunc) -> None:
     register_pytree_node(
         cls,
         lambda node: (list(node), context_of(node)),
         make,
+        serialized_type_name=_standard_name(cls),
         flatten_with_keys_fn=lambda node: (_by_index(list(node)), context_of(node)),
     )
 
 
-def _mapping_node(cls: type[Any], context_of: Callable[[Any], Any], make: UnflattenFunc) -> None:
+def _mapping_node(
+    cls: type[Any], context_of: Callable[[Any], Any], make: UnflattenFunc, **dumping: Any
+) -> None:
     register_pytree_node(
         cls,
         lambda node: (list(node.values()), context_of(node)),
         make,
+        serialized_type_name=_standard_name(cls),
+        **dumping,
         flatten_with_keys_fn=lambda node: (_by_key(node, node.values()), context_of(node)),
     )
 
@@ -257,11 +395,16 @@ _mapping_node(
     defaultdict,
     lambda node: [node.default_factory, list(node)],
     lambda values, context: defaultdict(context[0], zip(context[1], values)),
+    to_dumpable_context=_dump_factory,
+    from_dumpable_context=_load_factory,
 )
 register_pytree_node(
     _NAMEDTUPLE,  # the context is the class
     lambda node: (list(node), type(node)),
     lambda values, cls: cls(*values),
+    serialized_type_name="collections.namedtuple",
+    to_dumpable_context=_dump_named,
+    from_dumpable_context=_load_named,
     flatten_with_keys_fn=lambda node: (
         [(GetAttrKey(name), value) for name, value in zip(type(node)._fields, node)],
         type(node),
@@ -411,8 +554,46 @@ class LeafSpec(TreeSpec):
         super().__init__(None, None, [])
 
 
-_LEAF = LeafSpec()
-treespec_leaf = LeafSpec
+_LEAF = _LEAF_SPEC = LeafSpec()
+
+
+def treespec_leaf() -> LeafSpec:
+    """The shape of a leaf."""
+    return _LEAF_SPEC
+
+
+def _check_spec(treespec: Any) -> None:
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(
+            f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}."
+        )
+
+
+def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
+    """A shape as JSON."""
+    import json
+
+    _check_spec(treespec)
+    protocol = DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL if protocol is None else protocol
+    check_protocol(protocol)
+    return json.dumps((protocol, to_plain(treespec, _written)), cls=EnumEncoder)
+
+
+def treespec_loads(serialized: str) -> TreeSpec:
+    """A shape from JSON."""
+    import json
+
+    protocol, plain = json.loads(serialized)
+    check_protocol(protocol)
+    return from_plain(plain, _written, TreeSpec, _LEAF_SPEC)
+
+
+def treespec_pprint(treespec: TreeSpec) -> str:
+    """A tree of this shape with stars for leaves."""
+    import pprint
+
+    _check_spec(treespec)
+    return pprint.pformat(tree_unflatten([Star()] * treespec.num_leaves, treespec))
 
 
 def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
