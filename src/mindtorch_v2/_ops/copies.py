@@ -89,7 +89,7 @@ _BLOCKWISE = 3600  # elements from which torch copies a transposed matrix block 
 
 def _show_block(out: np.ndarray, src: np.ndarray) -> None:
     """The block that a transposed matrix passes through."""
-    rows, columns = src.shape
+    rows = src.shape[0]
     if (
         src.strides == (src.itemsize, rows * src.itemsize)
         and out.shape == src.shape
