@@ -164,3 +164,17 @@ def test_a_profile_shows_the_block_a_large_transpose_is_copied_through() -> None
             e.cpu_memory_usage for e in prof.events() if e.cpu_parent and e.cpu_parent.name == "aten::copy_"
         ]
         assert sizes == [60 * 60 * 4] * blocks
+
+
+@pytest.mark.parametrize(
+    ("steps", "batch", "width", "hidden", "nbytes"),
+    [(1, 1, 4, 3, 28672), (5, 16, 4, 3, 61440), (5, 16, 64, 128, 704512), (5, 3, 300, 260, 299008)],
+)
+def test_an_lstm_keeps_as_much_memory_as_torchs(
+    steps: int, batch: int, width: int, hidden: int, nbytes: int
+) -> None:
+    lstm = torch.nn.LSTM(width, hidden)
+    with torch.profiler.profile(record_shapes=True) as prof:
+        lstm(torch.ones(steps, batch, width))[0].sum().backward()
+    (back,) = [e for e in prof.events() if e.name == "aten::mkldnn_rnn_layer_backward"]
+    assert back.input_shapes[-1] == [nbytes]

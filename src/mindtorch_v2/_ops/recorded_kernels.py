@@ -180,15 +180,19 @@ _PAGE = 4096
 
 
 def _workspace(shape: tuple, hidden: int) -> int:
-    """About how many bytes oneDNN keeps of an LSTM's forward pass: exactly so for most small layers."""
+    """How many bytes oneDNN keeps of an LSTM's forward pass: buffers of whole pages, most with padded rows."""
     steps, batch, width = shape
 
     def pages(rows: int, columns: int) -> int:
-        return -(-rows * -(-columns // 16) * 16 * 4 // _PAGE)
+        return -(-rows * columns * 4 // _PAGE)
 
-    states = 2 * (steps + 1) * batch
-    gates = pages(steps * batch, 4 * hidden)
-    return _PAGE * (gates + 3 * pages(states, max(width, hidden)) + 2 * pages(states, hidden) + 1)
+    def padded(columns: int) -> int:
+        whole = -(-columns // 16) * 16
+        return whole + 16 if whole % 256 == 0 else whole
+
+    now, states = steps * batch, 2 * (steps + 1) * batch
+    inner = pages(now, padded(4 * hidden)) + pages(now, padded(hidden))
+    return _PAGE * (inner + 3 * pages(states, padded(max(width, hidden))) + 2 * pages(states, hidden))
 
 
 def _lstm_layer() -> None:
