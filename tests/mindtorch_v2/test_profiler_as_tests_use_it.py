@@ -284,3 +284,46 @@ def test_schemas_are_torchs_and_say_that_a_result_is_written():
     assert overloads == {"aten::sin": ["out"], "aten::mul": ["Tensor"], "detach": []}
     assert SchemaMatcher.inputs_are_mutable(fields["aten::sin"]) == (False, True)
     assert SchemaMatcher.inputs_are_mutable(fields["detach"]) == (None,)
+
+
+def test_what_records_takes_metadata_from_anywhere(tmp_path):
+    torch.autograd._add_metadata_json("nobody", "1")  # nothing records: it is lost
+    with profile() as prof:
+        torch.autograd._add_metadata_json("run", '{"a": [1]}')
+    path = tmp_path / "t.json"
+    prof.export_chrome_trace(str(path))
+    document = json.loads(path.read_text())
+    assert document["run"] == {"a": [1]}
+    assert "nobody" not in document
+
+
+def test_helpers_of_tables_are_torchs():
+    from mindtorch_v2.autograd import profiler_util
+
+    assert [profiler_util._filter_name(n) for n in ("[memory]", "aten::is_leaf", "aten::mm")] == [
+        True,
+        True,
+        False,
+    ]
+    assert profiler_util._filter_stack_entry("a.py(3): backward")
+    assert not profiler_util._filter_stack_entry("torch/autograd/__init__.py(5): backward")
+    assert profiler_util._rewrite_name("ProfilerStep#3", with_wildcard=True) == "ProfilerStep*"
+    assert profiler_util._rewrite_name("ProfilerStep#3") == "ProfilerStep#3"
+    shown = type("Timed", (), {"x": 1500.0, "x_str": profiler_util._attr_formatter("x")})
+    assert shown().x_str == "1.500ms"
+    with profile() as prof:
+        torch.ones(1)
+    assert profiler_util._build_table(prof.events(), row_limit=2) == prof.events().table(row_limit=2)
+    assert int(torch.profiler.RecordScope.USER_SCOPE) == 7
+
+
+def test_hooks_of_saved_tensors_can_be_pushed_and_popped_by_hand():
+    seen = []
+    torch.autograd._push_saved_tensors_default_hooks(lambda t: seen.append(t.shape) or t, lambda t: t)
+    x = torch.ones(3, requires_grad=True)
+    y = x * x
+    torch.autograd._pop_saved_tensors_default_hooks()
+    (x * x).sum()
+    assert len(seen) == 2
+    y.sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]

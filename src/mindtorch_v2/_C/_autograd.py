@@ -5,10 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .._graph import SavedTensor
+from ..autograd.graph import _pop_hooks, _push_hooks
 from ..profiler.annotation import _record_function_with_args_enter, _record_function_with_args_exit
 from ..profiler.by_hand import (
     ProfilerEvent,
+    _add_metadata_json,
     _disable_profiler,
     _disable_profiler_legacy,
     _enable_profiler,
@@ -25,6 +29,16 @@ from ..profiler.by_hand import (
 from ..profiler.devices import DeviceType
 from ..profiler.event_tree import _KinetoEvent, _ProfilerResult
 from ..profiler.session import kineto_available
+
+
+def _push_saved_tensors_default_hooks(pack_hook: Callable, unpack_hook: Callable, /) -> None:
+    """Begin what `torch.autograd.graph.saved_tensors_hooks` does inside."""
+    _push_hooks(pack_hook, unpack_hook)
+
+
+def _pop_saved_tensors_default_hooks() -> None:
+    """End what was begun last."""
+    _pop_hooks()
 
 
 def _get_sequence_nr() -> int:

@@ -270,13 +270,16 @@ _PROFILER_NAMES = {
     **dict.fromkeys(("profiler", "profiler_legacy", "profiler_util"), ""),
     **dict.fromkeys(("DeviceType", "ProfilerActivity", "ProfilerState"), ".profiler.devices"),
     "ProfilerConfig": ".profiler.config",
-    "_ProfilerResult": ".profiler.event_tree",
+    **dict.fromkeys(("_KinetoEvent", "_ProfilerResult"), ".profiler.event_tree"),
+    **dict.fromkeys(
+        ("_pop_saved_tensors_default_hooks", "_push_saved_tensors_default_hooks"), "._C._autograd"
+    ),
     "kineto_available": ".profiler.session",
     **dict.fromkeys(
         ("_record_function_with_args_enter", "_record_function_with_args_exit"), ".profiler.annotation"
     ),
     **dict.fromkeys(
-        ("ProfilerEvent", "_disable_profiler", "_disable_profiler_legacy", "_enable_profiler", "_enable_profiler_legacy",
+        ("ProfilerEvent", "_add_metadata_json", "_disable_profiler", "_disable_profiler_legacy", "_enable_profiler", "_enable_profiler_legacy",
          "_enable_record_function", "_is_kineto_stopped", "_kineto_step", "_prepare_profiler", "_profiler_type",
          "_supported_activities", "_toggle_collection_dynamic"),
         ".profiler.by_hand",

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from ..profiler.devices import DeviceType
 from ..profiler.event_list import EventList
 from ..profiler.events import (
@@ -17,9 +20,81 @@ from ..profiler.events import (
     StringTable,
 )
 from ..profiler.metadata import EventMetadata
+from ..profiler.table import table
 from ..profiler.text import format_memory as _format_memory
 from ..profiler.text import format_share as _format_time_share
 from ..profiler.text import format_time as _format_time
+
+MEMORY_EVENT_NAME = "[memory]"
+OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
+_HIDDEN = frozenset(
+    (
+        MEMORY_EVENT_NAME,
+        OUT_OF_MEMORY_EVENT_NAME,
+        "aten::_version",
+        "aten::is_leaf",
+        "aten::output_nr",
+        "profiler::_record_function_enter",
+        "profiler::_record_function_enter_new",
+        "profiler::_record_function_exit",
+    )
+)
+_HIDDEN_CALLS = (
+    ("autograd/__init__", "_make_grads"),
+    ("autograd/__init__", "backward"),
+    ("torch/tensor", "backward"),
+)
+_STEP = "ProfilerStep#"
+
+
+def _filter_name(name: str) -> bool:
+    """Whether events of this name are left out of lists."""
+    return name in _HIDDEN
+
+
+def _filter_stack_entry(entry: str) -> bool:
+    """Whether a frame of a stack is worth showing: the engine's own are not."""
+    return not any(file in entry and function in entry for file, function in _HIDDEN_CALLS)
+
+
+def _rewrite_name(name: str, with_wildcard: bool = False) -> str:
+    """A name as it is shown; `with_wildcard`: without what tells steps apart."""
+    return "ProfilerStep*" if with_wildcard and name.startswith(_STEP) else StringTable()[name]
+
+
+def _attr_formatter(name: str) -> Any:
+    """A property that shows another one, a time, as text."""
+    return property(lambda self: _format_time(getattr(self, name)))
+
+
+def _build_table(
+    events: Sequence[Any],
+    sort_by: str | None = None,
+    header: str | None = None,
+    row_limit: int = 100,
+    max_src_column_width: int = 75,
+    max_name_column_width: int = 55,
+    max_shapes_column_width: int = 80,
+    with_flops: bool = False,
+    profile_memory: bool = False,
+    top_level_events_only: bool = False,
+    time_unit: str | None = None,
+) -> str:
+    """Events or averages as text."""
+    return table(
+        events,
+        sort_by=sort_by,
+        header=header,
+        row_limit=row_limit,
+        max_src_column_width=max_src_column_width,
+        max_name_column_width=max_name_column_width,
+        max_shapes_column_width=max_shapes_column_width,
+        with_flops=with_flops,
+        profile_memory=profile_memory,
+        top_level_events_only=top_level_events_only,
+        time_unit=time_unit,
+    )
+
 
 __all__ = [
     "EventList",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -14,7 +15,7 @@ from .config import ProfilerConfig
 from .devices import ActiveProfilerType, ProfilerActivity, ProfilerState
 from .event_tree import _ProfilerResult
 from .recorder import Config, Recorder
-from .recording import finished
+from .recording import added_metadata, finished
 from .results import Results, RowEvent
 
 _NESTED = "Profiler is already enabled on this thread"
@@ -76,6 +77,12 @@ def _toggle_collection_dynamic(enable: bool, activities: Iterable[ProfilerActivi
     active = recorders.active
     if active is not None and ProfilerActivity.CPU in set(activities):
         active.resume() if enable else active.pause()
+
+
+def _add_metadata_json(key: str, value: str, /) -> None:
+    """Put a JSON value into the trace file of what records now, if anything does."""
+    if recorders.active is not None:
+        added_metadata.setdefault(recorders.active, {})[key] = json.loads(value)
 
 
 def _supported_activities() -> set[ProfilerActivity]:

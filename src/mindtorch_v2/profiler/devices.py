@@ -56,6 +56,11 @@ class RecordScope(Enum):
     STATIC_RUNTIME_OP = 8
     STATIC_RUNTIME_MODEL = 9
 
+    def __int__(self) -> int:
+        return self.value
+
+    __index__ = __int__
+
 
 class ProfilerState(Enum):
     """Which profiler a session asks for; here all of them record alike."""

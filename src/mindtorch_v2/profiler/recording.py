@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 import warnings
+import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -27,6 +28,7 @@ from .trace import OP
 _UNFINISHED = "<unfinished torch.autograd.profile>"
 _DEVICES = ("cuda", "xpu", "hpu", "mtia")
 _recorded = 0  # events of all recordings of the process
+added_metadata: weakref.WeakKeyDictionary[Recorder, dict[str, Any]] = weakref.WeakKeyDictionary()
 
 
 @dataclass
@@ -309,6 +311,8 @@ def finished(recorder: Recorder) -> Results:
     if trace.settings["record_shapes"]:
         trace = as_called(trace, tuple(recorder.inputs))
     trace.settings.update(switches.settings())
+    if recorder in added_metadata:
+        trace.settings["added_metadata"] = added_metadata[recorder]
     if recorder.allocated_before:
         trace.settings["allocated_before"] = recorder.allocated_before
     if _recorded:

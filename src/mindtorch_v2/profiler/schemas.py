@@ -111,10 +111,26 @@ class SchemaMatcher:
         return tuple(map(FunctionSchema, _schemas().get(name, ()))) if "::" in name else None
 
 
-# Overloads of this library's own, beside those whose names torch has.
-_OWN = frozenset(
-    "conjugated float inner kept named number of_batch plain shown sized sparse written".split()
-)
+# Names of torch's overloads that have no capital letter, but for those that end in "out". An overload with another such name is this
+# library's own: a form in which a kernel is shown.
+_TORCHS = frozenset((
+    "a any array atol_rtol_float atol_rtol_tensor b beta bin_ct bins_tensor bool bool_bool bool_float "
+    "bool_int bool_list ccol_row_value ccol_row_value_size center comp_plain_value comp_plain_value_size "
+    "complex complex_complex complex_float complex_int correction crow_col_value crow_col_value_size data "
+    "data_legacy decimals default_bool default_complex default_float default_int default_str deprecated "
+    "device dim dim_dtype dim_int dim_max dim_min dim_values dims dtype dx eigenvalues eigvals enum "
+    "float_bool float_complex float_float float_int float_list from fullcoverage generator generic "
+    "grad_input hacked_twin indexing indices indices_size input input_legacy int int_bins int_bool "
+    "int_complex int_float int_int int_list int_to_int intlist inverse left_t list list_bool list_float "
+    "list_int list_str low low_dtype low_generator low_generator_dtype m memory_format msg n_scalar "
+    "no_stats ntonly ord_str other other_scalar out_ out_mode out_rcond_tensor out_tol_tensor output "
+    "output_mask p p_str padding padding_idx periodic periodic_alpha periodic_alpha_beta prim_dtype "
+    "prim_other quantized rcond_tensor reduce result right_ scalar scalararray scalarint scalarrayarray "
+    "scalarrayint scale_list sections self self_int self_scalar sign size size_list size_list_scale_list "
+    "sizes sparse_dim src stable start start_step step str str_list str_ord sublist t tensor "
+    "tensor_indices_or_sections tensor_lr tensor_qparams tensorarray tensorarrayint tensors to tol_tensor "
+    "two using_ints value value_reduce values values_stable vec with_index x x_scalar"
+).split())  # fmt: skip
 _known: tuple[int, dict[str, tuple[Any, ...]]] = (-1, {})
 
 
@@ -127,12 +143,16 @@ def _schemas() -> dict[str, tuple[Any, ...]]:
         ops = list(_dispatch.OPS.values())
         found: dict[str, list[Any]] = {}
         for op in ops:
-            if op.overload not in _OWN and "::" in op.qualified_name:
+            if "::" in op.qualified_name and not _is_own(op.overload or ""):
                 found.setdefault(op.qualified_name, []).append(op.schema)
         _matches.cache_clear()
         _mutable.cache_clear()
         _known = len(ops), {name: tuple(schemas) for name, schemas in found.items()}
     return _known[1]
+
+
+def _is_own(overload: str) -> bool:
+    return bool(overload) and overload.islower() and not overload.endswith("out") and overload not in _TORCHS
 
 
 def _written(schema: Any, place: int) -> bool:
