@@ -237,7 +237,8 @@ def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes],
             index = int(trace.inputs[row])
             if keywords := trace.settings.get("keyword_values", {}).get(index):
                 tail += _keyword_args(keywords)
-            tail += "," + _input_args(trace.input_table[index][1] if index >= 0 else ())
+            if described_inputs := trace.input_table[index][1] if index >= 0 else ():
+                tail += "," + _input_args(described_inputs)
         if stacked and trace.stack[row] >= 0:
             tail += ',"Call stack":' + encode("".join(f + ";" for f in trace.stacks[trace.stack[row]]))
         if unfinished[row]:
