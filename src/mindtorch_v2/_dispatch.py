@@ -794,12 +794,35 @@ def save_result(tensor: Any, number: int = 0) -> SavedResult:
     return SavedResult(alias, storage._version, number)
 
 
+# Ops that write to memory which they read from in part, as torch lets them.
+UNASKED = frozenset(
+    "sum mean norm linalg_vector_norm std var prod tril triu mm matmul bmm addmv softmax _softmax log_softmax _log_softmax "
+    "max min nonzero any all add_ sub_ mul_ div_ copy_ masked_fill_ masked_scatter_ index_put_ _index_put_impl_ addmm_ addmv_ "
+    "baddbmm_ addbmm_ fill_ bernoulli_ normal_"
+    .split()
+)  # fmt: skip
+
+
+def ask_overlap(written: np.ndarray, *operands: Any) -> None:
+    """Refuse operands that overlap in part with an array that is written."""
+    from ._ops._overlap import ask
+
+    for operand in operands:
+        if operand.__class__ is ndarray:
+            ask(written, operand)
+
+
 def call(op: Op, arguments: tuple) -> Any:
     """Call an op as people do, with arguments in the order of its schema."""
     plain = [a for a in op.schema.arguments if not (a.written and a.name.startswith("out"))]
     first = next((i for i, a in enumerate(plain) if a.keyword_only), len(plain))
     named = {a.name: value for a, value in zip(plain[first:], arguments[first:])}
     return op.entry(*arguments[:first], **named)
+
+
+def made(entry: Any, out: Any, *arguments: Any) -> Any:
+    """Call an op with arguments in the order of its schema; with `out`, leave its result there."""
+    return call(entry.op, arguments) if out is None else call_out(entry.op, out, arguments)
 
 
 def call_out(op: Op, out: Any, arguments: tuple) -> Any:
@@ -814,6 +837,10 @@ def call_out(op: Op, out: Any, arguments: tuple) -> Any:
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of the arguments requires grad."
         )
+    if op.name not in UNASKED:
+        for tensor in outs:
+            if tensor._array.base is not None and not tensor._array_missing:
+                ask_overlap(tensor._array, *[t._array for t in _tensors_in(arguments)])
     if op.promote == "same" and len(arguments) == 1 and outs[0].dtype is not arguments[0].dtype:
         raise RuntimeError(f"Found dtype {outs[0].dtype._abbr} but expected {arguments[0].dtype._abbr}")
     if recorder is not None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _dispatch
-from ._dispatch import NUMBERS, Op, record
+from ._dispatch import METHODS, NUMBERS, OPS, Op, record
 
 _made: dict[tuple[int, int], Op] = {}
 
@@ -33,20 +33,60 @@ def _form(op: Op, count: int) -> Op:
     middle = ", " if "*" in listed else ", *, "
     text = f"{op.namespace}::{op.name}.{op.overload + '_' if op.overload else ''}out({listed}{middle}{outs}) -> ()"
 
+    through = _THROUGH.get(op.full_name)
+
     def body(*arguments: Any) -> None:
         given, targets = arguments[: len(arguments) - count], arguments[len(arguments) - count :]
+        if through is not None and through(targets[0], *given):
+            return
         result = _result(op, given)
         for target, value in zip(targets, result if isinstance(result, tuple) else (result,)):
             _put(target, value._array)
 
     flops = None if op.flops is None else (lambda *arguments: op.flops(*arguments[:-count]))
-    return _hidden(text, body, flops)
+    return _hidden(text, body, "composite" if op.body == "composite" and through is _product else "tensors", flops)
 
 
-def _hidden(text: str, body: Any, flops: Any = None) -> Op:
-    made = Op(text, body, "tensors", {"nondifferentiable": True, "flops": flops})
+def _hidden(text: str, body: Any, kind: str, flops: Any) -> Op:
+    made = Op(text, body, kind, {"nondifferentiable": True, "flops": flops})
     made.entry.__qualname__ = made.name
     return made
+
+
+# ------------------------------------------------------------------------------------ ops that let another write
+
+
+def _softened(name: str) -> Any:
+    def write(out: Any, self: Any, dim: int, dtype: Any) -> bool:
+        if dtype is not None or out.shape != self.shape:
+            return False
+        call(OPS[name], (out,), (self, dim, False))
+        return True
+
+    return write
+
+
+def _averaged(out: Any, self: Any, dim: Any, keepdim: bool, dtype: Any) -> bool:
+    if dtype is not None or out.dtype is not self.dtype or not out.numel():
+        return False
+    call(OPS["sum.dim_IntList"], (out,), (self, dim, keepdim, None))
+    METHODS["div_"](out, self.numel() // out.numel())
+    return True
+
+
+def _product(out: Any, self: Any, other: Any) -> bool:
+    if self.dim() != 2 or other.dim() != 2 or tuple(out.shape) != (self.shape[0], other.shape[1]):
+        return False
+    call(OPS["mm"], (out,), (self, other))
+    return True
+
+
+_THROUGH = {
+    "softmax.int": _softened("_softmax"),
+    "log_softmax.int": _softened("_log_softmax"),
+    "mean.dim": _averaged,
+    "matmul": _product,
+}
 
 
 def _result(op: Op, arguments: tuple) -> Any:

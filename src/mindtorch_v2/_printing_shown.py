@@ -8,13 +8,15 @@ from typing import Any
 
 from . import _dtype
 from ._dispatch import FUNCTIONS, grad_state
+from ._torch_dispatch import unasked
 
 
 def show(tensor: Any, options: Any) -> None:
     """Call what torch calls to print a dense tensor that has elements. `options`: the print options in force."""
     enabled, grad_state.enabled = grad_state.enabled, False
     try:
-        _show(tensor, options)
+        with unasked():
+            _show(tensor, options)
     finally:
         grad_state.enabled = enabled
 

@@ -184,7 +184,7 @@ class _OpNamespace:
             for full_name, op in _dispatch.OPS.items()
             if op.name == op_name and op.namespace == self.name and _is_torchs(full_name, op)
         }
-        if not found or op_name.startswith("__"):
+        if not found:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{op_name}'")
         packet = OpOverloadPacket(self.name, op_name, found)
         setattr(self, op_name, packet)

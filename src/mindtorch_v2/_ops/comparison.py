@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -83,11 +84,11 @@ def _bitwise(name: str, ufunc: Any, operators: tuple[str, ...] = ()) -> Any:
     return bits
 
 
-def _bit_operator(name: str, text: str, direct: Any, body: Any) -> Any:
+def _bit_operator(name: str, text: str, direct: Any, body: Any, declare: Any = composite) -> Any:
     """`x & y`: torch shows the operator as an op of its own around the bitwise one, or in its place. `direct`: what runs while
     nothing records; `text`: what follows the overload's name, with a gap for the type of the second operand."""
-    tensors = composite(f"aten::{name}.Tensor{text.format('Tensor')}", expose="no")(body)
-    numbers = composite(f"aten::{name}.Scalar{text.format('Scalar')}", expose="no")(body)
+    tensors = declare(f"aten::{name}.Tensor{text.format('Tensor')}", expose="no")(body)
+    numbers = declare(f"aten::{name}.Scalar{text.format('Scalar')}", expose="no")(body)
 
     def operator(self: Any, other: Any) -> Any:
         if _dispatch.recorder is None:
@@ -128,8 +129,9 @@ def _shift_operators(short: str, bits: Any) -> None:
     def shifted_(self: Any, other: Any) -> Any:
         return _unseen(bits.inplace, self, other)
 
-    _bit_operator(f"__{short}__", _MADE, bits.op.operator, shifted)
-    _bit_operator(f"__i{short}__", _WRITTEN, bits.op.inplace.operator, shifted_)
+    kernel = partial(op, on="tensors", nondifferentiable=True)
+    _bit_operator(f"__{short}__", _MADE, bits.op.operator, shifted, kernel)
+    _bit_operator(f"__i{short}__", _WRITTEN, bits.op.inplace.operator, shifted_, kernel)
 
 
 _WRITERS: dict[str, Any] = {}  # `&=` and its like
@@ -276,7 +278,8 @@ def isfinite(self: Any) -> Any:
         return OPS["ones_like"].entry(self, dtype=_dtype.bool_, memory_format=_dtype.preserve_format)
     if self.dtype._rank == 3:
         return isfinite(F.abs(self))
-    return F.mul(eq(self, self), ne(F.abs(self), np.inf))
+    below = ne(F.abs(self), np.inf)
+    return F.mul(eq(self, self), below)
 
 
 _test("isreal", lambda self: np.isreal(self))

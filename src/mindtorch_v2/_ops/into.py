@@ -68,10 +68,10 @@ def _eye(n: int, m: int, result: Any) -> None:
     write(result, np.eye(n, m))
 
 
-def _counted(name: str, text: str) -> Any:
+def _counted(name: str, text: str, overload: str = "out") -> Any:
     """Declare a form whose op's kernel takes the same arguments and then the options."""
 
-    @_below(f"{name}.out({text}, *, Tensor result) -> ()")
+    @_below(f"{name}.{overload}({text}, *, Tensor result) -> ()")
     def form(*arguments: Any) -> None:
         *given, result = arguments
         write(result, _kernel(name, given, result.dtype))
@@ -87,7 +87,7 @@ def _kernel(name: str, given: list, dtype: Any) -> np.ndarray:
 
 
 arange = _counted("arange", "Scalar end")
-arange_step = _counted("arange", "Scalar start, Scalar end, Scalar step")
+arange_step = _counted("arange", "Scalar start, Scalar end, Scalar step", "start_out")
 linspace = _counted("linspace", "Scalar start, Scalar end, int steps")
 logspace = _counted("logspace", "Scalar start, Scalar end, int steps, float base")
 

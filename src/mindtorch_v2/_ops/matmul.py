@@ -460,6 +460,8 @@ def matmul_front(input: Any, other: Any, *, out: Any = None) -> Any:
         raise TypeError(
             f"matmul(): argument 'other' (position 2) must be Tensor, not {_dispatch.type_name(other)}"
         )
+    if out is not None and _dispatch.recorder is not None:
+        return _dispatch.call_out(_dispatch.OPS["matmul"], out, (input, other))
     made = _matmul_function(input, other)
     if out is not None:
         _dispatch.give_out(out, made._array)

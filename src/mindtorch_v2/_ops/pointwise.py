@@ -838,11 +838,8 @@ lerp_tensor.derivative(
 @function()
 def lerp(input: Any, end: Any, weight: Any, *, out: Any = None) -> Any:
     """`input + weight * (end - input)`."""
-    made = (lerp_tensor if isinstance(weight, _dispatch.Tensor) else lerp_scalar)(input, end, weight)
-    if out is not None:
-        _dispatch.give_out(out, made._array)
-        return out
-    return made
+    chosen = lerp_tensor if isinstance(weight, _dispatch.Tensor) else lerp_scalar
+    return chosen(input, end, weight) if out is None else _dispatch.made(chosen, out, input, end, weight)
 
 
 @function("lerp_", expose="method")

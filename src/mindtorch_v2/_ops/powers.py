@@ -113,21 +113,14 @@ pow_scalar.derivative(exponent=_pow_scalar_grad)
 def pow_(input: Any, exponent: Any, *, out: Any = None) -> Any:
     """`input` to the power of `exponent`."""
     if isinstance(exponent, _dispatch.Tensor):
-        made = (
-            pow_tensor_tensor(input, exponent)
-            if isinstance(input, _dispatch.Tensor)
-            else pow_scalar(input, exponent)
-        )
+        chosen = pow_tensor_tensor if isinstance(input, _dispatch.Tensor) else pow_scalar
     elif exponent.__class__ in _dispatch.NUMBERS:
-        made = pow_tensor_scalar(input, exponent)
+        chosen = pow_tensor_scalar
     else:
         raise TypeError(
             f"pow(): argument 'exponent' (position 2) must be Tensor, not {type(exponent).__name__}"
         )
-    if out is not None:
-        _dispatch.give_out(out, made._array)
-        return out
-    return made
+    return chosen(input, exponent) if out is None else _dispatch.made(chosen, out, input, exponent)
 
 
 @function("__pow__", expose="method")

@@ -225,6 +225,9 @@ def multinomial(
         raise TypeError(f"multinomial(): argument 'num_samples' (position 2) must be int, not {kind}")
     if out is not None and out.dtype is not _dtype.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype._abbr}")
+    if out is not None and _dispatch.recorder is not None:
+        given = (input, num_samples.__index__(), bool(replacement), generator)
+        return _dispatch.call_out(_multinomial.op, out, given)
     made = _multinomial(input, num_samples.__index__(), bool(replacement), generator=generator)
     return finish(made, False, False, out)
 

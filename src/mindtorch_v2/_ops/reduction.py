@@ -86,12 +86,13 @@ def sum_(
     """The sum of all elements, or along dimensions."""
     if aliases:
         return unalias(sum_, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
-    dtype = _into(out, dtype)
+    if out is not None:
+        kind = _into(out, dtype)
+        places = None if dim is MISSING else dim
+        return _dispatch.made(sum_dim, out, input, places, keepdim, None if kind is input.dtype else kind)
     if dim is MISSING and not keepdim:
-        made = sum_all(input, dtype=dtype)
-    else:
-        made = sum_dim(input, None if dim is MISSING else dim, keepdim, dtype=dtype)
-    return made if out is None else _give(made, out)
+        return sum_all(input, dtype=dtype)
+    return sum_dim(input, None if dim is MISSING else dim, keepdim, dtype=dtype)
 
 
 def _give(made: Any, out: Any) -> Any:
@@ -227,12 +228,11 @@ def mean(
     """The mean of all elements, or along dimensions."""
     if aliases:
         return unalias(mean, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
-    made = (
-        mean_all(input, dtype=dtype)
-        if dim is MISSING and not keepdim
-        else mean_dim(input, None if dim is MISSING else dim, keepdim, dtype=dtype)
-    )
-    return made if out is None else _give(made, out)
+    if out is not None:
+        return _dispatch.made(mean_dim, out, input, None if dim is MISSING else dim, keepdim, dtype)
+    if dim is MISSING and not keepdim:
+        return mean_all(input, dtype=dtype)
+    return mean_dim(input, None if dim is MISSING else dim, keepdim, dtype=dtype)
 
 
 @function()
@@ -330,6 +330,8 @@ def prod(
     if aliases:
         return unalias(prod, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
     dtype = _into(out, dtype)
+    if out is not None and dim is not None:
+        return _dispatch.made(prod_dim, out, input, dim, keepdim, None if dtype is input.dtype else dtype)
     made = prod_all(input, dtype=dtype) if dim is None else prod_dim(input, dim, keepdim, dtype=dtype)
     return made if out is None else _give(made, out)
 
@@ -483,8 +485,9 @@ def _variance_front(name: str, chosen: Any) -> None:
             correction = _dispatch._dtype.Flag(bool(unbiased))
         elif correction is MISSING:
             correction = None if dim is None else _dispatch._dtype.Flag(1)
-        made = chosen(input, dim, correction=correction, keepdim=keepdim)
-        return made if out is None else _give(made, out)
+        if out is not None:
+            return _dispatch.made(chosen, out, input, dim, correction, keepdim)
+        return chosen(input, dim, correction=correction, keepdim=keepdim)
 
     front.__name__ = name
     front.__doc__ = f"{name} of all elements, or along dimensions, divided by n - correction."
@@ -625,12 +628,7 @@ def _extreme_front(name: str, whole: Any, along: Any, pairwise: str) -> None:
             second = dim if other is None else other
             return chosen(input, second) if out is None else chosen(input, second, out=out)
         else:
-            made = along(input, dim, keepdim)
-            if out is not None:
-                for target, value in zip(out, made):
-                    _dispatch.give_out(target, value._array)
-                return type(made)(tuple(out))
-            return made
+            return along(input, dim, keepdim) if out is None else _dispatch.made(along, out, input, dim, keepdim)
         return made if out is None else _give(made, out)
 
     front.__name__ = name
@@ -792,12 +790,9 @@ def _quantifier(name: str, ufunc: Any) -> None:
         if aliases:
             return unalias(front, aliases, input=input, dim=dim, keepdim=keepdim, out=out)
         if dim is None and not keepdim:
-            made = whole(input)
-        elif isinstance(dim, int):
-            made = along(input, dim, keepdim)
-        else:
-            made = along_many(input, dim, keepdim)
-        return made if out is None else _give(made, out)
+            return whole(input) if out is None else _dispatch.made(whole, out, input)
+        chosen = along if isinstance(dim, int) else along_many
+        return chosen(input, dim, keepdim) if out is None else _dispatch.made(chosen, out, input, dim, keepdim)
 
     front.__name__ = name
     front.__doc__ = f"Whether {name} elements are true, of all or along dimensions."

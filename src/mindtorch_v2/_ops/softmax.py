@@ -129,11 +129,7 @@ def _public(name: str, inner: Any) -> Any:
             return _dispatch.unalias(front, aliases, input=input, dim=dim, dtype=dtype, out=out)
         if dim is None:
             raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
-        made = public(input, dim, dtype)
-        if out is not None:
-            _dispatch.give_out(out, made._array)
-            return out
-        return made
+        return public(input, dim, dtype) if out is None else _dispatch.made(public, out, input, dim, dtype)
 
     front.__name__ = name
     front.__doc__ = f"{name} along a dimension."

@@ -565,11 +565,7 @@ def clamp(input: Any, min: Any = None, max: Any = None, *, out: Any = None) -> A
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     chosen, low, high = _pick_clamp(min, max)
-    made = chosen(input, low, high)
-    if out is not None:
-        _dispatch.give_out(out, made._array)
-        return out
-    return made
+    return chosen(input, low, high) if out is None else _dispatch.made(chosen, out, input, low, high)
 
 
 @function(expose="both")
@@ -623,11 +619,8 @@ def _one_sided(name: str, ufunc: Any, keep: str) -> None:
         )
 
     def front(input: Any, bound: Any, *, out: Any = None) -> Any:
-        made = (by_tensor if isinstance(bound, _dispatch.Tensor) else by_number)(input, bound)
-        if out is not None:
-            _dispatch.give_out(out, made._array)
-            return out
-        return made
+        chosen = by_tensor if isinstance(bound, _dispatch.Tensor) else by_number
+        return chosen(input, bound) if out is None else _dispatch.made(chosen, out, input, bound)
 
     def front_inplace(input: Any, bound: Any) -> Any:
         return (by_tensor if isinstance(bound, _dispatch.Tensor) else by_number).inplace(input, bound)
