@@ -234,7 +234,7 @@ def test_inputs_are_tensors_lists_of_tensors_and_numbers() -> None:
 
 
 def test_sparse_tensors_have_a_shape_and_no_memory_of_their_own() -> None:
-    s = torch.sparse_coo_tensor(torch.tensor([[0, 1, 1], [2, 0, 2]]), torch.tensor([3.0, 4.0, 5.0]), (2, 3))
+    s = torch.eye(2, 3).to_sparse()
     with profile(**TRACKED) as prof:
         _ = s + s
     one, other, alpha = ops(prof, "aten::add")[0].extra_fields.inputs

@@ -128,7 +128,8 @@ def test_a_benchmark_says_what_the_better_way_would_save() -> None:
     assert text.startswith(f"{pattern.name}: 1 events matched. Total Estimated Speedup: ")
     assert text.endswith("X)")
     with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"):
-        patterns.ExtraCUDACopyPattern(prof).benchmark([])
+        patterns.ExtraCUDACopyPattern(prof).benchmark(pattern.matched_events())
+    assert patterns.ExtraCUDACopyPattern(prof).benchmark([]) == {}
 
 
 def test_a_pattern_of_ones_own_says_what_it_looks_for() -> None:

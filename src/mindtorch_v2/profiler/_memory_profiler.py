@@ -255,6 +255,7 @@ class MemoryProfile:
                 pair in leads or self._categories.get(*pair) in start for pair in (*step.read, *step.made)
             ):
                 leads.update(step.read, step.made)
+                step.number_is_input = step.has_number
         for step in self._steps:
             if step.backward:
                 leads.difference_update(step.made)
@@ -274,7 +275,7 @@ class MemoryProfile:
             if (
                 step.backward
                 or any(self._is_gradient(*pair) for pair in touched)
-                or forward.isdisjoint(step.read)
+                or (forward.isdisjoint(step.read) and not step.number_is_input)
             ):
                 continue
             forward.update(step.made)
@@ -294,6 +295,8 @@ class MemoryProfile:
         allowed = needed | {Category.PARAMETER, Category.TEMPORARY}
         for step in self._steps:
             found = {self._categories.get(*pair) for pair in step.read}
+            if step.has_number:
+                found.add(Category.INPUT if step.number_is_input else None)
             if found & needed and not found - allowed and not step.backward:
                 for pair in step.made:
                     self._categories.setdefault_by_version(*pair, Category.ACTIVATION)
@@ -326,7 +329,7 @@ def _by_key_and_version(pair: TensorAndID) -> tuple[int, int, int]:
 class _Step:
     """A node of the flow, with what is asked of it again and again."""
 
-    __slots__ = ("node", "inputs", "read", "made", "backward")
+    __slots__ = ("node", "inputs", "read", "made", "backward", "has_number", "number_is_input")
 
     def __init__(self, node: DataFlowNode) -> None:
         self.node = node
@@ -334,6 +337,9 @@ class _Step:
         self.read: list[TensorAndID] = [(key, version) for key, (_, version) in self.inputs.items()]
         self.made: list[TensorAndID] = list(node.outputs.items())
         self.backward = node._event._node in node._graph._backward
+        # In torch a Python number that is given to an op is a tensor with memory of its own: it takes part in what is decided.
+        self.has_number = node._graph.is_given_number(node._event)
+        self.number_is_input = False
 
 
 class MemoryProfileTimeline:

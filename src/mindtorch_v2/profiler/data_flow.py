@@ -189,6 +189,7 @@ class Met:
         # by event: key, how it may be written, bytes that it reaches
         self.tensors: list[list[tuple[int, int, int]]] = []
         self.is_op: list[bool] = []  # by event: whether a schema fits it
+        self.with_numbers: set[int] = set()  # events of which an input is a number in a tensor's place
         self.allocations: list[tuple[int, int]] = []  # by allocation: key or -1, bytes
         if tree is None:
             return
@@ -203,35 +204,64 @@ class Met:
 
     def _place_tensors(self, tree: EventTree, keys: list[int]) -> None:
         known = tree.known
-        forms: dict[tuple[int, int], tuple[bool, list[tuple[int, int, int]]]] = {}
-        first, _ = known.places
+        forms: dict[tuple[int, int], _Form] = {}
+        first, numbers = known.places
         for row, form in enumerate(zip(tree.trace.name.tolist(), tree.trace.inputs.tolist())):
             made = forms.get(form)
             if made is None:
-                made = forms[form] = self._form(known, tree.trace.names[form[0]], form[1])
-            self.is_op.append(made[0])
+                made = forms[form] = _Form(known, tree.trace.names[form[0]], form[1])
             place = first[row]
-            self.tensors.append(
-                [(key, bit, reach) for offset, bit, reach in made[1] if (key := keys[place + offset]) >= 0]
-            )
+            found = []
+            missing: tuple[int, ...] = ()
+            for offset, at, bit, reach in made.tensors:
+                key = keys[place + offset]
+                if key >= 0:
+                    found.append((key, bit, reach))
+                elif numbers[place + offset]:
+                    missing += (at,)
+                else:
+                    self.with_numbers.add(row)
+            if missing:
+                is_op, bits = made.without(missing)
+                found = [
+                    (key, bits[at], reach)
+                    for offset, at, _, reach in made.tensors
+                    if (key := keys[place + offset]) >= 0
+                ]
+            self.is_op.append(is_op if missing else made.is_op)
+            self.tensors.append(found)
 
-    @staticmethod
-    def _form(known: Any, name: str, index: int) -> tuple[bool, list[tuple[int, int, int]]]:
-        """Of events of one name and with inputs that look alike: whether they are ops, and for each tensor which of the event's numbers
-        is its own, how it may be written, and the bytes that it reaches."""
-        if index < 0:
-            return bool(matches(name, ())), []
-        values, tensors, lists = known.plan(index)
-        kinds = ["-" if value is None else "S" for value in values]
+
+class _Form:
+    """Events of one name and with inputs that look alike: whether a schema fits them, and what it says of their tensors."""
+
+    def __init__(self, known: Any, name: str, index: int) -> None:
+        values, tensors, lists = known.plan(index) if index >= 0 else ([], [], [])
+        self.name = name
+        self.kinds = ["-" if value is None else "S" for value in values]
         for at, _, _ in tensors:
-            kinds[at] = "T"
+            self.kinds[at] = "T"
         for at, _, _ in lists:
-            kinds[at] = "L"
-        bits = [_BITS[said] for said in mutable(name, tuple(kinds))]
-        found = [(offset, bits[at], known.reach(about)) for at, offset, about in tensors]
+            self.kinds[at] = "L"
+        self.others: dict[tuple[int, ...], tuple[bool, list[int]]] = {}
+        self.is_op, bits = self.without(())
+        # which of the event's numbers is its own, which argument it is (in), how it may be written, the bytes that it reaches
+        self.tensors: list[tuple[int, int, int, int]] = [
+            (offset, at, bits[at], known.reach(about)) for at, offset, about in tensors
+        ]
         for at, offset, abouts in lists:
-            found += [(further, bits[at], known.reach(about)) for further, about in enumerate(abouts, offset)]
-        return bool(matches(name, tuple(kinds))), found
+            self.tensors += [
+                (further, at, bits[at], known.reach(about)) for further, about in enumerate(abouts, offset)
+            ]
+
+    def without(self, missing: tuple[int, ...]) -> tuple[bool, list[int]]:
+        """Whether a schema fits, and how each argument may be written, if these arguments have no memory: they look like nothing."""
+        made = self.others.get(missing)
+        if made is None:
+            kinds = tuple(["-" if at in missing else kind for at, kind in enumerate(self.kinds)])
+            bits = [_BITS[said] for said in mutable(self.name, kinds)]
+            made = self.others[missing] = bool(matches(self.name, kinds)), bits
+        return made
 
 
 # how an op may write to an input, as bits: what several ops say of it is joined
@@ -488,6 +518,11 @@ class DataFlowGraph:
         leaves.sort(key=walked.tolist().__getitem__)
         leaves.sort(key=starts.__getitem__)
         return tuple([tree.nodes[leaf] for leaf in leaves])
+
+    def is_given_number(self, event: _ProfilerEvent) -> bool:
+        """Whether an op is given a Python number in the place of a tensor."""
+        tree = event._tree
+        return tree.kinds[event._node] == _OP and tree.rows[event._node] in self._op_tree.met.with_numbers
 
     def lookup(self, key: TensorKey) -> int:
         """The version of memory now."""

@@ -70,7 +70,7 @@ def seen_inside(op: Any, description: tuple) -> tuple:
 
 
 # ops that torch calls with a number itself, where others get it as a tensor
-_WITH_NUMBER = frozenset(
+WITH_NUMBER = frozenset(
     name + end
     for name in ("eq", "ne", "lt", "le", "gt", "ge", "xlogy", "bitwise_and", "bitwise_or", "bitwise_xor",
                  "bitwise_left_shift", "bitwise_right_shift")
@@ -81,7 +81,7 @@ _WITH_NUMBER = frozenset(
 def _seen(name: str, argument: Any, value: Any) -> Any:
     if value is None:
         return False if argument.name == "pin_memory" and name != "_to_copy" else None
-    if value.__class__ in _WRAPPED and argument.kind == "Tensor" and name not in _WITH_NUMBER:
+    if value.__class__ in _WRAPPED and argument.kind == "Tensor" and name not in WITH_NUMBER:
         return ((), (), _WRAPPED[value.__class__])
     return _meant(argument, value)
 

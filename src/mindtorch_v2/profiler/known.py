@@ -86,7 +86,7 @@ class Known:
         found, first = np.unique(every, return_index=True)
         in_order = found[np.argsort(first, kind="stable")].tolist()
         allocation = {number: place for place, number in enumerate(in_order, 1)}
-        leader = _joined(self.identities.links, self._memory_of)
+        leader = self._leaders(in_order, allocation)
         with_tensors = {leader.get(n, n) for n in np.unique(seen).tolist()}
         ids: dict[int, int] = {}
         shown: dict[int, int] = {}
@@ -95,6 +95,21 @@ class Known:
             if group in with_tensors:
                 shown[number] = ids.setdefault(group, len(ids))
         return allocation, shown
+
+    def _leaders(self, in_order: list[int], allocation: dict[int, int]) -> dict[int, int]:
+        """By number of memory: the memory whose id it has, where a tensor got other memory. As torch joins them: the first memory that
+        the tensor had and each later one; the later allocation takes the id of the earlier, of several of the earliest."""
+        earlier: dict[int, int] = {}
+        for after, first in self._first_numbers.items():
+            met = {self._memory_of[first], self._memory_of[after]} & allocation.keys()
+            if len(met) == 2:
+                before, later = sorted(met, key=allocation.__getitem__)
+                earlier[later] = min(before, earlier.get(later, before), key=allocation.__getitem__)
+        leader: dict[int, int] = {}
+        for number in in_order if earlier else ():
+            if number in earlier:
+                leader[number] = leader.get(earlier[number], earlier[number])
+        return leader
 
     def _met(self) -> tuple[np.ndarray, np.ndarray]:
         """Times at which tensors were met, and the memory that they had."""
@@ -136,9 +151,13 @@ class Known:
             ]
         kinds = [argument.kind for argument in op.schema.arguments]
         return [
-            (1 if kind in _ONE_SLOT else len(v) if kind in _LIST_SLOTS and v.__class__ is tuple else 0, v)
+            (1, v)
+            if kind in _ONE_SLOT
+            else (0, v)
+            if kind not in _LIST_SLOTS or v.__class__ is not tuple
+            else (len(v), (v or _FileTensors()) if kind == "Tensor[]" else None)
             for kind, v in zip(kinds, description)
-        ]
+        ]  # indices (Tensor?[]) are no list of tensors to torch
 
     @cached_property
     def inputs(self) -> Callable[[int], list[Any]]:
@@ -225,6 +244,12 @@ class Known:
             if number in addresses
         }
 
+    def has_memory(self, number: int) -> bool:
+        """Whether a tensor's memory is known; that of a number that stands in the place of a tensor counts as known."""
+        if not number:
+            return self.tracked
+        return self.id(number) is not None and self.address(number) is not None
+
     def tensor_facts(self, by_memory: dict[int, Any]) -> list[Any]:
         """What is said of memory, by place in the numbers of tensors (see `places`); -1: nothing."""
         memory_of = self._memory_of if by_memory else {}
@@ -283,7 +308,7 @@ class _FileTensor(NamedTuple):
 
 
 class _FileTensors(tuple[_FileTensor, ...]):
-    """A list of tensors as a file tells of it."""
+    """A list of tensors as a file tells of it; or an empty one, which no description can be told from other empty lists."""
 
     __slots__ = ()
 
@@ -364,18 +389,3 @@ def _device(kind: str, number: int) -> Any:
     from .._device import device
 
     return device(kind, number)
-
-
-def _joined(links: np.ndarray, memory_of: dict[int, int]) -> dict[int, int]:
-    """By number of memory, the least number among all that a chain of links joins it with."""
-    leader: dict[int, int] = {}
-
-    def find(number: int) -> int:
-        while leader.get(number, number) != number:
-            number = leader[number]
-        return number
-
-    for before, after in links.tolist():
-        a, b = find(memory_of[before]), find(memory_of[after])
-        leader[max(a, b)] = min(a, b)
-    return {number: find(number) for number in leader}

@@ -7,6 +7,7 @@ import functools
 from typing import Any
 
 from .event_fields import _ExtraFields_TorchOp, _TensorMetadata
+from .inputs import WITH_NUMBER
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,12 +38,13 @@ class FunctionSchema:
     @property
     def arguments(self) -> list[SchemaArgument]:
         """The arguments, in order."""
-        return [SchemaArgument(argument) for argument in self._schema.arguments]
+        schema = self._schema
+        return [SchemaArgument(a, _written(schema, place)) for place, a in enumerate(schema.arguments)]
 
     @property
     def is_mutable(self) -> bool:
         """Whether the op writes to any of its arguments."""
-        return any(argument.written for argument in self._schema.arguments)
+        return any(_written(self._schema, place) for place in range(len(self._schema.arguments)))
 
     def __repr__(self) -> str:
         return self._schema.text
@@ -51,10 +53,11 @@ class FunctionSchema:
 class SchemaArgument:
     """One argument of an op."""
 
-    __slots__ = ("_argument",)
+    __slots__ = ("_argument", "_written")
 
-    def __init__(self, argument: Any) -> None:
+    def __init__(self, argument: Any, written: bool) -> None:
         self._argument = argument
+        self._written = written
 
     @property
     def name(self) -> str:
@@ -79,7 +82,7 @@ class SchemaArgument:
     @property
     def alias_info(self) -> AliasInfo | None:
         """What the op does to it, where results share its memory or it is written to."""
-        return AliasInfo(self._argument.written) if "(" in self._argument.type else None
+        return AliasInfo(self._written) if self._written or "(" in self._argument.type else None
 
     def __repr__(self) -> str:
         return f"{self.type} {self.name}"
@@ -103,7 +106,7 @@ class SchemaMatcher:
     def _types_match(cls, observed: Any, schema_type: Any) -> bool:
         from .._schema import _kind as kind_of_type
 
-        return _fits(kind_of(observed), kind_of_type(str(schema_type)))
+        return _fits(kind_of(observed), kind_of_type(str(schema_type)), False)
 
     @staticmethod
     def lookup_schemas(name: str) -> tuple[FunctionSchema, ...] | None:
@@ -141,13 +144,13 @@ def _schemas() -> dict[str, tuple[Any, ...]]:
 
     if _known[0] != len(_dispatch.OPS):
         ops = list(_dispatch.OPS.values())
-        found: dict[str, list[Any]] = {}
+        found: dict[str, dict[str, Any]] = {}
         for op in ops:
             if "::" in op.qualified_name and not _is_own(op.overload or ""):
-                found.setdefault(op.qualified_name, []).append(op.schema)
+                found.setdefault(op.qualified_name, {})[op.schema.text] = op.schema
         _matches.cache_clear()
         _mutable.cache_clear()
-        _known = len(ops), {name: tuple(schemas) for name, schemas in found.items()}
+        _known = len(ops), {name: tuple(schemas.values()) for name, schemas in found.items()}
     return _known[1]
 
 
@@ -163,21 +166,25 @@ def _written(schema: Any, place: int) -> bool:
 
 
 def kind_of(observed: Any) -> str:
-    """What an input looks like: T a tensor, L a list of tensors, S a number, - anything else (shapes, flags, None)."""
+    """What an input looks like: T a tensor, L a list of tensors, S a number, - anything else (shapes, flags, None). As in torch, a tensor
+    that has no memory, or of which that is not recorded, looks like nothing."""
     if isinstance(observed, _TensorMetadata):
-        return "T"
+        return "T" if observed._of.has_memory(observed._number) else "-"
     if isinstance(observed, list):
-        return "L" if all(isinstance(item, _TensorMetadata) for item in observed) else "-"
+        return "L" if all(kind_of(item) == "T" for item in observed) else "-"
     return "S" if isinstance(observed, (bool, int, float, complex)) else "-"
 
 
-def _fits(observed: str, kind: str) -> bool:
+def _fits(observed: str, kind: str, takes_numbers: bool) -> bool:
+    """takes_numbers: of an op that torch has for numbers too, which here stand in a tensor's place."""
     if observed == "T":
         return kind in ("Tensor", "Tensor?")
     if observed == "L":
         return kind in ("Tensor[]", "Tensor?[]")
     # an empty list of tensors looks like any list
-    return kind not in ("Tensor", "Tensor[]") if observed == "-" else kind in ("other", "ints")
+    if observed == "-":
+        return kind not in ("Tensor", "Tensor[]")
+    return kind in ("other", "ints") or (takes_numbers and kind == "Tensor")
 
 
 def matches(name: str, kinds: tuple[str, ...]) -> tuple[Any, ...]:
@@ -188,11 +195,12 @@ def matches(name: str, kinds: tuple[str, ...]) -> tuple[Any, ...]:
 
 @functools.lru_cache(maxsize=1 << 12)
 def _matches(name: str, kinds: tuple[str, ...]) -> tuple[Any, ...]:
+    takes_numbers = name.rpartition("::")[2] in WITH_NUMBER
     return tuple(
         schema
         for schema in _known[1].get(name, ())
         if len(schema.arguments) == len(kinds)
-        and all(_fits(k, a.kind) for k, a in zip(kinds, schema.arguments))
+        and all(_fits(k, a.kind, takes_numbers) for k, a in zip(kinds, schema.arguments))
     )
 
 

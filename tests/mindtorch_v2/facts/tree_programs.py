@@ -133,6 +133,141 @@ def random_program(seed: int) -> str:
     return "\n".join(lines)
 
 
+def wide_program(seed: int) -> tuple[str, str]:
+    """What runs before the recording and in it: as above, and tensors that get other memory, parameters and gradients that are replaced,
+    sparse tensors and their parts, several optimizers. The recording begins somewhere in the middle."""
+    choose = random.Random(seed)
+    names = ["x", "u"]  # all of them 4 x 3
+    lines: list[str] = []
+    loss = False
+    for number in range(choose.randint(5, 18)):
+        kind = choose.choice(_WIDE)
+        a, b, own = choose.choice(names), choose.choice(names), choose.choice(names)
+        fresh = f"v{number}"
+        if kind == "op":
+            lines.append(f"{fresh} = {choose.choice(_OPS).format(a=a, b=b)}")
+            names.append(fresh)
+        elif kind == "view":
+            lines.append(f"{fresh} = {choose.choice(_VIEWS).format(a=a)}")
+            names.append(fresh)
+        elif kind == "write":
+            lines.append(f"with t.no_grad():\n    {own}.{choose.choice(_WRITES).format(b=b + '.detach()')}")
+        elif kind == "part":
+            lines.append(
+                f"with t.no_grad():\n    {own}.detach()[:2].{choose.choice(('zero_()', 'add_(q)', 'copy_(q)'))}"
+            )
+        elif kind == "memory":
+            how = choose.choice(_MEMORY)
+            if how == "resize" and len(names) > 2:
+                own = choose.choice(names[2:])
+                names.remove(own)
+                lines.append(
+                    f"r = {own}.detach().clone()\nr.resize_({choose.choice((2, 4, 30))}, 3)\nr.zero_()"
+                )
+            elif how != "resize":
+                lines.append(how.format(own=own, b=b, fresh=fresh))
+                if fresh in lines[-1]:
+                    names.append(fresh)
+        elif kind == "free" and len(names) > 2:
+            names.remove(gone := choose.choice(names[2:]))
+            lines.append(f"del {gone}")
+        elif kind == "sparse":
+            lines.append(choose.choice(_SPARSE))
+        elif kind == "loss":
+            lines.append(f"loss = {choose.choice(('square', 'other'))}({a}).mul({b}.detach()).sum()")
+            loss = True
+        elif kind == "backward" and loss:
+            lines.append("loss.backward()")
+            loss = False
+        elif kind == "step":
+            lines.append(f"{choose.choice(_STEPPERS)}.step()")
+            loss = False  # what it saved may have been written to
+        elif kind == "zero":
+            lines.append(choose.choice(_ZEROS))
+        elif kind == "swap":
+            lines.append(choose.choice(_SWAPS))
+            loss = False
+    cut = choose.randint(0, len(lines) // 2)
+    return "\n".join(lines[:cut]), "\n".join(lines[cut:])
+
+
+_WIDE = (
+    "op op op op view view write write part memory memory free loss loss backward backward step step zero swap sparse"
+).split()
+_OPS = (
+    "{a}.add({b})",
+    "{a}.mul({b})",
+    "{a}.relu()",
+    "{a}.clone()",
+    "F.linear({a}, s)",
+    "square({a})",
+    "other({a})",
+    "t.cat([{a}, {b}])[:4]",
+    "t.stack([{a}, {b}]).sum(0)",
+    "t.where({a} > {b}, {a}, {b})",
+    "t.ones(4, 3)",
+    "t.zeros_like({a})",
+)
+_VIEWS = (
+    "{a}.detach()",
+    "{a}.view(4, 3)",
+    "{a}.reshape(3, 4).view(4, 3)",
+    "{a}[:]",
+    "{a}.t().t()",
+    "{a}.unsqueeze(0)[0]",
+)
+_WRITES = ("add_({b})", "mul_({b})", "copy_({b})", "zero_()", "relu_()", "sub_({b})")
+_MEMORY = (
+    "{own}.data = {b}.detach().clone()",
+    "{own}.data = {b}.detach()",
+    "{fresh} = t.ones(4, 3)\n{fresh}.set_({b}.detach())",
+    "{fresh} = t.empty(0)\n{fresh}.set_({b}.detach().clone())",
+    "resize",
+)
+_SPARSE = (
+    "n = sparse + sparse",
+    "n = sparse.to_dense()",
+    "values.mul_(values)",
+    "p = values.view(3, 4).add(values.view(3, 4))",
+    "j = indices.add(indices)",
+)
+_STEPPERS = "plain heavy nesterov both adam adagrad rms".split()
+_ZEROS = (
+    "plain.zero_grad()",
+    "plain.zero_grad(set_to_none=False)",
+    "square.zero_grad()",
+    "square.weight.grad = None",
+    "s.grad = None",
+    "other.bias.grad = t.ones(3)",
+)
+_SWAPS = (
+    "square.weight, other.weight = other.weight, square.weight",
+    "square.bias = t.nn.Parameter(t.ones(3))",
+    "square.weight.data = t.ones(3, 3)",
+    "other.weight.data = square.weight.data",
+    "square.requires_grad_(False)\nsquare.requires_grad_(True)",
+)
+
+WIDE_SETUP = """
+t.manual_seed(0)
+F = t.nn.functional
+x, u, q = t.ones(4, 3), t.full((4, 3), 2.0), t.ones(2, 3)
+sparse = t.ones(4, 3).to_sparse()
+values, indices = sparse.values(), sparse.indices()
+s = t.nn.Parameter(t.ones(3, 3))
+square, other = t.nn.Linear(3, 3), t.nn.Linear(3, 3)
+plain = t.optim.SGD([*square.parameters(), s], lr=0.1)
+heavy = t.optim.SGD(square.parameters(), lr=0.1, momentum=0.9)
+nesterov = t.optim.SGD(other.parameters(), lr=0.1, momentum=0.9, nesterov=True)
+both = t.optim.SGD([*square.parameters(), *other.parameters()], lr=0.1, foreach=True)
+adam = t.optim.Adam(square.parameters())
+adagrad = t.optim.Adagrad([s])
+rms = t.optim.RMSprop([*other.parameters(), s], momentum=0.5)
+loss = (square(x) + other(x)).sum()
+loss.backward()
+loss = None
+"""
+
 RANDOM_SETUP = """
 t.manual_seed(0)
 F = t.nn.functional
@@ -165,6 +300,21 @@ def run(library: ModuleType, setup: str, program: str, **settings: Any) -> tuple
 # ---------------------------------------------------------------------------------------------------- what is noted
 
 
+# Ops on sparse tensors, which have no memory of their own: here most of them are no ops, and torch shows what happens inside.
+_SPARSE_OPS = frozenset(
+    f"aten::{name}"
+    for name in "to_sparse to_dense coalesce values indices _values _indices _sparse_mm".split()
+)
+
+
+def _is_own(event: Any) -> bool:
+    """Whether an event is no part of an op."""
+    around = event.parent
+    while around is not None and not around.name.startswith("aten::"):
+        around = around.parent
+    return around is None and event.name not in _SPARSE_OPS
+
+
 def leaves(prof: Any, memory: ModuleType) -> dict[str, Any]:
     """Of each of the program's own ops: its name and the memory that goes in, as (number in the order of appearance, version, what it is for)."""
     profile = prof._memory_profile()
@@ -173,7 +323,7 @@ def leaves(prof: Any, memory: ModuleType) -> dict[str, Any]:
     found = []
     for node in graph.flow_nodes:
         event = node._event
-        if event.tag.name != "TorchOp":
+        if event.tag.name != "TorchOp" or not _is_own(event):
             continue
         inputs = node.inputs
         met = []
@@ -195,6 +345,33 @@ def leaves(prof: Any, memory: ModuleType) -> dict[str, Any]:
         scopes = [scope.name for scope in memory.get_scopes(event)]
         found.append([event.name, scopes.count("BACKWARD_FUNCTION") > 0, met])
     return {"ops": found, "sizes": _lasting(profile)}
+
+
+def flow(prof: Any, memory: ModuleType) -> list[Any]:
+    """Of each of the program's own ops: its name, and its edges to memory that some own op is given: [number in the order of appearance,
+    version that it meets (None: it takes the memory itself), whether it writes to what was there, whether it gives it back]."""
+    graph = prof._memory_profile()._data_flow_graph
+    own = [node for node in graph.flow_nodes if node._event.tag.name == "TorchOp" and _is_own(node._event)]
+    numbers: dict[Any, int] = {}
+    for node in own:
+        for tensor in _tensors(node._event.extra_fields.inputs):
+            key = memory.TensorKey.from_tensor(tensor)
+            if key is not None and not _wrapped(tensor):
+                numbers.setdefault(key, len(numbers))
+    found = []
+    for node in own:
+        edges = [
+            [
+                numbers[key],
+                edge.input_version,
+                bool(edge.mutated) and not edge.is_allocation,
+                edge.is_deletion,
+            ]
+            for key, edge in node._edges.items()
+            if key in numbers
+        ]
+        found.append([node._event.name, sorted(edges, key=lambda edge: edge[0])])
+    return found
 
 
 def _lasting(profile: Any) -> dict[str, int]:
@@ -279,9 +456,100 @@ def _about(info: Any) -> list[Any]:
     ]
 
 
+# ---------------------------------------------------------------------------------------------------- more programs
+
+OPTIMIZERS = (
+    "SGD(own, lr=0.1, weight_decay=0.1)",
+    "SGD(own, lr=0.1, momentum=0.9, nesterov=True)",
+    "SGD(own, lr=0.1, fused=True)",
+    "Adam(own)",
+    "Adam(own, amsgrad=True)",
+    "Adam(own, foreach=True)",
+    "Adam(own, fused=True)",
+    "AdamW(own)",
+    "RMSprop(own, momentum=0.9, centered=True)",
+    "Adagrad(own)",
+    "Adadelta(own)",
+    "NAdam(own)",
+    "RAdam(own)",
+    "ASGD(own)",
+    "Rprop(own)",
+)
+
+# tensors that get other memory: v, and those whose memory it gets, made in this order; then statements
+JOINS = {
+    "v a b": ("v.set_(a)", "v.set_(b)"),
+    "v b a": ("v.set_(a)", "v.set_(b)"),
+    "a v b": ("v.set_(a)", "v.set_(b)"),
+    "b v a": ("v.set_(a)", "v.set_(b)"),
+    "a b v": ("v.set_(a)", "v.set_(b)"),
+    "b a v": ("v.set_(a)", "v.set_(b)"),
+    "a b c v": ("v.set_(a)", "v.set_(b)", "v.set_(c)"),
+    "v a b c": ("v.set_(c)", "v.set_(b)", "v.data = a"),
+    "a v w": ("v.set_(a)", "w.set_(a)"),
+    "v w a": ("v.set_(a)", "w.set_(a)"),
+    "v a b c d": ("v.set_(a)", "a.set_(b)", "c.data = d"),
+    "a b v c": ("v.set_(b)", "b.set_(a)", "c.resize_(70)"),
+    "v b a c": ("v.set_(b)", "b.set_(a)", "c.resize_(70)", "c.set_(v)"),
+    "v a c": ("v.resize_(30)", "v.resize_(300)"),
+    "a v c": ("v.resize_(30)", "v.set_(a)"),
+    "c a v": ("w = v.detach()", "v.set_(a)", "v.set_(w)"),
+}
+
+
+def joined(library: ModuleType, names: str, statements: tuple[str, ...]) -> dict[str, list[int]]:
+    """By allocation id, of all tensors that ops were given: the ids that they have."""
+    space: dict[str, Any] = {"t": library}
+    with library.profiler.profile(record_shapes=True, profile_memory=True) as prof:
+        for size, name in enumerate(names.split(), 3):
+            exec(f"{name} = t.ones({size})", space)
+        for statement in statements:
+            exec(f"{statement}\n{statement[0]}.relu()", space)
+    found: dict[str, set[int]] = {}
+
+    def walk(events: list[Any]) -> None:
+        for event in events:
+            if event.tag.name == "TorchOp":
+                for tensor in _tensors(event.extra_fields.inputs):
+                    found.setdefault(str(tensor.allocation_id), set()).add(tensor.id)
+            walk(event.children)
+
+    walk(prof.profiler.kineto_results.experimental_event_tree())
+    return {number: sorted(ids) for number, ids in sorted(found.items())}
+
+
+def wide(library: ModuleType, memory: ModuleType, seed: int) -> dict[str, Any]:
+    """What is noted of a wide program."""
+    before, program = wide_program(seed)
+    prof, error = run(
+        library,
+        WIDE_SETUP + (f"try:\n{indented(before)}\nexcept RuntimeError:\n    pass" if before else ""),
+        program,
+    )
+    return {**leaves(prof, memory), "flow": flow(prof, memory), "error": error}
+
+
+def indented(text: str) -> str:
+    """A block of statements inside another."""
+    return "\n".join("    " + line for line in text.split("\n"))
+
+
+def stepped(library: ModuleType, memory: ModuleType, optimizer: str) -> dict[str, Any]:
+    """What is noted of two steps of an optimizer, after one before the recording."""
+    setup = (
+        f"own = list(model.parameters())\nopt = t.optim.{optimizer}\nmodel(x).sum().backward()\nopt.step()\n"
+    )
+    body = "opt.zero_grad()\nF.mse_loss(model(x), target).backward()\nopt.step()\n"
+    prof, error = run(library, SETUP + setup, body + body)
+    return {**leaves(prof, memory), "flow": flow(prof, memory), "error": error}
+
+
 def observe(library: ModuleType, memory: ModuleType) -> dict[str, Any]:
     """All facts."""
     made: dict[str, Any] = {"fixed": {}, "random": {}, "trees": {}, "held": {}}
+    made["joined"] = {name: joined(library, name, statements) for name, statements in JOINS.items()}
+    made["optimizers"] = {name: stepped(library, memory, name) for name in OPTIMIZERS}
+    made["wide"] = {str(seed): wide(library, memory, seed) for seed in range(WIDE)}
     for name, program in FIXED.items():
         prof, error = run(library, SETUP, program)
         made["fixed"][name] = {**leaves(prof, memory), "error": error}
@@ -294,3 +562,4 @@ def observe(library: ModuleType, memory: ModuleType) -> dict[str, Any]:
 
 
 RANDOM = 100
+WIDE = 60
