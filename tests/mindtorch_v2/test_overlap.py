@@ -18,7 +18,10 @@ def _shifted() -> tuple[Any, Any]:
 
 @pytest.mark.parametrize(
     "name",
-    "add_ mul_ pow_ clamp_min_ clamp_max_ atan2_ fmod_ remainder_ eq_ lt_ hypot_ copysign_ logical_and_ floor_divide_ xlogy_".split(),
+    (
+        "add_ mul_ pow_ clamp_min_ clamp_max_ atan2_ fmod_ remainder_ eq_ lt_ hypot_ copysign_ logical_and_ "
+        "floor_divide_ xlogy_"
+    ).split(),
 )
 def test_an_operand_that_overlaps_in_part_is_refused(name: str) -> None:
     written, read = _shifted()
@@ -60,7 +63,7 @@ def test_the_same_or_other_elements_may_be_written() -> None:
     x = torch.arange(6.0)
     assert x.add_(x).tolist() == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
     assert torch.mul(x, x, out=x).tolist() == [0.0, 4.0, 16.0, 36.0, 64.0, 100.0]
-    assert x[:3].pow_(x[3:]).tolist()[0] == 0.0
+    assert x[:3].fmod_(x[3:]).tolist() == [0.0, 4.0, 16.0]
     assert x[:3].masked_fill_(torch.ones(3, dtype=torch.bool), x[0]).tolist() == [0.0, 0.0, 0.0]
 
 
