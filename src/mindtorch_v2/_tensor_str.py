@@ -230,8 +230,10 @@ def _dense_str(tensor: Any, begin: str, contents: str | None) -> str:
     else:
         if _dispatch.recorder is not None and (PRINT_OPTS.edgeitems or math.prod(shape) <= PRINT_OPTS.threshold):
             from ._printing_shown import show
+            from ._torch_dispatch import unasked
 
-            show(tensor, PRINT_OPTS)
+            with unasked():
+                show(tensor, PRINT_OPTS)
         text = _contents(tensor._array, indent)
     if contents is None and (meta or (len(shape) != 1 if empty else PRINT_OPTS.edgeitems == 0)):
         suffixes.append(_size_suffix(shape))

@@ -12,7 +12,7 @@ import weakref
 from typing import Any
 
 from . import _device, _dispatch, _dtype, _slots
-from ._graph import SavedResult, Switches, grad_state
+from ._graph import SavedResult, Switches, grad_state, pack_value
 from ._overrides import _RUN_GUARD, disabled_dispatch, guard, here, process, safe
 
 _PACKAGE = __name__.rpartition(".")[0]
@@ -291,7 +291,10 @@ def _write_above(op: Any) -> Any:
     else:
         _write_fresh(c, plan, w, given)
     space = _dispatch._GLOBALS
-    made = {"OP": op, "ask": ask, "returned": _returned, "save_output": _save_output, "written": _written}
+    made = {
+        "OP": op, "ask": ask, "returned": _returned, "save_output": _save_output, "written": _written,
+        "pack_results": _pack_results,
+    }  # fmt: skip
     names = ", ".join(made)
     lines = [f"def make({names}):", *("    " + line for line in w.lines), "    return above"]
     found: dict[str, Any] = {}
@@ -299,17 +302,28 @@ def _write_above(op: Any) -> Any:
     return found["make"](**made)
 
 
-def _history(c: Any, plan: Any, depth: int) -> tuple[list[str], list[str]]:
-    """The lines that make a node, and those that save results, which come after the results know the node."""
+def _history(c: Any, plan: Any, depth: int) -> tuple[list[str], list[str], list[str]]:
+    """The lines that make a node and keep what went in, those that need to know the results, and those that save results, which come
+    after the results know the node."""
     w = c.Writer()
     c.write_node(w, plan, depth, True)
     saves = [line.replace("save_result(", "save_output(node, ") for line in w.lines if "save_result(" in line]
-    return [line for line in w.lines if "save_result(" not in line], saves
+    rest = [line for line in w.lines if "save_result(" not in line]
+    late = ("node.shapes", "node.dtypes", "node.n_outputs")
+    return (
+        [x for x in rest if not any(t in x for t in late)],
+        [x for x in rest if any(t in x for t in late)],
+        saves,
+    )
 
 
 def _write_fresh(c: Any, plan: Any, w: Any, given: str) -> None:
     asks = " or ".join(plan.requires(a) for a in plan.differentiable)
+    before, after, saves = _history(c, plan, 1)
     w(1, f"needs = ({asks}) and grad_state.enabled")
+    w(1, "if needs:")
+    w.lines += ["    " + line for line in before]
+    w(2, "if Switches.saved_hooks: pack_saved(node)")
     w(1, f"t = ask(OP, {given})")
     if plan.op.is_view:
         w(1, f"returned(OP, t, {given})")
@@ -319,11 +333,13 @@ def _write_fresh(c: Any, plan: Any, w: Any, given: str) -> None:
     c.write_unwrap(w, plan, 1)
     if not (plan.multiple or plan.listed):
         w(1, "if r.dtype.num in INTEGRAL_NUMS: return t")
-    node, saves = _history(c, plan, 1)
-    w.lines += node
+    w.lines += after
     c.write_attach(w, plan, 1)
     w.lines += saves
-    w(1, "if Switches.saved_hooks: pack_saved(node)", "return answer")
+    if saves:
+        names = tuple(name for name in plan.saved if plan.out_number(name) is not None)
+        w(1, f"if Switches.saved_hooks: pack_results(node, {names!r})")
+    w(1, "return answer")
 
 
 def _write_inplace(c: Any, plan: Any, w: Any, given: str) -> None:
@@ -345,8 +361,8 @@ def _write_inplace(c: Any, plan: Any, w: Any, given: str) -> None:
     if plan.has_node:
         w(1, "if grads:")
         w(2, "r = input._array")
-        node, _ = _history(c, plan, 2)
-        w.lines += node
+        before, after, _ = _history(c, plan, 2)
+        w.lines += before + after
         w(2, "rebase(input, node)")
         for name in plan.saved:
             if plan.out_number(name) is not None:
@@ -357,12 +373,21 @@ def _write_inplace(c: Any, plan: Any, w: Any, given: str) -> None:
 
 def _save_output(node: Any, tensor: Any, number: int = 0) -> SavedResult:
     """An output as its own node keeps it."""
+    if Switches.saved_hooks and grad_state.saved_hooks and not tensor._array_missing:
+        return _dispatch.save_result(tensor, number)  # the hook sees it
     if number < node.n_outputs and tensor._array.dtype.num not in _dtype.INTEGRAL_NUMS:
         alias = detached(tensor)
     else:  # it has no history to leave behind
         alias = tensor
         _dispatch.storage_of(tensor)
     return SavedResult(alias, _dispatch.version_of(alias), number)
+
+
+def _pack_results(node: Any, names: tuple[str, ...]) -> None:
+    """Send the results that a node keeps through the hooks."""
+    hooks = grad_state.saved_hooks
+    for name in names if hooks else ():
+        setattr(node, "s_" + name, pack_value(node, getattr(node, "s_" + name), *hooks[-1]))
 
 
 def _written(tensor: Any, version: int) -> None:

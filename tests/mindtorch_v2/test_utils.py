@@ -119,13 +119,6 @@ def test_debug_lists_the_ops_of_both_runs() -> None:
     assert again.split() == ["recomputation:", "aten::cos([2])"]
 
 
-def test_selective_checkpointing_refuses() -> None:
-    from mindtorch_v2.utils.checkpoint import create_selective_checkpoint_contexts
-
-    with pytest.raises(NotImplementedError, match="selective checkpointing chooses by"):
-        create_selective_checkpoint_contexts([])
-
-
 def test_a_statement_is_measured() -> None:
     timer = benchmark.Timer("torch.add(x, 1)", "x = torch.ones(2)", num_threads=1, label="add")
     once = timer.timeit(5)

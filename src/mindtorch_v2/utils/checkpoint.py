@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 import itertools
 import warnings
 import weakref
@@ -564,14 +565,111 @@ class SelectiveCheckpointContext:
         self.op_output = op_output
 
 
+class _Kept:
+    """A result that is kept, and what was written to it since."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value.detach() if isinstance(value, torch.Tensor) else value
+        self.version = value._version if isinstance(value, torch.Tensor) else 0
+
+    def get(self, allow_mutation: bool) -> Any:
+        """The result, unless it has been written to."""
+        tensor = isinstance(self.value, torch.Tensor)
+        if tensor and not allow_mutation and self.value._version != self.version:
+            raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
+        return self.value
+
+
+def _modes() -> tuple[type, type]:
+    """The modes of the two passes; made when asked for, since modes are."""
+    from ._python_dispatch import TorchDispatchMode
+    from ._pytree import tree_map
+
+    class _CachingTorchDispatchMode(TorchDispatchMode):
+        """The first pass: keeps what the policy wants to be kept."""
+
+        def __init__(self, policy_fn: Callable[..., Any], storage: dict[Any, list]) -> None:
+            super().__init__()
+            self.policy_fn, self.storage = policy_fn, storage
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            if func in _ignored():
+                return func(*args, **kwargs)
+            out = func(*args, **kwargs)
+            context = SelectiveCheckpointContext(is_recompute=False, op_output=out)
+            policy = self.policy_fn(context, func, *args, **kwargs)
+            saved = isinstance(policy, CheckpointPolicy) and policy not in _RECOMPUTED
+            self.storage.setdefault(func, []).append(tree_map(_Kept, out) if saved else None)
+            return out
+
+    class _CachedTorchDispatchMode(TorchDispatchMode):
+        """The second pass: gives what was kept, computes the rest."""
+
+        def __init__(self, storage: dict[Any, list], allow_cache_entry_mutation: bool) -> None:
+            super().__init__()
+            self.storage, self.allow_cache_entry_mutation = storage, allow_cache_entry_mutation
+            self.places: dict[Any, int] = {}
+            self.entered = False
+
+        def __enter__(self) -> Any:
+            if self.entered:
+                raise RuntimeError(
+                    "Trying to backward an extra time. You are only allowed to backward once on any region computed under selective "
+                    "activation checkpoint."
+                )
+            self.entered = True
+            return super().__enter__()
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            kwargs = kwargs or {}
+            if func in _ignored():
+                return func(*args, **kwargs)
+            place = self.places[func] = self.places.get(func, -1) + 1
+            kept = self.storage.get(func, [])
+            found = kept[place] if place < len(kept) else None
+            if found is None:
+                return func(*args, **kwargs)
+            kept[place] = None
+            return tree_map(lambda item: item.get(self.allow_cache_entry_mutation), found)
+
+    return _CachingTorchDispatchMode, _CachedTorchDispatchMode
+
+
+_RECOMPUTED = (CheckpointPolicy.MUST_RECOMPUTE, CheckpointPolicy.PREFER_RECOMPUTE)
+
+
+@functools.cache
+def _ignored() -> frozenset:
+    """Ops that no policy is asked about."""
+    return frozenset((torch.ops.aten.detach.default,))
+
+
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
-) -> NoReturn:
-    """Refuse: choosing op by op needs torch's op objects (torch.ops.aten...), which are not here."""
-    if not callable(policy_fn_or_list) and not isinstance(policy_fn_or_list, list):
+) -> tuple[Any, Any]:
+    """The two contexts of a checkpoint that keeps the results of some ops: those of a list, or those for which a policy says so."""
+    if isinstance(policy_fn_or_list, list):
+        for op in policy_fn_or_list:
+            if not isinstance(op, torch.ops.OpOverload):
+                hint = ""
+                if isinstance(op, torch.ops.OpOverloadPacket):
+                    hint = (
+                        "Please update the OpOverloadPacket to a specific OpOverload.For example, if you have `torch.ops.aten.mm`, change it "
+                        "to `torch.ops.aten.mm.default`."
+                    )
+                raise ValueError(
+                    f"Expected op in `op_list` to be an OpOverload but got: {op} of type {type(op)}. {hint}"
+                )
+
+        def policy_fn(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
+            wanted = op in policy_fn_or_list
+            return CheckpointPolicy.MUST_SAVE if wanted else CheckpointPolicy.PREFER_RECOMPUTE
+
+    elif callable(policy_fn_or_list):
+        policy_fn = policy_fn_or_list
+    else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    raise NotImplementedError(
-        "create_selective_checkpoint_contexts: selective checkpointing chooses by torch.ops objects, which "
-        "this "
-        "library does not have; use checkpoint(..., use_reentrant=False) around the parts to recompute."
-    )
+    caching, cached = _modes()
+    storage: dict[Any, list] = {}
+    return caching(policy_fn, storage), cached(storage, allow_cache_entry_mutation)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import importlib
 from pathlib import Path
 from typing import Any
@@ -373,6 +374,43 @@ def functions_of_ones_own_on_wrappers(torch: Any, show: Any) -> None:
     show(type(y).__name__, type(y.grad_fn).__name__)
     y.sum().backward()
     show(x.grad)
+
+
+def checkpoints_that_keep_some_results(torch: Any, show: Any) -> None:
+    points = _part(torch, "utils.checkpoint")
+    contexts = points.create_selective_checkpoint_contexts
+    w, x = torch.ones(3, 3, requires_grad=True), torch.ones(2, 3, requires_grad=True)
+
+    def run(choice: Any, function: Any = lambda t: (t @ w).sin().exp(), **options: Any) -> Any:
+        made = functools.partial(contexts, choice, **options)
+        return points.checkpoint(function, x, use_reentrant=False, context_fn=made).sum()
+
+    for policy in (points.CheckpointPolicy.MUST_SAVE, points.CheckpointPolicy.PREFER_RECOMPUTE):
+
+        def chosen(ctx: Any, op: Any, *args: Any, policy: Any = policy, **kwargs: Any) -> Any:
+            show(ctx.is_recompute, op, len(args), kwargs)
+            return policy
+
+        x.grad = w.grad = None
+        run(chosen).backward()
+        show(policy, x.grad, w.grad)
+    mm = torch.ops.aten.mm.default
+    result = run([mm])
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as prof:
+        result.backward(retain_graph=True)
+    show(*("\n" + line for line in _tree(prof)))
+    show.raises(result.backward)
+
+    def writes(t: Any) -> Any:
+        z = t @ w
+        q = z.sin()
+        return q.exp() * z.mul_(2)
+
+    show.raises(lambda: run([mm], writes).backward())
+    run([mm], writes, allow_cache_entry_mutation=True).backward()
+    show.raises(contexts, 3)
+    show.raises(contexts, ["a"])
+    show([(policy.name, policy.value) for policy in points.CheckpointPolicy])
 
 
 def schemas(torch: Any, show: Any) -> None:
