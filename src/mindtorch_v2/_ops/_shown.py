@@ -84,6 +84,22 @@ def _zeros(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> 
     return F.zero_(F.empty(size, dtype=dtype))
 
 
+def full(shape: Any, value: Any, dtype: Any) -> Any:
+    """A tensor of one number as torch's own code makes it."""
+    if _dispatch.recorder is None:
+        return wrap(np.full(shape, value, dtype._np))
+    return _full(tuple(shape), value, dtype=dtype)
+
+
+@composite(
+    "aten::full.shown(SymInt[] size, Scalar fill_value, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+    expose="no",
+)
+def _full(size: Any, fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return F.fill_(F.empty(size, dtype=dtype), fill_value)
+
+
 def ones_like(tensor: Any) -> Any:
     """Ones as torch's own code makes them."""
     return _dispatch.OPS["ones_like"].entry(tensor, memory_format=_dtype.contiguous_format)

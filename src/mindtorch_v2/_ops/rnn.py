@@ -452,18 +452,23 @@ def _packed_sequence(
     """One direction of one layer over packed data: the batch shrinks (or, backwards, grows) as sequences end."""
     pairs = isinstance(state, tuple)
     whole = state if pairs else (state,)
-    sums = F.split(F.linear(data, group[0], group[2]), sizes, 0)
+    sums = F.linear(data, group[0], group[2])
     extra = (group[4],) if pairs else ()
     outputs: list[Any] = []
     finished: list[tuple] = []
-    now = tuple(s.narrow(0, 0, sizes[-1] if reverse else sizes[0]) for s in whole)
     previous = sizes[-1] if reverse else sizes[0]
-    for gates, size in zip(reversed(sums) if reverse else sums, reversed(sizes) if reverse else sizes):
+    now = tuple(s.narrow(0, 0, previous) for s in whole) if reverse else whole
+    place = sums.shape[0] if reverse else 0
+    for size in reversed(sizes) if reverse else sizes:
+        if reverse and size > previous:
+            begun = [w.narrow(0, previous, size - previous) for w in whole]
+            now = tuple(F.cat([s, w], 0) for s, w in zip(now, begun))
+        place -= size if reverse else 0
+        gates = sums.narrow(0, place, size)
+        place += 0 if reverse else size
         if size < previous:
             finished.append(tuple(s.narrow(0, size, previous - size) for s in now))
             now = tuple(s.narrow(0, 0, size) for s in now)
-        elif size > previous:
-            now = tuple(F.cat([s, w.narrow(0, previous, size - previous)], 0) for s, w in zip(now, whole))
         previous = size
         result = step(gates, now if pairs else now[0], group[1], group[3], *extra)
         now = tuple(result) if pairs else (result,)

@@ -10,6 +10,7 @@ import numpy as np
 from .._dispatch import composite, op
 from .._dtype import BY_NUM
 from .._tensor import Tensor
+from . import _shown
 from ._namespace import functions as F
 
 _NOT_SORTED = (
@@ -136,7 +137,7 @@ def _pad_packed_sequence(
             "total_length="
             f"{total_length} and max sequence length being {len(sizes)}"
         )
-    output = F.full((max(total_length, len(sizes)), sizes[0], *rest), padding_value, dtype=data.dtype)
+    output = _shown.full((max(total_length, len(sizes)), sizes[0], *rest), padding_value, data.dtype)
     lengths = F.empty((sizes[0],), dtype=batch_sizes.dtype)
     start = offset = 0
     for i in range(1, len(sizes) + 1):
@@ -171,7 +172,7 @@ def pad_sequence(
     first = sequences[0]
     longest = max(t.shape[0] for t in sequences)
     shape = (len(sequences), longest) if batch_first else (longest, len(sequences))
-    out = F.full((*shape, *first.shape[1:]), padding_value, dtype=first.dtype)
+    out = _shown.full((*shape, *first.shape[1:]), padding_value, first.dtype)
     for i, sequence in enumerate(sequences):
         length = sequence.shape[0]
         start = longest - length if padding_side == "left" else 0

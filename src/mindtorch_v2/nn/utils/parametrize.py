@@ -10,6 +10,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
+from ... import _dispatch
 from ..modules.container import Module, ModuleDict, ModuleList
 from ..parameter import Parameter
 
@@ -49,7 +50,7 @@ def _register_parameter_or_buffer(module: Any, name: str, X: Any) -> None:
 
 def _maybe_set(dest: torch.Tensor, src: torch.Tensor) -> None:
     """Give `dest` the memory of `src`: the tensor keeps its identity, which an optimiser may already know."""
-    if dest is not src:
+    if dest is not src or _dispatch.recorder is not None:
         dest.set_(src)
 
 
