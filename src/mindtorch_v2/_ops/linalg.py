@@ -457,20 +457,30 @@ def linalg_eig(self: np.ndarray) -> Any:
     return values.astype(kind), columns(vectors.astype(kind))
 
 
+def _times_late(x: Any, conjugate: Any) -> Any:
+    """A product with a conjugate, which torch computes then."""
+    if _dispatch.recorder is None or _dispatch.grad_state.enabled:
+        return F.mul(x, conjugate)
+    return _dispatch.record(OPS["mul.conjugated"], x, conjugate)
+
+
 @linalg_eig.backward("self")
 def _(grads: Any, eigenvalues: Any, eigenvectors: Any, self_dtype: Any) -> Any:
     gl, gv = grads
     V, L = eigenvectors, eigenvalues
+    if gv is None:
+        Vh = mh(V)
+        made = linalg_solve(mh(V), _times_late(F.unsqueeze(gl, -1), Vh))
+        return (made if self_dtype.is_complex else F.real(made),)
     inner = F.diag_embed(gl) if gl is not None else None
-    if gv is not None:
-        vg = F.matmul(mh(V), gv)
-        real_part = F.real(F.diagonal(vg, 0, -2, -1)).to(V.dtype)
-        corrected = vg - F.matmul(F.matmul(mh(V), V), F.diag_embed(real_part))
-        gaps = F.conj(L.unsqueeze(-2) - L.unsqueeze(-1))
-        gaps = gaps + F.diag_embed(F.full_like(L, 1.0))
-        off = F.ones_like(gaps) - F.eye(L.shape[-1], dtype=V.dtype)
-        part = corrected / gaps * off
-        inner = part if inner is None else inner + part
+    vg = F.matmul(mh(V), gv)
+    real_part = F.real(F.diagonal(vg, 0, -2, -1)).to(V.dtype)
+    corrected = vg - F.matmul(F.matmul(mh(V), V), F.diag_embed(real_part))
+    gaps = F.conj(L.unsqueeze(-2) - L.unsqueeze(-1))
+    gaps = gaps + F.diag_embed(F.full_like(L, 1.0))
+    off = F.ones_like(gaps) - F.eye(L.shape[-1], dtype=V.dtype)
+    part = corrected / gaps * off
+    inner = part if inner is None else inner + part
     made = linalg_solve(mh(V), F.matmul(inner, mh(V)))
     return (made if self_dtype.is_complex else F.real(made),)
 

@@ -253,10 +253,12 @@ pinv_tensors = _declare_pinv(
     "aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
     lambda *given: given,
 )
-pinv_rcond = _declare_pinv(
-    "aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor",
-    lambda rcond, hermitian: (0.0, rcond, hermitian),
-)
+
+
+@composite("aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor", expose="no")
+def pinv_rcond(self: Any, rcond: float, hermitian: bool) -> Any:
+    none, bound = steps.full((), 0.0, _dtype.float64), steps.full((), rcond, _dtype.float64)
+    return pinv_tensors(self, atol=none, rtol=bound, hermitian=hermitian)
 
 
 @composite("aten::pinverse(Tensor self, float rcond=1e-15) -> Tensor")

@@ -41,6 +41,8 @@ def _(A: Any, check_errors: bool) -> Any:
 @linalg._linalg_solve_ex.recorded
 def _(A: Any, B: Any, left: bool, check_errors: bool) -> Any:
     vector = linalg.check_solve(A._array, B._array, left)
+    if hasattr(A, "_conjugate_of"):
+        F.clone(A)
     right = F.unsqueeze(B, -1) if vector else B
     LU, pivots = blank_columns(A.shape, A._array.dtype), wrap(np.empty(A.shape[:-1], np.int32))
     info = wrap(np.zeros(A.shape[:-2], np.int32))
@@ -318,8 +320,11 @@ def _eigen(A: Any, vectors: bool, outputs: tuple) -> None:
     halves = [F.slice(parts, 0, 0, parts.numel() // 2), F.slice(parts, 0, parts.numel() // 2, parts.numel())]
     np.copyto(halves[0]._array, values._array.real.reshape(-1))
     np.copyto(halves[1]._array, values._array.imag.reshape(-1))
-    F.all(F.eq(halves[1], 0.0)).item()
-    _complex_into(*[half.reshape(values.shape) if batch else half for half in halves], values)
+    if not F.all(F.eq(halves[1], 0.0)).item():
+        _complex_into(*[half.reshape(values.shape) if batch else half for half in halves], values)
+        return
+    for output, part in zip(outputs, (halves[0]._array.reshape(values.shape), outputs[-1]._array.real.copy("K"))):
+        F.copy_(output, wrap(part))
 
 
 @steps.step("aten::complex.out(Tensor real, Tensor imag, Tensor out) -> Tensor(a!)")

@@ -64,7 +64,7 @@ def _quantile(self: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, sk
     else:
         ordered = F.sort(F.transpose(F.unsqueeze(self, -1), where, -1))[0]
     n = ordered.shape[-1]
-    ordered = F.view(ordered, (*shape, n)) if ordered._array.flags.c_contiguous else F.reshape(ordered, (*shape, n))
+    ordered = F.view(ordered, (*shape, n))
     ranks = _ranks(q, ordered, n, skip_nan)
     if interpolation == "lower":
         F.floor_(ranks)
