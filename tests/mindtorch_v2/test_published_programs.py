@@ -178,3 +178,19 @@ def test_an_lstm_keeps_as_much_memory_as_torchs(
         lstm(torch.ones(steps, batch, width))[0].sum().backward()
     (back,) = [e for e in prof.events() if e.name == "aten::mkldnn_rnn_layer_backward"]
     assert back.input_shapes[-1] == [nbytes]
+
+
+def test_sizes_that_are_no_integers_are_refused_by_name() -> None:
+    refused = {
+        "zeros: Dimension size must be non-negative.": lambda: torch.zeros(2, -3),
+        "ones(): argument 'size' (position 1) must be tuple of ints, not float": lambda: torch.ones(2.5),
+        "randn(): argument 'size' (position 1) must be tuple of ints, "
+        "but found element of type float at pos 0": lambda: torch.randn(4 / 2, 3),
+        "empty(): argument 'size' failed to unpack the object at pos 2 with error "
+        '"type must be tuple of ints,but got float"': lambda: torch.empty(3, 4 / 2),
+        "full(): argument 'fill_value' (position 2) must be Number, not str": lambda: torch.full((2,), "a"),
+    }
+    for text, call in refused.items():
+        with pytest.raises((TypeError, RuntimeError)) as caught:
+            call()
+        assert str(caught.value) == text

@@ -17,7 +17,7 @@ from ._scalars import fitting
 _STRIDED = _dtype.strided
 
 
-def _sizes(size: tuple, keyword: Any = None) -> tuple:
+def _sizes(size: tuple, keyword: Any = None, name: str = "empty") -> tuple:
     """A shape from varargs, one sequence, or the keyword `size`."""
     if keyword is not None:
         size = (keyword,)
@@ -25,21 +25,33 @@ def _sizes(size: tuple, keyword: Any = None) -> tuple:
         size = size[0]
         if isinstance(size, _dispatch.Tensor):
             size = size._array.tolist()
+        elif isinstance(size, str) or not hasattr(size, "__iter__"):
+            raise TypeError(
+                f"{name}(): argument 'size' (position 1) must be tuple of ints, not {type(size).__name__}"
+            )
     elif len(size) == 1 and isinstance(size[0], _dispatch.Tensor) and size[0].ndim:
         size = size[0]._array.tolist()
-    shape = tuple([n if n.__class__ is int else _index(n, size) for n in size])
+    shape = tuple([n if n.__class__ is int else _index(n, size, name) for n in size])
     for n in shape:
         if n < 0:
+            if name == "zeros":
+                raise RuntimeError("zeros: Dimension size must be non-negative.")
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(shape)}")
     return shape
 
 
-def _index(value: Any, size: Any) -> int:
+def _index(value: Any, size: Any, name: str) -> int:
     try:
         return value.__index__()
     except (AttributeError, TypeError):
+        kind, place = type(value).__name__, next((i for i, n in enumerate(size) if n is value), 0)
+        if place:
+            raise TypeError(
+                f"{name}(): argument 'size' failed to unpack the object at pos {place + 1} with error "
+                f'"type must be tuple of ints,but got {kind}"'
+            ) from None
         raise TypeError(
-            f"empty(): argument 'size' (position 1) must be tuple of ints, but found element of type {type(value).__name__} at pos 0"
+            f"{name}(): argument 'size' (position 1) must be tuple of ints, but found element of type {kind} at pos 0"
         ) from None
 
 
@@ -137,11 +149,11 @@ def _factory(make: Any, name: str) -> Any:
     ) -> Any:
         if keyword:
             memory_format = keyword.pop("memory_format", None)
-            shape = _sizes(size, keyword.pop("size", None))
+            shape = _sizes(size, keyword.pop("size", None), name)
             if keyword:
                 raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(keyword))}'")
         else:
-            memory_format, shape = None, _sizes(size)
+            memory_format, shape = None, _sizes(size, None, name)
         default = _device._state.default
         if (device is not None or default is not None) and _device.resolve(device) is _device.META:
             return finish(meta_tensor(shape, _np(dtype)), requires_grad)
@@ -151,7 +163,9 @@ def _factory(make: Any, name: str) -> Any:
             from . import into
 
             form = getattr(into, name)
-            form(shape, memory_format=memory_format, result=out) if name == "empty" else form(shape, result=out)
+            form(shape, memory_format=memory_format, result=out) if name == "empty" else form(
+                shape, result=out
+            )
             return finish(out, requires_grad, pin_memory)
         made = (
             make(shape, dtype=dtype)
@@ -194,6 +208,10 @@ def full(
         dtype = _dtype.named(dtype, "full")
     if isinstance(fill_value, _dispatch.Tensor):
         fill_value, dtype = fill_value.item(), dtype or fill_value.dtype
+    elif not isinstance(fill_value, (int, float, complex, np.generic)):
+        raise TypeError(
+            f"full(): argument 'fill_value' (position 2) must be Number, not {type(fill_value).__name__}"
+        )
     if _device.resolve(device) is _device.META:
         return finish(meta_tensor(shape, (dtype or _dtype.number_dtype(fill_value))._np), requires_grad)
     if out is not None and dtype is None:

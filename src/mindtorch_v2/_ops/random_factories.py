@@ -128,7 +128,7 @@ def _front(name: str, ops: tuple[Any, Any], fill: Any, doc: str) -> Any:
         device: Any = None, pin_memory: bool = False, requires_grad: bool = False, names: Any = None,
         **keyword: Any,
     ) -> Any:  # fmt: skip
-        shape = _sizes(size, keyword.pop("size", None))
+        shape = _sizes(size, keyword.pop("size", None), name)
         if keyword:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(keyword))}'")
         if (device is not None or _device._state.default is not None) and _device.resolve(
@@ -274,7 +274,9 @@ def randint(
         if generator is None and _dispatch.recorder is not None:
             from . import into
 
-            into.randint(high, shape, result=out) if low is None else into.randint_low(first, high, shape, result=out)
+            into.randint(high, shape, result=out) if low is None else into.randint_low(
+                first, high, shape, result=out
+            )
             return finish(out, requires_grad, pin_memory)
         return finish(
             random_from_(shaped(out, shape), first, high, generator=generator), requires_grad, pin_memory
