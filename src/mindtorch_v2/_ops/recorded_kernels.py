@@ -206,7 +206,7 @@ def _lstm_layer() -> None:
         F.add(weight, second) if biased else F.zeros((arguments[1].shape[0],), dtype=weight.dtype)
         for target, part in zip(targets, made):
             np.copyto(target._array, part._array)
-        if not arguments[15] and not any(tensor._rg for tensor in arguments[:7]):
+        if not any(tensor._rg for tensor in arguments[:7]):
             return (*targets, _dispatch.wrap(np.empty(0, np.uint8)))  # nobody will go back
         space = made[3]._array.view(np.uint8)
         size = max(_workspace(arguments[0].shape, arguments[10]), -(-space.size // _PAGE) * _PAGE)

@@ -232,8 +232,9 @@ def _(
     bidirectional: bool,
     batch_first: bool,
     train: bool,
+    needs: Any,
 ) -> Any:
-    return F.mkldnn_rnn_layer_backward(
+    made = F.mkldnn_rnn_layer_backward(
         input,
         weight0,
         weight1,
@@ -256,6 +257,7 @@ def _(
         batch_first,
         result3,
     )
+    return tuple([gradient if needed else None for gradient, needed in zip(made, needs)])
 
 
 @op(
@@ -351,14 +353,11 @@ def _fused(
         if has_biases
         else tuple(_shown.zeros(weight.shape, weight.dtype) for weight in group[:2])
     )
+    tensors = (input, group[0], group[1], third, fourth, hidden, cell)
+    if _dispatch.recorder is not None and not _dispatch.grad_state.enabled:
+        tensors = tuple([_dispatch.wrap(x._array) for x in tensors])  # nobody will go back
     out, h, c, _ = lstm_layer(
-        input,
-        group[0],
-        group[1],
-        third,
-        fourth,
-        hidden,
-        cell,
+        *tensors,
         reverse,
         (),
         2,
@@ -373,7 +372,7 @@ def _fused(
 
 
 def _layers(
-    input: Any, states: list, run: Any, num_layers: int, bidirectional: bool, dropout: float, train: bool
+    input: Any, states: Any, run: Any, num_layers: int, bidirectional: bool, dropout: float, train: bool
 ) -> tuple[Any, list]:
     """Stack layers, joining directions and dropping out between layers."""
     directions = 2 if bidirectional else 1
@@ -421,10 +420,9 @@ def lstm_input(
     if fused:
         if not input.is_contiguous():
             input = F.contiguous(input)
-        states = [(F.select(hx[0], 0, k), F.select(hx[1], 0, k)) for k in range(len(groups))]
         out, last = _layers(
             input,
-            states,
+            _Selected(hx),
             lambda x, s, k, reverse: _fused(x, s, groups[k], reverse, has_biases, train),
             num_layers,
             bidirectional,
@@ -444,6 +442,16 @@ def lstm_input(
         )
     hidden, cell = F.stack([s[0] for s in last], 0), F.stack([s[1] for s in last], 0)
     return (F.transpose(out, 0, 1) if batch_first else out), hidden, cell
+
+
+class _Selected:
+    """The states of each layer and direction, taken when it is their turn."""
+
+    def __init__(self, states: Any) -> None:
+        self.states = states
+
+    def __getitem__(self, number: int) -> tuple:
+        return tuple([F.select(state, 0, number) for state in self.states])
 
 
 def _packed_sequence(
