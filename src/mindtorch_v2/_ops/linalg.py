@@ -243,6 +243,14 @@ def linalg_solve(A: Any, B: Any, left: bool) -> Any:
 def linalg_solve_triangular(
     self: np.ndarray, B: np.ndarray, upper: bool, left: bool, unitriangular: bool
 ) -> Any:
+    _check_matrix(self, "linalg.solve_triangular")
+    if B.ndim < 2:
+        raise RuntimeError("linalg.solve_triangular: The input tensor B must have at least 2 dimensions.")
+    if B.shape[-2 if left else -1] != self.shape[-1]:
+        raise RuntimeError(
+            f"linalg.solve_triangular: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({self.shape[-2]}x{self.shape[-1]} and {B.shape[-2]}x{B.shape[-1]})"
+        )
     a = np.triu(self) if upper else np.tril(self)
     if unitriangular:
         n = a.shape[-1]
@@ -586,6 +594,10 @@ def linalg_svdvals(A: Any, driver: Any) -> Any:
     returns=return_types.linalg_lu_factor_ex,
 )
 def linalg_lu_factor_ex(A: np.ndarray, pivot: bool, check_errors: bool) -> Any:
+    if A.ndim < 2:
+        raise RuntimeError(
+            f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead"
+        )
     _check_matrix(A, "torch.linalg.lu_factor", square=False)
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")

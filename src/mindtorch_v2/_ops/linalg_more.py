@@ -198,6 +198,14 @@ def _bound(largest: Any, atol: Any, rtol: Any) -> Any:
     return F.max(F.unsqueeze(atol, -1), scaled)
 
 
+def _check_pinv(A: Any) -> None:
+    if A.ndim < 2 or A.dtype._rank < 2:
+        raise RuntimeError(
+            f"linalg.pinv({A.dtype._abbr}{{{list(A.shape)}}}): expected a tensor with 2 or more dimensions of float, double, cfloat or "
+            "cdouble types"
+        )
+
+
 def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     if not A.shape[-1] or not A.shape[-2]:
         return F.empty((*A.shape[:-2], A.shape[-1], A.shape[-2]), dtype=A.dtype)
@@ -239,6 +247,7 @@ def _declare_pinv(text: str, bounds: Any) -> Any:
     @op(text, expose="no", on="tensors", node="LinalgPinvBackward0")
     def pinv(self: Any, *rest: Any) -> Any:
         atol, rtol, hermitian = bounds(*rest)
+        _check_pinv(self)
         return _pinv(self, *_tolerances(self, atol, rtol), hermitian)
 
     pinv.derivative(self=lambda g, self, out: _pinv_grad(g, out, self))
@@ -267,6 +276,8 @@ def pinverse(self: Any, rcond: float) -> Any:
 
 
 def _rank(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+    if A.ndim < 2:
+        raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
     made = F.empty(A.shape[:-2], dtype=_dtype.int64)
     first, second = _tolerances(A, atol, rtol)
     if hermitian:
@@ -305,6 +316,8 @@ def cond_named(self: Any, p: str) -> Any:
 
 
 def _condition(A: Any, p: Any) -> Any:
+    if A.ndim < 2:
+        raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
     if p is None or p in (2, -2):
         values = linalg.linalg_svdvals(A)
         first, last = values.narrow(-1, 0, 1), values.narrow(-1, -1, 1)
@@ -459,7 +472,7 @@ def linalg_lstsq(self: np.ndarray, b: np.ndarray, rcond: Any, driver: Any) -> An
     driver = driver or "gelsy"
     if driver not in DRIVERS:
         raise RuntimeError(
-            f"torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss), but {driver} was given instead"
+            "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
         )
     m, n = self.shape[-2:]
     vector = self.ndim > 1 and self.ndim - 1 == b.ndim and self.shape[:-1] == b.shape

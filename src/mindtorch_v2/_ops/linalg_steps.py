@@ -52,7 +52,7 @@ def is_vector_case(a: Any, b: Any) -> bool:
 # ---------------------------------------------------------------------------------------------------- errors
 
 
-def value_error(name: str, info: np.ndarray, is_matrix: bool) -> LinAlgError:
+def value_error(name: str, info: np.ndarray, is_matrix: bool) -> RuntimeError:
     """torch's error for the first matrix whose algorithm gave up."""
     places = np.flatnonzero(info.reshape(-1))
     number = int(info.reshape(-1)[places[0]])
@@ -71,6 +71,7 @@ def value_error(name: str, info: np.ndarray, is_matrix: bool) -> LinAlgError:
             f"U[{number},{number}] is zero and using it on lu_solve would result in a division by zero. If you still want to perform the "
             "factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)"
         )
+        return RuntimeError(where + text)
     else:
         text = f"The algorithm failed to converge (error code: {number})."
     return LinAlgError(where + text)

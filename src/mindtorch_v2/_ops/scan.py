@@ -260,9 +260,11 @@ def _neighbours(y: Any, dim: int) -> Any:
     return F.add(_from(y, dim, 0, n - 1), _from(y, dim, 1, n))
 
 
-def _steps(y: Any, x: Any, dim: int) -> Any:
+def _steps(y: Any, x: Any, dim: int, name: str) -> Any:
     """Differences of the places `x`, in a shape that fits `y`."""
     if x.ndim == 1:
+        if x.shape[0] != y.shape[dim]:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         shape = [1] * y.ndim
         shape[dim] = x.shape[0]
         x = F.view(x, shape)
@@ -278,7 +280,7 @@ def _declare_integral(name: str, running: bool) -> Any:
         if not y.shape[dim]:
             return y.new_zeros([n for d, n in enumerate(y.shape) if d != dim % y.ndim])
         where = _dims.one(dim, y.ndim)
-        steps = _steps(y, x, where)
+        steps = _steps(y, x, where, "trapezoid" if name == "trapz" else name)
         made = F.mul(_neighbours(y, where), steps)
         return F.div(F.cumsum(made, where) if running else F.sum(made, where), 2.0)
 

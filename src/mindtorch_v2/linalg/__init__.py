@@ -292,7 +292,7 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     return _more.linalg_diagonal(A, offset=offset, dim1=dim1, dim2=dim2)
 
 
-def vander(x: Any, N: int | None = None) -> Any:
+def vander(x: Any, *, N: int | None = None) -> Any:
     """Powers of a vector's elements as columns."""
     return _more.linalg_vander(x, N=N)
 
