@@ -50,8 +50,10 @@ def test_patterns_speak_torchs_words() -> None:
         assert pattern.summary([1, 2]) == summary
 
 
-def test_the_report_and_its_file_are_torchs() -> None:
-    assert json.loads(json.dumps(programs().report(torch, patterns))) == recorded()["report"]
+@pytest.mark.parametrize("name", list(programs().REPORTS))
+def test_the_report_and_its_file_are_torchs(name: str) -> None:
+    made = programs().report(torch, patterns, name)
+    assert json.loads(json.dumps(made)) == recorded()["report"][name]
 
 
 def test_torch_itself_still_matches_what_was_recorded(torch_reference: ModuleType) -> None:

@@ -463,12 +463,15 @@ def _format_us(value: float) -> str:
 
 def source_code_location(event: _ProfilerEvent | None) -> str:
     """The innermost line outside the library from which an event was reached, as file:line."""
+    called_op = False  # torch shows a call of a C function around most ops, which a Python function makes; here it is not seen
     while event is not None:
         fields = event.extra_fields
         if isinstance(fields, (_ExtraFields_PyCall, _ExtraFields_PyCCall)):
-            caller = fields.caller
-            if not caller.file_name.startswith(_LIBRARIES):
-                return f"{caller.file_name}:{caller.line_number}"
+            is_caller = called_op and isinstance(fields, _ExtraFields_PyCall)
+            for place in (fields.callsite, fields.caller) if is_caller else (fields.caller,):
+                if not place.file_name.startswith(_LIBRARIES):
+                    return f"{place.file_name}:{place.line_number}"
+        called_op = isinstance(fields, _ExtraFields_TorchOp)
         event = event.parent
     return "No source code location found"
 
