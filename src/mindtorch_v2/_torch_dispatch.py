@@ -162,14 +162,32 @@ def dispatched(op: Any, plain: Any, arguments: tuple) -> Any:
         if op.name == "detach":
             return _detach(op, arguments)
         return ask(op, arguments)
-    if op.inner is not None and op.name in _APART:
+    if op.inner is not None and op.full_name in _APART:
         return op.inner(*arguments)
-    if op.name == "_reshape_alias":  # torch's reshape makes a plain view where somebody is asked
-        op, arguments = _dispatch.OPS["view"], arguments[:2]
+    instead = _INSTEAD.get(op.name)
+    if instead is not None:
+        return instead(*arguments)
     above = _ABOVE.get(op.uid)
     if above is None:
         above = _ABOVE[op.uid] = _write_above(op)
     return above(*arguments)
+
+
+def _one_of_many(grad: Any, dim: int, indices: Any, sizes: Any, keepdim: bool) -> Any:
+    """The gradient of what `max`, `sort` and the like have chosen."""
+    if not keepdim and sizes:
+        grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
+    return grad.new_zeros(sizes).scatter(dim, indices, grad)
+
+
+# What torch does in the place of an op where somebody is asked: it writes to no memory of its own.
+_INSTEAD: dict[str, Any] = {
+    "_reshape_alias": lambda self, size, stride: _dispatch.record(_dispatch.OPS["view"], self, size),
+    "_index_put_impl_": lambda self, indices, values, accumulate, unsafe: _dispatch.record(
+        _dispatch.OPS["index_put"], self, indices, values, accumulate
+    ),
+    "value_selecting_reduction_backward": _one_of_many,
+}
 
 
 def _needs_grad(arguments: tuple) -> bool:
@@ -446,7 +464,8 @@ def _as_given(op: Any, arguments: tuple, out: Any = None) -> tuple[Any, tuple, d
     inside, node = _inside()
     names = {a.name for a in op.schema.arguments}
     if "pin_memory" in names and "dtype" in names:
-        kwargs = _options(op, args, kwargs, inside)
+        of_index = op.name == "new_zeros" and node is not None and node.op.name == "index"
+        kwargs = _options(op, args, kwargs, "engine" if of_index else inside)
     chosen = _SHOWN.get(op.full_name)
     if (
         op.overload == "Tensor"
@@ -497,7 +516,7 @@ def _options(op: Any, args: tuple, kwargs: dict[str, Any], inside: str) -> dict[
 
 _OWN = frozenset(_PACKAGE + "." + name for name in ("_dispatch", "_overrides", "_torch_dispatch", "_slots"))
 _BODIES = (_PACKAGE + "._ops.", _PACKAGE + ".autograd.inplace")
-_PASSED = (*_BODIES, _PACKAGE + "._overrides", __name__)
+_PASSED = (*_BODIES, _PACKAGE + "._overrides", _PACKAGE + "._slots", _PACKAGE + ".profiler.", __name__)
 _ENGINE = _PACKAGE + ".autograd.engine"
 
 
@@ -510,14 +529,16 @@ def _inside() -> tuple[str, Any]:
         return "", None
     if frame.f_globals["__name__"] == _ENGINE:
         return "engine", None
+    of_node = False
     while frame is not None and (
         frame.f_code.co_filename == "<op guard>" or frame.f_globals.get("__name__", "").startswith(_PASSED)
     ):
+        of_node = of_node or frame.f_globals.get("__name__") == _BODIES[1]
         frame = frame.f_back
     if frame is None:
         return "", None
     if frame.f_globals.get("__name__") == _ENGINE:
-        return "node", None
+        return "node" if of_node else "engine", None
     if not frame.f_code.co_filename.startswith("<op "):
         return "", None
     return ("node", frame.f_locals.get("node")) if frame.f_code.co_name == "apply" else ("body", None)

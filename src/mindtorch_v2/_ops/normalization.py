@@ -10,6 +10,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import FLOAT_NUMS, LOW_FLOATS
+from .._graph import Switches
 from . import _shown
 from ._namespace import functions as F
 from .pointwise import add_scalar
@@ -393,6 +394,8 @@ def _batch_norm_impl_index(
     if not training and (running_mean is None or running_var is None):
         missing = "running_mean" if running_mean is None else "running_var"
         raise RuntimeError(f"{missing} must be defined in evaluation mode")
+    if Switches.asked is not None and Switches.asked(input):
+        F.empty((0,), dtype=_dispatch._dtype.uint8)  # torch's room for other back ends
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     if input.ndim < 2:
