@@ -194,3 +194,19 @@ def test_sizes_that_are_no_integers_are_refused_by_name() -> None:
         with pytest.raises((TypeError, RuntimeError)) as caught:
             call()
         assert str(caught.value) == text
+
+
+def test_attention_chooses_the_kernel_torch_chooses() -> None:
+    def kernel(q: Any, **options: Any) -> str:
+        with torch.profiler.profile() as prof:
+            torch.nn.functional.scaled_dot_product_attention(q, q, q, **options)
+        return "flash" if any("flash" in e.name for e in prof.events()) else "math"
+
+    q = torch.ones(2, 2, 6, 4)
+    shapes = {(6, 6): "flash", (2, 6, 6): "math", (2, 1, 6, 6): "flash", (1, 6, 6): "math"}
+    assert {shape: kernel(q, attn_mask=torch.zeros(shape)) for shape in shapes} == shapes
+    assert kernel(q.transpose(1, 2)) == "flash"
+    assert kernel(q.transpose(2, 3)) == "math"
+    mask = torch.zeros(6, 6).fill_diagonal_(-1.0)
+    low = torch.nn.functional.scaled_dot_product_attention(*[q.bfloat16()] * 3, attn_mask=mask)
+    assert low.dtype is torch.bfloat16

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import composite, op
-from .._dtype import LOW_FLOATS, NP_BOOL
+from .._dtype import LOW_FLOATS, NP_BOOL, float32
 from . import _shown
 from ._namespace import functions as F
 from .pointwise import mul_scalar
@@ -275,7 +275,12 @@ def _check(query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool) ->
             f"Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: {query.ndim} key.dim: {key.ndim} and "
             f"value.dim: {value.ndim} instead."
         )
-    if attn_mask is not None and attn_mask.dtype._rank and attn_mask.dtype is not query.dtype:
+    if (
+        attn_mask is not None
+        and attn_mask.dtype._rank
+        and attn_mask.dtype is not query.dtype
+        and attn_mask.dtype is not float32
+    ):
         raise RuntimeError(
             f"Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: {_short(attn_mask)} and  query.dtype: "
             f"{_short(query)} instead."
@@ -316,8 +321,9 @@ def scaled_dot_product_attention(
         and query.shape[0] == key.shape[0] == value.shape[0]
         and key.shape[1] == value.shape[1]
         and (query.shape[1] == key.shape[1] or (enable_gqa and not query.shape[1] % key.shape[1]))
-        and (attn_mask is None or not attn_mask._rg)
+        and (attn_mask is None or (attn_mask.ndim in (2, 4) and not attn_mask._rg))
         and not query._array_missing
+        and all(x._array.strides[-1] == x._array.itemsize for x in (query, key, value))
         and 0 not in query.shape
         and 0 not in key.shape
     )
