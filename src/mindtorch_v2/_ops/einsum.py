@@ -215,10 +215,10 @@ def _sum_product(a: Any, b: Any, summed: list[int]) -> Any:
             continue
         if a.shape[d] != 1 and b.shape[d] != 1:
             batch.append(d)
-        elif b.shape[d] != 1:
-            right.append(d)
-        else:
+        elif a.shape[d] != 1:
             left.append(d)
+        else:
+            right.append(d)
     sizes = [max(a.shape[d], b.shape[d]) for d in range(ndim)]
 
     def size(dims: list[int]) -> int:

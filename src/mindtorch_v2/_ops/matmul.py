@@ -520,6 +520,6 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any) -> Any:
     lead = tuple(input1.shape[:-1])
     a = F.reshape(input1, (-1, input1.shape[-1]))
     b = F.reshape(input2, (-1, input2.shape[-1]))
-    made = F.einsum("ni,oij,nj->no", a, weight, b)
+    made = F._trilinear(a, weight, b, (1, 3), (0,), (1, 2), (2, 3))
     made = F.reshape(made, (*lead, weight.shape[0]))
     return made if bias is None else made + bias
