@@ -327,3 +327,67 @@ def test_hooks_of_saved_tensors_can_be_pushed_and_popped_by_hand():
     assert len(seen) == 2
     y.sum().backward()
     assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_a_recording_with_stacks_keeps_nothing_of_its_callers_alive():
+    import weakref
+
+    class Sentinel:
+        pass
+
+    def outer():
+        sentinel = Sentinel()
+
+        def inner():
+            return sentinel
+
+        with profile(with_stack=True):
+            inner()
+        return weakref.ref(sentinel)
+
+    for _ in range(3):
+        assert outer()() is None
+
+
+def test_evaluations_take_events_that_are_made_by_hand():
+    from types import SimpleNamespace
+    from unittest.mock import Mock
+
+    from mindtorch_v2.profiler import DeviceType
+    from mindtorch_v2.profiler._utils import BasicEvaluation
+
+    def on_device(name, start_us, number, device):
+        return SimpleNamespace(
+            name=name, start_ns=lambda: start_us * 1000, duration_ns=lambda: 100_000,
+            linked_correlation_id=lambda: number, device_type=lambda: device,
+        )  # fmt: skip
+
+    class Op:
+        def __init__(self, name, number, start, children=()):
+            self.name, self.id, self.start_time_ns, self.duration_time_ns = name, number, start, 100_000
+            self.end_time_ns = start + 100_000
+            self.children, self.parent, self.correlation_id = list(children), None, 0
+
+    made = Mock()
+    made.kineto_results.events = Mock(
+        return_value=[
+            on_device("cudaLaunchKernel", 100, 1, DeviceType.CPU),
+            on_device("cudaLaunchKernel", 200, 2, DeviceType.CPU),
+            on_device("kernel", 400, 1, DeviceType.CUDA),
+            on_device("kernel", 500, 2, DeviceType.CUDA),
+        ]
+    )
+    ops = [Op(f"op{i}", i, i * 100_000) for i in range(5)]
+    made.kineto_results.experimental_event_tree = Mock(return_value=ops)
+    evaluation = BasicEvaluation(made)
+    assert [depth.queue_depth for depth in evaluation.queue_depth_list] == [1, 2, 1, 0]
+    assert [evaluation.metrics[key].queue_depth for key in evaluation.event_keys] == [0, 1, 2, 2, 1]
+
+
+def test_metadata_of_events_is_shown_where_it_is_asked_for():
+    config = torch._C._profiler._ExperimentalConfig(expose_kineto_event_metadata=True)
+    with profile(experimental_config=config) as prof:
+        torch.add(1, 5)
+    (event,) = prof.events()
+    with pytest.warns(FutureWarning, match="event_metadata"):
+        assert event.metadata_json == '"Ev Idx": 0'

@@ -18,6 +18,7 @@ import numpy as np
 from .devices import DeviceType
 from .event_tree import collector_waits, whole_tree
 from .recording import profile
+from .trace import Trace
 
 _SOURCE = re.compile(r"\.py\(.*\): ")
 _LAUNCHES = ("cudaLaunch", "hipLaunch", "cuLaunch")
@@ -281,7 +282,9 @@ class BasicEvaluation:
 def _has_device(results: Any) -> bool:
     """Whether there may be launches or kernels; asked of the names, where events would have to be made."""
     trace = getattr(getattr(results, "_results", None), "trace", None)
-    return trace is None or len(trace.device) > 0 or any(name.startswith(_LAUNCHES) for name in trace.names)
+    if not isinstance(trace, Trace):  # made by hand
+        return True
+    return len(trace.device) > 0 or any(name.startswith(_LAUNCHES) for name in trace.names)
 
 
 def _name(event: Any) -> str:

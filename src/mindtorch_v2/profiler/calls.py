@@ -133,9 +133,10 @@ class Calls:
         if self.all_threads:
             threading.setprofile(None)  # type: ignore[arg-type]
         set_profile(None)
-        for thread, frame in sys._current_frames().items():
-            if thread in self.waiting:  # all the time in one call
-                self._enter_stack(frame, thread, self.began_ns)
+        frames = sys._current_frames()
+        frames.pop(get_ident(), None)  # a frame that knows itself would keep all callers' variables alive
+        for thread in self.waiting & set(frames):  # all the time in one call
+            self._enter_stack(frames[thread], thread, self.began_ns)
         now = clock()
         for thread, each in list(self.threads.items()):
             each.door[0] = 0

@@ -187,6 +187,9 @@ class profile:
             return
         began = time.perf_counter_ns()
         self._results = finished(recorder)
+        self._results.trace.settings["event_metadata"] = (
+            self.experimental_config.expose_kineto_event_metadata
+        )
         _warn_of_strangers(recorder, self._results)
         self.kineto_results = _ProfilerResult(self._results)
         self._stats.profiler_disable_call_duration_us = (time.perf_counter_ns() - began) // 1000

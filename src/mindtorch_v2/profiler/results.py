@@ -33,7 +33,6 @@ class RowEvent(FunctionEvent):
     count = 1
     is_async = is_remote = is_legacy = False
     self_cpu_percent = total_cpu_percent = total_device_percent = -1
-    _metadata_json = ""
     linked_correlation_id = 0
     python_id = python_parent_id = python_module_id = -1
     device_type = DeviceType.CPU
@@ -146,6 +145,7 @@ _FIELDS: dict[str, Any] = {
     "flops": _flops,
     "is_user_annotation": lambda r, i: bool(r.trace.kind[i] == ANNOTATION),
     "event_metadata": _metadata,
+    "_metadata_json": lambda r, i: f'"Ev Idx": {i}' if r.trace.settings.get("event_metadata") else "",
     "is_python_function": lambda r, i: bool(r.trace.kind[i] == PYTHON),
 }
 
