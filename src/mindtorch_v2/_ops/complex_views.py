@@ -47,7 +47,7 @@ def view_as_complex(self: np.ndarray) -> np.ndarray:
     return self.view(np.dtype(f"c{self.itemsize * 2}"))[..., 0]
 
 
-view_as_complex.derivative(self=lambda g: view_as_real(g))
+view_as_complex.derivative(self=lambda g: view_as_real(F.resolve_conj(g)))
 
 
 @composite("aten::real(Tensor(a) self) -> Tensor(a)", expose="function")

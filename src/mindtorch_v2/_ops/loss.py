@@ -200,8 +200,14 @@ nll_loss2d = _declare_nll("2d")
 
 
 def _show_nll() -> None:
-    """What the kernels for images show: an output that is given its size late."""
+    """Copies of what is not contiguous; the kernels for images give an output its size late."""
     ops = _dispatch.OPS
+
+    @ops["nll_loss_forward"].recorded
+    def _(*arguments: Any) -> Any:
+        _shown.dense(arguments[0])
+        _shown.dense(arguments[1])
+        return _shown.kernel_of(ops["nll_loss_forward"].entry, *arguments)
 
     @ops["nll_loss2d_forward"].recorded
     def _(*arguments: Any) -> Any:
@@ -210,12 +216,14 @@ def _show_nll() -> None:
         F.empty((0,), dtype=made.dtype)
         out = _shown.given_size(out, tuple(made.shape))
         np.copyto(out._array, made._array)
+        _shown.dense(arguments[1])
         return out, total
 
     @ops["nll_loss2d_backward"].recorded
     def _(*arguments: Any) -> Any:
         made = _shown.kernel_of(ops["nll_loss2d_backward"].entry, *arguments)
         _shown.kept_size_as(made, arguments[1])
+        _shown.dense(arguments[2])
         return made
 
     @ops["nll_loss_backward"].recorded
