@@ -571,7 +571,8 @@ def kernel_takes_out(kernel: Any) -> bool:
     return "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def write_function(w: Writer, plan: Plan, name: str) -> None:
+def write_function(w: Writer, plan: Plan, name: str, seen: list[str] | None = None) -> None:
+    """seen: further lines for while something records; they may see the call themselves, and return."""
     op = plan.op
     signature = (
         plan.signature() if name == "entry" else plan.call() if name == "run" else ", ".join(plan.names[:2])
@@ -595,13 +596,13 @@ def write_function(w: Writer, plan: Plan, name: str) -> None:
                 3,
                 f"if {second}.__class__ is not Tensor and not ({second}.__class__ in NUMBERS or isinstance({second}, Tensor)): return not_recorded()",
             )
-            w(3, f"return recorder[{plan.uid}]({plan.call()})")
         else:
             w(2, "if recorder is not None:")
             for argument, local in zip(plan.arguments, plan.names):
                 if argument.type.startswith("Scalar") and not argument.type.startswith("ScalarType"):
                     w(3, f"if isinstance({local}, Tensor): {local} = taken({local})")
-            w(3, f"return recorder[{plan.uid}]({plan.call()})")
+        w(3, *(seen or ()))
+        w(3, f"return recorder[{plan.uid}]({plan.call()})")
     if op.name in LISTED and op.inplace_of is None:
         w(2, "if autocast is not None:")
         w(3, f"t = autocast(OP, ({plan.call()},))")
@@ -732,6 +733,20 @@ def build(op: Op) -> None:
         target.__code__ = function.__code__
     if with_apply:
         op.node.release, op.node.apply = functions[-2:]
+
+
+def see_directly(op: Op, seen: list[str]) -> dict[str, Any]:
+    """Code for `entry` and `operator` that holds the lines which see a call, so that a recorder's function need not be called."""
+    plan = Plan(op)
+    w = Writer()
+    w(0, "def make(OP):")
+    wanted = ["entry", "operator"] if len(plan.names) >= 2 and op.promote else ["entry"]
+    for name in wanted:
+        write_function(w, plan, name, seen)
+    w(1, f"return {', '.join(wanted)},")
+    made: dict[str, Any] = {}
+    exec(compile("\n".join(w.lines), f"<op {op.full_name}>", "exec"), _dispatch._GLOBALS, made)  # noqa: S102  (text written above)
+    return {name: function.__code__ for name, function in zip(wanted, made["make"](op))}
 
 
 # ---------------------------------------------------------------------------------------------------- what a recorder keeps

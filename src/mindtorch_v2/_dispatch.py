@@ -88,6 +88,8 @@ OPS: dict[str, Op] = {}  # "add.Tensor" -> Op
 BY_UID: list[Op] = []
 # By uid: what a recorder's list starts with, functions that ask `probe` for the op's own.
 FIRST_CALLS: list[Any] = []
+# Names of globals: lists of recorders for which ops see their calls themselves (see profiler/probes.py).
+DIRECT: set[str] = set()
 FUNCTIONS: dict[str, Any] = {}  # name -> the function of torch's that many people call
 METHODS: dict[str, Any] = {}  # name -> method of Tensor
 _GLOBALS = globals()
@@ -99,8 +101,6 @@ _PLAIN = re.compile(r"\(a!?(?: -> \*)?\)")
 
 class Op:
     """One overload of an aten op."""
-
-    often = False  # called thousands of times in one recording
 
     def __init__(self, text: str, kernel: Any, body: str, options: dict[str, Any]) -> None:
         self.text = text
@@ -255,6 +255,12 @@ class Hook:
 
     def __getitem__(self, uid: int) -> Any:
         return functools.partial(self.see, BY_UID[uid])
+
+
+def see_through_probes() -> None:
+    """Let no op see its calls itself: whoever answers ops stands in front of what it would do in place."""
+    for name in DIRECT:
+        _GLOBALS[name] = None
 
 
 def taken(value: Any) -> Any:

@@ -81,8 +81,7 @@ def route(change: int) -> None:
         process.routed = True
         for op in _dispatch.OPS.values():
             op.bodies["run"] = guard(op.run, _RUN_GUARD, dispatched, op)
-        if _dispatch.recorder.__class__ is list:  # functions with an op's body in them know of no guard
-            _dispatch.recorder[:] = _dispatch.FIRST_CALLS
+        _dispatch.see_through_probes()
         _dispatch.call_out = _call_out
     process.dispatch += change
     Switches.asked = asked if process.dispatch else None
@@ -583,6 +582,8 @@ _plain_out = _dispatch.call_out
 
 def _call_out(op: Any, out: Any, arguments: tuple) -> Any:
     """`out=`: asked about as the overload that writes."""
+    if _dispatch.calls is not None:
+        _dispatch.calls.reopen()
     outs = out if isinstance(out, (tuple, list)) else (out,)
     tensors = all(isinstance(t, _dispatch.Tensor) for t in outs)
     if not tensors or not asked(*outs, *_dispatch._tensors_in(arguments)) or op.body == "composite":

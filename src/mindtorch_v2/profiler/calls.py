@@ -57,7 +57,9 @@ _OFF = (LEFT, 0)  # taking the hook off is a call into C, of which the hook does
 _OPEN = -1  # in the place of the end of a call that is still under way
 
 # kinds of numbers
-_SHOWN, _UNSEEN, _INNER, _PASSED = range(4)  # always; never; unless what called it is hidden; never, but what it calls is
+_SHOWN, _UNSEEN, _INNER, _PASSED = range(
+    4
+)  # always; never; unless what called it is hidden; never, but what it calls is
 
 
 class _Thread:
@@ -69,7 +71,7 @@ class _Thread:
         self.log: list[int] = []
         # not 0: an op has begun, and its probe has to put the hook back; so many calls, the probe's among them, will then be left
         self.door = [0]
-        self.hook: Callable[[FrameType, str, Any], None]
+        self.hook: Callable[[FrameType, str, Any], None] | None = None  # None: its calls are not seen
         self.end: Callable[[], None]  # let the hook take itself off, wherever it runs
 
     def close(self, now: int) -> None:
@@ -140,9 +142,9 @@ class Calls:
         now = clock()
         for thread, each in list(self.threads.items()):
             each.door[0] = 0
-            if hasattr(each, "end"):
+            if each.hook is not None:
                 each.end()
-                del each.end, each.hook
+                each.hook = None
             if self.handed is None or thread != self.handed.thread:
                 each.close(now)
 
@@ -157,7 +159,7 @@ class Calls:
     def _hook(self, thread: int) -> Callable[[FrameType, str, Any], None]:
         """The function that the interpreter calls at each call and return of this thread."""
         found = self._thread(thread)
-        if hasattr(found, "hook"):
+        if found.hook is not None:
             return found.hook
         add, door, now, dispatch, off = found.log.extend, found.door, clock, _dispatch, sys.setprofile
         known, learn, module_call = self.numbers.get, self._learn, self._module_call
@@ -210,6 +212,7 @@ class Calls:
             under_way.append(int(call))
             call = self.stacks.calls[call * WIDTH]
         self.handed = Handed(thread, clock(), tuple(reversed(under_way)))
+        self.threads[thread].hook = None
         self.on_handing()
 
     def _first_of_thread(self, frame: FrameType, event: str, argument: Any) -> None:
@@ -256,7 +259,7 @@ class Calls:
     def sees(self) -> bool:
         """Whether the calls of this thread are seen now."""
         found = self.threads.get(get_ident())
-        return found is not None and sys.getprofile() is found.hook
+        return found is not None and found.hook is not None and sys.getprofile() is found.hook
 
     def unseen(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a part of the machinery: the calls that it makes are not shown, but for those made through `seen`."""
@@ -273,7 +276,7 @@ class Calls:
     def seen(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call what the user gave to the machinery."""
         found = self.threads.get(get_ident())
-        if found is None or not self.running or sys.getprofile() is not None:
+        if found is None or found.hook is None or sys.getprofile() is not None:
             return function(*arguments)
         found.log.extend((_BORDER, 0))
         sys.setprofile(found.hook)

@@ -33,7 +33,7 @@ clock = time.perf_counter_ns
 get_ident = threading.get_ident
 
 _OFTEN = 1 << 12  # calls in one recording
-_often: list[Any] = []  # ops that were called so often
+_often: list[Any] = []  # ops that were called so often, and see their calls themselves
 _ALL_CALLS = 1 << 9  # ops until which every Python call is traced
 _PIECE = 1 << 14  # events that are sealed at once
 _RANGES = 1 << 40  # keys from here on are annotations and nodes, below they are ops
@@ -177,8 +177,15 @@ class Recorder:
         """See ops and calls again."""
         if active is self:
             _dispatch.probe = self.hooks[2]
+            self._let_ops_see()
             slots.profile(*self.hooks[:2])
             self._trace_calls(True)
+
+    def _let_ops_see(self) -> None:
+        """Ops that are called often note their calls themselves, unless somebody has to look after the hook that sees every call."""
+        seers = self.hooks[0]
+        if seers.__class__ is list and not self.kind.door:
+            probes.see_directly(_often, self.kind, seers, self.shared)
 
     def _trace_calls(self, wanted: bool) -> None:
         if self.calls is None or self.calls.running == wanted:
@@ -246,15 +253,10 @@ class Recorder:
             "frame_of": sys._getframe,
             "mark": None if self.stacks is None else self.stacks.mark,
             "find_call": None if self.stacks is None else self.stacks.finder(),
-            "Tensor": _dispatch.Tensor,
             "Observed": ObservedStorage,
             **(self.register or _Nobody).tools(),
             **(self.calls or _NoCalls).tools(self.thread),
         }
-        if not config.profile_memory:
-            for op in _often:  # written now, not while the program runs
-                probes.own_maker(op, self.kind)
-                probes.own_maker(op, self.kind._replace(door=False))
         return _dispatch.FIRST_CALLS.copy()
 
     def _probe(self, op: Any) -> Any:
@@ -319,6 +321,7 @@ class Recorder:
         seers = self.hooks[0]
         if seers.__class__ is list:
             seers[:] = _dispatch.FIRST_CALLS
+        self._let_ops_see()
 
     def _inputs_of(self, op: Any, arguments: tuple) -> int:
         """The index of what goes into an op: shapes, strides and types of tensors, values of numbers."""
@@ -661,8 +664,9 @@ def _note_often(keys: np.ndarray) -> None:
     counts = np.bincount(keys[keys < _RANGES])
     for uid in np.flatnonzero(counts >= _OFTEN).tolist():
         op = _dispatch.BY_UID[uid]
-        if not op.often and op.run.__code__.co_filename.startswith("<op "):  # not one with a `run` of its own
-            op.often = True
+        if op not in _often and op.run.__code__.co_filename.startswith(
+            "<op "
+        ):  # not one with a `run` of its own
             _often.append(op)
 
 
