@@ -33,12 +33,24 @@ def _restride(self: Any, array: np.ndarray, by: Any = None) -> Any:
     offset = 0 if whole else self.storage_offset()
     if 0 < size < self._array.size:  # a view of all elements begins where they begin
         offset += (array.__array_interface__["data"][0] - self._array.__array_interface__["data"][0]) // item
-    steps = _torch_strides(array, False) if 1 in array.shape else tuple([s // item for s in array.strides])
+    steps = tuple([s // item for s in array.strides])
+    if 1 in array.shape and self._array.ndim:  # a number that is expanded has no steps at all
+        steps = _kept_steps(self._array, array)
     if by is not None:
         return by(self, array.shape, steps, offset)
     shape = _Ready(array.shape)
     shape.array = array
     return _dispatch.record(_ready_strided.op, self, shape, steps, offset)
+
+
+def _kept_steps(source: np.ndarray, array: np.ndarray) -> tuple:
+    """Steps of a view, where NumPy gives a new dimension none; a part of an expanded dimension has none in torch either."""
+    steps = _torch_strides(array, False)
+    if array.ndim != source.ndim or 0 not in source.strides:
+        return steps
+    return tuple(
+        [0 if s == 0 and n > 1 else step for step, s, n in zip(steps, source.strides, source.shape)]
+    )
 
 
 class _Ready(tuple):  # noqa: SLOT001  (the array is its own)
