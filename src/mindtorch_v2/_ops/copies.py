@@ -516,6 +516,8 @@ def to(self: Any, *args: Any, **kwargs: Any) -> Any:
             return _to_dtype(self, dtype, non_blocking, copy, memory_format)
         if device is self.device:
             return to_device(self, device, dtype, non_blocking, copy, memory_format)
+    elif device is None and not copy and memory_format is None:
+        return self
     return _to(
         self, dtype=dtype, device=device, non_blocking=non_blocking, copy=copy, memory_format=memory_format
     )

@@ -314,7 +314,7 @@ def pad(self: Any, pad: Any, mode: str, value: float | None) -> Any:
             f"but got padding length {len(pads)} and input of dimension {ndim}"
         )
     if mode == "constant":
-        return constant_pad_nd(self, pads, 0.0 if value is None else value)
+        return constant_pad_nd(self, pads, 0.0 if value is None else float(value))
     if mode not in _MODES:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     if value is not None and value != 0:

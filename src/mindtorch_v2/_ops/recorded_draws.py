@@ -78,6 +78,22 @@ _cleared("binomial")
 _cleared("_standard_gamma")
 
 
+def _laid_out(name: str) -> None:
+    """Show that an op takes its memory by `empty`."""
+    op = OPS[name]
+
+    @op.recorded
+    def _(*arguments: Any) -> Any:
+        made = _shown.kernel_of(op.entry, *arguments)
+        target = creation._empty(tuple(made.shape), dtype=made.dtype)
+        np.copyto(target._array, made._array)
+        return target
+
+
+_laid_out("_standard_gamma_grad")
+_laid_out("_dirichlet_grad")
+
+
 @OPS["_sample_dirichlet"].recorded
 def _(self: Any, generator: Any) -> Any:
     made = _shown.kernel_of(OPS["_sample_dirichlet"].entry, self, generator)

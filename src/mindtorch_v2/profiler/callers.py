@@ -27,7 +27,7 @@ _OWN_NODES = re.compile(r"torch::autograd::\w+$|\w+Backward\d+$")
 
 # views whose callers leave out where the view begins
 _WHOLE = frozenset(
-    "expand unsqueeze transpose permute squeeze unfold transpose_ unsqueeze_ squeeze_ t".split()
+    "expand unsqueeze transpose permute squeeze unfold transpose_ unsqueeze_ squeeze_ t abs".split()
 )
 # what hands a number on as the tensor that was made of it
 _BOXED = frozenset(
@@ -199,6 +199,11 @@ def _options(op: Any, values: list, places: dict[str, int], caller: str, above: 
         dtype, layout = above.get("dtype"), above.get("layout")
     elif op.name.endswith("_like") or (caller, op.name) in _BARE:
         dtype, layout = own.get("dtype"), None
+        if caller == "binary_cross_entropy_with_logits" and values[places["memory_format"]] is None:
+            values[places["memory_format"]] = _PRESERVE
+    elif caller in _LAID_OUT and op.name == "empty":
+        layout = 0 if caller == "constant_pad_nd" else None
+        values[places["memory_format"]] = _CONTIGUOUS
     elif caller in _TERSE or (caller, op.name) == ("repeat", "arange"):
         layout = None
     for name, value in zip(_OPTIONS, (dtype, layout, None, pinned)):
@@ -206,6 +211,7 @@ def _options(op: Any, values: list, places: dict[str, int], caller: str, above: 
             values[places[name]] = value
 
 
+_LAID_OUT = frozenset(("searchsorted", "bucketize", "hardswish", "logit", "constant_pad_nd"))
 _BARE = frozenset(
     (
         ("gather_backward", "new_zeros"),
