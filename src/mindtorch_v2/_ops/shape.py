@@ -152,6 +152,15 @@ def _reach(size: tuple, stride: tuple) -> int:
     return 0 if 0 in size else sum((n - 1) * s for n, s in zip(size, stride)) + 1
 
 
+def _without_ones(g: Any, size: tuple, stride: tuple) -> tuple[Any, tuple, tuple]:
+    """The same without dimensions of length one."""
+    for d in range(len(size) - 1, -1, -1):
+        if size[d] == 1:
+            g = F.squeeze(g, d)
+    kept = [(n, s) for n, s in zip(size, stride) if n != 1]
+    return g, tuple([n for n, _ in kept]), tuple([s for _, s in kept])
+
+
 def _as_strided_backward(
     g: Any, size: tuple, stride: tuple, offset: int, in_shape: tuple, in_stride: tuple, in_offset: int
 ) -> Any:
@@ -162,14 +171,21 @@ def _as_strided_backward(
     if repeated:
         g = g.sum(repeated, True)
         size = tuple([1 if d in repeated else n for d, n in enumerate(size)])
+    if _dispatch.recorder is not None and not _dispatch.grad_state.enabled:
+        g, size, stride = _without_ones(g, size, stride)
     spread = [d for d, (n, s) in enumerate(zip(in_shape, in_stride)) if s == 0 and n != 1]
     looked_shape = tuple([1 if d in spread else n for d, n in enumerate(in_shape)])
     start = min(offset, in_offset)
     extent = max(offset + _reach(size, stride), in_offset + _reach(looked_shape, in_stride)) - start
     memory = g.new_zeros((extent,))
     if _overlaps(size, stride) or _overlaps(looked_shape, in_stride):
-        places = F.arange(extent).as_strided(size, stride, offset - start).reshape(-1)
-        memory = memory.index_add(0, places, g.reshape(-1))
+        if _dispatch.recorder is not None and not _dispatch.grad_state.enabled:
+            places = F.arange(0, extent).as_strided(size, stride, offset - start)
+            rows = g.reshape(-1)
+            memory = memory.index_add_(0, places.reshape(-1), rows)
+        else:
+            places = F.arange(extent).as_strided(size, stride, offset - start).reshape(-1)
+            memory = memory.index_add(0, places, g.reshape(-1))
     else:
         memory = (
             F.as_strided_scatter(memory, g, size, stride, offset - start)

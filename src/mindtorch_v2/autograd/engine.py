@@ -288,14 +288,26 @@ def _apply_recorded(node: Node, buffer: list) -> tuple:
         apply = partial(call_user, node.apply)
     try:
         if not node.frees_gradients or node._post_hooks:
-            return apply(*buffer)
-        gradients = tuple(buffer)
-        buffer[:] = [None] * len(buffer)
-        results = apply(*gradients)
-        del gradients
-        return results
+            results = apply(*buffer)
+        else:
+            gradients = tuple(buffer)
+            buffer[:] = [None] * len(buffer)
+            results = apply(*gradients)
+            del gradients
+        return results if node.is_users else _real_parts(node, results)
     finally:
         ranges.exit(token)
+
+
+def _real_parts(node: Node, results: tuple) -> tuple:
+    """Complex gradients of real tensors made real, by the node itself."""
+    for place, gradient in enumerate(results):
+        if gradient.__class__ is Tensor and not gradient._array_missing and gradient._array.dtype.kind == "c":
+            edge = node.next[place] if place < len(node.next) else None
+            if edge is not None and edge[0]._input_metadata_of(edge[1])[1].kind != "c":
+                real = _dispatch.FUNCTIONS["real"](gradient)
+                results = (*results[:place], real, *results[place + 1 :])
+    return results
 
 
 def _match_results(node: Node, results: tuple, count: int) -> tuple:
