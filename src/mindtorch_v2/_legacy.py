@@ -97,7 +97,7 @@ def _new_dense(dtype: _dtype.dtype, args: tuple, kwargs: dict) -> Tensor:
         if isinstance(first, np.ndarray) or (
             hasattr(first, "__len__") and hasattr(first, "__getitem__") and not isinstance(first, dict)
         ):
-            return _dispatch.FUNCTIONS["tensor" if _dispatch.recorder is None else "as_tensor"](_plain(first), dtype=dtype)
+            return _dispatch.FUNCTIONS["as_tensor"](_plain(first), dtype=dtype)
         if not hasattr(first, "__index__"):
             raise TypeError(f"new(): data must be a sequence (got {type(first).__name__})")
     size = []

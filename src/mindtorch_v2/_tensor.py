@@ -855,8 +855,7 @@ def _legacy_new(cls: Any, args: tuple, device: Any) -> Any:
     elif len(args) == 1 and isinstance(args[0], Size):
         made._array = np.empty(args[0], np_dtype)
     elif len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray, range)):
-        make = _dispatch.FUNCTIONS["tensor" if _dispatch.recorder is None else "as_tensor"]
-        filled = make(args[0], dtype=_dtype.Default.dtype)
+        filled = _dispatch.FUNCTIONS["as_tensor"](args[0], dtype=_dtype.Default.dtype)
         made._array, made._storage = filled._array, filled._storage
     elif all(hasattr(a, "__index__") for a in args):
         size = tuple(a.__index__() for a in args)

@@ -218,3 +218,21 @@ def test_a_profile_shows_the_copy_of_labels_from_a_table() -> None:
         with torch.profiler.profile() as prof:
             torch.nn.functional.cross_entropy(torch.ones(3, 4), target)
         assert [e.name for e in prof.events()].count("aten::contiguous") == copies
+
+
+def test_old_constructors_share_an_arrays_memory_and_new_ones_keep_its_order() -> None:
+    array = np.arange(12, dtype=np.float32).reshape(3, 4)
+    for make in (torch.Tensor, torch.FloatTensor):
+        shared = make(array)
+        shared[0, 0] = 99
+        assert array[0, 0] == 99
+        array[0, 0] = 0
+        assert shared[0, 0] == 0
+    assert torch.LongTensor(np.where(np.eye(4))[1]).stride() == (2,)
+    assert torch.Tensor(np.arange(3)).tolist() == [0.0, 1.0, 2.0]
+    copied = torch.tensor(array.T)
+    array[0, 0] = 5
+    assert copied.stride() == (1, 4)
+    assert copied[0, 0] == 0
+    assert torch.tensor(array.T, dtype=torch.double).stride() == (1, 4)
+    assert torch.tensor(np.broadcast_to(np.ones(1), (2, 3))).stride() == (3, 1)

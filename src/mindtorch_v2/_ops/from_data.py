@@ -103,7 +103,7 @@ def array_of(data: Any, dtype: Any) -> np.ndarray:
         return data._array.astype(dtype._np) if dtype is not None else data._array.copy()
     if isinstance(data, (np.ndarray, np.generic)):
         found = _dtype.from_numpy_dtype(np.asarray(data).dtype)
-        return np.array(data, (dtype or found)._np, order="C")
+        return np.array(data, (dtype or found)._np, order="K" if min(data.strides, default=0) > 0 else "C")
     wanted = dtype or _infer(data) or Default.dtype
     if _starts_with_array(data):
         warn_once(
