@@ -181,7 +181,7 @@ ROWS: list[tuple[str, ...]] = [
     ("torch.segment_reduce(x, 'prod', lengths=torch.tensor([2, 3]))", "a5", "once"),
     ("torch.linalg.vector_norm(x)", "n23"), ("torch.linalg.vector_norm(x, 1, 1)", "a23"),
     ("torch.linalg.vector_norm(x, 3.0, 1)", "a23"), ("torch.linalg.vector_norm(x, float('inf'), 1)", "d23"),
-    ("torch.linalg.vector_norm(x, 0.5)", "a3"),
+    ("torch.linalg.vector_norm(x, 0.5)", "a3"), ("torch.dist(x, y)", "n23", "n23"), ("op('norm.Scalar')(x, 3.0)", "n23"),
     ("torch.renorm(x, 2, 0, 1.0)", "n23"), ("torch.cdist(x, y)", "n23", "n43"), ("torch.cdist(x, y, p=1.0)", "n23", "n43"),
     ("torch.cdist(x, y, p=3.0)", "n23", "n43"), ("torch.pdist(x)", "n43"),
     # matrices
