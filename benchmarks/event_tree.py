@@ -103,6 +103,10 @@ def measured(package: str, size: int) -> dict[str, Any]:
             clock.counts[title] = walk(roots)
         return prof
 
+    for how in SETTINGS:  # what is loaded or made at the first time is not measured
+        recorded(training(torch, 1), how, "first")
+    clock.seconds.clear()
+    clock.counts.clear()
     for how in ("plain", "shapes, memory"):
         title = f"{size:,} ops, {how}"
         prof = recorded(ops(torch, size), how, title)

@@ -157,6 +157,8 @@ def test_events_calls_and_allocations_lie_in_the_shortest_span_around_them(seed:
         assert all(child.parent is event for child in event.children)
     assert len(found) == len(spans) + len(allocations)
     assert list(walk(tree.roots())) == list(walk_by_children(tree.roots()))
+    by_level = _utils.traverse_bfs(tree.roots(), children_fn=lambda event: event.children)
+    assert list(_utils.traverse_bfs(tree.roots())) == list(by_level)
     for (number, start, end), around in found.items():
         thread = (3, 7)[number - 1]  # the main one comes first
         others = [(e - s, s) for t, s, e, _ in spans if t == thread and s <= start and end <= e]

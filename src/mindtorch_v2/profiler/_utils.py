@@ -37,10 +37,13 @@ def _traverse(
     children_fn: Callable[[Any], Iterable[Any]] = _children,
     reverse: bool = False,
 ) -> Iterator[Any]:
-    if reverse and children_fn is _children and next_fn is _last:
-        whole = whole_tree(tree)
-        if whole is not None:  # knows the order of all its nodes
+    whole = whole_tree(tree) if children_fn is _children else None
+    if whole is not None:  # knows the order of all its nodes
+        if next_fn is _last and reverse:
             yield from whole.walked
+            return
+        if next_fn is _first and not reverse:
+            yield from whole.walked_by_level
             return
     waiting = deque(_ordered(tree, reverse))
     add = waiting.extend
@@ -60,8 +63,12 @@ def _last(waiting: deque[Any]) -> Any:
     return waiting.pop()
 
 
+def _first(waiting: deque[Any]) -> Any:
+    return waiting.popleft()
+
+
 traverse_dfs = functools.partial(_traverse, next_fn=_last, reverse=True)
-traverse_bfs = functools.partial(_traverse, next_fn=lambda x: x.popleft(), reverse=False)
+traverse_bfs = functools.partial(_traverse, next_fn=_first, reverse=False)
 
 
 @dataclass(slots=True)

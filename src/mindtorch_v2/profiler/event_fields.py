@@ -147,7 +147,7 @@ class _ExtraFields_TorchOp(_View):
     @property
     def inputs(self) -> list[Any]:
         """What went in: tensors, lists of tensors and numbers; None for anything else."""
-        return self._of.known.inputs(self._row)
+        return self._of.known.inputs(self)
 
     @property
     def scope(self) -> Any:

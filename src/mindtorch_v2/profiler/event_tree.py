@@ -225,7 +225,7 @@ class EventTree:
         op_class = view_class(_ExtraFields_TorchOp, self)
         memory_class = view_class(_ExtraFields_Allocation, self)
         inputs, first_memory = self.known.inputs, self.first_memory
-        op_class.inputs = property(lambda self: inputs(self._row), doc=_ExtraFields_TorchOp.inputs.__doc__)
+        op_class.inputs = property(inputs, doc=_ExtraFields_TorchOp.inputs.__doc__)
         other = self.extra_fields
         last: list[Any] = [-1, None]  # a node and its fields: they are mostly read several times in a row
 
@@ -329,10 +329,28 @@ class EventTree:
         return time[np.argsort(root[time], kind="stable")]
 
     @cached_property
+    def level_order(self) -> np.ndarray:
+        """Places level by level: the roots, what is directly inside them, and so on."""
+        counts, begins = self.child_columns
+        found = [np.arange(self.n_roots)]
+        while len(level := found[-1]):
+            level = level[counts[level] > 0]
+            many = counts[level]
+            inside = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+            found.append(np.repeat(begins[level], many) + inside)
+        return np.concatenate(found)
+
+    @cached_property
     def walked(self) -> list[_ProfilerEvent]:
-        """All nodes in that order."""
+        """All nodes, what is inside one right after it."""
         self.show()
         return [self.nodes[place] for place in self.preorder.tolist()]
+
+    @cached_property
+    def walked_by_level(self) -> list[_ProfilerEvent]:
+        """All nodes, level by level."""
+        self.show()
+        return [self.nodes[place] for place in self.level_order.tolist()]
 
     @cached_property
     def rows(self) -> list[int]:

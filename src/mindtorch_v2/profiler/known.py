@@ -160,8 +160,8 @@ class Known:
         ]  # indices (Tensor?[]) are no list of tensors to torch
 
     @cached_property
-    def inputs(self) -> Callable[[int], list[Any]]:
-        """A function that gives what went into an event: tensors, lists of tensors and numbers; None for everything else."""
+    def inputs(self) -> Callable[[Any], list[Any]]:
+        """A function from an event's fields to what went into it: tensors, lists of tensors and numbers; None for everything else."""
         # a closure over lists: it is asked for each of 100,000 events
         index_of = self.trace.inputs.tolist()
         plans: list[_Plan | None] = [None] * len(self.trace.input_table)
@@ -169,12 +169,13 @@ class Known:
         kind = self._tensor_class
         last: list[Any] = [-1, None]  # an event and its inputs: they are mostly read several times in a row
 
-        def inputs(row: int) -> list[Any]:
-            if last[0] == row:
-                return last[1][:]
+        def inputs(fields: Any) -> list[Any]:
+            row = fields._row
             index = index_of[row]
             if index < 0:
                 return []
+            if last[0] == row:
+                return last[1][:]
             plan = plans[index]
             if plan is None:
                 plan = plans[index] = self.plan(index)
