@@ -76,26 +76,19 @@ def _is_scalar_list(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and not any(isinstance(v, Tensor) for v in value)
 
 
-def _into(method: str, tensor: Any, *args: Any, **kwargs: Any) -> Any:
-    return getattr(tensor, method + "_")(*args, **kwargs)
-
-
-def _maximum_into(method: str, tensor: Any, other: Any) -> Any:
-    """maximum and minimum have no in-place form of their own."""
-    return tensor.copy_(getattr(F, method)(tensor, other))
-
-
 def _declare_unary(name: str) -> None:
     op = f"aten::_foreach_{name}"
 
     @composite(f"{op}(Tensor[] self) -> Tensor[]", expose="no")
     def each(self: Any) -> Any:
-        return [getattr(F, name)(t) for t in self]
+        one = getattr(F, name)
+        return [one(t) for t in self]
 
     @composite(f"{op}_(Tensor(a!)[] self) -> ()", expose="no")
     def each_(self: Any) -> Any:
+        one = getattr(Tensor, name + "_")
         for t in self:
-            _into(name, t)
+            one(t)
 
     def front(self: Any) -> Any:
         _check_lists(f"_foreach_{name}", self)
@@ -118,36 +111,38 @@ def _declare_binary(name: str) -> None:
     other_name = "exponent" if name == "pow" else "other"
     alpha_text = ", *, Scalar alpha=1" if name in _WITH_ALPHA else ""
 
-    def plain(t: Any, other: Any, alpha: Any) -> Any:
-        f = getattr(F, by_tensor if isinstance(other, Tensor) else by_number)
-        return f(t, other) if alpha == 1 else f(t, other, alpha=alpha)
+    # Chosen once a list: the op of one tensor with another, or with a number.
+    def plain(with_tensor: bool) -> Any:
+        return getattr(F, by_tensor if with_tensor else by_number)
 
-    def inplace(t: Any, other: Any, alpha: Any) -> Any:
-        if isinstance(other, Tensor) and by_tensor in ("maximum", "minimum"):
-            if _dispatch.recorder is not None:
-                return _into("clamp_min" if by_tensor == "maximum" else "clamp_max", t, other)
-            return _maximum_into(by_tensor, t, other)
-        if by_number == "mul" and other.__class__ in NUMBERS and _dispatch.recorder is not None:
-            return mul_scalar.inplace(t, other)
-        method = by_tensor if isinstance(other, Tensor) else by_number
-        return _into(method, t, other) if alpha == 1 else _into(method, t, other, alpha=alpha)
+    def inplace(with_tensor: bool) -> Any:
+        if with_tensor and by_tensor in ("maximum", "minimum"):
+            return getattr(F, "clamp_min_" if by_tensor == "maximum" else "clamp_max_")
+        if not with_tensor and by_number == "mul" and _dispatch.recorder is not None:
+            return mul_scalar.inplace
+        return getattr(Tensor, (by_tensor if with_tensor else by_number) + "_")
 
     def overloads(suffix: str, tensors: str, result: str, do: Any) -> dict[str, Any]:
         """The forms of one name: with a number, numbers, tensors or one tensor."""
 
         @composite(f"{op}{suffix}.Scalar({tensors} self, Scalar {second}) -> {result}", expose="no")
         def with_scalar(self: Any, scalar: Any) -> Any:
-            return [do(t, scalar, 1) for t in self]
+            one = do(False)
+            return [one(t, scalar) for t in self]
 
         @composite(f"{op}{suffix}.ScalarList({tensors} self, Scalar[] {many}) -> {result}", expose="no")
         def with_scalars(self: Any, scalars: Any) -> Any:
-            return [do(t, s, 1) for t, s in zip(self, scalars)]
+            one = do(False)
+            return [one(t, s) for t, s in zip(self, scalars)]
 
         @composite(
             f"{op}{suffix}.List({tensors} self, Tensor[] {other_name}{alpha_text}) -> {result}", expose="no"
         )
         def with_list(self: Any, other: Any, alpha: Any = 1) -> Any:
-            return [do(t, o, alpha) for t, o in zip(self, other)]
+            one = do(True)
+            if alpha == 1:
+                return [one(t, o) for t, o in zip(self, other)]
+            return [one(t, o, alpha=alpha) for t, o in zip(self, other)]
 
         made = {"scalar": with_scalar, "scalars": with_scalars, "list": with_list}
         if name in _WITH_TENSOR:
@@ -157,7 +152,8 @@ def _declare_binary(name: str) -> None:
                 f"{op}{suffix}.Tensor({tensors} self, Tensor other{alpha_of_tensor}) -> {result}", expose="no"
             )
             def with_tensor(self: Any, other: Any, alpha: Any = 1) -> Any:
-                return [do(t, other, alpha) for t in self]
+                one = do(True)
+                return [one(t, other) if alpha == 1 else one(t, other, alpha=alpha) for t in self]
 
             made["tensor"] = with_tensor
         return made
@@ -208,20 +204,18 @@ def _declare_ternary(name: str) -> None:
     scalars = "Scalar[] weight" if lerp else "Scalar[] scalars"
     kinds = (("", "Tensor[]", "Tensor[]"), ("_", "Tensor(a!)[]", "()"))
 
-    def one(inplace: bool, t: Any, others: Any, value: Any) -> Any:
-        f = getattr(t, name + "_" if inplace else name)
-        return f(*others, value) if lerp else f(*others, value=value)
-
     def forms(suffix: str, tensors: str, result: str) -> tuple[Any, Any]:
-        inplace = suffix == "_"
-
         def body(*args: Any) -> Any:
-            self, *others, value = args
-            return [one(inplace, t, o, value) for t, *o in zip(self, *others)]
+            one, value = getattr(Tensor, name + suffix), args[-1]
+            if lerp:
+                return [one(t, end, value) for t, end in zip(*args[:-1])]
+            return [one(t, a, b, value=value) for t, a, b in zip(*args[:-1])]
 
         def body_of_list(*args: Any) -> Any:
-            self, *others, values = args
-            return [one(inplace, t, o, v) for t, *o, v in zip(self, *others, values)]
+            one = getattr(Tensor, name + suffix)
+            if lerp:
+                return [one(t, end, value) for t, end, value in zip(*args)]
+            return [one(t, a, b, value=value) for t, a, b, value in zip(*args)]
 
         with_scalar = composite(
             f"{op}{suffix}.Scalar({tensors} self, {lists}, {scalar}) -> {result}", expose="no"

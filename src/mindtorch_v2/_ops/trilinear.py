@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,33 @@ def _trilinear(
     unroll_dim: int,
 ) -> np.ndarray:
     every = range(i1.ndim + len(expand1))
-    operands: list[Any] = []
-    for tensor, lacking in ((i1, expand1), (i2, expand2), (i3, expand3)):
-        operands += [tensor, [dim for dim in every if dim not in lacking]]
-    made = np.einsum(*operands, [dim for dim in every if dim not in sumdim], optimize=True)
-    return np.ascontiguousarray(made, i1.dtype)
+    kept = [dim for dim in every if dim not in sumdim]
+    first, second, third = (
+        [dim for dim in every if dim not in lacking] for lacking in (expand1, expand2, expand3)
+    )
+    product, dims = _product(i1, first, i2, second, {*kept, *third})
+    made, dims = _product(product, dims, i3, third, set(kept))
+    return np.ascontiguousarray(made.transpose([dims.index(dim) for dim in kept]))
+
+
+def _product(
+    a: np.ndarray, first: list[int], b: np.ndarray, second: list[int], kept: set
+) -> tuple[np.ndarray, list[int]]:
+    """Two arrays with named dimensions: summed over those not kept, by one batched matrix product."""
+    batch = [dim for dim in first if dim in second and dim in kept]
+    summed = [dim for dim in first if dim in second and dim not in kept]
+    left = [dim for dim in first if dim not in second]
+    right = [dim for dim in second if dim not in first]
+    x = a.transpose([first.index(dim) for dim in (*batch, *left, *summed)])
+    y = b.transpose([second.index(dim) for dim in (*batch, *summed, *right)])
+    n, rows, columns = len(batch), len(batch) + len(left), len(batch) + len(summed)
+    inner = math.prod(y.shape[n:columns])
+    lead = x.shape[:n]
+    made = np.matmul(
+        x.reshape(*lead, math.prod(x.shape[n:rows]), inner),
+        y.reshape(*lead, inner, math.prod(y.shape[columns:])),
+    )
+    return made.reshape(*lead, *x.shape[n:rows], *y.shape[columns:]), [*batch, *left, *right]
 
 
 @_trilinear.recorded
