@@ -537,7 +537,9 @@ def write_inplace(w: Writer, plan: Plan, depth: int, recorded: bool, operator: b
         w(depth + 1, "if input._rg and grad_state.enabled: check_inplace(input)")
     read = [f"a_{python_name(a.name)}" for a in plan.tensors[1:] if a.kind in ("Tensor", "Tensor?")]
     if op.body == "arrays" and read and op.name not in _dispatch.UNASKED:
-        w(depth + 1, f"if a_input.base is not None: ask_overlap(a_input, {', '.join(read)})")
+        near = " or ".join([f"getattr({x}, 'base', None) is base or {x} is base" for x in read])
+        w(depth + 1, "base = a_input.base")
+        w(depth + 1, f"if base is not None and ({near}): ask_overlap(a_input, {', '.join(read)})")
     if on_tensors:
         write_below(w, plan, depth + 1, f"INNER_{plan.uid}" if through else f"K_{plan.uid}")
     elif kernel_takes_out(op.kernel):

@@ -810,11 +810,12 @@ UNASKED = frozenset(
 
 
 def ask_overlap(written: np.ndarray, *operands: Any) -> None:
-    """Refuse operands that overlap in part with an array that is written."""
-    from ._ops._overlap import ask
-
+    """Refuse operands that overlap in part with an array, a view of another, that is written."""
+    base = written.base
     for operand in operands:
-        if operand.__class__ is ndarray:
+        if operand is not written and operand.__class__ is ndarray and (operand.base is base or operand is base):
+            from ._ops._overlap import ask
+
             ask(written, operand)
 
 
@@ -845,8 +846,8 @@ def call_out(op: Op, out: Any, arguments: tuple) -> Any:
         )
     if op.name not in UNASKED:
         for tensor in outs:
-            if tensor._array.base is not None and not tensor._array_missing:
-                ask_overlap(tensor._array, *[t._array for t in _tensors_in(arguments)])
+            if not tensor._array_missing and tensor._array.base is not None:
+                ask_overlap(tensor._array, *[t._array for t in _tensors_in(arguments) if not t._array_missing])
     if op.promote == "same" and len(arguments) == 1 and outs[0].dtype is not arguments[0].dtype:
         raise RuntimeError(f"Found dtype {outs[0].dtype._abbr} but expected {arguments[0].dtype._abbr}")
     if recorder is not None:
