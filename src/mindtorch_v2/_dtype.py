@@ -59,7 +59,7 @@ class dtype:
 
 
 class layout:
-    """How a tensor's elements are laid out: `torch.strided` or `torch.sparse_coo`."""
+    """How a tensor's elements are laid out: `torch.strided`, `torch.sparse_coo` or `torch.jagged`."""
 
     __module__ = "mindtorch_v2"
     __slots__ = ("_name",)
@@ -141,6 +141,7 @@ _REAL = {complex64: float32, complex128: float64}
 
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
+jagged = layout("jagged")
 sparse_csr = layout("sparse_csr")
 contiguous_format = memory_format("contiguous_format")
 channels_last = memory_format("channels_last")
