@@ -597,6 +597,10 @@ def total(self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) 
     extent = tuple(n for d, n in enumerate(self._extent) if d not in dims)
     if not kept:
         made = _wrap(np.asarray(elements.sum(0, dtype=source._elements.dtype)))
+    elif _dispatch.recorder is not None and not within:
+        from ._ops.sparse_steps import show_sum
+
+        made = show_sum(source, kept, extent)
     else:
         made = coalesced(make(np.ascontiguousarray(source._places[kept]), elements, extent))
 
@@ -733,9 +737,14 @@ def _mul(self: Any, other: Any) -> Any:
             elements = (_wrap(part._elements) * values_at(right, part))._array
         made = _scaled(part, elements)
     else:
+        found = np.broadcast_to(_broadcast_array(other, self), self._extent)[tuple(self._places)]
         with _quiet():
-            elements = (_wrap(self._elements) * values_at(_broadcast(other, self), self))._array
+            elements = _dispatch.OPS["mul.Tensor"].run(_wrap(self._elements), _wrap(found))._array
         made = _scaled(self, elements)
+        if _dispatch.recorder is not None:
+            from ._ops.sparse_steps import show_mul_dense
+
+            show_mul_dense(self, other, made)
     first, second = self, other
     return record(
         "MulBackward0",
@@ -745,11 +754,11 @@ def _mul(self: Any, other: Any) -> Any:
     )
 
 
-def _broadcast(other: Any, self: Any) -> Any:
+def _broadcast_array(other: Any, self: Any) -> np.ndarray:
     text = _dispatch.broadcast_text([tuple(other.shape), tuple(self.shape)])
     if text is not None:
         raise RuntimeError(text)
-    return other.expand(self.shape)
+    return other._array
 
 
 def _div(self: Any, other: Any) -> Any:

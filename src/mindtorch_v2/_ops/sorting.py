@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
@@ -361,7 +362,8 @@ def unique_dim(self: np.ndarray, dim: int, sorted: bool, return_inverse: bool, r
     values, inverse, counts = np.unique(
         self, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
     )
-    return _dims.dense(values), inverse.reshape(-1).astype(np.int64), counts.astype(np.int64)
+    rows = np.ascontiguousarray(np.moveaxis(values, dim, 0))
+    return np.moveaxis(rows, 0, dim), inverse.reshape(-1).astype(np.int64), counts.astype(np.int64)
 
 
 def _pick_outputs(made: tuple, return_inverse: bool, return_counts: bool) -> Any:
@@ -581,6 +583,37 @@ def _(self: Any, sorted: bool, return_inverse: bool, return_counts: bool) -> Any
     else:
         made.append(third)
     return tuple(made)
+
+
+@unique_dim.recorded
+def _(self: Any, dim: int, sorted: bool, return_inverse: bool, return_counts: bool) -> Any:
+    values, inverse, counts = unique_dim.op.kernel(self._array, dim, sorted, return_inverse, return_counts)
+    if not self.numel():
+        return tuple(_dispatch.wrap(part) for part in (values, inverse, counts))
+    where = dim % self.ndim
+    front = OPS["moveaxis.intlist"].entry(self, (where,), (0,))
+    if not front._array.flags.c_contiguous:
+        front = F.contiguous(front)
+    n, found = self.shape[where], len(counts)
+    flat = F.view(front, (n, -1))
+    ordered = F.empty(flat.shape, dtype=self.dtype)
+    for place, source in enumerate(np.argsort(inverse, kind="stable").tolist()):
+        F.copy_(F.select(ordered, 0, place), F.select(flat, 0, source))
+    places, totals = F.empty((n,), dtype=_dtype.int64), F.zeros((n,), dtype=_dtype.int64)
+    rows = F.unbind(ordered, 0)
+    for first, second in itertools.pairwise(rows):
+        F.equal(first, second)
+    np.copyto(places._array, inverse)
+    totals._array[:found] = counts
+    kept = _dispatch.wrap(F.narrow(totals, 0, 0, found)._array)
+    kept._storage = _dispatch.storage_of(totals)
+    starts = np.cumsum(counts) - counts
+    joined = F.stack([rows[start] for start in starts.tolist()], 0)
+    shape = (found, *[size for d, size in enumerate(self.shape) if d != where])
+    turned = OPS["moveaxis.intlist"].entry(F.view(joined, shape), (0,), (where,))
+    made = _dispatch.wrap(turned._array)
+    made._storage = _dispatch.storage_of(joined)
+    return made, places, kept
 
 
 @unique_consecutive_op.recorded

@@ -523,6 +523,17 @@ def _kept(self: Any, dtype: Any, non_blocking: bool, copy: bool, memory_format: 
 )
 def _mul_mask(self: Any, other: Any) -> Any:
     made = self._product
+    _mul_parts(self, other, made)
+    return made
+
+
+def show_mul_dense(self: Any, other: Any, made: Any) -> None:
+    """sparse * dense."""
+    with quiet():
+        _mul_parts(self, other, made)
+
+
+def _mul_parts(self: Any, other: Any, made: Any) -> None:
     F.empty((0,), dtype=other.dtype)
     ask(self, "_nnz", "sparse_dim", "dense_dim", "_indices", "_values")
     rows = [F.select(part(self, 0), 0, d) for d in range(self._places.shape[0])]
@@ -536,7 +547,6 @@ def _mul_mask(self: Any, other: Any) -> Any:
     made._places, made._elements = places._array, found._array
     ask(self, "is_coalesced")
     _dispatch.record(OPS["_coalesced_"], made, self._coalesced)
-    return made
 
 
 def _mask_product(pattern: Any, dense: Any) -> None:
@@ -551,6 +561,23 @@ def to_dense_backward(grad: Any, input: Any, masked_grad: Any) -> Any:
 @composite("aten::_sparse_sum(Tensor input) -> Tensor", expose="no")
 def sparse_sum(input: Any) -> Any:
     return F.sum(values(coalesce(input)))
+
+
+@composite("aten::_sparse_sum.dim(Tensor input, int[1] dim) -> Tensor", expose="no")
+def sparse_sum_dims(input: Any, dim: Any) -> Any:
+    return _sparse().total(input, dim)
+
+
+def show_sum(self: Any, kept: list, extent: tuple) -> Any:
+    """The sum over some of the sparse dimensions: the elements at the places that are left, each once."""
+    with quiet():
+        ask(self, "_indices", "_values", "sparse_dim")
+        elements = F.clone(part(self, 1), memory_format=_dtype.contiguous_format)
+        ask(self, "_nnz")
+        places = F.empty((len(kept), self._places.shape[1]), dtype=_dtype.int64)
+        for row, source in enumerate(kept):
+            F.copy_(F.select(places, 0, row), F.select(part(self, 0), 0, source))
+        return coalesce(_with_dims(places, elements, extent, False))
 
 
 @composite(

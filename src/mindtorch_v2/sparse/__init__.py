@@ -36,8 +36,10 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: float = 1.0, alpha: float = 1
 
 def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
     """The sum of a sparse tensor: dense over all dimensions, else sparse."""
-    if _dispatch.recorder is not None and dim is None and dtype is None and input.is_sparse:
-        return _dispatch.OPS["_sparse_sum"].entry(input)
+    if _dispatch.recorder is not None and dtype is None and input.is_sparse:
+        if dim is None:
+            return _dispatch.OPS["_sparse_sum"].entry(input)
+        return _dispatch.OPS["_sparse_sum.dim"].entry(input, dim if isinstance(dim, int) else tuple(dim))
     return _sparse.total(input, dim, False, dtype)
 
 
