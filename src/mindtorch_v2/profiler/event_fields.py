@@ -147,7 +147,7 @@ class _ExtraFields_TorchOp(_View):
     @property
     def inputs(self) -> list[Any]:
         """What went in: tensors, lists of tensors and numbers; None for anything else."""
-        return self._of.known.inputs(self)
+        return self._of.known.inputs_of(self)
 
     @property
     def scope(self) -> Any:

@@ -224,8 +224,8 @@ class EventTree:
         counts, begins = self._children
         op_class = view_class(_ExtraFields_TorchOp, self)
         memory_class = view_class(_ExtraFields_Allocation, self)
-        inputs, first_memory = self.known.inputs, self.first_memory
-        op_class.inputs = property(inputs, doc=_ExtraFields_TorchOp.inputs.__doc__)
+        first_memory = self.first_memory
+        op_class.inputs = property(self.known.inputs_of, doc=_ExtraFields_TorchOp.inputs.__doc__)
         other = self.extra_fields
         last: list[Any] = [-1, None]  # a node and its fields: they are mostly read several times in a row
 

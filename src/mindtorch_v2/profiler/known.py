@@ -159,8 +159,12 @@ class Known:
             for kind, v in zip(kinds, description)
         ]  # indices (Tensor?[]) are no list of tensors to torch
 
+    def inputs(self, row: int) -> list[Any]:
+        """What went into an event."""
+        return self.inputs_of(_Row(row))
+
     @cached_property
-    def inputs(self) -> Callable[[Any], list[Any]]:
+    def inputs_of(self) -> Callable[[Any], list[Any]]:
         """A function from an event's fields to what went into it: tensors, lists of tensors and numbers; None for everything else."""
         # a closure over lists: it is asked for each of 100,000 events
         index_of = self.trace.inputs.tolist()
@@ -169,7 +173,7 @@ class Known:
         kind = self._tensor_class
         last: list[Any] = [-1, None]  # an event and its inputs: they are mostly read several times in a row
 
-        def inputs(fields: Any) -> list[Any]:
+        def inputs_of(fields: Any) -> list[Any]:
             row = fields._row
             index = index_of[row]
             if index < 0:
@@ -194,7 +198,7 @@ class Known:
             last[0], last[1] = row, made
             return made[:]
 
-        return inputs
+        return inputs_of
 
     @cached_property
     def places(self) -> tuple[list[int], list[int]]:
@@ -312,6 +316,15 @@ class _FileTensors(tuple[_FileTensor, ...]):
     """A list of tensors as a file tells of it; or an empty one, which no description can be told from other empty lists."""
 
     __slots__ = ()
+
+
+class _Row:
+    """Stands for the fields of an event."""
+
+    __slots__ = ("_row",)
+
+    def __init__(self, row: int) -> None:
+        self._row = row
 
 
 class _Plan(NamedTuple):
