@@ -408,7 +408,12 @@ def with_history(tensor: Any, history: tuple) -> Any:
     """`tensor` for use in a backward pass: an alias that continues at `history` when gradients are recorded."""
     if not grad_state.enabled or tensor._array.dtype.kind in "iub":
         return tensor
-    fresh = tensor.__class__.__new__(tensor.__class__)
+    if tensor._array_missing:
+        from ._torch_dispatch import twin
+
+        fresh = twin(tensor)
+    else:
+        fresh = tensor.__class__.__new__(tensor.__class__)
     fresh._array, fresh._storage = tensor._array, tensor._storage
     fresh._rg, (fresh._grad_fn, fresh._output_nr) = True, history
     return fresh

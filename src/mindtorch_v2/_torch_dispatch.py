@@ -615,6 +615,14 @@ def wrapper(cls: type, size: Any, strides: Any, dtype: Any, device: Any, require
     return born(made)
 
 
+def twin(tensor: Any) -> Any:
+    """Another tensor of the same class that wraps the same things, without history."""
+    made = object.__new__(type(tensor))
+    made.__dict__.update(tensor.__dict__)
+    made._grad_fn, made._output_nr, made._grad, made._accumulator = None, 0, None, None
+    return born(made)
+
+
 def copied(tensor: Any, memo: dict) -> Any:
     """A deep copy of such a tensor: its class makes it, by `clone`."""
     import copy

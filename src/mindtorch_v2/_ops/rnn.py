@@ -9,6 +9,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import float32
+from .._meta import is_meta
 from . import _shown
 from ._namespace import functions as F
 
@@ -409,11 +410,7 @@ def lstm_input(
     projected = hx[0].shape[2] != hx[1].shape[2]
     groups = _groups(params, has_biases, projected)
     fused = (
-        not projected
-        and input.dtype is float32
-        and not input._array_missing
-        and input.shape[0]
-        and input.shape[1]
+        not projected and input.dtype is float32 and not is_meta(input) and input.shape[0] and input.shape[1]
     )
     if batch_first:
         input = F.transpose(input, 0, 1)
@@ -483,11 +480,12 @@ def _packed_sequence(
         outputs.append(now[0])
     if reverse:
         outputs.reverse()
-    else:
+    together = F.cat(outputs, 0)
+    if not reverse:
         finished.append(now)
         finished.reverse()
         now = tuple(F.cat([part[k] for part in finished], 0) for k in range(len(now)))
-    return F.cat(outputs, 0), (now if pairs else now[0])
+    return together, (now if pairs else now[0])
 
 
 @composite(

@@ -148,6 +148,63 @@ def functions_of_wrappers(torch: Any, show: Any) -> None:
         show.raises(call)
 
 
+def layers_on_wrappers(torch: Any, show: Any) -> None:
+    nn, F, cls = torch.nn, torch.nn.functional, _wrapping(torch)
+
+    def filled(module: Any) -> Any:
+        for p in module.parameters():
+            p.data.fill_(0.1)
+        return module
+
+    def leaf(*shape: int) -> Any:
+        return cls(torch.ones(*shape), requires_grad=True)
+
+    x, names = leaf(3), []
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: names.append(type(g).__name__))
+    x.register_hook(lambda g: g * 10)
+    y.exp().sum().backward()
+    show(names, y.grad, x.grad)
+    x, names = leaf(3), []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: names.append(type(t).__name__) or t, lambda t: t):
+        y = (x * x).exp()
+    y.sum().backward()
+    show(names, x.grad)
+    for kind, options in (("SGD", {"lr": 0.1, "momentum": 0.9}), ("Adam", {"lr": 0.1})):
+        linear = filled(nn.Linear(3, 2))
+        linear.weight = nn.Parameter(cls(linear.weight.detach()))
+        optimizer = getattr(torch.optim, kind)(linear.parameters(), foreach=False, **options)
+        for _ in range(2):
+            optimizer.zero_grad()
+            linear(torch.ones(1, 3)).sum().backward()
+            optimizer.step()
+        show(kind, linear.weight, list(linear.state_dict()), linear.bias)
+    net = filled(nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.GELU(), nn.Dropout(0.0), nn.Linear(4, 1)))
+    x = leaf(2, 3)
+    net(x).sum().backward()
+    show(x.grad.shape, type(net[0].weight.grad).__name__)
+    conv, norm, x = filled(nn.Conv2d(2, 3, 3)), nn.BatchNorm2d(3), leaf(1, 2, 6, 6)
+    F.max_pool2d(F.relu(norm(conv(x))), 2).flatten(1).sum().backward()
+    show(x.grad.shape, type(x.grad).__name__, type(conv.weight.grad).__name__)
+    for module, shape in ((nn.LSTM(3, 4), (2, 1, 3)), (nn.MultiheadAttention(4, 2), (3, 1, 4))):
+        x = leaf(*shape)
+        out = module(x)[0] if isinstance(module, nn.LSTM) else module(x, x, x)[0]
+        out.sum().backward()
+        show(type(out).__name__, x.grad.shape)
+    table = nn.Embedding(5, 3)
+    table.weight = nn.Parameter(leaf(5, 3))
+    table(torch.tensor([1, 1, 2])).sum().backward()
+    show(table.weight.grad)
+    x = leaf(4)
+    x[torch.tensor([0, 0, 2])].sum().backward()
+    show(x.grad)
+    x = leaf(2, 3)
+    a, b, c = x.unbind(1)
+    torch.cat([a * b, c]).sum().backward()
+    show(x.grad)
+
+
 def classes_that_may_not_wrap(torch: Any, show: Any) -> None:
     class Plain(torch.Tensor):
         pass
