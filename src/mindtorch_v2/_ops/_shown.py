@@ -84,6 +84,22 @@ def _zeros(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> 
     return F.zero_(F.empty(size, dtype=dtype))
 
 
+def ones(shape: Any, dtype: Any) -> Any:
+    """Ones of a shape as torch's own code makes them."""
+    if _dispatch.recorder is None:
+        return wrap(np.ones(shape, dtype._np))
+    return _ones(tuple(shape), dtype=dtype)
+
+
+@composite(
+    "aten::ones.shown(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+    expose="no",
+)
+def _ones(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return F.fill_(F.empty(size, dtype=dtype), 1)
+
+
 def full(shape: Any, value: Any, dtype: Any) -> Any:
     """A tensor of one number as torch's own code makes it."""
     if _dispatch.recorder is None:

@@ -213,8 +213,7 @@ def attention_math(
     sign = -1.0 if scale is not None and scale < 0 else 1.0
     query = mul_scalar(query, factor * sign)
     if is_causal:
-        ones = _dispatch.OPS["ones"].entry((query.shape[-2], key.shape[-2]), dtype=_dispatch._dtype.bool_)
-        attn_mask = F.tril(ones)
+        attn_mask = F.tril(_shown.ones((query.shape[-2], key.shape[-2]), _dispatch._dtype.bool_))
     attn_mask = _added(attn_mask, query)
     if enable_gqa and key.shape[-3] != query.shape[-3]:
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)

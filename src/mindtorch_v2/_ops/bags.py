@@ -314,6 +314,8 @@ def _(*arguments: Any) -> Any:
     made = _shown.kernel_of(_dense_backward, *arguments)
     grad, indices, owners, sizes, maxima = arguments[:5]
     weights = arguments[8]
+    if not grad._array.flags.c_contiguous:
+        grad = F.contiguous(grad)
     target = F.zeros(made.shape, dtype=made.dtype)
     if arguments[7] == MAX:
         places = F.index_select(maxima, 0, F.view(F.nonzero(sizes), -1))
