@@ -24,6 +24,7 @@ class UntypedStorage:
     _flat: np.ndarray | None = None
     _shared = False
     _number = 0  # in a recording that tells memory apart
+    _birth = 0  # by which who observes knows this memory: a time, never given twice
 
     def __new__(cls, size: Any = 0, *, device: Any = None) -> UntypedStorage:
         self = object.__new__(cls)
@@ -95,8 +96,8 @@ class UntypedStorage:
         if on_free is not None and self.__class__ is UntypedStorage:
             # what was there before is of no interest to who observes, what is there now is
             self.__class__ = ObservedStorage
-            self._number = now = clock()
-            on_free((now, nbytes, id(self), get_ident()))
+            self._number = self._birth = now = clock()
+            on_free((now, nbytes, now, get_ident()))
         return self
 
     def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
@@ -211,7 +212,7 @@ def _from_buffer(buffer: Any) -> UntypedStorage:
 
 # What tells tensors and memory apart, while somebody does: hears of addresses that a program asks for, and numbers tensors.
 register: Any = None
-# While somebody wants to know of the ends of observed storages: called with (time in ns, FREED, identity, thread).
+# While somebody wants to know of the ends of observed storages: called with (time in ns, FREED, birth, thread).
 on_free: Any = None
 FREED = -1  # in the place of the bytes
 
@@ -255,17 +256,18 @@ class ObservedStorage(UntypedStorage):
     def __del__(self) -> None:
         note = on_free
         if note is not None:
-            note((clock(), FREED, id(self), get_ident()))
+            note((clock(), FREED, self._birth, get_ident()))
 
     def resize_(self, nbytes: int) -> UntypedStorage:
         """Change the number of bytes: to whoever observes, the end of one piece of memory and the birth of another."""
         note, shared = on_free, self._keeps
         super().resize_(nbytes)
         if note is not None:
-            self._number = now = clock()
+            now = clock()
             if shared is None:
-                note((now, FREED, id(self), get_ident()))
-            note((now, nbytes, id(self), get_ident()))
+                note((now, FREED, self._birth, get_ident()))
+            self._number = self._birth = now
+            note((now, nbytes, now, get_ident()))
         return self
 
 

@@ -60,6 +60,7 @@ def looks(prof: Any) -> list[tuple]:
             e.sequence_nr - first if e.sequence_nr >= 0 else -1,
         )
         for e in prof.events()
+        if e.name != "[memory]"  # ends of what an earlier recording saw taken
     ]
 
 

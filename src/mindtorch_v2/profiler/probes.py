@@ -35,7 +35,7 @@ class Kind(NamedTuple):
 
 def columns(kind: Kind) -> tuple[str, ...]:
     """The integers of one event, in order. `key`: the op's number; `inputs`, `call`: an index, or -1; `met`: where the
-    numbers of its tensors stand, or -1; `bytes` and `address` of one new tensor, or 0."""
+    numbers of its tensors stand, or -1; `bytes`: of one new tensor, whose memory is known by the op's start, or 0."""
     return (
         "key",
         "start",
@@ -44,7 +44,7 @@ def columns(kind: Kind) -> tuple[str, ...]:
         *(("inputs",) if kind.inputs else ()),
         *(("call",) if kind.stack else ()),
         *(("met",) if kind.identities else ()),
-        *(("bytes", "address") if kind.memory else ()),
+        *(("bytes",) if kind.memory else ()),
     )
 
 
@@ -181,7 +181,7 @@ def _lines(
         write(depth + 1, "p_place = len(p_met)", f"p_meet(({', '.join(numbers)},))")
     if kind.identities:
         rest += ", p_place" if numbers else ", -1"
-    none = f"p_extend((p_uid, p_start, p_now(), {rest}{', 0, 0' * bool(kind.memory)}))"
+    none = f"p_extend((p_uid, p_start, p_now(), {rest}{', 0' * bool(kind.memory)}))"
     write(depth, "p_start = p_now()")
     if not (kind.memory and allocates):
         write(depth, "try:")
@@ -211,10 +211,10 @@ def _lines(
                 "p_storage = t._storage = p_fresh(p_Observed)",
                 "p_storage._root = p_array = t._array",
             )
-            if kind.identities:
-                # no two ops of a thread start at one time: what it makes is known by it
-                write(depth + 1, "t._met = p_storage._number = p_start")
-            write(depth + 1, f"p_extend((p_uid, p_start, p_now(), {rest}, p_array.nbytes, id(p_storage)))")
+            # no two ops of a thread start at one time: what it makes is known by it
+            known = "t._met = p_storage._number = " if kind.identities else ""
+            write(depth + 1, known + "p_storage._birth = p_start")
+            write(depth + 1, f"p_extend((p_uid, p_start, p_now(), {rest}, p_array.nbytes))")
             write(depth + 1, "return t")
         write(depth, *noted)
     if kind.door:

@@ -126,7 +126,7 @@ class Recorder:
         self.ranges: list[tuple] = []  # (name, scope, forward thread), by key - _RANGES
         self.range_keys: dict[tuple, int] = {}
         self.inputs: dict[Any, int] = {}  # what went into an op -> index
-        self.memory: list[int] = []  # time, bytes, address, thread
+        self.memory: list[int] = []  # time, bytes, birth, thread
         self.allocated_before = 0  # bytes that earlier recordings saw taken
         self.unfinished = 0
         self.strangers: dict[
@@ -300,7 +300,7 @@ class Recorder:
             if register is not None:
                 rest += (-1 if rest[0] < 0 else register.meet(op, arguments),)
             if kind.memory:
-                rest += (0, 0)
+                rest += (0,)
             start = now()
             try:
                 result = op.run(*arguments)
@@ -351,7 +351,8 @@ class Recorder:
                 continue  # observed already, or a part of another one
             storage.__class__ = ObservedStorage
             now = clock() if self.register is None else self.register.birth(tensor, storage)
-            self.memory.extend((now, array.nbytes, id(storage), get_ident()))
+            storage._birth = now
+            self.memory.extend((now, array.nbytes, now, get_ident()))
 
     # ------------------------------------------------------------------------------------------------ after the stop
 
@@ -496,7 +497,7 @@ class Recorder:
             taken = [
                 column["end"][own],
                 column["bytes"][own],
-                column["address"][own],
+                column["start"][own],
                 thread[own],
                 column["start"][own],
             ]
@@ -522,7 +523,7 @@ class _Ranges:
         self.thread, self.own = owner.thread, owner.buffers[owner.thread]
         self.key_of = owner.range_keys.get
         self.detailed = owner.kind.inputs
-        self.empty = (0, 0) if owner.kind.memory else ()  # a range takes no memory itself
+        self.empty = (0,) if owner.kind.memory else ()  # a range takes no memory itself
         self.register = owner.register if owner.kind.identities else None
 
     def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> Any:
@@ -654,7 +655,8 @@ def _held(stacks: Stacks) -> tuple[tuple[int, int, bool], ...]:
         for parameter in module.parameters():
             for tensor, is_gradient in ((parameter, False), (parameter._grad, True)):
                 if tensor is not None and getattr(tensor, "_array", None) is not None:
-                    address = id(storage_of(tensor))
+                    storage = storage_of(tensor)
+                    address = storage._birth or id(storage)
                     found.setdefault(address, (address, tensor._array.nbytes, is_gradient))
     return tuple(found.values())
 

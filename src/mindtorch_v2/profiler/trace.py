@@ -27,7 +27,7 @@ class Memory:
 
     time_ns: np.ndarray  # int64
     nbytes: np.ndarray  # int64, signed
-    address: np.ndarray  # int64
+    address: np.ndarray  # int64, what tells memory apart: an address, or a number of its own
     thread: np.ndarray  # int64, a thread's identity
     total: np.ndarray  # int64, bytes alive that were taken in this recording
     # what the modules that were met hold at the end: (address, bytes, whether it is a gradient)
