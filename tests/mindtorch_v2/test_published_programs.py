@@ -235,3 +235,29 @@ def test_old_constructors_share_an_arrays_memory_and_new_ones_keep_its_order() -
     assert copied[0, 0] == 0
     assert torch.tensor(array.T, dtype=torch.double).stride() == (1, 4)
     assert torch.tensor(np.broadcast_to(np.ones(1), (2, 3))).stride() == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("options", "shape"),
+    [
+        ({"kernel_size": 4, "stride": 2, "padding": 1}, (2, 4, 9, 8)),
+        ({"kernel_size": 3, "stride": 2, "groups": 2}, (2, 4, 6, 7)),
+        ({"kernel_size": 3, "padding": 2, "dilation": 2}, (2, 4, 6, 7)),
+    ],
+)
+def test_a_gradient_penalty_is_the_same_while_it_is_profiled(options: dict, shape: tuple) -> None:
+    torch.manual_seed(0)
+    conv, x = torch.nn.Conv2d(4, 8, **options), torch.randn(shape, requires_grad=True)
+
+    def penalty() -> list:
+        conv.zero_grad()
+        (g,) = torch.autograd.grad(conv(x).pow(2).sum(), x, create_graph=True)
+        g.pow(2).sum().backward(inputs=list(conv.parameters()))
+        return [p.grad for p in conv.parameters()]
+
+    plain = penalty()
+    with torch.profiler.profile() as prof:
+        profiled = penalty()
+    assert all(torch.allclose(a, b, rtol=1e-4, atol=1e-3) for a, b in zip(plain, profiled))
+    inside = [e.name for e in prof.events() if e.cpu_parent and "double_backward" in e.cpu_parent.name]
+    assert inside.count("aten::convolution") == 1 + options.get("groups", 1)

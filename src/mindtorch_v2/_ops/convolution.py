@@ -393,11 +393,19 @@ def _convolution(
     flat = weight.ndim == 3
     if flat:
         _one_more_dim(input, weight)
+    if not transposed:
+        input, weight = _packed(input), _packed(weight)
     kernel = (_kernel_transposed2d if weight.ndim < 5 else _kernel_transposed3d) if transposed else _kernel
     made = kernel(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     if flat:
         _one_dim_less(made)
     return made
+
+
+def _packed(tensor: Any) -> Any:
+    """What is neither contiguous nor has its channels last is copied."""
+    array = tensor._array
+    return tensor if array.flags.c_contiguous or _layout.is_channels_last(array) else F.contiguous(tensor)
 
 
 def _one_more_dim(*tensors: Any) -> None:
@@ -553,24 +561,64 @@ def _(
     needs: Any,
 ) -> Any:
     to_input, to_weight, to_bias = (g if m else None for g, m in zip(grads, output_mask))
+    return _double_backward(
+        to_input, to_weight, to_bias, grad_output, weight, input, stride, padding, dilation, transposed, output_padding, groups, needs
+    )  # fmt: skip
+
+
+@composite(
+    "aten::_convolution_double_backward(Tensor? ggI, Tensor? ggW, Tensor? ggb, Tensor gO, Tensor weight, Tensor self, SymInt[] stride, "
+    "SymInt[] padding, SymInt[] dilation, bool transposed, SymInt[] output_padding, SymInt groups, bool[3] output_mask) "
+    "-> (Tensor, Tensor, Tensor)",
+    expose="no",
+)
+def _double_backward(
+    ggI: Any, ggW: Any, ggb: Any, gO: Any, weight: Any, self: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
+    output_padding: Any, groups: int, output_mask: Any,
+) -> Any:  # fmt: skip
+    """Gradients for the output's gradient, the input and the weight."""
     shape = (stride, padding, dilation, transposed, output_padding, groups)
-    made = None
-    if needs[0]:
+    made = second = third = None
+    if output_mask[0]:
         parts = []
-        if to_input is not None:
-            parts.append(convolution(to_input, weight, None, *shape))
-        if to_weight is not None:
-            parts.append(convolution(input, to_weight, None, *shape))
-        if to_bias is not None:
-            parts.append(to_bias.reshape(1, -1, *(1,) * (weight.ndim - 2)).expand(grad_output.shape))
+        if ggI is not None:
+            parts.append(convolution(ggI, weight, None, *shape))
+        if ggW is not None:
+            parts.append(convolution(self, ggW, None, *shape))
+        if ggb is not None:
+            parts.append(ggb.reshape(1, -1, *(1,) * (weight.ndim - 2)).expand(gO.shape))
         for part in parts:
             made = part if made is None else made + part
-    second = third = None
-    if needs[1] and to_weight is not None:
-        second = convolution_backward(grad_output, input, to_weight, None, *shape, (True, False, False))[0]
-    if needs[2] and to_input is not None:
-        third = convolution_backward(grad_output, to_input, weight, None, *shape, (False, True, False))[1]
+    if output_mask[2] and ggI is not None:
+        if transposed or _dispatch.recorder is None:
+            third = convolution_backward(gO, ggI, weight, None, *shape, (False, True, False))[1]
+        else:
+            third = _weight_by_convolution(gO, ggI, weight, stride, padding, dilation, groups)
+    if output_mask[1] and ggW is not None:
+        second = convolution_backward(gO, self, ggW, None, *shape, (True, False, False))[0]
     return made, second, third
+
+
+def _weight_by_convolution(
+    gO: Any, ggI: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Any:
+    """The weight's gradient as torch works it out here: images are channels, steps and gaps change places."""
+    outputs, inputs = F.transpose(gO, 0, 1), F.transpose(ggI, 0, 1)
+    shape = (dilation, padding, stride, False, (0,) * len(stride), 1)
+    if groups == 1:
+        made = convolution(inputs, outputs, None, *shape)
+    else:
+        n, m = inputs.shape[0] // groups, outputs.shape[0] // groups
+        parts = []
+        for k in range(groups):
+            image, kernel = F.narrow(inputs, 0, k * n, n), F.narrow(outputs, 0, k * m, m)
+            parts.append(convolution(image, kernel, None, *shape))
+        made = F.cat(parts, 1)
+    made = F.transpose(made, 0, 1)
+    for d in range(2, weight.ndim):
+        if made.shape[d] > weight.shape[d]:
+            made = F.narrow(made, d, 0, weight.shape[d])
+    return made
 
 
 # ---------------------------------------------------------------------------------------------------- public names
