@@ -80,8 +80,9 @@ def value_error(name: str, info: np.ndarray, is_matrix: bool) -> RuntimeError:
 def check(info: Any, name: str, is_matrix: bool) -> None:
     """Raise where an algorithm said that it gave up."""
     if _dispatch.recorder is None:
-        if info._array.any():
-            raise value_error(name, info._array, is_matrix)
+        array = info._array
+        if array.any() if array.ndim else array.item():
+            raise value_error(name, array, is_matrix)
     else:
         _linalg_check_errors(info, name, is_matrix=is_matrix)
 

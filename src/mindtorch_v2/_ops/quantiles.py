@@ -90,6 +90,11 @@ def _ranks(q: Any, ordered: Any, n: int, skip_nan: bool) -> Any:
         ranks = F.mul(q, F.sub(F.sum(numbers, -1, True), 1))
         return F.masked_fill_(ranks, F.lt(ranks, 0), 0)
     last = n - 1
+    if _dispatch.recorder is None and not q._rg:
+        missing = np.isnan(ordered._array[..., -1:])  # what is no number stands last
+        kind = q._array.dtype
+        found = np.where(missing, kind.type(last), q._array * kind.type(last))
+        return _dispatch.wrap(found)
     ranks = F.mul(q, last)
     missing = F.any(F.isnan(ordered), -1, True)
     ranks, missing = F.broadcast_tensors(ranks, missing)
