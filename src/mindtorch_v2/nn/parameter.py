@@ -8,7 +8,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .. import _dispatch, _dtype
-from .._overrides import ALL_OFF, disabled_function, switched
+from .._overrides import ALL_OFF, disabled_function, process, switched
 from .._tensor import Tensor
 
 __all__ = [
@@ -38,6 +38,11 @@ def _has_gradients(data: Any) -> bool:
     return kind.is_floating_point or kind.is_complex
 
 
+def _unasked_detach(data: Any) -> Any:
+    with switched(ALL_OFF):
+        return data.detach()
+
+
 class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that a module registers as one of its parameters when it is assigned as an attribute."""
 
@@ -49,9 +54,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if type(data) is Tensor or type(data) is Parameter:
             if requires_grad and not _has_gradients(data):
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-            if _dispatch.recorder is not None:
-                with switched(ALL_OFF):
-                    data = data.detach()  # which is how torch takes the data, and what a profile shows
+            if _dispatch.recorder is not None:  # detach is how torch takes the data, and what a profile shows
+                data = _unasked_detach(data) if process.modes else data.detach()
             return Tensor._make_subclass(cls, data, requires_grad)
         made = data.detach().requires_grad_(requires_grad)
         if type(made) is not type(data):
