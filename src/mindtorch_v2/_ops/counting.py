@@ -12,7 +12,7 @@ from .._dispatch import function, op, wrap
 from .._dtype import Default
 from .._meta import meta_tensor
 from .._sampling import fma64
-from .creation import _STRIDED, _np, finish
+from .creation import _STRIDED, _empty, _np, finish
 
 
 def _count_dtype(*numbers: Any) -> Any:
@@ -195,6 +195,14 @@ def _logspace_kernel(
 
 _linspace = _spaced("linspace", "", _linspace_kernel)
 _logspace = _spaced("logspace", ", float base=10.0", _logspace_kernel)
+
+
+@_logspace.recorded
+def _(*arguments: Any) -> Any:
+    made = _logspace_kernel(*arguments)
+    target = _empty(made.shape, dtype=_dtype.BY_NUM[made.dtype.num])
+    np.copyto(target._array, made)
+    return target
 
 
 @function(expose="function")
