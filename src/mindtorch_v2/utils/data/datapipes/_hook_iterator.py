@@ -113,7 +113,11 @@ def _hooked_next(following: Callable[..., Any]) -> Callable[..., Any]:
         if ranges is None:
             item = following(*args, **kwargs)
         else:
-            token = ranges.enter(_generate_iterdatapipe_msg(args[0], True), USER_SCOPE, -1, 0, ())
+            known = args[0].__dict__
+            name = known.get("_profile_name")
+            if name is None:  # it stays, also where the arguments that it tells of change
+                name = known["_profile_name"] = _generate_iterdatapipe_msg(args[0], True)
+            token = ranges.enter(name, USER_SCOPE, -1, 0, ())
             try:
                 item = following(*args, **kwargs)
             finally:
