@@ -1,4 +1,4 @@
-"""Products of sparse matrices, and the door from the dispatcher: an op and its arguments in, a sparse or dense result out.
+"""Products and joins of sparse tensors, and the door from the dispatcher: an op and its arguments in, a sparse or dense result out.
 
 Ops meet a sparse tensor where they look for its array: the dispatcher then asks `run_sparse`. An op that is not in `KERNELS` raises torch's
 NotImplementedError. Knows sparse tensors through `_sparse`, which knows nothing of this file.
@@ -14,17 +14,14 @@ from . import _dispatch, _dtype
 from ._sparse import (
     _add,
     _add_,
-    _cat,
     _clone,
     _div,
     _in_place,
-    _index_select,
     _like,
     _mul,
     _neg,
     _permute,
     _select,
-    _stack,
     _sub,
     _t,
     _to_copy,
@@ -229,6 +226,46 @@ def _bmm(a: Any, b: Any) -> Any:
     if not a.is_sparse or b.is_sparse:
         raise RuntimeError("bmm: Expected the first matrices to be sparse and the second dense")
     return _dispatch.FUNCTIONS["stack"]([mm(_select(a, 0, i), b[i]) for i in range(a._extent[0])])
+
+
+# ---------------------------------------------------------------------------------------------------- choosing and joining
+
+
+def _index_select(self: Any, dim: int, index: Any) -> Any:
+    dim %= self.ndim
+    wanted = index._array
+    extent = (*self._extent[:dim], len(wanted), *self._extent[dim + 1 :])
+    if dim >= self._places.shape[0]:
+        return make(
+            self._places, self._elements.take(wanted, dim - self._places.shape[0] + 1), extent, self._coalesced
+        )
+    pairs = [np.flatnonzero(self._places[dim] == w) for w in wanted]
+    chosen = np.concatenate(pairs) if pairs else np.empty(0, np.int64)
+    places = self._places[:, chosen].copy()
+    places[dim] = np.repeat(np.arange(len(wanted)), [len(p) for p in pairs])
+    return make(places, self._elements[chosen], extent)
+
+
+def _cat(tensors: Any, dim: int = 0) -> Any:
+    if not all(t.is_sparse for t in tensors):
+        raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found among them.")
+    first = tensors[0]
+    dim %= first.ndim
+    extent = list(first._extent)
+    extent[dim] = sum(t._extent[dim] for t in tensors)
+    if dim >= first._places.shape[0]:
+        raise NotImplementedError("cat: sparse tensors are joined along sparse dimensions only")
+    parts, start = [], 0
+    for t in tensors:
+        places = t._places.copy()
+        places[dim] += start
+        start += t._extent[dim]
+        parts.append(places)
+    return make(np.concatenate(parts, 1), np.concatenate([t._elements for t in tensors]), tuple(extent))
+
+
+def _stack(tensors: Any, dim: int = 0) -> Any:
+    return _cat([_unsqueeze(t, dim) for t in tensors], dim)
 
 
 # ---------------------------------------------------------------------------------------------------- the door from the dispatcher
