@@ -755,7 +755,28 @@ _RRELU = "Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=Fal
 
 @composite(f"aten::rrelu(Tensor self, {_RRELU}) -> Tensor", expose="function")
 def rrelu(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
-    return rrelu_with_noise(self, F.empty_like(self), lower, upper, training, generator)
+    return rrelu_with_noise(self, _noise(self), lower, upper, training, generator)
+
+
+def _noise(self: Any) -> Any:
+    return _dispatch.OPS["empty_like"].entry(self, memory_format=_dispatch._dtype.contiguous_format)
+
+
+@rrelu_with_noise.recorded
+def _(self: Any, noise: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
+    made = rrelu_with_noise.op.kernel(self._array, noise._array, lower, upper, training, generator)
+    target = F.empty_like(self, memory_format=_dispatch._dtype.contiguous_format)
+    np.copyto(target._array, made)
+    if not training:
+        low, high = (_dispatch.wrap(np.asarray(value, np.float64)) for value in (lower, upper))
+        _leaky_relu_into(self, F.item(F.div(F.add(low, high), 2)), target)
+    return target
+
+
+_leaky_relu_into = _shown._late(
+    "aten::leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor out) -> Tensor(a!)",
+    lambda self, slope: np.where(self > 0, self, self * self.dtype.type(slope)),
+)
 
 
 @composite(f"aten::rrelu_(Tensor(a!) self, {_RRELU}) -> Tensor(a!)", expose="function")

@@ -166,8 +166,8 @@ def _open_gradients(
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     heads = query.shape[1] // key.shape[1]
     if heads > 1:
-        wide = [x.repeat_interleave(heads, 1) for x in (key, value)]
-        to_query, *made = _open_gradients(g, query, *wide, is_causal, attn_mask, scale)
+        key, value = (x.repeat_interleave(heads, 1) for x in (key, value))
+        to_query, *made = _open_gradients(g, query, key, value, is_causal, attn_mask, scale)
         return (to_query, *[x.unflatten(1, (-1, heads)).sum(2) for x in made])
     weights = F.softmax(_plain_scores(query, key, is_causal, attn_mask, factor), -1)
     slope = F.matmul(g, value.transpose(-2, -1))

@@ -129,10 +129,11 @@ def native_layer_norm_backward(
     outer = tuple(range(lead))
     normal = np.multiply(np.subtract(x, mean), rstd)
     first = second = third = np.empty(0, input.dtype)
+    kind = input.dtype if weight is None else weight.dtype
     if output_mask[1]:
-        second = np.add.reduce(np.multiply(g, normal), axis=outer).astype(input.dtype, copy=False)
+        second = np.add.reduce(np.multiply(g, normal), axis=outer).astype(kind, copy=False)
     if output_mask[2]:
-        third = np.add.reduce(g, axis=outer).astype(input.dtype, copy=False)
+        third = np.add.reduce(g, axis=outer).astype(kind, copy=False)
     if output_mask[0]:
         first = np.multiply(g, w) if w is not None else np.array(g)
         sum_g = _mean(first, axis)

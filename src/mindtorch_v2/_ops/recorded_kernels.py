@@ -490,7 +490,7 @@ def _smoothed(names: tuple[str, ...], reach: int) -> None:
             size = made.shape[dim]
             taps = 2 * math.ceil(max(source.shape[dim] / size, 1.0) * reach) + 1
             F.as_strided(source, source.shape, source.stride())
-            for _ in range(3):
+            for _place in range(3):
                 F.empty((size,), dtype=_dtype.int64)
             shape = [1] * 4
             shape[dim] = size * taps
