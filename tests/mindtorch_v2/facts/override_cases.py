@@ -331,6 +331,48 @@ def function_modes(torch: Any, show: Any) -> None:
     show.raises(lambda: Twice().__exit__(None, None, None))
 
 
+def what_modes_hear_of(torch: Any, show: Any) -> None:
+    overrides = _importable(torch, "overrides")
+
+    class Log(overrides.TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            show("  ", overrides.resolve_name(func), [t.__name__ for t in types])
+            return func(*args, **(kwargs or {}))
+
+    q, p = torch.ones(2, 2), torch.nn.Parameter(torch.ones(2))
+    for text in MODES.strip().splitlines():
+        show(text)
+        with Log():
+            eval(text, {"torch": torch, "q": q, "p": p})
+
+
+MODES = """
+q.T
+q.shape
+q[0]
+torch.zeros(2)
+torch.linalg.norm(q)
+torch.nn.Parameter(q)
+torch.nn.Linear(2, 2, bias=False)
+torch.nn.functional.linear(q, q)
+q.requires_grad
+q.data
+q.grad
+q.size()
+q.dim()
+q.numel()
+q.tolist()
+repr(q)
+len(q)
+p.grad
+p.is_leaf
+torch.nn.init.normal_(p)
+torch.nn.init.constant_(p, 1.0)
+torch.fft.fft(q)
+torch.special.erf(q)
+"""
+
+
 def dispatch_modes(torch: Any, show: Any) -> None:
     dispatch = _importable(torch, "utils._python_dispatch")
     F = torch.nn.functional
