@@ -300,9 +300,10 @@ def _cross_entropy_probabilities(
     logs = F.log_softmax(self, channel, self.dtype)
     if smoothing > 0:
         target = F.add(F.mul(target, 1 - smoothing), smoothing / classes)
+    wide = None if weight is None else _broadcast_weight(weight, self, channel)
     made = F.mul(logs, target)
-    if weight is not None:
-        made = F.mul(made, _broadcast_weight(weight, self, channel))
+    if wide is not None:
+        made = F.mul(made, wide)
     if reduction == NONE:
         return F.neg(F.sum(made, channel))
     made = F.neg(F.sum(made))
