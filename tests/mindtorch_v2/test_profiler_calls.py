@@ -503,3 +503,35 @@ def test_recordings_inside_one_another_have_their_own_calls():
     assert [name for name, _ in calls(inside)].count("second") == 1
     assert "first" not in [name for name, _ in calls(inside)]
     assert [name for name, _ in calls(outside)].count("first") == 2
+
+
+def test_a_call_tells_the_line_that_it_was_made_on():
+    def outer():
+        plain()
+        len(())
+
+    with traced() as prof:
+        outer()
+    first = outer.__code__.co_firstlineno
+    waiting = list(prof.profiler.kineto_results.experimental_event_tree())
+    lines = {}
+    while waiting:
+        event = waiting.pop()
+        waiting += event.children
+        if hasattr(event.extra_fields, "caller") and event.extra_fields.caller.function_name == "outer":
+            lines[event.name.rpartition("): ")[2]] = event.extra_fields.caller.line_number
+    assert lines == {"plain": first + 1, "<built-in function len>": first + 2}
+
+
+def test_a_call_made_through_c_tells_the_line_of_the_python_code():
+    def outer():
+        return list(map(str.upper, filter(bool, map(shout, ["a"]))))
+
+    def shout(text):
+        return text + "!"
+
+    with traced() as prof:
+        outer()
+    frames = prof.profiler._results.trace.frames
+    row = [name for name, _ in calls(prof)].index("shout")
+    assert frames.line[row] == outer.__code__.co_firstlineno + 1

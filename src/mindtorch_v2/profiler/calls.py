@@ -65,10 +65,13 @@ _SHOWN, _UNSEEN, _INNER, _PASSED = range(
 class _Thread:
     """The calls of one thread."""
 
-    __slots__ = ("log", "door", "hook", "end")
+    __slots__ = ("log", "places", "door", "hook", "end")
 
     def __init__(self) -> None:
         self.log: list[int] = []
+        self.places: list[
+            int
+        ] = []  # of each call with a number of its own: where in its caller's code it was made; -1: not known
         # not 0: an op has begun, and its probe has to put the hook back; so many calls, the probe's among them, will then be left
         self.door = [0]
         self.hook: Callable[[FrameType, str, Any], None] | None = None  # None: its calls are not seen
@@ -102,6 +105,7 @@ class Calls:
         self.threads: dict[int, _Thread] = {}
         self.numbers: dict[int, int] = {}  # of functions, by the identity of their code
         self.codes: list[CodeType] = []  # keeps those alive
+        self.module_code: CodeType | None = None  # of what calls modules
         self.started: dict[tuple[CodeType, int], int] = {}  # of functions that were under way at the begin
         self.functions: dict[Any, int] = {sys.setprofile: HIDDEN}  # of C functions
         self.modules: dict[tuple[str, int], int] = {}
@@ -161,6 +165,7 @@ class Calls:
         found = self._thread(thread)
         if found.hook is not None:
             return found.hook
+        place = found.places.append
         add, door, now, dispatch, off = found.log.extend, found.door, clock, _dispatch, sys.setprofile
         known, learn, module_call = self.numbers.get, self._learn, self._module_call
         c_known, c_function, frames = self.functions.get, self._c_function, _FRAMES
@@ -177,10 +182,14 @@ class Calls:
                 number = known(id(frame.f_code))
                 if number is None:
                     number = learn(frame.f_code)
-                if number > 0:
+                if number > _BORDER or number == _MODULE:
+                    try:
+                        place(frame.f_back.f_lasti)  # type: ignore[union-attr]
+                    except AttributeError:
+                        place(-1)
+                    add((number if number > 0 else module_call(frame), now()))
+                elif number > 0:
                     add((number, now()))
-                elif number == _MODULE:
-                    add((module_call(frame), now()))
                 elif dispatch.recorder is None:
                     add((HIDDEN, 0))
                 elif left != 1:
@@ -192,7 +201,10 @@ class Calls:
                     off(None)
                     self._hand_over(frame)
             elif event == "c_call":
-                add((c_known(argument) or c_function(argument), now()))
+                number = c_known(argument) or c_function(argument)
+                if number > _BORDER:
+                    place(frame.f_lasti)
+                add((number, now()))
             else:
                 add((LEFT, now()))
 
@@ -291,7 +303,7 @@ class Calls:
         while frame is not None:
             stack.append(frame)
             frame = frame.f_back
-        add = self._thread(thread).log.extend
+        add, place = self._thread(thread).log.extend, self._thread(thread).places.append
         for caller in reversed(stack):
             number = self._learn(caller.f_code)
             if number == _MODULE:
@@ -301,6 +313,8 @@ class Calls:
                 if key not in self.started:
                     self.started[key] = self._number(key, self.kinds[number])
                 number = self.started[key]
+            if number > _BORDER:
+                place(-1 if caller.f_back is None else caller.f_back.f_lasti)
             add((max(number, HIDDEN), at_ns))
 
     def _learn(self, code: CodeType) -> int:
@@ -309,7 +323,7 @@ class Calls:
             path = code.co_filename
             kind = self.stacks._kind(code)
             if kind == 2:
-                number = _MODULE
+                number, self.module_code = _MODULE, code
             elif path.startswith("<op "):
                 number = _DOORS.get(code.co_name, HIDDEN)
             elif not kind:
@@ -388,8 +402,11 @@ class Calls:
             known, numbers = known[:0], []
         end[known] = marked.end[numbers]  # the same calls in the same order, known to both
         end[end == _OPEN] = start[end == _OPEN] if handed is None else handed.at_ns
+        line = self._lines(thread, number, parent)
         keep, parent = _shown(number, parent, kinds)
-        found = Rows(number, start, end, np.full(len(number), thread, np.int64), parent, modules[number])
+        found = Rows(
+            number, start, end, np.full(len(number), thread, np.int64), parent, modules[number], line
+        )
         found = Rows(*(column[keep] for column in found))
         if handed is None:
             return found
@@ -400,6 +417,27 @@ class Calls:
         more = Rows(*(column[later] for column in marked))
         more = more._replace(name=more.name + len(self.texts), parent=row_of[more.parent])
         return Rows(*(np.concatenate(pair) for pair in zip(found, more)))
+
+    def _lines(self, thread: int, number: np.ndarray, parent: np.ndarray) -> np.ndarray:
+        """The line of its caller on which each call was made; 0: not known."""
+        line = np.zeros(len(number), np.int64)
+        rows = np.flatnonzero(number > _BORDER)
+        place = np.array(
+            self.threads[thread].places[: len(rows)], np.int64
+        )  # another thread may be about to add
+        in_c = np.array([what.__class__ is str for what in self.texts])
+        caller = np.where(parent >= 0, nearest(parent, ~in_c[number])[parent], -1)[rows]
+        known = (caller >= 0) & (place >= 0)
+        rows, place, caller = rows[known], place[known], number[caller[known]]
+        for one in np.unique(caller).tolist():
+            what = self.texts[one]
+            code = None if what is None else self.module_code if what[0].__class__ is str else what[0]
+            if code is not None:
+                spans = [(begin, at) for begin, _, at in code.co_lines()]
+                begins, lines = np.array([(begin, at or 0) for begin, at in spans], np.int64).T
+                its = caller == one
+                line[rows[its]] = lines[np.searchsorted(begins, place[its], side="right") - 1]
+        return line
 
     def _names(self) -> tuple[tuple[str, ...], np.ndarray]:
         cut = prefixes()
@@ -485,18 +523,20 @@ class Collections:
             return frames
         start, end, thread = np.array(self.rows, np.int64).reshape(-1, 3).T
         count = len(start)
+        line = np.zeros(len(frames), np.int64) if frames.line is None else frames.line
         columns = [
             np.concatenate([frames.name, np.full(count, len(frames.names), np.int32)]),
             np.concatenate([frames.start_ns, start]),
             np.concatenate([frames.end_ns, end]),
             np.concatenate([frames.thread, thread]),
             np.concatenate([frames.module, np.full(count, -1, np.int64)]),
+            np.concatenate([line, np.zeros(count, np.int64)]),
         ]
         # of what begins together the longest is the outermost; calls keep the order in which they have it already
         order = np.lexsort((np.arange(len(columns[0])), -columns[2], columns[1], columns[3]))
-        name, begun, ended, of, module = (column[order] for column in columns)
+        name, begun, ended, of, module, line = (column[order] for column in columns)
         parent = np.full(len(order), -1, np.int64)
         for first, last in thread_slices(of):
             found = parents(depths(begun[first:last], ended[first:last]))
             parent[first:last] = np.where(found < 0, -1, found + first)
-        return Frames((*frames.names, self.NAME), name, begun, ended, of, parent, module)
+        return Frames((*frames.names, self.NAME), name, begun, ended, of, parent, module, line)

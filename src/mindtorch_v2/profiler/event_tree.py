@@ -477,7 +477,7 @@ class EventTree:
         """What only nodes of this kind have, where it is neither an op nor an allocation."""
         kind = self.kinds[node]
         if kind == _C_CALL:
-            return _ExtraFields_PyCCall._make(caller=self._frame(self._caller(node)))
+            return _ExtraFields_PyCCall._make(caller=self._caller_frame(node))
         return self._call(node) if kind == _CALL else _ExtraFields_Kineto._make()
 
     def _caller(self, node: int) -> int:
@@ -487,6 +487,25 @@ class EventTree:
             above = self.parent_list[above]
         return node if above < 0 else above
 
+    def _caller_frame(self, node: int) -> _PyFrameState:
+        """The caller, at the line of the call where that is known."""
+        above = self._caller(node)
+        frame = self._frame(above)
+        line = self._call_lines[node]
+        if not line or above == node:
+            return frame
+        return _PyFrameState._make(
+            file_name=frame.file_name, line_number=line, function_name=frame.function_name
+        )
+
+    @cached_property
+    def _call_lines(self) -> list[int]:
+        made = np.zeros(self.size, np.int64)
+        line = self.trace.frames.line
+        if line is not None:
+            made[self.first_frame : self.first_frame + len(line)] = line
+        return made[self.order].tolist()
+
     def _call(self, node: int) -> _ExtraFields_PyCall:
         module = optimizer = None
         held = self.held(node)
@@ -495,7 +514,7 @@ class EventTree:
             module, optimizer = (info, None) if held.kind == "module" else (None, info)
         return _ExtraFields_PyCall._make(
             callsite=self._frame(node),
-            caller=self._frame(self._caller(node)),
+            caller=self._caller_frame(node),
             module=module,
             optimizer=optimizer,
         )

@@ -206,15 +206,13 @@ def _lines(
                 depth,
                 "if t._storage is None:" if inlined else "if t.__class__ is Tensor and t._storage is None:",
             )
-            write(
-                depth + 1,
-                "p_storage = t._storage = p_fresh(p_Observed)",
-                "p_storage._root = p_array = t._array",
-            )
+            array = "r" if inlined else "p_array"
+            write(depth + 1, "p_storage = t._storage = p_fresh(p_Observed)")
+            write(depth + 1, "p_storage._root = r" if inlined else "p_storage._root = p_array = t._array")
             # no two ops of a thread start at one time: what it makes is known by it
             known = "t._met = p_storage._number = " if kind.identities else ""
             write(depth + 1, known + "p_storage._birth = p_start")
-            write(depth + 1, f"p_extend((p_uid, p_start, p_now(), {rest}, p_array.nbytes))")
+            write(depth + 1, f"p_extend((p_uid, p_start, p_now(), {rest}, {array}.nbytes))")
             write(depth + 1, "return t")
         write(depth, *noted)
     if kind.door:

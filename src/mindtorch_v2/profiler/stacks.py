@@ -263,6 +263,7 @@ class Rows(NamedTuple):
     thread: np.ndarray
     parent: np.ndarray  # row of the caller; -1: none
     module: np.ndarray  # number of the module; -1: no module's call
+    line: np.ndarray  # line of the caller; 0: not known
 
 
 def call_rows(stacks: Stacks, calls: np.ndarray, end_ns: np.ndarray) -> Rows:
@@ -275,14 +276,14 @@ def call_rows(stacks: Stacks, calls: np.ndarray, end_ns: np.ndarray) -> Rows:
     touched = np.array(stacks.touched, np.int64).reshape(-1, 2)
     touched = touched[touched[:, 0] >= 0]
     np.maximum.at(end, touched[:, 0], touched[:, 1])
-    return Rows(name, start, end, thread, parent, module)
+    return Rows(name, start, end, thread, parent, module, np.zeros(len(rows), np.int64))
 
 
 def frames_of(names: tuple[str, ...], rows: Rows, trace: Trace) -> Frames:
     """The same calls in order, none of them outlasting its caller nor crossing an annotation."""
     if not len(rows.start):
         return Frames.none()
-    name, start, end, thread, parent, module = rows
+    name, start, end, thread, parent, module, line = rows
     levels = _levels(parent)
     for level in reversed(levels[1:]):
         np.maximum.at(end, parent[level], end[level])
@@ -299,6 +300,7 @@ def frames_of(names: tuple[str, ...], rows: Rows, trace: Trace) -> Frames:
         thread[order],
         parent,
         module[order],
+        line[order],
     )
 
 

@@ -59,6 +59,7 @@ class Frames:
     thread: np.ndarray  # int64, a thread's identity
     parent: np.ndarray  # int64, row of the caller; -1: none
     module: np.ndarray  # int64, number of the module among those of its class; -1: no module's call
+    line: np.ndarray | None = None  # int64, the line of the caller on which it was made; 0: not known; None: none is
 
     @staticmethod
     def none() -> Frames:
