@@ -247,6 +247,20 @@ def test_sparse_tensors_have_a_shape_and_no_memory_of_their_own() -> None:
     assert alpha == 1
 
 
+def test_parts_of_a_sparse_tensor_keep_their_ids() -> None:
+    s = torch.eye(2, 3).to_sparse()
+    with profile(**TRACKED) as prof:
+        s.values().mul_(s.values())
+        s.values().relu()
+        s.indices().add(s.indices())
+        s.indices().neg()
+    (mul,), (relu,), (add,), (neg,) = (ops(prof, f"aten::{name}") for name in ("mul_", "relu", "add", "neg"))
+    values = {t.id for op in (mul, relu) for t in op.extra_fields.inputs}
+    indices = {t.id for op in (add, neg) for t in op.extra_fields.inputs[:2]}
+    assert len(values) == len(indices) == 1
+    assert values != indices
+
+
 def test_fields_are_read_only_and_nobody_else_makes_events() -> None:
     with profile(**TRACKED) as prof:
         torch.ones(2)

@@ -39,11 +39,14 @@ def part(self: Any, number: int) -> Any:
     """The indices (0) or the values (1) of a sparse tensor, as a tensor of the same memory."""
     array = self._elements if number else self._places
     made = wrap(array)
-    if self._held is not None:
-        whole = self._held[number]
-        if array is whole._array or array.base is whole._array or array.base is whole._array.base is not None:
-            made._storage = storage_of(whole)
+    if self._held is None or not _holds(self._held[number]._array, array):
+        self._held = wrap(self._places), wrap(self._elements)  # all who ask get one memory
+    made._storage = storage_of(self._held[number])
     return made
+
+
+def _holds(whole: Any, array: Any) -> bool:
+    return array is whole or array.base is whole or array.base is whole.base is not None
 
 
 def _ask(text: str, answer: Any) -> None:
