@@ -1,8 +1,9 @@
-"""torch.hub: refuses to download and run other people's code; the cache folder can be asked and set."""
+"""torch.hub: runs a local folder's entry points, and refuses to download; the cache folder can be asked and set."""
 
 from __future__ import annotations
 
 import os
+import sys
 from typing import Any, NoReturn
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
@@ -39,9 +40,39 @@ def load(
     verbose: bool = True,
     skip_validation: bool = False,
     **kwargs: Any,
-) -> NoReturn:
-    """Refuses to fetch and run a repository."""
-    raise _refuse("load", "import the model's own package and load a state_dict with torch.load")
+) -> Any:
+    """What the entry point `model` of a folder's `hubconf.py` gives; refuses to fetch a repository."""
+    source = source.lower()
+    if source not in ("github", "local"):
+        raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
+    if source == "github":
+        raise _refuse("load", "import the model's own package and load a state_dict with torch.load")
+    return _load_local(repo_or_dir, model, *args, **kwargs)
+
+
+def _load_local(folder: str | os.PathLike, model: str, *args: Any, **kwargs: Any) -> Any:
+    """Run a folder's `hubconf.py`, which may import its neighbours, and call the entry point."""
+    import importlib.util
+
+    where = os.path.realpath(folder)
+    sys.path.insert(0, where)
+    try:
+        spec = importlib.util.spec_from_file_location("hubconf.py", os.path.join(where, "hubconf.py"))
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        missing = [
+            name for name in getattr(module, "dependencies", ()) if importlib.util.find_spec(name) is None
+        ]
+        if missing:
+            raise RuntimeError(f"Missing dependencies: {', '.join(missing)}")
+        entry = getattr(module, model, None)
+        if not callable(entry):
+            raise RuntimeError(f"Cannot find callable {model} in hubconf")
+        return entry(*args, **kwargs)
+    finally:
+        sys.path.remove(where)
 
 
 def list(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -261,3 +263,32 @@ def test_a_gradient_penalty_is_the_same_while_it_is_profiled(options: dict, shap
     assert all(torch.allclose(a, b, rtol=1e-4, atol=1e-3) for a, b in zip(plain, profiled))
     inside = [e.name for e in prof.events() if e.cpu_parent and "double_backward" in e.cpu_parent.name]
     assert inside.count("aten::convolution") == 1 + options.get("groups", 1)
+
+
+def test_a_local_folder_is_a_hub(tmp_path: Path) -> None:
+    (tmp_path / "hub_neighbour.py").write_text("N = 7\n")
+    (tmp_path / "hubconf.py").write_text(
+        "dependencies = ['json']\nfrom hub_neighbour import N\ndef tiny(n=2, **more): return n, N, more\n"
+    )
+    assert torch.hub.load(str(tmp_path), "tiny", 3, source="local", z=1) == (3, 7, {"z": 1})
+    with pytest.raises(RuntimeError, match="Cannot find callable other in hubconf"):
+        torch.hub.load(str(tmp_path), "other", source="local")
+    with pytest.raises(ValueError, match='Unknown source: "web"'):
+        torch.hub.load(str(tmp_path), "tiny", source="web")
+
+
+def test_causal_biases_start_or_end_at_the_corner() -> None:
+    bias = import_module(
+        "mindtorch_v2.nn.attention.bias"
+    )  # late: its class answers for functions from then on
+    attend = torch.nn.functional.scaled_dot_product_attention
+    q, k = torch.arange(64.0).sin().view(2, 1, 4, 8), torch.arange(96.0).cos().view(2, 1, 6, 8)
+    first, last = bias.causal_upper_left(4, 6), bias.causal_lower_right(4, 6)
+    assert repr(last) == repr(torch.ones(4, 6, dtype=torch.bool).tril(2))
+    assert torch.allclose(attend(q, k, k, first), attend(q, k, k, is_causal=True))
+    mask = torch.ones(4, 6, dtype=torch.bool).tril(2)
+    assert torch.allclose(attend(q, k, k, attn_mask=last), attend(q, k, k, attn_mask=mask))
+    with pytest.raises(ValueError, match="CausalBias should not be used with causal=True"):
+        attend(q, k, k, first, is_causal=True)
+    with pytest.warns(UserWarning, match="Lower right causal bias will produce NaNs"):
+        bias.causal_lower_right(6, 4)
