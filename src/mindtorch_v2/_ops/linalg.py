@@ -25,7 +25,7 @@ from .linalg_steps import (  # noqa: F401  (LinAlgError is torch.linalg's)
 from .pointwise import conj
 
 
-def _check_matrix(a: np.ndarray, name: str, square: bool = True, integers: bool = False) -> None:
+def _check_matrix(a: Any, name: str, square: bool = True, integers: bool = False) -> None:
     if a.ndim < 2:
         raise RuntimeError(f"{name}: The input tensor A must have at least 2 dimensions.")
     if square and a.shape[-1] != a.shape[-2]:

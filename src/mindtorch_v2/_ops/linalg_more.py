@@ -57,7 +57,7 @@ def linalg_matrix_power(self: Any, n: int) -> Any:
 
 
 def _power(A: Any, n: int) -> Any:
-    linalg._check_matrix(A._array, "linalg.matrix_power", integers=True)
+    linalg._check_matrix(A, "linalg.matrix_power", integers=True)
     if n == 0:
         return F.copy_(_copy(A), F.eye(A.shape[-1], dtype=A.dtype))
     if n == 1:

@@ -79,6 +79,8 @@ def value_error(name: str, info: np.ndarray, is_matrix: bool) -> RuntimeError:
 
 def check(info: Any, name: str, is_matrix: bool) -> None:
     """Raise where an algorithm said that it gave up."""
+    if info._array_missing:
+        return
     if _dispatch.recorder is None:
         array = info._array
         if array.any() if array.ndim else array.item():

@@ -197,9 +197,13 @@ def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out:
     return _nuclear(input, keepdim) if tuple(dim) == (-2, -1) else _nuclear_along(input, dim, keepdim)
 
 
-@op("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", on="tensors")
-def dist(self: Any, other: Any, p: Any) -> Any:
-    return norm_of_all(F.sub(self, other), p)
+@op("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor")
+def dist(self: np.ndarray, other: np.ndarray, p: Any) -> Any:
+    difference = np.subtract(*_dispatch.promote_pair(self, other))
+    return linalg_vector_norm.op.kernel(difference, p, None, False, None)
+
+
+dist.recorded(lambda self, other, p: norm_of_all(F.sub(self, other), p))
 
 
 @dist.backward("self", "other")
