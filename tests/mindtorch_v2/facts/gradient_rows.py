@@ -184,6 +184,8 @@ ROWS: list[tuple[str, ...]] = [
     ("torch.linalg.vector_norm(x, 0.5)", "a3"), ("torch.dist(x, y)", "n23", "n23"), ("op('norm.Scalar')(x, 3.0)", "n23"),
     ("torch.renorm(x, 2, 0, 1.0)", "n23"), ("torch.cdist(x, y)", "n23", "n43"), ("torch.cdist(x, y, p=1.0)", "n23", "n43"),
     ("torch.cdist(x, y, p=3.0)", "n23", "n43"), ("torch.pdist(x)", "n43"),
+    ("torch.cdist(x, y, compute_mode='use_mm_for_euclid_dist')", "n23", "n43"),
+    ("torch.clamp_min(x, y)", "d23", "n23"), ("torch.clamp_max(x, y)", "d23", "n23"), ("op('sub.Scalar')(x, 3.0)", "n23"),
     # matrices
     ("torch.mm(x, y)", "n23", "n32"), ("torch.addmm(x, y, z, beta=2, alpha=3)", "n2", "n23", "n32"),
     ("torch.bmm(x, y)", "n223", "n232"), ("torch.baddbmm(x, y, z, beta=2, alpha=3)", "n2", "n223", "n232"),
