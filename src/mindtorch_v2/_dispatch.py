@@ -141,7 +141,8 @@ class Op:
         self.entry.derivative = self.derivative  # type: ignore[attr-defined]
         self.entry.backward = self.backward  # type: ignore[attr-defined]
         self.entry.recorded = self.recorded  # type: ignore[attr-defined]
-        OPS[self.full_name] = self
+        if options.get("listed", True):
+            OPS[self.full_name] = self
         first = types.FunctionType(_FIRST_CALL, _GLOBALS, self.name, None, (cell,))
         FIRST_CALLS.append(first)
         if recorder.__class__ is list:

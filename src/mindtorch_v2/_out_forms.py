@@ -48,7 +48,8 @@ def _form(op: Op, count: int) -> Op:
 
 
 def _hidden(text: str, body: Any, kind: str, flops: Any) -> Op:
-    made = Op(text, body, kind, {"nondifferentiable": True, "flops": flops})
+    listed = text.partition("::")[2].partition("(")[0] not in OPS
+    made = Op(text, body, kind, {"nondifferentiable": True, "flops": flops, "listed": listed})
     made.entry.__qualname__ = made.name
     return made
 

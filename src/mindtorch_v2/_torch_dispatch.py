@@ -235,7 +235,10 @@ def _answer(handler: Any, name: str, func: Any, kinds: tuple, args: tuple, kwarg
     if ranges is None:
         return handler(func, kinds, args, kwargs)
     token = ranges.enter(name, 0, -1, 0, ())
+    calls = _dispatch.calls
     try:
+        if calls is not None:
+            return calls.seen(handler, func, kinds, args, kwargs)
         return handler(func, kinds, args, kwargs)
     finally:
         ranges.exit(token)

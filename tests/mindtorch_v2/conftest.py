@@ -13,11 +13,6 @@ import mindtorch_v2 as torch
 from mindtorch_v2 import _dispatch
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """First what needs a process in which no class and no mode answers ops: once one does, it remembers."""
-    items.sort(key=lambda item: "test_profiler_direct" not in item.nodeid)
-
-
 @pytest.fixture(autouse=True)
 def nothing_left_behind() -> Iterator[None]:
     """No recorder is set before or after a test, and global modes are as they were."""

@@ -44,3 +44,11 @@ def test_results_and_gradients_are_the_same_while_a_profiler_watches() -> None:
         watched = algebra_snippets.left_behind(torch, setup, code, recorded=True)
         assert len(alone) == len(watched), code
         assert all(_same(a, b) for a, b in zip(alone, watched)), code
+
+
+def test_an_op_that_writes_is_not_mistaken_for_one_of_its_name_that_makes() -> None:
+    x, y = torch.tensor([0.5, -1.0], requires_grad=True), torch.tensor([1.0, -1.0])
+    a = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+    with torch.profiler.profile():
+        torch.nn.functional.soft_margin_loss(x, y).backward()
+        assert torch.linalg.det(a).item() == pytest.approx(5)

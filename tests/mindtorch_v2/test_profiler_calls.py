@@ -432,22 +432,22 @@ def refuses(call, *arguments):
         call(*arguments)
 
 
-@pytest.mark.parametrize(
-    "work",
-    [
-        lambda x: x + x,
-        lambda x: refuses(lambda: x + "a"),
-        lambda x: refuses(x.softmax),
-        lambda x: refuses(lambda: x @ torch.ones(5, 5)),
-        lambda x: torch.add(x, x, out=torch.empty(2, 2)),
-        lambda x: x.sum(axis=0),
-        lambda x: torch.add(x, 1, alpha=torch.tensor(2)),
-        lambda x: (x * torch.ones(2, 2, requires_grad=True)).sum().backward(),
-        lambda x: [x.max(), x[0], x.tolist(), repr(x), x.sort(), torch.einsum("ij,kj->ik", x, x)],
-        torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()),
-        lambda x: next(iter(torch.utils.data.DataLoader([1, 2]))),
-    ],
-)
+WORK = [
+    lambda x: x + x,
+    lambda x: refuses(lambda: x + "a"),
+    lambda x: refuses(x.softmax),
+    lambda x: refuses(lambda: x @ torch.ones(5, 5)),
+    lambda x: torch.add(x, x, out=torch.empty(2, 2)),
+    lambda x: x.sum(axis=0),
+    lambda x: torch.add(x, 1, alpha=torch.tensor(2)),
+    lambda x: (x * torch.ones(2, 2, requires_grad=True)).sum().backward(),
+    lambda x: [x.max(), x[0], x.tolist(), repr(x), x.sort(), torch.einsum("ij,kj->ik", x, x)],
+    torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU()),
+    lambda x: next(iter(torch.utils.data.DataLoader([1, 2]))),
+]
+
+
+@pytest.mark.parametrize("work", WORK)
 @pytest.mark.parametrize("all_threads", [False, True])
 def test_whatever_an_op_does_its_caller_is_still_under_way_after_it(work, all_threads):
     def outer(x):
@@ -458,6 +458,24 @@ def test_whatever_an_op_does_its_caller_is_still_under_way_after_it(work, all_th
         plain()
 
     with traced(profile_all_threads=all_threads) as prof:
+        outer(torch.ones(2, 2))
+    assert [depth for name, depth in below(prof, "outer") if name == "plain"] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_ops_that_ask_overrides_first_leave_calls_where_they_are(work):
+    class Asked(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            return super().__torch_function__(function, types, args, kwargs or {})
+
+    def outer(x):
+        for value in (x, x.as_subclass(Asked)):
+            plain()
+            work(value)
+        plain()
+
+    with traced() as prof:
         outer(torch.ones(2, 2))
     assert [depth for name, depth in below(prof, "outer") if name == "plain"] == [1, 1, 1]
 
@@ -486,6 +504,28 @@ def test_hooks_of_a_backward_pass_are_calls_of_the_user():
     with traced() as prof:
         (x * 2).sum().backward()
     assert below(prof, "hook") == [("plain", 1)]
+
+
+def test_what_answers_ops_is_a_call_of_the_user():
+    from mindtorch_v2.utils._python_dispatch import TorchDispatchMode
+
+    class Seen(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            plain()
+            return func(*args, **(kwargs or {}))
+
+    def outer():
+        with Seen():
+            torch.ones(2) + 1
+        plain()
+
+    with traced() as prof:
+        outer()
+    found = below(prof, "outer")
+    assert [name for name, _ in found].count("__torch_dispatch__") >= 2
+    at = [name for name, _ in found].index("__torch_dispatch__")
+    assert found[at + 1] == ("plain", found[at][1] + 1)
+    assert found[-1] == ("plain", 1)
 
 
 def test_recordings_inside_one_another_have_their_own_calls():

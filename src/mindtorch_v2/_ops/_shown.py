@@ -150,9 +150,9 @@ def cast(tensor: Any, dtype: Any) -> Any:
 def writer(text: str, kernel: Any, flops: Any = None) -> Any:
     """Declare an `out=` overload, its last argument the tensor that takes the result of `kernel` (arrays in, array out).
 
-    Where the schema returns a plain `Tensor`, the last argument is an output without a size, and the result a new tensor.
+    Where the schema returns a plain `Tensor`, the last argument is an output without a size, and the result a new tensor; such an op
+    is not listed, since it has the name of one that writes.
     """
-
     fresh = text.endswith("-> Tensor")
 
     def body(*arguments: Any) -> Any:
@@ -163,7 +163,8 @@ def writer(text: str, kernel: Any, flops: Any = None) -> Any:
         storage_of(out)._version += 1
         return out
 
-    declared = op(text, expose="no", on="tensors", nondifferentiable=True, flops=flops)(body)
+    listed = not fresh and text.partition("::")[2].partition("(")[0] not in _dispatch.OPS
+    declared = op(text, expose="no", on="tensors", nondifferentiable=True, flops=flops, listed=listed)(body)
     return lambda *arguments: _dispatch.record(declared.op, *arguments)
 
 

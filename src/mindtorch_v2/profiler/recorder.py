@@ -369,14 +369,8 @@ class Recorder:
         order = np.lexsort((-np.arange(len(rows)), rows[:, 1], thread))
         rows, thread = rows[order], thread[order]
         column = {name: rows[:, place] for place, name in enumerate(self.columns)}
-        names, name, kind, scope, forward = self._names(rows[:, 0])
-        _note_often(rows[:, 0])
-        unsequenced = [
-            key
-            for key in np.unique(rows[:, 0]).tolist()
-            if key < _RANGES and not _dispatch.BY_UID[key].sequenced
-        ]
-        sequence = np.where(np.isin(rows[:, 0], unsequenced), -1, rows[:, 3])
+        names, name, kind, scope, forward, sequenced = self._names(rows[:, 0])
+        sequence = np.where(sequenced, rows[:, 3], -1)
         none = np.full(len(rows), -1, np.int32)
         inputs = column["inputs"].astype(np.int32) if "inputs" in column else none
         flops = np.zeros(len(rows), np.int64)
@@ -438,17 +432,23 @@ class Recorder:
         return {**{b.thread: (b.native, "") for b in self.buffers.values() if b.thread not in found}, **found}
 
     def _names(self, keys: np.ndarray) -> tuple:
-        """The string table, and by event: name id, kind, scope and forward thread."""
-        found, place = np.unique(keys, return_inverse=True)
+        """The string table, and by event: name id, kind, scope, forward thread and whether a sequence number is shown with it."""
+        # keys as small numbers, ops first: they are counted instead of sorted
+        ops = len(_dispatch.BY_UID)
+        place = np.where(keys < _RANGES, keys, keys - (_RANGES - ops))
+        counts = np.bincount(place, minlength=ops)
+        _note_often(counts[:ops])
         table: dict[tuple[str, str], int] = {}
-        ids, kinds, scopes, forwards = (np.zeros(len(found), np.int64) for _ in range(4))
-        for number, key in enumerate(found.tolist()):
-            if key < _RANGES:
-                op = _dispatch.BY_UID[key]
+        ids, kinds, scopes, forwards = (np.zeros(len(counts), np.int64) for _ in range(4))
+        sequenced = np.ones(len(counts), bool)
+        for number in np.flatnonzero(counts).tolist():
+            if number < ops:
+                op = _dispatch.BY_UID[number]
                 shown = op.overload if self.config.overloads else ""
                 name, kinds[number] = (op.qualified_name, shown), columns.OP
+                sequenced[number] = op.sequenced
             else:
-                text, scopes[number], forwards[number] = self.ranges[key - _RANGES]
+                text, scopes[number], forwards[number] = self.ranges[number - ops]
                 name = (text, "")
                 kinds[number] = (
                     columns.ANNOTATION
@@ -460,13 +460,13 @@ class Recorder:
                     else columns.OP
                 )
             ids[number] = table.setdefault(name, len(table))
-        place = place.reshape(-1)
         return (
             list(table),
             ids[place].astype(np.int32),
             kinds[place].astype(np.int8),
             scopes[place].astype(np.int8),
             forwards[place],
+            sequenced[place],
         )
 
     def _input_table(self) -> tuple:
@@ -661,14 +661,11 @@ def _held(stacks: Stacks) -> tuple[tuple[int, int, bool], ...]:
     return tuple(found.values())
 
 
-def _note_often(keys: np.ndarray) -> None:
-    """Know the ops that were called often: they are worth a probe of their own."""
-    counts = np.bincount(keys[keys < _RANGES])
+def _note_often(counts: np.ndarray) -> None:
+    """Know the ops that were called often, but for those with a `run` of their own. counts: by uid."""
     for uid in np.flatnonzero(counts >= _OFTEN).tolist():
         op = _dispatch.BY_UID[uid]
-        if op not in _often and op.run.__code__.co_filename.startswith(
-            "<op "
-        ):  # not one with a `run` of its own
+        if op not in _often and op.run.__code__.co_filename.startswith("<op "):
             _often.append(op)
 
 

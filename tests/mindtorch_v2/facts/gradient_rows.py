@@ -340,5 +340,15 @@ WITHOUT_ROW = {
     "mkldnn_rnn_layer": "for float32 only; the layers' tests hold it against torch",
     "floor_divide": "refused, as in torch",
     "scatter.value_reduce": "refused, as in torch",
+    **dict.fromkeys(
+        (
+            "fake_quantize_per_tensor_affine_cachemask",
+            "fake_quantize_per_tensor_affine_cachemask_backward",
+            "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
+            "fake_quantize_per_channel_affine_cachemask",
+            "fake_quantize_per_channel_affine_cachemask_backward",
+        ),
+        "gradients pass straight through rounding, as in torch: differences do not show that",
+    ),
     "scatter.reduce": "refused, as in torch; scatter_reduce has one",
 }
