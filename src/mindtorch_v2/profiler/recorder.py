@@ -34,7 +34,7 @@ get_ident = threading.get_ident
 
 _OFTEN = 1 << 12  # calls in one recording
 _often: list[Any] = []  # ops that were called so often, and see their calls themselves
-_ALL_CALLS = 1 << 9  # ops until which every Python call is traced
+_ALL_CALLS = 1 << 8  # ops until which every Python call is traced
 _PIECE = 1 << 14  # events that are sealed at once
 _RANGES = 1 << 40  # keys from here on are annotations and nodes, below they are ops
 
