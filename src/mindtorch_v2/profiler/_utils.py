@@ -27,8 +27,10 @@ _SELF_TIME_WEIGHT = 0.6
 _RULE = "-" * 80
 
 
-def _children(event: Any) -> Iterable[Any]:
-    return event.children
+# anonymous, as the defaults of torch's functions are
+_children: Callable[[Any], Iterable[Any]] = lambda event: event.children  # noqa: E731
+_last: Callable[[Any], Any] = lambda waiting: waiting.pop()  # noqa: E731
+_first: Callable[[Any], Any] = lambda waiting: waiting.popleft()  # noqa: E731
 
 
 def _traverse(
@@ -57,14 +59,6 @@ def _traverse(
 
 def _ordered(events: Iterable[Any], reverse: bool) -> Iterable[Any]:
     return reversed(list(events)) if reverse else events
-
-
-def _last(waiting: deque[Any]) -> Any:
-    return waiting.pop()
-
-
-def _first(waiting: deque[Any]) -> Any:
-    return waiting.popleft()
 
 
 traverse_dfs = functools.partial(_traverse, next_fn=_last, reverse=True)
