@@ -33,6 +33,16 @@ from ._graph import (  # noqa: F401  (used by the generated functions)
     unpack,
     version_of,
 )
+from ._promotion import (  # noqa: F401  (used by the generated functions)
+    LOW_NUMS,
+    promote_all,
+    promote_factor,
+    promote_number,
+    promote_number_to_subtract,
+    promote_pair,
+    promote_pair_to_subtract,
+    to_float,
+)
 from ._storage import UntypedStorage
 
 # What happens to each op call while something records: None, or a function for each op, by its uid, called with the arguments in
@@ -81,8 +91,6 @@ NUMBERS = frozenset(
         np.uint64,
     )
 )
-
-LOW_NUMS = frozenset(dtype.num for dtype in _dtype.LOW_FLOATS)
 
 OPS: dict[str, Op] = {}  # "add.Tensor" -> Op
 BY_UID: list[Op] = []
@@ -434,88 +442,6 @@ def number(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value._array.item()
     return value
-
-
-def promote_pair(a: np.ndarray, b: np.ndarray) -> tuple[Any, Any]:
-    """Two arrays of one dtype, by torch's rules (a 0-dim tensor only lifts the category)."""
-    if a.dtype == b.dtype:
-        return a, b
-    da, db = _dtype.BY_NUM[a.dtype.num], _dtype.BY_NUM[b.dtype.num]
-    result = _dtype.result_dtype(((da, a.ndim == 0), (db, b.ndim == 0)))._np
-    return (a if a.dtype is result else a.astype(result)), (b if b.dtype is result else b.astype(result))
-
-
-def promote_number(a: np.ndarray, value: Any) -> tuple[Any, Any]:
-    """An array and a Python number, ready for a ufunc that gives torch's result dtype."""
-    rank = _dtype.BY_NUM[a.dtype.num]._rank
-    if rank == 2:
-        if value.__class__ is float or not isinstance(value, complex):
-            if a.dtype.num in LOW_NUMS:  # a Python float would lift bfloat16 to float32
-                return a, a.dtype.type(value)
-            return a, (
-                value
-                if value.__class__ in (float, int)
-                else value.item()
-                if hasattr(value, "item")
-                else value
-            )
-        a = a.astype(_dtype.BY_NUM[a.dtype.num].to_complex()._np)
-        return a, value
-    if rank == 3:
-        return a, value
-    other = _dtype.number_dtype(value)
-    if other._rank > rank:
-        return a.astype(other._np), value
-    if a.dtype is _dtype.NP_INT64 and -(1 << 63) <= value < 1 << 63:
-        return a, int(value)
-    return a, np.array(value).astype(a.dtype)
-
-
-def _no_bools(a: np.ndarray, b: Any) -> None:
-    second = b.__class__ in (bool, np.bool_) or (isinstance(b, ndarray) and b.dtype.kind == "b")
-    if a.dtype.kind == "b" and second:
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` operator instead."
-        )
-    if a.dtype.kind == "b" or second:
-        raise RuntimeError(
-            "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, use the `~` or "
-            "`logical_not()` operator instead."
-        )
-
-
-def promote_pair_to_subtract(a: np.ndarray, b: np.ndarray) -> tuple[Any, Any]:
-    """`promote_pair`, but a bool is refused."""
-    _no_bools(a, b)
-    return promote_pair(a, b)
-
-
-def promote_number_to_subtract(a: np.ndarray, value: Any) -> tuple[Any, Any]:
-    """`promote_number`, but a bool is refused."""
-    _no_bools(a, value)
-    return promote_number(a, value)
-
-
-def promote_factor(a: np.ndarray, value: Any) -> tuple[Any, Any]:
-    """An array and a number to multiply or divide by; for half and bfloat16 the number stays a float32, as in torch."""
-    if a.dtype.num in LOW_NUMS and not isinstance(value, complex):
-        return a, np.float32(value)
-    return promote_number(a, value)
-
-
-def promote_all(*operands: Any) -> list[Any]:
-    """Any mix of arrays and Python numbers, to one dtype."""
-    kinds = [
-        (_dtype.BY_NUM[x.dtype.num], x.ndim == 0) if isinstance(x, ndarray) else (_dtype.number_dtype(x), 2)
-        for x in operands
-    ]
-    result = _dtype.result_dtype(kinds)._np
-    return [asarray(x).astype(result, copy=False) for x in operands]
-
-
-def to_float(array: Any) -> Any:
-    """Integers and bools as the default dtype."""
-    return array.astype(Default.np)
 
 
 PLAIN = frozenset((int, float, bool, str, complex, type(None)))

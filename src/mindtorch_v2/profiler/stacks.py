@@ -28,6 +28,7 @@ _HIDDEN = tuple(
     for part in (
         "_ops" + os.sep,
         "_dispatch.py",
+        "_promotion.py",
         "_codegen.py",
         "_graph.py",
         "_overrides.py",
