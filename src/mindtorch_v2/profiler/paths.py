@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .trace import Frames
+from .tree import depths_below
 
 
 def is_left_out(frame: str) -> bool:
@@ -52,10 +53,7 @@ _DEEP = (
 def paths(frames: Frames) -> tuple[np.ndarray, Paths]:
     """For each call the number of its path (the names from it to the outermost caller), and the paths."""
     count = len(frames)
-    depth, up = (frames.parent >= 0).astype(np.int64), frames.parent.copy()
-    while len(on := np.flatnonzero(up >= 0)):  # each round doubles the distance looked at
-        depth[on] += depth[up[on]]
-        up[on] = up[up[on]]
+    depth = depths_below(frames.parent)
     order = np.argsort(depth, kind="stable")
     if int(depth.max(initial=0)) > _DEEP:
         return _paths_one_by_one(frames, order)

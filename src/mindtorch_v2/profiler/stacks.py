@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .trace import ANNOTATION, Frames, Trace
-from .tree import depths, innermost, levels, parents, thread_slices
+from .tree import depths, depths_below, innermost, levels, parents, thread_slices
 
 clock = time.perf_counter_ns
 
@@ -285,10 +285,10 @@ def frames_of(names: tuple[str, ...], rows: Rows, trace: Trace) -> Frames:
     if not len(rows.start):
         return Frames.none()
     name, start, end, thread, parent, module, line = rows
-    levels = _levels(parent)
-    for level in reversed(levels[1:]):
+    by_depth = levels(depths_below(parent))
+    for level in reversed(by_depth[1:]):
         np.maximum.at(end, parent[level], end[level])
-    _cut_at_annotations(trace, start, end, thread, parent, levels)
+    _cut_at_annotations(trace, start, end, thread, parent, by_depth)
     order = np.lexsort((np.arange(len(start)), start, thread))  # a caller is numbered before what it calls
     place = np.empty(len(start), np.int64)
     place[order] = np.arange(len(start))
@@ -305,22 +305,13 @@ def frames_of(names: tuple[str, ...], rows: Rows, trace: Trace) -> Frames:
     )
 
 
-def _levels(parent: np.ndarray) -> list[np.ndarray]:
-    """Rows by depth: those without a caller, those that they call, and so on."""
-    depth = np.zeros(len(parent), np.int64)
-    for row, above in enumerate(parent.tolist()):
-        if above >= 0:
-            depth[row] = depth[above] + 1
-    return levels(depth)
-
-
 def _cut_at_annotations(
     trace: Trace,
     start: np.ndarray,
     end: np.ndarray,
     thread: np.ndarray,
     parent: np.ndarray,
-    levels: list[np.ndarray],
+    by_depth: list[np.ndarray],
 ) -> None:
     """An annotation that a call opened and did not close (or the reverse) would cross it: the call is cut there, and with it
     what it called. Changes `start` and `end`."""
@@ -348,7 +339,7 @@ def _cut_at_annotations(
             end[row] = max(end[row], start[row])
             cut = True
     if cut:
-        for level in levels[1:]:
+        for level in by_depth[1:]:
             up = parent[level]
             start[level] = np.clip(start[level], start[up], end[up])
             end[level] = np.clip(end[level], start[level], end[up])

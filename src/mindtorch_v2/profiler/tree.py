@@ -49,6 +49,15 @@ def parents(depth: np.ndarray) -> np.ndarray:
     return np.where(depth > 0, order[np.maximum(found, 0)], -1)
 
 
+def depths_below(parent: np.ndarray) -> np.ndarray:
+    """Depth of each row from the rows of parents (-1: none). Each round doubles the distance looked at."""
+    depth, up = (parent >= 0).astype(np.int64), parent.copy()
+    while len(on := np.flatnonzero(up >= 0)):
+        depth[on] += depth[up[on]]
+        up[on] = up[up[on]]
+    return depth
+
+
 def levels(depth: np.ndarray) -> list[np.ndarray]:
     """The rows of each depth, from 0 on; one sort, however deep."""
     order = np.argsort(depth, kind="stable")
