@@ -326,7 +326,7 @@ class Calls:
                 number, self.module_code = _MODULE, code
             elif path.startswith("<op "):
                 # what asks overrides first has the name of what it stands before
-                number = HIDDEN if path == "<op guard>" else _DOORS.get(code.co_name, HIDDEN)
+                number = _BORDER if path == "<op guard>" else _DOORS.get(code.co_name, HIDDEN)
             elif not kind:
                 number = HIDDEN
             else:
