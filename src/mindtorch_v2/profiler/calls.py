@@ -328,7 +328,8 @@ class Calls:
                 # what asks overrides first has the name of what it stands before
                 number = _BORDER if path == "<op guard>" else _DOORS.get(code.co_name, HIDDEN)
             elif not kind:
-                number = HIDDEN
+                # who asks overrides calls what was asked for
+                number = _BORDER if path.endswith(("_overrides.py", "_torch_dispatch.py")) else HIDDEN
             else:
                 inner = path.startswith(_LIBRARIES)
                 number = self._number((code, code.co_firstlineno), _INNER if inner else _SHOWN)
