@@ -18,8 +18,8 @@ from typing import Any
 
 OURS = """
 import json, resource, sys, time
-from mindtorch_v2.profiler.load import load
-import mindtorch_v2.profiler.load.opening, mindtorch_v2.profiler.table
+from mindtorch_prof.load import load
+import mindtorch_prof.load.open_trace, mindtorch_prof.torch_api.table
 begin = time.process_time()
 loaded = load(sys.argv[1], python_functions=False)
 rows = loaded.key_averages()

@@ -56,7 +56,7 @@ probe: Any = None
 # `exit(token)`, for what is no op: the engine's nodes and annotations.
 ranges: Any = None
 
-# While every Python call is traced (see profiler/calls.py): an object with `seen` and `unseen`, for what calls the user's functions and
+# While every Python call is traced (see profiler/record/python_calls.py): an object with `seen` and `unseen`, for what calls the user's functions and
 # what is machinery; `reopen`, for what an op calls before a recorder has seen it; and `deeper`, for one more call on the way there.
 calls: Any = None
 
@@ -96,7 +96,7 @@ OPS: dict[str, Op] = {}  # "add.Tensor" -> Op
 BY_UID: list[Op] = []
 # By uid: what a recorder's list starts with, functions that ask `probe` for the op's own.
 FIRST_CALLS: list[Any] = []
-# Names of globals: lists of recorders for which ops see their calls themselves (see profiler/probes.py).
+# Names of globals: lists of recorders for which ops see their calls themselves (see profiler/record/probes.py).
 DIRECT: set[str] = set()
 FUNCTIONS: dict[str, Any] = {}  # name -> the function of torch's that many people call
 METHODS: dict[str, Any] = {}  # name -> method of Tensor

@@ -202,7 +202,7 @@ class _ProfilerOps(_OpNamespace):
 
     def __init__(self) -> None:
         super().__init__("profiler")
-        from .profiler.annotation import _record_function_enter_new, _record_function_with_args_exit
+        from .profiler.record_function import _record_function_enter_new, _record_function_with_args_exit
 
         self._record_function_enter = self._record_function_enter_new = _record_function_enter_new
         self._record_function_exit = _record_function_with_args_exit

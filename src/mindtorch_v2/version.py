@@ -1,8 +1,9 @@
 """Versions: this package's own, the torch version it follows, and device toolkits (none: a CPU library)."""
 
+from mindtorch_prof.version import __version__
+
 __all__ = ["__version__", "debug", "cuda", "git_version", "hip", "rocm", "xpu", "torch_api"]
 
-__version__ = "0.1.0"
 torch_api = "2.13.0"
 
 debug = False

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2.profiler import load, profile, recorder
-from mindtorch_v2.profiler.analysis.advice import RULES, Advice, advise
-from mindtorch_v2.profiler.cli import main
+from mindtorch_prof import load
+from mindtorch_prof.analysis.advice import RULES, Advice, advise
+from mindtorch_prof.cli import main
+from mindtorch_v2.profiler import profile
+from mindtorch_v2.profiler.record import recorder
 
 ALL: dict[str, Any] = {"with_stack": True, "record_shapes": True}
 

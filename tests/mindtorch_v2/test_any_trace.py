@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mindtorch_v2.profiler.analysis.call_tree import call_tree
-from mindtorch_v2.profiler.analysis.doctor import doctor
-from mindtorch_v2.profiler.analysis.folded import folded
-from mindtorch_v2.profiler.analysis.groups import KEYS, groups
-from mindtorch_v2.profiler.analysis.steps_table import covered, steps_table, union
-from mindtorch_v2.profiler.analysis.summary import summary, summary_text
-from mindtorch_v2.profiler.analysis.tables import TABLES
-from mindtorch_v2.profiler.export.speedscope import export_speedscope
-from mindtorch_v2.profiler.load import load
+from mindtorch_prof.analysis.call_tree import call_tree
+from mindtorch_prof.analysis.doctor import doctor
+from mindtorch_prof.analysis.folded_stacks import folded
+from mindtorch_prof.analysis.groups import KEYS, groups
+from mindtorch_prof.analysis.steps_table import covered, steps_table, union
+from mindtorch_prof.analysis.summary import summary, summary_text
+from mindtorch_prof.analysis.tables import TABLES
+from mindtorch_prof.export.speedscope import export_speedscope
+from mindtorch_prof.load import load
 
 NAMES = ["aten::mm", "aten::add", "ProfilerStep#1", "ProfilerStep#3", "MmBackward0", "forward", "", "a;b c\n"]
 CATEGORIES = [

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_traces import MadeTrace, training
 
-from mindtorch_v2.profiler import cli
-from mindtorch_v2.profiler.analysis.baseline import make_baseline, read_baseline, write_baseline
-from mindtorch_v2.profiler.analysis.check import METRICS, check
-from mindtorch_v2.profiler.load import load
+from mindtorch_prof import cli
+from mindtorch_prof.analysis.baseline import make_baseline, read_baseline, write_baseline
+from mindtorch_prof.analysis.check import METRICS, check
+from mindtorch_prof.load import load
 
 
 def made(ops: dict[str, tuple[int, float]], steps: int = 6, seed: int = 0) -> MadeTrace:

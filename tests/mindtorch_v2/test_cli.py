@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from mindtorch_prof import cli
 from mindtorch_v2 import version
-from mindtorch_v2.profiler import cli
 
 README = Path(__file__).parents[2] / "README.md"
 SOURCE = Path(__file__).parents[2] / "src"
@@ -91,7 +91,7 @@ def test_wrong_arguments_end_with_code_2_and_a_usage_line(
     assert capsys.readouterr().err.startswith("usage: mindtorch-prof")
 
 
-@pytest.mark.parametrize("command", sorted(cli._COMMANDS))
+@pytest.mark.parametrize("command", sorted(cli.commands()))
 def test_every_command_has_an_example_in_its_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         cli.main([command, "--help"])
@@ -110,7 +110,7 @@ def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> Non
         cli.main(["--help"])
     assert ended.value.code == 0
     text = capsys.readouterr().out
-    assert [name for name in cli._COMMANDS if not re.search(rf"^ +{name} ", text, re.MULTILINE)] == []
+    assert [name for name in cli.commands() if not re.search(rf"^ +{name} ", text, re.MULTILINE)] == []
 
 
 def test_a_reader_that_goes_away_is_no_error() -> None:

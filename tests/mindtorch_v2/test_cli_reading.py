@@ -12,17 +12,17 @@ from typing import Any
 
 import pytest
 
-from mindtorch_v2.profiler import cli
-from mindtorch_v2.profiler.analysis.call_tree import call_tree
-from mindtorch_v2.profiler.analysis.categories import category
-from mindtorch_v2.profiler.analysis.doctor import doctor
-from mindtorch_v2.profiler.analysis.folded import folded
-from mindtorch_v2.profiler.analysis.groups import GroupError, groups
-from mindtorch_v2.profiler.analysis.steps_table import steps_table
-from mindtorch_v2.profiler.analysis.summary import summary, summary_text
-from mindtorch_v2.profiler.analysis.tables import TABLES
-from mindtorch_v2.profiler.event_columns import list_columns
-from mindtorch_v2.profiler.load import load
+from mindtorch_prof import cli
+from mindtorch_prof.analysis.call_tree import call_tree
+from mindtorch_prof.analysis.categories import category
+from mindtorch_prof.analysis.doctor import doctor
+from mindtorch_prof.analysis.folded_stacks import folded
+from mindtorch_prof.analysis.groups import GroupError, groups
+from mindtorch_prof.analysis.steps_table import steps_table
+from mindtorch_prof.analysis.summary import summary, summary_text
+from mindtorch_prof.analysis.tables import TABLES
+from mindtorch_prof.load import load
+from mindtorch_prof.torch_api.event_columns import list_columns
 
 HOSTILE = "evil\x1b[31m|<img>\n=1+1"
 

@@ -15,10 +15,11 @@ from hypothesis import strategies as st
 from made_traces import MadeTrace, training
 
 import mindtorch_v2 as torch
-from mindtorch_v2.profiler import cli, profile
-from mindtorch_v2.profiler.analysis.diff import Change, Row, diff
-from mindtorch_v2.profiler.analysis.noise import compare, rank_test
-from mindtorch_v2.profiler.load import load
+from mindtorch_prof import cli
+from mindtorch_prof.analysis.diff import Change, Row, diff
+from mindtorch_prof.analysis.noise import compare, rank_test
+from mindtorch_prof.load import load
+from mindtorch_v2.profiler import profile
 
 VALUES = ("count", "self_cpu", "cpu", "self_device", "device", "memory", "flops", "kernels")
 OPPOSITE = {"added": "gone", "gone": "added", "slower": "faster", "faster": "slower"}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mindtorch_v2.profiler import cli
+from mindtorch_prof import cli
 
 PAGES = Path(__file__).parents[2] / "docs" / "commands"
 SOURCE = Path(__file__).parents[2] / "src"
@@ -87,6 +87,6 @@ def test_every_command_of_a_page_runs(
             assert cli.main(words[1:]) == int(expected or 0), (command, capsys.readouterr().err)
 
 
-@pytest.mark.parametrize("name", cli._COMMANDS)
+@pytest.mark.parametrize("name", cli.commands())
 def test_every_command_has_a_page(name: str) -> None:
     assert (PAGES / f"{name}.md").exists()

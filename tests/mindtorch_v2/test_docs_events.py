@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mindtorch_v2.profiler.analysis.columns import COLUMNS
-from mindtorch_v2.profiler.event_list import EventList
-from mindtorch_v2.profiler.events import FunctionEvent, FunctionEventAvg
+from mindtorch_prof.analysis.columns import COLUMNS
+from mindtorch_prof.torch_api.event_list import EventList
+from mindtorch_prof.torch_api.events import FunctionEvent, FunctionEventAvg
 
 PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text()
 NAMED = set(re.findall(r"`(\w+)", PAGE))

@@ -22,10 +22,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
+from mindtorch_prof.torch_api import basic_evaluation as _utils
+from mindtorch_prof.torch_api import memory_profile as _memory_profiler
+from mindtorch_prof.torch_api.event_tree import EventTree
+from mindtorch_prof.trace import Frames, Memory, Trace
 from mindtorch_v2._C import _profiler as C
-from mindtorch_v2.profiler import DeviceType, _memory_profiler, _utils, profile, record_function
-from mindtorch_v2.profiler.event_tree import EventTree
-from mindtorch_v2.profiler.trace import Frames, Memory, Trace
+from mindtorch_v2.profiler import DeviceType, profile, record_function
 
 FACTS = Path(__file__).with_name("facts")
 ALL = {"record_shapes": True, "profile_memory": True, "with_stack": True}
@@ -596,7 +598,7 @@ def own_roots(roots: list[Any]) -> list[Any]:
 
 
 def test_a_saved_trace_gives_the_tree_of_the_recording(tmp_path: Path) -> None:
-    from mindtorch_v2.profiler import load as open_trace
+    from mindtorch_prof import load as open_trace
 
     model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.ReLU())
     with profile(**ALL) as prof, record_function("training"):
@@ -614,7 +616,7 @@ def test_a_saved_trace_gives_the_tree_of_the_recording(tmp_path: Path) -> None:
 def test_kernels_of_a_file_are_walked_where_they_lie(tmp_path: Path) -> None:
     from made_traces import training
 
-    from mindtorch_v2.profiler import load as open_trace
+    from mindtorch_prof import load as open_trace
 
     path = tmp_path / "t.json"
     training(steps=2).dump(path)
@@ -626,7 +628,7 @@ def test_kernels_of_a_file_are_walked_where_they_lie(tmp_path: Path) -> None:
 
 
 def test_inputs_of_a_file_are_read_as_far_as_it_tells(tmp_path: Path) -> None:
-    from mindtorch_v2.profiler import load as open_trace
+    from mindtorch_prof import load as open_trace
 
     arguments = {
         "Input Dims": [[2, 3], [[1], [2]], [], []],

@@ -19,8 +19,9 @@ import numpy as np
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2.profiler import load, profile, record_function, schedule
-from mindtorch_v2.profiler.devices import DeviceType
+from mindtorch_prof import load
+from mindtorch_prof.torch_api.enums import DeviceType
+from mindtorch_v2.profiler import profile, record_function, schedule
 
 FACTS = Path(__file__).with_name("facts")
 SUMS = (
@@ -335,7 +336,7 @@ def test_every_form_of_a_file_gives_the_same_rows(form: str) -> None:
 
 @pytest.mark.parametrize("size", [1, 7, 64, 1000])
 def test_where_a_file_is_cut_into_slices_does_not_matter(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["mindtorch_v2.profiler.load.reading"], "CHUNK", size)
+    monkeypatch.setattr(sys.modules["mindtorch_prof.load.byte_source"], "CHUNK", size)
     document = made.gpu()
     document["traceEvents"][2]["args"]["note"] = 'a "}, {" inside, and \\ too: ]}'
     document["traceEvents"][3]["args"]["nested"] = [{"ph": "X"}, {"ph": "X"}]
@@ -413,7 +414,7 @@ def test_opening_a_file_and_printing_its_table_loads_no_tensor_code(tmp_path: Pa
 import sys, types
 bare = types.ModuleType("mindtorch_v2"); bare.__path__ = [{str(source)!r}]
 sys.modules["mindtorch_v2"] = bare
-from mindtorch_v2.profiler.load import load
+from mindtorch_prof.load import load
 loaded = load({str(path)!r})
 print(loaded.key_averages().table())
 loaded.export_chrome_trace({str(tmp_path / "again.json")!r})
@@ -445,7 +446,7 @@ def test_progress_is_told_to_a_function_or_shown_at_a_terminal(
     monkeypatch.setenv("TERM", "xterm")
     load(path)
     assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
-    monkeypatch.setattr(sys.modules["mindtorch_v2.profiler.load.opening"], "_BAR_FROM", 100)
+    monkeypatch.setattr(sys.modules["mindtorch_prof.load.open_trace"], "_BAR_FROM", 100)
     load(path)
     assert "t.json" in sys.stderr.getvalue()  # type: ignore[attr-defined]
 

@@ -19,8 +19,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mindtorch_v2.profiler import load
-from mindtorch_v2.profiler.load import BrokenTraceError, NotATraceError, RefusedTraceError, TraceError
+from mindtorch_prof import load
+from mindtorch_prof.load import BrokenTraceError, NotATraceError, RefusedTraceError, TraceError
 
 FACTS = Path(__file__).with_name("facts")
 
@@ -324,7 +324,7 @@ def test_an_endless_event_is_refused_before_it_fills_the_memory(head: bytes, mor
 
 
 def test_a_file_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules["mindtorch_v2.profiler.load.reading"], "_RATIO_FROM", 1 << 20)
+    monkeypatch.setattr(sys.modules["mindtorch_prof.load.byte_source"], "_RATIO_FROM", 1 << 20)
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     bomb = packer.compress(b'{"traceEvents": [' + b" " * (8 << 20)) + packer.flush()
     with pytest.raises(RefusedTraceError, match="500 times"):

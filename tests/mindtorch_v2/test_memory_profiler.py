@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
-from mindtorch_v2.profiler import _memory_profiler as memory
+from mindtorch_prof.torch_api import memory_profile as memory
+from mindtorch_prof.torch_api.memory_profile import Action, Category, TensorKey
 from mindtorch_v2.profiler import profile
-from mindtorch_v2.profiler._memory_profiler import Action, Category, TensorKey
 
 FACTS = Path(__file__).with_name("facts")
 ALL = {"record_shapes": True, "profile_memory": True, "with_stack": True}

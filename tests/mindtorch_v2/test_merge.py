@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from made_traces import BASE, DEVICE, MAIN, START, MadeTrace, read_trace, training
 
-from mindtorch_v2.profiler import cli
-from mindtorch_v2.profiler.analysis.ranks import rank_report
-from mindtorch_v2.profiler.load import load
-from mindtorch_v2.profiler.rewriting.merging import merge_traces
-from mindtorch_v2.profiler.rewriting.slicing import Selection, slice_trace
+from mindtorch_prof import cli
+from mindtorch_prof.analysis.ranks import rank_report
+from mindtorch_prof.load import load
+from mindtorch_prof.rewrite.merge import merge_traces
+from mindtorch_prof.rewrite.slice import Selection, slice_trace
 
 LINKS = ("External id", "correlation", "Python id", "Python parent id", "Ev Idx")
 

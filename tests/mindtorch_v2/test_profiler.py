@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import mindtorch_v2 as torch
+from mindtorch_prof.torch_api.events import FunctionEventAvg
 from mindtorch_v2.profiler import profile, record_function
-from mindtorch_v2.profiler.events import FunctionEventAvg
 
 
 def small_profile(**settings: Any) -> profile:

@@ -197,7 +197,7 @@ def test_a_reduction_over_none_is_one_along_dimensions():
 
 
 def _allocations(prof):
-    from mindtorch_v2.profiler._utils import traverse_dfs
+    from mindtorch_prof.torch_api.basic_evaluation import traverse_dfs
 
     nodes = traverse_dfs(prof.profiler.kineto_results.experimental_event_tree())
     return [node.extra_fields for node in nodes if node.name == "[memory]"]
@@ -247,7 +247,7 @@ def test_memory_that_was_set_ends_when_the_tensor_outgrows_it():
 
 
 def test_tensors_and_addresses_are_those_that_the_program_saw_while_recording():
-    from mindtorch_v2.profiler._utils import traverse_dfs
+    from mindtorch_prof.torch_api.basic_evaluation import traverse_dfs
 
     seen = []
     with profile(profile_memory=True, record_shapes=True) as prof:
@@ -266,8 +266,8 @@ def test_tensors_and_addresses_are_those_that_the_program_saw_while_recording():
 
 
 def test_schemas_are_torchs_and_say_that_a_result_is_written():
-    from mindtorch_v2.profiler._memory_profiler import SchemaMatcher
-    from mindtorch_v2.profiler._utils import traverse_dfs
+    from mindtorch_prof.torch_api.basic_evaluation import traverse_dfs
+    from mindtorch_prof.torch_api.memory_profile import SchemaMatcher
 
     x = torch.ones(2)
     with profile(record_shapes=True, profile_memory=True) as prof:
@@ -353,8 +353,8 @@ def test_evaluations_take_events_that_are_made_by_hand():
     from types import SimpleNamespace
     from unittest.mock import Mock
 
+    from mindtorch_prof.torch_api.basic_evaluation import BasicEvaluation
     from mindtorch_v2.profiler import DeviceType
-    from mindtorch_v2.profiler._utils import BasicEvaluation
 
     def on_device(name, start_us, number, device):
         return SimpleNamespace(

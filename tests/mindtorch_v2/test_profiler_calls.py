@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import mindtorch_v2 as torch
 from mindtorch_v2._C._profiler import _ExperimentalConfig
 from mindtorch_v2.profiler import profile
-from mindtorch_v2.profiler.calls import _matched
+from mindtorch_v2.profiler.record.python_calls import _matched
 
 
 def traced(**options):

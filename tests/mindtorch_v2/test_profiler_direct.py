@@ -12,7 +12,8 @@ import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import _dispatch
-from mindtorch_v2.profiler import probes, profile, recorder
+from mindtorch_v2.profiler import profile
+from mindtorch_v2.profiler.record import probes, recorder
 from mindtorch_v2.utils._python_dispatch import TorchDispatchMode
 
 MODES = {

@@ -18,6 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
+from mindtorch_prof.export import chrome, memory_timeline
+from mindtorch_prof.export.files import open_for_export
+from mindtorch_prof.torch_api.event_list import EventList
+from mindtorch_prof.trace import ANNOTATION, NODE, OP, Frames, Memory, Trace
 from mindtorch_v2.profiler import (
     _ExperimentalConfig,
     profile,
@@ -25,10 +29,6 @@ from mindtorch_v2.profiler import (
     schedule,
     tensorboard_trace_handler,
 )
-from mindtorch_v2.profiler.event_list import EventList
-from mindtorch_v2.profiler.export import chrome, memory_timeline
-from mindtorch_v2.profiler.export.files import open_for_export
-from mindtorch_v2.profiler.trace import ANNOTATION, NODE, OP, Frames, Memory, Trace
 
 sys.path.insert(0, str(Path(__file__).parent / "pages"))
 from report_page import blocks

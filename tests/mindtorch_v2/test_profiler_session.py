@@ -25,10 +25,10 @@ from mindtorch_v2.profiler import (
     itt,
     profile,
     record_function,
-    recorder,
     schedule,
     session,
 )
+from mindtorch_v2.profiler.record import recorder
 
 FACTS = Path(__file__).with_name("facts")
 X = torch.ones(2)

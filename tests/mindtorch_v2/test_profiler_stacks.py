@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import mindtorch_v2 as torch
+from mindtorch_prof.torch_api.event_list import EventList
+from mindtorch_prof.torch_api.events import FunctionEventAvg
 from mindtorch_v2.profiler import _ExperimentalConfig, profile, record_function
-from mindtorch_v2.profiler.event_list import EventList
-from mindtorch_v2.profiler.events import FunctionEventAvg
 
 HERE = "test_profiler_stacks.py"
 

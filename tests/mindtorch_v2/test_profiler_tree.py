@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
-from mindtorch_v2.profiler import profile, record_function, recorder
-from mindtorch_v2.profiler.results import Results
-from mindtorch_v2.profiler.trace import OP, Memory, Trace
-from mindtorch_v2.profiler.tree import levels, tree
+from mindtorch_prof.torch_api.results import Results
+from mindtorch_prof.trace import OP, Memory, Trace
+from mindtorch_prof.tree import levels, tree
+from mindtorch_v2.profiler import profile, record_function
+from mindtorch_v2.profiler.record import recorder
 
 NAMES = ("a", "b", "c")
 

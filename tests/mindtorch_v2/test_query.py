@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import mindtorch_v2 as torch
+from mindtorch_prof import cli
+from mindtorch_prof.load import load
 from mindtorch_v2 import nn
-from mindtorch_v2.profiler import cli, profile, schedule
-from mindtorch_v2.profiler.load import load
+from mindtorch_v2.profiler import profile, schedule
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def trace(path: str) -> Any:
 
 def test_sql_over_events_averages_steps_and_memory(trace: Any) -> None:
     pytest.importorskip("duckdb", reason="runs with the extra `sql`")
-    from mindtorch_v2.profiler.analysis.query import query
+    from mindtorch_prof.analysis.query import query
 
     rows = query(
         trace, "select name, count(*) as n from events where name = 'aten::addmm' group by name"
@@ -69,7 +70,7 @@ def test_sql_over_events_averages_steps_and_memory(trace: Any) -> None:
 
 def test_wrong_sql_is_a_sentence(trace: Any, path: str, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("duckdb", reason="runs with the extra `sql`")
-    from mindtorch_v2.profiler.analysis.query import QueryError, query
+    from mindtorch_prof.analysis.query import QueryError, query
 
     with pytest.raises(QueryError, match="syntax error"):
         query(trace, "selec name")
@@ -109,7 +110,7 @@ def test_nothing_to_ask_is_misuse(path: str, capsys: pytest.CaptureFixture[str])
 
 def test_events_and_averages_become_data_frames(trace: Any) -> None:
     pytest.importorskip("pandas", reason="runs with the extra `pandas`")
-    from mindtorch_v2.profiler.analysis.groups import groups
+    from mindtorch_prof.analysis.groups import groups
 
     frame = trace.events().to_pandas()
     assert len(frame) == len(trace.events())

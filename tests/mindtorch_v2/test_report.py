@@ -19,14 +19,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
+from mindtorch_prof import cli
+from mindtorch_prof.export.html import calls, export_html, flame, timeline
+from mindtorch_prof.export.html.overview import union
+from mindtorch_prof.export.html.pack import Block
+from mindtorch_prof.load import load
+from mindtorch_prof.torch_api.results import Results
+from mindtorch_prof.trace import ANNOTATION, Health
 from mindtorch_v2 import nn
-from mindtorch_v2.profiler import cli, profile, record_function, schedule
-from mindtorch_v2.profiler.export.html import calls, export_html, flame, timeline
-from mindtorch_v2.profiler.export.html.overview import union
-from mindtorch_v2.profiler.export.html.pack import Block
-from mindtorch_v2.profiler.load import load
-from mindtorch_v2.profiler.results import Results
-from mindtorch_v2.profiler.trace import ANNOTATION, Health
+from mindtorch_v2.profiler import profile, record_function, schedule
 
 sys.path.insert(0, str(Path(__file__).parent / "pages"))
 from hand_made import made, on_a_device
@@ -356,7 +357,7 @@ def test_a_profile_that_runs_has_no_report_yet(tmp_path: Path) -> None:
 def test_a_trace_file_gives_the_numbers_of_the_recording_it_came_from(
     recorded: Results, tmp_path: Path
 ) -> None:
-    from mindtorch_v2.profiler.export import chrome
+    from mindtorch_prof.export import chrome
 
     chrome.export_chrome_trace(recorded.trace, tmp_path / "t.json.gz")
     load(tmp_path / "t.json.gz").export_html(tmp_path / "r.html")
@@ -370,7 +371,7 @@ def test_a_trace_file_gives_the_numbers_of_the_recording_it_came_from(
 def test_the_command_writes_a_report_of_one_trace_and_of_two(
     recorded: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from mindtorch_v2.profiler.export import chrome
+    from mindtorch_prof.export import chrome
 
     trace, out = str(tmp_path / "t.json"), str(tmp_path / "r.html")
     chrome.export_chrome_trace(recorded.trace, trace)

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import mindtorch_v2 as torch
+from mindtorch_prof.export.html import export_html
+from mindtorch_prof.torch_api.results import Results
 from mindtorch_v2 import nn
 from mindtorch_v2.profiler import profile, record_function, schedule
-from mindtorch_v2.profiler.export.html import export_html
-from mindtorch_v2.profiler.results import Results
 
 sys.path.insert(0, str(Path(__file__).parent / "pages"))
 import browser as chromium

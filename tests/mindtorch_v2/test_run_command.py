@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from mindtorch_v2.profiler import cli
+from mindtorch_prof import cli
 
 SOURCE = Path(__file__).parents[2] / "src"
 WORK = "import sys, torch\ntorch.ones(3) + 1\n"

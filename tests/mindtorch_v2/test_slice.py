@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 from made_traces import MAIN, OTHER, START, STREAM, MadeTrace, read_trace, training
 
 import mindtorch_v2 as torch
-from mindtorch_v2.profiler import cli, profile, record_function
-from mindtorch_v2.profiler.analysis.diff import diff
-from mindtorch_v2.profiler.load import load
-from mindtorch_v2.profiler.rewriting.merging import merge_traces
-from mindtorch_v2.profiler.rewriting.slicing import NothingLeftError, Selection, slice_trace
+from mindtorch_prof import cli
+from mindtorch_prof.analysis.diff import diff
+from mindtorch_prof.load import load
+from mindtorch_prof.rewrite.merge import merge_traces
+from mindtorch_prof.rewrite.slice import NothingLeftError, Selection, slice_trace
+from mindtorch_v2.profiler import profile, record_function
 
 
 def sliced(trace: MadeTrace, folder: Path, **wanted: Any) -> list[dict[str, Any]]:

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mindtorch_v2.profiler.analysis.columns import COLUMNS, column_key
-from mindtorch_v2.profiler.analysis.sheet import Sheet
-from mindtorch_v2.profiler.analysis.where import WhereError, where
+from mindtorch_prof.analysis.columns import COLUMNS, column_key
+from mindtorch_prof.analysis.conditions import WhereError, where
+from mindtorch_prof.analysis.sheet import Sheet
 
 SHEET = Sheet(
     {

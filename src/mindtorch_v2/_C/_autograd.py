@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mindtorch_prof.torch_api.enums import DeviceType
+from mindtorch_prof.torch_api.event_tree import _KinetoEvent, _ProfilerResult
+
 from .._graph import SavedTensor
 from ..autograd.graph import _pop_hooks, _push_hooks
-from ..profiler.annotation import _record_function_with_args_enter, _record_function_with_args_exit
-from ..profiler.by_hand import (
+from ..profiler.c_api import (
     ProfilerEvent,
     _add_metadata_json,
     _disable_profiler,
@@ -26,8 +28,7 @@ from ..profiler.by_hand import (
     _supported_activities,
     _toggle_collection_dynamic,
 )
-from ..profiler.devices import DeviceType
-from ..profiler.event_tree import _KinetoEvent, _ProfilerResult
+from ..profiler.record_function import _record_function_with_args_enter, _record_function_with_args_exit
 from ..profiler.session import kineto_available
 
 

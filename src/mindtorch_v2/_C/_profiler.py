@@ -8,11 +8,9 @@ from collections.abc import Sequence
 from types import CodeType
 from typing import Any
 
-from ..profiler import switches
-from ..profiler.annotation import _RecordFunctionFast
-from ..profiler.config import ProfilerConfig, _ExperimentalConfig
-from ..profiler.devices import ActiveProfilerType, ProfilerActivity, ProfilerState, RecordScope
-from ..profiler.event_fields import (
+from mindtorch_prof.torch_api.enums import ActiveProfilerType, ProfilerActivity, ProfilerState, RecordScope
+from mindtorch_prof.torch_api.event_tree import _ProfilerEvent
+from mindtorch_prof.torch_api.event_tree_fields import (
     _EventType,
     _ExtraFields_Allocation,
     _ExtraFields_Backend,
@@ -27,13 +25,16 @@ from ..profiler.event_fields import (
     _PyFrameState,
     _TensorMetadata,
 )
-from ..profiler.event_tree import _ProfilerEvent
-from ..profiler.observer import (
+
+from ..profiler import process_flags as switches
+from ..profiler.execution_trace_observer import (
     _add_execution_trace_observer,
     _disable_execution_trace_observer,
     _enable_execution_trace_observer,
     _remove_execution_trace_observer,
 )
+from ..profiler.experimental_config import ProfilerConfig, _ExperimentalConfig
+from ..profiler.record_function import _RecordFunctionFast
 
 __all__ = [
     "ActiveProfilerType",

@@ -249,7 +249,7 @@ def _is_checkpoint_valid() -> bool:
 
 def _profiler_enabled() -> bool:
     """Whether a profiler is at work."""
-    recorder = sys.modules.get(__package__.rpartition(".")[0] + ".profiler.recorder")
+    recorder = sys.modules.get(__package__.rpartition(".")[0] + ".profiler.record.recorder")
     return recorder is not None and recorder.active is not None
 
 
@@ -268,21 +268,21 @@ from .gradcheck import gradcheck, gradgradcheck  # noqa: E402
 # The profiler's names that torch keeps here, by the module that has them; imported when asked for.
 _PROFILER_NAMES = {
     **dict.fromkeys(("profiler", "profiler_legacy", "profiler_util"), ""),
-    **dict.fromkeys(("DeviceType", "ProfilerActivity", "ProfilerState"), ".profiler.devices"),
-    "ProfilerConfig": ".profiler.config",
-    **dict.fromkeys(("_KinetoEvent", "_ProfilerResult"), ".profiler.event_tree"),
+    **dict.fromkeys(("DeviceType", "ProfilerActivity", "ProfilerState"), "mindtorch_prof.torch_api.enums"),
+    "ProfilerConfig": ".profiler.experimental_config",
+    **dict.fromkeys(("_KinetoEvent", "_ProfilerResult"), "mindtorch_prof.torch_api.event_tree"),
     **dict.fromkeys(
         ("_pop_saved_tensors_default_hooks", "_push_saved_tensors_default_hooks"), "._C._autograd"
     ),
     "kineto_available": ".profiler.session",
     **dict.fromkeys(
-        ("_record_function_with_args_enter", "_record_function_with_args_exit"), ".profiler.annotation"
+        ("_record_function_with_args_enter", "_record_function_with_args_exit"), ".profiler.record_function"
     ),
     **dict.fromkeys(
         ("ProfilerEvent", "_add_metadata_json", "_disable_profiler", "_disable_profiler_legacy", "_enable_profiler", "_enable_profiler_legacy",
          "_enable_record_function", "_is_kineto_stopped", "_kineto_step", "_prepare_profiler", "_profiler_type",
          "_supported_activities", "_toggle_collection_dynamic"),
-        ".profiler.by_hand",
+        ".profiler.c_api",
     ),
 }  # fmt: skip
 

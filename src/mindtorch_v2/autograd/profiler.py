@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..profiler.annotation import record_function
-from ..profiler.config import ProfilerConfig, _ExperimentalConfig
-from ..profiler.devices import DeviceType, ProfilerActivity, ProfilerState
-from ..profiler.event_list import EventList
-from ..profiler.events import FunctionEvent, MemRecordsAcc
+from mindtorch_prof.torch_api.enums import DeviceType, ProfilerActivity, ProfilerState
+from mindtorch_prof.torch_api.event_list import EventList
+from mindtorch_prof.torch_api.events import FunctionEvent, MemRecordsAcc
+
+from ..profiler.experimental_config import ProfilerConfig, _ExperimentalConfig
+from ..profiler.record_function import record_function
 from ..profiler.recording import _ProfilerStats, profile, recording_now
 from ..profiler.session import kineto_available
-from ..profiler.steps import KinetoStepTracker
+from ..profiler.step_tracker import KinetoStepTracker
 
 __all__ = [
     "profile",
@@ -36,8 +37,9 @@ OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
 
 def __getattr__(name: str) -> Any:
     if name == "_is_profiler_enabled":
-        from ..profiler.by_hand import _profiler_type
-        from ..profiler.devices import ActiveProfilerType
+        from mindtorch_prof.torch_api.enums import ActiveProfilerType
+
+        from ..profiler.c_api import _profiler_type
 
         return recording_now() and _profiler_type() is not ActiveProfilerType.LEGACY
     if name in _BY_HAND:

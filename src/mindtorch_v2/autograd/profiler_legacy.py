@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from ..profiler.by_hand import _disable_profiler_legacy, _enable_profiler_legacy, _stop_legacy
-from ..profiler.config import ProfilerConfig, _ExperimentalConfig
-from ..profiler.devices import DeviceType, ProfilerState
-from ..profiler.event_list import EventList
-from ..profiler.events import FunctionEvent
+from mindtorch_prof.torch_api.enums import DeviceType, ProfilerState
+from mindtorch_prof.torch_api.event_list import EventList
+from mindtorch_prof.torch_api.events import FunctionEvent
+
+from ..profiler.c_api import _disable_profiler_legacy, _enable_profiler_legacy, _stop_legacy
+from ..profiler.experimental_config import ProfilerConfig, _ExperimentalConfig
 
 __all__ = ["profile"]
 

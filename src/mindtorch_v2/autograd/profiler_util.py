@@ -8,9 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..profiler.devices import DeviceType
-from ..profiler.event_list import EventList
-from ..profiler.events import (
+from mindtorch_prof.formats import format_memory as _format_memory
+from mindtorch_prof.formats import format_share as _format_time_share
+from mindtorch_prof.formats import format_time as _format_time
+from mindtorch_prof.torch_api.enums import DeviceType
+from mindtorch_prof.torch_api.event_list import EventList
+from mindtorch_prof.torch_api.event_metadata import EventMetadata
+from mindtorch_prof.torch_api.events import (
     FormattedTimesMixin,
     FunctionEvent,
     FunctionEventAvg,
@@ -19,11 +23,7 @@ from ..profiler.events import (
     MemRecordsAcc,
     StringTable,
 )
-from ..profiler.metadata import EventMetadata
-from ..profiler.table import table
-from ..profiler.text import format_memory as _format_memory
-from ..profiler.text import format_share as _format_time_share
-from ..profiler.text import format_time as _format_time
+from mindtorch_prof.torch_api.table import table
 
 MEMORY_EVENT_NAME = "[memory]"
 OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"

@@ -602,7 +602,7 @@ def _type_name(value: Any) -> str:
 
 
 def _count_step(optimizer: Optimizer, args: Args, kwargs: Kwargs) -> None:
-    from ..profiler.steps import KinetoStepTracker
+    from ..profiler.step_tracker import KinetoStepTracker
 
     KinetoStepTracker.increment_step("Optimizer")
 

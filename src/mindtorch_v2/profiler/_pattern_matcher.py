@@ -15,15 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from ._utils import index_of_first_match, traverse_bfs, traverse_dfs
-from .event_fields import (
+from mindtorch_prof.torch_api.basic_evaluation import index_of_first_match, traverse_bfs, traverse_dfs
+from mindtorch_prof.torch_api.event_tree import _ProfilerEvent, whole_tree
+from mindtorch_prof.torch_api.event_tree_fields import (
     _EventType,
     _ExtraFields_PyCall,
     _ExtraFields_PyCCall,
     _ExtraFields_TorchOp,
     _TensorMetadata,
 )
-from .event_tree import _ProfilerEvent, whole_tree
+
 from .session import profile
 
 _GUIDE = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html#"

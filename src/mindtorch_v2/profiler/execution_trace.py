@@ -18,13 +18,14 @@ from typing import IO, Any
 import numpy as np
 import orjson
 
+from mindtorch_prof.inputs import _NUMBERS, _TYPE_NAMES
+from mindtorch_prof.trace import Trace
+from mindtorch_prof.tree import thread_slices
+
 from .. import _dispatch, _dtype, _overrides
 from .. import _slots as slots
 from .._graph import grad_state, storage_of
-from .annotation import KeywordValues
-from .inputs import _NUMBERS, _TYPE_NAMES
-from .trace import Trace
-from .tree import thread_slices
+from .record_function import KeywordValues
 
 SCHEMA = "1.1.1-chakra.0.0.4"
 PROCESS = "[pytorch|profiler|execution_trace|process]"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .annotation import record_function
+from .record_function import record_function
 
 __all__ = ["is_available", "range_push", "range_pop", "mark", "range"]
 

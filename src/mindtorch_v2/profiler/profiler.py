@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from .config import _ExperimentalConfig
-from .devices import ProfilerActivity
-from .export.handler import tensorboard_trace_handler
-from .observer import ExecutionTraceObserver, _ITraceObserver
+from mindtorch_prof.torch_api.enums import ProfilerActivity
+
+from .execution_trace_observer import ExecutionTraceObserver, _ITraceObserver
+from .experimental_config import _ExperimentalConfig
 from .schedule import ProfilerAction, schedule
 from .session import (
     PROFILER_STEP_NAME,
@@ -17,6 +17,7 @@ from .session import (
     profile,
     supported_activities,
 )
+from .trace_handler import tensorboard_trace_handler
 
 __all__ = [
     "supported_activities",

@@ -12,18 +12,19 @@ from typing import Any, Literal
 
 import orjson
 
-from . import recorder as recorders
-from . import switches
-from .annotation import KeywordValues
-from .callers import as_called
-from .config import ProfilerConfig, _ExperimentalConfig
-from .devices import ProfilerActivity, ProfilerState
-from .event_list import EventList
-from .event_tree import _ProfilerResult
-from .export import chrome
-from .recorder import Config, Recorder
-from .results import Results
-from .trace import OP
+from mindtorch_prof.export import chrome
+from mindtorch_prof.torch_api.enums import ProfilerActivity, ProfilerState
+from mindtorch_prof.torch_api.event_list import EventList
+from mindtorch_prof.torch_api.event_tree import _ProfilerResult
+from mindtorch_prof.torch_api.results import Results
+from mindtorch_prof.trace import OP
+
+from . import process_flags as switches
+from .experimental_config import ProfilerConfig, _ExperimentalConfig
+from .record import recorder as recorders
+from .record.caller_inputs import as_called
+from .record.recorder import Config, Recorder
+from .record_function import KeywordValues
 
 _UNFINISHED = "<unfinished torch.autograd.profile>"
 _DEVICES = ("cuda", "xpu", "hpu", "mtia")
@@ -187,9 +188,7 @@ class profile:
             return
         began = time.perf_counter_ns()
         self._results = finished(recorder)
-        self._results.trace.settings["event_metadata"] = (
-            self.experimental_config.expose_kineto_event_metadata
-        )
+        self._results.trace.settings["event_metadata"] = self.experimental_config.expose_kineto_event_metadata
         _warn_of_strangers(recorder, self._results)
         self.kineto_results = _ProfilerResult(self._results)
         self._stats.profiler_disable_call_duration_us = (time.perf_counter_ns() - began) // 1000

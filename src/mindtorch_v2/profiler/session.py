@@ -8,17 +8,18 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from mindtorch_prof.analysis.memory_summary import memory_summary
+from mindtorch_prof.export import chrome
+from mindtorch_prof.export.background import Export
+from mindtorch_prof.torch_api.enums import ProfilerActivity
+from mindtorch_prof.torch_api.results import Results
+
 from . import recording
-from .analysis.memory_summary import memory_summary
-from .annotation import record_function
-from .config import _ExperimentalConfig
-from .devices import ProfilerActivity
-from .export import chrome
-from .export.background import Export
-from .observer import ExecutionTraceObserver
-from .results import Results
+from .execution_trace_observer import ExecutionTraceObserver
+from .experimental_config import _ExperimentalConfig
+from .record_function import record_function
 from .schedule import ProfilerAction
-from .steps import KinetoStepTracker
+from .step_tracker import KinetoStepTracker
 
 PROFILER_STEP_NAME = "ProfilerStep"
 
@@ -236,7 +237,7 @@ class _KinetoProfile:
 
     def _memory_profile(self) -> Any:
         """What the recorded memory is for: torch's MemoryProfile."""
-        from ._memory_profiler import MemoryProfile
+        from mindtorch_prof.torch_api.memory_profile import MemoryProfile
 
         needed = {name: getattr(self, name) for name in ("record_shapes", "profile_memory", "with_stack")}
         missing = ", ".join(f"{name}=True" for name, given in needed.items() if not given)
@@ -258,7 +259,7 @@ class _KinetoProfile:
         """The averages as a small table to sort and filter, for notebooks."""
         if self.profiler is None or self.profiler._results is None:
             return None
-        from .notebook import results_table
+        from mindtorch_prof.torch_api.notebook import results_table
 
         return results_table(self.profiler._results)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch_v2.profiler.trace import OP, Device, Trace
+from mindtorch_prof.trace import OP, Device, Trace
 
 
 def made(*events: tuple[str, int, int, int], kind: int = OP, **more: Any) -> Trace:

@@ -1,1 +1,1 @@
-"""Sub-commands of mindtorch-prof, one module each: `prepare_parser(parser)`, `run(options) -> exit code`."""
+"""Sub-commands that need the library; the engine finds them by the entry points in pyproject.toml."""

@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from ._common import CommandError
+from mindtorch_prof.commands._common import CommandError
 
 _TRACE = "mindtorch-demo.pt.trace.json"
 

@@ -18,8 +18,8 @@ import os
 import sys
 from typing import Any
 
-from . import _common, show
-from ._common import CommandError
+from mindtorch_prof.commands import _common, show
+from mindtorch_prof.commands._common import CommandError
 
 _SWITCHES = {
     "record_shapes": "record the shapes of inputs",
@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError("no program to run; give a file, or -m and a module")
     if words[0].startswith("-") and not options.module:
         raise CommandError(f"{words[0]}: is no option of run; its options come before the program")
-    from ..running import Program, ProgramError, run
+    from ..run_program import Program, ProgramError, run
 
     program = Program(words[0], words[1:], module=bool(options.module))
     show.sort_column(

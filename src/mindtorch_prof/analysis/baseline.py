@@ -1,0 +1,246 @@
+"""Baselines: what a build gate compares with. Recordings in, counters and repeated times per row out; and that as a small JSON file and back.
+
+The file has a version, sorted keys and one row a line, so that a diff of two baselines can be read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..export.files import open_for_export
+from .noise import quantiles
+from .repeats import COUNTERS, TIMES, Key, Measured, as_results, measure
+
+FORMAT = "mindtorch-prof baseline"
+VERSION = 1  # 1: rows by key with counters, shapes and times per steps, runs and calls
+_SAMPLES = 25  # repeats that are kept of each time: enough for a rank test
+
+Range = tuple[float, float]  # lowest and highest among the recordings
+Times = dict[
+    str, tuple[float, ...]
+]  # what repeats -> microseconds; "steps", "calls"; "runs": medians of steps, or totals
+
+
+@dataclass(frozen=True)
+class BaseRow:
+    """One row: counters per step or run, calls by input shapes, and times."""
+
+    counters: dict[str, Range]
+    shapes: dict[str, Range] = field(default_factory=dict)
+    times: dict[str, Times] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What recordings of one version showed."""
+
+    by: tuple[str, ...]
+    per: str  # "step" or "run": what counters and times are per
+    runs: int  # recordings
+    steps: int  # steps of all of them together; 0 per run
+    has: frozenset[str]  # "shapes", "memory", "flops", "device": what all recordings can tell
+    rows: dict[Key, BaseRow]
+    total: BaseRow  # of everything: all counters, peak_memory, times
+    source: str = ""
+
+
+def make_baseline(
+    recordings: Sequence[Any], by: Sequence[str] = ("op",), *, use_steps: bool = True, source: str = ""
+) -> Baseline:
+    """Measure one or several recordings of the same program: profiles, Results or Traces."""
+    if not recordings:
+        raise ValueError("no recordings; expected one or more")
+    results = [as_results(recording) for recording in recordings]
+    sides = [measure(r, by, use_steps=use_steps) for r in results]
+    per_step = all(side.steps for side in sides)
+    if not per_step and any(side.steps for side in sides):
+        sides = [measure(r, by, use_steps=False) for r in results]
+    has = frozenset.intersection(*[side.has for side in sides])
+    shapes = [measure(r, ("op", "shape"), use_steps=per_step) for r in results] if "shapes" in has else []
+    metrics = TIMES if "device" in has else TIMES[:2]
+    keys = sorted({key for side in sides for key in side.keys})
+    samples = {metric: [side.samples(metric) for side in sides] for metric in metrics}
+    by_op = _shapes_by_op(shapes) if tuple(by) == ("op",) else {}
+    rows = {key: _row(key, sides, samples, by_op.get(key[0], {})) for key in keys}
+    return Baseline(
+        tuple(by),
+        "step" if per_step else "run",
+        len(sides),
+        sum(len(side.steps) for side in sides),
+        has & {"shapes", "memory", "flops", "device"},
+        rows,
+        _total(sides, metrics),
+        source,
+    )
+
+
+def _range(values: Sequence[float]) -> Range:
+    return min(values), max(values)
+
+
+def _per(value: int, among: int) -> float:
+    """Pieces per step: a whole number stays one."""
+    return value // among if value % among == 0 else round(value / among, 6)
+
+
+def _row(
+    key: Key, sides: list[Measured], samples: dict[str, list[list[np.ndarray]]], shapes: dict[str, Range]
+) -> BaseRow:
+    places = [side.place.get(key) for side in sides]
+    counters = {
+        name: _range(
+            [0 if i is None else _per(int(s.totals[name][i]), s.runs) for s, i in zip(sides, places)]
+        )
+        for name in COUNTERS
+    }
+    times: dict[str, Times] = {}
+    for metric, lists in samples.items():
+        found = [values[i] for values, i in zip(lists, places) if i is not None]
+        if sides[0].steps:
+            medians = [float(np.median(values)) for values in found]
+            times[metric] = {"steps": _kept(np.concatenate(found)), "runs": _kept(np.array(medians))}
+        else:
+            sums = [0.0 if i is None else float(s.totals[metric][i]) / 1000 for s, i in zip(sides, places)]
+            times[metric] = {"calls": _kept(np.concatenate(found)), "runs": _kept(np.array(sums))}
+    return BaseRow(counters, shapes, times)
+
+
+def _kept(values: np.ndarray) -> tuple[float, ...]:
+    return tuple(float(f"{value:.4g}") for value in quantiles(values, _SAMPLES).tolist())
+
+
+def _total(sides: list[Measured], metrics: Sequence[str]) -> BaseRow:
+    counters = {
+        name: _range([_per(int(side.totals[name].sum()), side.runs) for side in sides]) for name in COUNTERS
+    }
+    counters["ops"] = _range([len(side.keys) for side in sides])
+    peaks = [side.peak_memory for side in sides if side.peak_memory is not None]
+    if len(peaks) == len(sides):
+        counters["peak_memory"] = _range(peaks)
+    times: dict[str, Times] = {}
+    for metric in metrics:
+        if not metric.startswith("self_"):
+            continue  # rows contain each other: only own times add up
+        if sides[0].steps:
+            sums = [side.columns[metric].sum(axis=0) / 1000.0 for side in sides]
+            medians = [float(np.median(values)) for values in sums]
+            times[metric] = {"steps": _kept(np.concatenate(sums)), "runs": _kept(np.array(medians))}
+        else:
+            times[metric] = {"runs": _kept(np.array([side.totals[metric].sum() / 1000.0 for side in sides]))}
+    return BaseRow(counters, {}, times)
+
+
+def _shapes_by_op(sides: list[Measured]) -> dict[str, dict[str, Range]]:
+    """By op the calls of each combination of input shapes."""
+    made: dict[str, dict[str, Range]] = {}
+    for op, shape in sorted({key for side in sides for key in side.keys}):
+        counts = []
+        for side in sides:
+            place = side.place.get((op, shape))
+            counts.append(0 if place is None else _per(int(side.totals["count"][place]), side.runs))
+        made.setdefault(op, {})[shape] = _range(counts)
+    return made
+
+
+# ---------------------------------------------------------------------------------------------------- files
+
+
+def write_baseline(baseline: Baseline, path: str | os.PathLike[str]) -> None:
+    """Write a baseline file."""
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "by": list(baseline.by),
+        "per": baseline.per,
+        "runs": baseline.runs,
+        "steps": baseline.steps,
+        "has": sorted(baseline.has),
+        "total": _plain_row(baseline.total),
+    }
+    rows = ["    " + _line([*key, _plain_row(row)]) for key, row in sorted(baseline.rows.items())]
+    texts = {key: _line(value) for key, value in head.items()}
+    texts["rows"] = "[\n" + ",\n".join(rows) + "\n  ]"
+    text = "{\n" + ",\n".join(f"  {json.dumps(key)}: {texts[key]}" for key in sorted(texts)) + "\n}\n"
+    with open_for_export(path) as out:
+        out.write(text.encode())
+
+
+def _line(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _plain_range(value: Range) -> Any:
+    return value[0] if value[0] == value[1] else list(value)
+
+
+def _plain_row(row: BaseRow) -> dict[str, Any]:
+    made: dict[str, Any] = {name: _plain_range(value) for name, value in row.counters.items()}
+    if row.shapes:
+        made["shapes"] = {shape: _plain_range(value) for shape, value in row.shapes.items()}
+    for metric, times in row.times.items():
+        made[f"{metric}_us"] = {what: list(values) for what, values in times.items()}
+    return made
+
+
+def is_baseline(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a baseline, by its beginning: keys are sorted, so `by` is the first and `format` the second."""
+    try:
+        with open(path, "rb") as file:
+            return f'"format": "{FORMAT}"'.encode() in file.read(4096)
+    except OSError:
+        return False
+
+
+def read_baseline(path: str | os.PathLike[str]) -> Baseline:
+    """Read a baseline file."""
+    name = os.fspath(path)
+    with open(path, encoding="utf-8") as file:
+        try:
+            data = json.load(file)
+        except ValueError as error:
+            raise ValueError(
+                f"{name}: no valid JSON ({error}); expected a baseline that `check --write-baseline` wrote"
+            ) from error
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ValueError(f"{name}: no baseline; expected one that `check --write-baseline` wrote")
+    if data.get("version") != VERSION:
+        raise ValueError(
+            f"{name}: a baseline of version {data.get('version')!r}; this program reads {VERSION}: write it anew"
+        )
+    try:
+        rows = {tuple(map(str, entry[:-1])): _row_of(entry[-1]) for entry in data["rows"]}
+        return Baseline(
+            tuple(data["by"]),
+            str(data["per"]),
+            int(data["runs"]),
+            int(data["steps"]),
+            frozenset(data["has"]),
+            rows,
+            _row_of(data["total"]),
+            name,
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise ValueError(f"{name}: a damaged baseline ({error!r}); write it anew") from error
+
+
+def _range_of(value: Any) -> Range:
+    if isinstance(value, list):
+        return value[0] + 0, value[1] + 0
+    return value + 0, value + 0
+
+
+def _row_of(data: dict[str, Any]) -> BaseRow:
+    counters, times = {}, {}
+    for name, value in data.items():
+        if name.endswith("_us"):
+            times[name[:-3]] = {what: tuple(map(float, values)) for what, values in value.items()}
+        elif name != "shapes":
+            counters[name] = _range_of(value)
+    shapes = {shape: _range_of(value) for shape, value in data.get("shapes", {}).items()}
+    return BaseRow(counters, shapes, times)

@@ -1,0 +1,157 @@
+"""Call trees: a recording in; its events merged by the path of names around them out, as a Sheet in the order of a walk.
+
+Calls of modules, or of all Python functions, stand among the ops where they were recorded and are wanted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from .. import averages as grouping
+from ..python_rows import with_calls
+from ..trace import Frames, Trace
+from .groups import device_times, thread_text
+from .repeats import as_results
+from .sheet import Sheet
+
+Calls = Literal["modules", "all", "none"]
+
+
+def with_python(source: Any, calls: Calls = "modules") -> Any:
+    """The Results of a recording with calls of modules (or of all Python functions) among its events."""
+    from ..torch_api.results import Results
+
+    results = as_results(source)
+    trace: Trace = results.trace
+    frames = trace.frames
+    keep = frames.module >= 0 if calls == "modules" else np.full(len(frames), calls == "all")
+    if not keep.any():
+        return results
+    parent = np.full(int(keep.sum()), -1, np.int64)  # not asked for: nesting is told from times
+    some = Frames(
+        frames.names,
+        frames.name[keep],
+        frames.start_ns[keep],
+        frames.end_ns[keep],
+        frames.thread[keep],
+        parent,
+        frames.module[keep],
+    )
+    return Results(with_calls(replace(trace, frames=some)))
+
+
+def call_tree(
+    source: Any,
+    *,
+    calls: Calls = "modules",
+    depth: int = 0,
+    min_share: float = 0.0,
+    by_time: bool = False,
+) -> Sheet:
+    """One row a path of names: times, counts, and how deep it is. Children follow their parent, the longest first.
+
+    calls: which Python calls to show; depth: how many levels (0: all); min_share: leave out what takes less of the whole;
+    by_time: children in the order in which they first happened.
+    """
+    results = with_python(source, calls)
+    trace: Trace = results.trace
+    rows = np.flatnonzero(results.shown)
+    nodes = _Nodes(results, rows)
+    whole = nodes.total_ns[nodes.parent < 0].sum()
+    order = nodes.walk(depth, min_share * whole, by_time)
+    names = [nodes.names[i] for i in order.tolist()]
+    level = nodes.depth[order]
+    columns: dict[str, Any] = {
+        "tree": ["  " * int(d) + name for d, name in zip(level.tolist(), names)],
+        "name": names,
+        "depth": level,
+        "cpu_share": nodes.total_ns[order] / whole if whole else np.zeros(len(order)),
+        "cpu_time_total": nodes.total_ns[order] / 1000,
+        "self_cpu_time_total": nodes.self_ns[order] / 1000,
+        "cpu_time": nodes.total_ns[order] / 1000 / np.maximum(nodes.count[order], 1),
+        "count": nodes.count[order],
+    }
+    if len(trace.device):
+        columns["device_time_total"] = nodes.device_ns[order] / 1000
+        columns["self_device_time_total"] = nodes.self_device_ns[order] / 1000
+    return Sheet(columns, len(order))
+
+
+class _Nodes:
+    """The merged tree as columns: a node is a path of names."""
+
+    def __init__(self, results: Any, rows: np.ndarray) -> None:
+        trace: Trace = results.trace
+        group_of, texts = grouping.group_names(trace)
+        threads, thread = np.unique(trace.thread[rows], return_inverse=True)
+        several = len(threads) > 1
+        node_of = np.full(len(trace), -1, np.int64)
+        self.names: list[str] = []
+        parents: list[np.ndarray] = []
+        made = 0
+        if several:
+            texts_of = [thread_text(results, t) for t in threads.tolist()]
+            self.names += [
+                f"[{text}]" if text.startswith("thread") else f"[thread {text}]" for text in texts_of
+            ]
+            parents.append(np.full(len(threads), -1, np.int64))
+            made = len(threads)
+        of_thread = np.full(len(trace), -1, np.int64)
+        of_thread[rows] = thread.reshape(-1) if several else -1
+        above, level = results.shown_parent, results.tree.depth
+        for depth in np.unique(level[rows]).tolist():
+            here = rows[level[rows] == depth]
+            up = np.where(above[here] >= 0, node_of[np.maximum(above[here], 0)], of_thread[here])
+            key = (up + 1) * (len(texts) + 1) + group_of[trace.name[here]]
+            known, first, number = np.unique(key, return_index=True, return_inverse=True)
+            node_of[here] = made + number.reshape(-1)
+            parents.append(up[first])
+            self.names += [texts[n] for n in group_of[trace.name[here[first]]].tolist()]
+            made += len(known)
+        self.parent = np.concatenate(parents) if parents else np.empty(0, np.int64)
+        node = node_of[rows]
+        duration = (trace.end_ns - trace.start_ns)[rows]
+        own_device, device = device_times(results)
+
+        def total(values: np.ndarray) -> np.ndarray:
+            return np.bincount(node, weights=values, minlength=made)
+
+        self.count = np.bincount(node, minlength=made)
+        self.total_ns, self.self_ns = total(duration), total(results.shown_self_ns[rows])
+        self.device_ns, self.self_device_ns = total(device[rows]), total(own_device[rows])
+        self.start_ns = np.full(made, np.iinfo(np.int64).max)
+        np.minimum.at(self.start_ns, node, trace.start_ns[rows])
+        self.depth = np.zeros(made, np.int64)
+        inner = self.parent >= 0
+        self.depth[inner] = -1
+        while (self.depth < 0).any():
+            left = np.flatnonzero(self.depth < 0)
+            ready = left[self.depth[self.parent[left]] >= 0]
+            self.depth[ready] = self.depth[self.parent[ready]] + 1
+        if several:
+            tops = np.flatnonzero(inner & (self.parent < len(threads)))
+            for values in (self.total_ns, self.device_ns):
+                values[: len(threads)] = np.bincount(
+                    self.parent[tops], weights=values[tops], minlength=len(threads)
+                )[: len(threads)]
+            np.minimum.at(self.start_ns, self.parent[tops], self.start_ns[tops])
+
+    def walk(self, depth: int, min_ns: float, by_time: bool) -> np.ndarray:
+        """Nodes in the order of a walk from the outermost ones."""
+        keep = self.total_ns >= min_ns
+        if depth:
+            keep &= self.depth < depth
+        children: dict[int, list[int]] = {}
+        rank = np.argsort(self.start_ns if by_time else -self.total_ns, kind="stable")
+        for node in rank[keep[rank]].tolist():
+            children.setdefault(int(self.parent[node]), []).append(node)
+        order: list[int] = []
+        waiting = list(reversed(children.get(-1, [])))
+        while waiting:
+            node = waiting.pop()
+            order.append(node)
+            waiting.extend(reversed(children.get(node, [])))
+        return np.array(order, np.int64)

@@ -1,0 +1,264 @@
+"""Health: a recording in; everything about it that should not be, as findings, out. Repairs nothing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ..trace import NODE, Trace
+from ..tree import depths, parents, thread_slices
+from .repeats import as_results
+from .steps_table import steps_table, union, working
+
+_FAR_NS = 3600 * 10**9  # a recording whose parts are an hour apart is none
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that should not be."""
+
+    code: str  # stable, for programs
+    severity: str  # error: numbers are wrong; warning: something is missing; info: good to know
+    count: int
+    message: str
+    where: str = ""  # the first places
+
+    def to_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+
+def doctor(source: Any) -> list[Finding]:
+    """All findings about a recording; none means that it is complete and its numbers hold."""
+    results = as_results(source)
+    trace: Trace = results.trace
+    found = [*_told(trace), *_empty(trace)]
+    if len(trace):
+        found += [*_times(trace), *_nesting(results), *_repeated(trace), *_steps(results), *_backward(trace)]
+    if len(trace.device):
+        found += _device(results)
+    found += _memory(trace)
+    order = {"error": 0, "warning": 1, "info": 2}
+    return sorted(found, key=lambda finding: order[finding.severity])
+
+
+def _told(trace: Trace) -> list[Finding]:
+    """What the recorder or the loader says itself."""
+    health = trace.health
+    told = [
+        ("dropped", "warning", health.dropped, "events were dropped"),
+        (
+            "unfinished",
+            "warning",
+            health.unfinished,
+            "events had not ended when the recording did; they end with it",
+        ),
+        ("repaired", "warning", health.repaired, "events were repaired"),
+    ]
+    found = [Finding(code, severity, n, f"{n:,} {text}") for code, severity, n, text in told if n]
+    return [*found, *(Finding("note", "warning", 1, note) for note in health.notes)]
+
+
+def _empty(trace: Trace) -> list[Finding]:
+    if len(trace) or len(trace.device):
+        return []
+    return [Finding("empty", "warning", 0, "the trace has no events")]
+
+
+def _times(trace: Trace) -> list[Finding]:
+    found = []
+    backwards = np.flatnonzero(trace.end_ns < trace.start_ns)
+    if len(backwards):
+        found.append(
+            Finding("negative_duration", "error", len(backwards), f"{len(backwards):,} events end before they begin",
+                    _names(trace, backwards))
+        )  # fmt: skip
+    far = np.flatnonzero(np.abs(trace.start_ns - int(np.median(trace.start_ns))) > _FAR_NS)
+    if len(far):
+        found.append(
+            Finding("far_away", "error", len(far), f"{len(far):,} events are more than an hour away from the others "
+                    "(timestamps of 0, or of another clock)", _names(trace, far))
+        )  # fmt: skip
+    return found
+
+
+def _nesting(results: Any) -> list[Finding]:
+    trace: Trace = results.trace
+    sticking = []
+    for first, last in thread_slices(trace.thread):
+        end = trace.end_ns[first:last]
+        parent = parents(depths(trace.start_ns[first:last], end))
+        inner = np.flatnonzero(parent >= 0)
+        sticking.append(first + inner[end[inner] > end[parent[inner]]])
+    overlaps = np.concatenate(sticking) if sticking else np.empty(0, np.int64)
+    found = []
+    if len(overlaps):
+        found.append(
+            Finding("overlap", "warning", len(overlaps), f"{len(overlaps):,} events overlap another one of their thread without lying inside it; "
+                    "they count as its siblings", _names(trace, overlaps))
+        )  # fmt: skip
+    negative = np.flatnonzero((results.shown_self_ns < 0) & results.shown)
+    if len(negative):
+        found.append(
+            Finding("negative_self", "error", len(negative), f"{len(negative):,} events have less than no time of their own: "
+                    "what is inside them takes longer than they do", _names(trace, negative))
+        )  # fmt: skip
+    window = trace.window_ns[1] - trace.window_ns[0]
+    shown = results.shown
+    for first, last in thread_slices(trace.thread):
+        own = int(results.shown_self_ns[first:last][shown[first:last]].sum())
+        if window > 0 and own > window * 1.001 + 1000:
+            found.append(
+                Finding("too_much_time", "error", 1, f"the events of thread {int(trace.thread[first])} have {own / 1e6:.3f} ms of their own, "
+                        f"the whole recording lasts {window / 1e6:.3f} ms")
+            )  # fmt: skip
+    return found
+
+
+def _repeated(trace: Trace) -> list[Finding]:
+    """The same event twice: same name, thread, beginning and end. Events without length may well repeat."""
+    order = np.lexsort((trace.name, trace.end_ns, trace.start_ns, trace.thread))
+    same = np.ones(max(len(order) - 1, 0), bool)
+    for column in (trace.name, trace.end_ns, trace.start_ns, trace.thread):
+        same &= np.diff(column[order]) == 0
+    rows = order[1:][same & (trace.end_ns > trace.start_ns)[order[1:]]]
+    if not len(rows):
+        return []
+    return [
+        Finding("duplicate", "warning", len(rows), f"{len(rows):,} events are in the trace twice: same name, thread and times",
+                _names(trace, rows))
+    ]  # fmt: skip
+
+
+def _steps(results: Any) -> list[Finding]:
+    sheet = steps_table(results)
+    if not sheet.n_rows:
+        return [
+            Finding(
+                "no_steps", "info", 0, "the trace has no steps (ProfilerStep#N): nothing can be said per step"
+            )
+        ]
+    numbers = sheet["step"].tolist()
+    found = []
+    missing = sorted(set(range(min(numbers), max(numbers) + 1)) - set(numbers))
+    if missing:
+        found.append(
+            Finding("missing_steps", "warning", len(missing), f"{len(missing)} of {max(numbers) - min(numbers) + 1} steps are missing",
+                    _list(missing))
+        )  # fmt: skip
+    idle = [n for n, events in zip(numbers, sheet["events"].tolist()) if not events]
+    if idle:
+        found.append(
+            Finding("steps_without_events", "warning", len(idle), f"{len(idle)} of {len(numbers)} steps have no events", _list(idle))
+        )  # fmt: skip
+    if "device_events" in sheet:
+        idle = [n for n, events in zip(numbers, sheet["device_events"].tolist()) if not events]
+        if idle:
+            found.append(
+                Finding("steps_without_device_events", "warning", len(idle),
+                        f"{len(idle)} of {len(numbers)} steps have no device events", _list(idle))
+            )  # fmt: skip
+    return found
+
+
+def _backward(trace: Trace) -> list[Finding]:
+    """Nodes of the backward pass whose forward op is not in it: usual where recording began between the two."""
+    nodes = np.flatnonzero((trace.kind == NODE) & (trace.sequence >= 0) & (trace.forward_thread != 0))
+    forward = trace.sequence[(trace.forward_thread == 0) & (trace.sequence >= 0)]
+    if not len(nodes) or not len(forward):
+        return []
+    alone = nodes[~np.isin(trace.sequence[nodes], forward)]
+    if not len(alone):
+        return []
+    return [
+        Finding("backward_alone", "info", len(alone), f"{len(alone):,} of {len(nodes):,} nodes of the backward pass have no forward op in the trace",
+                _names(trace, alone))
+    ]  # fmt: skip
+
+
+def _device(results: Any) -> list[Finding]:
+    trace: Trace = results.trace
+    device, found = trace.device, []
+    works = device.works
+    alone = int((works & (device.op < 0)).sum())
+    if alone:
+        busy = (device.end_ns - device.start_ns)[works].sum()
+        share = (device.end_ns - device.start_ns)[works & (device.op < 0)].sum() / max(int(busy), 1)
+        found.append(
+            Finding("device_alone", "warning" if share > 0.01 else "info", alone, f"{alone:,} of {int(works.sum()):,} device events "
+                    f"({share:.1%} of the device's time) belong to no op of the trace")
+        )  # fmt: skip
+    overlaps = 0
+    rows = np.flatnonzero(works)
+    stream = np.unique(np.stack((device.device[rows], device.stream[rows])), axis=1, return_inverse=True)[
+        1
+    ].reshape(-1)
+    for number in range(int(stream.max(initial=-1)) + 1):
+        mine = rows[stream == number]
+        mine = mine[np.argsort(device.start_ns[mine], kind="stable")]
+        overlaps += int((device.start_ns[mine][1:] < np.maximum.accumulate(device.end_ns[mine])[:-1]).sum())
+    if overlaps:
+        found.append(
+            Finding("device_overlap", "warning", overlaps, f"{overlaps:,} device events begin before the one before them on their stream has ended")
+        )  # fmt: skip
+    backwards = int((device.end_ns < device.start_ns).sum())
+    if backwards:
+        found.append(
+            Finding(
+                "device_negative_duration",
+                "error",
+                backwards,
+                f"{backwards:,} device events end before they begin",
+            )
+        )
+    early = works & (device.launch >= 0)
+    begun = (
+        trace.start_ns[np.where(early, device.launch, 0)] if len(trace) else np.zeros(len(device), np.int64)
+    )
+    too_early = int((early & (device.start_ns < begun)).sum())
+    if too_early:
+        found.append(
+            Finding("device_too_early", "warning", too_early, f"{too_early:,} device events begin before the call that launched them: "
+                    "the clocks of CPU and device differ")
+        )  # fmt: skip
+    return found
+
+
+def _memory(trace: Trace) -> list[Finding]:
+    memory = trace.memory
+    if not len(memory):
+        return []
+    backwards = int((np.diff(memory.time_ns) < 0).sum())
+    if backwards:
+        return [
+            Finding(
+                "memory_order",
+                "warning",
+                backwards,
+                f"{backwards:,} memory events are not in the order of time",
+            )
+        ]
+    return []
+
+
+def _names(trace: Trace, rows: np.ndarray, most: int = 3) -> str:
+    """The first places, for people: names and when."""
+    first = rows[np.argsort(trace.start_ns[rows], kind="stable")[:most]]
+    begun = trace.window_ns[0]
+    return ", ".join(
+        f"{trace.names[int(trace.name[r])]} at {(int(trace.start_ns[r]) - begun) / 1e6:.3f} ms"
+        for r in first.tolist()
+    )
+
+
+def _list(numbers: list[int], most: int = 8) -> str:
+    return ", ".join(map(str, numbers[:most])) + (" ..." if len(numbers) > most else "")
+
+
+def busy_ns(results: Any) -> int:
+    """Time in which at least one op ran on a CPU thread."""
+    work = working(results)
+    start, end = union(results.trace.start_ns[work], results.trace.end_ns[work])
+    return int((end - start).sum())

@@ -1,0 +1,297 @@
+"""Measured: the Results of a trace in; per group of events (op, shape, stack, module) totals and repeated measurements out.
+
+What repeats is a step where the trace has steps (ProfilerStep#N), else a call. Diffs and build gates both start here; text and files
+are not known here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .. import averages as grouping
+from .. import inputs as described
+from ..trace import Trace
+from ..tree import innermost, sum_by, thread_slices, total_up
+
+BY = ("op", "shape", "stack", "module")
+TIMES = ("self_cpu", "cpu", "self_device", "device")  # nanoseconds
+COUNTERS = ("count", "flops", "memory", "kernels")
+STACK_DEPTH = 5  # frames that make two stacks equal
+_STEP = re.compile(r"ProfilerStep#(\d+)$")
+
+Key = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Groups of one trace. With steps, what lies outside of them is left out, and `outside_ns` says how much time that is."""
+
+    by: tuple[str, ...]
+    keys: tuple[Key, ...]
+    totals: dict[str, np.ndarray]  # by TIMES and COUNTERS: int64, one a group
+    steps: tuple[int, ...]  # the steps' numbers; empty: calls are what repeats
+    columns: dict[str, np.ndarray]  # int64: of each event its times; of each (group, step) with steps
+    group: np.ndarray  # of each event its group (not used with steps)
+    outside_ns: int = 0
+    peak_memory: int | None = None  # bytes; None: memory was not recorded
+    has: frozenset[str] = (
+        frozenset()
+    )  # of "shapes", "memory", "flops", "device", "stacks", "modules": what the trace can tell
+    step_ns: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # how long each step took
+
+    @property
+    def repeats(self) -> str:
+        return "steps" if self.steps else "calls"
+
+    @property
+    def runs(self) -> int:
+        """What totals are to be divided by for comparison: the number of steps, or 1."""
+        return max(len(self.steps), 1)
+
+    @cached_property
+    def place(self) -> dict[Key, int]:
+        return {key: number for number, key in enumerate(self.keys)}
+
+    def samples(self, metric: str) -> list[np.ndarray]:
+        """For each group the repeated measurements of a time, in microseconds."""
+        values = self.columns[metric]
+        if self.steps:
+            return list(values / 1000.0)
+        order = np.argsort(self.group, kind="stable")
+        counts = np.bincount(self.group, minlength=len(self.keys))
+        return np.split(values[order] / 1000.0, np.cumsum(counts)[:-1]) if len(self.keys) else []
+
+
+def steps_of(trace: Trace) -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
+    """The steps of a trace: their numbers, for each event the index of the step it began in (-1: none), and the steps' lengths."""
+    numbers = np.array([_number(name) for name in trace.names] or [-1], np.int64)
+    number = numbers[trace.name]
+    marks = np.flatnonzero(number >= 0)
+    if not len(marks):
+        return (), np.full(len(trace), -1, np.int64), np.empty(0, np.int64)
+    known, index = np.unique(number[marks], return_inverse=True)
+    step = np.full(len(trace), -1, np.int64)
+    pids = trace.settings.get("thread_pids", {})
+    threads, place = np.unique(trace.thread, return_inverse=True)
+    numbers_of: dict[str, int] = {}  # a file's pids may be anything
+    process = np.array(
+        [numbers_of.setdefault(repr(pids.get(t)), len(numbers_of)) for t in threads.tolist()] or [0], np.int64
+    )[place.reshape(-1)]
+    for pid in np.unique(process[marks]).tolist():
+        mine = process[marks] == pid
+        begin, until, which = trace.start_ns[marks][mine], trace.end_ns[marks][mine], index.reshape(-1)[mine]
+        order = np.argsort(begin, kind="stable")
+        begin, until, which = begin[order], until[order], which[order]
+        rows = np.flatnonzero(process == pid)
+        at = np.searchsorted(begin, trace.start_ns[rows], side="right") - 1
+        inside = (at >= 0) & (trace.start_ns[rows] <= until[np.maximum(at, 0)])
+        step[rows] = np.where(inside, which[np.maximum(at, 0)], -1)
+    step[marks] = index.reshape(-1)
+    lengths = np.zeros(len(known), np.int64)
+    np.maximum.at(lengths, index.reshape(-1), (trace.end_ns - trace.start_ns)[marks])
+    return tuple(known.tolist()), step, lengths
+
+
+def _number(name: str) -> int:
+    found = _STEP.match(name)
+    return int(found[1]) if found else -1
+
+
+def measure(results: Any, by: Sequence[str] = ("op",), *, use_steps: bool = True) -> Measured:
+    """Group the events of Results (what a profile or `load` gives) by op, and by shape, stack and module where asked."""
+    results = as_results(results)
+    wrong = [name for name in by if name not in BY]
+    if wrong:
+        raise ValueError(f"cannot group by {wrong[0]!r}; expected some of {', '.join(BY)}")
+    trace: Trace = results.trace
+    steps, step, step_ns = steps_of(trace) if use_steps else ((), np.full(len(trace), -1, np.int64), None)
+    shown = results.shown
+    keep = shown & (step >= 0) if steps else shown
+    rows = np.flatnonzero(keep)
+    texts = _key_columns(results, by)
+    number, keys = _keys(texts, rows)
+    values = _values(results)
+    totals = {name: sum_by(number, values[name][rows], len(keys)) for name in (*TIMES, *COUNTERS)}
+    if steps:
+        cells = number * len(steps) + step[rows]
+        columns = {
+            name: sum_by(cells, values[name][rows], len(keys) * len(steps)).reshape(len(keys), len(steps))
+            for name in TIMES
+        }
+    else:
+        columns = {name: values[name][rows] for name in TIMES}
+    return Measured(
+        tuple(by),
+        keys,
+        totals,
+        steps,
+        columns,
+        number,
+        int(values["self_cpu"][shown & ~keep].sum()),
+        _peak(trace),
+        frozenset(_known(results)),
+        step_ns if step_ns is not None else np.empty(0, np.int64),
+    )
+
+
+def as_results(source: Any) -> Any:
+    """The Results behind a profile, or the source itself where it is one; a Trace becomes one."""
+    if isinstance(source, Trace):
+        from ..torch_api.results import Results
+
+        return Results(source)
+    if hasattr(source, "trace") and hasattr(source, "shown"):
+        return source
+    inner = getattr(source, "_results", None)
+    if inner is None:
+        inner = getattr(getattr(source, "profiler", None), "_results", None)
+    if inner is None:
+        raise TypeError(
+            f"a {type(source).__name__} holds no recording; expected a profile that has stopped, Results or a Trace"
+        )
+    return inner
+
+
+def _values(results: Any) -> dict[str, np.ndarray]:
+    """Per event of the trace: its times, and what is counted."""
+    trace: Trace = results.trace
+    own_device, kernels = device_of_ops(results)
+    return {
+        "self_cpu": results.shown_self_ns,
+        "cpu": trace.end_ns - trace.start_ns,
+        "self_device": own_device,
+        "device": total_up(own_device, results.tree.parent, results.tree.depth),
+        "count": np.ones(len(trace), np.int64),
+        "flops": np.maximum(trace.flops, 0),
+        "memory": results.shown_self_memory,
+        "kernels": kernels,
+    }
+
+
+def device_of_ops(results: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Per event: nanoseconds of the device work that it launched itself, and how many kernels, copies and fills that is."""
+    trace: Trace = results.trace
+    count = len(trace)
+    device = getattr(trace, "device", None)
+    if device is None or not len(device):
+        return np.zeros(count, np.int64), np.zeros(count, np.int64)
+    mine = device.works & (device.op >= 0)
+    op = device.op[mine]
+    parent, shown = results.shown_parent, results.shown
+    while True:  # work of an event that is shown as part of another one is the other's
+        hidden = ~shown[op] & (parent[op] >= 0)
+        if not hidden.any():
+            break
+        op = np.where(hidden, parent[op], op)
+    return sum_by(op, (device.end_ns - device.start_ns)[mine], count), np.bincount(op, minlength=count)
+
+
+def _peak(trace: Trace) -> int | None:
+    if not len(trace.memory.time_ns):
+        return None
+    return int(trace.memory.total.max(initial=0))
+
+
+def _known(results: Any) -> list[str]:
+    trace: Trace = results.trace
+    device = getattr(trace, "device", None)
+    return [
+        what
+        for what, present in (
+            ("shapes", bool((trace.inputs >= 0).any())),
+            ("memory", len(trace.memory.time_ns) > 0),
+            ("flops", bool((trace.flops > 0).any())),
+            ("device", device is not None and bool(device.works.any())),
+            ("stacks", bool((trace.stack >= 0).any())),
+            ("modules", bool((trace.frames.module >= 0).any())),
+        )
+        if present
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------- keys
+
+
+def _key_columns(results: Any, by: Sequence[str]) -> list[tuple[np.ndarray, list[str]]]:
+    """For each part of a key: numbers by event, and the numbers' texts."""
+    trace: Trace = results.trace
+    made: list[tuple[np.ndarray, list[str]]] = []
+    group_of, texts = grouping.group_names(trace)
+    for name in by:
+        if name == "op":
+            made.append((group_of[trace.name] if len(group_of) else trace.name, list(texts)))
+        elif name == "shape":
+            shapes = [str(described.shapes(entry)) for _, entry in trace.input_table]
+            made.append((trace.inputs, [*shapes, ""]))
+        elif name == "stack":
+            stacks = [" < ".join(stack[:STACK_DEPTH]) for stack in trace.stacks]
+            made.append((trace.stack, [*stacks, ""]))
+        else:
+            from .groups import backward_modules  # which starts from `modules_of` here
+
+            made.append(backward_modules(results))
+    return made
+
+
+def _keys(
+    columns: list[tuple[np.ndarray, list[str]]], rows: np.ndarray
+) -> tuple[np.ndarray, tuple[Key, ...]]:
+    """Equal texts get equal numbers, in the order of first appearance; and the texts of each number."""
+    combined = np.zeros(len(rows), np.int64)
+    for number, texts in columns:
+        table: dict[str, int] = {}
+        same = np.array([table.setdefault(text, len(table)) for text in texts] or [0], np.int64)
+        combined = combined * (len(table) + 1) + same[number[rows]]
+        combined = np.unique(combined, return_inverse=True)[1].reshape(-1)
+    _, first, number = np.unique(combined, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    leading = rows[first[order]]
+    parts = [[texts[n] for n in number_[leading].tolist()] for number_, texts in columns]
+    return rank[number.reshape(-1)], tuple(zip(*parts)) if parts else ()
+
+
+def modules_of(trace: Trace) -> tuple[np.ndarray, list[str]]:
+    """For each event a number of the module whose call is around it, and the numbers' paths (Net_0.Linear_1); "" outside of all."""
+    frames = trace.frames
+    number = np.full(len(trace), -1, np.int64)
+    calls = np.flatnonzero(frames.module >= 0)
+    paths: dict[str, int] = {}
+    if len(calls):
+        texts, parent = _module_paths(trace, calls)
+        ids = np.array([paths.setdefault(text, len(paths)) for text in texts], np.int64)
+        for first, last in thread_slices(trace.thread):
+            here = np.flatnonzero(frames.thread[calls] == trace.thread[first])
+            if not len(here):
+                continue
+            up = parent[here]
+            up = np.where(up < 0, -1, np.searchsorted(here, np.maximum(up, 0)))
+            around = innermost(
+                frames.start_ns[calls[here]], frames.end_ns[calls[here]], up, trace.start_ns[first:last]
+            )
+            number[first:last] = np.where(around < 0, -1, ids[here[np.maximum(around, 0)]])
+    return number, [*paths, ""]
+
+
+def _module_paths(trace: Trace, calls: np.ndarray) -> tuple[list[str], np.ndarray]:
+    """The path of each module's call and the index (among the calls) of the one around it."""
+    frames = trace.frames
+    parent = frames.parent[calls]
+    while True:  # up through plain functions to the next module's call
+        plain = (parent >= 0) & (frames.module[np.maximum(parent, 0)] < 0)
+        if not plain.any():
+            break
+        parent = np.where(plain, frames.parent[np.maximum(parent, 0)], parent)
+    above = np.where(parent < 0, -1, np.searchsorted(calls, np.maximum(parent, 0)))
+    texts: list[str] = []
+    for name, up in zip(frames.name[calls].tolist(), above.tolist()):
+        own = frames.names[name].removeprefix("nn.Module: ")
+        texts.append(f"{texts[up]}.{own}" if 0 <= up < len(texts) else own)
+    return texts, above

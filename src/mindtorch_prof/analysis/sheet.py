@@ -1,0 +1,125 @@
+"""Sheet: columns of equal length with names, and what people do with them: filter, sort, cut, and hand on. Knows nothing of traces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .columns import column_key
+
+
+class Sheet(Mapping[str, np.ndarray]):
+    """A table as columns. Never changes: filtering and sorting give another one."""
+
+    def __init__(self, columns: Mapping[str, Any], length: int | None = None) -> None:
+        self._columns = {name: _array(values) for name, values in columns.items()}
+        self._length = len(next(iter(self._columns.values()), ())) if length is None else length
+        if any(len(values) != self._length for values in self._columns.values()):
+            raise ValueError("the columns of a sheet must be of one length")
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self._columns[self.key(name)]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        """How many columns; `n_rows` counts rows."""
+        return len(self._columns)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    @property
+    def n_rows(self) -> int:
+        return self._length
+
+    def __repr__(self) -> str:
+        return f"<Sheet of {self._length:,} rows: {', '.join(self._columns)}>"
+
+    def key(self, name: str) -> str:
+        """The name of a column from a name, an alias or a title; a KeyError that says what there is."""
+        if name in self._columns:
+            return name
+        key = column_key(name)
+        if key not in self._columns:
+            raise KeyError(f"there is no column {name!r} here; there are {', '.join(self._columns)}")
+        return key
+
+    def take(self, rows: np.ndarray | slice) -> Sheet:
+        """Some rows: a mask, row numbers or a slice."""
+        taken = {name: values[rows] for name, values in self._columns.items()}
+        return Sheet(taken, len(np.arange(self._length)[rows]))
+
+    def select(self, names: Sequence[str]) -> Sheet:
+        """Some columns, in this order."""
+        return Sheet({self.key(name): self[name] for name in names}, self._length)
+
+    def where(self, condition: str) -> Sheet:
+        """The rows for which a condition holds: `name ~ "conv" and self_cpu > 10us` (see `profiler.where`)."""
+        from .conditions import where
+
+        return self.take(where(condition).mask(self))
+
+    def sort(self, name: str, *, descending: bool = True) -> Sheet:
+        """The rows by one column; equal ones stay in their order."""
+        values = self[name]
+        if values.dtype == object:
+            keys = [_sortable(value) for value in values.tolist()]
+            rows = np.array(sorted(range(len(keys)), key=keys.__getitem__, reverse=descending), np.int64)
+        else:
+            numbers = values.astype(np.float64)
+            rows = np.argsort(-numbers if descending else numbers, kind="stable")  # NaN comes last both ways
+        return self.take(rows)
+
+    def head(self, count: int) -> Sheet:
+        """The first rows; all of them for 0."""
+        return self.take(slice(0, count)) if count else self
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict a row, of plain Python values."""
+        names = list(self._columns)
+        lists = [_plain(values) for values in self._columns.values()]
+        return [dict(zip(names, values)) for values in zip(*lists)] if lists else []
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """One list a column, of plain Python values."""
+        return {name: _plain(values) for name, values in self._columns.items()}
+
+    def to_pandas(self) -> Any:
+        """A data frame (needs pandas)."""
+        from ..torch_api.event_list import _optional
+
+        return _optional("pandas").DataFrame(self.to_dict())
+
+    def to_arrow(self) -> Any:
+        """A table of Arrow (needs pyarrow)."""
+        from ..torch_api.event_list import _optional
+
+        return _optional("pyarrow").table(self.to_dict())
+
+
+def _array(values: Any) -> np.ndarray:
+    if isinstance(values, np.ndarray):
+        return values
+    values = list(values)
+    made = np.empty(len(values), object)
+    made[:] = values
+    return made
+
+
+def _plain(values: np.ndarray) -> list[Any]:
+    """Python values; NaN, which says that there is none, as None."""
+    if values.dtype.kind == "f":
+        return [None if value != value else value for value in values.tolist()]
+    return values.tolist()
+
+
+def _sortable(value: Any) -> tuple[int, float, str]:
+    if value is None:
+        return (-1, 0.0, "")
+    if isinstance(value, (int, float)):
+        return (0, float(value), "")
+    return (1, 0.0, str(value))

@@ -1,0 +1,89 @@
+"""Steps: a recording in; one row a step (ProfilerStep#N) out: how long it took, how busy CPU and device were in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..trace import ANNOTATION, PYTHON, Trace
+from .repeats import as_results, steps_of
+from .sheet import Sheet
+
+
+def steps_table(source: Any) -> Sheet:
+    """One row a step; no rows where the recording has none.
+
+    Busy times lie inside the step's own time; device events are counted where they were launched.
+    """
+    results = as_results(source)
+    trace: Trace = results.trace
+    numbers, step, lengths = steps_of(trace)
+    marks = np.flatnonzero((step >= 0) & _is_step(trace))
+    count = len(numbers)
+    begin = np.full(count, np.iinfo(np.int64).max)
+    np.minimum.at(begin, step[marks], trace.start_ns[marks])
+    end = begin + lengths
+    work = working(results)
+    events = np.bincount(step[work & (step >= 0)], minlength=count) if count else np.zeros(0, np.int64)
+    op_spans = union(trace.start_ns[work], trace.end_ns[work])
+    columns: dict[str, Any] = {
+        "step": np.array(numbers, np.int64),
+        "start_us": (begin - trace.window_ns[0]) / 1000,
+        "duration_us": lengths / 1000,
+        "events": events,
+        "busy_us": covered(op_spans, begin, end) / 1000,
+    }
+    columns["busy_share"] = _share(columns["busy_us"], columns["duration_us"])
+    device = trace.device
+    if device.works.any():
+        launched = device.op[device.works]
+        of_work = np.where(launched >= 0, np.append(step, -1)[launched], -1)
+        device_spans = union(device.start_ns[device.works], device.end_ns[device.works])
+        columns["device_events"] = np.bincount(of_work[of_work >= 0], minlength=count)[:count]
+        columns["device_busy_us"] = covered(device_spans, begin, end) / 1000
+        columns["device_busy_share"] = _share(columns["device_busy_us"], columns["duration_us"])
+    return Sheet(columns, count)
+
+
+def working(results: Any) -> np.ndarray:
+    """Mask of the events that are work: neither annotations nor Python calls. Old files have steps among the ops."""
+    trace: Trace = results.trace
+    return (trace.kind != ANNOTATION) & (trace.kind != PYTHON) & ~_is_step(trace)
+
+
+def _is_step(trace: Trace) -> np.ndarray:
+    named = np.array([text.startswith("ProfilerStep#") for text in trace.names] or [False])
+    return named[trace.name] if len(trace) else np.zeros(0, bool)
+
+
+def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+
+
+def union(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Spans that cover the same time as these, sorted and apart."""
+    if not len(start):
+        return start[:0], end[:0]
+    order = np.argsort(start, kind="stable")
+    start, end = start[order], np.maximum.accumulate(end[order])
+    new = np.ones(len(start), bool)
+    new[1:] = start[1:] > end[:-1]
+    first = np.flatnonzero(new)
+    return start[first], end[np.append(first[1:] - 1, len(start) - 1)]
+
+
+def covered(spans: tuple[np.ndarray, np.ndarray], begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """How much of each time from `begin` to `end` lies in spans (a union's)."""
+    start, stop = spans
+    if not len(start):
+        return np.zeros(len(begin), np.int64)
+    before = np.concatenate(([0], np.cumsum(stop - start)))
+
+    def until(at: np.ndarray) -> np.ndarray:
+        place = np.searchsorted(start, at, side="right")
+        inside = np.maximum(place - 1, 0)
+        over = np.where(place > 0, np.maximum(stop[inside] - at, 0), 0)
+        return before[place] - over
+
+    return until(np.asarray(end)) - until(np.asarray(begin))

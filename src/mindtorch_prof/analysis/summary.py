@@ -1,0 +1,356 @@
+"""Summaries: a recording in; what took the time, per step and per category, and what looks wrong, as plain data out.
+
+`summary_text` makes a page of it that a person or a program can read in one go.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..trace import Trace
+from .doctor import doctor
+from .groups import groups
+from .repeats import as_results
+from .sheet import Sheet
+from .steps_table import steps_table, union, working
+
+FORMAT_VERSION = 1
+_COPIES = ("copy",)
+_WAITS = (
+    "Synchronize",
+    "aten::item",
+    "aten::_local_scalar_dense",
+    "aten::nonzero",
+    "cudaMemcpy ",
+    "hipMemcpy ",
+)
+_LOADER = ("DataLoader", "_BaseDataLoaderIter", "enumerate(DataLoader)")
+
+
+def summary(source: Any, *, top: int = 10) -> dict[str, Any]:
+    """What is worth knowing about a recording. Times in microseconds, shares from 0 to 1; keys stay as they are."""
+    results = as_results(source)
+    trace: Trace = results.trace
+    by_name = groups(results)
+    steps = steps_table(results)
+    times = _times(results, by_name)
+    has_device = "self_device_time_total" in by_name
+    order = "self_device_time_total" if has_device else "self_cpu_time_total"
+    categories = groups(results, ("category",)).sort(order)
+    modules = groups(results, ("module",))
+    findings = doctor(results)
+    return {
+        "format_version": FORMAT_VERSION,
+        "file": trace.settings.get("source"),
+        "recorded": _recorded(results, steps),
+        "times": times,
+        "steps": _steps(steps),
+        "categories": _rows(categories, "category", top, has_device),
+        "ops": _rows(_ops(by_name), "name", top, False, "self_cpu_time_total"),
+        "kernels": _rows(_kernels(results, by_name), "name", top, True) if has_device else [],
+        "modules": _rows(modules.sort(order), "module", min(top, 5), has_device)
+        if modules.n_rows > 1
+        else [],
+        "memory": _memory(trace),
+        "looks_wrong": _looks_wrong(results, by_name, categories, steps, times),
+        "health": [finding.to_dict() for finding in findings if finding.severity != "info"],
+    }
+
+
+def _recorded(results: Any, steps: Sheet) -> dict[str, Any]:
+    trace: Trace = results.trace
+    settings = trace.settings
+    what = {
+        "shapes": bool((trace.inputs >= 0).any()),
+        "stacks": bool((trace.stack >= 0).any()),
+        "modules": bool((trace.frames.module >= 0).any()),
+        "memory": len(trace.memory) > 0,
+        "flops": bool((trace.flops > 0).any()),
+        "device": len(trace.device) > 0,
+    }
+    return {
+        "events": int(results.shown.sum()),
+        "device_events": int(trace.device.works.sum()),
+        "threads": len(np.unique(trace.thread)),
+        "steps": steps.n_rows,
+        "device": settings.get("device"),
+        "rank": settings.get("rank"),
+        "world_size": settings.get("world_size"),
+        "has": [name for name, there in what.items() if there],
+        "has_not": [name for name, there in what.items() if not there],
+    }
+
+
+def _times(results: Any, by_name: Sheet) -> dict[str, Any]:
+    trace: Trace = results.trace
+    start = [part.min() for part in (trace.start_ns, trace.device.start_ns) if len(part)]
+    end = [part.max() for part in (trace.end_ns, trace.device.end_ns) if len(part)]
+    span = int(max(end) - min(start)) if start else 0
+    work = working(results)
+    busy = _length(union(trace.start_ns[work], trace.end_ns[work]))
+    device = trace.device
+    device_busy = _length(union(device.start_ns[device.works], device.end_ns[device.works]))
+    made = {
+        "span_us": span / 1000,
+        "cpu_busy_us": busy / 1000,
+        "cpu_busy_share": busy / span if span else 0.0,
+        "self_cpu_us": float(by_name["self_cpu_time_total"].sum()),
+    }
+    if len(device):
+        made["device_busy_us"] = device_busy / 1000
+        made["device_busy_share"] = device_busy / span if span else 0.0
+        made["device_work_us"] = float((device.end_ns - device.start_ns)[device.works].sum() / 1000)
+    return made
+
+
+def _length(spans: tuple[np.ndarray, np.ndarray]) -> int:
+    return int((spans[1] - spans[0]).sum())
+
+
+def _steps(steps: Sheet) -> dict[str, Any] | None:
+    if not steps.n_rows:
+        return None
+    times = steps["duration_us"]
+    slowest = int(np.argmax(times))
+    made = {
+        "count": steps.n_rows,
+        "first_us": float(times[0]),
+        "p50_us": float(np.percentile(times, 50)),
+        "min_us": float(times.min()),
+        "max_us": float(times.max()),
+        "slowest": int(steps["step"][slowest]),
+        "busy_share": float(np.median(steps["busy_share"])),
+        "events": float(np.median(steps["events"])),
+    }
+    if "device_busy_share" in steps:
+        made["device_busy_share"] = float(np.median(steps["device_busy_share"]))
+        made["device_events"] = float(np.median(steps["device_events"]))
+    return made
+
+
+def _ops(by_name: Sheet) -> Sheet:
+    return by_name.take(by_name["self_cpu_time_total"] > 0).sort("self_cpu_time_total")
+
+
+def _kernels(results: Any, by_name: Sheet) -> Sheet:
+    names = set(results.trace.device.names)
+    on_device = np.array([name in names for name in by_name["name"].tolist()], bool)
+    return by_name.take(on_device & (by_name["cpu_time_total"] == 0)).sort("self_device_time_total")
+
+
+def _rows(sheet: Sheet, key: str, top: int, device: bool, also: str | None = None) -> list[dict[str, Any]]:
+    wanted = [key, "count", "self_cpu_time_total", "self_cpu_share"]
+    if also:
+        wanted.append("cpu_time")
+    if device:
+        wanted += ["self_device_time_total", "self_device_share"]
+    return sheet.select(wanted).head(top).rows()
+
+
+def _memory(trace: Trace) -> dict[str, Any] | None:
+    memory = trace.memory
+    if not len(memory):
+        return None
+    peak = int(np.argmax(memory.total))
+    return {
+        "peak_bytes": int(memory.total[peak]),
+        "peak_at_us": (int(memory.time_ns[peak]) - trace.window_ns[0]) / 1000,
+        "end_bytes": int(memory.total[-1]),
+        "allocations": int((memory.nbytes > 0).sum()),
+        "allocated_bytes": int(memory.nbytes[memory.nbytes > 0].sum()),
+    }
+
+
+# ---------------------------------------------------------------------------------------------------- what looks wrong
+
+
+def _looks_wrong(
+    results: Any, by_name: Sheet, categories: Sheet, steps: Sheet, times: dict[str, Any]
+) -> list[str]:
+    """Sentences with their evidence; few rules, each deterministic."""
+    found: list[str] = []
+    found += _uneven(steps)
+    own = times["self_cpu_us"]
+    if times["cpu_busy_share"] < 0.5 and times["span_us"] > 0:
+        found.append(
+            f"no op runs on the CPU for {1 - times['cpu_busy_share']:.0%} of the time: Python between ops, waiting, or input"
+        )
+    if "device_busy_share" in times and times["device_busy_share"] < 0.5:
+        found.append(
+            f"the device is idle for {1 - times['device_busy_share']:.0%} of the time: it waits for the CPU"
+        )
+    found += _tiny(by_name, own)
+    whole = "self_device_share" if "self_device_share" in categories else "self_cpu_share"
+    for row in categories.select(["category", whole]).rows():
+        if row["category"] in _COPIES and row[whole] >= 0.15:
+            found.append(
+                f"copies and casts take {row[whole]:.0%} of the {'device' if 'device' in whole else 'CPU'} time"
+            )
+    found += _shares(by_name, own)
+    found += _growth(results, steps)
+    return found
+
+
+def _uneven(steps: Sheet) -> list[str]:
+    if steps.n_rows < 3:
+        return []
+    times, numbers = steps["duration_us"], steps["step"]
+    typical = float(np.median(times[1:]))
+    found = []
+    if times[0] > 2 * typical:
+        found.append(
+            f"step {numbers[0]} takes {times[0] / typical:.1f} × the median of the others ({times[0] / 1000:.3f} ms): warming up; leave it out"
+        )
+    slow = np.flatnonzero(times[1:] > 2 * typical) + 1
+    if len(slow):
+        worst = slow[np.argmax(times[slow])]
+        found.append(
+            f"{len(slow)} of {steps.n_rows} steps take more than twice the median; the slowest is step {numbers[worst]} "
+            f"({times[worst] / 1000:.3f} ms, median {typical / 1000:.3f} ms)"
+        )
+    return found
+
+
+def _tiny(by_name: Sheet, own: float) -> list[str]:
+    """Many short ops: what is around them costs more than they do."""
+    ops = by_name.take(np.array([str(name).startswith("aten::") for name in by_name["name"].tolist()], bool))
+    short = ops.take((ops["cpu_time"] < 10) & (ops["count"] > 0))
+    calls, all_calls = int(short["count"].sum()), int(ops["count"].sum())
+    spent = float(short["self_cpu_time_total"].sum())
+    if all_calls >= 100 and calls > 0.5 * all_calls and own and spent > 0.3 * own:
+        return [
+            f"{calls:,} of {all_calls:,} op calls take less than 10 us on average, together {spent / own:.0%} of the CPU time: fuse or batch them"
+        ]
+    return []
+
+
+def _shares(by_name: Sheet, own: float) -> list[str]:
+    names, times = by_name["name"].tolist(), by_name["self_cpu_time_total"]
+    totals = by_name["cpu_time_total"]
+    if not own:
+        return []
+    found = []
+    waits = [i for i, name in enumerate(names) if any(part in name for part in _WAITS)]
+    waited = float(sum(times[i] for i in waits))
+    if waited > 0.05 * own:
+        longest = max(waits, key=lambda i: times[i])
+        found.append(
+            f"the CPU waits or reads back values for {waited / own:.0%} of its time, most in {names[longest]}"
+        )
+    loading = float(sum(totals[i] for i, name in enumerate(names) if name.startswith(_LOADER)))
+    if loading > 0.1 * own:
+        found.append(f"loading data takes {loading / own:.0%} of the CPU time")
+    optimizer = float(sum(totals[i] for i, name in enumerate(names) if name.startswith("Optimizer.step")))
+    if optimizer > 0.4 * own:
+        found.append(f"the optimizer takes {optimizer / own:.0%} of the CPU time")
+    return found
+
+
+def _growth(results: Any, steps: Sheet) -> list[str]:
+    memory = results.trace.memory
+    if not len(memory) or steps.n_rows < 3:
+        return []
+    ends = (steps["start_us"] + steps["duration_us"]) * 1000 + results.trace.window_ns[0]
+    at = np.searchsorted(memory.time_ns, ends, side="right") - 1
+    left = memory.total[np.maximum(at, 0)][1:]
+    if (np.diff(left) > 0).all() and len(left) > 1:
+        grown = int(left[-1] - left[0])
+        return [
+            f"memory grows in every step, by {grown / max(len(left) - 1, 1):,.0f} bytes a step: something is kept"
+        ]
+    return []
+
+
+# ---------------------------------------------------------------------------------------------------- text
+
+
+def summary_text(data: dict[str, Any], *, markdown: bool = False) -> str:
+    """A page of at most 60 lines."""
+    from .columns import formatted
+
+    head = "## " if markdown else ""
+    bullet = "- " if markdown else "  "
+    recorded, times, steps = data["recorded"], data["times"], data["steps"]
+    lines = [("# " if markdown else "") + f"Summary of {data['file'] or 'a recording'}"]
+    where = f", {recorded['device_events']:,} on {recorded['device']}" if recorded["device_events"] else ""
+    rank = f"; rank {recorded['rank']} of {recorded['world_size']}" if recorded["rank"] is not None else ""
+    lines.append(
+        f"{_n(recorded['events'], 'event')} on {_n(recorded['threads'], 'thread')}{where}; {_n(recorded['steps'], 'step')}{rank}; "
+        f"has {', '.join(recorded['has']) or 'times only'}"
+    )
+    lines += ["", head + "Time"]
+    lines.append(
+        f"{bullet}{_us(times['span_us'])} in all; ops on the CPU for {times['cpu_busy_share']:.1%} of it"
+        + (f", the device busy for {times['device_busy_share']:.1%}" if "device_busy_share" in times else "")
+    )
+    if steps:
+        lines.append(
+            f"{bullet}{_n(steps['count'], 'step')}: median {_us(steps['p50_us'])}, {_us(steps['min_us'])} to {_us(steps['max_us'])} "
+            f"(step {steps['slowest']}), first {_us(steps['first_us'])}"
+        )
+        device = f", device busy {steps['device_busy_share']:.1%}" if "device_busy_share" in steps else ""
+        lines.append(
+            f"{bullet}a step: {steps['events']:,.0f} events, ops run for {steps['busy_share']:.1%}{device}"
+        )
+    if data["memory"]:
+        memory = data["memory"]
+        lines.append(
+            f"{bullet}memory: peak {formatted(memory['peak_bytes'], 'bytes')} at {_us(memory['peak_at_us'])}, "
+            f"{memory['allocations']:,} allocations of {formatted(memory['allocated_bytes'], 'bytes')}"
+        )
+    for title, key, rows in (
+        ("Categories", "category", data["categories"][:7]),
+        ("Ops by their own CPU time", "name", data["ops"][:10]),
+        ("Kernels", "name", data["kernels"][:6]),
+        ("Modules", "module", data["modules"][:5]),
+    ):
+        if rows:
+            lines += ["", head + title, *_table(rows, key, markdown)]
+    lines += ["", head + "What looks wrong"]
+    wrong = data["looks_wrong"][:7]
+    lines += [f"{bullet}{text}" for text in wrong] or [f"{bullet}nothing that simple rules find"]
+    sick = data["health"][:4]
+    health = "; ".join(f"{finding['message']}" for finding in sick) or "complete"
+    lines += ["", f"Health: {health}"]
+    return "\n".join(lines) + "\n"
+
+
+def _n(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+def _us(value: float) -> str:
+    from ..formats import format_time
+
+    return format_time(value)
+
+
+def _table(rows: list[dict[str, Any]], key: str, markdown: bool) -> list[str]:
+    titles = {"self_cpu_time_total": ("self CPU", "%"), "self_device_time_total": ("device", "% of device")}
+    used = {name: title for name, title in titles.items() if any(row.get(name) for row in rows)}
+    if markdown:
+        head = [key, "calls", *(text for title in used.values() for text in title)]
+        lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
+        return lines + ["| " + " | ".join(map(_markdown, _cells(row, key, used, 80))) + " |" for row in rows]
+    cells = [_cells(row, key, used, 48) for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+    aligned = [
+        [c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths))] for row in cells
+    ]
+    return ["  " + "  ".join(row) for row in aligned]
+
+
+def _markdown(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _cells(row: dict[str, Any], key: str, used: Any, most: int) -> list[str]:
+    name = str(row[key]) or "(none)"
+    made = [name if len(name) <= most else name[: most - 3] + "...", f"{row['count']:,}x"]
+    if "self_cpu_time_total" in used:
+        made += [_us(row["self_cpu_time_total"]), f"{row['self_cpu_share']:.1%}"]
+    if "self_device_time_total" in used:
+        made += [_us(row["self_device_time_total"]), f"{row['self_device_share']:.1%} of device"]
+    return made

@@ -1,0 +1,154 @@
+"""Tables: a recording in; its events, averages, steps, memory and device events out, each a Sheet. What `query` asks and exports write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .. import inputs as described
+from ..trace import Trace
+from .categories import categories
+from .groups import backward_modules, device_times, groups, thread_text
+from .repeats import as_results, steps_of
+from .sheet import Sheet
+from .steps_table import steps_table
+
+_KINDS = ("op", "node", "engine", "annotation", "python", "kernel", "runtime")
+_DEVICE_KINDS = ("kernel", "memcpy", "memset", "annotation", "sync")
+
+
+def events_table(source: Any) -> Sheet:
+    """One row an event that tables show, in the order (thread, start); `parent` is another row's `row`."""
+    results = as_results(source)
+    trace: Trace = results.trace
+    rows = np.flatnonzero(results.shown)
+    begun = trace.window_ns[0]
+    steps, step, _ = steps_of(trace)
+    own_device, device = device_times(results)
+    parent = results.shown_parent[rows]
+    columns: dict[str, Any] = {
+        "row": rows,
+        "name": _texts(trace.names, trace.name[rows]),
+        "start_us": (trace.start_ns[rows] - begun) / 1000,
+        "end_us": (trace.end_ns[rows] - begun) / 1000,
+        "duration_us": (trace.end_ns - trace.start_ns)[rows] / 1000,
+        "self_us": results.shown_self_ns[rows] / 1000,
+        "thread": _by_value(trace.thread[rows], partial(thread_text, results)),
+        "kind": _texts(_KINDS, trace.kind[rows]),
+        "category": _texts(categories(trace)[1], categories(trace)[0][rows]),
+        "parent": _or_none(parent, parent < 0),
+        "depth": results.tree.depth[rows],
+        "step": _or_none(np.array([*steps, -1])[step[rows]], step[rows] < 0),
+        "sequence_nr": trace.sequence[rows],
+        "count": np.ones(len(rows), np.int64),
+        "cpu_memory_usage": results.tree.memory[rows],
+        "self_cpu_memory_usage": results.shown_self_memory[rows],
+        "flops": np.maximum(trace.flops[rows], 0),
+        "input_shapes": _shapes(results, rows),
+        "stack": _stacks(trace, rows),
+        "module": _modules(results, rows),
+    }
+    if len(trace.device):
+        columns["self_device_time_total"] = own_device[rows] / 1000
+        columns["device_time_total"] = device[rows] / 1000
+    return Sheet(columns, len(rows))
+
+
+def averages_table(source: Any) -> Sheet:
+    """One row a name, with the spread of the times."""
+    return groups(source, stats=True)
+
+
+def memory_table(source: Any) -> Sheet:
+    """One row a change: bytes taken and given back, in the order of time."""
+    results = as_results(source)
+    memory, begun = results.trace.memory, results.trace.window_ns[0]
+    kind = results.trace.settings.get("device", "device")
+    device = np.full(len(memory), -1) if memory.device is None else memory.device
+    return Sheet(
+        {
+            "time_us": (memory.time_ns - begun) / 1000,
+            "nbytes": memory.nbytes,
+            "total_bytes": memory.total,
+            "address": memory.address,
+            "thread": _by_value(memory.thread, partial(thread_text, results)),
+            "device": _by_value(device, lambda number: "cpu" if number < 0 else f"{kind}:{number}"),
+        },
+        len(memory),
+    )
+
+
+def device_table(source: Any) -> Sheet:
+    """One row a kernel, copy, fill or annotation on a device."""
+    results = as_results(source)
+    trace: Trace = results.trace
+    device, begun = trace.device, trace.window_ns[0]
+    kind = trace.settings.get("device", "device")
+    steps, step, _ = steps_of(trace)
+    step = np.append(step, -1)[device.op]
+    launched = [
+        "" if row < 0 else trace.names[name]
+        for row, name in zip(device.op.tolist(), np.append(trace.name, 0)[device.op].tolist())
+    ]
+    return Sheet(
+        {
+            "name": _texts(device.names, device.name),
+            "start_us": (device.start_ns - begun) / 1000,
+            "end_us": (device.end_ns - begun) / 1000,
+            "duration_us": (device.end_ns - device.start_ns) / 1000,
+            "device": _by_value(device.device, lambda number: f"{kind}:{number}"),
+            "stream": device.stream,
+            "kind": _texts(_DEVICE_KINDS, device.kind),
+            "launched_by": launched,
+            "row": _or_none(device.op, device.op < 0),
+            "step": _or_none(np.array([*steps, -1])[step], step < 0),
+        },
+        len(device),
+    )
+
+
+TABLES: dict[str, Callable[[Any], Sheet]] = {
+    "events": events_table,
+    "averages": averages_table,
+    "steps": steps_table,
+    "memory": memory_table,
+    "device": device_table,
+}
+
+
+def _texts(names: Any, index: np.ndarray) -> np.ndarray:
+    table = np.empty(len(names) + 1, object)
+    table[: len(names)] = list(names)
+    table[len(names)] = ""
+    return table[index]
+
+
+def _by_value(values: np.ndarray, text: Callable[[int], str]) -> np.ndarray:
+    known, index = np.unique(values, return_inverse=True)
+    return _texts([text(value) for value in known.tolist()], index.reshape(-1))
+
+
+def _or_none(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Whole numbers, None where there is none."""
+    made = values.astype(object)
+    made[missing] = None
+    return made
+
+
+def _shapes(results: Any, rows: np.ndarray) -> np.ndarray:
+    if not results.shapes_recorded:
+        return _texts((), np.zeros(len(rows), np.int64))
+    texts = [str(described.shapes(entry)) for _, entry in results.trace.input_table]
+    return _texts(texts, results.trace.inputs[rows])
+
+
+def _stacks(trace: Trace, rows: np.ndarray) -> np.ndarray:
+    return _texts([";".join(stack) for stack in trace.stacks], trace.stack[rows])
+
+
+def _modules(results: Any, rows: np.ndarray) -> np.ndarray:
+    number, paths = backward_modules(results)
+    return _texts(paths, number[rows])

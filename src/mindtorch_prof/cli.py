@@ -1,0 +1,130 @@
+"""Command line: arguments in, an exit code out. Parses and prints; the work is done by library calls.
+
+Exit codes: 0 fine, 1 something was found (by commands that look for something), 2 misuse, or a file that cannot be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol, cast
+
+from .version import __version__
+
+from .commands._common import CommandError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+__all__ = ["Command", "CommandError", "main", "make_parser"]
+
+
+class Command(Protocol):
+    """What a module in `commands/` offers; its docstring is the help text."""
+
+    __doc__: str | None
+    prepare_parser: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+# Sub-commands in the order in which the help lists them; each is the module of its name in `commands/`, imported when it is asked for.
+_COMMANDS: tuple[str, ...] = (
+    "show",
+    "tree",
+    "summary",
+    "doctor",
+    "advise",
+    "diff",
+    "check",
+    "slice",
+    "merge",
+    "ranks",
+    "stacks",
+    "convert",
+    "query",
+    "explain",
+    "report",
+)
+
+
+# Installed packages add sub-commands as entry points of this group: name = module, with what `Command` asks for.
+_PLUGINS = "mindtorch_prof.commands"
+
+
+def plugins() -> dict[str, EntryPoint]:
+    """Sub-commands of other packages, by name."""
+    from importlib.metadata import entry_points  # reads the metadata of every installed package
+
+    return {each.name: each for each in entry_points(group=_PLUGINS)}
+
+
+def commands(names: Sequence[str] = ()) -> dict[str, Command]:
+    """The modules of these sub-commands, or of all: first those that other packages add, then the engine's own."""
+    if names and set(names) <= set(_COMMANDS):
+        return {name: _own_command(name) for name in names}
+    modules: dict[str, Command] = {}
+    for name, entry_point in plugins().items():
+        if names and name not in names:
+            continue
+        try:
+            modules[name] = entry_point.load()
+        except ImportError:  # a package that is not whole must not take the engine's own commands away
+            if names:
+                raise
+    modules.update((name, _own_command(name)) for name in _COMMANDS if not names or name in names)
+    return modules
+
+
+def _own_command(name: str) -> Command:
+    return cast("Command", importlib.import_module(f".commands.{name}", __package__))
+
+
+def make_parser(names: Sequence[str] = ()) -> argparse.ArgumentParser:
+    """The parser of all sub-commands, or of some."""
+    parser = argparse.ArgumentParser(
+        prog="mindtorch-prof",
+        description="Profile torch-style programs and read the traces that they and torch's own profiler write.",
+        epilog="example:\n  mindtorch-prof demo --steps 20",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, module in commands(names).items():
+        text = module.__doc__ or ""
+        subparser = subparsers.add_parser(
+            name,
+            help=text.split("\n", 1)[0].replace("%", "%%"),
+            description=text,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        module.prepare_parser(subparser)
+        subparser.set_defaults(run=module.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one sub-command and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    known = arguments[:1] if arguments and (arguments[0] in _COMMANDS or arguments[0] in plugins()) else ()
+    options = make_parser(known).parse_args(arguments)
+    try:
+        code = options.run(options)
+        sys.stdout.flush()
+    except CommandError as error:
+        print(f"mindtorch-prof: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:  # `mindtorch-prof ... | head`
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    except Exception:  # a defect of ours must not look like a finding (1)
+        traceback.print_exc()
+        return 2
+    return code

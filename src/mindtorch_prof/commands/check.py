@@ -1,0 +1,283 @@
+"""Fail the build when a program got worse: counters first, which have no noise, then times with theirs.
+
+Several files are repeats of one program, and so are the steps in them. A counter (ops, calls, shapes, flops, bytes, kernels, peak memory)
+fails when it is above the baseline's; a time when it is above by more than --max-regression, by more than the noise of its repeats, and
+surer than chance. A baseline is a file that --write-baseline wrote, or one or more traces.
+
+example:
+  mindtorch-prof check run1.json run2.json run3.json run4.json --baseline baseline.json --max-regression 10%
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ..analysis.baseline import Baseline, is_baseline, make_baseline, read_baseline, write_baseline
+from ..analysis.check import COUNTED, DEFAULT, FAIL, METRICS, CheckReport, Finding, check
+from ..analysis.repeats import BY, TIMES
+from ._common import CommandError, add_file, add_output, open_trace, plain, print_rows, writing
+from ._options import names, number, share
+
+_KEYS = ("verdict", "metric", "name", "detail", "before", "after", "change", "limit", "noise", "p")
+_TITLES = {
+    "verdict": "Verdict",
+    "metric": "What",
+    "name": "Row",
+    "before": "Baseline",
+    "after": "Now",
+    "change": "%",
+    "limit": "Allowed",
+    "noise": "Noise ±",
+    "p": "p",
+}
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `check`."""
+    add_file(parser, "files", nargs="+", metavar="FILE")
+    parser.add_argument(
+        "--baseline", nargs="+", metavar="B", help="what to compare with: a baseline file, or traces"
+    )
+    parser.add_argument("--write-baseline", metavar="B", help="write what the files show as a baseline")
+    parser.add_argument(
+        "--max-regression",
+        type=share,
+        default=0.05,
+        metavar="PCT",
+        help="how much slower a time may be (5%%)",
+    )
+    parser.add_argument(
+        "--on",
+        type=names(METRICS),
+        default=DEFAULT,
+        metavar="WHAT",
+        help=f"what to look at, with commas, of {', '.join(METRICS)} (all but cpu and device)",
+    )
+    parser.add_argument(
+        "--tolerance",
+        action="append",
+        default=[],
+        metavar="PCT",
+        help="how much counters may grow (0%%); or one of them: count=2%%",
+    )
+    parser.add_argument(
+        "--min-us",
+        type=number,
+        default=50.0,
+        metavar="US",
+        help="do not judge rows by time that take less (50)",
+    )
+    parser.add_argument(
+        "--by", type=names(BY), metavar="WHAT", help="what makes a row: op, shape, stack, module (op)"
+    )
+    parser.add_argument(
+        "--exact", action="store_true", help="fail as well when a counter falls or an op is gone"
+    )
+    parser.add_argument(
+        "--github", action="store_true", help="print failures as annotations of GitHub Actions too"
+    )
+    parser.add_argument("--junit", metavar="FILE", help="write the result as JUnit XML too")
+    add_output(parser, top=20)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare, print, and end with 1 if something got worse."""
+    if not options.baseline and not options.write_baseline:
+        raise CommandError("nothing to compare with; give --baseline B, or --write-baseline B to make one")
+    tolerance = _tolerance(options.tolerance)
+    base = _open_baseline(options.baseline, options) if options.baseline else None
+    by = options.by or (base.by if base is not None else ("op",))
+    try:
+        recordings = [open_trace(path, strict=options.strict) for path in options.files]
+        use_steps = base is None or base.per == "step"
+        now = make_baseline(recordings, by, use_steps=use_steps, source=options.files[0])
+        code = 0
+        if base is not None:
+            report = check(
+                now,
+                base,
+                on=options.on,
+                max_regression=options.max_regression,
+                tolerance=tolerance,
+                min_us=options.min_us,
+                exact=options.exact,
+            )
+            _show(report, now, base, options)
+            code = 0 if report else 1
+    except ValueError as error:
+        raise CommandError(plain(str(error))) from error
+    if options.write_baseline:
+        with writing(options.write_baseline):
+            write_baseline(now, options.write_baseline)
+        if options.format not in ("json", "csv") or base is None:
+            files = "file" if now.runs == 1 else "files"
+            per = f"{now.steps} steps" if now.per == "step" else "whole runs"
+            print(f"{plain(options.write_baseline)}: {len(now.rows):,} rows of {now.runs} {files}, {per}")
+    return code
+
+
+def _open_baseline(paths: Sequence[str], options: argparse.Namespace) -> Baseline:
+    if len(paths) == 1 and is_baseline(paths[0]):
+        try:
+            return read_baseline(paths[0])
+        except (OSError, ValueError) as error:
+            raise CommandError(plain(str(error))) from error
+    recordings = [open_trace(path, strict=options.strict) for path in paths]
+    try:
+        return make_baseline(recordings, options.by or ("op",), source=paths[0])
+    except ValueError as error:
+        raise CommandError(plain(str(error))) from error
+
+
+def _tolerance(given: Sequence[str]) -> dict[str, float]:
+    made = dict.fromkeys(COUNTED, 0.0)
+    for text in given:
+        name, equals, value = text.rpartition("=")
+        try:
+            if equals and name not in COUNTED:
+                raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(COUNTED)}")
+            made |= {name: share(value)} if equals else dict.fromkeys(COUNTED, share(value))
+        except argparse.ArgumentTypeError as error:
+            raise CommandError(f"--tolerance: {error}") from error
+    return made
+
+
+# ---------------------------------------------------------------------------------------------------- printing
+
+
+def _show(report: CheckReport, now: Baseline, base: Baseline, options: argparse.Namespace) -> None:
+    if options.junit:
+        with writing(options.junit):
+            _write_junit(report, options)
+    if options.format in ("json", "csv"):
+        rows = [{**_values(f), "change": f.change} for f in report.findings]
+        print_rows(
+            rows, options.format, keys=_KEYS, top=options.top, about=_about(report, now, base, options)
+        )
+    else:
+        _print_text(report, options)
+    if options.github:
+        for line in github_annotations(report, options.files[0], options.top):
+            print(line)
+
+
+def _values(finding: Finding) -> dict[str, Any]:
+    return {key: getattr(finding, key) for key in _KEYS}
+
+
+def _about(report: CheckReport, now: Baseline, base: Baseline, options: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "ok": bool(report),
+        "failures": len(report.failures),
+        "files": list(options.files),
+        "baseline": list(options.baseline),
+        "per": base.per,
+        "runs": [now.runs, base.runs],
+        "steps": [now.steps, base.steps],
+        "checked": report.checked,
+        "skipped": report.skipped,
+        "noise_floor": None if math.isnan(report.floor) else report.floor,
+        "shift": report.shift,
+        "notes": list(report.notes),
+    }
+
+
+def _print_text(report: CheckReport, options: argparse.Namespace) -> None:
+    failed = {f.metric for f in report.failures}
+    for title, group in (("counters", COUNTED), ("times", TIMES)):
+        parts = [f"{m} {'FAILED' if m in failed else 'ok'}" for m in group if m in report.checked]
+        if parts:
+            more = ""
+            if title == "times" and report.repeats:
+                floor = "unknown" if math.isnan(report.floor) else f"{report.floor:.1%} of a typical row"
+                more = f" ({report.repeats}; noise floor {floor})"
+            print(f"{title}: {', '.join(parts)}{more}")
+    for metric, why in report.skipped.items():
+        print(f"not checked: {metric}, {why}")
+    shown = [f for f in report.findings if f.verdict == FAIL]
+    if shown:
+        print()
+        rows = [_cells(f) for f in shown]
+        keys = ["verdict", "metric", "name", "before", "after", "change", "limit", "noise", "p"]
+        print_rows(
+            rows,
+            options.format,
+            keys=keys,
+            top=options.top,
+            titles=_TITLES,
+            units=dict.fromkeys(keys, "text"),
+        )
+        if options.top and len(shown) > options.top:
+            print(f"\n{len(shown) - options.top:,} more; --top 0 shows all")
+    better = sum(f.verdict != FAIL for f in report.findings)
+    print()
+    if better:
+        print(f"better than the baseline, or gone: {better:,} (--write-baseline makes that the new baseline)")
+    for note in report.notes:
+        print(f"note: {note}")
+    print(f"FAILED: {len(shown):,} above the baseline" if shown else "ok: nothing above the baseline")
+
+
+def _cells(finding: Finding) -> dict[str, Any]:
+    from ..analysis.columns import formatted
+
+    unit = (
+        "us"
+        if finding.metric in TIMES
+        else "bytes"
+        if finding.metric in ("memory", "peak_memory")
+        else "count"
+    )
+    made: dict[str, Any] = {"verdict": finding.verdict, "metric": finding.metric}
+    made["name"] = f"{finding.name} {finding.detail}".strip()
+    for key in ("before", "after", "limit", "noise"):
+        made[key] = formatted(getattr(finding, key), unit)
+    made["change"] = "new" if finding.change is None else f"{finding.change:+.1%}"
+    made["p"] = "" if finding.p is None else f"{finding.p:.2g}"
+    return made
+
+
+def github_annotations(report: CheckReport, file: str, top: int = 0) -> list[str]:
+    """Failures as GitHub Actions reads them from a job's output."""
+    failures = report.failures[:top] if top else report.failures
+    return [
+        f"::error title={_property(f'{f.metric} above the baseline')}::{_message(f'{file}: {f.sentence()}')}"
+        for f in failures
+    ]
+
+
+def _message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _write_junit(report: CheckReport, options: argparse.Namespace) -> None:
+    from xml.etree import ElementTree as ET
+
+    from ..export.files import open_for_export
+
+    cases = [m for m in METRICS if m in report.checked or m in report.skipped]
+    suite = ET.Element(
+        "testsuite",
+        name="mindtorch-prof check",
+        tests=str(len(cases)),
+        failures=str(len({f.metric for f in report.failures})),
+        skipped=str(len(report.skipped)),
+        errors="0",
+    )
+    for metric in cases:
+        case = ET.SubElement(suite, "testcase", classname=plain(options.files[0]), name=metric)
+        failed = [f for f in report.failures if f.metric == metric]
+        if metric in report.skipped:
+            ET.SubElement(case, "skipped", message=report.skipped[metric])
+        elif failed:
+            failure = ET.SubElement(case, "failure", message=plain(failed[0].sentence()), type="regression")
+            failure.text = "\n".join(plain(f.sentence()) for f in failed)
+    with open_for_export(options.junit) as out:
+        out.write(ET.tostring(suite, encoding="utf-8", xml_declaration=True) + b"\n")

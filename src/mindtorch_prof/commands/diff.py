@@ -1,0 +1,205 @@
+"""Compare two traces: ops added and gone, slower and faster, called more or less often; noise is not reported as a change.
+
+Values are per step where both traces have steps (ProfilerStep#N), else of the whole run. A change of time is reported when a rank test
+over the steps (or calls) says that it is no chance, when it is larger than the noise floor and larger than --threshold. The exit code is
+0 whatever is found; --fail-on-change makes it 1 when something differs.
+
+example:
+  mindtorch-prof diff before.json.gz after.json.gz --by op,shape --top 20
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import Any
+
+from ..analysis.diff import ADDED, GONE, SAME, Diff, diff
+from ..analysis.repeats import BY
+from ..formats import format_memory, format_time
+from ._common import CommandError, add_file, add_output, open_trace, print_rows
+from ._options import names, number, share
+
+_UNITS = {
+    "calls_a": "count",
+    "calls_b": "count",
+    "a": "us",
+    "b": "us",
+    "delta": "us",
+    "relative": "text",
+    "noise": "us",
+}
+_TITLES = {
+    "status": "Change",
+    "op": "Name",
+    "shape": "Input Shapes",
+    "stack": "Source Location",
+    "module": "Module",
+    "what": "Time",
+    "calls_a": "Calls A",
+    "calls_b": "Calls B",
+    "a": "A",
+    "b": "B",
+    "delta": "B - A",
+    "relative": "%",
+    "noise": "Noise ±",
+    "p": "p",
+}
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `diff`."""
+    add_file(parser, "a", help="the first trace: what was")
+    add_file(parser, "b", help="the second trace: what is")
+    parser.add_argument(
+        "--by",
+        type=names(BY),
+        default=("op",),
+        metavar="WHAT",
+        help="what makes a row: op, and any of shape, stack, module, with commas (op)",
+    )
+    parser.add_argument(
+        "--per",
+        choices=("auto", "step", "call", "total"),
+        default="auto",
+        help="what values are per: auto takes steps where both traces have them, else totals",
+    )
+    parser.add_argument(
+        "--threshold",
+        type=share,
+        default=0.05,
+        metavar="PCT",
+        help="leave smaller changes of time alone (5%%)",
+    )
+    parser.add_argument(
+        "--min-us",
+        type=number,
+        default=1.0,
+        metavar="US",
+        help="leave changes of fewer microseconds alone (1)",
+    )
+    parser.add_argument("--all", action="store_true", help="show rows without a change as well")
+    parser.add_argument("--fail-on-change", action="store_true", help="end with code 1 if anything differs")
+    add_output(parser, top=20)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print what differs."""
+    a, b = (open_trace(path, strict=options.strict) for path in (options.a, options.b))
+    try:
+        found = diff(a, b, options.by, per=options.per, threshold=options.threshold, min_us=options.min_us)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
+    rows = found.rows if options.all else found.findings
+    if options.format in ("json", "csv"):
+        from ..analysis.diff import as_dict
+
+        plain = [as_dict(row, found) for row in rows]
+        print_rows(plain, options.format, keys=_keys(found), top=options.top, about=about(found, options))
+    else:
+        _print_text(found, rows, options)
+    return 1 if options.fail_on_change and found else 0
+
+
+def _keys(found: Diff) -> list[str]:
+    keys = ["status", *found.by]
+    for name in ("count", "self_cpu", "cpu", "self_device", "device", "memory", "flops", "kernels"):
+        if found.device or name not in ("self_device", "device", "kernels"):
+            keys += [f"{name}_a", f"{name}_b", f"{name}_delta"]
+    return [*keys, "typical_delta", "relative", "p", "noise"]
+
+
+def about(found: Diff, options: argparse.Namespace) -> dict[str, Any]:
+    """What the JSON object says beside the rows."""
+    return {
+        "a": options.a,
+        "b": options.b,
+        "by": list(found.by),
+        "per": found.per,
+        "steps": list(found.steps),
+        "differences": len(found.findings),
+        "noise_floor": None if math.isnan(found.floor) else found.floor,
+        "shift": found.shift,
+        "total": {name: {"a": c.a, "b": c.b, "delta": c.delta} for name, c in found.total.items()},
+        "notes": list(found.notes),
+    }
+
+
+def _print_text(found: Diff, rows: Any, options: argparse.Namespace) -> None:
+    print(f"A: {options.a}\nB: {options.b}")
+    for line in summary(found):
+        print(line)
+    print()
+    if not rows:
+        print("no differences")
+    else:
+        shown = [_cells(row, found) for row in rows]
+        keys = ["status", *found.by, "calls_a", "calls_b", *(["what"] if found.device else [])]
+        keys += ["a", "b", "delta", "relative", "noise", "p"]
+        print_rows(shown, options.format, keys=keys, top=options.top, units=_UNITS, titles=_TITLES)
+        if options.top and len(rows) > options.top:
+            print(f"\n{len(rows) - options.top:,} more rows; --top 0 shows all")
+    for note in found.notes:
+        print(f"\nnote: {note}" if note == found.notes[0] else f"note: {note}")
+
+
+def summary(found: Diff) -> list[str]:
+    """A few lines on the whole: what values are per, totals, noise."""
+    lines = []
+    if found.per == "step":
+        lines.append(f"per step: {found.steps[0]} steps against {found.steps[1]}; A, B and B - A are medians")
+    elif found.per == "call":
+        lines.append("per call")
+    else:
+        lines.append("of the whole run (the traces have no steps in common)")
+    parts = []
+    mean = "mean " if found.per == "step" else ""
+    for name, title in (
+        ("step", "median step"),
+        ("self_cpu", f"{mean}self CPU"),
+        ("self_device", f"{mean}self device"),
+    ):
+        change = found.total.get(name)
+        if change is not None and (change.a or change.b):
+            a, b = (change.a, change.b) if change.test is None else (change.test.a, change.test.b)
+            parts.append(f"{title} {format_time(a)} -> {format_time(b)} ({percent(change.relative)})")
+    for name, title in (("count", "calls"), ("kernels", "kernels")):
+        change = found.total[name]
+        if change.a or change.b:
+            parts.append(f"{title} {change.a:,.6g} -> {change.b:,.6g}")
+    peak = found.total.get("peak_memory")
+    if peak is not None:
+        parts.append(f"peak memory {format_memory(int(peak.a))} -> {format_memory(int(peak.b))}")
+    lines.append("total: " + ", ".join(parts) if parts else "total: nothing was recorded")
+    noise = (
+        "unknown: nothing repeats often enough"
+        if math.isnan(found.floor)
+        else f"{found.floor:.1%} of a typical row"
+    )
+    shifted = abs(math.log(found.shift)) > math.log(1.02)
+    across = f"; B is {percent(found.shift - 1)} across the board" if shifted else ""
+    lines.append(f"noise floor: {noise}{across}")
+    return lines
+
+
+def percent(value: float | None) -> str:
+    """A relative change as text."""
+    return "new" if value is None else f"{value:+.1%}"
+
+
+def _cells(row: Any, found: Diff) -> dict[str, Any]:
+    time = row.time
+    a, b = (time.test.a, time.test.b) if found.per == "step" and time.test is not None else (time.a, time.b)
+    made = {"status": "" if row.status == SAME else row.status, **dict(zip(found.by, row.key))}
+    made["calls_a"], made["calls_b"] = (_whole(v) for v in (row.count.a, row.count.b))
+    made["what"] = "device" if time is row.self_device else "CPU"
+    made.update(a=a, b=b, delta=b - a, relative=percent((b - a) / a if a else None if b else 0.0))
+    test = time.test
+    judged = test is not None and row.status not in (ADDED, GONE)
+    made["noise"] = test.floor if judged and found.per != "total" else None
+    made["p"] = f"{test.p:.2g}" if judged and test.p is not None else None
+    return made
+
+
+def _whole(value: float) -> float | int:
+    return int(value) if value == int(value) else value

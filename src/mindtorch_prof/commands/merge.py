@@ -1,0 +1,78 @@
+"""Put the trace files of several ranks into one, on one time base, with their processes and ids kept apart.
+
+Times are aligned by baseTimeNanoseconds. Processes are named after their rank; those whose number another file uses get a new one.
+
+example:
+  mindtorch-prof merge rank0.json.gz rank1.json.gz -o all.json.gz
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from typing import Any
+
+from ._common import CommandError, add_file, plain, print_json, print_rows, progress, writing
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `merge`."""
+    add_file(parser, "files", nargs="+", metavar="FILE")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="OUT", help="file to write; .gz is compressed"
+    )
+    parser.add_argument(
+        "--format",
+        choices=("table", "md", "json", "csv"),
+        default="table",
+        help="how to say what was written",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the merged file and say what is in it."""
+    from ..rewrite.merge import merge_traces
+
+    for path in options.files:
+        if not os.path.exists(path):
+            raise CommandError(f"{path}: No such file or directory")
+        if os.path.realpath(path) == os.path.realpath(options.output):
+            raise CommandError(f"{path}: would be replaced by what it is merged into; give -o another name")
+    try:
+        with progress(f"merging {len(options.files)} files") as bar, writing(options.output):
+            done = merge_traces(options.files, options.output, strict=options.strict, progress=bar)
+    except ValueError as error:
+        raise CommandError(plain(str(error))) from error
+    _say(done, options.format)
+    return 0
+
+
+def _say(done: Any, format: str) -> None:
+    rows = [
+        {
+            "file": part.path,
+            "rank": part.rank,
+            "events": part.events,
+            "processes": ", ".join(str(pid) for pid in part.pids if isinstance(pid, int)),
+            "shift_us": part.shift_ns / 1000,
+        }
+        for part in done.parts
+    ]
+    if format == "json":
+        about = {"path": done.path, "events": done.events, "base_ns": done.base_ns, "notes": list(done.notes)}
+        print_json({**about, "rows": rows})
+        return
+    units = {"shift_us": "us", "rank": "text"}
+    titles = {
+        "file": "File",
+        "rank": "Rank",
+        "events": "Events",
+        "processes": "Processes",
+        "shift_us": "Times moved by",
+    }
+    print_rows(rows, format, units=units, titles=titles)
+    if format != "csv":
+        size = os.path.getsize(done.path) if os.path.isfile(done.path) else 0
+        print(f"\n{plain(done.path)}: {done.events:,} events of {len(done.parts)} files; {size:,} bytes")
+        for note in (*done.notes, *(n for part in done.parts for n in part.notes)):
+            print(f"note: {plain(note)}")

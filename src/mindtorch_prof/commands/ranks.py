@@ -1,0 +1,103 @@
+"""Find the slow rank: per rank its step time, communication and own work, and which rank the others wait for.
+
+Give one file a rank, or one merged file. Work is the step less the communication that no computation hides: where every step synchronises,
+all ranks take equally long, and the slow one is the one that waits least. The exit code is 0 whatever is found.
+
+example:
+  mindtorch-prof ranks rank0.json.gz rank1.json.gz
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from ..formats import format_time
+from ._common import CommandError, add_file, add_output, plain, print_rows, progress
+from ._options import share
+
+_KEYS = (
+    "rank",
+    "steps",
+    "step_us",
+    "communication_us",
+    "exposed_us",
+    "device_us",
+    "work_us",
+    "behind",
+    "slowest",
+    "slow",
+)
+_UNITS = {
+    **{f"{name}_us": "us" for name in ("step", "work", "communication", "exposed", "device")},
+    "behind": "text",
+    "slowest": "text",
+    "slow": "text",
+    "rank": "text",
+    "steps": "count",
+}
+_TITLES = {
+    "rank": "Rank",
+    "label": "File",
+    "steps": "Steps",
+    "step_us": "Step",
+    "communication_us": "Communication",
+    "exposed_us": "Exposed",
+    "device_us": "Device busy",
+    "work_us": "Work",
+    "behind": "Behind median",
+    "slowest": "Slowest in",
+    "slow": "Verdict",
+}
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `ranks`."""
+    add_file(parser, "files", nargs="+", metavar="FILE")
+    parser.add_argument(
+        "--threshold",
+        type=share,
+        default=0.05,
+        metavar="PCT",
+        help="call a rank slow that is further behind (5%%)",
+    )
+    add_output(parser, top=0)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a row a rank."""
+    from ..analysis.ranks import rank_report
+
+    for path in options.files:
+        if not os.path.exists(path):
+            raise CommandError(f"{path}: No such file or directory")
+    try:
+        with progress(f"reading {len(options.files)} files") as bar:
+            found = rank_report(
+                options.files, threshold=options.threshold, strict=options.strict, progress=bar
+            )
+    except ValueError as error:
+        raise CommandError(plain(str(error))) from error
+    rows = found.to_dicts()
+    if options.format in ("json", "csv"):
+        about = {"steps": list(found.steps), "skew_us": found.skew_us, "notes": list(found.notes)}
+        keys = ["label", *_KEYS]
+        print_rows(rows, options.format, keys=keys, top=options.top, about=about)
+        return 0
+    for row in rows:
+        row["behind"] = f"{row['behind']:+.1%}"
+        row["slowest"] = f"{row['slowest']} of {len(found.steps)}" if found.steps else ""
+        row["slow"] = "slow" if row["slow"] else ""
+    named = all(row["rank"] is not None for row in rows)
+    keys = list(_KEYS) if named else ["label", *_KEYS[1:]]
+    if not any(row["device_us"] for row in rows):
+        keys.remove("device_us")
+    print_rows(rows, options.format, keys=keys, top=options.top, units=_UNITS, titles=_TITLES)
+    print()
+    if len(rows) > 1:
+        slow = ", ".join(row.label for row in found.slow)
+        print(f"the others wait for: {plain(slow)}" if slow else "no rank holds the others up")
+        print(f"ranks begin a step within {format_time(found.skew_us)} of each other")
+    for note in found.notes:
+        print(f"note: {plain(note)}")
+    return 0

@@ -1,0 +1,139 @@
+"""Print the table of a trace: one row an op, or a group of its calls.
+
+The text is torch's own table. Grouping by module, step, thread or category, --where, --stats and --columns give one
+in the same units with those columns.
+
+example:
+  mindtorch-prof show trace.json.gz --sort-by self_cpu --top 20
+  mindtorch-prof show trace.json.gz --group-by shape --where 'name ~ "conv" and self_cpu > 10us and count >= 3'
+  mindtorch-prof show trace.json.gz --group-by step,category --no-name --format md
+  mindtorch-prof show trace.json.gz --stats --format csv
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from . import _common
+from ._common import CommandError
+
+# groupings and orders that torch's table knows
+_TABLE_KEYS = {"shape", "stack"}
+_TABLE_ORDERS = {
+    None,
+    "self_cpu_time_total",
+    "cpu_time_total",
+    "cpu_time",
+    "self_device_time_total",
+    "device_time_total",
+    "device_time",
+    "cpu_memory_usage",
+    "self_cpu_memory_usage",
+    "device_memory_usage",
+    "self_device_memory_usage",
+    "count",
+    "flops",
+}
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `show`."""
+    _common.add_file(parser)
+    parser.add_argument(
+        "--sort-by",
+        metavar="COLUMN",
+        help="largest first (self_device_time_total if a device worked, else self_cpu_time_total); `none` keeps the order of time",
+    )
+    parser.add_argument(
+        "--group-by",
+        default="",
+        metavar="KEYS",
+        help="rows by name and these, with commas between: shape, stack[:frames], module[:levels], step, thread, category",
+    )
+    parser.add_argument(
+        "--no-name", action="store_true", help="rows by the keys of --group-by alone, not by name"
+    )
+    parser.add_argument(
+        "--where", metavar="CONDITION", help='rows to keep: name ~ "conv" and self_cpu > 10us and count >= 3'
+    )
+    parser.add_argument(
+        "--stats", action="store_true", help="add min, p50, p95, max, std and the first call's time"
+    )
+    parser.add_argument(
+        "--columns", metavar="KEYS", help="columns to show, with commas between; `explain` lists them"
+    )
+    _common.add_output(parser, top=100)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the table."""
+    loaded = _common.open_trace(options.file, strict=options.strict)
+    print_table(loaded._listed, options)
+    return 0
+
+
+def print_table(results: Any, options: argparse.Namespace) -> None:
+    """The table of results, with the options of `show`."""
+    keys = [key.strip() for key in options.group_by.split(",") if key.strip()]
+    sort_by = sort_column(results, options.sort_by)
+    simple = {key.partition(":")[0].removesuffix("s") for key in keys} <= _TABLE_KEYS
+    extended = (
+        options.where or options.stats or options.columns or options.no_name or sort_by not in _TABLE_ORDERS
+    )
+    if options.format == "table" and simple and not extended:
+        print_torch_table(results, keys, sort_by, options.top)
+        return
+    from ..analysis.conditions import WhereError
+    from ..analysis.groups import GroupError, groups
+
+    try:
+        sheet = groups(results, keys if options.no_name else ["name", *keys], stats=options.stats)
+        if options.where:
+            sheet = sheet.where(options.where)
+        if sort_by:
+            sheet = sheet.sort(sort_by)
+        if options.columns:
+            sheet = sheet.select([name for name in options.columns.split(",") if name.strip()])
+    except (GroupError, WhereError) as error:
+        raise CommandError(str(error)) from error
+    except KeyError as error:
+        raise CommandError(error.args[0]) from error
+    health = results.trace.health.line()
+    _common.print_rows(
+        sheet.head(options.top).rows(),
+        options.format,
+        keys=list(sheet),
+        about={"file": getattr(options, "file", None), "rows_in_all": sheet.n_rows, "health": health},
+        note=f"Incomplete: {health}" if health else "",
+    )
+
+
+def print_torch_table(results: Any, keys: list[str], sort_by: str | None, top: int) -> None:
+    """The table as torch prints it."""
+    from ..analysis.groups import STACK_DEPTH
+
+    depth = 0
+    for key in keys:
+        name, _, number = key.partition(":")
+        if name == "stack":
+            if number and not number.isdigit():
+                raise CommandError(f"cannot group by {key!r}; expected stack:N with N of 1 or more")
+            depth = int(number or STACK_DEPTH)
+    averages = results.key_averages(any(key.startswith("shape") for key in keys), depth)
+    print(_common.plain(averages.table(sort_by=sort_by, row_limit=top or -1), lines=True), end="")
+
+
+def sort_column(results: Any, wanted: str | None) -> str | None:
+    """The column to sort by; None for the order of time."""
+    from ..analysis.columns import column_key
+
+    if wanted is None:
+        busy = bool(results.trace.device.works.any())
+        return "self_device_time_total" if busy else "self_cpu_time_total"
+    if wanted == "none":
+        return None
+    try:
+        return column_key(wanted)
+    except KeyError as error:
+        raise CommandError(error.args[0]) from error

@@ -1,0 +1,162 @@
+"""Cut a part out of a trace: by step, time, name, thread, process or rank, or under an annotation.
+
+Conditions hold together. Kernels stay with the op that launched them, flows where both ends stay, and whatever is not understood where its
+time and thread stay. What sticks out of the selected time is cut to it and marked "clipped".
+
+example:
+  mindtorch-prof slice big.json.gz -o small.json.gz --steps 3-5 --drop python_function --min-us 2
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from typing import Any
+
+from ..formats import format_time
+from ._common import CommandError, add_file, plain, print_json, progress, writing
+from ._options import number
+
+_UNITS = {"": 1.0, "us": 1.0, "ms": 1e3, "s": 1e6, "ns": 1e-3}
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `slice`."""
+    add_file(parser)
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="OUT", help="file to write; .gz is compressed"
+    )
+    parser.add_argument(
+        "--steps", type=steps, default=(), metavar="N-M", help="steps (ProfilerStep#N): 3, 3-5, or 3-5,8"
+    )
+    parser.add_argument(
+        "--time",
+        type=span,
+        metavar="A..B",
+        help="time since the trace begins, with ns, us, ms or s (us): 10ms..25ms, ..2s, 1.5s..",
+    )
+    parser.add_argument(
+        "--under",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="while an annotation (or op) of this name runs in the same process; * stands for anything",
+    )
+    parser.add_argument(
+        "--name",
+        metavar="REGEX",
+        help="events whose name matches, all inside of them, and what that launches",
+    )
+    parser.add_argument(
+        "--thread",
+        action="append",
+        default=[],
+        metavar="T",
+        help="a thread's (or stream's) number, or a part of its name",
+    )
+    parser.add_argument("--pid", action="append", default=[], metavar="P", help="a process")
+    parser.add_argument(
+        "--rank", action="append", type=int, default=[], metavar="R", help="a rank of a merged trace"
+    )
+    parser.add_argument("--min-us", type=number, default=0.0, metavar="US", help="leave out shorter slices")
+    parser.add_argument(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="WHAT",
+        help="leave out a category (python_function ...) or a name, or memory, flows, counters; with commas",
+    )
+    parser.add_argument(
+        "--format", choices=("table", "json"), default="table", help="how to say what was written"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the part and say what is in it."""
+    from ..rewrite.slice import Selection, slice_trace
+
+    selection = Selection(
+        steps=options.steps,
+        time_us=options.time,
+        under=tuple(options.under),
+        name=options.name,
+        threads=tuple(options.thread),
+        pids=tuple(options.pid),
+        ranks=tuple(options.rank),
+        min_us=options.min_us,
+        drop=tuple(part for text in options.drop for part in text.split(",") if part),
+    )
+    if not os.path.exists(options.file):
+        raise CommandError(f"{options.file}: No such file or directory")
+    try:
+        with progress(f"cutting {os.path.basename(options.file)}") as bar, writing(options.output):
+            done = slice_trace(options.file, options.output, selection, strict=options.strict, progress=bar)
+    except ValueError as error:
+        raise CommandError(plain(str(error))) from error
+    _say(done, options.format)
+    return 0
+
+
+def _say(done: Any, format: str) -> None:
+    size = os.path.getsize(done.path) if os.path.isfile(done.path) else 0
+    if format == "json":
+        print_json(
+            {
+                "path": done.path,
+                "events": done.events,
+                "kept": done.kept,
+                "clipped": done.clipped,
+                "from_us": done.window_us[0],
+                "to_us": done.window_us[1],
+                "bytes": size,
+                "notes": list(done.notes),
+            }
+        )
+        return
+    low, high = done.window_us
+    cut = f", {done.clipped:,} cut to fit" if done.clipped else ""
+    out = sys.stderr if done.path in ("/dev/stdout", "/dev/fd/1") else sys.stdout
+    print(
+        f"{plain(done.path)}: {done.kept:,} of {done.events:,} events{cut}; "
+        f"{format_time(max(low, 0))} to {format_time(max(high, 0))}; {size:,} bytes",
+        file=out,
+    )
+    for note in done.notes:
+        print(f"note: {plain(note)}", file=out)
+
+
+def steps(text: str) -> tuple[tuple[int, int], ...]:
+    """Ranges of steps: 3, 3-5, 3-5,8."""
+    made = []
+    for part in text.split(","):
+        found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
+        if not found or (found[2] is not None and int(found[2]) < int(found[1])):
+            raise argparse.ArgumentTypeError(f"{text!r} is no range of steps; give 3, 3-5 or 3-5,8")
+        made.append((int(found[1]), int(found[2] or found[1])))
+    return tuple(made)
+
+
+def span(text: str) -> tuple[float, float]:
+    """A span of time in microseconds: 10ms..25ms; a missing end is open."""
+    first, dots, last = text.partition("..")
+    try:
+        if not dots:
+            raise ValueError
+        low = _time(first) if first.strip() else float("-inf")
+        high = _time(last) if last.strip() else float("inf")
+        if high < low:
+            raise ValueError
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no span of time; give 10ms..25ms (with ns, us, ms or s), ..2s or 1.5s.."
+        ) from None
+    return max(low, -1e12), high
+
+
+def _time(text: str) -> float:
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(ns|us|ms|s|)\s*", text)
+    if not found:
+        raise ValueError
+    return float(found[1]) * _UNITS[found[2]]

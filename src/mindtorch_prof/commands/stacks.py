@@ -1,0 +1,56 @@
+"""Write folded stacks, as flamegraph.pl, speedscope and inferno read them: `frame;frame;frame microseconds`.
+
+Frames are the Python calls around an op (of traces with stacks), --by ops the ops around it, --by both the one inside the other.
+
+example:
+  mindtorch-prof stacks trace.json.gz -o stacks.txt
+  mindtorch-prof stacks trace.json.gz --by ops | flamegraph.pl > ops.svg
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from . import _common
+from ._common import CommandError
+
+
+def prepare_parser(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments of `stacks`."""
+    _common.add_file(parser)
+    parser.add_argument(
+        "--by",
+        choices=("python", "ops", "both"),
+        help="what frames are (python if the trace has stacks, else ops)",
+    )
+    parser.add_argument(
+        "--metric", choices=("cpu", "device"), default="cpu", help="whose own time is counted (cpu)"
+    )
+    parser.add_argument(
+        "-o", "--output", default="-", metavar="OUT", help="the file to write (standard output)"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the lines."""
+    from ..analysis.folded_stacks import FRAMES, folded
+
+    loaded = _common.open_trace(options.file, strict=options.strict)
+    by = options.by or ("python" if (loaded.trace.stack >= 0).any() else "ops")
+    if by == "python" and not (loaded.trace.stack >= 0).any():
+        raise CommandError(
+            f"{options.file}: has no Python stacks (record with with_stack=True); --by ops folds the ops themselves"
+        )
+    assert by in FRAMES
+    text = "".join(
+        f"{line} {value}\n" for line, value in folded(loaded, by=by, device=options.metric == "device")
+    )
+    if options.output == "-":
+        sys.stdout.write(text)
+        return 0
+    from ..export.files import open_for_export
+
+    with _common.writing(options.output), open_for_export(options.output) as out:
+        out.write(text.encode("utf-8", "backslashreplace"))
+    return 0

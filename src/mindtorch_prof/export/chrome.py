@@ -1,0 +1,615 @@
+"""Chrome traces: a Trace in, a Kineto trace file out; and averages in, one slice a row out. Knows nothing of recording.
+
+An event is a line whose constant parts (names, shapes, types: encoded once by orjson) stand before and after its numbers, which
+are turned into digits column by column: a fifth of the time of encoding a dict an event, and times keep their three decimals.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Iterable, Iterator
+from typing import IO, Any
+
+import numpy as np
+import orjson
+
+from .. import inputs as described
+from ..file_inputs import FileInputs
+from ..forward_backward import forward_backward
+from ..trace import ANNOTATION, RUNTIME, Trace
+from ..tree import thread_slices
+from . import chrome_device as device_part
+from .files import open_for_export
+
+_NEXT = b",\n"  # before every event but the first
+SLICE = 16_384  # rows turned into text at a time
+_BASE_STEP_NS = (
+    7_889_238 * 10**9
+)  # the base is a multiple of a quarter of a year, so that `ts` is exact in a double
+_FLAGS = ("with_stack", "profile_memory", "record_shapes", "with_flops", "with_modules")
+
+
+def export_chrome_trace(
+    trace: Trace,
+    path: str | os.PathLike[str],
+    metadata: dict[str, Any] | None = None,
+    *,
+    exclusive: bool = False,
+) -> None:
+    """Write a trace to `path`; a name that ends in .gz is compressed."""
+    with open_for_export(path, exclusive=exclusive) as out:
+        write(trace, out, metadata, name=os.fspath(path))
+
+
+def write(trace: Trace, out: IO[bytes], metadata: dict[str, Any] | None = None, *, name: str = "") -> None:
+    """Write a trace as one JSON object in Kineto's format."""
+    columns = (trace.start_ns, trace.memory.time_ns, trace.frames.start_ns, trace.device.start_ns)
+    base = trace.origin_ns + min([trace.window_ns[0], *[int(c.min()) for c in columns if len(c)]])
+    base -= base % _BASE_STEP_NS
+    shift = trace.origin_ns - base
+    out.write(_head(trace, {**trace.settings.get("added_metadata", {}), **(metadata or {})}, base))
+    first = True
+    for block in _blocks(trace, shift):
+        out.write(block[len(_NEXT) :] if first else block)
+        first = False
+    out.write(b'\n  ],\n  "traceName": ' + encode(name).encode() + b"\n}\n")
+
+
+def encode(value: Any) -> str:
+    """A value as JSON text; a string that is no valid Unicode (a lone surrogate) is escaped instead of refused."""
+    try:
+        return orjson.dumps(value).decode()
+    except (TypeError, ValueError):
+        return json.dumps(value)
+
+
+def _head(trace: Trace, metadata: dict[str, Any], base: int) -> bytes:
+    import socket  # 5 ms at import, for those who write a trace only
+
+    settings = trace.settings
+    head: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": settings.get("device_properties", [])}
+    head["trace_id"] = settings.get("trace_id") or os.urandom(16).hex().upper()
+    head.update({flag: 1 for flag in _FLAGS if settings.get(flag)})
+    if settings.get("host_name") or not settings.get("foreign"):
+        head["host_name"] = settings.get("host_name") or socket.gethostname()
+    if not settings.get("foreign"):
+        head["mindtorch_v2"] = 1  # who recorded: what is in the file can be told from what torch puts there
+    head.update({key: value for key, value in metadata.items() if key != "traceEvents"})
+    head["displayTimeUnit"] = "ms"
+    head["baseTimeNanoseconds"] = base
+    # readers look for `"rank": 3` with the blank
+    lines = [f"  {json.dumps(key)}: {json.dumps(_finite(value))}" for key, value in head.items()]
+    return ("{\n" + ",\n".join(lines) + ',\n  "traceEvents": [\n').encode()
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinities: they become text."""
+    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
+        return str(value)
+    if isinstance(value, dict):
+        return {str(k): _finite(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(v) for v in value]
+    return value
+
+
+def _blocks(trace: Trace, shift: int) -> Iterator[bytes]:
+    """The events as text, each after a comma."""
+    places = _Places(trace)
+    begun, ended = (t + shift for t in trace.window_ns)
+    yield _joined(_metadata(trace, places, begun))
+    count = len(trace)
+    flows = _flows(trace, places, shift)
+    external = None
+    if len(trace.device):
+        external = device_part.external_ids(trace)
+        for row, line in device_part.launch_arrows(trace, places.text, shift):
+            flows.setdefault(row // SLICE, []).append((row, _NEXT + line.encode()))
+    heads, tails, number = _templates(trace, places)
+    records = trace.settings.get("record_function_ids")  # of an execution trace that was recorded beside it
+    if records is not None and len(records) != count:  # a part of that recording, or more than it
+        records = None
+    forward = _forward_numbers(trace)
+    for first in range(0, count, SLICE):
+        part = slice(first, first + SLICE)
+        which = number[part].tolist()
+        ends = [tails[n] for n in which]
+        if records is not None:
+            ends = [
+                end.replace(b":0", b":%d" % record, 1) for end, record in zip(ends, records[part].tolist())
+            ]
+        for row, text in flows.get(first // SLICE, ()):
+            ends[row - first] += text
+        middle = _numbers(trace, forward, shift, part, external)
+        yield b"".join(itertools.chain.from_iterable(zip([heads[n] for n in which], middle, ends)))
+    for lines in _memory(trace, places, shift, count):
+        yield _joined(lines)
+    for lines in _frames(trace, places, shift, count + len(trace.memory.time_ns)):
+        yield _joined(lines)
+    for lines in device_part.device_lines(trace, shift, SLICE):
+        yield _joined(lines)
+    yield _joined(list(device_part.counter_lines(trace, places.pid, shift)))
+    yield _joined(_closing(begun, ended))
+
+
+def _joined(lines: list[str]) -> bytes:
+    return b"".join([_NEXT + line.encode() for line in lines])
+
+
+def thread_ids(trace: Trace) -> dict[int, int]:
+    """The system's number of each thread; where that is unknown, its identity."""
+    known = {identity: native for identity, (native, _) in trace.settings.get("threads", {}).items()}
+    met = np.unique(np.concatenate([trace.thread, trace.memory.thread, trace.frames.thread])).tolist()
+    return {identity: known.get(identity, identity) for identity in met}
+
+
+class _Places:
+    """Processes and threads as the file numbers them. Annotations of asynchronous code that overlap in part have tracks of their own
+    beside their thread's, because viewers drop slices that do not nest."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.pid = int(trace.settings.get("pid", 0))
+        self.threads = thread_ids(trace)
+        self._pids = trace.settings.get("thread_pids", {})
+        self.track = overlapping(trace)  # by row: 0 its thread's own, else the number of a track beside it
+        self.tracks: dict[tuple[int, int], int] = {}
+        beside = np.flatnonzero(self.track)
+        top = max(self.threads.values(), default=0)
+        for thread, track in sorted(set(zip(trace.thread[beside].tolist(), self.track[beside].tolist()))):
+            self.tracks[thread, track] = top + 1 + len(self.tracks)
+
+    def process(self, thread: int) -> Any:
+        """The process of a thread, as JSON."""
+        return encode(self._pids.get(thread, self.pid))
+
+    def text(self, thread: int) -> str:
+        """A thread as fields of an event."""
+        return f'"pid":{self.process(thread)},"tid":{self.threads[thread]}'
+
+    def text_of_row(self, thread: int, track: int) -> str:
+        """The same, of a thread's track."""
+        tid = self.tracks[thread, track] if track else self.threads[thread]
+        return f'"pid":{self.process(thread)},"tid":{tid}'
+
+
+def overlapping(trace: Trace) -> np.ndarray:
+    """For each row 0, or for an annotation that overlaps another of its thread in part the first track on which it nests."""
+    made = np.zeros(len(trace), np.int8)
+    rows = np.flatnonzero(trace.kind == ANNOTATION)
+    for first, last in thread_slices(trace.thread[rows]):
+        part = rows[first:last]
+        start, end = trace.start_ns[part], trace.end_ns[part]
+        if len(part) < 2 or (start[1:] >= np.maximum.accumulate(end)[:-1]).all():
+            continue
+        order = np.lexsort((-end, start))
+        tracks: list[list[int]] = [[]]  # the ends of what is open on each
+        for row, begun, ended in zip(part[order].tolist(), start[order].tolist(), end[order].tolist()):
+            for number, open_ in enumerate(tracks):
+                while open_ and open_[-1] <= begun:
+                    open_.pop()
+                if not open_ or ended <= open_[-1]:
+                    open_.append(ended)
+                    made[row] = min(number, 127)
+                    break
+            else:
+                made[row] = min(len(tracks), 127)
+                tracks.append([ended])
+    return made
+
+
+# ---------------------------------------------------------------------------------------------------- ranges
+
+
+def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes], np.ndarray]:
+    """What stands before and after a row's numbers, for each distinct (name, kind, thread, inputs, stack); and which each row has."""
+    stacked = bool(trace.settings.get("verbose"))
+    # what was open when the recording ended, ends with it
+    unfinished = (trace.end_ns == trace.window_ns[1]) & bool(trace.health.unfinished)
+    columns = [trace.name, trace.kind, trace.inputs + 1, unfinished, places.track]
+    if stacked:
+        columns.append(trace.stack + 1)
+    if trace.extra is not None:
+        columns.append(trace.extra + 1)
+    calls = trace.kind == RUNTIME
+    if calls.any():
+        runtime, correlation = device_part.runtime_category(trace), device_part.correlations(trace)
+        columns.append(correlation + 1)
+    number = np.zeros(len(trace), np.int64)
+    for place, (first, last) in enumerate(thread_slices(trace.thread)):
+        number[first:last] = place
+    for column in columns:
+        number = _renumbered(number * (int(column.max(initial=0)) + 1) + column)
+    leading = np.empty(int(number.max(initial=-1)) + 1, np.int64)
+    leading[number[::-1]] = np.arange(len(trace) - 1, -1, -1)
+    names = [encode(text) for text in trace.names]
+    shapes = trace.settings.get("record_shapes") or trace.settings.get("with_flops")
+    heads, tails = [], []
+    for row in leading.tolist():
+        kind = "user_annotation" if trace.kind[row] == ANNOTATION else runtime if calls[row] else "cpu_op"
+        where = places.text_of_row(int(trace.thread[row]), int(places.track[row]))
+        head = f'{{"ph":"X","cat":"{kind}","name":{names[trace.name[row]]},{where},"ts":'
+        heads.append(_NEXT + head.encode())
+        if calls[row]:
+            tails.append(b"}}" if correlation[row] < 0 else b',"correlation":%d}}' % correlation[row])
+            continue
+        tail = ',"Record function id":0'
+        if shapes:
+            index = int(trace.inputs[row])
+            if keywords := trace.settings.get("keyword_values", {}).get(index):
+                tail += _keyword_args(keywords)
+            if described_inputs := trace.input_table[index][1] if index >= 0 else ():
+                tail += "," + _input_args(described_inputs)
+        if stacked and trace.stack[row] >= 0:
+            tail += ',"Call stack":' + encode("".join(f + ";" for f in trace.stacks[trace.stack[row]]))
+        if unfinished[row]:
+            tail += ',"finished":false'
+        if trace.extra is not None and trace.extra[row] >= 0:
+            tail += "," + encode(trace.extra_table[trace.extra[row]])[1:-1]
+        tails.append((tail + "}}").encode())
+    return heads, tails, number
+
+
+def _keyword_args(values: dict[str, Any]) -> str:
+    """The keyword values that a file shows: numbers, strings, lists of strings; a stream's number alone. Of a string with quotes torch
+    shows "None"."""
+    shown = {}
+    for name, value in values.items():
+        if name == "stream":
+            known = isinstance(value, int)
+        elif isinstance(value, list):
+            known = bool(value) and all(isinstance(item, str) for item in value)
+        else:
+            known = isinstance(value, (str, int, float))
+        if known:
+            shown[name] = "None" if isinstance(value, str) and '"' in value else value
+    return "," + encode(shown)[1:-1] if shown else ""
+
+
+def _renumbered(keys: np.ndarray) -> np.ndarray:
+    """Equal keys get equal numbers from 0 on; without sorting where the keys are small enough to count."""
+    top = int(keys.max(initial=0)) + 1
+    if top > 4 * len(keys) + 65_536:
+        return np.unique(keys, return_inverse=True)[1].reshape(-1)
+    present = np.zeros(top, np.int64)
+    present[keys] = 1
+    return (np.cumsum(present) - 1)[keys]
+
+
+def _numbers(
+    trace: Trace, forward: np.ndarray, shift: int, part: slice, external: np.ndarray | None = None
+) -> list[bytes]:
+    """The numbers of each row as text of one width: start, duration, External id, Ev Idx and the sequence number if any."""
+    start = trace.start_ns[part] + shift
+    length = np.maximum(trace.end_ns[part] - trace.start_ns[part], 0)
+    sequence = trace.sequence[part]
+    row = np.arange(len(trace))[part]
+    fields: list[Any] = [
+        *_microseconds(start),
+        b',"dur":',
+        *_microseconds(length),
+        b',"args":{"External id":',
+    ]
+    numbers = row + 1 + trace.settings.get("numbered_after", 0) if external is None else external[part]
+    fields += [_digits(numbers), b',"Ev Idx":', _digits(row)]
+    numbered = sequence >= 0
+    if numbered.any():
+        fields += [b',"Sequence number":', _digits(np.maximum(sequence, 0))]
+        fields += [b',"Fwd thread id":', _digits(forward[part])]
+    text = _columns(fields, len(row))
+    if numbered.any() and not numbered.all():
+        blank = sum(_width(field) for field in fields[-4:])
+        text[~numbered, -blank:] = _BLANK
+    return text.view(f"S{text.shape[1]}").ravel().tolist()
+
+
+_BLANK = ord(" ")
+_THREE = np.frombuffer(b"".join(b"%03d" % i for i in range(1000)), np.uint8).reshape(1000, 3)
+
+
+def _microseconds(nanoseconds: np.ndarray) -> list[Any]:
+    """Fields of a time: whole microseconds, a point, three digits."""
+    whole = nanoseconds // 1000
+    return [_digits(whole), b".", _THREE[nanoseconds - whole * 1000]]
+
+
+def _digits(values: np.ndarray) -> np.ndarray:
+    """Numbers (none negative) as a matrix of digits, as wide as the widest; blanks on the left, which JSON allows."""
+    width = len(str(int(values.max(initial=0))))
+    groups, rest = [], values
+    for _ in range((width + 2) // 3):
+        above = rest // 1000
+        groups.append(_THREE[rest - above * 1000])
+        rest = above
+    made = np.concatenate(groups[::-1], axis=1)[:, -width:]
+    if width > 1:
+        low = 10 ** np.arange(width - 1, 0, -1)
+        if int(values.min(initial=0)) < low[0]:
+            made[:, :-1][values[:, None] < low] = _BLANK
+    return made
+
+
+def _width(field: Any) -> int:
+    return len(field) if isinstance(field, bytes) else field.shape[1]
+
+
+def _columns(fields: list[Any], count: int) -> np.ndarray:
+    """Fields side by side, one row of bytes an event."""
+    text = np.empty((count, sum(_width(field) for field in fields)), np.uint8)
+    place = 0
+    for field in fields:
+        width = _width(field)
+        text[:, place : place + width] = np.frombuffer(field, np.uint8) if isinstance(field, bytes) else field
+        place += width
+    return text
+
+
+def _input_args(description: tuple | FileInputs) -> str:
+    if isinstance(description, FileInputs):
+        return encode(description.document())[1:-1]
+    args = {
+        "Concrete Inputs": [_concrete(value) for value in description],
+        "Input type": [_type(value) for value in description],
+        "Input Strides": [_short(entry) for entry in described.strides(description)],
+        "Input Dims": [_short(entry) for entry in described.structured_shapes(description)],
+    }
+    return encode(args)[1:-1]
+
+
+def _short(entry: list[Any]) -> list[Any]:
+    """Lists of tensors longer than 30 are left out, as torch does."""
+    return [] if len(entry) > 30 else entry
+
+
+def _type(value: Any) -> str:
+    return described.types((value,))[0]
+
+
+def _concrete(value: Any) -> str:
+    """A number or a list of numbers as torch's C++ prints it."""
+    if isinstance(value, bool):
+        return str(value)
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return _float(value)
+    if isinstance(value, complex):
+        return f"{_float(value.real)}{'' if value.imag < 0 else '+'}{_float(value.imag)}j"
+    listed = value.__class__ is tuple and len(value) <= 30 and not described.is_tensor(value)
+    if listed and all(isinstance(item, (bool, int, float)) for item in value):
+        return "[" + ", ".join(map(_concrete, value)) + "]"
+    return ""
+
+
+def _float(value: float) -> str:
+    if value != value or value in (float("inf"), float("-inf")):
+        return str(value)
+    if value == int(value) and abs(value) < 1e10:
+        return "-0." if str(value)[0] == "-" and not value else f"{int(value)}."
+    return f"{value:.17g}"
+
+
+def _forward_numbers(trace: Trace) -> np.ndarray:
+    """For each row its forward thread's number: 0 none, then from 1, the recording thread first."""
+    numbers: dict[int, int] = {0: 0}
+    main = int(trace.settings.get("thread", 0))
+    for thread in [main, *np.unique(trace.thread).tolist()]:
+        numbers.setdefault(thread, len(numbers))
+    found, place = np.unique(trace.forward_thread, return_inverse=True)
+    return np.array([numbers.get(t, 0) for t in found.tolist()], np.int64)[place.reshape(-1)]
+
+
+# ---------------------------------------------------------------------------------------------------- flows
+
+
+def _flows(trace: Trace, places: _Places, shift: int) -> dict[int, list[tuple[int, bytes]]]:
+    """The ends of flows from forward ops to backward nodes, by slice of rows: (row of the event it belongs to, text)."""
+    made: dict[int, list[tuple[int, bytes]]] = {}
+    source, target = forward_backward(trace)
+    for number, (first, second) in enumerate(zip(source.tolist(), target.tolist()), start=1):
+        for row, head in ((first, '"ph":"s"'), (second, '"ph":"f","bp":"e"')):
+            at = int(trace.start_ns[row]) + shift
+            text = (
+                f',\n{{{head},"id":{number},{places.text(int(trace.thread[row]))},'
+                f'"ts":{at // 1000}.{at % 1000:03d},"cat":"fwdbwd","name":"fwdbwd"}}'
+            )
+            made.setdefault(row // SLICE, []).append((row, text.encode()))
+    return made
+
+
+# ---------------------------------------------------------------------------------------------------- the rest
+
+
+def _metadata(trace: Trace, places: _Places, at: int) -> list[str]:
+    stamp = f"{at // 1000}.{at % 1000:03d}"
+
+    def line(name: str, pid: Any, tid: int, args: dict[str, Any]) -> str:
+        return f'{{"ph":"M","name":"{name}","ts":{stamp},"pid":{pid},"tid":{tid},"args":{encode(args)}}}'
+
+    named = trace.settings.get("processes", {})
+    by_process: dict[str, dict[int, str]] = {encode(places.pid): {}}
+    given = trace.settings.get("threads", {}) if "source" in trace.settings else {}
+    for identity, tid in places.threads.items():
+        name = given.get(identity, (0, ""))[1] or f"thread {tid} (python)"
+        by_process.setdefault(places.process(identity), {}).setdefault(tid, name)
+    for (identity, track), tid in places.tracks.items():
+        name = f"thread {places.threads[identity]} (overlapping ranges {track})"
+        by_process.setdefault(places.process(identity), {}).setdefault(tid, name)
+    lines = []
+    for pid, threads in by_process.items():
+        number = orjson.loads(pid)
+        lines += [
+            line("process_name", pid, 0, {"name": named.get(number) or "python"}),
+            line("process_labels", pid, 0, {"labels": "CPU"}),
+            line("process_sort_index", pid, 0, {"sort_index": number}),
+        ]
+        for tid, name in threads.items():
+            lines.append(line("thread_name", pid, tid, {"name": name}))
+            lines.append(line("thread_sort_index", pid, tid, {"sort_index": tid}))
+    return [*lines, *device_part.metadata_lines(trace, stamp)]
+
+
+def _memory(trace: Trace, places: _Places, shift: int, index: int) -> Iterator[list[str]]:
+    memory = trace.memory
+    if not len(memory.time_ns):
+        return
+    text = (
+        '{"ph":"i","cat":"cpu_instant_event","s":"t","name":"[memory]",%s,"ts":%d.%03d,'
+        '"args":{"Total Reserved":0,"Total Allocated":%d,"Bytes":%d,%s,"Addr":%d,'
+        '"finished":false,"Ev Idx":%d}}'
+    )
+    at = memory.time_ns + shift
+    where = {thread: places.text(thread) for thread in np.unique(memory.thread).tolist()}
+    devices = np.full(len(at), -1) if memory.device is None else memory.device
+    on = {index: device_part.memory_device(index) for index in np.unique(devices).tolist()}
+    for first in range(0, len(at), SLICE):
+        part = slice(first, first + SLICE)
+        yield [
+            text % values
+            for values in zip(
+                [where[t] for t in memory.thread[part].tolist()],
+                (at[part] // 1000).tolist(),
+                (at[part] % 1000).tolist(),
+                memory.total[part].tolist(),
+                memory.nbytes[part].tolist(),
+                [on[d] for d in devices[part].tolist()],
+                memory.address[part].tolist(),
+                range(index + first, index + len(at)),
+            )
+        ]
+
+
+def _literal(text: str) -> str:
+    return text.replace("%", "%%")
+
+
+def _frames(trace: Trace, places: _Places, shift: int, index: int) -> Iterator[list[str]]:
+    frames = trace.frames
+    heads = [_literal(f'{{"ph":"X","cat":"python_function","name":{encode(n)},') for n in frames.names]
+    where = {thread: places.text(thread) for thread in np.unique(frames.thread).tolist()}
+    tail = '%s,"ts":%d.%03d,"dur":%d.%03d,"args":{"Python parent id":%s,"Python id":%d,"Ev Idx":%d'
+    plain, module = (
+        [head + tail + "}}" for head in heads],
+        [head + tail + ',"Python module id":%d}}' for head in heads],
+    )
+    start, length = frames.start_ns + shift, _apart(trace) - frames.start_ns
+    for first in range(0, len(frames), SLICE):
+        part = slice(first, first + SLICE)
+        columns = zip(
+            frames.name[part].tolist(),
+            frames.module[part].tolist(),
+            [where[t] for t in frames.thread[part].tolist()],
+            (start[part] // 1000).tolist(),
+            (start[part] % 1000).tolist(),
+            (length[part] // 1000).tolist(),
+            (length[part] % 1000).tolist(),
+            [p + 1 if p >= 0 else "null" for p in frames.parent[part].tolist()],
+            range(first + 1, len(frames) + 1),
+            range(index + first, index + len(frames)),
+        )
+        yield [
+            plain[name] % values if number < 0 else module[name] % (*values, number)
+            for name, number, *rest in columns
+            for values in (tuple(rest),)
+        ]
+
+
+def _apart(trace: Trace) -> np.ndarray:
+    """The ends of Python calls, each a nanosecond after the last thing inside it: readers that add `ts` and `dur` as floats would find
+    some of those that end together ending too late."""
+    frames = trace.frames
+    end = frames.end_ns.copy()
+    if "source" in trace.settings:
+        return end
+    # a call that was cut where a range begins ends there
+    free = ~np.isin(end, trace.start_ns[trace.kind == ANNOTATION])
+    end[free] += 1
+    inner = np.flatnonzero(frames.parent >= 0)
+    while len(inner):
+        inner = inner[(end[inner] >= end[frames.parent[inner]]) & free[frames.parent[inner]]]
+        outer = frames.parent[inner]
+        np.maximum.at(end, outer, end[inner] + 1)
+        inner = np.unique(outer[frames.parent[outer] >= 0])
+    return end
+
+
+def _closing(begun: int, ended: int) -> list[str]:
+    # the window ends a little later than what it shows: readers add up times in floating point
+    start, end = f"{begun // 1000}.{begun % 1000:03d}", f"{ended // 1000 + 1}.{ended % 1000:03d}"
+    length = max(ended - begun, 0)
+    span = '"cat":"Trace","name":"PyTorch Profiler (0)","pid":"Spans","tid":"PyTorch Profiler"'
+    first = '"name":"Iteration Start: PyTorch Profiler","pid":"Traces","tid":"Trace PyTorch Profiler"'
+    return [
+        f'{{"ph":"X",{span},"ts":{start},"dur":{length // 1000}.{length % 1000:03d},"args":{{"Op count":0}}}}',
+        f'{{"ph":"M","name":"process_sort_index","ts":{start},"pid":"Spans","tid":0,"args":{{"sort_index":536870912}}}}',
+        f'{{"ph":"i","s":"g",{first},"ts":{start}}}',
+        f'{{"ph":"i","s":"g","name":"Record Window End","pid":"","tid":"","ts":{end}}}',
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------- averages, loose events
+
+
+def export_averages(rows: Iterable[Any], path: str | os.PathLike[str]) -> None:
+    """Write averages, one slice a row, laid end to end in the order given: the same rows give the same bytes."""
+    events, at = [], 0.0
+    for row in rows:
+        length = round(float(row.cpu_time_total), 3)
+        args = {
+            "count": row.count,
+            "cpu_time_total": row.cpu_time_total,
+            "self_cpu_time_total": row.self_cpu_time_total,
+            "cpu_time": row.cpu_time,
+            "device_time_total": row.device_time_total,
+            "self_device_time_total": row.self_device_time_total,
+            "cpu_memory_usage": row.cpu_memory_usage,
+            "self_cpu_memory_usage": row.self_cpu_memory_usage,
+            "flops": row.flops,
+            "input_shapes": row.input_shapes or [],
+            "stack": list(row.stack or []),
+            "overload_name": row.overload_name or "",
+        }
+        event = {"name": str(row.key), "ph": "X", "ts": round(at, 3), "dur": length, "pid": 0, "tid": 0}
+        events.append(encode({**event, "cat": "key_averages", "args": args}))
+        at += length
+    with open_for_export(path) as out:
+        text = (
+            '{"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": [\n' + ",\n".join(events) + "\n]}\n"
+        )
+        out.write(text.encode())
+
+
+def export_events(events: Iterable[Any], path: str | os.PathLike[str]) -> None:
+    """Write a list of FunctionEvents that is not a whole recording: what the events themselves say."""
+    lines = []
+    for index, event in enumerate(events):
+        span = event.time_range
+        args: dict[str, Any] = {"External id": index + 1, "Record function id": 0}
+        if event.sequence_nr is not None and event.sequence_nr >= 0:
+            args |= {"Sequence number": event.sequence_nr, "Fwd thread id": event.fwd_thread or 0}
+        if event.input_shapes:
+            args["Input Dims"] = event.input_shapes
+        args["Ev Idx"] = index
+        shown = {
+            "ph": "X",
+            "cat": "user_annotation"
+            if event.is_user_annotation
+            else "python_function"
+            if event.is_python_function
+            else "cpu_op",
+            "name": str(event.name),
+            "pid": 0,
+            "tid": event.thread,
+            "ts": round(span.start, 3),
+            "dur": round(max(span.end - span.start, 0), 3),
+            "args": args,
+        }
+        lines.append(encode(shown))
+    with open_for_export(path) as out:
+        text = (
+            '{"schemaVersion": 1, "deviceProperties": [], "displayTimeUnit": "ms", "baseTimeNanoseconds": 0, "traceEvents": [\n'
+            + ",\n".join(lines)
+            + "\n]}\n"
+        )
+        out.write(text.encode())

@@ -1,0 +1,185 @@
+"""Operators: Results in, the rows of key_averages out as columns, grouped in the ways that the page offers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...averages import averages, group_names
+from ...torch_api.enums import DeviceType
+from ...trace import Trace
+from ...tree import levels
+from . import modules
+from .calls import COPY, KERNEL, OP, event_categories, name_categories, shown_rows
+from .pack import Block
+
+MOST_ROWS = 20_000  # a grouping; those of the least time are left out beyond it
+STACK_DEPTH = 8  # innermost frames by which the grouping by stack tells calls apart
+
+_SPREAD = ("min", "p50", "p95", "max")
+
+
+def add_by_name(block: Block, results: Any) -> dict[str, Any]:
+    """The rows by name, with the spread of their times."""
+    rows = results.key_averages()
+    described = add_rows(block, "name", rows, _categories_by_name(results))
+    spreads = [getattr(row, "stats", None) for row in rows]
+    if described["left_out"] == 0 and any(spreads):
+        for field in _SPREAD:
+            block.add(
+                f"name.{field}_ns",
+                np.array([getattr(s, field, 0.0) for s in spreads]) * 1000,
+            )
+    return described
+
+
+def operators_block(results: Any, steps: Any) -> Block:
+    """The other groupings: by shapes, stack, module and step, as far as they were recorded."""
+    block = Block()
+    trace, groups = results.trace, {}
+    kinds = _categories_by_name(results)
+    if results.shapes_recorded and (trace.inputs >= 0).any():
+        groups["shapes"] = add_rows(block, "shapes", results.key_averages(by_shape=True), kinds)
+    if len(trace.stacks) and (trace.stack >= 0).any():
+        groups["stack"] = add_rows(block, "stack", results.key_averages(by_stack=STACK_DEPTH), kinds)
+    paths = modules.event_modules(results)
+    if paths is not None:
+        groups["module"] = _add_numbered(block, "module", results, *paths)
+    if steps is not None:
+        groups["step"] = _add_numbered(block, "step", results, *steps)
+    block.values = {"groups": groups}
+    return block
+
+
+def add_rows(
+    block: Block, key: str, rows: Sequence[Any], of_events: dict[str, int] | None = None
+) -> dict[str, Any]:
+    """Rows of key_averages as columns."""
+    kinds = of_events or {}
+
+    def column(field: str, scale: int = 1) -> np.ndarray:
+        values = np.array([getattr(row, field, 0) or 0 for row in rows], np.float64)
+        return np.rint(values * scale).astype(np.int64)
+
+    columns = {
+        "count": column("count"),
+        "self_ns": column("self_cpu_time_total", 1000),
+        "total_ns": column("cpu_time_total", 1000),
+        "self_device_ns": column("self_device_time_total", 1000),
+        "device_ns": column("device_time_total", 1000),
+        "self_memory": column("self_cpu_memory_usage"),
+        "memory": column("cpu_memory_usage"),
+        "self_device_memory": column("self_device_memory_usage"),
+        "device_memory": column("device_memory_usage"),
+        "flops": column("flops"),
+        "category": np.array([_category(row, kinds) for row in rows], np.int64),
+    }
+    details = [_detail(row, key) for row in rows]
+    return _put(block, key, [row.key for row in rows], details, columns)
+
+
+def _category(row: Any, of_events: dict[str, int]) -> int:
+    if getattr(row, "is_user_annotation", False):
+        return int(name_categories((row.key,))[0])
+    if getattr(row, "device_type", DeviceType.CPU) != DeviceType.CPU:
+        return COPY if row.key.startswith(("Memcpy", "Memset")) else KERNEL
+    return of_events.get(row.key, OP)
+
+
+def _categories_by_name(results: Any) -> dict[str, int]:
+    """The category of the first event of each name."""
+    trace = results.trace
+    group_of, texts = group_names(trace)
+    kinds = np.full(len(texts), OP, np.int64)
+    kinds[group_of[trace.name][::-1]] = event_categories(trace)[
+        ::-1
+    ]  # the first event is written last, and stays
+    return dict(zip(texts, kinds.tolist()))
+
+
+def _detail(row: Any, key: str) -> Any:
+    if key == "shapes":
+        return str(row.input_shapes) if row.input_shapes else ""
+    if key == "stack":
+        return list(row.stack or ())
+    return ""
+
+
+def _add_numbered(
+    block: Block, key: str, results: Any, number: np.ndarray, labels: Sequence[str]
+) -> dict[str, Any]:
+    """Rows by name and a number of each event (its module, its step), whose text is in `labels`."""
+    trace = results.trace
+    own = replace(results.tree, self_ns=results.shown_self_ns, self_memory=results.shown_self_memory)
+    keep = results.shown & (number >= 0)
+    rows = averages(trace, own, keep, by_inputs=number)
+    self_device, device = device_times(results)
+
+    def total(values: np.ndarray) -> np.ndarray:
+        return np.bincount(rows.group, weights=values[keep], minlength=len(rows.names)).astype(np.int64)
+
+    columns = {
+        "count": rows.count,
+        "self_ns": rows.self_ns,
+        "total_ns": rows.total_ns,
+        "self_device_ns": total(self_device),
+        "device_ns": total(device),
+        "self_memory": rows.self_memory,
+        "memory": rows.memory,
+        "flops": rows.flops,
+        "category": event_categories(trace)[rows.first].astype(np.int64),
+    }
+    details = [labels[i] for i in number[rows.first].tolist()]
+    return _put(block, key, list(rows.names), details, columns)
+
+
+def device_times(results: Any) -> tuple[np.ndarray, np.ndarray]:
+    """For each event, the time on devices of what it launched itself, and with what it contains."""
+    trace: Trace = results.trace
+    device = trace.device
+    own: np.ndarray = np.zeros(len(trace))
+    if not len(device) or not len(trace):
+        return own, own
+    works = device.works
+    at = shown_rows(results, device.op[works])
+    duration = (device.end_ns - device.start_ns)[works]
+    own = np.bincount(at[at >= 0], weights=duration[at >= 0], minlength=len(trace))
+    total = own.copy()
+    depth = results.tree.depth
+    parent = results.shown_parent
+    shown = results.shown
+    for rows in reversed(levels(depth)[1:]):
+        rows = rows[shown[rows] & (parent[rows] >= 0)]
+        total += np.bincount(parent[rows], weights=total[rows], minlength=len(total))
+    return own, total
+
+
+def _put(
+    block: Block, key: str, names: list[str], details: list[Any], columns: dict[str, np.ndarray]
+) -> dict[str, Any]:
+    """Columns into the block, the largest rows first kept; strings and frames are sent once each."""
+    weight = columns["self_ns"] + columns["self_device_ns"]
+    keep = np.arange(len(names))
+    if len(keep) > MOST_ROWS:
+        keep = np.sort(np.argsort(-weight, kind="stable")[:MOST_ROWS])
+    kept = keep.tolist()
+    texts: dict[Any, int] = {}
+    block.add(f"{key}.name", np.array([texts.setdefault(names[i], len(texts)) for i in kept], np.int64))
+    for field, values in columns.items():
+        if values.any() or field in {"count", "self_ns", "total_ns", "category"}:
+            block.add(f"{key}.{field}", values[keep])
+    described: dict[str, Any] = {"left_out": len(names) - len(kept)}
+    if any(details[i] for i in kept):
+        found: dict[Any, int] = {}
+        numbers = [found.setdefault(_hashable(details[i]), len(found)) for i in kept]
+        block.add(f"{key}.detail", np.array(numbers, np.int64))
+        described["details"] = [list(d) if isinstance(d, tuple) else d for d in found]
+    described["names"] = list(texts)
+    return described
+
+
+def _hashable(detail: Any) -> Any:
+    return tuple(detail) if isinstance(detail, list) else detail

@@ -1,0 +1,180 @@
+"""The overview: Results in; wall time, steps, shares of time by category and how it was recorded out, as plain JSON."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from typing import Any
+
+import numpy as np
+
+from ...version import __version__
+
+from ...trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, RUNTIME, Trace
+from . import calls
+
+_SETTINGS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
+
+
+def overview(results: Any) -> dict[str, Any]:
+    """What the first page of a report says."""
+    trace = results.trace
+    begin, end = window(trace)
+    return {
+        "wall_ns": end - begin,
+        "begin_ns": begin,
+        "steps": _steps(trace, begin),
+        "shares": _shares(trace, begin, end),
+        "health": trace.health.line(),
+        "complete": bool(trace.health),
+        "facts": _facts(results),
+        "device": str(trace.settings.get("device") or ""),
+        "has": {
+            "memory": len(trace.memory) > 0,
+            "modules": bool((trace.frames.module >= 0).any()),
+            "device": len(trace.device) > 0,
+            "flops": bool(trace.flops.any()),
+        },
+        "version": __version__,
+    }
+
+
+def window(trace: Trace) -> tuple[int, int]:
+    """When the recording began and ended; from its events where it does not say."""
+    begin, end = trace.window_ns
+    parts = [part for part in (trace, trace.frames, trace.device) if len(part)]
+    first = min((int(part.start_ns.min()) for part in parts), default=begin)
+    last = max((int(part.end_ns.max()) for part in parts), default=end)
+    if end <= begin:
+        return first, last
+    return min(begin, first), max(end, last)
+
+
+def step_rows(trace: Trace) -> np.ndarray:
+    """The rows of ProfilerStep#N, in the order of time."""
+    marks = [i for i, name in enumerate(trace.names) if name.startswith("ProfilerStep#")]
+    rows = np.flatnonzero(np.isin(trace.name, marks))
+    return rows[np.argsort(trace.start_ns[rows], kind="stable")]
+
+
+def event_steps(trace: Trace) -> tuple[np.ndarray, list[str]] | None:
+    """For each event the number of the step in which it began, -1: none; and the steps' names. None without steps."""
+    rows = step_rows(trace)
+    if not len(rows):
+        return None
+    number = np.searchsorted(trace.start_ns[rows], trace.start_ns, side="right") - 1
+    inside = (number >= 0) & (trace.start_ns < trace.end_ns[rows[np.maximum(number, 0)]])
+    return np.where(inside, number, -1), [trace.names[i] for i in trace.name[rows].tolist()]
+
+
+def _steps(trace: Trace, begin: int) -> list[list[Any]]:
+    rows = step_rows(trace)
+    return [
+        [trace.names[name], start - begin, end - start]
+        for name, start, end in zip(
+            trace.name[rows].tolist(), trace.start_ns[rows].tolist(), trace.end_ns[rows].tolist()
+        )
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------- shares
+
+
+def _shares(trace: Trace, begin: int, end: int) -> list[dict[str, Any]]:
+    """For the CPU and each device: how the wall time divides. What runs inside an optimizer's step is the optimizer's, and so on."""
+    category = calls.event_categories(trace)
+    waiting = trace.kind == RUNTIME
+    within = [
+        ("Optimizer", category == calls.OPTIMIZER),
+        ("Data loading", category == calls.DATA),
+        ("Autograd", category == calls.AUTOGRAD),
+        ("Operators", category == calls.OP),
+        ("Runtime calls", waiting),
+        ("Python", category == calls.USER),
+    ]
+    parts: list[list[Any]] = []
+    covered = np.empty((0, 2), np.int64)
+    before = 0
+    for name, mask in within:
+        spans = [covered, np.stack([trace.start_ns[mask], trace.end_ns[mask]], axis=1)]
+        if name == "Python":
+            spans.append(np.stack([trace.frames.start_ns, trace.frames.end_ns], axis=1))
+        covered = union(np.concatenate(spans))
+        length = int((covered[:, 1] - covered[:, 0]).sum())
+        parts.append([name, length - before])
+        before = length
+    parts.append(["Idle", max(end - begin - before, 0)])
+    return [{"label": "CPU", "parts": parts}, *_device_shares(trace, end - begin)]
+
+
+def _device_shares(trace: Trace, wall: int) -> list[dict[str, Any]]:
+    device = trace.device
+    kind = str(trace.settings.get("device", "device")).upper()
+    made = []
+    for number in np.unique(device.device).tolist():
+        here = device.device == number
+        parts: list[list[Any]] = []
+        covered = np.empty((0, 2), np.int64)
+        before = 0
+        for name, kinds in (("Kernels", (DEVICE_KERNEL,)), ("Copies", (DEVICE_COPY, DEVICE_SET))):
+            mask = here & np.isin(device.kind, kinds)
+            covered = union(
+                np.concatenate([covered, np.stack([device.start_ns[mask], device.end_ns[mask]], axis=1)])
+            )
+            length = int((covered[:, 1] - covered[:, 0]).sum())
+            parts.append([name, length - before])
+            before = length
+        if before:
+            label = "GPU" if kind in {"CUDA", "HIP"} else kind
+            made.append({"label": f"{label} {number}", "parts": [*parts, ["Idle", max(wall - before, 0)]]})
+    return made
+
+
+def union(spans: np.ndarray) -> np.ndarray:
+    """The union of spans (start, end), as spans apart from each other."""
+    if not len(spans):
+        return spans
+    spans = spans[np.argsort(spans[:, 0], kind="stable")]
+    until = np.maximum.accumulate(spans[:, 1])
+    first = np.concatenate([[True], spans[1:, 0] > until[:-1]])
+    starts = spans[first, 0]
+    ends = until[np.concatenate([np.flatnonzero(first)[1:] - 1, [len(spans) - 1]])]
+    return np.stack([starts, ends], axis=1)
+
+
+# ---------------------------------------------------------------------------------------------------- facts
+
+
+def _facts(results: Any) -> list[list[str]]:
+    """How it was recorded, in words."""
+    trace = results.trace
+    settings = trace.settings
+    on = [name for name in _SETTINGS if settings.get(name)]
+    facts = [
+        ["Source", os.path.basename(str(settings["source"])) if settings.get("source") else "live recording"],
+        ["Recorded with", ", ".join(on) or "times only"],
+        ["Events", f"{int(results.shown.sum()):,}"],
+    ]
+    if len(trace.frames):
+        facts.append(["Python calls", f"{len(trace.frames):,}"])
+    if len(trace.device):
+        facts.append(["Device events", f"{len(trace.device):,}"])
+    if len(trace.memory):
+        facts.append(["Memory events", f"{len(trace.memory):,}"])
+    facts.append(["Threads", f"{len(np.unique(trace.thread)):,}"])
+    if trace.origin_ns > 0:
+        began = trace.origin_ns + window(trace)[0]
+        with_zone = dt.datetime.fromtimestamp(began / 1e9, tz=dt.timezone.utc)
+        if with_zone.year > 1980:
+            facts.append(["Began", with_zone.strftime("%Y-%m-%d %H:%M:%S UTC")])
+    for key, label in (
+        ("host_name", "Host"),
+        ("rank", "Rank"),
+        ("world_size", "World size"),
+        ("trace_id", "Trace id"),
+    ):
+        if settings.get(key) not in {None, ""}:
+            facts.append([label, str(settings[key])])
+    devices = [d for d in settings.get("device_properties") or () if isinstance(d, dict) and d.get("name")]
+    named = {f"Device {d.get('id', '')}".strip(): str(d["name"]) for d in devices}
+    return facts + [[label, name] for label, name in named.items()]

@@ -1,0 +1,39 @@
+"""Opening traces: `load`. A file in, a `Loaded` out, which answers what a live profile answers. Imports no tensor code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .errors import BrokenTraceError, NotATraceError, RefusedTraceError, TraceError
+
+if TYPE_CHECKING:
+    from .open_trace import Loaded
+
+__all__ = ["BrokenTraceError", "NotATraceError", "RefusedTraceError", "TraceError", "load"]
+
+
+def load(
+    file: Any,
+    *,
+    strict: bool = False,
+    progress: Any = None,
+    python_functions: bool | None = None,
+    max_bytes: int = 1 << 40,
+    max_ratio: float = 500.0,
+    max_event_bytes: int = 64 << 20,
+) -> Loaded:
+    """Open a trace that this package or torch wrote, or another Chrome trace; `.gz` or not, a path or an open file.
+
+    strict: raise BrokenTraceError where something would have to be repaired or left out; otherwise the trace's health says what was.
+    progress: True or False shows or hides a bar on the error stream, None shows it for large files at a terminal; or a
+        function that is called with (bytes read, bytes in all or None).
+    python_functions: whether Python calls are rows of events() and key_averages(), as they are in the tables that torch 2.13
+        prints; None: as in the table of who wrote the file.
+    max_bytes, max_ratio, max_event_bytes: limits, beyond which RefusedTraceError is raised: of the unpacked content, of
+        unpacked to packed bytes, and of one event.
+    A file that is no trace raises NotATraceError. All three errors are TraceErrors, and those ValueErrors.
+    """
+    from .byte_source import Limits
+    from .open_trace import opened
+
+    return opened(file, strict, progress, python_functions, Limits(max_bytes, max_ratio, max_event_bytes))

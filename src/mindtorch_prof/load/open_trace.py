@@ -1,0 +1,194 @@
+"""The door: a file in, a Loaded out. Chooses who reads the file and shows how far that is."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from ..export import chrome
+from ..python_rows import with_calls, with_forward_stacks
+from ..torch_api.event_list import EventList
+from ..torch_api.events import FunctionEventAvg
+from ..torch_api.results import Results
+from ..trace import Health, Trace
+from .byte_source import Limits, Source
+from .collect import Collector
+from .errors import BrokenTraceError, NotATraceError
+from .json_slices import Slices
+from .kineto import trace_of
+
+_MARK = "mindtorch_v2"  # a key at the top of the files that this package writes
+_BAR_FROM = 32 << 20  # bytes: below, nobody waits
+
+
+class Loaded:
+    """A trace from a file, with what a live profile answers."""
+
+    def __init__(self, trace: Trace, python_functions: bool = False, forward_stacks: bool = False) -> None:
+        self.trace = trace
+        self._results = Results(trace)
+        self._python_functions, self._forward_stacks = python_functions, forward_stacks
+
+    @cached_property
+    def _listed(self) -> Results:
+        """What lists and tables are made from: with Python calls among the events where those are wanted."""
+        listed = with_calls(self.trace) if self._python_functions else self.trace
+        if self._forward_stacks:
+            listed = with_forward_stacks(listed)
+        return self._results if listed is self.trace else Results(listed)
+
+    def __repr__(self) -> str:
+        source = self.trace.settings.get("source") or "a file"
+        return f"<{type(self).__name__} {source}: {len(self.trace):,} events, {len(self.trace.device):,} on devices>"
+
+    @property
+    def health(self) -> Health:
+        """What is missing from the file or was repaired."""
+        return self.trace.health
+
+    @property
+    def results(self) -> Results:
+        """The columns behind the answers."""
+        return self._results
+
+    def events(self) -> EventList:
+        """All events of the file."""
+        return self._listed.events
+
+    def experimental_event_tree(self) -> list[Any]:
+        """The roots of the tree of events, Python calls and allocations, as `profile.kineto_results` gives it of a live recording."""
+        return self._results.event_tree.roots()
+
+    def key_averages(
+        self,
+        group_by_input_shape: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> EventList:
+        """Averages over events of one name, optionally also of one input shape, stack or overload."""
+        return self._listed.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def table(self, **options: Any) -> str:
+        """The averages as text; the options are those of `EventList.table`."""
+        return self.key_averages().table(**options)
+
+    def total_average(self) -> FunctionEventAvg:
+        """The sum of all events."""
+        return self._listed.total_average()
+
+    def to_pandas(self) -> Any:
+        """The events as a data frame (needs pandas); averages have a `to_pandas` of their own."""
+        return self.events().to_pandas()
+
+    def to_arrow(self) -> Any:
+        """The events as a table of Arrow (needs pyarrow)."""
+        return self.events().to_arrow()
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """The events as columns."""
+        return self.events().to_dict()
+
+    def export_chrome_trace(self, path: str | os.PathLike[str], use_python_export: bool = False) -> None:
+        """Write the trace in Kineto's format; .gz compresses."""
+        settings = self.trace.settings
+        metadata = dict(settings.get("metadata", {}))
+        if "distributed" in settings:
+            metadata["distributedInfo"] = settings["distributed"]
+        chrome.export_chrome_trace(self.trace, path, metadata)
+
+    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
+        """Write folded stacks with a metric, for flame graphs."""
+        self._results.export_stacks(os.fspath(path), metric)
+
+    def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
+        """Write the bytes alive over time by what they are for."""
+        self._results.export_memory_timeline(os.fspath(path), device)
+
+    def export_html(self, path: str | os.PathLike[str], other: Any = None) -> None:
+        """Write one self-contained page that shows where time and memory went; `other`: a second recording, to be compared with."""
+        self._results.export_html(path, other)
+
+    def _repr_html_(self) -> str:
+        """The averages as a small table to sort and filter, for notebooks."""
+        return self._results._repr_html_()
+
+    def device_usage(self) -> Any:
+        """How busy each stream of each device was: one row a stream, see `mindtorch_prof.analysis.device_usage`."""
+        from ..analysis.device_usage import device_usage
+
+        return device_usage(self.trace)
+
+
+def opened(file: Any, strict: bool, progress: Any, python_functions: bool | None, limits: Limits) -> Loaded:
+    """Read a file; what the arguments mean, `load` says."""
+    with Source(file, limits) as source, _bar(source, progress) as advance, _no_collection():
+        slices, collector = Slices(source), Collector()
+        for events in slices:
+            collector.add(events)
+            del events  # before the next slice is parsed
+            advance(source.consumed, source.total)
+        _refuse_other_lists(slices, collector, source.name)
+        name = source.name if not hasattr(file, "read") or getattr(file, "name", None) else ""
+        trace = trace_of(slices, collector, name)
+    if strict and not trace.health:
+        raise BrokenTraceError(f"{source.name}: {trace.health.line()}")
+    if python_functions is None:
+        python_functions = _calls_are_rows(trace, slices.top)
+    return Loaded(trace, python_functions, forward_stacks=_MARK not in slices.top and bool(collector.stacks))
+
+
+def _refuse_other_lists(slices: Slices, collector: Collector, name: str) -> None:
+    """A list that holds no event at all is something else than a trace."""
+    found = collector.count - sum(collector.dropped.values())
+    if found <= 0 and (collector.count or slices.lost) and "schemaVersion" not in slices.top:
+        raise NotATraceError(
+            f"{name}: JSON, but not a trace (none of its {collector.count + slices.lost:,} entries is an event)"
+        )
+
+
+def _calls_are_rows(trace: Trace, top: dict[str, Any]) -> bool:
+    """torch 2.13 lists Python calls among the events; it also is the first that names the host. We do the latter only."""
+    return bool(len(trace.frames) and "host_name" in top and _MARK not in top)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Parsing makes millions of short-lived objects and no cycles: the collector would only look for some."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@contextmanager
+def _bar(source: Source, progress: Any) -> Iterator[Callable[[int, int | None], None]]:
+    if callable(progress):
+        yield progress
+        return
+    if progress is None:
+        progress = (source.total or 0) >= _BAR_FROM and sys.stderr is not None and sys.stderr.isatty()
+    if not progress:
+        yield lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    shown = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with shown:
+        task = shown.add_task(f"Opening {os.path.basename(source.name)}", total=source.total)
+        yield lambda done, total: shown.update(task, completed=done)

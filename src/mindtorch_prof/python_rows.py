@@ -1,0 +1,103 @@
+"""Python calls as events: a Trace in, a Trace out whose rows are its events and its Python calls together, as torch's tables show them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .call_paths import is_left_out, paths
+from .trace import BACKWARD_SCOPE, PYTHON, Device, Trace
+from .tree import nearest, tree
+
+
+def with_calls(trace: Trace) -> Trace:
+    """The events and Python calls of a trace in one order of (thread, start, longest first)."""
+    frames = trace.frames
+    if not len(frames):
+        return trace
+    count, more = len(trace), len(frames)
+    names: dict[tuple[str, str], int] = {}
+    ids = np.array([names.setdefault(key, len(names)) for key in zip(trace.names, trace.overloads)], np.int32)
+    calls = np.array([names.setdefault((text, ""), len(names)) for text in frames.names], np.int32)
+    start = np.concatenate([trace.start_ns, frames.start_ns])
+    end = np.concatenate([trace.end_ns, frames.end_ns])
+    thread = np.concatenate([trace.thread, frames.thread])
+    is_call = np.concatenate([np.zeros(count, bool), np.ones(more, bool)])
+    order = np.lexsort((~is_call, start - end, start, thread))
+    place = np.empty(count + more, np.int64)
+    place[order] = np.arange(count + more)
+
+    def merged(column: np.ndarray, value: Any) -> np.ndarray:
+        return np.concatenate([column, np.full(more, value, column.dtype)])[order]
+
+    device = trace.device
+    stack, stacks = merged(trace.stack, -1), trace.stacks
+    if trace.settings.get("verbose"):
+        # the stack of a call is its callers'
+        path, table = paths(frames)
+        above = np.where(frames.parent >= 0, path[np.maximum(frames.parent, 0)], -1)
+        above = np.where(above >= 0, above + len(stacks), -1).astype(np.int32)
+        seen = [tuple([frame for frame in found if not is_left_out(frame)]) for found in table]
+        stack, stacks = np.concatenate([trace.stack, above])[order], (*stacks, *seen)
+    return replace(
+        trace,
+        names=tuple(text for text, _ in names),
+        overloads=tuple(overload for _, overload in names),
+        name=np.concatenate([ids[trace.name] if count else ids[:0], calls[frames.name]])[order],
+        start_ns=start[order],
+        end_ns=end[order],
+        thread=thread[order],
+        kind=merged(trace.kind, PYTHON),
+        scope=merged(trace.scope, 0),
+        sequence=merged(trace.sequence, -1),
+        forward_thread=merged(trace.forward_thread, 0),
+        inputs=merged(trace.inputs, -1),
+        flops=merged(trace.flops, 0),
+        stack=stack,
+        stacks=stacks,
+        external=None if trace.external is None else merged(trace.external, 0),
+        extra=None if trace.extra is None else merged(trace.extra, -1),
+        device=_moved(device, place),
+        settings={**trace.settings, "python_functions": True},
+    )
+
+
+def with_forward_stacks(trace: Trace) -> Trace:
+    """What runs inside a node of the backward pass gets the stack of the forward op that the node belongs to, as in torch's events."""
+    nodes = (trace.scope == BACKWARD_SCOPE) & (trace.kind != PYTHON)
+    if not nodes.any() or not len(trace.stacks):
+        return trace
+    nest = tree(trace)
+    node = nearest(nest.parent, nodes)
+    inside = np.flatnonzero(node >= 0)
+    forward = np.flatnonzero((node < 0) & (trace.sequence >= 0))
+    forward = forward[np.argsort(trace.start_ns[forward], kind="stable")]
+    first: dict[tuple[int, int], int] = {}
+    for row, key in zip(
+        forward.tolist(), zip(trace.sequence[forward].tolist(), trace.thread[forward].tolist())
+    ):
+        first.setdefault(key, row)
+    around = node[inside]
+    source = np.array(
+        [
+            first.get(key, -1)
+            for key in zip(trace.sequence[around].tolist(), trace.forward_thread[around].tolist())
+        ],
+        np.int64,
+    )
+    stack = trace.stack.copy()
+    stack[inside] = np.where(source >= 0, trace.stack[np.maximum(source, 0)], -1)
+    return replace(trace, stack=stack)
+
+
+def _moved(device: Device, place: np.ndarray) -> Device:
+    """The same work of devices, with the rows of its ops where they are now."""
+    if not len(device):
+        return device
+    return replace(
+        device,
+        launch=np.where(device.launch >= 0, place[np.maximum(device.launch, 0)], -1),
+        op=np.where(device.op >= 0, place[np.maximum(device.op, 0)], -1),
+    )

@@ -1,0 +1,274 @@
+"""What devices did, beside the events of the CPU: time by op, events and averages of kernels. Columns in, torch's classes out.
+
+As torch has it: an op's device time is that of the kernels it launched and of the ops inside it; kernels are rows of their own
+too; an annotation's shadow on a device is a row that no total contains. Its time is that in which its stream worked: what torch
+shows, less the gaps between kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import orjson
+
+from .. import averages as grouping
+from ..analysis.device_usage import covered_within
+from ..trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, DEVICE_SYNC, Device
+from ..tree import sum_by, total_up
+from .enums import DeviceType
+from .event_metadata import EventMetadata, event_metadata
+from .events import FunctionEvent, FunctionEventAvg, Kernel
+
+_TYPES = {
+    "cuda": DeviceType.CUDA,
+    "xpu": DeviceType.XPU,
+    "mtia": DeviceType.MTIA,
+    "hpu": DeviceType.HPU,
+    "privateuse1": DeviceType.PrivateUse1,
+}
+_ACTIVITIES = {
+    DEVICE_KERNEL: "kernel",
+    DEVICE_COPY: "gpu_memcpy",
+    DEVICE_SET: "gpu_memset",
+    DEVICE_ANNOTATION: "gpu_user_annotation",
+    DEVICE_SYNC: "cuda_sync",
+}
+
+
+def device_type(name: str | None) -> DeviceType:
+    """torch's kind of a device by its name; what it has no name for is a private use."""
+    return _TYPES.get(name or "", DeviceType.PrivateUse1)
+
+
+@dataclass(frozen=True)
+class DeviceColumns:
+    """Columns beside a Trace's, and averages of what devices did."""
+
+    results: Any
+    own_ns: np.ndarray  # int64 by event: of the work that it launched itself
+    total_ns: np.ndarray  # int64 by event: the same, and of the events inside it
+
+    @property
+    def device(self) -> Device:
+        return self.results.trace.device
+
+    @property
+    def rows(self) -> int:
+        """How many events of devices there are."""
+        return int(self.listed.sum())
+
+    @cached_property
+    def listed(self) -> np.ndarray:
+        """Mask of what is an event: waiting is none."""
+        return self.device.kind != DEVICE_SYNC
+
+    @cached_property
+    def length_ns(self) -> np.ndarray:
+        """How long each event of a device took; of an annotation, how long its stream worked in it."""
+        device = self.device
+        length = device.end_ns - device.start_ns
+        noted, works = device.kind == DEVICE_ANNOTATION, device.works
+        for index, stream in {*zip(device.device[noted].tolist(), device.stream[noted].tolist())}:
+            here = (device.device == index) & (device.stream == stream)
+            rows = np.flatnonzero(here & noted)
+            work = here & works
+            length[rows] = covered_within(
+                device.start_ns[rows], device.end_ns[rows], device.start_ns[work], device.end_ns[work]
+            )
+        return length
+
+    @property
+    def duration_ns(self) -> int:
+        return int(self.length_ns[self.listed].sum())
+
+    @cached_property
+    def _by_op(self) -> tuple[np.ndarray, np.ndarray]:
+        device, results = self.device, self.results
+        rows = np.flatnonzero(device.works & (device.op >= 0))
+        op = shown_rows(results, device.op[rows])
+        order = np.argsort(op, kind="stable")
+        return op[order], rows[order]
+
+    def kernels(self, row: int) -> list[Kernel]:
+        """What an event launched itself."""
+        ops, rows = self._by_op
+        first, last = np.searchsorted(ops, [row, row + 1])
+        device = self.device
+        return [
+            Kernel(
+                device.names[device.name[i]],
+                int(device.device[i]),
+                int(device.end_ns[i] - device.start_ns[i]) / 1000,
+            )
+            for i in rows[first:last].tolist()
+        ]
+
+    def averages(self, by_shape: bool) -> tuple[list[FunctionEventAvg], np.ndarray]:
+        """One row a name, annotations apart from the rest; and when each first began."""
+        device = self.device
+        rows = np.flatnonzero(self.listed)
+        if not len(rows):
+            return [], np.empty(0, np.int64)
+        group_of, texts = grouping.named_groups(device.names)
+        keys = group_of[device.name[rows]] * 2 + (device.kind[rows] == DEVICE_ANNOTATION)
+        found, place = np.unique(keys, return_inverse=True)
+        place = place.reshape(-1)
+        length = self.length_ns[rows]
+        total = sum_by(place, length, len(found)).tolist()
+        count = np.bincount(place, minlength=len(found)).tolist()
+        begun = np.full(len(found), np.iinfo(np.int64).max)
+        np.minimum.at(begun, place, device.start_ns[rows])
+        kind, made = device_type(self.results.use_device), []
+        spreads = _Spreads(length, place, device.start_ns[rows], len(found))
+        for number, key in enumerate(found.tolist()):
+            row = FunctionEventAvg()
+            row.key, row.count, row.node_id, row.scope = texts[key // 2], count[number], -1, 0
+            row.device_time_total = row.self_device_time_total = total[number] / 1000
+            row.device_type, row.use_device = kind, self.results.use_device
+            row.is_user_annotation = bool(key % 2)
+            row.cpu_children, row.stack, row.overload_name = [], [], ""
+            row.input_shapes = [] if by_shape else ""
+            row._spread = (spreads, number)
+            made.append(row)
+        return made, begun
+
+
+class _Spreads:
+    """Spreads of the times of groups, worked out when first asked for."""
+
+    def __init__(self, length: np.ndarray, group: np.ndarray, start: np.ndarray, count: int) -> None:
+        self._columns, self._count = (length, group, start), count
+        self._made: list[grouping.Spread] | None = None
+
+    def __call__(self) -> list[grouping.Spread]:
+        if self._made is None:
+            length, group, start = self._columns
+            order = np.lexsort((start, group))
+            cuts = np.searchsorted(group[order], np.arange(1, self._count))
+            self._made = [grouping.spread_of(part / 1000.0) for part in np.split(length[order], cuts)]
+        return self._made
+
+
+def shown_rows(results: Any, rows: np.ndarray) -> np.ndarray:
+    """Rows of events as people see them: an event that is shown as one with its parent is its parent."""
+    return np.where(results.shown[rows], rows, results.shown_parent[rows])
+
+
+def device_columns(results: Any) -> DeviceColumns:
+    """Time on devices by event."""
+    trace, count = results.trace, len(results.trace)
+    device = trace.device
+    work = np.flatnonzero(device.works & (device.op >= 0))
+    length = (device.end_ns - device.start_ns)[work]
+    op = shown_rows(results, device.op[work])
+    inside = op >= 0
+    own = sum_by(op[inside], length[inside], count)
+    total = total_up(own, results.tree.parent, results.tree.depth)
+    return DeviceColumns(results, own, total)
+
+
+class DeviceEvent(FunctionEvent):
+    """A kernel, copy or fill; what else its file says of it is looked up when it is asked for."""
+
+    _trace: Any
+    _row: int
+
+    def __getattr__(self, field: str) -> Any:
+        if field != "event_metadata":
+            raise AttributeError(f"'FunctionEvent' object has no attribute '{field}'")
+        device, row = self._trace.device, self._row
+        extra = dict(device.extra_table[device.extra[row]]) if device.extra[row] >= 0 else {}
+        extra |= {"device": int(device.device[row]), "stream": int(device.stream[row])}
+        if device.correlation[row] >= 0:
+            extra["correlation"] = int(device.correlation[row])
+        self.event_metadata = metadata_of(extra)
+        return self.event_metadata
+
+
+def metadata_of(extra: dict[str, Any]) -> EventMetadata | None:
+    """Arguments of an event in its file as torch's EventMetadata; None where nothing of it is known."""
+    texts = {
+        key: value if isinstance(value, str) else orjson.dumps(value).decode() for key, value in extra.items()
+    }
+    try:
+        return event_metadata(texts)
+    except (ValueError, TypeError):
+        return None  # a value of another kind than torch writes
+
+
+class DeviceAnnotation(DeviceEvent):
+    """The shadow of an annotation on a stream: from the first to the last thing that was launched in it."""
+
+    busy_us = 0.0
+
+    @property
+    def device_time_total(self) -> float:
+        return self.busy_us
+
+
+def device_events(results: Any) -> list[FunctionEvent]:
+    """One event a kernel, copy, fill or annotation on a device."""
+    trace = results.trace
+    device = trace.device
+    if not len(device):
+        return []
+    kind, base, use_device = device_type(results.use_device), trace.window_ns[0], results.use_device
+    group_of, texts = grouping.named_groups(device.names)
+    known = trace.external is not None and len(trace) > 0
+    numbers = trace.external[device.op].tolist() if known else [0] * len(device)
+    rows = np.flatnonzero(results.device_columns.listed)
+    columns = zip(
+        rows.tolist(),
+        device.name[rows].tolist(),
+        (device.start_ns[rows] - base).tolist(),
+        (device.end_ns[rows] - base).tolist(),
+        device.device[rows].tolist(),
+        device.stream[rows].tolist(),
+        device.kind[rows].tolist(),
+        device.correlation[rows].tolist(),
+        device.op[rows].tolist(),
+        [numbers[row] for row in rows.tolist()],
+        results.device_columns.length_ns[rows].tolist(),
+    )
+    made: list[FunctionEvent] = []
+    for row, name, start, end, index, stream, what, correlation, op, number, length in columns:
+        make = DeviceAnnotation if what == DEVICE_ANNOTATION else DeviceEvent
+        event = make(
+            id=max(correlation, 0),
+            name=texts[group_of[name]],
+            trace_name=device.names[name],
+            overload_name="",
+            thread=0,
+            fwd_thread=0,
+            start_us=start / 1000,
+            end_us=end / 1000,
+            input_shapes=[],
+            stack=[],
+            scope=0,
+            use_device=use_device,
+            device_type=kind,
+            device_index=index,
+            device_resource_id=stream,
+            is_user_annotation=what == DEVICE_ANNOTATION,
+            activity_type=_ACTIVITIES[what],
+            flops=0,
+            linked_correlation_id=number if op >= 0 else 0,
+        )
+        del event.event_metadata
+        event._trace, event._row = trace, row
+        if isinstance(event, DeviceAnnotation):
+            event.busy_us = length / 1000
+        made.append(event)
+    return made
+
+
+def in_order_of_start(
+    first: list[Any], first_starts: np.ndarray, second: list[Any], second_starts: np.ndarray
+) -> list[Any]:
+    """Two lists of rows as one, in the order in which they began."""
+    both = [*first, *second]
+    order = np.argsort(np.concatenate([first_starts, second_starts]), kind="stable")
+    return [both[i] for i in order.tolist()]

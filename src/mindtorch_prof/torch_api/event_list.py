@@ -1,0 +1,208 @@
+"""EventList: a list of events or of averages, with the questions that torch's list answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..export import chrome, stacks
+from .events import FunctionEvent, FunctionEventAvg
+
+
+class EventList(list):
+    """A list of FunctionEvents or FunctionEventAvgs."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        use_device = kwargs.pop("use_device", None)
+        profile_memory = kwargs.pop("profile_memory", False)
+        with_flops = kwargs.pop("with_flops", False)
+        results = kwargs.pop("results", None)
+        super().__init__(*args, **kwargs)
+        self._use_device = use_device
+        self._profile_memory = profile_memory
+        self._with_flops = with_flops
+        self._tree_built = results is not None
+        # what the list was made from; columns answer for it as long as it is as it was made
+        self._results = results
+        self._made_length = len(self)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def _repr_html_(self) -> str:
+        """The list as a page's table."""
+        from .notebook import html_table
+
+        return html_table(self)
+
+    def _like(self, items: Any) -> EventList:
+        """A list of other items with this one's settings."""
+        return EventList(
+            items,
+            use_device=self._use_device,
+            profile_memory=self._profile_memory,
+            with_flops=self._with_flops,
+        )
+
+    def _whole(self) -> Any:
+        """The results whose events this list is, all of them; None for any other list."""
+        results = self._results
+        if results is None or len(self) != self._made_length or not results.owns(self):
+            return None
+        return results
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Time spent in the events themselves, in microseconds."""
+        return sum(event.self_cpu_time_total for event in self)
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
+        """The list as text; a line below it says what the recording lacks, if anything."""
+        from .table import table
+
+        return table(
+            self,
+            sort_by=sort_by,
+            row_limit=row_limit,
+            max_src_column_width=max_src_column_width,
+            max_name_column_width=max_name_column_width,
+            max_shapes_column_width=max_shapes_column_width,
+            header=header,
+            profile_memory=self._profile_memory,
+            with_flops=self._with_flops,
+            top_level_events_only=top_level_events_only,
+            time_unit=time_unit,
+            note=self._note(),
+        )
+
+    def _note(self) -> str:
+        if self._results is None or self._results.trace.health:
+            return ""
+        return f"Incomplete: {self._results.trace.health.line()}"
+
+    def key_averages(
+        self,
+        group_by_input_shapes: bool = False,
+        group_by_stack_n: int = 0,
+        group_by_overload_name: bool = False,
+    ) -> EventList:
+        """One row a group of events."""
+        whole = self._whole()
+        if whole is not None:
+            return whole.key_averages(group_by_input_shapes, group_by_stack_n, group_by_overload_name)
+        groups: dict[tuple, FunctionEventAvg] = {}
+        for event in self:
+            key = _group(event, group_by_input_shapes, group_by_stack_n, group_by_overload_name)
+            groups.setdefault(key, FunctionEventAvg()).add(event)
+        for row in groups.values():
+            row.stack = list(row.stack or ())[:group_by_stack_n]
+            if not group_by_input_shapes:
+                row.input_shapes = ""
+            if not group_by_overload_name:
+                row.overload_name = ""
+        return self._like(groups.values())
+
+    def total_average(self) -> FunctionEventAvg:
+        """The sum of all events, as a row `Total`."""
+        whole = self._whole()
+        if whole is not None:
+            return whole.total_average()
+        total = FunctionEventAvg()
+        for event in self:
+            total.key = None if total.count == 0 else event.key
+            total.add(event)
+        total.key = "Total"
+        return total
+
+    def supported_export_stacks_metrics(self) -> list[str]:
+        """Metrics that `export_stacks` takes."""
+        return list(stacks.METRICS)
+
+    def export_stacks(self, path: str, metric: str) -> None:
+        """Write folded stacks with a metric, for flame graphs."""
+        stacks.export_stacks(self, path, metric)
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Write the events as a trace file; averages as one slice a row."""
+        whole = self._whole()
+        if whole is not None:
+            chrome.export_chrome_trace(whole.trace, path)
+        elif all(isinstance(row, FunctionEventAvg) for row in self):
+            chrome.export_averages(self, path)
+        else:
+            chrome.export_events(self, path)
+
+    # ------------------------------------------------------------------------------------------------ other forms
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """The list as columns: a name and one plain value an event."""
+        from .event_columns import list_columns
+
+        return list_columns(self, self._whole())
+
+    def to_pandas(self) -> Any:
+        """The list as a data frame (needs pandas)."""
+        return _optional("pandas").DataFrame(self.to_dict())
+
+    def to_arrow(self) -> Any:
+        """The list as a table of Arrow (needs pyarrow)."""
+        return _optional("pyarrow").table(self.to_dict())
+
+    # ------------------------------------------------------------------------------------------------ torch's private steps
+
+    def _build_tree(self) -> None:
+        """Work out parents and children from the times of the events, and merge repeated ones."""
+        self._populate_cpu_children()
+        self._remove_dup_nodes()
+        self._set_backward_stacktraces()
+        self._tree_built = True
+        self._results, self._made_length = None, len(self)
+
+    def _populate_cpu_children(self) -> None:
+        """Work out parents and children from the times of the events."""
+        from .event_nesting import nest
+
+        nest(self)
+
+    def _remove_dup_nodes(self) -> None:
+        """Drop an only child of its parent's name."""
+        from .event_nesting import drop_repeated
+
+        drop_repeated(self)
+
+    def _set_backward_stacktraces(self) -> None:
+        """Give backward events the stack of their forward."""
+        from .event_nesting import backward_stacks
+
+        backward_stacks(self)
+
+
+def _group(event: FunctionEvent, by_shapes: bool, by_stack: int, by_overload: bool) -> tuple:
+    key: tuple = (event.key, event.node_id, event.device_type, event.is_legacy, event.is_user_annotation)
+    if by_overload:
+        key += (event.overload_name,)
+    if by_shapes:
+        key += (str(event.input_shapes),)
+    if by_stack > 0:
+        key += tuple((event.stack or ())[:by_stack])
+    return key
+
+
+def _optional(package: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise ImportError(
+            f"{package} is not installed; `pip install mindtorch_v2[pandas]` brings it, and to_dict() needs nothing"
+        ) from error

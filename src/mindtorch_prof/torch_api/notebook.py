@@ -1,0 +1,53 @@
+"""Tables for notebooks: results or a list of events in, HTML out that needs no network and nothing of the page around it.
+
+Averages become a small page in a frame of its own (sandboxed, its policy allows its one script alone), to be sorted and filtered; below it
+the plain text, which also shows where frames are taken out. Names reach either only as data or as escaped text.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+from typing import Any
+
+_MOST_ROWS = 200  # of the text
+_ROW_HEIGHT = 23  # pixels
+_STYLE = "width: 100%; border: 1px solid rgba(128, 128, 128, .4); border-radius: 4px; height: {height}px"
+
+
+def html_table(events: Any) -> str:
+    """A list of averages to sort and filter; a list of events as text."""
+    from .events import FunctionEventAvg
+
+    if events and all(isinstance(row, FunctionEventAvg) for row in events):
+        return _interactive(events, getattr(events, "_results", None))
+    return _text(events.table() or "No events were recorded.")
+
+
+def results_table(results: Any) -> str:
+    """The averages of a recording, to sort and filter."""
+    return html_table(results.key_averages())
+
+
+def _interactive(rows: Any, results: Any) -> str:
+    from ..export.html.operators import add_rows
+    from ..export.html.pack import Block
+    from ..export.html.page import write_page
+
+    block = Block()
+    health = "" if results is None else results.trace.health.line()
+    block.values = {"groups": {"name": add_rows(block, "name", rows)}, "health": health}
+    page = io.BytesIO()
+    write_page(page, {"summary-0": block}, {}, page="table.html")
+    height = min(420, 70 + _ROW_HEIGHT * len(rows))
+    frame = (
+        f'<iframe sandbox="allow-scripts" title="Profile" style="{_STYLE.format(height=height)}" '
+        f'srcdoc="{html.escape(page.getvalue().decode(), quote=True)}"></iframe>'
+    )
+    text = rows.table(sort_by="self_cpu_time_total", row_limit=_MOST_ROWS)
+    return f"{frame}<details><summary>As text</summary>{_text(text)}</details>"
+
+
+def _text(text: str) -> str:
+    shown = html.escape(text.encode("utf-8", "backslashreplace").decode())
+    return f'<pre style="overflow-x: auto; white-space: pre">{shown}</pre>'

@@ -1,0 +1,506 @@
+"""Results: a Trace in, everything people ask of it out, each computed once and only when asked: tree, events, averages."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+
+from .. import averages as grouping
+from .. import inputs as described
+from ..call_paths import innermost_frames
+from ..export import memory_timeline
+from ..export import stacks as stack_files
+from ..forward_backward import forward_backward
+from ..trace import ANNOTATION, NODE, PYTHON, RUNTIME, Trace
+from ..tree import Tree, nearest, tree
+from .device_times import DeviceColumns, device_columns, device_events, in_order_of_start, metadata_of
+from .enums import DeviceType
+from .event_list import EventList
+from .events import FunctionEvent, FunctionEventAvg, Interval
+
+_MEMORY_KEY = "[memory]"
+_ACTIVITIES = {ANNOTATION: "user_annotation", PYTHON: "python_function", RUNTIME: "cuda_runtime"}
+
+
+class RowEvent(FunctionEvent):
+    """A FunctionEvent that looks its fields up in the columns when they are read."""
+
+    # what a row does not say has torch's value here
+    node_id = -1
+    count = 1
+    is_async = is_remote = is_legacy = False
+    self_cpu_percent = total_cpu_percent = total_device_percent = -1
+    linked_correlation_id = 0
+    python_id = python_parent_id = python_module_id = -1
+    device_type = DeviceType.CPU
+    _results: Results
+    _row: int
+
+    def __init__(self, results: Results, row: int, name: str) -> None:
+        self._results = results
+        self._row = row
+        self.name = name
+
+    def __getattr__(self, field: str) -> Any:
+        make = _FIELDS.get(field)
+        if make is None:
+            raise AttributeError(f"'FunctionEvent' object has no attribute '{field}'")
+        value = make(self._results, self._row)
+        self.__dict__[field] = value
+        return value
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        return self._results.self_list[self._row] / 1000
+
+    @property
+    def cpu_time_total(self) -> float:
+        return self._results.duration_list[self._row] / 1000
+
+    @property
+    def self_cpu_memory_usage(self) -> int:
+        return int(self._results.shown_self_memory[self._row])
+
+    @property
+    def self_device_memory_usage(self) -> int:
+        return int(self._results.shown_self_device_memory[self._row])
+
+    @property
+    def device_time_total(self) -> float:
+        columns = self._results.device_columns
+        return 0 if columns is None else int(columns.total_ns[self._row]) / 1000
+
+    @property
+    def self_device_time_total(self) -> float:
+        columns = self._results.device_columns
+        return 0 if columns is None else int(columns.own_ns[self._row]) / 1000
+
+
+def _time_range(results: Results, row: int) -> Interval:
+    start = results.start_list[row]
+    return Interval(start / 1000, (start + results.duration_list[row]) / 1000)
+
+
+def _description(results: Results, row: int) -> tuple:
+    index = int(results.trace.inputs[row])
+    return () if index < 0 else results.trace.input_table[index][1]
+
+
+def _input(results: Results, row: int, how: Any) -> Any:
+    return (
+        []
+        if results.trace.inputs[row] < 0 or not results.shapes_recorded
+        else how(_description(results, row))
+    )
+
+
+def _concrete(results: Results, row: int) -> list[Any]:
+    made = _input(results, row, described.values)
+    if results.trace.settings.get("concrete_inputs", True):
+        return made
+    return [None if isinstance(value, list) else value for value in made]
+
+
+def _metadata(results: Results, row: int) -> Any:
+    extra = results.trace.extra
+    return None if extra is None or extra[row] < 0 else metadata_of(results.trace.extra_table[extra[row]])
+
+
+def _flops(results: Results, row: int) -> int:
+    return int(results.trace.flops[row])
+
+
+_FIELDS: dict[str, Any] = {
+    "id": lambda r, i: r.number(i),
+    "external_id": lambda r, i: r.number(i),
+    "activity_type": lambda r, i: _ACTIVITIES.get(int(r.trace.kind[i]), "cpu_op"),
+    "device_index": lambda r, i: int(r.trace.settings.get("pid", 0)),
+    "trace_name": lambda r, i: r.trace.names[r.trace.name[i]],
+    "overload_name": lambda r, i: r.trace.overloads[r.trace.name[i]],
+    "time_range": _time_range,
+    "thread": lambda r, i: r.thread_number(int(r.trace.thread[i])),
+    "fwd_thread": lambda r, i: r.thread_number(int(r.trace.forward_thread[i])),
+    "device_resource_id": lambda r, i: r.system_thread(int(r.trace.thread[i])),
+    "flow_id": lambda r, i: int(r.flows[i]),
+    "flow_type": lambda r, i: int(r.flows[i] > 0),
+    "flow_start": lambda r, i: bool(r.flows[i] > 0 and r.trace.kind[i] != NODE),
+    "kernels": lambda r, i: r.kernels(i),
+    "use_device": lambda r, i: r.use_device,
+    "device_memory_usage": lambda r, i: int(r.tree.device_memory[i]),
+    "cpu_parent": lambda r, i: r.parent_event(i),
+    "cpu_children": lambda r, i: r.child_events(i),
+    "input_shapes": lambda r, i: _input(r, i, described.shapes),
+    "structured_input_shapes": lambda r, i: _input(r, i, described.structured_shapes),
+    "structured_input_strides": lambda r, i: _input(r, i, described.strides),
+    "input_dtypes": lambda r, i: _input(r, i, described.types),
+    "concrete_inputs": _concrete,
+    "kwinputs": lambda r, i: r.trace.settings.get("keyword_values", {}).get(int(r.trace.inputs[i]), {}),
+    "stack": lambda r, i: list(r.trace.stacks[r.trace.stack[i]]) if r.trace.stack[i] >= 0 else [],
+    "scope": lambda r, i: int(r.trace.scope[i]),
+    "sequence_nr": lambda r, i: int(r.trace.sequence[i]),
+    "cpu_memory_usage": lambda r, i: int(r.tree.memory[i]),
+    "flops": _flops,
+    "is_user_annotation": lambda r, i: bool(r.trace.kind[i] == ANNOTATION),
+    "event_metadata": _metadata,
+    "_metadata_json": lambda r, i: f'"Ev Idx": {i}' if r.trace.settings.get("event_metadata") else "",
+    "is_python_function": lambda r, i: bool(r.trace.kind[i] == PYTHON),
+}
+
+
+class Results:
+    """What one recording shows."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    @property
+    def shapes_recorded(self) -> bool:
+        return bool(self.trace.settings.get("record_shapes") or self.trace.settings.get("with_flops"))
+
+    @cached_property
+    def tree(self) -> Tree:
+        return tree(self.trace)
+
+    @cached_property
+    def event_tree(self) -> Any:
+        """Events, Python calls and allocations as one tree of torch's `_ProfilerEvent`s."""
+        from .event_tree import EventTree
+
+        return EventTree(self.trace, self.__dict__.get("tree"))  # needs no self times: not asked for here
+
+    @cached_property
+    def flows(self) -> np.ndarray:
+        """For each row the number of the link between a forward op and its backward node; 0 if there is none."""
+        made = np.zeros(len(self.trace), np.int64)
+        source, target = forward_backward(self.trace)
+        # an op that several nodes belong to shows the first of them
+        made[source[::-1]] = np.arange(len(source), 0, -1)
+        made[target] = np.arange(1, len(target) + 1)
+        return made
+
+    @cached_property
+    def shown(self) -> np.ndarray:
+        """Mask of the events people see: Python calls only where they are wanted, and only one of a parent and its only child of
+        the same name."""
+        once = ~grouping.merged(self.trace, self.tree.parent)
+        return once if self.trace.settings.get("python_functions") else once & (self.trace.kind != PYTHON)
+
+    @cached_property
+    def shown_parent(self) -> np.ndarray:
+        """Parents among the shown events."""
+        parent = self.tree.parent
+        if not len(parent):
+            return parent
+        shown = nearest(parent, self.shown)
+        return np.where(parent >= 0, shown[np.maximum(parent, 0)], -1)
+
+    @cached_property
+    def shown_self_ns(self) -> np.ndarray:
+        return self._own(self.trace.end_ns - self.trace.start_ns, self.tree.claimed_ns)
+
+    @cached_property
+    def shown_self_memory(self) -> np.ndarray:
+        return self._own(self.tree.memory, self.tree.memory)
+
+    @cached_property
+    def shown_self_device_memory(self) -> np.ndarray:
+        return self._own(self.tree.device_memory, self.tree.device_memory)
+
+    @property
+    def use_device(self) -> str | None:
+        """The kind of device beside the CPU, if there is one."""
+        return self.trace.settings.get("device")
+
+    @cached_property
+    def device_columns(self) -> DeviceColumns | None:
+        """What devices did for each event; None where no device did anything."""
+        return device_columns(self) if len(self.trace.device) else None
+
+    def kernels(self, row: int) -> list[Any]:
+        """What an event launched on devices."""
+        columns = self.device_columns
+        return [] if columns is None else columns.kernels(row)
+
+    def number(self, row: int) -> int:
+        """An event's number: that of its file; else its place among all that the process has recorded."""
+        external = self.trace.external
+        if external is None:
+            return row + 1 + self.trace.settings.get("numbered_after", 0)
+        return int(external[row])
+
+    def _own(self, total: np.ndarray, claimed: np.ndarray) -> np.ndarray:
+        """What shown events have beyond what their shown children claim."""
+        parent, shown = self.shown_parent, self.shown
+        inner = shown & (parent >= 0)
+        return total - np.bincount(parent[inner], weights=claimed[inner], minlength=len(total)).astype(
+            np.int64
+        )
+
+    def owns(self, events: Any) -> bool:
+        """Whether a list is the list of events made here (averages are not)."""
+        return self.__dict__.get("events") is events
+
+    # as lists, for the events: reading an element of an array costs three times as much
+
+    @cached_property
+    def start_list(self) -> list[int]:
+        return (self.trace.start_ns - self.trace.window_ns[0]).tolist()
+
+    @cached_property
+    def duration_list(self) -> list[int]:
+        return (self.trace.end_ns - self.trace.start_ns).tolist()
+
+    @cached_property
+    def self_list(self) -> list[int]:
+        return self.shown_self_ns.tolist()
+
+    @cached_property
+    def _threads(self) -> dict[int, int]:
+        numbers = {0: 0}
+        main = self.trace.settings.get("thread", 0)
+        for thread in [main, *np.unique(self.trace.thread).tolist()]:
+            numbers.setdefault(thread, len(numbers))
+        return numbers
+
+    def thread_number(self, thread: int) -> int:
+        """Threads are numbered from 1 in events, as torch does; 0 is none."""
+        return self._threads.setdefault(thread, len(self._threads))
+
+    def system_thread(self, thread: int) -> int:
+        """The system's number of a thread; where that is unknown, its identity."""
+        known = self.trace.settings.get("threads", {}).get(thread)
+        return thread if known is None else known[0]
+
+    # ------------------------------------------------------------------------------------------------ events
+
+    @cached_property
+    def _by_row(self) -> dict[int, RowEvent]:
+        group_of, groups = grouping.group_names(self.trace)
+        names = [groups[number] for number in group_of.tolist()]
+        rows = np.flatnonzero(self.shown)
+        return {
+            row: RowEvent(self, row, names[name])
+            for row, name in zip(rows.tolist(), self.trace.name[rows].tolist())
+        }
+
+    @cached_property
+    def events(self) -> EventList:
+        """All events, in the order in which they began, with memory outside events as [memory]."""
+        made: list[Any] = list(self._by_row.values())
+        rows = np.flatnonzero(self.shown)
+        starts = self.trace.start_ns[rows]
+        made = [made[i] for i in np.argsort(starts, kind="stable").tolist()]
+        others = [*self._loose_events(), *device_events(self)]
+        if others:
+            made = sorted([*made, *others], key=lambda event: event.time_range.start)
+        settings = self.trace.settings
+        return EventList(
+            made,
+            use_device=self.use_device,
+            profile_memory=bool(settings.get("profile_memory")),
+            with_flops=bool(settings.get("with_flops")),
+            results=self,
+        )
+
+    def _loose_events(self) -> list[FunctionEvent]:
+        memory, base = self.trace.memory, self.trace.window_ns[0]
+        on_device = memory.on_device
+        made = []
+        for i in self.tree.loose.tolist():
+            at = (int(memory.time_ns[i]) - base) / 1000
+            made.append(
+                FunctionEvent(
+                    id=0,
+                    name=_MEMORY_KEY,
+                    trace_name=None,
+                    thread=self.thread_number(int(memory.thread[i])),
+                    start_us=at,
+                    end_us=at,
+                    overload_name="",
+                    fwd_thread=0,
+                    input_shapes=[],
+                    stack=[],
+                    scope=0,
+                    use_device=self.use_device,
+                    cpu_memory_usage=0 if on_device[i] else int(memory.nbytes[i]),
+                    device_memory_usage=int(memory.nbytes[i]) if on_device[i] else 0,
+                )
+            )
+        return made
+
+    def parent_event(self, row: int) -> RowEvent | None:
+        """The event around a row."""
+        parent = int(self.shown_parent[row])
+        return None if parent < 0 else self._by_row[parent]
+
+    @cached_property
+    def _children(self) -> tuple[np.ndarray, np.ndarray]:
+        rows = np.flatnonzero(self.shown & (self.shown_parent >= 0))
+        order = np.argsort(self.shown_parent[rows], kind="stable")
+        return self.shown_parent[rows][order], rows[order]
+
+    def child_events(self, row: int) -> list[RowEvent]:
+        """The events directly inside a row."""
+        parents, rows = self._children
+        first, last = np.searchsorted(parents, [row, row + 1])
+        return [self._by_row[r] for r in rows[first:last].tolist()]
+
+    # ------------------------------------------------------------------------------------------------ averages
+
+    def key_averages(self, by_shape: bool = False, by_stack: int = 0, by_overload: bool = False) -> EventList:
+        """One FunctionEventAvg a group of events."""
+        trace = self.trace
+        numbers = stacks = None
+        if by_shape:
+            numbers = grouping.shape_numbers(trace, [described.shapes(d) for _, d in trace.input_table])
+        if by_stack > 0:
+            table: dict[tuple, int] = {}
+            ids = [
+                table.setdefault(innermost_frames(trace.stacks, i, by_stack), len(table))
+                for i in range(len(trace.stacks))
+            ]
+            ids.append(table.setdefault((), len(table)))
+            stacks = np.array(ids, np.int64)[trace.stack]
+        own = replace(
+            self.tree,
+            self_ns=self.shown_self_ns,
+            self_memory=self.shown_self_memory,
+            self_device_memory=self.shown_self_device_memory,
+        )
+        device = self.device_columns
+        rows = grouping.averages(
+            trace,
+            own,
+            self.shown,
+            by_inputs=numbers,
+            by_stack=stacks,
+            by_overload=by_overload,
+            device_ns=None if device is None else device.total_ns,
+            self_device_ns=None if device is None else device.own_ns,
+        )
+        made = self._avg_objects(rows, by_shape, by_stack, by_overload)
+        spreads = cache(lambda: grouping.spreads(trace, rows, self.shown))
+        for number in range(len(rows.names)):
+            made[number]._spread = (spreads, number)
+        more, starts = ([], np.empty(0, np.int64)) if device is None else device.averages(by_shape)
+        if len(self.tree.loose):
+            more = [*more, self._loose_average(by_shape)]
+            starts = np.append(starts, trace.memory.time_ns[self.tree.loose].min())
+        if more:
+            made = in_order_of_start(made, trace.start_ns[rows.first], more, starts)
+        settings = trace.settings
+        return EventList(
+            made,
+            use_device=self.use_device,
+            profile_memory=bool(settings.get("profile_memory")),
+            with_flops=bool(settings.get("with_flops")),
+            results=self,
+        )
+
+    def _avg_objects(
+        self, rows: grouping.Rows, by_shape: bool, by_stack: int, by_overload: bool
+    ) -> list[FunctionEventAvg]:
+        trace, made = self.trace, []
+        columns = zip(
+            rows.names,
+            rows.first.tolist(),
+            rows.count.tolist(),
+            rows.total_ns.tolist(),
+            rows.self_ns.tolist(),
+            rows.memory.tolist(),
+            rows.self_memory.tolist(),
+            rows.flops.tolist(),
+            rows.device_memory.tolist(),
+            rows.self_device_memory.tolist(),
+            rows.device_ns.tolist(),
+            rows.self_device_ns.tolist(),
+        )
+        for name, first, count, total, own, memory, own_memory, flops, *on_device in columns:
+            row = FunctionEventAvg()
+            row.key, row.count = name, count
+            row.cpu_time_total, row.self_cpu_time_total = total / 1000, own / 1000
+            row.cpu_memory_usage, row.self_cpu_memory_usage, row.flops = memory, own_memory, flops
+            row.device_memory_usage, row.self_device_memory_usage = on_device[:2]
+            row.device_time_total, row.self_device_time_total = on_device[2] / 1000, on_device[3] / 1000
+            row.use_device = self.use_device
+            row.scope, row.node_id = int(trace.scope[first]), -1
+            row.cpu_children, row.is_user_annotation = [], bool(trace.kind[first] == ANNOTATION)
+            row.overload_name = trace.overloads[trace.name[first]] if by_overload else ""
+            row.input_shapes = _input(self, first, described.shapes) if by_shape else ""
+            stack = (
+                innermost_frames(trace.stacks, int(trace.stack[first]), by_stack)
+                if by_stack > 0 and trace.stack[first] >= 0
+                else ()
+            )
+            row.stack = list(stack)
+            made.append(row)
+        return made
+
+    def _loose_average(self, by_shape: bool) -> FunctionEventAvg:
+        row = FunctionEventAvg()
+        here, there = self._loose_bytes()
+        row.key, row.count, row.scope, row.node_id = _MEMORY_KEY, len(self.tree.loose), 0, -1
+        row.cpu_children = []
+        row.cpu_memory_usage = row.self_cpu_memory_usage = here
+        row.device_memory_usage = row.self_device_memory_usage = there
+        row.use_device = self.use_device
+        row.input_shapes, row.stack, row.overload_name, row.flops = ([] if by_shape else ""), [], "", 0
+        return row
+
+    def _loose_bytes(self) -> tuple[int, int]:
+        """Bytes taken and given back outside events: on the CPU, and on devices."""
+        memory, loose = self.trace.memory, self.tree.loose
+        on_device = memory.on_device[loose]
+        return int(memory.nbytes[loose[~on_device]].sum()), int(memory.nbytes[loose[on_device]].sum())
+
+    def total_average(self) -> FunctionEventAvg:
+        """The sum of all events, as a row `Total`."""
+        total = FunctionEventAvg()
+        shown, loose = self.shown, self.tree.loose
+        total.count = int(shown.sum()) + len(loose)
+        if total.count:
+            total.node_id, total.scope, total.cpu_children = -1, 0, []
+            total.input_shapes, total.overload_name, total.stack = [], "", []
+        total.key = "Total"
+        total.cpu_time_total = int((self.trace.end_ns - self.trace.start_ns)[shown].sum()) / 1000
+        total.self_cpu_time_total = int(self.shown_self_ns[shown].sum()) / 1000
+        outside, outside_on_device = self._loose_bytes()
+        total.cpu_memory_usage = int(self.tree.memory[shown].sum()) + outside
+        total.self_cpu_memory_usage = int(self.shown_self_memory[shown].sum()) + outside
+        total.flops = int(self.trace.flops[shown].sum())
+        total.device_memory_usage = int(self.tree.device_memory[shown].sum()) + outside_on_device
+        total.self_device_memory_usage = int(self.shown_self_device_memory[shown].sum()) + outside_on_device
+        total.use_device = self.use_device
+        device = self.device_columns
+        if device is not None:
+            total.count += device.rows
+            total.device_time_total = (int(device.total_ns[shown].sum()) + device.duration_ns) / 1000
+            total.self_device_time_total = (int(device.own_ns[shown].sum()) + device.duration_ns) / 1000
+        return total
+
+    # ------------------------------------------------------------------------------------------------ exports
+
+    def export_stacks(self, path: str, metric: str) -> None:
+        """Write the events' stacks with a metric."""
+        if not self.trace.settings.get("with_stack"):
+            raise AssertionError("export_stacks() requires with_stack=True")
+        stack_files.export_trace_stacks(self.trace, self.shown_self_ns, self.shown, path, metric)
+
+    def export_memory_timeline(self, path: str, device: str | None = None) -> None:
+        """Write the bytes alive over time."""
+        memory_timeline.export_memory_timeline(self.trace, self.tree, path, device)
+
+    def export_html(self, path: Any, other: Any = None) -> None:
+        """Write one self-contained page that shows where time and memory went; `other`: a second recording, to be compared with."""
+        from ..export.html import export_html
+
+        export_html(self, path, other)
+
+    def _repr_html_(self) -> str:
+        """The averages as a small table to sort and filter, for notebooks."""
+        from .notebook import results_table
+
+        return results_table(self)

@@ -1,0 +1,235 @@
+"""The text table: events or averages in, torch's text out. Title, cell and alignment of a column stand together, so they cannot
+fall out of step. Nothing is written into the events."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..formats import format_memory, format_share, format_time, format_time_in
+from .enums import DeviceType
+
+_NARROW = 12  # width of a column of numbers
+_SPACE = "  "  # after each column
+_ALIASES = ("cuda", "xpu", "privateuse1")  # in a sort key they all mean "device"
+_FLOPS_UNITS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
+_KERNEL_DEVICES = (DeviceType.CUDA, DeviceType.XPU, DeviceType.MTIA, DeviceType.PrivateUse1)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its title, the text of an event's cell, and where the text stands in it."""
+
+    title: str
+    cell: Callable[[Any], str]
+    width: int = _NARROW
+    align: str = ">"
+
+
+def table(
+    events: Sequence[Any],
+    *,
+    sort_by: str | None = None,
+    row_limit: int = 100,
+    max_src_column_width: int | None = 75,
+    max_name_column_width: int | None = 55,
+    max_shapes_column_width: int | None = 80,
+    header: str | None = None,
+    profile_memory: bool = False,
+    with_flops: bool = False,
+    top_level_events_only: bool = False,
+    time_unit: str | None = None,
+    note: str = "",
+) -> str:
+    """A list of events or averages as torch prints it; `note` is a last line of ours."""
+    if not events:
+        return ""
+    rows = _sorted(events, sort_by)
+    if top_level_events_only:
+        rows = [e for e in rows if e.cpu_parent is None]
+    if row_limit >= 0:
+        rows = rows[:row_limit]
+    time = format_time if time_unit is None else lambda us: format_time_in(us, time_unit)
+    cpu_us = sum(e.self_cpu_time_total for e in events)
+    device = _device(events)
+    device_us = _device_total(events) if device else 0
+
+    name_width = max(len(e.key) for e in events) + 4
+    if max_name_column_width is not None:
+        name_width = min(name_width, max_name_column_width)
+    columns = [_name("Name", lambda e: e.key, name_width, max_name_column_width)]
+    if any(e.overload_name for e in events):
+        columns.append(
+            _name("Overload Name", lambda e: e.overload_name or "", name_width, max_name_column_width)
+        )
+    columns += _cpu_times(time, cpu_us)
+    if device:
+        columns += _device_times(device, time, device_us)
+    if profile_memory:
+        columns += _memory(events)
+    columns.append(Column("# of Calls", lambda e: str(e.count)))
+    if any(e.node_id != -1 for e in events):
+        columns.append(Column("Node ID", lambda e: str(e.node_id)))
+    if any(e.input_shapes for e in events):
+        columns.append(_shapes(events, max_shapes_column_width))
+    source_width = _source_width(events, max_src_column_width)
+    source = None
+    if source_width is not None:
+        source = len(columns)
+        columns.append(Column("Source Location", lambda e: "", source_width, "<"))
+    if with_flops and any(e.flops and e.flops > 0 for e in events):
+        columns.append(_flops(events))
+
+    lines = _frame(columns, header, top_level_events_only)
+    rule = lines[-1]
+    for event in rows:
+        lines += _row(columns, event, source)
+    lines += [rule, f"Self CPU time total: {time(cpu_us)}"]
+    if device:
+        lines.append(f"Self {device} time total: {time(device_us)}")
+    if note:
+        lines.append(note)
+    return "\n".join([*lines, ""])
+
+
+def _sorted(events: Sequence[Any], sort_by: str | None) -> list[Any]:
+    if sort_by is None:
+        return list(events)
+    for alias in _ALIASES:
+        sort_by = sort_by.replace(alias, "device")
+    return sorted(events, key=lambda e: getattr(e, sort_by), reverse=True)
+
+
+# ---------------------------------------------------------------------------------------------------- devices
+
+
+def _device(events: Sequence[Any]) -> str:
+    """The device in capitals if any time was spent on one, else ""."""
+    if not any(e.self_device_time_total > 0 for e in events):
+        return ""
+    return next((e.use_device for e in events if e.use_device), "").upper()
+
+
+def _device_total(events: Sequence[Any]) -> float:
+    """Time of kernels: annotations repeat the time of what they contain, ops that of their kernels."""
+    return sum(
+        e.self_device_time_total
+        for e in events
+        if (e.device_type == DeviceType.CPU and e.is_legacy)
+        or (e.device_type in _KERNEL_DEVICES and not getattr(e, "is_user_annotation", False))
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- columns
+
+
+def _name(title: str, text: Callable[[Any], str], width: int, limit: int | None) -> Column:
+    def cell(event: Any) -> str:
+        whole = text(event)
+        return whole if limit is None or len(whole) < limit - 3 else whole[: limit - 3] + "..."
+
+    return Column(title, cell, width)
+
+
+def _cpu_times(time: Callable[[float], str], total_us: float) -> list[Column]:
+    return [
+        Column("Self CPU %", lambda e: format_share(e.self_cpu_time_total, total_us)),
+        Column("Self CPU", lambda e: time(e.self_cpu_time_total)),
+        Column("CPU total %", lambda e: "0" if e.is_async else format_share(e.cpu_time_total, total_us)),
+        Column("CPU total", lambda e: time(e.cpu_time_total)),
+        Column("CPU time avg", lambda e: time(e.cpu_time)),
+    ]
+
+
+def _device_times(device: str, time: Callable[[float], str], total_us: float) -> list[Column]:
+    return [
+        Column(f"Self {device}", lambda e: time(e.self_device_time_total)),
+        Column(f"Self {device} %", lambda e: format_share(e.self_device_time_total, total_us)),
+        Column(f"{device} total", lambda e: time(e.device_time_total)),
+        Column(f"{device} time avg", lambda e: time(e.device_time)),
+    ]
+
+
+def _memory(events: Sequence[Any]) -> list[Column]:
+    columns = [
+        Column("CPU Mem", lambda e: format_memory(e.cpu_memory_usage)),
+        Column("Self CPU Mem", lambda e: format_memory(e.self_cpu_memory_usage)),
+    ]
+    device = next((e.use_device for e in events if e.use_device), "").upper()
+    if device and any(e.self_device_memory_usage > 0 for e in events):
+        columns += [
+            Column(f"{device} Mem", lambda e: format_memory(e.device_memory_usage)),
+            Column(f"Self {device} Mem", lambda e: format_memory(e.self_device_memory_usage)),
+        ]
+    return columns
+
+
+def _shapes(events: Sequence[Any], limit: int | None) -> Column:
+    width = max(len(str(e.input_shapes)) for e in events) + 4
+    if limit is not None:
+        width = min(width, limit)
+    return Column("Input Shapes", lambda e: str(e.input_shapes)[:width], width)
+
+
+def _source_width(events: Sequence[Any], limit: int | None) -> int | None:
+    """Width of the source column; None if no event has a stack."""
+    longest = max((max(map(len, e.stack)) for e in events if e.stack), default=None)
+    if longest is None:
+        return None
+    return longest + 4 if limit is None else min(longest + 4, limit)
+
+
+def _flops(events: Sequence[Any]) -> Column:
+    """Flops in the unit of the smallest number of them."""
+    smallest = min(e.flops for e in events if e.flops and e.flops > 0)
+    place = max(0, min(int(math.log10(smallest) / 3), len(_FLOPS_UNITS) - 1))
+    scale = 10.0 ** (place * 3)
+    return Column(
+        f"Total {_FLOPS_UNITS[place]}",
+        lambda e: f"{e.flops / scale:8.3f}" if e.flops and e.flops > 0 else "--",
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- lines
+
+
+def _frame(columns: list[Column], header: str | None, top_level: bool) -> list[str]:
+    """Everything above the rows; the last line is the rule that also ends them."""
+    rule = _line(["-" * c.width for c in columns], columns)
+    double = "=" * (len(rule) - len(_SPACE))
+    lines = []
+    if header is not None:
+        lines += [double, header]
+    if top_level:
+        lines += [double, "This report only display top-level ops statistics"]
+    return [*lines, rule, _line([c.title for c in columns], columns), rule]
+
+
+def _row(columns: list[Column], event: Any, source: int | None) -> list[str]:
+    """The lines of an event: one, or one a frame of its stack and an empty one."""
+    cells = [c.cell(event) for c in columns]
+    if source is None:
+        return [_line(cells, columns)]
+    width = columns[source].width
+    frames = [_trimmed(frame, width) for frame in event.stack or ()]
+    cells[source] = frames[0] if frames else ""
+    lines = [_line(cells, columns)]
+    for frame in [*frames[1:], ""]:
+        further = [""] * len(columns)
+        further[source] = frame
+        lines.append(_line(further, columns))
+    return lines
+
+
+def _line(cells: list[str], columns: list[Column]) -> str:
+    return "".join(f"{cell:{c.align}{c.width}}{_SPACE}" for cell, c in zip(cells, columns))
+
+
+def _trimmed(path: str, width: int) -> str:
+    """The end of a path, behind dots where there is room for them."""
+    if len(path) <= width:
+        return path
+    path = path[-width:]
+    return "..." + path[3:] if len(path) > 3 else path

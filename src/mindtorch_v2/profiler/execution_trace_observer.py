@@ -1,0 +1,206 @@
+"""`ExecutionTraceObserver`: when an execution trace is recorded, and where it goes. The trace itself is `execution_trace`'s."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+import weakref
+from abc import ABC, abstractmethod
+
+from mindtorch_prof.export.files import open_for_export
+from mindtorch_prof.trace import Trace
+
+from .execution_trace import ExecutionTrace
+
+_ENABLE = "ENABLE_PYTORCH_EXECUTION_TRACE"
+
+
+class _ITraceObserver(ABC):
+    """What `profile(execution_trace_observer=...)` calls when recording starts, stops, and at the end."""
+
+    @abstractmethod
+    def start(self) -> None:
+        """Recording starts."""
+
+    @abstractmethod
+    def stop(self) -> None:
+        """Recording stops."""
+
+    @abstractmethod
+    def cleanup(self) -> None:
+        """The session is over."""
+
+
+class ExecutionTraceObserver(_ITraceObserver):
+    """Writes what ran, with all inputs and outputs, as a Chakra execution trace: `register_callback(path)`, `start`, `stop` as often
+    as wanted, `unregister_callback`, which writes the file. A `profile` that is given one does the rest."""
+
+    def __init__(self) -> None:
+        self._registered = False
+        self._execution_trace_running = False
+        self.extra_resources_collection = False
+        self.resources_dir = ""
+        self.output_file_path = ""
+        self.output_file_path_observer = ""
+        self._finish: weakref.finalize | None = None
+
+    @staticmethod
+    def build_execution_trace_obs_from_env() -> ExecutionTraceObserver | None:
+        """The observer that the environment asks for with ENABLE_PYTORCH_EXECUTION_TRACE=1 (its file is a new temporary one), or None.
+        ENABLE_PYTORCH_EXECUTION_TRACE_EXTRAS=1 makes a folder for more beside it."""
+        if os.environ.get(_ENABLE, "0") != "1":
+            return None
+        handle, path = tempfile.mkstemp(suffix=".et.json")
+        os.close(handle)
+        made = ExecutionTraceObserver().register_callback(path)
+        if os.environ.get(_ENABLE + "_EXTRAS", "0") == "1":
+            made.set_extra_resource_collection(True)
+        return made
+
+    def set_extra_resource_collection(self, val: bool) -> None:
+        """Whether a folder beside the trace shall hold more than the trace does."""
+        self.extra_resources_collection = val
+        if val:
+            self.get_resources_dir(can_create=True)
+
+    def register_callback(self, output_file_path: str) -> ExecutionTraceObserver:
+        """Choose the file, which is written by `unregister_callback`; `.gz` compresses."""
+        if self._registered:
+            return self
+        compressed = output_file_path.endswith(".gz")
+        self.output_file_path = self.output_file_path_observer = output_file_path
+        folder = os.path.dirname(os.path.abspath(output_file_path))
+        if not output_file_path or not os.access(folder, os.W_OK):
+            what = f"{output_file_path!r}{' (compressed)' if compressed else ''}"
+            warnings.warn(
+                f"no execution trace will be recorded: {what} cannot be written; expected a file in a folder that can be written to",
+                stacklevel=2,
+            )
+            return self
+        names = os.environ.get(_ENABLE + "_SAVE_INTEGRAL_TENSOR_DATA", "")
+        trace = ExecutionTrace(
+            ranges_of_integers=os.environ.get(_ENABLE + "_SAVE_INTEGRAL_TENSOR_RANGE", "0") == "1",
+            saved_ops=tuple(name for name in names.split(",") if name),
+        )
+        self._trace = trace
+        self._registered = True
+        # a program that forgets the rest, or ends before it, gets its file all the same
+        self._finish = weakref.finalize(self, _write, trace, output_file_path)
+        return self
+
+    def get_resources_dir(self, can_create: bool = False) -> str | None:
+        """The folder for more than the trace; None where none is wanted, or none is there and none shall be made."""
+        if not self.extra_resources_collection:
+            return None
+        if not self.resources_dir:
+            folder = self.get_resources_dir_for_et_path(self.output_file_path, create_dir=can_create)
+            if folder is None:
+                return None
+            self.resources_dir = folder
+        return self.resources_dir
+
+    @staticmethod
+    def get_resources_dir_for_et_path(trace_path: str, create_dir: bool = False) -> str | None:
+        """The folder beside a trace, if it is there or shall be made."""
+        folder = os.path.splitext(trace_path)[0] + "_resources"
+        if create_dir:
+            os.makedirs(folder, exist_ok=True)
+        return folder if os.path.isdir(folder) else None
+
+    def unregister_callback(self) -> None:
+        """Write the file; nothing is recorded any more."""
+        if not self._registered:
+            return
+        self.stop()
+        self._registered = False
+        trace, finish = self._trace, self._finish
+        if finish is not None:
+            finish()
+        if trace.data and (folder := self.get_resources_dir(can_create=True)) is not None:
+            for node, number, content in trace.data:
+                with open(os.path.join(folder, f"nid_{node}_tid_{number}.dat"), "wb") as out:
+                    out.write(content)
+        del self._trace
+        self._finish = None
+
+    @property
+    def is_registered(self) -> bool:
+        """Whether a file has been chosen and not yet written."""
+        return self._registered
+
+    def is_running(self) -> bool:
+        """Whether it records now."""
+        return self._execution_trace_running
+
+    def start(self) -> None:
+        """Record from now on, on every thread."""
+        if self._registered and not self._execution_trace_running:
+            self._trace.start()
+            self._execution_trace_running = True
+            self._record_pg_config()
+
+    def stop(self) -> None:
+        """Record no more until the next `start`."""
+        if self._execution_trace_running:
+            self._trace.stop()
+            self._execution_trace_running = False
+
+    def cleanup(self) -> None:
+        """Write the file, as `unregister_callback` does."""
+        self.unregister_callback()
+
+    def get_output_file_path(self) -> str | None:
+        """The file, or None before one was chosen."""
+        return self.output_file_path or None
+
+    def _tie(self, trace: Trace) -> None:
+        """Note in a recording of the same window which node each event is."""
+        if self._registered:
+            trace.settings["record_function_ids"] = self._trace.record_ids(trace)
+
+    def _record_pg_config(self) -> None:
+        """Note the groups of a distributed program: there is none in one process."""
+
+
+def _write(trace: ExecutionTrace, path: str) -> None:
+    trace.stop()
+    with open_for_export(path) as out:
+        trace.write(out)
+
+
+# ---------------------------------------------------------------------------------------------------- the process's own, by hand
+
+
+class _Process:
+    """The observer that torch's low functions mean: one for the process."""
+
+    observer: ExecutionTraceObserver | None = None
+
+
+def _add_execution_trace_observer(output_file_name: str, /) -> bool:
+    """Make the process's observer, which will write this file; False if there is one already, or the file cannot be written."""
+    if _Process.observer is not None:
+        return False
+    made = ExecutionTraceObserver().register_callback(output_file_name)
+    _Process.observer = made if made.is_registered else None
+    return made.is_registered
+
+
+def _remove_execution_trace_observer() -> None:
+    """Let the process's observer write its file, and forget it."""
+    if _Process.observer is not None:
+        _Process.observer.unregister_callback()
+        _Process.observer = None
+
+
+def _enable_execution_trace_observer() -> None:
+    """Let the process's observer record."""
+    if _Process.observer is not None:
+        _Process.observer.start()
+
+
+def _disable_execution_trace_observer() -> None:
+    """Let the process's observer record no more."""
+    if _Process.observer is not None:
+        _Process.observer.stop()

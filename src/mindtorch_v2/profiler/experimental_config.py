@@ -1,0 +1,72 @@
+"""torch's `_ExperimentalConfig`: settings that people pass; the ones that mean something on a CPU are read, the others kept."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from mindtorch_prof.torch_api.enums import ProfilerState
+
+
+class _ExperimentalConfig:
+    """Further settings of a recording. `profile_all_threads`: record every thread, not only the one that starts it.
+    `custom_profiler_config`: words that only this library knows; "stacks_only": with stacks, only the Python calls in which
+    something was recorded, which costs less than to trace each."""
+
+    def __init__(
+        self,
+        profiler_metrics: list[str] | None = None,
+        profiler_measure_per_kernel: bool = False,
+        verbose: bool = False,
+        performance_events: list[str] | None = None,
+        enable_cuda_sync_events: bool = False,
+        adjust_profiler_step: bool = False,
+        disable_external_correlation: bool = False,
+        profile_all_threads: bool = False,
+        capture_overload_names: bool = False,
+        record_python_gc_info: bool = False,
+        expose_kineto_event_metadata: bool = False,
+        custom_profiler_config: str = "",
+        adjust_timestamps: bool = False,
+        trace_only: bool = False,
+    ) -> None:
+        self.profiler_metrics = list(profiler_metrics or [])
+        self.profiler_measure_per_kernel = profiler_measure_per_kernel
+        self.verbose = verbose
+        self.performance_events = list(performance_events or [])
+        self.enable_cuda_sync_events = enable_cuda_sync_events
+        self.adjust_profiler_step = adjust_profiler_step
+        self.disable_external_correlation = disable_external_correlation
+        self.profile_all_threads = profile_all_threads
+        self.capture_overload_names = capture_overload_names
+        self.record_python_gc_info = record_python_gc_info
+        self.expose_kineto_event_metadata = expose_kineto_event_metadata
+        self.custom_profiler_config = custom_profiler_config
+        self.adjust_timestamps = adjust_timestamps
+        self.trace_only = trace_only
+
+    def asks_for(self, word: str) -> bool:
+        """Whether a word stands in `custom_profiler_config`, or its switch MINDTORCH_<WORD>=1 in the environment."""
+        words = self.custom_profiler_config.replace(",", " ").split()
+        return word in words or os.environ.get("MINDTORCH_" + word.upper(), "0") == "1"
+
+    def __repr__(self) -> str:
+        return f"_ExperimentalConfig({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class ProfilerConfig:
+    """The settings of one recording, in torch's order."""
+
+    state: ProfilerState
+    report_input_shapes: bool
+    profile_memory: bool
+    with_stack: bool
+    with_flops: bool
+    with_modules: bool
+    experimental_config: _ExperimentalConfig
+    trace_id: str = ""

@@ -1,0 +1,1 @@
+"""Recording: what runs in this process in, a Trace out."""

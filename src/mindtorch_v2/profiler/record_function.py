@@ -1,0 +1,197 @@
+"""Annotations: `record_function`, a span with a name, and its quick and low forms. Free while nothing records: one test."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from typing import Any
+
+from mindtorch_prof.trace import FUNCTION_SCOPE, USER_SCOPE
+
+from .. import _dispatch
+
+_ENTER = "profiler::_record_function_enter_new"
+_DECLARED = f"{_ENTER}(str name, str? args=None) -> __torch__.torch.classes.profiler._RecordFunction"
+
+
+def _refuse(position: int, argument: str, kind: str, value: Any) -> None:
+    """Raise what torch's dispatcher says of an argument that is no string."""
+    known = type(value)
+    module = "torch" if known.__module__ == "mindtorch_v2" else known.__module__
+    shown = f"<class '{known.__name__ if module == 'builtins' else module + '.' + known.__name__}'>"
+    raise RuntimeError(
+        f"{_ENTER}() Expected a value of type '{kind}' for argument '{argument}' but instead found type '{known.__name__}'.\n"
+        f"Position: {position}\nValue: {value}\nDeclaration: {_DECLARED}\n"
+        f"Cast error details: Unable to cast Python instance of type {shown} to C++ type '?' "
+        "(#define PYBIND11_DETAILED_ERROR_MESSAGES or compile in debug mode for details)"
+    )
+
+
+class record_function:
+    """A named span: as a context, a decorator, or by hand with `__enter__` and `__exit__`."""
+
+    __slots__ = ("name", "args", "run_callbacks_on_exit", "record", "_ranges", "__weakref__")
+
+    def __init__(self, name: str, args: str | None = None) -> None:
+        self.name = name
+        self.args = args
+        self.run_callbacks_on_exit = True
+        self.record = None
+        self._ranges: Any = None
+
+    def __enter__(self) -> record_function:
+        ranges, name, args = _dispatch.ranges, self.name, self.args
+        if name.__class__ is not str or (args is not None and args.__class__ is not str):
+            name = self._checked()
+        if ranges is not None:
+            self._ranges = ranges
+            self.record = ranges.enter(name, USER_SCOPE, -1, 0, (args,) if args else ())
+        return self
+
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        if self.record is not None and self.run_callbacks_on_exit:
+            self._ranges.exit(self.record)
+            self.record = self._ranges = None
+
+    def _checked(self) -> str:
+        """The name, if name and args are strings or can be taken for some."""
+        if not isinstance(self.name, (str, bytes)):
+            _refuse(0, "name", "str", self.name)
+        if self.args is not None and not isinstance(self.args, (str, bytes)):
+            _refuse(1, "args", "Optional[str]", self.args)
+        return self.name.decode() if isinstance(self.name, bytes) else str(self.name)
+
+    def __call__(self, func: Any) -> Any:
+        name, args = self.name, self.args
+
+        @functools.wraps(func)
+        def inside(*positional: Any, **named: Any) -> Any:
+            with record_function(name, args):
+                return func(*positional, **named)
+
+        return inside
+
+    def _call_end_callbacks_on_future(self, fut: Any) -> Any:
+        """End the span when a future is done."""
+        if not self.run_callbacks_on_exit:
+            raise RuntimeError("_call_end_callbacks_on_future can only be called once.")
+        self.run_callbacks_on_exit = False
+        token, ranges = self.record, self._ranges
+
+        def done(future: Any) -> Any:
+            if token is not None:
+                ranges.exit(token)
+            return future.value()
+
+        return fut.then(done)
+
+
+class KeywordValues(str):
+    """The keyword values of a span, as JSON, among its arguments: they pass through a recording as one string, and are taken out after
+    it (see `recording`)."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self
+
+
+class _RecordFunctionFast:
+    """A span like an op, with inputs and named values, for callers whom `record_function` costs too much."""
+
+    __slots__ = ("_name", "_arguments", "_keywords", "_open")
+
+    def __init__(self, name: str, input_values: Any = None, keyword_values: Any = None) -> None:
+        if not isinstance(name, str):
+            raise RuntimeError("The name passed to RecordFunctionFast must be a string")
+        if input_values is not None and not isinstance(input_values, (list, tuple)):
+            raise RuntimeError("input_values must be a list or tuple")
+        if keyword_values is not None and not isinstance(keyword_values, dict):
+            raise RuntimeError("keyword_values must be dict")
+        self._name = name
+        self._arguments = tuple(input_values or ())
+        self._keywords = keyword_values
+        self._open: Any = None
+
+    def __enter__(self) -> None:
+        ranges = _dispatch.ranges
+        if ranges is None:
+            return
+        if self._open is not None:
+            raise RuntimeError(
+                "Trying to enter a new record_function_fast context but the guard is unexpectedly already set"
+            )
+        arguments = self._arguments
+        if self._keywords:
+            arguments += (_keyword_values(self._keywords),)
+        self._open = (ranges, ranges.enter(self._name, FUNCTION_SCOPE, -1, 0, arguments))
+
+    def __exit__(self, *exception: object) -> None:
+        if self._open is None:
+            if _dispatch.ranges is not None:
+                raise RuntimeError(
+                    "Trying to exit an active record_function_fast context but no guard is set"
+                )
+            return
+        ranges, token = self._open
+        self._open = None
+        ranges.exit(token)
+
+
+def _keyword_values(values: dict) -> KeywordValues:
+    import orjson
+
+    made = {}
+    for name, value in values.items():
+        if isinstance(value, _dispatch.Tensor):
+            warnings.warn(f"Unable to infer type of value for keyword: {name}", stacklevel=3)
+            value = "NULL"
+        made[str(name)] = value
+    return KeywordValues(orjson.dumps(made, default=str).decode())
+
+
+class _RecordFunction:
+    """What `_record_function_with_args_enter` gives, for the exit."""
+
+    __slots__ = ("_ranges", "_token")
+
+    def __init__(self, ranges: Any, token: Any) -> None:
+        self._ranges = ranges
+        self._token = token
+
+    def __repr__(self) -> str:
+        return "ScriptObject <__torch__.torch.classes.profiler._RecordFunction>"
+
+
+def _record_function_with_args_enter(name: str, /, *args: Any) -> _RecordFunction:
+    """Begin a span with any values as its inputs; end it with `_record_function_with_args_exit`."""
+    if not isinstance(name, str):
+        given = ", ".join(map(repr, (name, *args)))
+        raise TypeError(
+            "_record_function_with_args_enter(): incompatible function arguments. The following argument types are supported:\n"
+            f"    1. (arg0: str, *args) -> object\n\nInvoked with: {given}"
+        )
+    ranges = _dispatch.ranges
+    return _RecordFunction(ranges, None if ranges is None else ranges.enter(name, USER_SCOPE, -1, 0, args))
+
+
+def _record_function_enter_new(name: str, args: str | None = None) -> _RecordFunction:
+    """Begin a span with a string as its input, if any; end it with `_record_function_exit`."""
+    if not isinstance(name, (str, bytes)):
+        _refuse(0, "name", "str", name)
+    if args is not None and not isinstance(args, (str, bytes)):
+        _refuse(1, "args", "Optional[str]", args)
+    name = name.decode() if isinstance(name, bytes) else name
+    return _record_function_with_args_enter(name, *((args,) if args else ()))
+
+
+def _record_function_with_args_exit(handle: Any, /) -> None:
+    """End a span."""
+    if not isinstance(handle, _RecordFunction):
+        raise RuntimeError(
+            "Tried to cast object to type __torch__.torch.classes.profiler._RecordFunction (of Python compilation unit at: 0) but object "
+            "was missing attribute capsule"
+        )
+    ranges, handle._ranges = handle._ranges, None
+    if ranges is not None:
+        ranges.exit(handle._token)

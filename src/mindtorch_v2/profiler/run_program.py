@@ -1,0 +1,302 @@
+"""Running: a program and its arguments in; the program run as `python` would, under the profiler, and its exit code out.
+
+`import torch` gives this package inside the program. The recording is finished and handed over however the program ends: at its
+last line, by an exception, sys.exit, SIGINT, SIGTERM or SIGHUP; not by os._exit or SIGKILL, which leave no time.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import os
+import pkgutil
+import signal
+import sys
+import threading
+import types
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+_FATAL = ("SIGTERM", "SIGHUP")  # signals that end a program that does not handle them
+
+
+class ProgramError(Exception):
+    """There is no such program."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """What to run: a file (or a directory or zip file with a __main__.py), or with `module` a module as `python -m` does."""
+
+    target: str
+    arguments: Sequence[str] = ()
+    module: bool = False
+
+    @property
+    def name(self) -> str:
+        """A short name, for files."""
+        if self.module:
+            return self.target.rpartition(".")[2]
+        return os.path.splitext(os.path.basename(os.path.normpath(self.target)))[0]
+
+
+@dataclass
+class Outcome:
+    """How a program ended: its exit code, the number of the signal that ended it (0: none), and what was recorded, one a cycle."""
+
+    exit_code: int = 0
+    signal: int = 0
+    steps: int = 0  # calls of optimizer.step() that were counted
+    recordings: list[Any] = field(default_factory=list)
+
+
+def run(
+    program: Program,
+    *,
+    schedule: tuple[int, ...] | None = None,
+    on_ready: Callable[[Any, int], None] | None = None,
+    on_end: Callable[[Outcome], None] | None = None,
+    all_threads: bool = False,
+    **settings: Any,
+) -> int:
+    """Run a program under the profiler; its exit code, 128 + n if signal n ended it.
+
+    schedule: (wait, warmup, active[, repeat]) in steps; a step ends with each `step()` of the first optimizer that makes one.
+    on_ready: called with the profile and the number of the cycle (from 1) when a recording is finished.
+    on_end: called once at the end, whatever it was.
+    settings: as for `profile`: record_shapes, profile_memory, with_stack, with_flops, with_modules.
+    """
+    if not program.module and not os.path.exists(program.target):
+        raise ProgramError(f"{program.target}: no such file; expected a Python program")
+    from mindtorch_v2 import as_torch
+    from mindtorch_v2.profiler import _ExperimentalConfig, profile
+    from mindtorch_v2.profiler import schedule as steps_schedule
+
+    as_torch()
+    code, namespace = _prepared(program)
+    # spawned processes (multiprocessing) get the path, not the finder that as_torch() has put in place
+    sys.path.insert(1, os.path.join(os.path.dirname(__file__), "_spawned"))
+    outcome = Outcome()
+
+    def ready(prof: Any) -> None:
+        outcome.recordings.append(prof.profiler._results)
+        if on_ready is not None:
+            on_ready(prof, len(outcome.recordings))
+        prof.profiler = (
+            None  # handed over: the next cycle's recording begins anew, which is no news to the program
+        )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no warm-up was asked for, so it is not missing
+        plan = None if schedule is None else steps_schedule(**dict(zip(_SCHEDULE, schedule)))
+    prof = profile(
+        schedule=plan,
+        on_trace_ready=ready,
+        experimental_config=_ExperimentalConfig(profile_all_threads=True) if all_threads else None,
+        **settings,
+    )
+    session = _Session(prof, outcome, on_end)
+    if schedule is not None:
+        _count_steps(session)
+    session.catch_signals()
+    session.start()
+    try:
+        exec(code, namespace)  # noqa: S102
+        _join_threads()
+    except BaseException as error:
+        # the program has the word first: its traceback, then ours
+        outcome.exit_code, outcome.signal = _reported(error)
+    finally:
+        session.finish()
+    return outcome.exit_code
+
+
+_SCHEDULE = ("wait", "warmup", "active", "repeat")
+
+
+class _Session:
+    """The profile around a program, finished once, and only in the process that began it."""
+
+    def __init__(self, prof: Any, outcome: Outcome, on_end: Callable[[Outcome], None] | None) -> None:
+        self.prof, self.outcome, self.on_end = prof, outcome, on_end
+        self.pid = os.getpid()
+        self.open = False
+
+    def start(self) -> None:
+        self.prof.start()
+        self.open = True
+
+    def step(self) -> None:
+        if self.open and os.getpid() == self.pid:
+            self.outcome.steps += 1
+            self.prof.step()
+
+    def finish(self) -> None:
+        if not self.open or os.getpid() != self.pid:  # a forked child leaves the recording to its parent
+            return
+        self.open = False
+        self.prof.stop()
+        if self.on_end is not None:
+            self.on_end(self.outcome)
+
+    def catch_signals(self) -> None:
+        """Finish the recording before a signal ends the process, where the program does not handle the signal itself."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for name in _FATAL:
+            number = getattr(signal, name, None)
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, self.on_signal)
+
+    def on_signal(self, number: int, frame: Any) -> None:
+        signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
+        if os.getpid() != self.pid:
+            os.kill(os.getpid(), number)
+            return
+        self.outcome.exit_code, self.outcome.signal = 128 + number, number
+        try:
+            self.finish()
+        finally:
+            for stream in (sys.stdout, sys.stderr):
+                try:
+                    stream.flush()
+                except (OSError, ValueError, AttributeError):
+                    pass
+            os._exit(128 + number)  # as the signal would have: no further line of the program
+
+
+def _count_steps(session: _Session) -> None:
+    """End a step of the profile after each step of the program's first optimizer, outside of the optimizer's own span."""
+    from mindtorch_v2.optim import Optimizer
+
+    hook = Optimizer.profile_hook_step
+    leading: list[Any] = []
+
+    def counting(func: Any) -> Any:
+        inner = hook(func)
+
+        def step(*args: Any, **kwargs: Any) -> Any:
+            result = inner(*args, **kwargs)
+            if not leading or leading[0]() is None:
+                leading[:] = [weakref.ref(args[0])]
+            if leading[0]() is args[0]:
+                session.step()
+            return result
+
+        for name in ("__module__", "__name__", "__qualname__", "__doc__", "__wrapped__"):
+            setattr(step, name, getattr(inner, name, None))
+        return step
+
+    Optimizer.profile_hook_step = staticmethod(counting)  # type: ignore[method-assign]
+
+
+# ---------------------------------------------------------------------------------------------------- as python does
+
+
+def _prepared(program: Program) -> tuple[types.CodeType, dict[str, Any]]:
+    """The program's code, and the names of a new `__main__`; sys.argv and sys.path[0] are set as `python` sets them."""
+    sys.argv[:] = [program.target, *program.arguments]
+    if program.module:
+        _first_on_path(os.getcwd())
+        spec = _module_spec(program.target)
+        return _from_spec(spec)
+    importer = pkgutil.get_importer(program.target)
+    if importer is not None:  # a directory or a zip file
+        _first_on_path(program.target)
+        found = importer.find_spec("__main__")
+        if found is None:
+            raise ProgramError(f"{program.target}: has no __main__.py; expected a Python program")
+        return _from_spec(found)
+    _first_on_path(os.path.dirname(os.path.realpath(program.target)))
+    try:
+        with open(program.target, "rb") as opened:
+            source = opened.read()
+    except OSError as error:
+        raise ProgramError(f"{program.target}: cannot be read: {error.strerror}") from error
+    file = os.path.abspath(program.target)
+    main = _new_main(file, None, None)
+    main["__loader__"] = importlib.machinery.SourceFileLoader("__main__", file)
+    return _compiled(source, file), main
+
+
+def _module_spec(name: str) -> importlib.machinery.ModuleSpec:
+    """The spec of a module, or of a package's __main__."""
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            spec = importlib.util.find_spec(f"{name}.__main__")
+    except (ImportError, ValueError, AttributeError) as error:
+        raise ProgramError(f"there is no module {name}: {error}") from error
+    if spec is None:
+        raise ProgramError(f"there is no module {name} that can be run")
+    return spec
+
+
+def _from_spec(spec: importlib.machinery.ModuleSpec) -> tuple[types.CodeType, dict[str, Any]]:
+    loader: Any = spec.loader
+    try:
+        code = loader.get_code(spec.name)
+    except SyntaxError as error:
+        raise SystemExit(_reported(error)[0]) from None
+    if code is None:
+        raise ProgramError(f"{spec.name}: has no Python code")
+    origin = spec.origin or spec.name
+    sys.argv[0] = origin
+    main = _new_main(origin, spec, spec.parent)
+    main["__loader__"], main["__cached__"] = loader, spec.cached
+    return code, main
+
+
+def _new_main(file: str, spec: Any, package: str | None) -> dict[str, Any]:
+    """Put an empty module in the place of `__main__`, where pickle and multiprocessing look for the program."""
+    main = types.ModuleType("__main__")
+    main.__file__, main.__spec__, main.__package__ = file, spec, package
+    main.__dict__.update(__builtins__=__builtins__, __annotations__={}, __cached__=None)
+    sys.modules["__main__"] = main
+    return main.__dict__
+
+
+def _compiled(source: bytes, file: str) -> types.CodeType:
+    try:
+        return compile(source, file, "exec", dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        raise SystemExit(_reported(error)[0]) from None
+
+
+def _first_on_path(directory: str) -> None:
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path[:1] = [directory]
+
+
+def _join_threads() -> None:
+    """Wait for the program's threads, as the interpreter does at its end."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+
+
+def _reported(error: BaseException) -> tuple[int, int]:
+    """Exit code and signal of what a program raised, after telling about it as the interpreter does."""
+    if isinstance(error, SystemExit):
+        if error.code is None or isinstance(error.code, int):
+            return error.code or 0, 0
+        print(error.code, file=sys.stderr)  # noqa: T201
+        return 1, 0
+    _show(error)
+    return (130, signal.SIGINT) if isinstance(error, KeyboardInterrupt) else (1, 0)
+
+
+def _show(error: BaseException) -> None:
+    """The traceback, from the program's own first frame on."""
+    traceback = error.__traceback__
+    while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
+        traceback = traceback.tb_next
+    if sys.stdout is not None:
+        try:
+            sys.stdout.flush()
+        except (OSError, ValueError):
+            pass
+    sys.excepthook(type(error), error.with_traceback(traceback), traceback)
