@@ -143,6 +143,16 @@ def test_a_frame_whose_caller_went_hangs_on_the_next_one_out(tmp_path: Path) -> 
     assert next(e for e in alone if e["name"] == "inner")["args"]["Python parent id"] is None
 
 
+def test_callers_in_a_circle_end_the_search_for_the_next_one_out(tmp_path: Path) -> None:
+    trace = MadeTrace()
+    first = trace.frame("first", 0, 100, None)
+    second = trace.frame("second", 10, 40, first)
+    next(e for e in trace.events if e["name"] == "first")["args"]["Python parent id"] = second
+    trace.frame("inner", 11, 38, second)
+    events = sliced(trace.close(100), tmp_path, name="^inner$")
+    assert next(e for e in events if e["name"] == "inner")["args"]["Python parent id"] is None
+
+
 def test_begins_and_ends_stay_together(tmp_path: Path) -> None:
     trace = MadeTrace()
     for name, at, until in (("a", 0, 50), ("b", 60, 90)):

@@ -606,18 +606,16 @@ def _parents(facts: Columns, keep: np.ndarray) -> dict[int, int]:
     order = by_id[np.argsort(facts.python[by_id], kind="stable")]
     ids = facts.python[order]
 
-    def row_of(wanted: np.ndarray) -> np.ndarray:
-        at = np.minimum(np.searchsorted(ids, wanted), len(ids) - 1)
-        return np.where(ids[at] == wanted, order[at], -1)
-
+    at = np.minimum(np.searchsorted(ids, facts.python_parent[by_id]), len(ids) - 1)
+    caller = np.full(len(facts), -1, np.int64)
+    caller[by_id] = np.where(ids[at] == facts.python_parent[by_id], order[at], -1)
+    goes = (caller >= 0) & (facts.python_parent != NONE) & ~keep[caller]
+    # the outermost row on the way out whose own caller goes; each round doubles the way, so callers in a circle end it too
+    last = np.where(goes, caller, np.arange(len(facts)))
+    for _ in range(max(len(by_id), 1).bit_length()):
+        last = last[last]
     mine = rows[keep[rows]]
-    parent = facts.python_parent[mine].copy()
-    while True:
-        above = row_of(parent)
-        gone = (above >= 0) & ~keep[np.maximum(above, 0)] & (parent != NONE)
-        if not gone.any():
-            break
-        parent = np.where(gone, facts.python_parent[np.maximum(above, 0)], parent)
+    parent = np.where(goes[last[mine]], NONE, facts.python_parent[last[mine]])
     changed = parent != facts.python_parent[mine]
     return dict(zip(mine[changed].tolist(), parent[changed].tolist()))
 
