@@ -14,9 +14,8 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
-from .version import __version__
-
 from .commands._common import CommandError
+from .version import __version__
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

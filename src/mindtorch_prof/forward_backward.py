@@ -13,7 +13,7 @@ def forward_backward(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     numbered = trace.sequence >= 0
     backward = np.flatnonzero((trace.kind == NODE) & numbered & (trace.forward_thread != 0))
     forward = np.flatnonzero((trace.kind == OP) & numbered & (trace.forward_thread == 0))
-    if not len(backward) or not len(forward) or not trace.settings.get("forward_backward_links", True):
+    if not len(backward) or not len(forward) or not trace.settings.forward_backward_links:
         return nothing
     _, place = np.unique(
         np.concatenate([trace.thread[forward], trace.forward_thread[backward]]), return_inverse=True

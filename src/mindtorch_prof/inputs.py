@@ -1,231 +1,293 @@
-"""Inputs of events: the recorder's descriptions in, shapes, strides, types and values as torch shows them out."""
+"""Inputs of events: what went into an op, argument by argument, as torch shows it. Plain data.
+
+Recordings and files make the same objects; nothing that reads them can tell which.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
 
-import numpy as np
+import orjson
 
-from mindtorch_v2 import _dtype
-from mindtorch_v2._dtype import LEFT_OUT
 
-from .file_inputs import FileInputs
+class ElementType(NamedTuple):
+    """What the elements of a tensor are."""
 
-_TYPE_NAMES = {
-    "float32": "float",
-    "float64": "double",
-    "float16": "c10::Half",
-    "bfloat16": "c10::BFloat16",
-    "int64": "long int",
-    "int32": "int",
-    "int16": "short int",
-    "int8": "signed char",
-    "uint8": "unsigned char",
-    "bool": "bool",
-    "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-    "uint16": "unsigned short",
-    "uint32": "unsigned int",
-    "uint64": "unsigned long",
+    dtype: str  # torch's name
+    nbytes: int
+
+
+# by the name that a trace shows, which is C++'s
+ELEMENT_TYPES = {
+    "float": ElementType("float32", 4),
+    "double": ElementType("float64", 8),
+    "c10::Half": ElementType("float16", 2),
+    "c10::BFloat16": ElementType("bfloat16", 2),
+    "long int": ElementType("int64", 8),
+    "int": ElementType("int32", 4),
+    "short int": ElementType("int16", 2),
+    "signed char": ElementType("int8", 1),
+    "unsigned char": ElementType("uint8", 1),
+    "bool": ElementType("bool", 1),
+    "c10::complex<float>": ElementType("complex64", 8),
+    "c10::complex<double>": ElementType("complex128", 16),
+    "c10::complex<c10::Half>": ElementType("complex32", 4),
+    "short unsigned int": ElementType("uint16", 2),
+    "unsigned int": ElementType("uint32", 4),
+    "long unsigned int": ElementType("uint64", 8),
+    "c10::Float8_e4m3fn": ElementType("float8_e4m3fn", 1),
+    "c10::Float8_e5m2": ElementType("float8_e5m2", 1),
+    "c10::Float8_e4m3fnuz": ElementType("float8_e4m3fnuz", 1),
+    "c10::Float8_e5m2fnuz": ElementType("float8_e5m2fnuz", 1),
+    "c10::Float8_e8m0fnu": ElementType("float8_e8m0fnu", 1),
 }
 
-
-# torch's numbers of dtypes, layouts and memory formats, which a trace shows instead of their names
-_NUMBERS = {
-    **{
-        f"torch.{name}": number
-        for number, name in enumerate("uint8 int8 int16 int32 int64 float16 float32 float64".split())
-    },
-    "torch.complex64": 9,
-    "torch.complex128": 10,
-    "torch.bool": 11,
-    "torch.bfloat16": 15,
-    "torch.uint16": 27,
-    "torch.uint32": 28,
-    "torch.uint64": 29,
-    "torch.strided": 0,
-    "torch.sparse_coo": 1,
-    "torch.sparse_csr": 2,
-    "torch.contiguous_format": 0,
-    "torch.preserve_format": 1,
-    "torch.channels_last": 2,
-}
+_NO_TENSOR = frozenset({"", "Scalar", "ScalarList", "TensorList", "GenericList"})
+_LONGEST_LIST = 30  # elements: torch leaves longer lists out of trace files
 
 
-def as_torch_shows(op: Any, description: tuple) -> tuple:
-    """Arguments as torch's dispatcher sees them: a number in a tensor's place is a tensor without dimensions, an int in the
-    place of a list is a list, dtypes and layouts are numbers."""
-    seen = [_seen(op.name, a, value) for a, value in zip(op.schema.arguments, description)]
-    if op.full_name == "to.dtype_layout" and is_tensor(seen[0]):  # asks for all it has
-        if seen[1] is None:
-            seen[1] = number_of(str(_dtype.BY_NUM[seen[0][2]]))
-        seen[2], seen[4] = 0, None
-    if op.overload == "correction" and seen[2].__class__ is bool:  # the old overloads, with `unbiased`
-        return (seen[0], seen[2]) if seen[1] is None else tuple(seen)
-    return tuple(seen)
+class TensorInput(NamedTuple):
+    """A tensor that went into an event."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...] | None  # in elements; fewer than dimensions: sparse; None: not recorded
+    type: str  # of its elements, a key of ELEMENT_TYPES; or another name, or "", that a file gives
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether it has dimensions and no strides."""
+        return self.strides is not None and len(self.strides) != len(self.shape)
+
+    def reach(self) -> int:
+        """The bytes of memory it spans, as far as its longest dimension tells; 0: not known, or no memory of its own."""
+        element = ELEMENT_TYPES.get(self.type)
+        if element is None or self.strides is None or self.is_sparse:
+            return 0
+        return element.nbytes * max((size * step for size, step in zip(self.shape, self.strides)), default=1)
 
 
-def seen_inside(op: Any, description: tuple) -> tuple:
-    """Arguments as torch's own code gives them to an op: numbers are numbers, and what is left out is left out."""
-    return tuple([_meant(a, value) for a, value in zip(op.schema.arguments, description)])
+class TensorList(tuple[TensorInput, ...]):
+    """A list of tensors that went into an event."""
+
+    __slots__ = ()
 
 
-# ops that torch calls with a number itself, where others get it as a tensor
-WITH_NUMBER = frozenset(
-    name + end
-    for name in (
-        "eq",
-        "ne",
-        "lt",
-        "le",
-        "gt",
-        "ge",
-        "xlogy",
-        "bitwise_and",
-        "bitwise_or",
-        "bitwise_xor",
-        "bitwise_left_shift",
-        "bitwise_right_shift",
-    )
-    for end in ("", "_")
-)
+class IndexList(TensorList):
+    """A list of indices (Tensor?[] in schemas), which torch's event tree leaves out."""
+
+    __slots__ = ()
 
 
-def _seen(name: str, argument: Any, value: Any) -> Any:
-    if value is None:
-        return False if argument.name == "pin_memory" and name != "_to_copy" else None
-    if value.__class__ in _WRAPPED and argument.kind == "Tensor" and name not in WITH_NUMBER:
-        return ((), (), _WRAPPED[value.__class__])
-    return _meant(argument, value)
+Argument = TensorInput | TensorList | bool | int | float | complex | str | tuple[Any, ...] | None
 
 
-def _meant(argument: Any, value: Any) -> Any:
-    if value.__class__ is int and argument.type in ("float", "float?"):
-        return float(value)
-    if value.__class__ is int and argument.kind == "ints" and argument.name not in _ONE_DIM:
-        return (value,) * max(argument.length, 1)
-    if value.__class__ is str and not argument.type.startswith("str"):
-        return None if value == LEFT_OUT else number_of(value)
-    if argument.kind == "Tensor?[]" and value.__class__ is tuple and None in value:
-        return None  # torch says nothing of such a list
+class Inputs:
+    """What went into an event. Each list has one entry per argument."""
+
+    def __init__(
+        self,
+        arguments: Iterable[Argument],
+        tensor_slots: Sequence[int] | None = None,
+        keywords: Mapping[str, Any] | None = None,
+    ) -> None:
+        """`tensor_slots`: how many tensor ids are recorded for each argument; None: one for each tensor.
+        `keywords`: values that were given by name."""
+        self.arguments: tuple[Argument, ...] = tuple(arguments)
+        self.keywords: Mapping[str, Any] = keywords or {}
+        if tensor_slots is not None:
+            self.tensor_slots = tuple(tensor_slots)
+
+    @staticmethod
+    def from_json(text: bytes) -> Inputs:
+        """Of a file: JSON of [concrete inputs, types, strides, dims], null for what the file lacks; read when it is first asked for."""
+        return _JsonInputs(text)
+
+    @cached_property
+    def tensor_slots(self) -> tuple[int, ...]:
+        """How many ids of tensors stand for each argument."""
+        return tuple(
+            1 if isinstance(a, TensorInput) else len(a) if isinstance(a, TensorList) else 0
+            for a in self.arguments
+        )
+
+    @cached_property
+    def concrete(self) -> list[str]:
+        """Numbers and lists of numbers as torch's C++ prints them; "" for everything else."""
+        return [_printed(argument) for argument in self.arguments]
+
+    @cached_property
+    def types(self) -> list[str]:
+        """Element types of tensors, and what kind of value the others are."""
+        return [_type(argument) for argument in self.arguments]
+
+    @cached_property
+    def strides(self) -> list[list[Any]]:
+        """In elements; a list of lists for a list of tensors, [] for everything else."""
+        return [
+            list(a.strides or ())
+            if isinstance(a, TensorInput)
+            else [list(tensor.strides or ()) for tensor in a]
+            if isinstance(a, TensorList)
+            else []
+            for a in self.arguments
+        ]
+
+    @cached_property
+    def dims(self) -> list[list[Any]]:
+        """Shapes; a list of lists for a list of tensors, [] for everything else."""
+        return [
+            list(a.shape)
+            if isinstance(a, TensorInput)
+            else [list(tensor.shape) for tensor in a]
+            if isinstance(a, TensorList)
+            else []
+            for a in self.arguments
+        ]
+
+    @cached_property
+    def values(self) -> list[Any]:
+        """Numbers and lists of numbers as such; None for everything else."""
+        return [
+            None
+            if isinstance(a, (TensorInput, str)) or (isinstance(a, TensorList) and a)
+            else list(a)
+            if isinstance(a, tuple)
+            else a
+            for a in self.arguments
+        ]
+
+    @cached_property
+    def shapes(self) -> list[list[int]]:
+        """`input_shapes`: the shapes of tensors, [] for everything else."""
+        return [[] if any(isinstance(n, list) for n in sizes) else sizes for sizes in self.dims]
+
+    @property
+    def tensors(self) -> list[bool]:
+        """Which arguments are tensors; files of 2021 name the types of tensors only."""
+        return [kind not in _NO_TENSOR for kind in self.types]
+
+    def document(self) -> dict[str, list[Any]]:
+        """The lists under their names in a trace file."""
+        return {
+            "Concrete Inputs": self.concrete,
+            "Input type": self.types,
+            "Input Strides": [_short(entry) for entry in self.strides],
+            "Input Dims": [_short(entry) for entry in self.dims],
+        }
+
+
+class _JsonInputs(Inputs):
+    """Inputs as a file words them. Texts are kept as they are: they need not be those that torch prints today."""
+
+    def __init__(self, text: bytes) -> None:
+        self._text = text
+        self.keywords = {}
+
+    @cached_property
+    def _lists(self) -> tuple[list[str], list[str], list[Any], list[Any]]:
+        lists = [value if isinstance(value, list) else [] for value in orjson.loads(self._text)]
+        concrete, types, strides, dims = lists
+        count = max(map(len, lists))
+        empty: list[Any] = [[]] * count
+        return (
+            [v if isinstance(v, str) else "" for v in concrete] + [""] * (count - len(concrete)),
+            [v if isinstance(v, str) else "" for v in types] + [""] * (count - len(types)),
+            [v if isinstance(v, list) else [] for v in strides] + empty[len(strides) :],
+            [v if isinstance(v, list) else [] for v in dims] + empty[len(dims) :],
+        )
+
+    @cached_property
+    def concrete(self) -> list[str]:
+        return self._lists[0]
+
+    @cached_property
+    def types(self) -> list[str]:
+        return self._lists[1]
+
+    @cached_property
+    def strides(self) -> list[list[Any]]:
+        return self._lists[2]
+
+    @cached_property
+    def dims(self) -> list[list[Any]]:
+        return self._lists[3]
+
+    @cached_property
+    def values(self) -> list[Any]:
+        return [
+            _parsed(text) if kind in ("Scalar", "ScalarList", "") else None
+            for text, kind in zip(self.concrete, self.types)
+        ]
+
+    @cached_property
+    def arguments(self) -> tuple[Argument, ...]:  # type: ignore[override]
+        with_strides = isinstance(orjson.loads(self._text)[2], list)
+        columns = zip(self.dims, self.strides, self.types, self.tensors, self.values)
+        return tuple([_argument(*each, with_strides) for each in columns])
+
+
+def _argument(
+    shape: list[Any], strides: list[Any], kind: str, is_tensor: bool, value: Any, with_strides: bool
+) -> Argument:
+    if is_tensor:
+        return TensorInput(tuple(shape), tuple(strides) if with_strides else None, kind)
+    if kind == "TensorList":
+        steps = [tuple(s) for s in strides] if len(strides) == len(shape) else [None] * len(shape)
+        return TensorList(TensorInput(tuple(s), t, "") for s, t in zip(shape, steps))
     return value
 
 
-# where one dimension has an overload of its own: movedim
-_ONE_DIM = ("source", "destination")
+def _short(entry: list[Any]) -> list[Any]:
+    return [] if len(entry) > _LONGEST_LIST else entry
 
 
-def number_of(name: str) -> Any:
-    """torch's number of a dtype, layout or memory format; what is none of these stays as it is."""
-    return _NUMBERS.get(name, name)
-
-
-_WRAPPED = {
-    kind: np.dtype(name).num
-    for kind, name in ((bool, "bool"), (int, "int64"), (float, "float64"), (complex, "complex128"))
-}
-
-
-def is_tensor(value: Any) -> bool:
-    """Whether a description is a tensor's: (shape, strides in bytes, NumPy type number)."""
-    return (
-        value.__class__ is tuple
-        and len(value) == 3
-        and value[0].__class__ is tuple
-        and value[1].__class__ is tuple
-        and value[2].__class__ is int
-    )
-
-
-def is_tensor_list(value: Any) -> bool:
-    """Whether a description is that of a list of tensors."""
-    return value.__class__ is tuple and bool(value) and all(is_tensor(item) for item in value)
-
-
-def shapes(description: tuple | FileInputs) -> list[Any]:
-    """`input_shapes`: one list a tensor, [] for everything else."""
-    if isinstance(description, FileInputs):
-        return list(description.shapes)
-    return [list(value[0]) if is_tensor(value) else [] for value in description]
-
-
-def structured_shapes(description: tuple | FileInputs) -> list[Any]:
-    """Shapes with those inside lists of tensors kept."""
-    if isinstance(description, FileInputs):
-        return list(description.dims)
-    return [
-        list(value[0])
-        if is_tensor(value)
-        else [list(item[0]) for item in value]
-        if is_tensor_list(value)
-        else []
-        for value in description
-    ]
-
-
-def strides(description: tuple | FileInputs) -> list[Any]:
-    """Strides in elements."""
-    if isinstance(description, FileInputs):
-        return list(description.strides)
-
-    def one(value: tuple) -> list[int]:
-        size = _dtype.BY_NUM[value[2]].itemsize
-        made = [s // size for s in value[1]]
-        if 0 in value[0]:
-            step, made = 1, []
-            for n in reversed(value[0]):
-                made.insert(0, step)
-                step *= max(n, 1)
-        elif 1 in value[0] and 0 in made:  # NumPy gives a new dimension no stride
-            step = 1
-            for d in range(len(made) - 1, -1, -1):
-                if value[0][d] == 1 and made[d] == 0:
-                    made[d] = step
-                step = max(value[0][d], 1) * made[d]
-        return made
-
-    return [one(v) if is_tensor(v) else [one(i) for i in v] if is_tensor_list(v) else [] for v in description]
-
-
-def types(description: tuple | FileInputs) -> list[str]:
-    """Element types of tensors, and what kind of value the others are."""
-    if isinstance(description, FileInputs):
-        return list(description.types)
-    return [_type(value) for value in description]
-
-
-def _type(value: Any) -> str:
-    if is_tensor(value):
-        return _TYPE_NAMES.get(_dtype.BY_NUM[value[2]]._name, "")
-    if is_tensor_list(value):
+def _type(argument: Argument) -> str:
+    if isinstance(argument, TensorInput):
+        return argument.type
+    if isinstance(argument, TensorList) and argument:
         return "TensorList"
-    if isinstance(value, (bool, int, float, complex)):
+    if isinstance(argument, (bool, int, float, complex)):
         return "Scalar"
-    if value.__class__ is tuple:
-        return "ScalarList"
+    return "ScalarList" if isinstance(argument, tuple) else ""
+
+
+def _printed(value: Argument) -> str:
+    if isinstance(value, (bool, int)):
+        return str(value)
+    if isinstance(value, float):
+        return _printed_float(value)
+    if isinstance(value, complex):
+        return f"{_printed_float(value.real)}{'' if value.imag < 0 else '+'}{_printed_float(value.imag)}j"
+    if value.__class__ is tuple or isinstance(value, TensorList):
+        items: tuple[Any, ...] = value  # type: ignore[assignment]
+        if len(items) <= _LONGEST_LIST and all(isinstance(item, (bool, int, float)) for item in items):
+            return "[" + ", ".join(map(_printed, items)) + "]"
     return ""
 
 
-def concrete(description: tuple | FileInputs) -> list[Any]:
-    """Values of what is no tensor, as text; empty for tensors and None."""
-    if isinstance(description, FileInputs):
-        return list(description.concrete)
-    return ["" if v is None or is_tensor(v) or is_tensor_list(v) else _text(v) for v in description]
+def _printed_float(value: float) -> str:
+    if value != value or value in (float("inf"), float("-inf")):
+        return str(value)
+    if value == int(value) and abs(value) < 1e10:
+        return "-0." if str(value)[0] == "-" and not value else f"{int(value)}."
+    return f"{value:.17g}"
 
 
-def _text(value: Any) -> str:
-    return "[" + ", ".join(map(str, value)) + "]" if value.__class__ is tuple else str(value)
+_WORDS = {"True": True, "False": False}
 
 
-def values(description: tuple | FileInputs) -> list[Any]:
-    """Values of numbers and lists of numbers as they are; None for everything else."""
-    if isinstance(description, FileInputs):
-        return list(description.values)
-    return [
-        None
-        if is_tensor(v) or is_tensor_list(v) or isinstance(v, str)
-        else list(v)
-        if v.__class__ is tuple
-        else v
-        for v in description
-    ]
+def _parsed(text: str) -> Any:
+    """The value of a printed number or list of numbers; None: it is neither."""
+    if text.startswith("[") and text.endswith("]"):
+        items = [_parsed(part.strip()) for part in text[1:-1].split(",") if part.strip()]
+        return None if any(item is None for item in items) else items
+    if text in _WORDS:
+        return _WORDS[text]
+    for kind in (int, float, complex):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return None

@@ -34,7 +34,7 @@ def with_calls(trace: Trace) -> Trace:
 
     device = trace.device
     stack, stacks = merged(trace.stack, -1), trace.stacks
-    if trace.settings.get("verbose"):
+    if trace.settings.verbose:
         # the stack of a call is its callers'
         path, table = paths(frames)
         above = np.where(frames.parent >= 0, path[np.maximum(frames.parent, 0)], -1)
@@ -59,8 +59,9 @@ def with_calls(trace: Trace) -> Trace:
         stacks=stacks,
         external=None if trace.external is None else merged(trace.external, 0),
         extra=None if trace.extra is None else merged(trace.extra, -1),
+        execution_node=None if trace.execution_node is None else merged(trace.execution_node, 0),
         device=_moved(device, place),
-        settings={**trace.settings, "python_functions": True},
+        settings=replace(trace.settings, python_functions=True),
     )
 
 

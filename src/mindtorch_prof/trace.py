@@ -1,15 +1,19 @@
-"""The Trace: what was recorded, as columns. Live recordings and loaded files both become one; nothing after it knows which.
+"""The Trace: what was recorded, as columns. Live recordings and loaded files both become one; nothing after it can tell which.
 
-Imports NumPy only. A Trace never changes once made: everything derived from it (tree, averages, events) is computed beside it.
+A Trace never changes once made: its columns are read-only, and everything derived from it (tree, averages, events) is computed beside
+it. A step that changes a trace is a function from a Trace to another.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
+
+from .inputs import Inputs, TensorInput
+from .settings import Settings
 
 # kinds of events
 OP, NODE, ENGINE, ANNOTATION, PYTHON, KERNEL, RUNTIME = range(7)
@@ -21,8 +25,24 @@ DEVICE_KERNEL, DEVICE_COPY, DEVICE_SET, DEVICE_ANNOTATION, DEVICE_SYNC = range(5
 FUNCTION_SCOPE, BACKWARD_SCOPE, USER_SCOPE = 0, 1, 7
 
 
+class Columns:
+    """What has arrays for fields: they cannot be written to."""
+
+    def __post_init__(self) -> None:
+        for each in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, each.name)
+            if isinstance(value, np.ndarray) and value.flags.writeable:
+                value = value.view()  # whoever made the array may go on writing to its own
+                value.flags.writeable = False
+                object.__setattr__(self, each.name, value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()
+
+
 @dataclass(frozen=True)
-class Memory:
+class Memory(Columns):
     """Bytes taken (positive) and given back (negative), in order of time."""
 
     time_ns: np.ndarray  # int64
@@ -30,8 +50,8 @@ class Memory:
     address: np.ndarray  # int64, what tells memory apart: an address, or a number of its own
     thread: np.ndarray  # int64, a thread's identity
     total: np.ndarray  # int64, bytes alive that were taken in this recording
-    # what the modules that were met hold at the end: (address, bytes, whether it is a gradient)
-    held: tuple[tuple[int, int, bool], ...] = ()
+    # parameters and gradients of the modules that were called, at the end: (address, bytes, whether it is a gradient)
+    of_modules: tuple[tuple[int, int, bool], ...] = ()
     device: np.ndarray | None = None  # int64, the device's number, -1: the CPU; None: all of it is the CPU's
 
     def __len__(self) -> int:
@@ -49,7 +69,7 @@ class Memory:
 
 
 @dataclass(frozen=True)
-class Frames:
+class Frames(Columns):
     """Calls of Python functions, in the order of (thread, start): a caller stands before what it calls."""
 
     names: tuple[str, ...]  # file(line): function, or nn.Module: class_number
@@ -73,7 +93,7 @@ class Frames:
 
 
 @dataclass(frozen=True)
-class Device:
+class Device(Columns):
     """What devices did: kernels, copies, fills, and annotations that lie around them; in the order of (device, stream, start)."""
 
     names: tuple[str, ...]
@@ -87,7 +107,7 @@ class Device:
     launch: np.ndarray  # int64, row of that runtime call in the Trace; -1: not in the trace
     op: np.ndarray  # int64, row of the op (or annotation) in the Trace that it is charged to; -1: none
     extra: np.ndarray  # int32, into `extra_table`; -1: nothing further is known
-    extra_table: Sequence[dict[str, Any]] = ()  # grid, block, bytes ... as the file words them
+    extra_table: Sequence[Mapping[str, Any]] = ()  # grid, block, bytes ... as the file words them
 
     @staticmethod
     def none() -> Device:
@@ -104,7 +124,7 @@ class Device:
 
 
 @dataclass(frozen=True)
-class Counters:
+class Counters(Columns):
     """Values over time that a file holds beside its events."""
 
     names: tuple[str, ...]  # counter, or counter: series
@@ -121,22 +141,28 @@ class Counters:
         return len(self.time_ns)
 
 
+NumberedTensor = tuple[int, TensorInput]  # a tensor's number, and what it is like
+
+
 @dataclass(frozen=True)
-class Held:
-    """A module or an optimizer that was met, with the tensors it held when it was met first. A tensor is (its number, shape, strides in
-    bytes, NumPy's type number)."""
+class ParameterOwner:
+    """A module or an optimizer, with the tensors that it had when it was first called."""
 
     kind: str  # "module" or "optimizer"
     class_name: str
     class_ptr: int
     self_ptr: int
     # (name, parameter, gradient or None, states: (name, tensor) of each)
-    parameters: tuple[tuple[str, tuple, tuple | None, tuple[tuple[str, tuple], ...]], ...]
-    together: bool = False  # an optimizer that was asked to update all parameters at once (foreach, fused)
+    parameters: tuple[
+        tuple[str, NumberedTensor, NumberedTensor | None, tuple[tuple[str, NumberedTensor], ...]], ...
+    ]
+    updates_together: bool = (
+        False  # an optimizer that was asked to update all parameters at once (foreach, fused)
+    )
 
 
 @dataclass(frozen=True)
-class Identities:
+class TensorIds(Columns):
     """Which tensors and which memory were met. Numbers are never used twice, however often an address is."""
 
     first: np.ndarray  # int64 by event: where its tensors begin in `tensor`; -1: not recorded
@@ -144,15 +170,15 @@ class Identities:
     storages: np.ndarray  # int64, rows (tensor's number, its memory's number, address of the memory); others are their own memory
     links: np.ndarray  # int64, rows (number, number): one tensor, before and after it got other memory
     memory: np.ndarray  # int64 by row of Memory: the memory's number
-    held: tuple[Held, ...] = ()
+    owners: tuple[ParameterOwner, ...] = ()
     frame: np.ndarray = field(
         default_factory=lambda: np.empty(0, np.int64)
-    )  # int64 by row of Frames, into `held`; -1: none
+    )  # int64 by row of Frames, into `owners`; -1: none
 
     @staticmethod
-    def none() -> Identities:
+    def none() -> TensorIds:
         empty = np.empty(0, np.int64)
-        return Identities(empty, empty, empty.reshape(0, 3), empty.reshape(0, 2), empty)
+        return TensorIds(empty, empty, empty.reshape(0, 3), empty.reshape(0, 2), empty)
 
     def __bool__(self) -> bool:
         return bool(len(self.first))
@@ -185,7 +211,7 @@ class Health:
 
 
 @dataclass(frozen=True)
-class Trace:
+class Trace(Columns):
     """Events, one array a column, sorted by (thread, start, longest first): a parent stands before its children."""
 
     names: tuple[str, ...]  # the string table
@@ -201,11 +227,11 @@ class Trace:
     inputs: np.ndarray  # int32, into `input_table`; -1: not recorded
     flops: np.ndarray  # int64
     stack: np.ndarray  # int32, into `stacks`; -1: not recorded
-    input_table: tuple[Any, ...] = ()  # what went into an event: tuples of Input
+    input_table: tuple[Inputs, ...] = ()
     stacks: Sequence[tuple[str, ...]] = ()  # innermost frame first
     memory: Memory = field(default_factory=Memory.none)
     frames: Frames = field(default_factory=Frames.none)
-    identities: Identities = field(default_factory=Identities.none)
+    tensor_ids: TensorIds = field(default_factory=TensorIds.none)
     device: Device = field(default_factory=Device.none)
     counters: Counters = field(default_factory=Counters.none)
     external: np.ndarray | None = (
@@ -214,16 +240,16 @@ class Trace:
     extra: np.ndarray | None = (
         None  # int32, into `extra_table`, -1: none; None: nothing further is known of any event
     )
-    extra_table: Sequence[dict[str, Any]] = ()  # arguments that have no column: collectives, a user's own ...
+    extra_table: Sequence[
+        Mapping[str, Any]
+    ] = ()  # arguments that have no column: collectives, a user's own ...
     health: Health = Health()
     origin_ns: int = 0  # time 0 of start_ns, in nanoseconds since the epoch
     window_ns: tuple[int, int] = (0, 0)  # when recording began and ended
-    # record_shapes, with_stack, profile_memory, with_flops, with_modules, pid, trace_id, host_name;
-    # thread: identity of the main one; threads: identity -> (the system's number, name).
-    # Of files also: source (path), device ("cuda", "xpu" ...; absent: no device), device_properties, rank, world_size,
-    # distributed (distributedInfo), processes: pid -> name, thread_pids: identity -> pid (where there are several),
-    # metadata: all further keys at the top of the file
-    settings: dict[str, Any] = field(default_factory=dict)
+    execution_node: np.ndarray | None = (
+        None  # int64, an event's node in an execution trace recorded beside it; None: none was
+    )
+    settings: Settings = Settings()
 
     def __len__(self) -> int:
         return len(self.start_ns)

@@ -82,7 +82,8 @@ def _default(text: str) -> Any:
         return float(text)
 
 
-def _kind(type_: str) -> str:
+def kind_of_type(type_: str) -> str:
+    """What an argument of this type takes: Tensor, Tensor?, Tensor[], Tensor?[], ints (a list of ints) or other."""
     plain = re.sub(r"\([^)]*\)", "", type_)
     if plain in ("Tensor", "Tensor?", "Tensor[]", "Tensor?[]"):
         return plain
@@ -97,7 +98,7 @@ def _argument(text: str, keyword_only: bool) -> Argument:
         raise ValueError(f"cannot read schema argument {text!r}")
     type_, default = match["type"], match["default"]
     length = re.search(r"\[(\d+)\]", type_)
-    kind = _kind(type_)
+    kind = kind_of_type(type_)
     value = None if default is None else _default(default)
     if kind == "ints" and isinstance(value, int) and length and int(length[1]) > 0:
         value = (value,) * int(length[1])

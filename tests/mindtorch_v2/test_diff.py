@@ -17,6 +17,7 @@ from made_traces import MadeTrace, training
 import mindtorch_v2 as torch
 from mindtorch_prof import cli
 from mindtorch_prof.analysis.diff import Change, Row, diff
+from mindtorch_prof.analysis import noise
 from mindtorch_prof.analysis.noise import compare, rank_test
 from mindtorch_prof.load import load
 from mindtorch_v2.profiler import profile
@@ -260,3 +261,10 @@ def test_a_file_that_is_no_trace_ends_the_command_with_code_2(
     (tmp_path / "a.json").write_text("hello")
     assert cli.main(["diff", str(tmp_path / "a.json"), str(tmp_path / "a.json")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 8, 30, 31, 998, 999])
+def test_the_noise_floor_uses_students_distribution(freedom: int) -> None:
+    from scipy import special  # a dependency of the package
+
+    assert noise._t_quantile(freedom) == pytest.approx(special.stdtrit(freedom, 0.9995), rel=1e-9)

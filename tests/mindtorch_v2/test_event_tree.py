@@ -22,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
+from mindtorch_prof.settings import Settings
 from mindtorch_prof.torch_api import basic_evaluation as _utils
 from mindtorch_prof.torch_api import memory_profile as _memory_profiler
 from mindtorch_prof.torch_api.event_tree import EventTree
@@ -189,7 +190,7 @@ def made_trace(spans: list[tuple[int, int, int, bool]], allocations: list[tuple[
         ("op",), ("",), zero, start, end, thread, zero, zero, none, zero, none, zero, none,
         frames=Frames(("f",), filled(0, call_start), call_start, call_end, call_thread, no_call, no_call),
         memory=Memory(at[:, 0], flat, flat, at[:, 1], flat),
-        settings={"thread": 3},
+        settings=Settings(thread=3),
     )  # fmt: skip
 
 

@@ -122,10 +122,10 @@ def test_steps_metadata_and_flags_are_read_back(tmp_path: Path) -> None:
         prof.export_chrome_trace(str(tmp_path / "t.json.gz"))
     loaded = load(str(tmp_path / "t.json.gz"))
     settings = loaded.trace.settings
-    assert (settings["rank"], settings["world_size"]) == (3, 8)
-    assert settings["record_shapes"]
-    assert not settings["profile_memory"]
-    assert settings["source"].endswith("t.json.gz")
+    assert (settings.rank, settings.world_size) == (3, 8)
+    assert settings.record_shapes
+    assert not settings.profile_memory
+    assert settings.source.endswith("t.json.gz")
     assert row(loaded, "ProfilerStep*").count == 2
     assert [n for n in loaded.trace.names if n.startswith("ProfilerStep")] == [
         "ProfilerStep#1",
@@ -268,7 +268,7 @@ def test_arrows_tie_kernels_where_numbers_do_not() -> None:
     loaded = opened(made.gpu("ascend"))
     assert row(loaded, "aten::linear").device_time_total == 100.0
     assert row(loaded, "MatMul", device=True).count == 1
-    assert loaded.trace.settings["device"] == "npu"
+    assert loaded.trace.settings.device == "npu"
 
 
 def test_usage_says_how_busy_each_stream_was() -> None:
@@ -400,7 +400,7 @@ def test_two_processes_with_the_same_thread_numbers_stay_apart() -> None:
     events = [made.event("a", 0.0, 10.0), made.event("b", 2.0, 20.0) | {"pid": 7}]
     loaded = opened(events, strict=True)
     assert len(set(loaded.trace.thread.tolist())) == 2
-    assert sorted(loaded.trace.settings["thread_pids"].values()) == [7, made.PID]
+    assert sorted(loaded.trace.settings.thread_pids.values()) == [7, made.PID]
 
 
 # -------------------------------------------------------------------------------- the door

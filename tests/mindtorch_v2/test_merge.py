@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from made_traces import BASE, DEVICE, MAIN, START, MadeTrace, read_trace, training
 
 from mindtorch_prof import cli
-from mindtorch_prof.analysis.ranks import rank_report
+from mindtorch_prof.fleet.ranks import rank_report
 from mindtorch_prof.load import load
 from mindtorch_prof.rewrite.merge import merge_traces
 from mindtorch_prof.rewrite.slice import Selection, slice_trace

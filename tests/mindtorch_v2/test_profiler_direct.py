@@ -13,7 +13,7 @@ import pytest
 import mindtorch_v2 as torch
 from mindtorch_v2 import _dispatch
 from mindtorch_v2.profiler import profile
-from mindtorch_v2.profiler.record import probes, recorder
+from mindtorch_v2.profiler.record import probes, recorder, seal
 from mindtorch_v2.utils._python_dispatch import TorchDispatchMode
 
 MODES = {
@@ -40,10 +40,10 @@ def elsewhere() -> bool:
 def _everything_is_called_often(monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> Iterator[None]:
     if elsewhere:
         pytest.skip("passed in a process of its own")
-    monkeypatch.setattr(recorder, "_OFTEN", 1)
+    monkeypatch.setattr(seal, "OFTEN", 1)
     monkeypatch.setattr(recorder, "_ALL_CALLS", 1)
     yield
-    recorder._often.clear()
+    recorder.often_called.clear()
 
 
 def work() -> None:
@@ -87,7 +87,7 @@ def test_a_recording_is_the_same_when_ops_see_their_calls_themselves(mode: str) 
             work()
         found.append(looks(prof))
     add = _dispatch.OPS["add.Tensor"]
-    assert add in recorder._often
+    assert add in recorder.often_called
     assert any(name.startswith("p_seers_") for name in add.operator.__code__.co_names)
     assert found[1] == found[0]
     assert found[2] == found[0]

@@ -20,6 +20,8 @@ from hypothesis import strategies as st
 import mindtorch_v2 as torch
 from mindtorch_prof.export import chrome, memory_timeline
 from mindtorch_prof.export.files import open_for_export
+from mindtorch_prof.inputs import Inputs
+from mindtorch_prof.settings import Settings
 from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.trace import ANNOTATION, NODE, OP, Frames, Memory, Trace
 from mindtorch_v2.profiler import (
@@ -71,13 +73,13 @@ def make_trace(*rows: tuple, **fields: Any) -> Trace:
         stack=np.full(count, -1, np.int32),
         origin_ns=1_790_857_026_000_000_000 + 5_000_000,
         window_ns=(0, 20_000),
-        settings={
-            "pid": 41,
-            "thread": 7,
-            "threads": {7: (42, "main")},
-            "trace_id": "A" * 32,
-            "host_name": "here",
-        },
+        settings=Settings(
+            pid=41,
+            thread=7,
+            threads={7: (42, "main")},
+            trace_id="A" * 32,
+            host_name="here",
+        ),
     )
     return replace(made, **fields)
 
@@ -241,7 +243,7 @@ def exported(prof: Any, folder: Path, name: str = "t.json") -> bytes:
     ],
 )
 def test_numbers_are_written_as_torch_prints_them(value: Any, text: str) -> None:
-    assert chrome._concrete(value) == text
+    assert Inputs((value,)).concrete == [text]
 
 
 def test_flags_and_metadata_stand_at_the_top(tmp_path: Path) -> None:

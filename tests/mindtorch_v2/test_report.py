@@ -171,7 +171,7 @@ def test_the_memory_curve_is_the_recorded_one(recorded: Results, page: Path) -> 
     values, columns = blocks(page)["memory-0"]
     (about,) = values["devices"]
     curve = np.sum([columns[name] for name in columns if ".category." in name], axis=0)
-    held = sum(nbytes for _, nbytes, _ in recorded.trace.memory.held)
+    held = sum(nbytes for _, nbytes, _ in recorded.trace.memory.of_modules)
     assert about["peak"] == curve.max() == recorded.trace.memory.total.max() + held
     assert sum(about["at_peak"]) == about["peak"]
     assert about["allocations"] == int((recorded.trace.memory.nbytes > 0).sum())

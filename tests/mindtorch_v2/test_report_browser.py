@@ -203,7 +203,7 @@ def test_memory_shows_the_peak_and_what_was_alive_then(page: Browser, recorded: 
     page.open(recorded.one, "#memory")
     page.wait("document.querySelector('.uplot canvas')")
     memory = recorded.first.profiler._results.trace.memory
-    before = sum(nbytes for address, nbytes, _ in memory.held if address not in memory.address)
+    before = sum(nbytes for address, nbytes, _ in memory.of_modules if address not in memory.address)
     peak = int(memory.total.max()) + before
     assert f"{peak:,} bytes" in page.js("document.querySelector('.tile-note').textContent")
     assert page.js("document.querySelectorAll('.table-box').length") == 2

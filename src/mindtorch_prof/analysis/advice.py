@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..torch_api.tensor_ids import Known
+from ..torch_api.tensor_ids import Tensors
 from ..trace import ANNOTATION, DEVICE_COPY, NODE, OP, RUNTIME, Trace
 from ..tree import nearest
 from .repeats import as_results
@@ -74,8 +74,8 @@ class _Seen:
         return max(1, int(max(ends)) - int(self.trace.start_ns.min()))
 
     @cached_property
-    def known(self) -> Known:
-        return Known(self.trace)
+    def tensors(self) -> Tensors:
+        return Tensors(self.trace)
 
     def named(self, chosen: Callable[[str], bool]) -> np.ndarray:
         """Mask of the events whose name fulfils a condition."""
@@ -204,7 +204,7 @@ def _repeats(names: list[int], starts: np.ndarray) -> list[tuple[int, int, int]]
 
 def _optimizer(seen: _Seen) -> list[Advice]:
     """An optimizer of torch updates parameters one by one."""
-    if not seen.trace.settings.get("foreign"):
+    if not seen.trace.settings.foreign:
         return []  # here one way of updating is as fast as the other
     steps = seen.named(lambda name: name.startswith("Optimizer.step#"))
     inside = seen.around(steps)
@@ -270,7 +270,7 @@ def _conv_bias(seen: _Seen) -> list[Advice]:
                 end = int(trace.end_ns[following])
             following += 1  # what is inside
         if following < len(trace) and trace.thread[following] == trace.thread[row] and norm[following]:
-            inputs = seen.known.inputs(row)
+            inputs = seen.tensors.inputs(row)
             if len(inputs) > 2 and hasattr(inputs[2], "sizes"):
                 pairs.append((row, following))
     if not pairs:

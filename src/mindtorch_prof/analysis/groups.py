@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from .. import averages as grouping
-from .. import inputs as described
 from ..trace import Trace
 from ..tree import nearest
 from .categories import categories, name_categories
@@ -141,9 +140,9 @@ class _Events:
         return np.concatenate((cpu, device.name[self.work] + len(texts))).astype(np.int64), values
 
     def _by_shape(self, _depth: int) -> tuple[np.ndarray, list[Any]]:
-        if not self.results.shapes_recorded:
+        if not self.results.trace.settings.shapes_recorded:
             return np.zeros(self.size, np.int64), [[]]
-        shapes = [described.shapes(entry) for _, entry in self.trace.input_table]
+        shapes = [inputs.shapes for inputs in self.trace.input_table]
         table: dict[str, int] = {}
         values: list[Any] = []
         same = []
@@ -182,7 +181,7 @@ class _Events:
         streams, of_work = np.unique(
             np.stack((device.device[self.work], device.stream[self.work])), axis=1, return_inverse=True
         )
-        kind = self.trace.settings.get("device", "device")
+        kind = self.trace.settings.device or "device"
         texts += [f"{kind}:{index} stream {stream}" for index, stream in streams.T.tolist()]
         return np.concatenate((number.reshape(-1), of_work.reshape(-1) + len(threads))), texts
 
@@ -235,7 +234,7 @@ def backward_modules(results: Any) -> tuple[np.ndarray, list[str]]:
 
 def thread_text(results: Any, thread: int) -> str:
     """A thread as people know it: its name and the system's number."""
-    native, name = results.trace.settings.get("threads", {}).get(thread, (None, ""))
+    native, name = results.trace.settings.threads.get(thread, (None, ""))
     number = results.thread_number(thread) if native is None else native
     return f"{name} {number}" if name and str(number) not in str(name) else str(name or number)
 
@@ -294,12 +293,12 @@ def _measures(
             "device_time_total": whole,
             "device_time": whole / np.maximum(calls, 1),
         }
-    if trace.settings.get("profile_memory") or len(trace.memory):
+    if trace.settings.profile_memory or len(trace.memory):
         columns["cpu_memory_usage"] = total(events.of_cpu(results.tree.memory) * once).astype(np.int64)
         columns["self_cpu_memory_usage"] = total(events.of_cpu(results.shown_self_memory)).astype(np.int64)
     columns["count"] = calls
     flops = total(events.of_cpu(np.maximum(trace.flops, 0)))
-    if trace.settings.get("with_flops") or flops.any():
+    if trace.settings.with_flops or flops.any():
         columns["flops"] = flops.astype(np.int64)
     return columns
 

@@ -13,7 +13,7 @@ _ROWS = 10
 def memory_summary(trace: Trace) -> str:
     """The peak, when and in which op it was reached, and by op what was alive then, the largest first."""
     memory = trace.memory
-    if not trace.settings.get("profile_memory"):
+    if not trace.settings.profile_memory:
         raise ValueError("memory_summary() needs profile_memory=True when recording")
     on_cpu = ~memory.on_device
     times, sizes, addresses = memory.time_ns[on_cpu], memory.nbytes[on_cpu], memory.address[on_cpu]

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from .. import averages as grouping
-from .. import inputs as described
 from ..trace import Trace
 from ..tree import innermost, sum_by, thread_slices, total_up
 
@@ -77,7 +76,7 @@ def steps_of(trace: Trace) -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
         return (), np.full(len(trace), -1, np.int64), np.empty(0, np.int64)
     known, index = np.unique(number[marks], return_inverse=True)
     step = np.full(len(trace), -1, np.int64)
-    pids = trace.settings.get("thread_pids", {})
+    pids = trace.settings.thread_pids
     threads, place = np.unique(trace.thread, return_inverse=True)
     numbers_of: dict[str, int] = {}  # a file's pids may be anything
     process = np.array(
@@ -227,7 +226,7 @@ def _key_columns(results: Any, by: Sequence[str]) -> list[tuple[np.ndarray, list
         if name == "op":
             made.append((group_of[trace.name] if len(group_of) else trace.name, list(texts)))
         elif name == "shape":
-            shapes = [str(described.shapes(entry)) for _, entry in trace.input_table]
+            shapes = [str(inputs.shapes) for inputs in trace.input_table]
             made.append((trace.inputs, [*shapes, ""]))
         elif name == "stack":
             stacks = [" < ".join(stack[:STACK_DEPTH]) for stack in trace.stacks]

@@ -43,7 +43,7 @@ def summary(source: Any, *, top: int = 10) -> dict[str, Any]:
     findings = doctor(results)
     return {
         "format_version": FORMAT_VERSION,
-        "file": trace.settings.get("source"),
+        "file": trace.settings.source,
         "recorded": _recorded(results, steps),
         "times": times,
         "steps": _steps(steps),
@@ -75,9 +75,9 @@ def _recorded(results: Any, steps: Sheet) -> dict[str, Any]:
         "device_events": int(trace.device.works.sum()),
         "threads": len(np.unique(trace.thread)),
         "steps": steps.n_rows,
-        "device": settings.get("device"),
-        "rank": settings.get("rank"),
-        "world_size": settings.get("world_size"),
+        "device": settings.device,
+        "rank": settings.rank,
+        "world_size": settings.world_size,
         "has": [name for name, there in what.items() if there],
         "has_not": [name for name, there in what.items() if not there],
     }

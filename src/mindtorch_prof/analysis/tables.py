@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import inputs as described
 from ..trace import Trace
 from .categories import categories
 from .groups import backward_modules, device_times, groups, thread_text
@@ -66,7 +65,7 @@ def memory_table(source: Any) -> Sheet:
     """One row a change: bytes taken and given back, in the order of time."""
     results = as_results(source)
     memory, begun = results.trace.memory, results.trace.window_ns[0]
-    kind = results.trace.settings.get("device", "device")
+    kind = results.trace.settings.device or "device"
     device = np.full(len(memory), -1) if memory.device is None else memory.device
     return Sheet(
         {
@@ -86,7 +85,7 @@ def device_table(source: Any) -> Sheet:
     results = as_results(source)
     trace: Trace = results.trace
     device, begun = trace.device, trace.window_ns[0]
-    kind = trace.settings.get("device", "device")
+    kind = trace.settings.device or "device"
     steps, step, _ = steps_of(trace)
     step = np.append(step, -1)[device.op]
     launched = [
@@ -139,9 +138,9 @@ def _or_none(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
 
 
 def _shapes(results: Any, rows: np.ndarray) -> np.ndarray:
-    if not results.shapes_recorded:
+    if not results.trace.settings.shapes_recorded:
         return _texts((), np.zeros(len(rows), np.int64))
-    texts = [str(described.shapes(entry)) for _, entry in results.trace.input_table]
+    texts = [str(inputs.shapes) for inputs in results.trace.input_table]
     return _texts(texts, results.trace.inputs[rows])
 
 

@@ -66,7 +66,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print a row a rank."""
-    from ..analysis.ranks import rank_report
+    from ..fleet.ranks import rank_report
 
     for path in options.files:
         if not os.path.exists(path):

@@ -9,14 +9,12 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, Any
 
 import numpy as np
 import orjson
 
-from .. import inputs as described
-from ..file_inputs import FileInputs
 from ..forward_backward import forward_backward
 from ..trace import ANNOTATION, RUNTIME, Trace
 from ..tree import thread_slices
@@ -49,7 +47,7 @@ def write(trace: Trace, out: IO[bytes], metadata: dict[str, Any] | None = None, 
     base = trace.origin_ns + min([trace.window_ns[0], *[int(c.min()) for c in columns if len(c)]])
     base -= base % _BASE_STEP_NS
     shift = trace.origin_ns - base
-    out.write(_head(trace, {**trace.settings.get("added_metadata", {}), **(metadata or {})}, base))
+    out.write(_head(trace, {**trace.settings.added_metadata, **(metadata or {})}, base))
     first = True
     for block in _blocks(trace, shift):
         out.write(block[len(_NEXT) :] if first else block)
@@ -69,12 +67,12 @@ def _head(trace: Trace, metadata: dict[str, Any], base: int) -> bytes:
     import socket  # 5 ms at import, for those who write a trace only
 
     settings = trace.settings
-    head: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": settings.get("device_properties", [])}
-    head["trace_id"] = settings.get("trace_id") or os.urandom(16).hex().upper()
-    head.update({flag: 1 for flag in _FLAGS if settings.get(flag)})
-    if settings.get("host_name") or not settings.get("foreign"):
-        head["host_name"] = settings.get("host_name") or socket.gethostname()
-    if not settings.get("foreign"):
+    head: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": list(settings.device_properties)}
+    head["trace_id"] = settings.trace_id or os.urandom(16).hex().upper()
+    head.update({flag: 1 for flag in _FLAGS if getattr(settings, flag)})
+    if settings.host_name or not settings.foreign:
+        head["host_name"] = settings.host_name or socket.gethostname()
+    if not settings.foreign:
         head["mindtorch_v2"] = 1  # who recorded: what is in the file can be told from what torch puts there
     head.update({key: value for key, value in metadata.items() if key != "traceEvents"})
     head["displayTimeUnit"] = "ms"
@@ -108,18 +106,14 @@ def _blocks(trace: Trace, shift: int) -> Iterator[bytes]:
         for row, line in device_part.launch_arrows(trace, places.text, shift):
             flows.setdefault(row // SLICE, []).append((row, _NEXT + line.encode()))
     heads, tails, number = _templates(trace, places)
-    records = trace.settings.get("record_function_ids")  # of an execution trace that was recorded beside it
-    if records is not None and len(records) != count:  # a part of that recording, or more than it
-        records = None
     forward = _forward_numbers(trace)
     for first in range(0, count, SLICE):
         part = slice(first, first + SLICE)
         which = number[part].tolist()
         ends = [tails[n] for n in which]
-        if records is not None:
-            ends = [
-                end.replace(b":0", b":%d" % record, 1) for end, record in zip(ends, records[part].tolist())
-            ]
+        if trace.execution_node is not None:
+            nodes = trace.execution_node[part].tolist()
+            ends = [end.replace(b":0", b":%d" % node, 1) for end, node in zip(ends, nodes)]
         for row, text in flows.get(first // SLICE, ()):
             ends[row - first] += text
         middle = _numbers(trace, forward, shift, part, external)
@@ -140,7 +134,7 @@ def _joined(lines: list[str]) -> bytes:
 
 def thread_ids(trace: Trace) -> dict[int, int]:
     """The system's number of each thread; where that is unknown, its identity."""
-    known = {identity: native for identity, (native, _) in trace.settings.get("threads", {}).items()}
+    known = {identity: native for identity, (native, _) in trace.settings.threads.items()}
     met = np.unique(np.concatenate([trace.thread, trace.memory.thread, trace.frames.thread])).tolist()
     return {identity: known.get(identity, identity) for identity in met}
 
@@ -150,9 +144,9 @@ class _Places:
     beside their thread's, because viewers drop slices that do not nest."""
 
     def __init__(self, trace: Trace) -> None:
-        self.pid = int(trace.settings.get("pid", 0))
+        self.pid = int(trace.settings.pid)
         self.threads = thread_ids(trace)
-        self._pids = trace.settings.get("thread_pids", {})
+        self._pids = trace.settings.thread_pids
         self.track = overlapping(trace)  # by row: 0 its thread's own, else the number of a track beside it
         self.tracks: dict[tuple[int, int], int] = {}
         beside = np.flatnonzero(self.track)
@@ -204,7 +198,7 @@ def overlapping(trace: Trace) -> np.ndarray:
 
 def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes], np.ndarray]:
     """What stands before and after a row's numbers, for each distinct (name, kind, thread, inputs, stack); and which each row has."""
-    stacked = bool(trace.settings.get("verbose"))
+    stacked = trace.settings.verbose
     # what was open when the recording ended, ends with it
     unfinished = (trace.end_ns == trace.window_ns[1]) & bool(trace.health.unfinished)
     columns = [trace.name, trace.kind, trace.inputs + 1, unfinished, places.track]
@@ -224,7 +218,7 @@ def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes],
     leading = np.empty(int(number.max(initial=-1)) + 1, np.int64)
     leading[number[::-1]] = np.arange(len(trace) - 1, -1, -1)
     names = [encode(text) for text in trace.names]
-    shapes = trace.settings.get("record_shapes") or trace.settings.get("with_flops")
+    shapes = trace.settings.shapes_recorded
     heads, tails = [], []
     for row in leading.tolist():
         kind = "user_annotation" if trace.kind[row] == ANNOTATION else runtime if calls[row] else "cpu_op"
@@ -236,11 +230,7 @@ def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes],
             continue
         tail = ',"Record function id":0'
         if shapes:
-            index = int(trace.inputs[row])
-            if keywords := trace.settings.get("keyword_values", {}).get(index):
-                tail += _keyword_args(keywords)
-            if described_inputs := trace.input_table[index][1] if index >= 0 else ():
-                tail += "," + _input_args(described_inputs)
+            tail += _input_args(trace, int(trace.inputs[row]))
         if stacked and trace.stack[row] >= 0:
             tail += ',"Call stack":' + encode("".join(f + ";" for f in trace.stacks[trace.stack[row]]))
         if unfinished[row]:
@@ -251,7 +241,7 @@ def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes],
     return heads, tails, number
 
 
-def _keyword_args(values: dict[str, Any]) -> str:
+def _keyword_args(values: Mapping[str, Any]) -> str:
     """The keyword values that a file shows: numbers, strings, lists of strings; a stream's number alone. Of a string with quotes torch
     shows "None"."""
     shown = {}
@@ -291,7 +281,7 @@ def _numbers(
         *_microseconds(length),
         b',"args":{"External id":',
     ]
-    numbers = row + 1 + trace.settings.get("numbered_after", 0) if external is None else external[part]
+    numbers = row + 1 + trace.settings.numbered_after if external is None else external[part]
     fields += [_digits(numbers), b',"Ev Idx":', _digits(row)]
     numbered = sequence >= 0
     if numbered.any():
@@ -345,55 +335,19 @@ def _columns(fields: list[Any], count: int) -> np.ndarray:
     return text
 
 
-def _input_args(description: tuple | FileInputs) -> str:
-    if isinstance(description, FileInputs):
-        return encode(description.document())[1:-1]
-    args = {
-        "Concrete Inputs": [_concrete(value) for value in description],
-        "Input type": [_type(value) for value in description],
-        "Input Strides": [_short(entry) for entry in described.strides(description)],
-        "Input Dims": [_short(entry) for entry in described.structured_shapes(description)],
-    }
-    return encode(args)[1:-1]
-
-
-def _short(entry: list[Any]) -> list[Any]:
-    """Lists of tensors longer than 30 are left out, as torch does."""
-    return [] if len(entry) > 30 else entry
-
-
-def _type(value: Any) -> str:
-    return described.types((value,))[0]
-
-
-def _concrete(value: Any) -> str:
-    """A number or a list of numbers as torch's C++ prints it."""
-    if isinstance(value, bool):
-        return str(value)
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, float):
-        return _float(value)
-    if isinstance(value, complex):
-        return f"{_float(value.real)}{'' if value.imag < 0 else '+'}{_float(value.imag)}j"
-    listed = value.__class__ is tuple and len(value) <= 30 and not described.is_tensor(value)
-    if listed and all(isinstance(item, (bool, int, float)) for item in value):
-        return "[" + ", ".join(map(_concrete, value)) + "]"
-    return ""
-
-
-def _float(value: float) -> str:
-    if value != value or value in (float("inf"), float("-inf")):
-        return str(value)
-    if value == int(value) and abs(value) < 1e10:
-        return "-0." if str(value)[0] == "-" and not value else f"{int(value)}."
-    return f"{value:.17g}"
+def _input_args(trace: Trace, index: int) -> str:
+    if index < 0:
+        return ""
+    inputs = trace.input_table[index]
+    text = _keyword_args(inputs.keywords) if inputs.keywords else ""
+    document = inputs.document()
+    return text + "," + encode(document)[1:-1] if document["Input Dims"] else text
 
 
 def _forward_numbers(trace: Trace) -> np.ndarray:
     """For each row its forward thread's number: 0 none, then from 1, the recording thread first."""
     numbers: dict[int, int] = {0: 0}
-    main = int(trace.settings.get("thread", 0))
+    main = int(trace.settings.thread)
     for thread in [main, *np.unique(trace.thread).tolist()]:
         numbers.setdefault(thread, len(numbers))
     found, place = np.unique(trace.forward_thread, return_inverse=True)
@@ -427,9 +381,9 @@ def _metadata(trace: Trace, places: _Places, at: int) -> list[str]:
     def line(name: str, pid: Any, tid: int, args: dict[str, Any]) -> str:
         return f'{{"ph":"M","name":"{name}","ts":{stamp},"pid":{pid},"tid":{tid},"args":{encode(args)}}}'
 
-    named = trace.settings.get("processes", {})
+    named = trace.settings.processes
     by_process: dict[str, dict[int, str]] = {encode(places.pid): {}}
-    given = trace.settings.get("threads", {}) if "source" in trace.settings else {}
+    given = trace.settings.threads if trace.settings.from_file else {}
     for identity, tid in places.threads.items():
         name = given.get(identity, (0, ""))[1] or f"thread {tid} (python)"
         by_process.setdefault(places.process(identity), {}).setdefault(tid, name)
@@ -520,7 +474,7 @@ def _apart(trace: Trace) -> np.ndarray:
     some of those that end together ending too late."""
     frames = trace.frames
     end = frames.end_ns.copy()
-    if "source" in trace.settings:
+    if trace.settings.from_file:
         return end
     # a call that was cut where a range begins ends there
     free = ~np.isin(end, trace.start_ns[trace.kind == ANNOTATION])

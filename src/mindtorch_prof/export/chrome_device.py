@@ -31,7 +31,7 @@ _CUDA = 1  # torch's number of the kind of device whose memory it is
 
 def runtime_category(trace: Trace) -> str:
     """The category of calls to the device's runtime."""
-    device = trace.settings.get("device", "cuda")
+    device = trace.settings.device or "cuda"
     return {"xpu": "xpu_runtime", "mtia": "mtia_runtime", "cuda": "cuda_runtime"}.get(
         device, "privateuse1_runtime"
     )

@@ -57,7 +57,7 @@ def export_memory_timeline(
 ) -> None:
     """Write the timeline; the suffix of `path` chooses the form."""
     settings = trace.settings
-    if not (settings.get("record_shapes") and settings.get("profile_memory") and settings.get("with_stack")):
+    if not (settings.record_shapes and settings.profile_memory and settings.with_stack):
         raise ValueError(REQUIRED)
     name = os.fspath(path)
     entries = timeline(trace, tree) if (device or "cpu").split(":")[0] == "cpu" else []
@@ -84,7 +84,7 @@ def timeline(trace: Trace, tree: Tree) -> list[list[int]]:
     seen = set(memory.address[born].tolist())
     entries = [
         [-1, int(Action.PREEXISTING), nbytes, int(Category.GRADIENT if is_gradient else Category.PARAMETER)]
-        for address, nbytes, is_gradient in memory.held
+        for address, nbytes, is_gradient in memory.of_modules
         if address not in seen and nbytes
     ]
     birth_of = {d: b for b, d in zip(born.tolist(), died.tolist()) if d >= 0}
@@ -114,9 +114,7 @@ _profiled: list[Any] = []  # the last trace (weakly) and its memory profile
 
 def _profile(trace: Trace, tree: Tree) -> Any:
     """The memory profile of a trace in which tensors were told apart, else None."""
-    if not (
-        trace.identities and trace.settings.get("profile_memory") and trace.settings.get("record_shapes")
-    ):
+    if not (trace.tensor_ids and trace.settings.tensors_tracked):
         return None
     if not _profiled or _profiled[0]() is not trace:
         from ..torch_api.event_tree import EventTree
@@ -164,7 +162,7 @@ def _concluded(trace: Trace, tree: Tree, born: np.ndarray, died: np.ndarray) -> 
     differentiated = (trace.sequence >= 0) & np.isin(trace.sequence, trace.sequence[nodes])
     pass_end = _pass_ends(trace, memory.time_ns[born])
     roots = np.array([any(_BACKWARD_CALL in frame for frame in stack) for stack in trace.stacks] + [False])
-    held = {address: is_gradient for address, _, is_gradient in memory.held}
+    held = {address: is_gradient for address, _, is_gradient in memory.of_modules}
 
     made = np.full(len(born), int(Category.UNKNOWN), np.int64)
     for i, (row, around) in enumerate(zip(born.tolist(), event.tolist())):

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import orjson
 
-from ..version import __version__
-
 from ..analysis.repeats import as_results
 from ..trace import Trace
 from ..tree import parents, thread_slices, total_up
+from ..version import __version__
 from .files import open_for_export
 
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
@@ -65,7 +64,7 @@ def _streams(trace: Trace, begun: int) -> list[dict[str, Any]]:
     rows = np.flatnonzero(device.works)
     if not len(rows):
         return []
-    kind = trace.settings.get("device", "device")
+    kind = trace.settings.device or "device"
     pairs, of_row = np.unique(
         np.stack((device.device[rows], device.stream[rows])), axis=1, return_inverse=True
     )

@@ -4,11 +4,13 @@ Chrome traces of others as far as they hold slices, instants and counters."""
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..file_inputs import FileInputs
+from ..inputs import Inputs
+from ..settings import Settings
 from ..trace import (
     ANNOTATION,
     BACKWARD_SCOPE,
@@ -60,16 +62,16 @@ _FAR_US = 10**9  # times that begin this far from 0 are no times since the start
 def trace_of(slices: Slices, collector: Collector, source: str) -> Trace:
     """Put together what was collected from a file."""
     collector.pair()
-    builder = _Builder(slices.top, collector)
+    builder = _Builder(slices.top, collector, source)
     trace = builder.trace()
-    return _with_health(trace, builder, slices, source)
+    return _with_health(trace, builder, slices)
 
 
 class _Builder:
     """The steps from collected columns to a Trace; each needs those before it."""
 
-    def __init__(self, top: dict[str, Any], collector: Collector) -> None:
-        self.top, self.found = top, collector
+    def __init__(self, top: dict[str, Any], collector: Collector, source: str) -> None:
+        self.top, self.found, self.source = top, collector, source
         self.repaired: dict[str, int] = dict(collector.repaired)
         self.dropped: dict[str, int] = dict(collector.dropped)
         self.notes: list[str] = []
@@ -102,14 +104,14 @@ class _Builder:
         frame_columns = self._frames(frames)
         name, names = _compact(host["name"], self.texts)
         kind, scope = _kinds(host["kind"], name, names)
-        input_table, shown = self._inputs()
+        input_table = tuple([Inputs.from_json(text) for text in self.found.inputs])
         inputs = host["inputs"]
         stack, stacks = linking.stacks_of(
             thread, start, host["stack"], list(found.stacks), frame_columns, host["kind"] != RUNTIME
         )
         flops = np.maximum(host["flops"], 0)
         if top.get("with_flops") and (inputs >= 0).any():
-            flops = np.where(host["flops"] >= 0, flops, flops_of(name, names, inputs, shown))
+            flops = np.where(host["flops"] >= 0, flops, flops_of(name, names, inputs, input_table))
         forward = linking.forward_threads(thread, start, host["sequence"], host["forward"])
         links = linking.Links(
             thread, start, end, host["external"], host["correlation"], host["kind"] == RUNTIME
@@ -189,10 +191,6 @@ class _Builder:
                 "ends moved by at most 1 us into the events around them (the file's times are rounded)"
             ] = moved
         return end
-
-    def _inputs(self) -> tuple[tuple[Any, ...], list[FileInputs]]:
-        shown = [FileInputs(text) for text in self.found.inputs]
-        return tuple([(None, inputs) for inputs in shown]), shown
 
     def _frames(self, frames: dict[str, np.ndarray]) -> Frames:
         if not len(frames["start"]):
@@ -288,55 +286,66 @@ class _Builder:
         frames: Frames,
         memory: dict[str, np.ndarray],
         inputs: np.ndarray,
-    ) -> dict[str, Any]:
+    ) -> Settings:
         top = self.top
-        settings: dict[str, Any] = {flag: bool(top.get(flag)) for flag in _FLAGS}
+        flags = {flag: bool(top.get(flag)) for flag in _FLAGS}
         # files of 2021 do not say what was asked for
-        settings["record_shapes"] |= bool(len(inputs) and (inputs >= 0).any()) and not settings["with_flops"]
-        settings["profile_memory"] |= bool(len(memory["start"]))
-        settings["with_stack"] |= bool(len(frames)) or bool(self.found.stacks)
-        settings["verbose"] = bool(self.found.stacks)
-        settings["foreign"] = "mindtorch_v2" not in top
+        flags["record_shapes"] |= bool((inputs >= 0).any()) and not flags["with_flops"]
+        flags["profile_memory"] |= bool(len(memory["start"]))
+        flags["with_stack"] |= bool(len(frames)) or bool(self.found.stacks)
         names, processes, labels = _metadata(self.found.metadata)
         pids = {_plain_key(pid) for pid, _ in self.threads.values()}
         numbers = [pid for pid in pids if isinstance(pid, int)]
         main = _main_thread(thread, self.threads)
         pid = self.threads[main][0] if main in self.threads else (numbers[0] if numbers else 0)
-        settings["pid"] = pid if isinstance(pid, int) else 0
-        settings["thread"] = main
-        settings["threads"] = {
-            identity: (
-                identity if _thread_number(tid) is None else _thread_number(tid),
-                str(
-                    names.get((_plain_key(pid), tid)) or names.get((_plain_key(pid), _thread_number(tid)), "")
-                ),
-            )
-            for identity, (pid, tid) in self.threads.items()
-        }
-        if len(pids) > 1:
-            settings["thread_pids"] = {identity: pid for identity, (pid, _) in self.threads.items()}
-        settings["processes"] = {pid: processes.get(pid, "") for pid in pids}
-        if len(device):
-            settings["device"] = _device_name(self.found.categories, labels, processes)
-        if top.get("deviceProperties"):
-            settings["device_properties"] = top["deviceProperties"]
-        for key in ("trace_id", "host_name"):
-            if isinstance(top.get(key), str):
-                settings[key] = top[key]
         distributed = top.get("distributedInfo")
-        if isinstance(distributed, dict):
-            settings["distributed"] = distributed
-            for key in ("rank", "world_size"):
-                if isinstance(distributed.get(key), int):
-                    settings[key] = distributed[key]
+        distributed = distributed if isinstance(distributed, dict) else {}
         known = {*_OWN, *_FLAGS, "traceEvents", "traceName", "distributedInfo", "mindtorch_v2"}
-        settings["metadata"] = {key: value for key, value in top.items() if key not in known}
-        return settings
+        return Settings(
+            **flags,
+            verbose=bool(self.found.stacks),
+            from_file=True,
+            source=self.source,
+            foreign="mindtorch_v2" not in top,
+            trace_id=_text_at(top, "trace_id"),
+            host_name=_text_at(top, "host_name"),
+            pid=pid if isinstance(pid, int) else 0,
+            thread=main,
+            threads={identity: self._thread_name(identity, names) for identity in self.threads},
+            thread_pids={i: pid for i, (pid, _) in self.threads.items()} if len(pids) > 1 else {},
+            processes={pid: processes.get(pid, "") for pid in pids},
+            device=_device_name(self.found.categories, labels, processes) if len(device) else None,
+            device_properties=tuple(_list_at(top, "deviceProperties")),
+            rank=_int_at(distributed, "rank"),
+            world_size=_int_at(distributed, "world_size"),
+            distributed=distributed,
+            metadata={key: value for key, value in top.items() if key not in known},
+        )
+
+    def _thread_name(self, identity: int, names: dict[tuple[Any, Any], Any]) -> tuple[int, str]:
+        """The system's number of a thread and its name, as the file tells them."""
+        pid, tid = self.threads[identity]
+        number = _thread_number(tid)
+        name = names.get((_plain_key(pid), tid)) or names.get((_plain_key(pid), number), "")
+        return identity if number is None else number, str(name)
 
 
-def _with_health(trace: Trace, builder: _Builder, slices: Slices, source: str) -> Trace:
-    from dataclasses import replace
+def _text_at(document: dict[str, Any], key: str) -> str:
+    value = document.get(key)
+    return value if isinstance(value, str) else ""
 
+
+def _int_at(document: dict[str, Any], key: str) -> int | None:
+    value = document.get(key)
+    return value if isinstance(value, int) else None
+
+
+def _list_at(document: dict[str, Any], key: str) -> list[Any]:
+    value = document.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _with_health(trace: Trace, builder: _Builder, slices: Slices) -> Trace:
     notes = [*slices.notes, *builder.notes]
     repaired = {what: n for what, n in builder.repaired.items() if n}
     dropped = {what: n for what, n in builder.dropped.items() if n}
@@ -346,11 +355,6 @@ def _with_health(trace: Trace, builder: _Builder, slices: Slices, source: str) -
     if overlapping:
         repaired["overlapping"] = overlapping
         notes.append(f"{overlapping:,} events overlap others of their thread without lying inside them")
-    left_out = builder.found.left_out
-    if left_out:
-        kinds = ", ".join(f"{n:,} {phase}" for phase, n in sorted(left_out.items()))
-        trace.settings["left_out"] = kinds
-    trace.settings["source"] = source
     return replace(
         trace,
         health=Health(

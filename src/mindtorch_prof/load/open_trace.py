@@ -43,7 +43,7 @@ class Loaded:
         return self._results if listed is self.trace else Results(listed)
 
     def __repr__(self) -> str:
-        source = self.trace.settings.get("source") or "a file"
+        source = self.trace.settings.source or "a file"
         return f"<{type(self).__name__} {source}: {len(self.trace):,} events, {len(self.trace.device):,} on devices>"
 
     @property
@@ -96,9 +96,9 @@ class Loaded:
     def export_chrome_trace(self, path: str | os.PathLike[str], use_python_export: bool = False) -> None:
         """Write the trace in Kineto's format; .gz compresses."""
         settings = self.trace.settings
-        metadata = dict(settings.get("metadata", {}))
-        if "distributed" in settings:
-            metadata["distributedInfo"] = settings["distributed"]
+        metadata = dict(settings.metadata)
+        if settings.distributed:
+            metadata["distributedInfo"] = settings.distributed
         chrome.export_chrome_trace(self.trace, path, metadata)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:

@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-
 from ..trace import Trace
 from .enums import DeviceType
 from .event_tree import collector_waits, whole_tree

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from . import basic_evaluation as _utils
+from .basic_evaluation import traverse_dfs
 from .enums import RecordScope
 from .event_tree import EventTree, _ProfilerEvent
 from .event_tree_fields import _EventType, _ExtraFields_Allocation, _ExtraFields_TorchOp, _TensorMetadata
 from .op_schemas import matches, mutable
+from .tensor_ids import Tensors
 
 log = logging.getLogger(__name__)
 
@@ -159,7 +160,7 @@ class OpTree:
 
     def dfs(self, *args: Any, **kwargs: Any) -> Iterator[_ProfilerEvent]:
         """All events, what is inside one right after it."""
-        yield from _utils.traverse_dfs(self._root_nodes, *args, **kwargs)
+        yield from traverse_dfs(self._root_nodes, *args, **kwargs)
 
     @property
     def sorted_nodes(self) -> tuple[_ProfilerEvent, ...]:
@@ -177,7 +178,7 @@ class OpTree:
         if tree is None:
             return []
         texts, ids = tree.name_columns
-        mask = np.array([text == _ACCUMULATE for text in texts], bool)[ids] | (tree.held_column >= 0)
+        mask = np.array([text == _ACCUMULATE for text in texts], bool)[ids] | (tree.owner_column >= 0)
         return [tree.nodes[place] for place in np.flatnonzero(mask).tolist()]
 
 
@@ -193,23 +194,23 @@ class Met:
         self.allocations: list[tuple[int, int]] = []  # by allocation: key or -1, bytes
         if tree is None:
             return
-        known = tree.known
-        memory, device = known.memory_facts(), known.device(-1, None)
+        tensors = tree.tensors
+        memory, device = tensors.memory_facts(), tensors.device(-1, None)
         for number, (identity, allocation, address) in sorted(memory.items(), key=lambda item: item[1]):
             self.keys.append(_key(identity, address, allocation, device))
             memory[number] = len(self.keys) - 1  # type: ignore[assignment]
-        self._place_tensors(tree, known.tensor_facts(memory))
-        found = [memory.get(known.memory_number(row), -1) for row in range(len(tree.memory_list))]
+        self._place_tensors(tree, tensors.tensor_facts(memory))
+        found = [memory.get(tensors.memory_number(row), -1) for row in range(len(tree.memory_list))]
         self.allocations = list(zip(found, tree.memory_list))  # type: ignore[arg-type]
 
     def _place_tensors(self, tree: EventTree, keys: list[int]) -> None:
-        known = tree.known
+        tensors = tree.tensors
         forms: dict[tuple[int, int], _Form] = {}
-        first, numbers = known.places
+        first, numbers = tensors.places
         for row, form in enumerate(zip(tree.trace.name.tolist(), tree.trace.inputs.tolist())):
             made = forms.get(form)
             if made is None:
-                made = forms[form] = _Form(known, tree.trace.names[form[0]], form[1])
+                made = forms[form] = _Form(tensors, tree.trace.names[form[0]], form[1])
             place = first[row]
             found = []
             missing: tuple[int, ...] = ()
@@ -235,8 +236,8 @@ class Met:
 class _Form:
     """Events of one name and with inputs that look alike: whether a schema fits them, and what it says of their tensors."""
 
-    def __init__(self, known: Any, name: str, index: int) -> None:
-        values, tensors, lists = known.plan(index) if index >= 0 else ([], [], [])
+    def __init__(self, ids: Tensors, name: str, index: int) -> None:
+        values, tensors, lists = ids.plan(index) if index >= 0 else ([], [], [])
         self.name = name
         self.kinds = ["-" if value is None else "S" for value in values]
         for at, _, _ in tensors:
@@ -247,11 +248,11 @@ class _Form:
         self.is_op, bits = self.without(())
         # which of the event's numbers is its own, which argument it is (in), how it may be written, the bytes that it reaches
         self.tensors: list[tuple[int, int, int, int]] = [
-            (offset, at, bits[at], known.reach(about)) for at, offset, about in tensors
+            (offset, at, bits[at], about.reach()) for at, offset, about in tensors
         ]
         for at, offset, abouts in lists:
             self.tensors += [
-                (further, at, bits[at], known.reach(about)) for further, about in enumerate(abouts, offset)
+                (further, at, bits[at], about.reach()) for further, about in enumerate(abouts, offset)
             ]
 
     def without(self, missing: tuple[int, ...]) -> tuple[bool, list[int]]:
@@ -295,7 +296,7 @@ class SizeMap:
     def _update_values(self, t: _TensorMetadata | None) -> None:
         key = TensorKey.from_tensor(t)
         if key is not None and t is not None:
-            self._values[key] = max(self._values.get(key, 0), t._of.reach(t._about))
+            self._values[key] = max(self._values.get(key, 0), t._about.reach())
 
     @staticmethod
     def _flat_tensor_inputs(op: _ExtraFields_TorchOp) -> Iterator[_TensorMetadata]:

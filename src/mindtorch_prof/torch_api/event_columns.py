@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from .. import averages as grouping
-from .. import inputs as described
 from ..trace import ANNOTATION, PYTHON
 from .events import FunctionEventAvg
 
@@ -125,12 +124,10 @@ def _row_columns(results: Any, rows: np.ndarray) -> dict[str, list[Any]]:
     name, count = trace.name[rows], len(rows)
     device = results.device_columns
     nothing = np.zeros(count)
-    own = rows + 1 + trace.settings.get("numbered_after", 0)
+    own = rows + 1 + trace.settings.numbered_after
     external = own if trace.external is None else trace.external[rows]
-    shapes = (
-        [str(described.shapes(entry)) for _, entry in trace.input_table] if results.shapes_recorded else []
-    )
-    inputs = trace.inputs[rows] if results.shapes_recorded else np.full(count, -1)
+    shapes = [str(inputs.shapes) for inputs in trace.input_table] if trace.settings.shapes_recorded else []
+    inputs = trace.inputs[rows] if results.trace.settings.shapes_recorded else np.full(count, -1)
     return {
         "id": external.tolist(),
         "name": _looked_up(names, group_of[name], ""),
@@ -142,7 +139,7 @@ def _row_columns(results: Any, rows: np.ndarray) -> dict[str, list[Any]]:
         "sequence_nr": trace.sequence[rows].tolist(),
         "scope": trace.scope[rows].tolist(),
         "device_type": ["CPU"] * count,
-        "device_index": [int(trace.settings.get("pid", 0))] * count,
+        "device_index": [int(trace.settings.pid)] * count,
         "cpu_time_total": ((trace.end_ns - trace.start_ns)[rows] / 1000).tolist(),
         "self_cpu_time_total": (results.shown_self_ns[rows] / 1000).tolist(),
         "device_time_total": (nothing if device is None else device.total_ns[rows] / 1000).tolist(),

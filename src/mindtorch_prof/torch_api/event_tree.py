@@ -10,14 +10,13 @@ from __future__ import annotations
 import contextlib
 import gc
 import re
-import sys
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ..trace import DEVICE_ANNOTATION, KERNEL, PYTHON, RUNTIME, Held, Trace
+from ..trace import DEVICE_ANNOTATION, KERNEL, PYTHON, RUNTIME, ParameterOwner, Trace
 from ..tree import Tree, contained, depths, innermost, nearest, parents, thread_slices
 from .enums import RecordScope
 from .event_tree_fields import (
@@ -33,11 +32,12 @@ from .event_tree_fields import (
     _PyFrameState,
     view_class,
 )
-from .tensor_ids import Known
+from .tensor_ids import Tensors
 
 _MEMORY_NAME = "[memory]"
 _FRAME = re.compile(r"(?P<file>.*)\((?P<line>\d+)\): (?P<function>.*)", re.DOTALL)
 _MODULE = "nn.Module: "
+_MODULE_CALL = ("nn/modules/module.py", 0, "__call__")  # where the trace does not say it
 _OP, _ALLOCATION, _CALL, _C_CALL, _KINETO = (
     kind.value
     for kind in (
@@ -225,7 +225,7 @@ class EventTree:
         op_class = view_class(_ExtraFields_TorchOp, self)
         memory_class = view_class(_ExtraFields_Allocation, self)
         first_memory = self.first_memory
-        op_class.inputs = property(self.known.inputs_of, doc=_ExtraFields_TorchOp.inputs.__doc__)
+        op_class.inputs = property(self.tensors.inputs_of, doc=_ExtraFields_TorchOp.inputs.__doc__)
         other = self.extra_fields
         last: list[Any] = [-1, None]  # a node and its fields: they are mostly read several times in a row
 
@@ -418,7 +418,7 @@ class EventTree:
         trace = self.trace
         threads = _joined(trace.thread, trace.frames.thread, trace.memory.thread)
         found, number = np.unique(threads, return_inverse=True)
-        main = trace.settings.get("thread", 0)
+        main = trace.settings.thread
         in_order = dict.fromkeys([main, *np.unique(trace.thread).tolist(), *found.tolist()])
         shown = {thread: place for place, thread in enumerate(in_order, 1)}
         by_row = np.zeros(self.size, np.int64)
@@ -434,7 +434,7 @@ class EventTree:
                 return 0
             external = self.trace.external
             if external is None:
-                return row + 1 + self.trace.settings.get("numbered_after", 0)
+                return row + 1 + self.trace.settings.numbered_after
             return int(external[row])
         if row < self.first_device:
             return 0
@@ -443,9 +443,9 @@ class EventTree:
     # ------------------------------------------------------------------------------------------------ extra fields
 
     @cached_property
-    def known(self) -> Known:
+    def tensors(self) -> Tensors:
         """Ids and addresses of the tensors and the memory that were met."""
-        return Known(self.trace)
+        return Tensors(self.trace)
 
     @cached_property
     def scopes(self) -> list[RecordScope]:
@@ -471,7 +471,7 @@ class EventTree:
         """Where an allocation is, by row of the Trace's memory."""
         trace = self.trace
         number = -1 if trace.memory.device is None else int(trace.memory.device[row])
-        return self.known.device(number, trace.settings.get("device"))
+        return self.tensors.device(number, trace.settings.device)
 
     def extra_fields(self, node: int) -> Any:
         """What only nodes of this kind have, where it is neither an op nor an allocation."""
@@ -508,10 +508,10 @@ class EventTree:
 
     def _call(self, node: int) -> _ExtraFields_PyCall:
         module = optimizer = None
-        held = self.held(node)
-        if held is not None:
-            info = self._info(held)
-            module, optimizer = (info, None) if held.kind == "module" else (None, info)
+        owner = self.owner(node)
+        if owner is not None:
+            info = self._info(owner)
+            module, optimizer = (info, None) if owner.kind == "module" else (None, info)
         return _ExtraFields_PyCall._make(
             callsite=self._frame(node),
             caller=self._caller_frame(node),
@@ -519,44 +519,46 @@ class EventTree:
             optimizer=optimizer,
         )
 
-    def held(self, node: int) -> Held | None:
+    def owner(self, node: int) -> ParameterOwner | None:
         """The module or optimizer that a call tells of."""
-        number = self.held_column[node]
-        return None if number < 0 else self.trace.identities.held[number]
+        number = self.owner_column[node]
+        return None if number < 0 else self.trace.tensor_ids.owners[number]
 
     @cached_property
-    def held_column(self) -> np.ndarray:
+    def owner_column(self) -> np.ndarray:
         """Which of the modules and optimizers that were met each place tells of; -1: none."""
         made = np.full(self.size, -1, np.int64)
-        frame = self.trace.identities.frame
+        frame = self.trace.tensor_ids.frame
         made[self.first_frame : self.first_frame + len(frame)] = frame
         return made[self.order]
 
     def is_together(self, node: int) -> bool:
         """Whether a call tells of an optimizer that was asked to update all parameters at once."""
-        held = self.held(node)
-        return held is not None and held.together
+        owner = self.owner(node)
+        return owner is not None and owner.updates_together
 
-    def _info(self, held: Held) -> Any:
+    def _info(self, owner: ParameterOwner) -> Any:
         def tensor(about: tuple) -> Any:
-            return self.known.tensor(about[0], about[1:])
+            return self.tensors.tensor(*about)
 
-        if held.kind == "module":
-            own = [(name, tensor(p), g and tensor(g)) for name, p, g, _ in held.parameters]
+        if owner.kind == "module":
+            own = [(name, tensor(p), g and tensor(g)) for name, p, g, _ in owner.parameters]
             return _NNModuleInfo._make(
-                cls_name=held.class_name, cls_ptr=held.class_ptr, self_ptr=held.self_ptr, parameters=own
+                cls_name=owner.class_name, cls_ptr=owner.class_ptr, self_ptr=owner.self_ptr, parameters=own
             )
         stepped = [
             (tensor(p), g and tensor(g), [(name, tensor(state)) for name, state in states])
-            for _, p, g, states in held.parameters
+            for _, p, g, states in owner.parameters
         ]
-        return _OptimizerInfo._make(self_ptr=held.self_ptr, parameters=stepped)
+        return _OptimizerInfo._make(self_ptr=owner.self_ptr, parameters=stepped)
 
     def _frame(self, node: int) -> _PyFrameState:
         number = self._name_numbers[node]
         made = self._frames.get(number)
         if made is None:
-            made = self._frames[number] = _frame_of(self.names[node])
+            made = self._frames[number] = _frame_of(
+                self.names[node], self.trace.settings.module_call or _MODULE_CALL
+            )
         return made
 
     @cached_property
@@ -568,13 +570,13 @@ class EventTree:
         return {}
 
 
-def _frame_of(text: str) -> _PyFrameState:
-    """The place that the name of a call tells."""
+def _frame_of(text: str, module_call: tuple[str, int, str]) -> _PyFrameState:
+    """The place that the name of a call tells; `module_call`: that of the calls of modules."""
     found = _FRAME.fullmatch(text)
     if found is not None:
         file, line, function = found["file"], int(found["line"]), found["function"]
     elif text.startswith(_MODULE):
-        file, line, function = _module_call()
+        file, line, function = module_call
     else:
         file, line, function = "", 0, text
     return _PyFrameState._make(file_name=file, line_number=line, function_name=function)
@@ -632,17 +634,6 @@ def _parents(start: np.ndarray, end: np.ndarray, rows: np.ndarray) -> np.ndarray
     if (end > end[np.where(found < 0, np.arange(len(end)), found)]).any():
         found = contained(start, end)[0]
     return np.where(found < 0, -1, rows[np.maximum(found, 0)])
-
-
-def _module_call() -> tuple[str, int, str]:
-    """Where modules are called, if there are any in this process."""
-    from mindtorch_v2.profiler.record.python_stacks import prefixes, shortened
-
-    found = sys.modules.get("mindtorch_v2.nn.modules.module")
-    if found is None:
-        return "nn/modules/module.py", 0, "__call__"
-    code = found.Module.__call__.__code__
-    return shortened(code.co_filename, prefixes()), code.co_firstlineno, code.co_name
 
 
 def whole_tree(events: Any) -> EventTree | None:

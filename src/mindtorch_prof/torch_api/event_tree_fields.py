@@ -5,6 +5,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import Any
 
+from ..inputs import TensorInput
+from . import torch_types
+
 
 class _EventType(Enum):
     """What kind of thing a node of an event tree is."""
@@ -80,7 +83,7 @@ class _TensorMetadata(_Fields):
     __slots__ = ("_number", "_about")
     _of: Any
     _number: int  # 0: not recorded
-    _about: tuple
+    _about: TensorInput
 
     @property
     def impl_ptr(self) -> int | None:
@@ -105,32 +108,32 @@ class _TensorMetadata(_Fields):
     @property
     def sizes(self) -> list[int]:
         """Its shape."""
-        return list(self._about[0])
+        return list(self._about.shape)
 
     @property
     def strides(self) -> list[int]:
         """In elements."""
-        return self._of.strides(self._about)
+        return list(self._about.strides or ())
 
     @property
     def dtype(self) -> Any:
         """Its type."""
-        return self._of.dtype(self._about[2])
+        return torch_types.dtype(self._about.type)
 
     @property
     def device(self) -> Any:
         """Where it is."""
-        return self._of.device(-1, None)
+        return torch_types.device("cpu")
 
     @property
     def layout(self) -> Any:
         """How its elements are laid out."""
-        return self._of.layout(self._about)
+        return torch_types.layout(sparse=self._about.is_sparse)
 
     @property
     def dim(self) -> int:
         """The number of dimensions."""
-        return len(self._about[0])
+        return len(self._about.shape)
 
 
 class _ExtraFields_TorchOp(_View):
@@ -147,7 +150,7 @@ class _ExtraFields_TorchOp(_View):
     @property
     def inputs(self) -> list[Any]:
         """What went in: tensors, lists of tensors and numbers; None for anything else."""
-        return self._of.known.inputs_of(self)
+        return self._of.tensors.inputs_of(self)
 
     @property
     def scope(self) -> Any:
@@ -169,7 +172,7 @@ class _ExtraFields_Allocation(_View):
     @property
     def ptr(self) -> int:
         """The address; a made-up one for memory that was gone when the recording stopped."""
-        return self._of.known.memory_address(self._row)
+        return self._of.tensors.memory_address(self._row)
 
     @property
     def alloc_size(self) -> int:
@@ -179,18 +182,18 @@ class _ExtraFields_Allocation(_View):
     @property
     def id(self) -> int | None:
         """Of the tensors on this memory; None: none was met."""
-        return self._of.known.id(self._of.known.memory_number(self._row))
+        return self._of.tensors.id(self._of.tensors.memory_number(self._row))
 
     @property
     def allocation_id(self) -> int | None:
         """Of this memory; never used twice."""
-        return self._of.known.allocation_id(self._of.known.memory_number(self._row))
+        return self._of.tensors.allocation_id(self._of.tensors.memory_number(self._row))
 
     @property
     def total_allocated(self) -> int:
         """Bytes alive that were taken in this recording, or in earlier ones."""
         trace = self._of.trace
-        return int(trace.memory.total[self._row]) + trace.settings.get("allocated_before", 0)
+        return int(trace.memory.total[self._row]) + trace.settings.allocated_before
 
     @property
     def device(self) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from . import basic_evaluation as _utils
+from . import torch_types
 from .data_flow import (
     DataFlowEdge,
     DataFlowGraph,
@@ -56,7 +56,6 @@ __all__ = [
     "_Storage",
     "_TensorMetadata",
     "_extract_parameters_and_gradients",
-    "_utils",
     "extract_gradients",
     "extract_parameters",
     "get_scopes",
@@ -351,9 +350,7 @@ class MemoryProfileTimeline:
 
     def _entries(self, device_str: str) -> list[tuple[int, int, int, int]]:
         """(time, action, signed bytes, category) of one device; a new version is the end of one category and the beginning of another."""
-        from mindtorch_v2._device import device
-
-        wanted = device(device_str)
+        wanted = torch_types.device(device_str)
         made = []
         for at, action, (key, version), size in self.timeline:
             if key.device != wanted:

@@ -4,10 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
-from ..inputs import WITH_NUMBER
 from .event_tree_fields import _ExtraFields_TorchOp, _TensorMetadata
+
+# ops that torch has for numbers too: their overloads take a number where those of other ops take the tensor made of it
+WITH_NUMBER = frozenset(
+    name + end
+    for name in (
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "xlogy",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "bitwise_left_shift",
+        "bitwise_right_shift",
+    )
+    for end in ("", "_")
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,9 +124,8 @@ class SchemaMatcher:
 
     @classmethod
     def _types_match(cls, observed: Any, schema_type: Any) -> bool:
-        from mindtorch_v2._schema import _kind as kind_of_type
-
-        return _fits(kind_of(observed), kind_of_type(str(schema_type)), False)
+        kind = "other" if _source is None else _source.argument_kind(str(schema_type))
+        return _fits(kind_of(observed), kind, False)
 
     @staticmethod
     def lookup_schemas(name: str) -> tuple[FunctionSchema, ...] | None:
@@ -114,48 +133,48 @@ class SchemaMatcher:
         return tuple(map(FunctionSchema, _schemas().get(name, ()))) if "::" in name else None
 
 
-# Names of torch's overloads that have no capital letter, but for those that end in "out". An overload with another such name is this
-# library's own: a form in which a kernel is shown.
-_TORCHS = frozenset((
-    "a any array atol_rtol_float atol_rtol_tensor b beta bin_ct bins_tensor bool bool_bool bool_float "
-    "bool_int bool_list ccol_row_value ccol_row_value_size center comp_plain_value comp_plain_value_size "
-    "complex complex_complex complex_float complex_int correction crow_col_value crow_col_value_size data "
-    "data_legacy decimals default_bool default_complex default_float default_int default_str deprecated "
-    "device dim dim_dtype dim_int dim_max dim_min dim_values dims dtype dx eigenvalues eigvals enum "
-    "float_bool float_complex float_float float_int float_list from fullcoverage generator generic "
-    "grad_input hacked_twin indexing indices indices_size input input_legacy int int_bins int_bool "
-    "int_complex int_float int_int int_list int_to_int intlist inverse left_t list list_bool list_float "
-    "list_int list_str low low_dtype low_generator low_generator_dtype m memory_format msg n_scalar "
-    "no_stats ntonly ord_str other other_scalar out_ out_mode out_rcond_tensor out_tol_tensor output "
-    "output_mask p p_str padding padding_idx periodic periodic_alpha periodic_alpha_beta prim_dtype "
-    "prim_other quantized rcond_tensor reduce result right_ scalar scalararray scalarint scalarrayarray "
-    "scalarrayint scale_list sections self self_int self_scalar sign size size_list size_list_scale_list "
-    "sizes sparse_dim src stable start start_step step str str_list str_ord sublist t tensor "
-    "tensor_indices_or_sections tensor_lr tensor_qparams tensorarray tensorarrayint tensors to tol_tensor "
-    "two using_ints value value_reduce values values_stable vec with_index x x_scalar"
-).split())  # fmt: skip
-_known: tuple[int, dict[str, tuple[Any, ...]]] = (-1, {})
+class SchemaSource(Protocol):
+    """Who knows the schemas of ops. The engine has none of its own: a library that declares ops registers them with `use`."""
+
+    def version(self) -> int:
+        """A number that changes when schemas are added."""
+
+    def schemas(self) -> dict[str, tuple[Schema, ...]]:
+        """By qualified name, the schemas of all overloads."""
+
+    def argument_kind(self, type_text: str) -> str:
+        """What a type of a schema takes: Tensor, Tensor?, Tensor[], Tensor?[], ints or other."""
 
 
-def _schemas() -> dict[str, tuple[Any, ...]]:
-    """By name, the schemas of all overloads that have been declared; overloads that write into `out` come when they are first used."""
+class Schema(Protocol):
+    """A parsed signature of an op."""
+
+    namespace: str
+    name: str
+    overload: str
+    arguments: Sequence[Any]
+    returns: Sequence[str]
+    text: str
+
+
+_source: SchemaSource | None = None
+_known: tuple[int, dict[str, tuple[Schema, ...]]] = (-1, {})
+
+
+def use(source: SchemaSource) -> None:
+    """Look schemas up here from now on."""
+    global _source, _known
+    _source, _known = source, (-1, {})
+
+
+def _schemas() -> dict[str, tuple[Schema, ...]]:
+    """By name, the schemas of all overloads that have been declared; none without a source."""
     global _known
-    from mindtorch_v2 import _dispatch
-
-    if _known[0] != len(_dispatch.OPS):
-        ops = list(_dispatch.OPS.values())
-        found: dict[str, dict[str, Any]] = {}
-        for op in ops:
-            if "::" in op.qualified_name and not _is_own(op.overload or ""):
-                found.setdefault(op.qualified_name, {})[op.schema.text] = op.schema
+    if _source is not None and _known[0] != _source.version():
+        _known = _source.version(), _source.schemas()
         _matches.cache_clear()
         _mutable.cache_clear()
-        _known = len(ops), {name: tuple(schemas.values()) for name, schemas in found.items()}
     return _known[1]
-
-
-def _is_own(overload: str) -> bool:
-    return bool(overload) and overload.islower() and not overload.endswith("out") and overload not in _TORCHS
 
 
 def _written(schema: Any, place: int) -> bool:

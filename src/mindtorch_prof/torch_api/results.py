@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from .. import averages as grouping
-from .. import inputs as described
 from ..call_paths import innermost_frames
 from ..export import memory_timeline
 from ..export import stacks as stack_files
 from ..forward_backward import forward_backward
+from ..inputs import Inputs
 from ..trace import ANNOTATION, NODE, PYTHON, RUNTIME, Trace
 from ..tree import Tree, nearest, tree
 from .device_times import DeviceColumns, device_columns, device_events, in_order_of_start, metadata_of
@@ -84,24 +84,20 @@ def _time_range(results: Results, row: int) -> Interval:
     return Interval(start / 1000, (start + results.duration_list[row]) / 1000)
 
 
-def _description(results: Results, row: int) -> tuple:
+_NO_INPUTS = Inputs(())
+
+
+def _inputs(results: Results, row: int) -> Inputs:
     index = int(results.trace.inputs[row])
-    return () if index < 0 else results.trace.input_table[index][1]
-
-
-def _input(results: Results, row: int, how: Any) -> Any:
-    return (
-        []
-        if results.trace.inputs[row] < 0 or not results.shapes_recorded
-        else how(_description(results, row))
-    )
+    shown = index >= 0 and results.trace.settings.shapes_recorded
+    return results.trace.input_table[index] if shown else _NO_INPUTS
 
 
 def _concrete(results: Results, row: int) -> list[Any]:
-    made = _input(results, row, described.values)
-    if results.trace.settings.get("concrete_inputs", True):
-        return made
-    return [None if isinstance(value, list) else value for value in made]
+    values = list(_inputs(results, row).values)
+    if results.trace.settings.concrete_inputs:
+        return values
+    return [None if isinstance(value, list) else value for value in values]
 
 
 def _metadata(results: Results, row: int) -> Any:
@@ -117,7 +113,7 @@ _FIELDS: dict[str, Any] = {
     "id": lambda r, i: r.number(i),
     "external_id": lambda r, i: r.number(i),
     "activity_type": lambda r, i: _ACTIVITIES.get(int(r.trace.kind[i]), "cpu_op"),
-    "device_index": lambda r, i: int(r.trace.settings.get("pid", 0)),
+    "device_index": lambda r, i: int(r.trace.settings.pid),
     "trace_name": lambda r, i: r.trace.names[r.trace.name[i]],
     "overload_name": lambda r, i: r.trace.overloads[r.trace.name[i]],
     "time_range": _time_range,
@@ -132,12 +128,12 @@ _FIELDS: dict[str, Any] = {
     "device_memory_usage": lambda r, i: int(r.tree.device_memory[i]),
     "cpu_parent": lambda r, i: r.parent_event(i),
     "cpu_children": lambda r, i: r.child_events(i),
-    "input_shapes": lambda r, i: _input(r, i, described.shapes),
-    "structured_input_shapes": lambda r, i: _input(r, i, described.structured_shapes),
-    "structured_input_strides": lambda r, i: _input(r, i, described.strides),
-    "input_dtypes": lambda r, i: _input(r, i, described.types),
+    "input_shapes": lambda r, i: list(_inputs(r, i).shapes),
+    "structured_input_shapes": lambda r, i: list(_inputs(r, i).dims),
+    "structured_input_strides": lambda r, i: list(_inputs(r, i).strides),
+    "input_dtypes": lambda r, i: list(_inputs(r, i).types),
     "concrete_inputs": _concrete,
-    "kwinputs": lambda r, i: r.trace.settings.get("keyword_values", {}).get(int(r.trace.inputs[i]), {}),
+    "kwinputs": lambda r, i: dict(_inputs(r, i).keywords),
     "stack": lambda r, i: list(r.trace.stacks[r.trace.stack[i]]) if r.trace.stack[i] >= 0 else [],
     "scope": lambda r, i: int(r.trace.scope[i]),
     "sequence_nr": lambda r, i: int(r.trace.sequence[i]),
@@ -145,7 +141,7 @@ _FIELDS: dict[str, Any] = {
     "flops": _flops,
     "is_user_annotation": lambda r, i: bool(r.trace.kind[i] == ANNOTATION),
     "event_metadata": _metadata,
-    "_metadata_json": lambda r, i: f'"Ev Idx": {i}' if r.trace.settings.get("event_metadata") else "",
+    "_metadata_json": lambda r, i: f'"Ev Idx": {i}' if r.trace.settings.event_metadata else "",
     "is_python_function": lambda r, i: bool(r.trace.kind[i] == PYTHON),
 }
 
@@ -155,10 +151,6 @@ class Results:
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-
-    @property
-    def shapes_recorded(self) -> bool:
-        return bool(self.trace.settings.get("record_shapes") or self.trace.settings.get("with_flops"))
 
     @cached_property
     def tree(self) -> Tree:
@@ -186,7 +178,7 @@ class Results:
         """Mask of the events people see: Python calls only where they are wanted, and only one of a parent and its only child of
         the same name."""
         once = ~grouping.merged(self.trace, self.tree.parent)
-        return once if self.trace.settings.get("python_functions") else once & (self.trace.kind != PYTHON)
+        return once if self.trace.settings.python_functions else once & (self.trace.kind != PYTHON)
 
     @cached_property
     def shown_parent(self) -> np.ndarray:
@@ -212,7 +204,7 @@ class Results:
     @property
     def use_device(self) -> str | None:
         """The kind of device beside the CPU, if there is one."""
-        return self.trace.settings.get("device")
+        return self.trace.settings.device
 
     @cached_property
     def device_columns(self) -> DeviceColumns | None:
@@ -228,7 +220,7 @@ class Results:
         """An event's number: that of its file; else its place among all that the process has recorded."""
         external = self.trace.external
         if external is None:
-            return row + 1 + self.trace.settings.get("numbered_after", 0)
+            return row + 1 + self.trace.settings.numbered_after
         return int(external[row])
 
     def _own(self, total: np.ndarray, claimed: np.ndarray) -> np.ndarray:
@@ -260,7 +252,7 @@ class Results:
     @cached_property
     def _threads(self) -> dict[int, int]:
         numbers = {0: 0}
-        main = self.trace.settings.get("thread", 0)
+        main = self.trace.settings.thread
         for thread in [main, *np.unique(self.trace.thread).tolist()]:
             numbers.setdefault(thread, len(numbers))
         return numbers
@@ -271,7 +263,7 @@ class Results:
 
     def system_thread(self, thread: int) -> int:
         """The system's number of a thread; where that is unknown, its identity."""
-        known = self.trace.settings.get("threads", {}).get(thread)
+        known = self.trace.settings.threads.get(thread)
         return thread if known is None else known[0]
 
     # ------------------------------------------------------------------------------------------------ events
@@ -300,8 +292,8 @@ class Results:
         return EventList(
             made,
             use_device=self.use_device,
-            profile_memory=bool(settings.get("profile_memory")),
-            with_flops=bool(settings.get("with_flops")),
+            profile_memory=settings.profile_memory,
+            with_flops=settings.with_flops,
             results=self,
         )
 
@@ -355,7 +347,7 @@ class Results:
         trace = self.trace
         numbers = stacks = None
         if by_shape:
-            numbers = grouping.shape_numbers(trace, [described.shapes(d) for _, d in trace.input_table])
+            numbers = grouping.shape_numbers(trace, [inputs.shapes for inputs in trace.input_table])
         if by_stack > 0:
             table: dict[tuple, int] = {}
             ids = [
@@ -395,8 +387,8 @@ class Results:
         return EventList(
             made,
             use_device=self.use_device,
-            profile_memory=bool(settings.get("profile_memory")),
-            with_flops=bool(settings.get("with_flops")),
+            profile_memory=settings.profile_memory,
+            with_flops=settings.with_flops,
             results=self,
         )
 
@@ -429,7 +421,7 @@ class Results:
             row.scope, row.node_id = int(trace.scope[first]), -1
             row.cpu_children, row.is_user_annotation = [], bool(trace.kind[first] == ANNOTATION)
             row.overload_name = trace.overloads[trace.name[first]] if by_overload else ""
-            row.input_shapes = _input(self, first, described.shapes) if by_shape else ""
+            row.input_shapes = list(_inputs(self, first).shapes) if by_shape else ""
             stack = (
                 innermost_frames(trace.stacks, int(trace.stack[first]), by_stack)
                 if by_stack > 0 and trace.stack[first] >= 0
@@ -485,7 +477,7 @@ class Results:
 
     def export_stacks(self, path: str, metric: str) -> None:
         """Write the events' stacks with a metric."""
-        if not self.trace.settings.get("with_stack"):
+        if not self.trace.settings.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
         stack_files.export_trace_stacks(self.trace, self.shown_self_ns, self.shown, path, metric)
 

@@ -1,4 +1,4 @@
-"""Ids of tensors and memory: a Trace's identities in; ids, allocation ids, addresses and descriptions of tensors out.
+"""Ids of tensors and memory: a Trace's tensor ids in; ids, allocation ids, addresses and descriptions of tensors out.
 
 Memory is numbered in the order in which it appears; tensors that share memory, or are one tensor before and after it got other memory, share
 an id. Everything without memory (empty, sparse) shares one, as in torch.
@@ -7,29 +7,26 @@ an id. Everything without memory (empty, sparse) shares one, as in torch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import inputs as described
-from ..file_inputs import FileInputs
+from ..inputs import IndexList, Inputs, TensorInput, TensorList
 from ..trace import Trace
+from . import torch_types
 from .event_tree_fields import _TensorMetadata, view_class
 
-_ONE_SLOT = frozenset(("Tensor", "Tensor?"))
-_LIST_SLOTS = frozenset(("Tensor[]", "Tensor?[]"))
 
-
-class Known:
-    """What is known of the tensors and the memory of a Trace."""
+class Tensors:
+    """The tensors and the memory of a Trace: their ids, and what they are like."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
-        self.identities = trace.identities
-        self.recorded = bool(self.identities)
+        self.ids = trace.tensor_ids
+        self.recorded = bool(self.ids)
         # ids need the births and ends of memory; without them an address may stand for several
-        self.tracked = bool(trace.settings.get("profile_memory") and trace.settings.get("record_shapes"))
+        self.tracked = trace.settings.tensors_tracked
         self._tensor_class = view_class(_TensorMetadata, self)
 
     # ------------------------------------------------------------------------------------------------ numbers
@@ -37,28 +34,28 @@ class Known:
     @cached_property
     def _tensors(self) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of tensors (sorted), and of the memory of each."""
-        ids = self.identities
-        held = np.array([number for number, _ in self._held_tensors], np.int64)
-        numbers = np.unique(np.concatenate([ids.tensor, ids.storages[:, 0], ids.links.reshape(-1), held]))
+        ids = self.ids
+        owned = np.array([number for number, _ in self._owned_tensors], np.int64)
+        numbers = np.unique(np.concatenate([ids.tensor, ids.storages[:, 0], ids.links.reshape(-1), owned]))
         memory = numbers.copy()
         memory[np.searchsorted(numbers, ids.storages[:, 0])] = ids.storages[:, 1]
         return numbers, memory
 
     @cached_property
-    def _held_tensors(self) -> list[tuple[int, int]]:
-        """(number, when) of the tensors that modules and optimizers held."""
-        ids, frames = self.identities, self.trace.frames
+    def _owned_tensors(self) -> list[tuple[int, int]]:
+        """(number, when) of the tensors that modules and optimizers had."""
+        ids, frames = self.ids, self.trace.frames
         made = []
-        for index, held in enumerate(ids.held):
+        for index, owner in enumerate(ids.owners):
             rows = np.flatnonzero(ids.frame == index)
             at = int(frames.start_ns[rows].min()) if len(rows) else self.trace.window_ns[1]
-            for _, parameter, gradient, states in held.parameters:
+            for _, parameter, gradient, states in owner.parameters:
                 made += [(t[0], at) for t in (parameter, gradient, *(s for _, s in states)) if t is not None]
         return made
 
     @cached_property
     def _addresses(self) -> dict[int, int]:
-        rows = self.identities.storages
+        rows = self.ids.storages
         rows = rows[rows[:, 2] > 0]
         return dict(zip(rows[:, 1].tolist(), rows[:, 2].tolist()))
 
@@ -71,7 +68,7 @@ class Known:
     def _first_numbers(self) -> dict[int, int]:
         """By number: the first that the same tensor had."""
         first: dict[int, int] = {}
-        for before, after in self.identities.links.tolist():
+        for before, after in self.ids.links.tolist():
             first[after] = first.get(before, before)
         return first
 
@@ -82,7 +79,7 @@ class Known:
         memory = self.trace.memory
         order = np.lexsort((np.concatenate([np.zeros(len(seen)), np.ones(len(memory))]),
                             np.concatenate([seen_at, memory.time_ns])))  # fmt: skip
-        every = np.concatenate([seen, self.identities.memory])[order]
+        every = np.concatenate([seen, self.ids.memory])[order]
         found, first = np.unique(every, return_index=True)
         in_order = found[np.argsort(first, kind="stable")].tolist()
         allocation = {number: place for place, number in enumerate(in_order, 1)}
@@ -113,51 +110,20 @@ class Known:
 
     def _met(self) -> tuple[np.ndarray, np.ndarray]:
         """Times at which tensors were met, and the memory that they had."""
-        trace, ids = self.trace, self.identities
-        counts = np.array([self._slots(index) for index in range(len(trace.input_table))] + [0], np.int64)
+        trace, ids = self.trace, self.ids
+        counts = np.array([sum(inputs.tensor_slots) for inputs in trace.input_table] + [0], np.int64)
         events = np.flatnonzero((ids.first >= 0) & (trace.inputs >= 0))
         many = counts[trace.inputs[events]]
         inside = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
         number = ids.tensor[np.repeat(ids.first[events], many) + inside]
         at = np.repeat(trace.start_ns[events], many)
         real = number > 0
-        held = np.array(self._held_tensors, np.int64).reshape(-1, 2)
-        number, at = np.concatenate([number[real], held[:, 0]]), np.concatenate([at[real], held[:, 1]])
+        owned = np.array(self._owned_tensors, np.int64).reshape(-1, 2)
+        number, at = np.concatenate([number[real], owned[:, 0]]), np.concatenate([at[real], owned[:, 1]])
         numbers, memory = self._tensors
         return at, memory[np.searchsorted(numbers, number)]
 
     # ------------------------------------------------------------------------------------------------ what went in
-
-    def _slots(self, index: int) -> int:
-        """How many numbers stand for an event's tensors."""
-        return sum(count for count, _ in self._layout(index))
-
-    def _layout(self, index: int) -> list[tuple[int, Any]]:
-        """Of each argument: how many numbers stand for it, and its description."""
-        op, description = self.trace.input_table[index]
-        if isinstance(description, FileInputs):
-            return _of_file(description)
-        if op is None:
-            return [
-                (
-                    1
-                    if described.is_tensor(v)
-                    else sum(map(described.is_tensor, v))
-                    if v.__class__ is tuple
-                    else 0,
-                    v,
-                )
-                for v in description
-            ]
-        kinds = [argument.kind for argument in op.schema.arguments]
-        return [
-            (1, v)
-            if kind in _ONE_SLOT
-            else (0, v)
-            if kind not in _LIST_SLOTS or v.__class__ is not tuple
-            else (len(v), (v or _FileTensors()) if kind == "Tensor[]" else None)
-            for kind, v in zip(kinds, description)
-        ]  # indices (Tensor?[]) are no list of tensors to torch
 
     def inputs(self, row: int) -> list[Any]:
         """What went into an event."""
@@ -203,18 +169,18 @@ class Known:
     @cached_property
     def places(self) -> tuple[list[int], list[int]]:
         """By event where the numbers of its tensors begin, and the numbers; where none were recorded there are zeros."""
-        most = max((self._slots(index) for index in range(len(self.trace.input_table))), default=0)
+        most = max((sum(inputs.tensor_slots) for inputs in self.trace.input_table), default=0)
         if not self.recorded:
             return [0] * len(self.trace), [0] * most
-        first, numbers = self.identities.first, self.identities.tensor
+        first, numbers = self.ids.first, self.ids.tensor
         return np.where(first < 0, len(numbers), first).tolist(), numbers.tolist() + [0] * most
 
     def plan(self, index: int) -> _Plan:
         """How the inputs of events are put together, by number in the Trace's table."""
-        return _plan(self._layout(index))
+        return _plan(self.trace.input_table[index])
 
-    def tensor(self, number: int, about: tuple) -> _TensorMetadata:
-        """A tensor from its number (0: not recorded) and (shape, strides in bytes, type)."""
+    def tensor(self, number: int, about: TensorInput) -> _TensorMetadata:
+        """A tensor from its number (0: not recorded) and what it is like."""
         made = self._tensor_class()
         made._number, made._about = number, about
         return made
@@ -261,18 +227,9 @@ class Known:
         said = {number: by_memory.get(memory, -1) for number, memory in memory_of.items()}
         return [said.get(number, -1) for number in self.places[1]]
 
-    def reach(self, about: tuple) -> int:
-        """The bytes of memory that a tensor reaches, as far as its longest dimension tells; 0 for one without memory of its own."""
-        shape, strides, kind = about
-        if about.__class__ is _FileTensor or len(shape) != len(strides):
-            return 0
-        if not shape:
-            return _types()[kind].itemsize
-        return max(size * stride for size, stride in zip(shape, strides))
-
     @cached_property
     def _memory_numbers(self) -> list[int]:
-        return self.identities.memory.tolist()
+        return self.ids.memory.tolist()
 
     def memory_number(self, row: int) -> int:
         """Of a row of the Trace's memory; 0: not recorded."""
@@ -283,39 +240,10 @@ class Known:
         number = self.memory_number(row)
         return self._addresses.get(number, number) if number else int(self.trace.memory.address[row])
 
-    def dtype(self, kind: Any) -> Any:
-        """The type that a description names; None: a file does not say it."""
-        return _named_types().get(kind) if kind.__class__ is str else _types()[kind]
-
-    def strides(self, about: tuple) -> list[int]:
-        """In elements."""
-        if about.__class__ is _FileTensor:
-            return list(about[1])
-        size = _types()[about[2]].itemsize
-        return [stride // size for stride in about[1]]
-
-    def layout(self, about: tuple) -> Any:
-        """What has dimensions and no strides is sparse."""
-        return _layouts()[about.__class__ is not _FileTensor and len(about[0]) != len(about[1])]
-
     @staticmethod
     def device(number: int, kind: str | None) -> Any:
         """A device by number; -1: the CPU."""
-        return _cpu() if number < 0 else _device(kind or "cuda", number)
-
-
-class _FileTensor(NamedTuple):
-    """A tensor as a file tells of it: strides in elements, the type as C++ names it."""
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    type: str
-
-
-class _FileTensors(tuple[_FileTensor, ...]):
-    """A list of tensors as a file tells of it; or an empty one, which no description can be told from other empty lists."""
-
-    __slots__ = ()
+        return torch_types.device("cpu" if number < 0 else f"{kind or 'cuda'}:{number}")
 
 
 class _Row:
@@ -331,75 +259,18 @@ class _Plan(NamedTuple):
     """How the inputs of an event are put together: what stands where, and which number is whose."""
 
     values: list[Any]  # numbers; None for everything else, and where tensors come
-    tensors: list[tuple[int, int, tuple]]  # where, which of the event's numbers, what it is like
-    lists: list[tuple[int, int, tuple]]  # the same of lists, with the first number's
+    tensors: list[tuple[int, int, TensorInput]]  # where, which of the event's numbers, what it is like
+    lists: list[tuple[int, int, TensorList]]  # the same of lists, with the first number's
 
 
-def _plan(layout: list[tuple[int, Any]]) -> _Plan:
-    made = _Plan([], [], [])
+def _plan(inputs: Inputs) -> _Plan:
+    plan = _Plan([], [], [])
     offset = 0
-    for at, (count, value) in enumerate(layout):
-        is_number = isinstance(value, (bool, int, float, complex))
-        made.values.append(value if is_number else None)
-        if value.__class__ is _FileTensor or described.is_tensor(value):
-            made.tensors.append((at, offset, value))
-        elif value.__class__ is _FileTensors or described.is_tensor_list(value):
-            made.lists.append((at, offset, value))
-        offset += count
-    return made
-
-
-def _of_file(description: FileInputs) -> list[tuple[int, Any]]:
-    """Inputs as a file words them, in the form of a layout."""
-    made: list[tuple[int, Any]] = []
-    columns = zip(
-        description.dims, description.strides, description.types, description.tensors, description.values
-    )
-    for shape, strides, kind, is_tensor, value in columns:
-        if is_tensor:
-            made.append((1, _FileTensor(tuple(shape), tuple(strides), kind)))
-        elif kind == "TensorList":
-            steps = strides if len(strides) == len(shape) else [()] * len(shape)
-            listed = _FileTensors(_FileTensor(tuple(s), tuple(t), "") for s, t in zip(shape, steps))
-            made.append((len(listed), listed))
-        else:
-            made.append((0, value))
-    return made
-
-
-# Imported when first asked: opening a trace file brings no tensor code.
-
-
-@cache
-def _named_types() -> dict[str, Any]:
-    from mindtorch_v2 import _dtype
-
-    by_name = {dtype._name: dtype for dtype in _dtype.BY_NUM.values()}
-    return {text: by_name[name] for name, text in described._TYPE_NAMES.items() if name in by_name}
-
-
-@cache
-def _types() -> Any:
-    from mindtorch_v2 import _dtype
-
-    return _dtype.BY_NUM
-
-
-@cache
-def _layouts() -> tuple[Any, Any]:
-    from mindtorch_v2 import _dtype
-
-    return _dtype.strided, _dtype.sparse_coo
-
-
-@cache
-def _cpu() -> Any:
-    from mindtorch_v2._device import CPU
-
-    return CPU
-
-
-def _device(kind: str, number: int) -> Any:
-    from mindtorch_v2._device import device
-
-    return device(kind, number)
+    for place, (slots, argument) in enumerate(zip(inputs.tensor_slots, inputs.arguments)):
+        plan.values.append(argument if isinstance(argument, (bool, int, float, complex)) else None)
+        if isinstance(argument, TensorInput):
+            plan.tensors.append((place, offset, argument))
+        elif isinstance(argument, TensorList) and not isinstance(argument, IndexList):
+            plan.lists.append((place, offset, argument))
+        offset += slots
+    return plan

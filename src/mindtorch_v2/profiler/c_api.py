@@ -17,7 +17,7 @@ from .. import _slots as slots
 from .experimental_config import ProfilerConfig
 from .record import recorder as recorders
 from .record.recorder import Config, Recorder
-from .recording import added_metadata, finished
+from .recording import finished
 
 _NESTED = "Profiler is already enabled on this thread"
 
@@ -83,7 +83,7 @@ def _toggle_collection_dynamic(enable: bool, activities: Iterable[ProfilerActivi
 def _add_metadata_json(key: str, value: str, /) -> None:
     """Put a JSON value into the trace file of what records now, if anything does."""
     if recorders.active is not None:
-        added_metadata.setdefault(recorders.active, {})[key] = json.loads(value)
+        recorders.active.added_metadata[key] = json.loads(value)
 
 
 def _supported_activities() -> set[ProfilerActivity]:

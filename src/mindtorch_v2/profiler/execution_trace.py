@@ -18,13 +18,13 @@ from typing import IO, Any
 import numpy as np
 import orjson
 
-from mindtorch_prof.inputs import _NUMBERS, _TYPE_NAMES
 from mindtorch_prof.trace import Trace
 from mindtorch_prof.tree import thread_slices
 
 from .. import _dispatch, _dtype, _overrides
 from .. import _slots as slots
 from .._graph import grad_state, storage_of
+from .record.op_inputs import ELEMENT_NAMES, number_of
 from .record_function import KeywordValues
 
 SCHEMA = "1.1.1-chakra.0.0.4"
@@ -274,7 +274,7 @@ class ExecutionTrace:
         if dtype._name == "float32":
             dtype = _dtype.float64
         place = (next(self.ids), next(self.ids), 0, 1, dtype.itemsize, "cpu")
-        return _Tensor(place, (), (), _TYPE_NAMES.get(dtype._name, dtype._name))
+        return _Tensor(place, (), (), ELEMENT_NAMES[dtype._np.num])
 
     def _value(self, value: Any, argument: Any = None) -> Any:
         """A value as numbers: a `_Tensor`, (type, value), or (kind of list, [values])."""
@@ -311,7 +311,7 @@ class ExecutionTrace:
             shape, size, item = array.shape, array.size, array.itemsize
             plain = size and 1 not in shape
             strides = tuple([step // item for step in array.strides]) if plain else tensor.stride()
-            shown = _SHOWN_TYPES[array.dtype.num]
+            shown = ELEMENT_NAMES[array.dtype.num]
             return _Tensor((number, memory, offset, size, item, "cpu"), shape, strides, shown)
         with _overrides.switched(_overrides.ALL_OFF):
             return self._other_tensor(tensor, number)
@@ -319,7 +319,7 @@ class ExecutionTrace:
     def _other_tensor(self, tensor: Any, number: int) -> _Tensor:
         """A tensor that is sparse, or has no memory, or is of a class that answers for itself."""
         dtype = tensor.dtype
-        shown = _TYPE_NAMES.get(dtype._name, dtype._name)
+        shown = ELEMENT_NAMES[dtype._np.num]
         shape = tuple(tensor.shape)
         if tensor.is_sparse:
             return _Tensor((number, *_HIDDEN_MEMORY), shape, (0,) * len(shape), shown)
@@ -416,7 +416,6 @@ def _arguments(op: Any) -> tuple[tuple, bool]:
     return arguments, any(a.kind.startswith("Tensor") for a in arguments)
 
 
-_SHOWN_TYPES = {number: _TYPE_NAMES.get(dtype._name, dtype._name) for number, dtype in _dtype.BY_NUM.items()}
 # inside these, memory is asked for as it was asked of them
 _FACTORIES = frozenset(
     "zeros ones full rand randn randint randperm eye normal ones_like zeros_like full_like _to_copy".split()
@@ -428,8 +427,9 @@ _PLAIN = {int: "Int", float: "Double", bool: "Bool", str: "String", complex: "Co
 def _other(value: Any) -> tuple[str, Any]:
     """A value that is neither a plain one nor a list: a setting of torch's as its number, the rest by its kind."""
     text = str(value)
-    if text in _NUMBERS:
-        return ("Int", _NUMBERS[text])
+    number = number_of(text)
+    if number is not text:
+        return ("Int", number)
     kind = type(value).__name__
     if kind == "device":
         return ("Device", text)

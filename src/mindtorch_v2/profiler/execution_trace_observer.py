@@ -7,6 +7,7 @@ import tempfile
 import warnings
 import weakref
 from abc import ABC, abstractmethod
+from dataclasses import replace
 
 from mindtorch_prof.export.files import open_for_export
 from mindtorch_prof.trace import Trace
@@ -154,10 +155,9 @@ class ExecutionTraceObserver(_ITraceObserver):
         """The file, or None before one was chosen."""
         return self.output_file_path or None
 
-    def _tie(self, trace: Trace) -> None:
-        """Note in a recording of the same window which node each event is."""
-        if self._registered:
-            trace.settings["record_function_ids"] = self._trace.record_ids(trace)
+    def _tied(self, trace: Trace) -> Trace:
+        """A recording of the same window, with the node that each of its events is."""
+        return replace(trace, execution_node=self._trace.record_ids(trace)) if self._registered else trace
 
     def _record_pg_config(self) -> None:
         """Note the groups of a distributed program: there is none in one process."""

@@ -5,31 +5,24 @@ from __future__ import annotations
 import time
 import uuid
 import warnings
-import weakref
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
-
-import orjson
 
 from mindtorch_prof.export import chrome
 from mindtorch_prof.torch_api.enums import ProfilerActivity, ProfilerState
 from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.torch_api.event_tree import _ProfilerResult
 from mindtorch_prof.torch_api.results import Results
-from mindtorch_prof.trace import OP
+from mindtorch_prof.trace import OP, Trace
 
-from . import process_flags as switches
 from .experimental_config import ProfilerConfig, _ExperimentalConfig
 from .record import recorder as recorders
-from .record.caller_inputs import as_called
 from .record.recorder import Config, Recorder
-from .record_function import KeywordValues
+from .record.seal import seal
 
 _UNFINISHED = "<unfinished torch.autograd.profile>"
 _DEVICES = ("cuda", "xpu", "hpu", "mtia")
-_recorded = 0  # events of all recordings of the process
-added_metadata: weakref.WeakKeyDictionary[Recorder, dict[str, Any]] = weakref.WeakKeyDictionary()
 
 
 @dataclass
@@ -164,6 +157,7 @@ class profile:
                     verbose=bool(self.experimental_config.verbose),
                     stacks_only=self.experimental_config.asks_for("stacks_only"),
                     python_gc=bool(self.experimental_config.record_python_gc_info),
+                    event_metadata=bool(self.experimental_config.expose_kineto_event_metadata),
                 )
             )
         self._recorder.trace_id = self.trace_id
@@ -187,16 +181,20 @@ class profile:
                 self._results = None
             return
         began = time.perf_counter_ns()
-        self._results = finished(recorder)
-        self._results.trace.settings["event_metadata"] = self.experimental_config.expose_kineto_event_metadata
+        self._show(finished(recorder).trace)
+        assert self._results is not None
         _warn_of_strangers(recorder, self._results)
-        self.kineto_results = _ProfilerResult(self._results)
         self._stats.profiler_disable_call_duration_us = (time.perf_counter_ns() - began) // 1000
         if not self.acc_events:
             self._recorder = None
         self.profiling_end_time_ns = time.time_ns()
         spent = self.profiling_end_time_ns - self.profiling_start_time_ns
         self._stats.profiling_window_duration_sec = spent / 1e9
+
+    def _show(self, trace: Trace) -> None:
+        """Answer questions about this trace from now on."""
+        self._results = Results(trace)
+        self.kineto_results = _ProfilerResult(self._results)
 
     def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Stop seeing what happens, or see it again, while recording."""
@@ -307,30 +305,9 @@ def _warn_of_strangers(recorder: Recorder, results: Results) -> None:
 
 
 def finished(recorder: Recorder) -> Results:
-    """Stop a recorder; what it recorded, as the process's switches want it shown."""
-    global _recorded
-    trace = recorder.stop()
-    if trace.settings["record_shapes"]:
-        trace = as_called(trace, tuple(recorder.inputs))
-    trace.settings.update(switches.settings())
-    if recorder in added_metadata:
-        trace.settings["added_metadata"] = added_metadata[recorder]
-    if recorder.allocated_before:
-        trace.settings["allocated_before"] = recorder.allocated_before
-    if _recorded:
-        trace.settings["numbered_after"] = _recorded
-    _recorded += len(trace)
-    # keyword values of spans travelled among their inputs: now they get a place of their own, by index of the inputs
-    keywords = {
-        index: orjson.loads(description[-1].encode())
-        for index, (op, description) in enumerate(trace.input_table)
-        if op is None and description and description[-1].__class__ is KeywordValues
-    }
-    if keywords:
-        table = tuple((op, d[:-1] if i in keywords else d) for i, (op, d) in enumerate(trace.input_table))
-        trace.settings["keyword_values"] = keywords
-        trace = replace(trace, input_table=table)
-    return Results(trace)
+    """Stop a recorder, and give what it recorded."""
+    recorder.stop()
+    return Results(seal(recorder))
 
 
 def recording_now() -> bool:

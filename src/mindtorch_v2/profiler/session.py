@@ -167,7 +167,7 @@ class _KinetoProfile:
             isinstance(self.execution_trace_observer, ExecutionTraceObserver)
             and self.profiler._results is not None
         ):
-            self.execution_trace_observer._tie(self.profiler._results.trace)
+            self.profiler._show(self.execution_trace_observer._tied(self.profiler._results.trace))
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
         """Stop seeing what happens, or see it again, while recording."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch_prof.settings import Settings
 from mindtorch_prof.trace import OP, Device, Trace
 
 
@@ -45,4 +46,4 @@ def on_a_device() -> Trace:
     trace = made(("aten::mm", 0, 100, 1), ("cudaLaunchKernel", 10, 20, 1))
     one = np.array([0], np.int64)
     device = Device(("gemm",), one, one + 150, one + 400, one, one + 7, one, one + 9, one + 1, one, one - 1)
-    return replace(trace, device=device, window_ns=(0, 500), settings={"device": "cuda"})
+    return replace(trace, device=device, window_ns=(0, 500), settings=Settings(device="cuda"))

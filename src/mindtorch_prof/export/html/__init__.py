@@ -82,7 +82,7 @@ def _verdicts(a: Any, b: Any) -> dict[str, Any]:
 
 def _labels(both: Sequence[Any]) -> list[str]:
     """File names, told apart where they are the same."""
-    sources = [each.trace.settings.get("source") for each in both]
+    sources = [each.trace.settings.source for each in both]
     names = [os.path.basename(str(s)) if s else "Profile" for s in sources]
     if len(names) == 2 and names[0] == names[1]:
         return [f"{names[0]} (A)", f"{names[1]} (B)"]

@@ -33,7 +33,7 @@ def memory_block(results: Any) -> Block | None:
     where = memory.device if memory.device is not None else np.full(len(memory), -1, np.int64)
     block = Block()
     devices = []
-    kind = str(trace.settings.get("device", "device")).upper()
+    kind = str(trace.settings.device or "device").upper()
     for number, device in enumerate(np.unique(where).tolist()):
         label = "CPU" if device < 0 else f"{'GPU' if kind in {'CUDA', 'HIP'} else kind} {device}"
         here = np.flatnonzero(where == device)
@@ -87,7 +87,7 @@ def _device(
     curve = np.cumsum(change[here], axis=0)
     seen = set(memory.address[born].tolist())
     if key == "0" and (memory.device is None or memory.device[here[0]] < 0):
-        for address, nbytes, is_gradient in memory.held:
+        for address, nbytes, is_gradient in memory.of_modules:
             if address not in seen:
                 kind = (
                     memory_timeline.Category.GRADIENT if is_gradient else memory_timeline.Category.PARAMETER

@@ -41,7 +41,7 @@ def operators_block(results: Any, steps: Any) -> Block:
     block = Block()
     trace, groups = results.trace, {}
     kinds = _categories_by_name(results)
-    if results.shapes_recorded and (trace.inputs >= 0).any():
+    if results.trace.settings.shapes_recorded and (trace.inputs >= 0).any():
         groups["shapes"] = add_rows(block, "shapes", results.key_averages(by_shape=True), kinds)
     if len(trace.stacks) and (trace.stack >= 0).any():
         groups["stack"] = add_rows(block, "stack", results.key_averages(by_stack=STACK_DEPTH), kinds)

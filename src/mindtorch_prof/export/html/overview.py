@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ...version import __version__
-
 from ...trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, RUNTIME, Trace
+from ...version import __version__
 from . import calls
 
 _SETTINGS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
@@ -28,7 +27,7 @@ def overview(results: Any) -> dict[str, Any]:
         "health": trace.health.line(),
         "complete": bool(trace.health),
         "facts": _facts(results),
-        "device": str(trace.settings.get("device") or ""),
+        "device": str(trace.settings.device or ""),
         "has": {
             "memory": len(trace.memory) > 0,
             "modules": bool((trace.frames.module >= 0).any()),
@@ -109,7 +108,7 @@ def _shares(trace: Trace, begin: int, end: int) -> list[dict[str, Any]]:
 
 def _device_shares(trace: Trace, wall: int) -> list[dict[str, Any]]:
     device = trace.device
-    kind = str(trace.settings.get("device", "device")).upper()
+    kind = str(trace.settings.device or "device").upper()
     made = []
     for number in np.unique(device.device).tolist():
         here = device.device == number
@@ -149,9 +148,9 @@ def _facts(results: Any) -> list[list[str]]:
     """How it was recorded, in words."""
     trace = results.trace
     settings = trace.settings
-    on = [name for name in _SETTINGS if settings.get(name)]
+    on = [name for name in _SETTINGS if getattr(settings, name)]
     facts = [
-        ["Source", os.path.basename(str(settings["source"])) if settings.get("source") else "live recording"],
+        ["Source", os.path.basename(settings.source) if settings.source else "live recording"],
         ["Recorded with", ", ".join(on) or "times only"],
         ["Events", f"{int(results.shown.sum()):,}"],
     ]
@@ -173,8 +172,9 @@ def _facts(results: Any) -> list[list[str]]:
         ("world_size", "World size"),
         ("trace_id", "Trace id"),
     ):
-        if settings.get(key) not in {None, ""}:
-            facts.append([label, str(settings[key])])
-    devices = [d for d in settings.get("device_properties") or () if isinstance(d, dict) and d.get("name")]
+        value = getattr(settings, key)
+        if value not in {None, ""}:
+            facts.append([label, str(value)])
+    devices = [d for d in settings.device_properties or () if isinstance(d, dict) and d.get("name")]
     named = {f"Device {d.get('id', '')}".strip(): str(d["name"]) for d in devices}
     return facts + [[label, name] for label, name in named.items()]

@@ -133,8 +133,8 @@ def timeline_block(results: Any, most_spans: int | None = None) -> Block:
 
 def _threads(trace: Trace) -> dict[int, dict[str, Any]]:
     """The threads by identity, the main one first, with what they are called."""
-    known = trace.settings.get("threads", {})
-    main = trace.settings.get("thread", 0)
+    known = trace.settings.threads
+    main = trace.settings.thread
     found = np.unique(np.concatenate([trace.thread, trace.frames.thread])).tolist()
     found.sort(key=lambda thread: (thread != main, thread))
     made = {}
@@ -185,7 +185,7 @@ def _device_layer(trace: Trace, tracks: list[dict[str, Any]]) -> Layer:
     key = np.stack([device.device, device.stream, notes.astype(np.int64)])
     _, first, number = np.unique(key, axis=1, return_index=True, return_inverse=True)
     number = number.reshape(-1)
-    kind = str(trace.settings.get("device", "device")).upper()
+    kind = str(trace.settings.device or "device").upper()
     kind = "GPU" if kind in {"CUDA", "HIP"} else kind
     track = np.full(len(device), -1, np.int64)
     for i, row in enumerate(first.tolist()):
@@ -294,7 +294,7 @@ def _add_details(
     column("self_ns", results.shown_self_ns)
     column("memory", results.tree.memory)
     column("flops", trace.flops)
-    if results.shapes_recorded:
+    if results.trace.settings.shapes_recorded:
         column("inputs", trace.inputs + 1)
         values["inputs"] = input_texts(trace)
     if len(trace.stacks):

@@ -1,4 +1,4 @@
-"""Inputs by caller: a Trace and the recorder's descriptions in, the Trace with inputs as torch's own code gives them out.
+"""Inputs by caller: columns of events and the recorder's descriptions in, inputs as torch's own code gives them out.
 
 A number or an option that people leave out reaches an op in one form, what torch's own ops and derivatives pass on in another:
 `x * 2` makes a tensor of the 2, a derivative that doubles does not. Which it was is told by the event around a call, so it is looked
@@ -9,17 +9,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mindtorch_prof.inputs import as_torch_shows, number_of, seen_inside
-from mindtorch_prof.trace import NODE, OP, Trace
+from mindtorch_prof.trace import NODE, OP
 from mindtorch_prof.tree import thread_slices
 
 from ... import _dtype
 from ..._codegen import described
+from .op_inputs import as_torch_shows, number_of, seen_inside
 
 _CONTIGUOUS, _PRESERVE = 0, 1  # torch's numbers of memory formats
 _SIZED = re.compile("pad|pool|pixel_|solve_triangular")  # what gives its output a size and says how
@@ -55,33 +54,46 @@ _TERSE = frozenset(
 )  # fmt: skip
 
 
-def as_called(trace: Trace, descriptions: Sequence[tuple]) -> Trace:
-    """The trace with the inputs that torch shows for what its own ops and nodes call. `descriptions`: the recorder's, by index."""
-    table = list(trace.input_table)
+def inputs_by_caller(
+    names: tuple[str, ...],
+    name: np.ndarray,
+    kind: np.ndarray,
+    thread: np.ndarray,
+    end_ns: np.ndarray,
+    inputs: np.ndarray,
+    shown: Sequence[tuple[Any, tuple]],
+    descriptions: Sequence[tuple],
+) -> tuple[np.ndarray, list[tuple[Any, tuple]]]:
+    """By event its inputs, and the table of them, with what torch shows for calls by its own ops and nodes.
+
+    `names` to `inputs` are columns of a trace. `shown`: (op, arguments as torch shows them to users), `descriptions`: the recorder's own,
+    both by index of `inputs`.
+    """
+    table = list(shown)
     ruled = np.array([_ruled(op, description) for (op, _), description in zip(table, descriptions)] + [False])
     if not ruled.any():
-        return trace
-    rows = np.flatnonzero(ruled[trace.inputs])
-    native = np.array([_OWN_NODES.match(name) is not None for name in trace.names])
-    calls = (trace.kind == OP) | ((trace.kind == NODE) & native[trace.name])
-    rows, callers = _callers(trace, rows, calls)
+        return inputs, table
+    rows = np.flatnonzero(ruled[inputs])
+    native = np.array([_OWN_NODES.match(text) is not None for text in names])
+    calls = (kind == OP) | ((kind == NODE) & native[name])
+    rows, callers = _callers(thread, end_ns, rows, calls)
     if not len(rows):
-        return trace
-    inputs = trace.inputs.copy()
+        return inputs, table
+    inputs = inputs.copy()
     made: dict[tuple[int, int, int], int] = {}
-    given, names, count = inputs[rows].astype(np.int64), trace.name[callers], len(trace.names)
+    given, caller_name, count = inputs[rows].astype(np.int64), name[callers], len(names)
     for _ in range(4):  # what a caller passes on it was given by its own
         above = inputs[callers]
         span = len(table) + 1
-        keys, place = np.unique((given * span + above + 1) * count + names, return_inverse=True)
+        keys, place = np.unique((given * span + above + 1) * count + caller_name, return_inverse=True)
         found = np.empty(len(keys), np.int32)
         for number, key in enumerate(keys.tolist()):
-            key, name = divmod(key, count)
+            key, called_from = divmod(key, count)
             index, outer = divmod(key, span)
-            known = made.get((index, outer, name))
+            known = made.get((index, outer, called_from))
             if known is None:
                 op = table[index][0]
-                caller = trace.names[name].removeprefix("aten::")
+                caller = names[called_from].removeprefix("aten::")
                 worded = _worded(
                     op, described(op, descriptions[index]), caller, table[outer - 1] if outer else None
                 )
@@ -89,13 +101,13 @@ def as_called(trace: Trace, descriptions: Sequence[tuple]) -> Trace:
                 if worded != table[index][1]:
                     known = len(table)
                     table.append((op, worded))
-                made[index, outer, name] = known
+                made[index, outer, called_from] = known
             found[number] = known
         new = found[place.reshape(-1)]
         if (new == inputs[rows]).all():
             break
         inputs[rows] = new
-    return replace(trace, inputs=inputs, input_table=tuple(table))
+    return inputs, table
 
 
 def _ruled(op: Any, description: tuple) -> bool:
@@ -112,11 +124,12 @@ def _ruled(op: Any, description: tuple) -> bool:
 _KINDS = ((int,), (float,), (bool,), (complex,))
 
 
-def _callers(trace: Trace, rows: np.ndarray, calls: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _callers(
+    thread: np.ndarray, end: np.ndarray, rows: np.ndarray, calls: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Of `rows` those that stand directly inside a row of `calls`, and the rows they stand in."""
-    end = trace.end_ns
     inside = np.zeros(len(rows), bool)
-    for first, last in thread_slices(trace.thread):
+    for first, last in thread_slices(thread):
         until = np.maximum.accumulate(np.where(calls[first:last], end[first:last], 0))
         low, high = np.searchsorted(rows, (first + 1, last))
         inside[low:high] = until[rows[low:high] - 1 - first] >= end[rows[low:high]]

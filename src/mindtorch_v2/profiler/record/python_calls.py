@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mindtorch_prof.trace import Frames, Trace
+from mindtorch_prof.trace import Frames
 from mindtorch_prof.tree import depths, nearest, parents, thread_slices
 
 from ... import _dispatch
 from .other_threads import set_profile
-from .python_stacks import WIDTH, Rows, Stacks, frames_of, module_text, prefixes, shortened
+from .python_stacks import WIDTH, EventSpans, Rows, Stacks, frames_of, module_text, prefixes, shortened
 
 clock = time.perf_counter_ns
 get_ident = threading.get_ident
@@ -378,7 +378,7 @@ class Calls:
 
     # ------------------------------------------------------------------------------------------------ after the stop
 
-    def frames(self, trace: Trace, marked: Rows) -> Frames:
+    def frames(self, events: EventSpans, marked: Rows) -> Frames:
         """The calls as columns. marked: those that `stacks` knows, from which those are taken that were left to it."""
         names, modules = self._names()
         parts, base = [], 0
@@ -389,7 +389,7 @@ class Calls:
         if not base:
             return Frames.none()
         rows = Rows(*(np.concatenate(column) for column in zip(*parts)))
-        return frames_of((*names, *self.stacks.texts()), rows, trace)
+        return frames_of((*names, *self.stacks.texts()), rows, events)
 
     def _thread_rows(self, thread: int, marked: Rows, modules: np.ndarray) -> Rows:
         """The calls of one thread; names: first those of `texts`, then those of `stacks`. modules: by name."""

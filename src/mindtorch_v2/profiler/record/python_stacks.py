@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mindtorch_prof.trace import ANNOTATION, Frames, Trace
+from mindtorch_prof.trace import ANNOTATION, Frames
 from mindtorch_prof.tree import depths, depths_below, innermost, levels, parents, thread_slices
 
 clock = time.perf_counter_ns
@@ -280,7 +280,16 @@ def call_rows(stacks: Stacks, calls: np.ndarray, end_ns: np.ndarray) -> Rows:
     return Rows(name, start, end, thread, parent, module, np.zeros(len(rows), np.int64))
 
 
-def frames_of(names: tuple[str, ...], rows: Rows, trace: Trace) -> Frames:
+class EventSpans(NamedTuple):
+    """The columns of events that Python calls are fitted to."""
+
+    kind: np.ndarray
+    thread: np.ndarray
+    start_ns: np.ndarray
+    end_ns: np.ndarray
+
+
+def frames_of(names: tuple[str, ...], rows: Rows, events: EventSpans) -> Frames:
     """The same calls in order, none of them outlasting its caller nor crossing an annotation."""
     if not len(rows.start):
         return Frames.none()
@@ -288,7 +297,7 @@ def frames_of(names: tuple[str, ...], rows: Rows, trace: Trace) -> Frames:
     by_depth = levels(depths_below(parent))
     for level in reversed(by_depth[1:]):
         np.maximum.at(end, parent[level], end[level])
-    _cut_at_annotations(trace, start, end, thread, parent, by_depth)
+    _cut_at_annotations(events, start, end, thread, parent, by_depth)
     order = np.lexsort((np.arange(len(start)), start, thread))  # a caller is numbered before what it calls
     place = np.empty(len(start), np.int64)
     place[order] = np.arange(len(start))
@@ -306,7 +315,7 @@ def frames_of(names: tuple[str, ...], rows: Rows, trace: Trace) -> Frames:
 
 
 def _cut_at_annotations(
-    trace: Trace,
+    events: EventSpans,
     start: np.ndarray,
     end: np.ndarray,
     thread: np.ndarray,
@@ -315,10 +324,10 @@ def _cut_at_annotations(
 ) -> None:
     """An annotation that a call opened and did not close (or the reverse) would cross it: the call is cut there, and with it
     what it called. Changes `start` and `end`."""
-    chosen = trace.kind == ANNOTATION
+    chosen = events.kind == ANNOTATION
     if not chosen.any():
         return
-    at, until, of = trace.start_ns[chosen], trace.end_ns[chosen], trace.thread[chosen]
+    at, until, of = events.start_ns[chosen], events.end_ns[chosen], events.thread[chosen]
     cut = False
     for first, last in thread_slices(of):
         rows = np.flatnonzero(thread == of[first])

@@ -1,4 +1,4 @@
-"""The recorder: ops and annotations as they happen in, a Trace out. Written for its cost while it runs.
+"""The recorder: ops and annotations as they happen in, rows of integers out, of which `seal` makes a Trace. Written for its cost while it runs.
 
 Each recorded thread has one plain list that grows by a few integers an event; long lists are sealed into int64 arrays. Names,
 shapes and stacks are interned when first met and looked up after the stop. Nothing recorded keeps a tensor alive.
@@ -11,34 +11,31 @@ import sys
 import threading
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from mindtorch_prof import trace as columns
-from mindtorch_prof.inputs import as_torch_shows
-from mindtorch_prof.trace import Health, Memory, Trace
 
 from ... import _dispatch, _storage
 from ... import _slots as slots
 from ..._graph import grad_state, storage_of
 from ..._storage import ObservedStorage, UntypedStorage
-from . import allocations as memory_rows
-from . import probes
+from . import allocations, probes
 from .probes import Kind
 from .python_calls import BEHIND, Calls, Collections
-from .python_stacks import Stacks, call_rows, frames_of, stack_columns
+from .python_stacks import Stacks
 from .tensor_ids import Register
 
 clock = time.perf_counter_ns
 get_ident = threading.get_ident
 
-_OFTEN = 1 << 12  # calls in one recording
-_often: list[Any] = []  # ops that were called so often, and see their calls themselves
+OFTEN = 1 << 12  # calls in one recording
+often_called: list[
+    Any
+] = []  # ops that inline their recording code: they were called more than OFTEN times in a recording
 _ALL_CALLS = 1 << 8  # ops until which every Python call is traced
 _PIECE = 1 << 14  # events that are sealed at once
-_RANGES = 1 << 40  # keys from here on are annotations and nodes, below they are ops
+RANGES = 1 << 40  # keys from here on are annotations and nodes, below they are ops
 
 
 @dataclass(frozen=True)
@@ -57,6 +54,7 @@ class Config:
         False  # with stacks: only the calls in which something was recorded, not every Python and C call
     )
     python_gc: bool = False  # with stacks: the runs of Python's garbage collector
+    event_metadata: bool = False  # events show their row as metadata
 
 
 active: Recorder | None = None  # who records now
@@ -98,6 +96,7 @@ class Recorder:
     def __init__(self, config: Config) -> None:
         self.config = config
         self.trace_id = ""  # what the trace shall be known by; a new one if empty
+        self.added_metadata: dict[str, Any] = {}  # what the program adds to the trace file
         self.thread = get_ident()
         self.stacks: Stacks | None = None
         if config.with_stack or config.with_modules:
@@ -129,7 +128,6 @@ class Recorder:
         self.range_keys: dict[tuple, int] = {}
         self.inputs: dict[Any, int] = {}  # what went into an op -> index
         self.memory: list[int] = []  # time, bytes, birth, thread
-        self.allocated_before = 0  # bytes that earlier recordings saw taken
         self.unfinished = 0
         self.strangers: dict[
             int, str
@@ -187,7 +185,7 @@ class Recorder:
         """Ops that are called often note their calls themselves, unless somebody has to look after the hook that sees every call."""
         seers = self.hooks[0]
         if seers.__class__ is list and not self.kind.door:
-            probes.see_directly(_often, self.kind, seers, self.shared)
+            probes.see_directly(often_called, self.kind, seers, self.shared)
 
     def _trace_calls(self, wanted: bool) -> None:
         if self.calls is None or self.calls.running == wanted:
@@ -197,8 +195,8 @@ class Recorder:
         elif not wanted:
             self.calls.finish()
 
-    def stop(self) -> Trace:
-        """End, and give what was recorded; what is still open ends now."""
+    def stop(self) -> None:
+        """End; what is still open ends now. `seal` makes a Trace of what was recorded."""
         global active
         self._trace_calls(False)
         self.pause()
@@ -226,7 +224,6 @@ class Recorder:
         self.outer = None
         if self.register is not None:
             self.register.close()
-        return self.seal()
 
     def buffer(self, thread: int) -> Buffer | None:
         """The buffer of a thread; None if that thread is not recorded."""
@@ -356,159 +353,6 @@ class Recorder:
             storage._birth = now
             self.memory.extend((now, array.nbytes, now, get_ident()))
 
-    # ------------------------------------------------------------------------------------------------ after the stop
-
-    def seal(self) -> Trace:
-        """What was recorded, as a Trace."""
-        parts = [(buffer.thread, buffer.array()) for buffer in self.buffers.values()]
-        rows = np.concatenate([array for _, array in parts])
-        thread = (
-            np.concatenate([np.full(len(array), t, np.int64) for t, array in parts])
-            if parts
-            else np.empty(0, np.int64)
-        )
-        # within a thread events came in the order of their ends: of two that start together the later one is the outer
-        order = np.lexsort((-np.arange(len(rows)), rows[:, 1], thread))
-        rows, thread = rows[order], thread[order]
-        column = {name: rows[:, place] for place, name in enumerate(self.columns)}
-        names, name, kind, scope, forward, sequenced = self._names(rows[:, 0])
-        sequence = np.where(sequenced, rows[:, 3], -1)
-        none = np.full(len(rows), -1, np.int32)
-        inputs = column["inputs"].astype(np.int32) if "inputs" in column else none
-        flops = np.zeros(len(rows), np.int64)
-        if self.flops:
-            by_input = np.zeros(len(self.inputs) + 1, np.int64)
-            for index, value in self.flops.items():
-                by_input[index] = value
-            flops = by_input[inputs]
-        stacks: tuple = ()
-        stack = none
-        if self.stacks is not None and self.config.with_stack:
-            stacks, stack = stack_columns(self.stacks, column["call"])
-        made = Trace(
-            names=tuple(text for text, _ in names),
-            overloads=tuple(overload for _, overload in names),
-            name=name,
-            start_ns=rows[:, 1],
-            end_ns=rows[:, 2],
-            thread=thread,
-            kind=kind,
-            scope=scope,
-            sequence=sequence,
-            forward_thread=forward,
-            inputs=inputs,
-            flops=flops,
-            stack=stack,
-            stacks=stacks,
-            input_table=self._input_table(),
-            memory=(memory := self._memory(column, thread))[0],
-            health=self._health(),
-            origin_ns=self.origin_ns,
-            window_ns=(self.begun_ns, self.ended_ns),
-            settings={
-                "pid": os.getpid(),
-                "thread": self.thread,
-                "threads": self._threads(),
-                "trace_id": self.trace_id or os.urandom(16).hex().upper(),
-                **vars(self.config),
-            },
-        )
-        if self.stacks is not None:
-            # a range may outlast the call that opened it
-            calls = call_rows(self.stacks, np.where(rows[:, 0] < _RANGES, column["call"], -1), rows[:, 2])
-            if self.calls is None:
-                frames = frames_of(self.stacks.texts(), calls, made)
-            else:
-                frames = self.calls.frames(made, calls)
-            made = replace(
-                made, frames=frames if self.collections is None else self.collections.among(frames)
-            )
-        if self.register is not None:
-            first = column.get("met", np.empty(0, np.int64))
-            made = replace(made, identities=self.register.columns(first, *memory, made.frames))
-        return made
-
-    def _threads(self) -> dict[int, tuple[int, str]]:
-        """The system's number and the name of each thread that is or was seen, by identity."""
-        found = {t.ident: (t.native_id or 0, t.name) for t in threading.enumerate() if t.ident}
-        return {**{b.thread: (b.native, "") for b in self.buffers.values() if b.thread not in found}, **found}
-
-    def _names(self, keys: np.ndarray) -> tuple:
-        """The string table, and by event: name id, kind, scope, forward thread and whether a sequence number is shown with it."""
-        # keys as small numbers, ops first: they are counted instead of sorted
-        ops = len(_dispatch.BY_UID)
-        place = np.where(keys < _RANGES, keys, keys - (_RANGES - ops))
-        counts = np.bincount(place, minlength=ops)
-        _note_often(counts[:ops])
-        table: dict[tuple[str, str], int] = {}
-        ids, kinds, scopes, forwards = (np.zeros(len(counts), np.int64) for _ in range(4))
-        sequenced = np.ones(len(counts), bool)
-        for number in np.flatnonzero(counts).tolist():
-            if number < ops:
-                op = _dispatch.BY_UID[number]
-                shown = op.overload if self.config.overloads else ""
-                name, kinds[number] = (op.qualified_name, shown), columns.OP
-                sequenced[number] = op.sequenced
-            else:
-                text, scopes[number], forwards[number] = self.ranges[number - ops]
-                name = (text, "")
-                kinds[number] = (
-                    columns.ANNOTATION
-                    if scopes[number] == columns.USER_SCOPE
-                    else columns.ENGINE
-                    if text.startswith("autograd::engine::")
-                    else columns.NODE
-                    if scopes[number] == columns.BACKWARD_SCOPE
-                    else columns.OP
-                )
-            ids[number] = table.setdefault(name, len(table))
-        return (
-            list(table),
-            ids[place].astype(np.int32),
-            kinds[place].astype(np.int8),
-            scopes[place].astype(np.int8),
-            forwards[place],
-            sequenced[place],
-        )
-
-    def _input_table(self) -> tuple:
-        from ..._codegen import described
-
-        made: list[tuple[Any, tuple]] = []
-        for flat in self.inputs:
-            if flat[0] < 0:
-                made.append((None, flat[1:]))
-            else:
-                op = _dispatch.BY_UID[flat[0]]
-                made.append((op, as_torch_shows(op, described(op, flat))))
-        return tuple(made)
-
-    def _health(self) -> Health:
-        notes: tuple[str, ...] = ()
-        if self.suspended_ns:
-            notes = (f"{self.suspended_ns / 1e6:.3f}ms in which another profiler recorded",)
-        return Health(unfinished=self.unfinished, notes=notes)
-
-    def _memory(self, column: dict[str, np.ndarray], thread: np.ndarray) -> tuple[Memory, np.ndarray]:
-        """Memory, and the number of each row's: when the op that made it began, or when it was noted."""
-        held = () if self.stacks is None else _held(self.stacks)
-        rows = np.array(self.memory, np.int64).reshape(-1, 4)
-        rows = np.concatenate([rows, rows[:, :1]], axis=1)
-        if "bytes" in column:  # what an op's one new tensor took stands in the op's own row
-            own = np.flatnonzero(column["bytes"])
-            taken = [
-                column["end"][own],
-                column["bytes"][own],
-                column["start"][own],
-                thread[own],
-                column["start"][own],
-            ]
-            rows = np.concatenate([rows, np.stack(taken, axis=1)])
-        if not len(rows):
-            return replace(Memory.none(), held=held), rows[:, 4]
-        rows, self.allocated_before = memory_rows.with_freed_bytes(rows)
-        return Memory(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], np.cumsum(rows[:, 1]), held), rows[:, 4]
-
 
 # A range that has begun: its buffer, key, start, sequence number, and the rest of its row. A list, since that is cheap and has an
 # identity of its own.
@@ -539,7 +383,7 @@ class _Ranges:
         key = self.key_of(described)
         if key is None:
             owner = self.owner
-            key = owner.range_keys[described] = _RANGES + len(owner.ranges)
+            key = owner.range_keys[described] = RANGES + len(owner.ranges)
             owner.ranges.append(described)
         if self.detailed:
             inputs = self.owner._inputs_of(_RangeInputs, arguments)
@@ -650,27 +494,6 @@ class _NoCalls:
         return dict.fromkeys(("door", "arm", "hook", "log", "behind", "stranger"))
 
 
-def _held(stacks: Stacks) -> tuple[tuple[int, int, bool], ...]:
-    """The memory of parameters and their gradients, of all modules that were called."""
-    found: dict[int, tuple[int, int, bool]] = {}
-    for module in stacks.met_modules():
-        for parameter in module.parameters():
-            for tensor, is_gradient in ((parameter, False), (parameter._grad, True)):
-                if tensor is not None and getattr(tensor, "_array", None) is not None:
-                    storage = storage_of(tensor)
-                    address = storage._birth or id(storage)
-                    found.setdefault(address, (address, tensor._array.nbytes, is_gradient))
-    return tuple(found.values())
-
-
-def _note_often(counts: np.ndarray) -> None:
-    """Know the ops that were called often, but for those with a `run` of their own. counts: by uid."""
-    for uid in np.flatnonzero(counts >= _OFTEN).tolist():
-        op = _dispatch.BY_UID[uid]
-        if op not in _often and op.run.__code__.co_filename.startswith("<op "):
-            _often.append(op)
-
-
 def _hear_frees() -> None:
     """Let every recording that is under way hear of memory that ends, also one that waits for another."""
     ears, recorder = [], active
@@ -679,7 +502,7 @@ def _hear_frees() -> None:
             ears.append(recorder.memory.extend)
         recorder = recorder.outer
     if len(ears) < 2:
-        _storage.on_free = ears[0] if ears else memory_rows.gone
+        _storage.on_free = ears[0] if ears else allocations.gone
         return
 
     def tell(row: tuple[int, int, int, int]) -> None:

@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch_prof.trace import Frames, Held, Identities, Memory
+from mindtorch_prof.trace import Frames, Memory, NumberedTensor, ParameterOwner, TensorIds
 from mindtorch_prof.tree import innermost, thread_slices
 
 from ... import _storage
 from ..._graph import storage_of
 from ..._storage import ObservedStorage
+from .op_inputs import tensor_input
 from .probes import tensor_places
 
 clock = time.perf_counter_ns
@@ -65,10 +66,10 @@ class Register:
         ] = {}  # by number of memory: its address, where the program asked for it
         self.later: list[int] = []  # time of a birth, number that the memory had by then
         self.met: list[int] = []  # numbers of what went into ops, in the order of calls
-        self.held: list[Held] = []
-        self.modules: dict[str, int] = {}  # a frame's name -> place in `held`
+        self.owners: list[ParameterOwner] = []
+        self.modules: dict[str, int] = {}  # a frame's name -> place in `owners`
         self.optimizers: dict[int, tuple[Any, int]] = {}
-        self.steps: list[int] = []  # time, thread, place in `held`
+        self.steps: list[int] = []  # time, thread, place in `owners`
         self.places: dict[int, str] = {}
         self.see: Callable[[Any], int]
 
@@ -194,8 +195,8 @@ class Register:
             if parameter is not None
         )
         kind = type(module)
-        self.modules[name] = len(self.held)
-        self.held.append(Held("module", kind.__name__, id(kind), id(module), parameters))
+        self.modules[name] = len(self.owners)
+        self.owners.append(ParameterOwner("module", kind.__name__, id(kind), id(module), parameters))
 
     def optimizer(self, optimizer: Any, now: int, thread: int) -> None:
         """Note that an optimizer has made a step; what it holds, at the first one."""
@@ -207,19 +208,21 @@ class Register:
                 for group in optimizer.param_groups
                 for parameter in group["params"]
             )
-            known = self.optimizers[id(optimizer)] = (weakref.ref(optimizer), len(self.held))
+            known = self.optimizers[id(optimizer)] = (weakref.ref(optimizer), len(self.owners))
             together = all(group.get("foreach") or group.get("fused") for group in optimizer.param_groups)
-            self.held.append(Held("optimizer", kind.__name__, id(kind), id(optimizer), parameters, together))
+            self.owners.append(
+                ParameterOwner("optimizer", kind.__name__, id(kind), id(optimizer), parameters, together)
+            )
         self.steps.extend((now, thread, known[1]))
 
-    def _tensor(self, tensor: Any) -> tuple:
+    def _tensor(self, tensor: Any) -> NumberedTensor:
         number = self.number(tensor)
         if tensor._array_missing or tensor.is_sparse:
-            return number, tuple(tensor.shape), (), tensor.dtype._np.num
+            return number, tensor_input((tuple(tensor.shape), (), tensor.dtype._np.num))
         array = tensor._array
-        return number, array.shape, array.strides, array.dtype.num
+        return number, tensor_input((array.shape, array.strides, array.dtype.num))
 
-    def _gradient(self, parameter: Any) -> tuple | None:
+    def _gradient(self, parameter: Any) -> NumberedTensor | None:
         return None if parameter._grad is None else self._tensor(parameter._grad)
 
     def _states(self, optimizer: Any, parameter: Any) -> tuple:
@@ -230,7 +233,7 @@ class Register:
 
     # ------------------------------------------------------------------------------------------------ after the stop
 
-    def columns(self, first: np.ndarray, memory: Memory, numbers: np.ndarray, frames: Frames) -> Identities:
+    def columns(self, first: np.ndarray, memory: Memory, numbers: np.ndarray, frames: Frames) -> TensorIds:
         """All that was met. first: by event, its place in `met`; numbers: by row of `memory`."""
         later = dict(zip(self.later[0::2], self.later[1::2]))
         numbers = (
@@ -240,13 +243,13 @@ class Register:
         )
         taken = _distinct(numbers)
         known = np.stack([taken, taken, self._addresses(taken)], axis=1)
-        return Identities(
+        return TensorIds(
             first,
             np.array(self.met, np.int64),
             np.concatenate([np.array(self.seen, np.int64).reshape(-1, 3), known]),
             np.array(self.links, np.int64).reshape(-1, 2),
             numbers,
-            tuple(self.held),
+            tuple(self.owners),
             self._frames(frames),
         )
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..rewrite.raw_events import DEVICE_ANNOTATIONS, DEVICE_CATEGORIES, NONE, Columns, Progress, columns
 from ..rewrite.slice import ranks_of
-from .noise import compare, exceeds
+from ..analysis.noise import compare, exceeds
 
 _STEP = re.compile(r"ProfilerStep#(\d+)$")
 _DEVICE_COMMUNICATION = re.compile(

@@ -1,0 +1,85 @@
+"""Settings of a trace: how it was recorded, by which process, and what its file says of itself. Plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, NoReturn
+
+
+class FrozenDict(dict[Any, Any]):
+    """A dict that cannot be changed."""
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("the settings of a trace cannot be changed; dataclasses.replace makes a changed copy")
+
+    __setitem__ = __delitem__ = update = setdefault = pop = popitem = clear = __ior__ = _refuse  # type: ignore[assignment]
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self))
+
+    def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[Any, Any]]]:
+        return FrozenDict, (dict(self),)
+
+
+_EMPTY: Mapping[Any, Any] = FrozenDict()
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything about a trace that is not an event. A value that is not known has its default."""
+
+    # what was recorded
+    record_shapes: bool = False
+    profile_memory: bool = False
+    with_stack: bool = False
+    with_flops: bool = False
+    with_modules: bool = False
+    all_threads: bool = False
+    verbose: bool = False  # the stack of each op is written into trace files
+
+    # how it is shown
+    python_functions: bool = False  # Python calls are rows of the trace itself
+    concrete_inputs: bool = True  # events show the values of lists among their inputs
+    forward_backward_links: bool = True  # trace files hold arrows from forward ops to their backward nodes
+    event_metadata: bool = False  # events show their row as metadata
+
+    # who recorded it
+    trace_id: str = ""
+    host_name: str = ""
+    pid: int = 0
+    thread: int = 0  # identity of the main thread
+    threads: Mapping[int, tuple[int, str]] = _EMPTY  # identity -> (the system's number, name)
+    thread_pids: Mapping[int, int] = _EMPTY  # identity -> pid, where there are several processes
+    processes: Mapping[int, str] = _EMPTY  # pid -> name
+    allocated_before: int = 0  # bytes alive that earlier recordings of the process saw allocated
+    numbered_after: int = 0  # events of the process that were recorded before this trace
+    module_call: tuple[str, int, str] | None = None  # file, line and name of the function that calls modules
+    added_metadata: Mapping[str, Any] = _EMPTY  # what the program added while it was recorded
+
+    # of files
+    source: str = ""  # path; empty: recorded in this process, or read from an open file
+    from_file: bool = False  # times and thread names are a file's, and are written again as they are
+    foreign: bool = False  # written by another program than this package
+    device: str | None = None  # "cuda", "xpu" ...; None: no device but the CPU
+    device_properties: tuple[Any, ...] = ()
+    rank: int | None = None
+    world_size: int | None = None
+    distributed: Mapping[str, Any] = _EMPTY  # the file's distributedInfo
+    metadata: Mapping[str, Any] = _EMPTY  # all further keys at the top of the file
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value.__class__ is dict:
+                object.__setattr__(self, each.name, FrozenDict(value))
+
+    @property
+    def shapes_recorded(self) -> bool:
+        """Whether events have inputs."""
+        return self.record_shapes or self.with_flops
+
+    @property
+    def tensors_tracked(self) -> bool:
+        """Whether tensors and their memory have ids: that needs both inputs and allocations."""
+        return self.record_shapes and self.profile_memory

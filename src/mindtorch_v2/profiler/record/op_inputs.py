@@ -1,0 +1,181 @@
+"""Inputs of recorded ops: the recorder's descriptions in, the engine's `Inputs` out, with shapes, types and values as torch shows them.
+
+A description is a tuple of plain values, one per argument; a tensor is (shape, strides in bytes, NumPy's type number).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindtorch_prof.inputs import ELEMENT_TYPES, Argument, IndexList, Inputs, TensorInput, TensorList
+from mindtorch_prof.torch_api.op_schemas import WITH_NUMBER
+
+from ... import _dtype
+from ..._dtype import LEFT_OUT
+
+# by NumPy's type number: the name that a trace shows
+_ELEMENT_NAMES = {element.dtype: name for name, element in ELEMENT_TYPES.items()}
+ELEMENT_NAMES = {number: _ELEMENT_NAMES[dtype._name] for number, dtype in _dtype.BY_NUM.items()}
+
+
+# torch's numbers of dtypes, layouts and memory formats, which a trace shows instead of their names
+_NUMBERS = {
+    **{
+        f"torch.{name}": number
+        for number, name in enumerate("uint8 int8 int16 int32 int64 float16 float32 float64".split())
+    },
+    "torch.complex64": 9,
+    "torch.complex128": 10,
+    "torch.bool": 11,
+    "torch.bfloat16": 15,
+    "torch.uint16": 27,
+    "torch.uint32": 28,
+    "torch.uint64": 29,
+    "torch.strided": 0,
+    "torch.sparse_coo": 1,
+    "torch.sparse_csr": 2,
+    "torch.contiguous_format": 0,
+    "torch.preserve_format": 1,
+    "torch.channels_last": 2,
+}
+
+
+def as_torch_shows(op: Any, description: tuple) -> tuple:
+    """Arguments as torch's dispatcher sees them: a number in a tensor's place is a tensor without dimensions, an int in the
+    place of a list is a list, dtypes and layouts are numbers."""
+    seen = [_seen(op.name, a, value) for a, value in zip(op.schema.arguments, description)]
+    if op.full_name == "to.dtype_layout" and is_tensor(seen[0]):  # asks for all it has
+        if seen[1] is None:
+            seen[1] = number_of(str(_dtype.BY_NUM[seen[0][2]]))
+        seen[2], seen[4] = 0, None
+    if op.overload == "correction" and seen[2].__class__ is bool:  # the old overloads, with `unbiased`
+        return (seen[0], seen[2]) if seen[1] is None else tuple(seen)
+    return tuple(seen)
+
+
+def seen_inside(op: Any, description: tuple) -> tuple:
+    """Arguments as torch's own code gives them to an op: numbers are numbers, and what is left out is left out."""
+    return tuple([_meant(a, value) for a, value in zip(op.schema.arguments, description)])
+
+
+def _seen(name: str, argument: Any, value: Any) -> Any:
+    if value is None:
+        return False if argument.name == "pin_memory" and name != "_to_copy" else None
+    if value.__class__ in _WRAPPED and argument.kind == "Tensor" and name not in WITH_NUMBER:
+        return ((), (), _WRAPPED[value.__class__])
+    return _meant(argument, value)
+
+
+def _meant(argument: Any, value: Any) -> Any:
+    if value.__class__ is int and argument.type in ("float", "float?"):
+        return float(value)
+    if value.__class__ is int and argument.kind == "ints" and argument.name not in _ONE_DIM:
+        return (value,) * max(argument.length, 1)
+    if value.__class__ is str and not argument.type.startswith("str"):
+        return None if value == LEFT_OUT else number_of(value)
+    if argument.kind == "Tensor?[]" and value.__class__ is tuple and None in value:
+        return None  # torch says nothing of such a list
+    return value
+
+
+# where one dimension has an overload of its own: movedim
+_ONE_DIM = ("source", "destination")
+
+
+def number_of(name: str) -> Any:
+    """torch's number of a dtype, layout or memory format; what is none of these stays as it is."""
+    return _NUMBERS.get(name, name)
+
+
+_WRAPPED = {
+    kind: np.dtype(name).num
+    for kind, name in ((bool, "bool"), (int, "int64"), (float, "float64"), (complex, "complex128"))
+}
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether a description is a tensor's: (shape, strides in bytes, NumPy type number)."""
+    return (
+        value.__class__ is tuple
+        and len(value) == 3
+        and value[0].__class__ is tuple
+        and value[1].__class__ is tuple
+        and value[2].__class__ is int
+    )
+
+
+def is_tensor_list(value: Any) -> bool:
+    """Whether a description is that of a list of tensors."""
+    return value.__class__ is tuple and bool(value) and all(is_tensor(item) for item in value)
+
+
+# ---------------------------------------------------------------------------------------------------- as the trace holds them
+
+
+def op_inputs(op: Any, description: tuple) -> Inputs:
+    """What went into an op."""
+    arguments: list[Argument] = []
+    slots: list[int] = []
+    for declared, value in zip(op.schema.arguments, description):
+        kind = declared.kind
+        if kind in _TENSOR_LISTS and value.__class__ is tuple:
+            listed = TensorList if kind == "Tensor[]" else IndexList
+            all_tensors = not value or is_tensor_list(value)
+            arguments.append(listed(map(tensor_input, value)) if all_tensors else _plain(value))
+            slots.append(len(value))
+        else:
+            arguments.append(_argument(value))
+            slots.append(1 if kind in _TENSORS else 0)
+    return Inputs(arguments, slots)
+
+
+def range_inputs(description: tuple, keywords: dict[str, Any] | None) -> Inputs:
+    """What went into a range: the arguments of an annotation or of a node."""
+    slots = [
+        1 if is_tensor(value) else sum(map(is_tensor, value)) if value.__class__ is tuple else 0
+        for value in description
+    ]
+    return Inputs(map(_argument, description), slots, keywords)
+
+
+_TENSORS = frozenset(("Tensor", "Tensor?"))
+_TENSOR_LISTS = frozenset(("Tensor[]", "Tensor?[]"))
+
+
+def _argument(value: Any) -> Argument:
+    if is_tensor(value):
+        return tensor_input(value)
+    if is_tensor_list(value):
+        return TensorList(map(tensor_input, value))
+    return _plain(value) if value.__class__ is tuple else value
+
+
+def _plain(values: tuple) -> tuple:
+    """A list of several kinds of things: torch says nothing of the tensors in it."""
+    return tuple([None if is_tensor(value) else value for value in values])
+
+
+def tensor_input(description: tuple) -> TensorInput:
+    """A tensor from (shape, strides in bytes, NumPy's type number)."""
+    shape, strides, number = description
+    if len(strides) == len(shape):
+        strides = _element_strides(shape, strides, _dtype.BY_NUM[number].itemsize)
+    return TensorInput(shape, strides, ELEMENT_NAMES[number])
+
+
+def _element_strides(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """Strides in elements, as torch counts them where NumPy has others: of empty tensors, and of new dimensions."""
+    steps = [stride // itemsize for stride in strides]
+    step = 1
+    if 0 in shape:
+        for d in range(len(shape) - 1, -1, -1):
+            steps[d] = step
+            step *= max(shape[d], 1)
+    elif 1 in shape and 0 in steps:  # NumPy gives a new dimension no stride
+        for d in range(len(steps) - 1, -1, -1):
+            if shape[d] == 1 and steps[d] == 0:
+                steps[d] = step
+            step = max(shape[d], 1) * steps[d]
+    return tuple(steps)

@@ -1,0 +1,294 @@
+"""Sealing: a Recorder that has stopped in, a Trace out. Everything that was interned while recording is looked up here, once.
+
+The Trace holds plain data: names instead of ops, `Inputs` instead of the recorder's descriptions.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+
+from mindtorch_prof import trace as columns
+from mindtorch_prof.inputs import Inputs
+from mindtorch_prof.settings import Settings
+from mindtorch_prof.trace import Frames, Health, Memory, TensorIds, Trace
+
+from ... import _dispatch
+from ..._codegen import described
+from ..._graph import storage_of
+from .. import process_flags
+from ..record_function import KeywordValues
+from . import allocations
+from .caller_inputs import inputs_by_caller
+from .op_inputs import as_torch_shows, op_inputs, range_inputs
+from .python_stacks import EventSpans, Stacks, call_rows, frames_of, prefixes, shortened, stack_columns
+from .recorder import OFTEN, RANGES, Recorder, often_called
+
+_sealed_events = 0  # of all recordings of the process: events are numbered through
+
+
+def seal(recorder: Recorder) -> Trace:
+    """What was recorded."""
+    global _sealed_events
+    rows, thread = _rows(recorder)
+    column = {name: rows[:, place] for place, name in enumerate(recorder.columns)}
+    events = _events(recorder, rows[:, 0])
+    none = np.full(len(rows), -1, np.int32)
+    described_inputs = column["inputs"].astype(np.int32) if "inputs" in column else none
+    inputs, input_table = _inputs(recorder, events, rows, thread, described_inputs)
+    frames, stacks, stack = _python_calls(recorder, column, rows, thread, events)
+    memory, memory_numbers, allocated_before = _memory(recorder, column, thread)
+    numbered_after, _sealed_events = _sealed_events, _sealed_events + len(rows)
+    return Trace(
+        names=events.names,
+        overloads=events.overloads,
+        name=events.name,
+        start_ns=rows[:, 1],
+        end_ns=rows[:, 2],
+        thread=thread,
+        kind=events.kind,
+        scope=events.scope,
+        sequence=np.where(events.sequenced, rows[:, 3], -1),
+        forward_thread=events.forward_thread,
+        inputs=inputs,
+        flops=_flops(recorder, described_inputs),
+        stack=none if stack is None else stack,
+        stacks=stacks,
+        input_table=input_table,
+        memory=memory,
+        frames=frames,
+        tensor_ids=_tensor_ids(recorder, column, memory, memory_numbers, frames),
+        health=_health(recorder),
+        origin_ns=recorder.origin_ns,
+        window_ns=(recorder.begun_ns, recorder.ended_ns),
+        settings=_settings(recorder, allocated_before, numbered_after),
+    )
+
+
+def _rows(recorder: Recorder) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of all threads by (thread, start), parents first, and the thread of each."""
+    parts = [(buffer.thread, buffer.array()) for buffer in recorder.buffers.values()]
+    rows = np.concatenate([array for _, array in parts])
+    thread = np.concatenate([np.full(len(array), identity, np.int64) for identity, array in parts])
+    # within a thread events came in the order of their ends: of two that start together the later one is the outer
+    order = np.lexsort((-np.arange(len(rows)), rows[:, 1], thread))
+    return rows[order], thread[order]
+
+
+class EventColumns(NamedTuple):
+    """The columns that follow from what an event is, and their string table."""
+
+    names: tuple[str, ...]
+    overloads: tuple[str, ...]
+    name: np.ndarray
+    kind: np.ndarray
+    scope: np.ndarray
+    forward_thread: np.ndarray
+    sequenced: np.ndarray  # whether a sequence number is shown
+
+
+def _events(recorder: Recorder, keys: np.ndarray) -> EventColumns:
+    # keys as small numbers, ops first: they are counted instead of sorted
+    ops = len(_dispatch.BY_UID)
+    place = np.where(keys < RANGES, keys, keys - (RANGES - ops))
+    counts = np.bincount(place, minlength=ops)
+    _note_often_called(counts[:ops])
+    table: dict[tuple[str, str], int] = {}
+    ids, kinds, scopes, forwards = (np.zeros(len(counts), np.int64) for _ in range(4))
+    sequenced = np.ones(len(counts), bool)
+    for number in np.flatnonzero(counts).tolist():
+        if number < ops:
+            op = _dispatch.BY_UID[number]
+            overload = op.overload if recorder.config.overloads else ""
+            name, kinds[number] = (op.qualified_name, overload), columns.OP
+            sequenced[number] = op.sequenced
+        else:
+            text, scopes[number], forwards[number] = recorder.ranges[number - ops]
+            name, kinds[number] = (text, ""), _range_kind(text, int(scopes[number]))
+        ids[number] = table.setdefault(name, len(table))
+    return EventColumns(
+        tuple([text for text, _ in table]),
+        tuple([overload for _, overload in table]),
+        ids[place].astype(np.int32),
+        kinds[place].astype(np.int8),
+        scopes[place].astype(np.int8),
+        forwards[place],
+        sequenced[place],
+    )
+
+
+def _range_kind(text: str, scope: int) -> int:
+    if scope == columns.USER_SCOPE:
+        return columns.ANNOTATION
+    if text.startswith("autograd::engine::"):
+        return columns.ENGINE
+    return columns.NODE if scope == columns.BACKWARD_SCOPE else columns.OP
+
+
+def _note_often_called(counts: np.ndarray) -> None:
+    """Let ops inline their recording code from the next recording on, but for those with a `run` of their own. counts: by uid."""
+    for uid in np.flatnonzero(counts >= OFTEN).tolist():
+        op = _dispatch.BY_UID[uid]
+        if op not in often_called and op.run.__code__.co_filename.startswith("<op "):
+            often_called.append(op)
+
+
+# ---------------------------------------------------------------------------------------------------- inputs
+
+
+def _inputs(
+    recorder: Recorder, events: EventColumns, rows: np.ndarray, thread: np.ndarray, inputs: np.ndarray
+) -> tuple[np.ndarray, tuple[Inputs, ...]]:
+    """By event its inputs, and the table of them."""
+    descriptions = list(recorder.inputs)
+    shown: list[tuple[Any, tuple]] = []
+    for flat in descriptions:
+        op = None if flat[0] < 0 else _dispatch.BY_UID[flat[0]]
+        shown.append((None, flat[1:]) if op is None else (op, as_torch_shows(op, described(op, flat))))
+    if recorder.config.record_shapes:
+        inputs, shown = inputs_by_caller(
+            events.names, events.name, events.kind, thread, rows[:, 2], inputs, shown, descriptions
+        )
+    return inputs, tuple([_of_range(values) if op is None else op_inputs(op, values) for op, values in shown])
+
+
+def _of_range(values: tuple) -> Inputs:
+    """The inputs of a range; its keyword values travelled among them, as their last."""
+    if values and values[-1].__class__ is KeywordValues:
+        return range_inputs(values[:-1], orjson.loads(values[-1].encode()))
+    return range_inputs(values, None)
+
+
+def _flops(recorder: Recorder, inputs: np.ndarray) -> np.ndarray:
+    by_input = np.zeros(len(recorder.inputs) + 1, np.int64)
+    for index, value in recorder.flops.items():
+        by_input[index] = value
+    return by_input[inputs]
+
+
+# ---------------------------------------------------------------------------------------------------- calls
+
+
+def _python_calls(
+    recorder: Recorder,
+    column: dict[str, np.ndarray],
+    rows: np.ndarray,
+    thread: np.ndarray,
+    events: EventColumns,
+) -> tuple[Frames, tuple[tuple[str, ...], ...], np.ndarray | None]:
+    """The Python calls, the distinct stacks, and by event its stack; None: stacks were not recorded."""
+    if recorder.stacks is None:
+        return Frames.none(), (), None
+    stacks: tuple[tuple[str, ...], ...] = ()
+    stack = None
+    if recorder.config.with_stack:
+        stacks, stack = stack_columns(recorder.stacks, column["call"])
+    # a range may outlast the call that opened it
+    calls = call_rows(recorder.stacks, np.where(rows[:, 0] < RANGES, column["call"], -1), rows[:, 2])
+    spans = EventSpans(events.kind, thread, rows[:, 1], rows[:, 2])
+    if recorder.calls is None:
+        frames = frames_of(recorder.stacks.texts(), calls, spans)
+    else:
+        frames = recorder.calls.frames(spans, calls)
+    return frames if recorder.collections is None else recorder.collections.among(frames), stacks, stack
+
+
+_MODULES = __name__.partition(".")[0] + ".nn.modules.module"
+
+
+def _module_call() -> tuple[str, int, str] | None:
+    """Where modules are called; None: this process has none."""
+    module = sys.modules.get(_MODULES)
+    if module is None:
+        return None
+    code = module.Module.__call__.__code__
+    return shortened(code.co_filename, prefixes()), code.co_firstlineno, code.co_name
+
+
+# ---------------------------------------------------------------------------------------------------- memory
+
+
+def _memory(
+    recorder: Recorder, column: dict[str, np.ndarray], thread: np.ndarray
+) -> tuple[Memory, np.ndarray, int]:
+    """Memory; the number of each row's: when the op that made it began, or when it was noted; and the bytes that were alive before."""
+    of_modules = () if recorder.stacks is None else _memory_of_modules(recorder.stacks)
+    rows = np.array(recorder.memory, np.int64).reshape(-1, 4)
+    rows = np.concatenate([rows, rows[:, :1]], axis=1)
+    if "bytes" in column:  # what an op's one new tensor took stands in the op's own row
+        own = np.flatnonzero(column["bytes"])
+        start = column["start"][own]
+        taken = [column["end"][own], column["bytes"][own], start, thread[own], start]
+        rows = np.concatenate([rows, np.stack(taken, axis=1)])
+    allocated_before = 0
+    if len(rows):
+        rows, allocated_before = allocations.with_freed_bytes(rows)
+    memory = Memory(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], np.cumsum(rows[:, 1]), of_modules)
+    return memory, rows[:, 4], allocated_before
+
+
+def _memory_of_modules(stacks: Stacks) -> tuple[tuple[int, int, bool], ...]:
+    """The memory of parameters and their gradients, of all modules that were called."""
+    by_address: dict[int, tuple[int, int, bool]] = {}
+    for module in stacks.met_modules():
+        for parameter in module.parameters():
+            for tensor, is_gradient in ((parameter, False), (parameter._grad, True)):
+                if tensor is not None and getattr(tensor, "_array", None) is not None:
+                    storage = storage_of(tensor)
+                    address = storage._birth or id(storage)
+                    by_address.setdefault(address, (address, tensor._array.nbytes, is_gradient))
+    return tuple(by_address.values())
+
+
+def _tensor_ids(
+    recorder: Recorder, column: dict[str, np.ndarray], memory: Memory, numbers: np.ndarray, frames: Frames
+) -> TensorIds:
+    if recorder.register is None:
+        return TensorIds.none()
+    return recorder.register.columns(column.get("met", np.empty(0, np.int64)), memory, numbers, frames)
+
+
+# ---------------------------------------------------------------------------------------------------- what is no event
+
+
+def _health(recorder: Recorder) -> Health:
+    notes: tuple[str, ...] = ()
+    if recorder.suspended_ns:
+        notes = (f"{recorder.suspended_ns / 1e6:.3f}ms in which another profiler recorded",)
+    return Health(unfinished=recorder.unfinished, notes=notes)
+
+
+def _settings(recorder: Recorder, allocated_before: int, numbered_after: int) -> Settings:
+    config = recorder.config
+    return Settings(
+        record_shapes=config.record_shapes,
+        profile_memory=config.profile_memory,
+        with_stack=config.with_stack,
+        with_flops=config.with_flops,
+        with_modules=config.with_modules,
+        all_threads=config.all_threads,
+        verbose=config.verbose,
+        concrete_inputs=process_flags.concrete_inputs,
+        forward_backward_links=process_flags.forward_backward_links,
+        event_metadata=config.event_metadata,
+        trace_id=recorder.trace_id or os.urandom(16).hex().upper(),
+        pid=os.getpid(),
+        thread=recorder.thread,
+        threads=_threads(recorder),
+        allocated_before=allocated_before,
+        numbered_after=numbered_after,
+        module_call=None if recorder.stacks is None else _module_call(),
+        added_metadata=recorder.added_metadata,
+    )
+
+
+def _threads(recorder: Recorder) -> dict[int, tuple[int, str]]:
+    """The system's number and the name of each thread that runs or was recorded, by identity."""
+    running = {t.ident: (t.native_id or 0, t.name) for t in threading.enumerate() if t.ident}
+    ended = {b.thread: (b.native, "") for b in recorder.buffers.values() if b.thread not in running}
+    return {**ended, **running}
