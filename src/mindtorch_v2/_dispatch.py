@@ -45,12 +45,15 @@ from ._promotion import (  # noqa: F401  (used by the generated functions)
 )
 from ._storage import UntypedStorage
 
+# The slots of recordings. `_hooks` assigns them, and nobody else.
 # What happens to each op call while something records: None, or a function for each op, by its uid, called with the arguments in
 # the order of the schema; it has to give what `op.run(*arguments)` gives. A list, or a `Hook` where one function sees all ops.
 recorder: Any = None
 
-# While something records: `probe(op)` makes an op's function of the list above when that op is first called.
+# While something records with such a list: `probe(op)` makes an op's function when that op is first called, and the list itself, which
+# observers and muting may keep out of `recorder`.
 probe: Any = None
+probe_list: Any = None
 
 # While something records: an object with `enter(name, scope, sequence_nr, forward_thread, arguments) -> token` and
 # `exit(token)`, for what is no op: the engine's nodes and annotations.
@@ -141,7 +144,8 @@ class Op:
         self.entry: Any = types.FunctionType(_ENTRY_STUB, _GLOBALS, self.name, None, (cell,))
         self.run = types.FunctionType(_RUN_STUB, _GLOBALS, self.name, None, (cell,))
         self.operator = types.FunctionType(_OPERATOR_STUB, _GLOBALS, self.name, None, (cell,))
-        self.bodies: dict[str, Any] = {}  # of those three that have a guard in front of them (see _overrides): themselves
+        # the bodies of those of the three that `_overrides` has put a guard in front of, by name
+        self.bodies: dict[str, Any] = {}
         for function in (self.entry, self.run, self.operator):
             function.__module__ = "mindtorch_v2"
         self.entry.__qualname__ = self.name
@@ -153,8 +157,8 @@ class Op:
             OPS[self.full_name] = self
         first = types.FunctionType(_FIRST_CALL, _GLOBALS, self.name, None, (cell,))
         FIRST_CALLS.append(first)
-        if recorder.__class__ is list:
-            recorder.append(first)
+        if probe_list is not None:
+            probe_list.append(first)
 
     @functools.cached_property
     def n_arguments(self) -> int:
@@ -480,7 +484,9 @@ def plain_value(value: Any) -> Any:
         return value
     if isinstance(value, (list, tuple)):
         return tuple([_numbers_of(item) for item in value])
-    return "Storage" if isinstance(value, UntypedStorage) or hasattr(value, "_untyped_storage") else str(value)
+    return (
+        "Storage" if isinstance(value, UntypedStorage) or hasattr(value, "_untyped_storage") else str(value)
+    )
 
 
 def _numbers_of(value: Any) -> Any:
@@ -740,7 +746,11 @@ def ask_overlap(written: np.ndarray, *operands: Any) -> None:
     """Refuse operands that overlap in part with an array, a view of another, that is written."""
     base = written.base
     for operand in operands:
-        if operand is not written and operand.__class__ is ndarray and (operand.base is base or operand is base):
+        if (
+            operand is not written
+            and operand.__class__ is ndarray
+            and (operand.base is base or operand is base)
+        ):
             from ._ops._overlap import ask
 
             ask(written, operand)
@@ -774,7 +784,9 @@ def call_out(op: Op, out: Any, arguments: tuple) -> Any:
     if op.name not in UNASKED:
         for tensor in outs:
             if not tensor._array_missing and tensor._array.base is not None:
-                ask_overlap(tensor._array, *[t._array for t in _tensors_in(arguments) if not t._array_missing])
+                ask_overlap(
+                    tensor._array, *[t._array for t in _tensors_in(arguments) if not t._array_missing]
+                )
     if op.promote == "same" and len(arguments) == 1 and outs[0].dtype is not arguments[0].dtype:
         raise RuntimeError(f"Found dtype {outs[0].dtype._abbr} but expected {arguments[0].dtype._abbr}")
     if recorder is not None:

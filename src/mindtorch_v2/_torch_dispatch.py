@@ -11,7 +11,7 @@ import sys
 import weakref
 from typing import Any
 
-from . import _device, _dispatch, _dtype, _slots
+from . import _device, _dispatch, _dtype, _hooks
 from ._graph import SavedResult, Switches, grad_state, pack_value
 from ._overrides import _RUN_GUARD, disabled_dispatch, guard, here, process, safe
 
@@ -85,7 +85,7 @@ def route(change: int) -> None:
         _dispatch.call_out = _call_out
     process.dispatch += change
     Switches.asked = asked if process.dispatch else None
-    _slots.route(change)
+    _hooks.route_through_run(change)
 
 
 def joined_late(op: Any) -> None:
@@ -516,9 +516,9 @@ def _options(op: Any, args: tuple, kwargs: dict[str, Any], inside: str) -> dict[
     return kwargs
 
 
-_OWN = frozenset(_PACKAGE + "." + name for name in ("_dispatch", "_overrides", "_torch_dispatch", "_slots"))
+_OWN = frozenset(_PACKAGE + "." + name for name in ("_dispatch", "_overrides", "_torch_dispatch", "_hooks"))
 _BODIES = (_PACKAGE + "._ops.", _PACKAGE + ".autograd.inplace")
-_PASSED = (*_BODIES, _PACKAGE + "._overrides", _PACKAGE + "._slots", _PACKAGE + ".profiler.", __name__)
+_PASSED = (*_BODIES, _PACKAGE + "._overrides", _PACKAGE + "._hooks", _PACKAGE + ".profiler.", __name__)
 _ENGINE = _PACKAGE + ".autograd.engine"
 
 

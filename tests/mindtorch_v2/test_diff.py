@@ -16,8 +16,8 @@ from made_traces import MadeTrace, training
 
 import mindtorch_v2 as torch
 from mindtorch_prof import cli
-from mindtorch_prof.analysis.diff import Change, Row, diff
 from mindtorch_prof.analysis import noise
+from mindtorch_prof.analysis.diff import Change, Row, diff
 from mindtorch_prof.analysis.noise import compare, rank_test
 from mindtorch_prof.load import load
 from mindtorch_v2.profiler import profile

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from ..analysis.noise import compare, exceeds
 from ..rewrite.raw_events import DEVICE_ANNOTATIONS, DEVICE_CATEGORIES, NONE, Columns, Progress, columns
 from ..rewrite.slice import ranks_of
-from ..analysis.noise import compare, exceeds
 
 _STEP = re.compile(r"ProfilerStep#(\d+)$")
 _DEVICE_COMMUNICATION = re.compile(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from typing import Any
 
-from .. import _dispatch, _dtype
+from .. import _dispatch, _dtype, _hooks
 from .._graph import SavedTensor as SavedTensor
 from .._graph import accumulator, grad_state
 from .._size import Size
@@ -249,8 +248,7 @@ def _is_checkpoint_valid() -> bool:
 
 def _profiler_enabled() -> bool:
     """Whether a profiler is at work."""
-    recorder = sys.modules.get(__package__.rpartition(".")[0] + ".profiler.record.recorder")
-    return recorder is not None and recorder.active is not None
+    return _hooks.active_recording() is not None
 
 
 def _get_sequence_nr() -> int:

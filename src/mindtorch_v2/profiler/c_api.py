@@ -13,9 +13,8 @@ from mindtorch_prof.torch_api.enums import ActiveProfilerType, ProfilerActivity,
 from mindtorch_prof.torch_api.event_tree import _ProfilerResult
 from mindtorch_prof.torch_api.results import Results, RowEvent
 
-from .. import _slots as slots
+from .. import _hooks as hooks
 from .experimental_config import ProfilerConfig
-from .record import recorder as recorders
 from .record.recorder import Config, Recorder
 from .recording import finished
 
@@ -53,7 +52,7 @@ def _enable_profiler(
     config: ProfilerConfig, activities: Iterable[ProfilerActivity], scopes: Iterable[Any] = frozenset()
 ) -> None:
     """Record from now on, until `_disable_profiler`."""
-    if recorders.active is not None:
+    if hooks.active_recording() is not None:
         raise RuntimeError(_NESTED + ".")
     _State.recorder = Recorder(_settings(config))
     _State.recorder.trace_id = config.trace_id
@@ -75,15 +74,16 @@ def _disable_profiler() -> Any:
 
 def _toggle_collection_dynamic(enable: bool, activities: Iterable[ProfilerActivity], /) -> None:
     """Stop seeing what happens, or see it again, while something records."""
-    active = recorders.active
+    active = hooks.active_recording()
     if active is not None and ProfilerActivity.CPU in set(activities):
         active.resume() if enable else active.pause()
 
 
 def _add_metadata_json(key: str, value: str, /) -> None:
     """Put a JSON value into the trace file of what records now, if anything does."""
-    if recorders.active is not None:
-        recorders.active.added_metadata[key] = json.loads(value)
+    active = hooks.active_recording()
+    if active is not None:
+        active.added_metadata[key] = json.loads(value)
 
 
 def _supported_activities() -> set[ProfilerActivity]:
@@ -93,19 +93,20 @@ def _supported_activities() -> set[ProfilerActivity]:
 
 def _profiler_enabled() -> bool:
     """Whether a profiler is at work."""
-    return recorders.active is not None
+    return hooks.active_recording() is not None
 
 
 def _profiler_type() -> ActiveProfilerType:
     """Which kind of profiler is at work."""
-    if recorders.active is None:
+    active = hooks.active_recording()
+    if active is None:
         return ActiveProfilerType.NONE
-    return ActiveProfilerType.LEGACY if recorders.active is _State.legacy else ActiveProfilerType.KINETO
+    return ActiveProfilerType.LEGACY if active is _State.legacy else ActiveProfilerType.KINETO
 
 
 def _enable_record_function(enable: bool, /) -> None:
     """Whether anybody sees ops and annotations, whoever records."""
-    slots.mute(not enable)
+    hooks.set_muted(not enable)
 
 
 def _kineto_step() -> None:
@@ -217,7 +218,7 @@ class ProfilerEvent:
 
 def _enable_profiler_legacy(config: ProfilerConfig, /) -> None:
     """Record from now on, until `_disable_profiler_legacy`."""
-    if recorders.active is not None:
+    if hooks.active_recording() is not None:
         raise RuntimeError(_NESTED)
     if config.state is not ProfilerState.CPU:
         raise RuntimeError(f"the old profiler can record ProfilerState.CPU here, not {config.state}")

@@ -22,7 +22,7 @@ from mindtorch_prof.trace import Trace
 from mindtorch_prof.tree import thread_slices
 
 from .. import _dispatch, _dtype, _overrides
-from .. import _slots as slots
+from .. import _hooks as hooks
 from .._graph import grad_state, storage_of
 from .record.op_inputs import ELEMENT_NAMES, number_of
 from .record_function import KeywordValues
@@ -136,14 +136,14 @@ class ExecutionTrace:
         if not self.running:
             self.running = True
             self.window = len(self.nodes)
-            slots.add(self)
+            hooks.add_observer(self)
 
     def stop(self) -> None:
         """Record no more; what is open ends here."""
         if not self.running:
             return
         self.running = False
-        slots.remove(self)
+        hooks.remove_observer(self)
         for node in sorted(self.open, key=lambda node: -node.id):
             self.nodes.append((node, ()))
         self.open.clear()
@@ -167,8 +167,6 @@ class ExecutionTrace:
                 if recorder is None:
                     result = op.run(*arguments)
                 else:
-                    if recorder.__class__ is list and op.uid >= len(recorder):  # declared since then
-                        recorder.extend(_dispatch.FIRST_CALLS[len(recorder) :])
                     result = recorder[op.uid](*arguments)
                 return result
             finally:

@@ -16,8 +16,8 @@ from mindtorch_prof.torch_api.event_tree import _ProfilerResult
 from mindtorch_prof.torch_api.results import Results
 from mindtorch_prof.trace import OP, Trace
 
+from .. import _hooks as hooks
 from .experimental_config import ProfilerConfig, _ExperimentalConfig
-from .record import recorder as recorders
 from .record.recorder import Config, Recorder
 from .record.seal import seal
 
@@ -312,7 +312,7 @@ def finished(recorder: Recorder) -> Results:
 
 def recording_now() -> bool:
     """Whether any recorder is at work."""
-    return recorders.active is not None
+    return hooks.active_recording() is not None
 
 
 def _device(name: str, use_kineto: bool) -> str | None:

@@ -19,7 +19,7 @@ import numpy as np
 
 import mindtorch_v2 as torch
 
-from .. import _dispatch
+from .. import _dispatch, _hooks
 from ..autograd.function import _apply
 from ..autograd.graph import saved_tensors_hooks
 
@@ -418,11 +418,11 @@ class _OpLog:
 
     def forward(self) -> Any:
         """Note the ops of the forward pass."""
-        return _noting(self.ops[0])
+        return _hooks.observed_by(_OpNames(self.ops[0]))
 
     def again(self) -> Any:
         """Note the ops of the recomputation."""
-        return _noting(self.ops[1])
+        return _hooks.observed_by(_OpNames(self.ops[1]))
 
     def explaining(self, unpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """`unpack` whose errors list the ops of both runs."""
@@ -442,26 +442,23 @@ class _OpLog:
         return explained
 
 
-@contextlib.contextmanager
-def _noting(ops: list[str]) -> Iterator[None]:
-    from .. import _dispatch
+class _OpNames:
+    """Observer that lists the ops of one run, each with the shapes of its tensors."""
 
-    before = _dispatch.recorder
-    ops.clear()
+    def __init__(self, ops: list[str]) -> None:
+        self.ops = ops
+        ops.clear()
 
-    def note(op: Any, *arguments: Any) -> Any:
-        if op.name != "detach":  # the checkpoint's own doing
-            shapes = ", ".join(
-                str(list(value.shape)) for value in arguments if isinstance(value, torch.Tensor)
-            )
-            ops.append(f"  {op.qualified_name}({shapes})")
-        return op.run(*arguments) if before is None else before[op.uid](*arguments)
+    def wrap(self, recorder: Any, ranges: Any) -> tuple[Any, Any]:
+        def note(op: Any, *arguments: Any) -> Any:
+            if op.name != "detach":  # the checkpoint's own
+                shapes = ", ".join(
+                    str(list(value.shape)) for value in arguments if isinstance(value, torch.Tensor)
+                )
+                self.ops.append(f"  {op.qualified_name}({shapes})")
+            return op.run(*arguments) if recorder is None else recorder[op.uid](*arguments)
 
-    _dispatch.recorder = _dispatch.Hook(note)
-    try:
-        yield
-    finally:
-        _dispatch.recorder = before
+        return _dispatch.Hook(note), ranges
 
 
 # ------------------------------------------------------------------------------------------- what people call

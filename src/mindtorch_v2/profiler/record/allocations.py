@@ -9,15 +9,15 @@ import numpy as np
 
 from ... import _storage
 
-_left: dict[
-    int, int
-] = {}  # by identity of a storage: the bytes that a recording saw taken, and nobody given back
+# By identity of a storage: bytes that earlier recordings saw allocated and that have not been freed since. Data, not a hook: it outlives
+# recordings on purpose.
+_still_allocated: dict[int, int] = {}
 
 
-def gone(note: tuple[int, int, int, int]) -> None:
-    """Hear of an end while nothing records."""
-    if note[1] == _storage.FREED:
-        _left.pop(note[2], None)
+def forget_freed(row: tuple[int, int, int, int]) -> None:
+    """Listens to frees while nothing records."""
+    if row[1] == _storage.FREED:
+        _still_allocated.pop(row[2], None)
 
 
 def with_freed_bytes(rows: np.ndarray) -> tuple[np.ndarray, int]:
@@ -32,9 +32,9 @@ def with_freed_bytes(rows: np.ndarray) -> tuple[np.ndarray, int]:
     known = ends & same & (before[:, 1] > 0)
     rows[ends, 1] = 0
     rows[known, 1], rows[known, 4] = -before[known, 1], before[known, 4]
-    held = _meet_earlier(rows, ~same) if _left else 0
+    held = _meet_earlier(rows, ~same) if _still_allocated else 0
     staying = np.roll(~same, -1) & (rows[:, 1] > 0)
-    _left.update(zip(rows[staying, 2].tolist(), rows[staying, 1].tolist()))
+    _still_allocated.update(zip(rows[staying, 2].tolist(), rows[staying, 1].tolist()))
     order = order[rows[:, 1] != 0]
     rows = rows[rows[:, 1] != 0]
     # memory that grows ends when its successor is there: both are noted with one time
@@ -43,9 +43,9 @@ def with_freed_bytes(rows: np.ndarray) -> tuple[np.ndarray, int]:
 
 def _meet_earlier(rows: np.ndarray, first: np.ndarray) -> int:
     """Give the ends of what earlier recordings saw taken their bytes; the bytes of all that. first: of rows with one identity."""
-    held = sum(_left.values())
+    held = sum(_still_allocated.values())
     for row in np.flatnonzero(first).tolist():
-        nbytes = _left.pop(int(rows[row, 2]), 0)
+        nbytes = _still_allocated.pop(int(rows[row, 2]), 0)
         if rows[row, 1] > 0:
             held -= nbytes  # this recording's own, when it was stopped before
         else:

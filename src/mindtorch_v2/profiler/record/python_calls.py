@@ -8,7 +8,6 @@ C++ tracer pays; `stacks` is the cheaper way, which sees only the calls that ops
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import threading
@@ -23,6 +22,7 @@ from mindtorch_prof.trace import Frames
 from mindtorch_prof.tree import depths, nearest, parents, thread_slices
 
 from ... import _dispatch
+from ... import _hooks as hooks
 from .other_threads import set_profile
 from .python_stacks import WIDTH, EventSpans, Rows, Stacks, frames_of, module_text, prefixes, shortened
 
@@ -66,7 +66,7 @@ _SHOWN, _UNSEEN, _INNER, _PASSED = range(
 class _Thread:
     """The calls of one thread."""
 
-    __slots__ = ("log", "places", "door", "hook", "end")
+    __slots__ = ("log", "places", "door", "hook", "begin", "end")
 
     def __init__(self) -> None:
         self.log: list[int] = []
@@ -76,6 +76,8 @@ class _Thread:
         # not 0: an op has begun, and its probe has to put the hook back; so many calls, the probe's among them, will then be left
         self.door = [0]
         self.hook: Callable[[FrameType, str, Any], None] | None = None  # None: its calls are not seen
+        # make `hook` see calls; probes keep it, so that it is one function for all windows of a recording
+        self.begin: Callable[[], None] | None = None
         self.end: Callable[[], None]  # let the hook take itself off, wherever it runs
 
     def close(self, now: int) -> None:
@@ -123,9 +125,7 @@ class Calls:
         self.began_ns = at_ns
         self.waiting = set(sys._current_frames()) - {get_ident()}
         set_profile(self._first_of_thread)
-        if self.all_threads:
-            threading.setprofile(self._first_of_thread)
-        _dispatch.calls = self
+        hooks.install_call_tracer(self, self._first_of_thread if self.all_threads else None)
         if self.handed is None:
             self._enter_stack(sys._getframe(), get_ident(), at_ns)
             sys.setprofile(self._hook(get_ident()))
@@ -136,9 +136,7 @@ class Calls:
             return
         sys.setprofile(None)
         self.running = False
-        _dispatch.calls = None
-        if self.all_threads:
-            threading.setprofile(None)  # type: ignore[arg-type]
+        hooks.remove_call_tracer()
         set_profile(None)
         frames = sys._current_frames()
         frames.pop(get_ident(), None)  # a frame that knows itself would keep all callers' variables alive
@@ -164,14 +162,16 @@ class Calls:
     def _hook(self, thread: int) -> Callable[[FrameType, str, Any], None]:
         """The function that the interpreter calls at each call and return of this thread."""
         found = self._thread(thread)
+        if found.hook is None and found.begin is not None:
+            found.begin()
         if found.hook is not None:
             return found.hook
         place = found.places.append
         add, door, now, dispatch, off = found.log.extend, found.door, clock, _dispatch, sys.setprofile
         known, learn, module_call = self.numbers.get, self._learn, self._module_call
         c_known, c_function, frames = self.functions.get, self._c_function, _FRAMES
-        left = self.limit if thread == self.owner else 0
-        over = False
+        limit = self.limit if thread == self.owner else 0
+        left, over = limit, False
 
         def see(frame: FrameType, event: str, argument: Any) -> None:
             nonlocal left
@@ -209,11 +209,16 @@ class Calls:
             else:
                 add((LEFT, now()))
 
+        def begin() -> None:
+            nonlocal left, over
+            left, over = limit, False
+            found.hook = see
+
         def end() -> None:
             nonlocal over
             over = True
 
-        found.hook, found.end = see, end
+        found.hook, found.begin, found.end = see, begin, end
         return see
 
     def _hand_over(self, frame: FrameType) -> None:
@@ -505,12 +510,11 @@ class Collections:
 
     def begin(self) -> None:
         """Hear of each run from now on."""
-        gc.callbacks.append(self.hear)
+        hooks.add_collector_callback(self.hear)
 
     def finish(self) -> None:
         """Hear no more."""
-        if self.hear in gc.callbacks:
-            gc.callbacks.remove(self.hear)
+        hooks.remove_collector_callback(self.hear)
 
     def hear(self, phase: str, information: dict[str, int]) -> None:
         """Called by the collector."""

@@ -33,7 +33,7 @@ _HIDDEN = tuple(
         "_graph.py",
         "_overrides.py",
         "_torch_dispatch.py",
-        "_slots.py",
+        "_hooks.py",
         "autograd" + os.sep + "engine.py",
         "profiler" + os.sep,
         os.path.join("..", "mindtorch_prof", ""),

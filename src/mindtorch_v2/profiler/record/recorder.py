@@ -6,18 +6,18 @@ shapes and stacks are interned when first met and looked up after the stop. Noth
 
 from __future__ import annotations
 
-import os
 import sys
 import threading
 import time
 import warnings
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from ... import _dispatch, _storage
-from ... import _slots as slots
+from ... import _dispatch
+from ... import _hooks as hooks
 from ..._graph import grad_state, storage_of
 from ..._storage import ObservedStorage, UntypedStorage
 from . import allocations, probes
@@ -55,9 +55,6 @@ class Config:
     )
     python_gc: bool = False  # with stacks: the runs of Python's garbage collector
     event_metadata: bool = False  # events show their row as metadata
-
-
-active: Recorder | None = None  # who records now
 
 
 class Buffer:
@@ -134,7 +131,6 @@ class Recorder:
         ] = {}  # names of threads that are not recorded and were the first to call some op
         self.running = False
         self.begun_ns = 0
-        self.outer: Recorder | None = None  # who recorded when this one began; it waits meanwhile
         self.suspended_ns = 0  # how long this one has waited for others
         self.hooks: tuple = (None, None, None)
         self.flops: dict[int, int] = {}  # index of inputs -> flops
@@ -143,42 +139,67 @@ class Recorder:
 
     def start(self) -> None:
         """Begin: from now on every op of the recorded threads is seen. A recorder that is already at work waits."""
-        global active
         now = clock()
         if not self.begun_ns:
             self.origin_ns = time.time_ns() - now
             self.begun_ns = now
+        caller = sys._getframe(1)
+        try:
+            self._switch_on(caller, now)
+        except BaseException:
+            self.pause()
+            if self.stacks is not None:
+                self.stacks.finish(caller, now)
+            self._switch_off(now)
+            raise
+
+    def _switch_on(self, caller: FrameType, now: int) -> None:
         if self.register is not None:
             self.register.open(now)
         if self.stacks is not None:
-            self.stacks.begin(sys._getframe(1), self.thread, now)
+            self.stacks.begin(caller, self.thread, now)
         ranges = _Ranges(self) if self.stacks is None else _StackedRanges(self, self.stacks)
         self.hooks = (self._choose(), ranges, self._probe)
-        if active is not self:
-            self.outer = active
-            if active is not None:
-                active.suspended_ns -= now
-                active._trace_calls(False)
+        outer = hooks.active_recording()
+        hooks.begin_recording(self)
+        if outer is not None and outer is not self:
+            outer.suspended_ns -= now
+            outer._trace_calls(False)
         self.running = True
-        active = self
-        _hear_frees()
+        if self.config.profile_memory:
+            hooks.add_free_listener(self.memory.extend, afterwards=allocations.forget_freed)
         if self.collections is not None:
             self.collections.begin()
         self.resume()
 
+    def _switch_off(self, now: int) -> None:
+        """Leave the hooks to the recording that waits for this one to end, if any."""
+        if self.collections is not None:
+            self.collections.finish()
+        self.running = False
+        hooks.remove_free_listener(self.memory.extend)
+        if self.register is not None:
+            self.register.close()
+        was_active = hooks.active_recording() is self
+        hooks.end_recording(self)
+        outer = hooks.active_recording()
+        if was_active and outer is not None:
+            outer.suspended_ns += now
+            outer.resume()
+        elif self.suspended_ns < 0:
+            self.suspended_ns += now
+
     def pause(self) -> None:
         """See nothing until `resume`."""
-        if active is self:
+        if hooks.active_recording() is self:
             self._trace_calls(False)
-            slots.profile(None, None)
-            _dispatch.probe = None
+            hooks.remove_profiler()
 
     def resume(self) -> None:
         """See ops and calls again."""
-        if active is self:
-            _dispatch.probe = self.hooks[2]
+        if hooks.active_recording() is self:
             self._let_ops_see()
-            slots.profile(*self.hooks[:2])
+            hooks.set_profiler(*self.hooks)
             self._trace_calls(True)
 
     def _let_ops_see(self) -> None:
@@ -197,13 +218,8 @@ class Recorder:
 
     def stop(self) -> None:
         """End; what is still open ends now. `seal` makes a Trace of what was recorded."""
-        global active
-        self._trace_calls(False)
         self.pause()
         self.ended_ns = clock()
-        if self.collections is not None:
-            self.collections.finish()
-        self.running = False
         if self.stacks is not None:
             self.stacks.finish(sys._getframe(1), self.ended_ns)
         for buffer in list(self.buffers.values()):
@@ -211,19 +227,7 @@ class Recorder:
                 buffer.extend((key, start, self.ended_ns, sequence, *rest))
                 self.unfinished += 1
             buffer.open.clear()
-        if active is self:
-            active = self.outer
-            while active is not None and not active.running:  # it ended while it waited
-                active = active.outer
-            if active is not None:
-                active.suspended_ns += self.ended_ns
-                active.resume()
-        elif self.suspended_ns < 0:
-            self.suspended_ns += self.ended_ns
-        _hear_frees()
-        self.outer = None
-        if self.register is not None:
-            self.register.close()
+        self._switch_off(self.ended_ns)
 
     def buffer(self, thread: int) -> Buffer | None:
         """The buffer of a thread; None if that thread is not recorded."""
@@ -494,24 +498,6 @@ class _NoCalls:
         return dict.fromkeys(("door", "arm", "hook", "log", "behind", "stranger"))
 
 
-def _hear_frees() -> None:
-    """Let every recording that is under way hear of memory that ends, also one that waits for another."""
-    ears, recorder = [], active
-    while recorder is not None:
-        if recorder.running and recorder.config.profile_memory:
-            ears.append(recorder.memory.extend)
-        recorder = recorder.outer
-    if len(ears) < 2:
-        _storage.on_free = ears[0] if ears else allocations.gone
-        return
-
-    def tell(row: tuple[int, int, int, int]) -> None:
-        for hear in ears:
-            hear(row)
-
-    _storage.on_free = tell
-
-
 def _own_state() -> dict[str, Any]:
     """This thread's grad state as a plain dict: reading it costs half of what reading a thread-local does."""
     grad_state.seq, grad_state.enabled = grad_state.seq, grad_state.enabled
@@ -523,16 +509,3 @@ def _count_flops(op: Any, arguments: tuple) -> int:
         return int(op.flops(*arguments))
     except Exception:  # a formula that does not fit these arguments must not stop the user's program
         return 0
-
-
-def _after_fork() -> None:
-    """A child process starts with nothing recording."""
-    global active
-    _storage.on_free = None
-    if active is not None:
-        active.running = False
-    active = _dispatch.recorder = _dispatch.ranges = _dispatch.probe = None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

@@ -20,7 +20,7 @@ import numpy as np
 from mindtorch_prof.trace import Frames, Memory, NumberedTensor, ParameterOwner, TensorIds
 from mindtorch_prof.tree import innermost, thread_slices
 
-from ... import _storage
+from ... import _hooks as hooks
 from ..._graph import storage_of
 from ..._storage import ObservedStorage
 from .op_inputs import tensor_input
@@ -29,8 +29,6 @@ from .probes import tensor_places
 clock = time.perf_counter_ns
 _FINE = time.get_clock_info("perf_counter").resolution <= 1e-9
 _MADE_UP = 1 << 60  # addresses of memory that was gone at the stop: from here on, where no process has any
-
-_outermost: Register | None = None  # of the recordings that are under way
 
 
 def stamp() -> int:
@@ -61,9 +59,7 @@ class Register:
             int
         ] = []  # tensor, its memory (0: none), the memory's address (0: see the memory's other rows)
         self.links: list[int] = []
-        self.addresses: dict[
-            int, int
-        ] = {}  # by number of memory: its address, where the program asked for it
+        self.addresses: dict[int, int] = {}  # number of memory -> the address that the program asked for
         self.later: list[int] = []  # time of a birth, number that the memory had by then
         self.met: list[int] = []  # numbers of what went into ops, in the order of calls
         self.owners: list[ParameterOwner] = []
@@ -75,21 +71,16 @@ class Register:
 
     def open(self, now: int) -> None:
         """This recording begins, or goes on."""
-        global _outermost
-        if _outermost is None:
-            _outermost = self
-        elif _outermost is not self:
-            self.base, self.seen, self.links = _outermost.base, _outermost.seen, _outermost.links
-            self.addresses = _outermost.addresses
+        outermost = hooks.set_tensor_register(self)
+        if outermost is not self:
+            self.base, self.seen, self.links = outermost.base, outermost.seen, outermost.links
+            self.addresses = outermost.addresses
         self.base = self.base or now
-        _storage.register = _outermost
         self.see = self._seer()
 
     def close(self) -> None:
         """This recording ends."""
-        global _outermost
-        if _outermost is self:
-            _storage.register = _outermost = None
+        hooks.remove_tensor_register(self)
 
     def tools(self) -> dict[str, Any]:
         """What probes close over."""

@@ -18,7 +18,6 @@ import numpy as np
 
 import mindtorch_v2 as torch
 
-from .... import _dispatch
 from . import MP_STATUS_CHECK_INTERVAL, transport
 from .exception import ExceptionWrapper
 
@@ -74,7 +73,6 @@ def _worker_loop(task: WorkerTask, connection: Connection, forget_parent: Callab
     global _worker_info
     try:
         forget_parent()
-        _dispatch.recorder = _dispatch.ranges = None
         torch.set_num_threads(1)
         seed = task.base_seed + task.worker_id
         random.seed(seed)
