@@ -1,5 +1,5 @@
 // The build: src/ in, the pages that the Python package ships out. The same sources and lock file give the same bytes.
-//   node build.mjs [directory]     (default: ../src/mindtorch_v2/profiler/export/html)
+//   node build.mjs [directory]     (default: ../src/mindtorch_prof/export/html)
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const out = resolve(process.argv[2] ?? join(here, "../src/mindtorch_v2/profiler/export/html"));
+const out = resolve(process.argv[2] ?? join(here, "../src/mindtorch_prof/export/html"));
 mkdirSync(out, { recursive: true });
 
 const options = {
@@ -50,7 +50,7 @@ async function page(name, title, script, style) {
 <style>${css}</style>
 </head>
 <body>
-<div id="app"><noscript>This page draws its data with the script that it contains: allow scripts to see it.</noscript></div>
+<div id="app"><noscript>This page needs JavaScript; all of it is inside the page.</noscript></div>
 <!--first--><script>${js}</script>
 <!--later--></body>
 </html>

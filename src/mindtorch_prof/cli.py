@@ -87,8 +87,8 @@ def make_parser(names: Sequence[str] = ()) -> argparse.ArgumentParser:
     """The parser of all sub-commands, or of some."""
     parser = argparse.ArgumentParser(
         prog="mindtorch-prof",
-        description="Profile torch-style programs and read the traces that they and torch's own profiler write.",
-        epilog="example:\n  mindtorch-prof demo --steps 20",
+        description="Read and analyse traces of torch's profiler, and run programs under the profiler.",
+        epilog="example:\n  mindtorch-prof summary trace.json.gz",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")

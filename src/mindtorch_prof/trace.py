@@ -249,7 +249,7 @@ class Trace(Columns):
     execution_node: np.ndarray | None = (
         None  # int64, an event's node in an execution trace recorded beside it; None: none was
     )
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
 
     def __len__(self) -> int:
         return len(self.start_ns)

@@ -1,4 +1,4 @@
-"""Imports: the engine needs nothing of the library, arrows between modules point one way, and its import is light."""
+"""Imports: the engine needs nothing of the library, its arrows point one way, and it is light."""
 
 from __future__ import annotations
 
@@ -155,7 +155,8 @@ trace = mindtorch_prof.load({str(TRACE)!r})
 events, averages = trace.events(), trace.key_averages(group_by_input_shape=True)
 assert len(events) > 10 and "aten::" in averages.table()
 roots = trace.experimental_event_tree()
-shapes = [i.sizes for e in roots for c in e.children if c.typed[0].name == "TorchOp" for i in c.typed[1].inputs if hasattr(i, "sizes")]
+ops = [e for root in roots for e in root.children if e.typed[0].name == "TorchOp"]
+shapes = [tensor.sizes for op in ops for tensor in op.typed[1].inputs if hasattr(tensor, "sizes")]
 assert shapes and str(events[0].name)
 trace.export_chrome_trace("t.json"), trace.export_html("t.html")
 print("done")

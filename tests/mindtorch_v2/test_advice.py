@@ -54,7 +54,7 @@ def test_a_loop_over_rows_is_found_with_its_place() -> None:
             x[i].sum()
     found = one(prof, "indexing_loop")
     assert found.count == 1
-    assert "30 steps" in found.message
+    assert "30 iterations" in found.message
     assert 0 < found.share <= 1
     (row,) = found.evidence
     assert row["name"] == "aten::select"
@@ -223,9 +223,9 @@ def test_the_command_tells_and_exits_with_1(tmp_path: Path, capsys: pytest.Captu
     assert main(["advise", path]) == 1
     text = capsys.readouterr().out
     assert "[idle_device]" in text
-    assert "do: the host is too slow for it" in text
+    assert "suggestion: the host launches work too slowly" in text
     assert "3 x  aten::item" in text
-    assert text.endswith("2 pieces of advice\n")
+    assert text.endswith("2 suggestions\n")
     assert main(["advise", path, "--format", "json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["file"] == path
@@ -233,7 +233,7 @@ def test_the_command_tells_and_exits_with_1(tmp_path: Path, capsys: pytest.Captu
     assert document["rows"][1]["evidence"][0]["count"] == 3
     assert main(["advise", path, "--format", "md", "--top", "1"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith("| Code | Share | At stake |")
+    assert lines[0].startswith("| Code | Share | Saves up to |")
     assert len(lines) == 3
 
 
@@ -242,7 +242,7 @@ def test_the_command_is_silent_about_what_does_not_pay(
 ) -> None:
     path = str(device_trace(tmp_path / "d.json"))
     assert main(["advise", path, "--min-share", "99%"]) == 0
-    assert capsys.readouterr().out == "nothing to advise\n"
+    assert capsys.readouterr().out == "no suggestions\n"
     assert main(["advise", str(tmp_path / "missing.json")]) == 2
 
 

@@ -55,14 +55,14 @@ def test_the_same_program_passes(opened: Any) -> None:
     report = check([opened(made(OPS, seed=1))], [opened(made(OPS, seed=2))])
     assert report
     assert report.checked["count"] == 4
-    assert report.repeats == "6 steps against 6"
+    assert report.repeats == "6 steps vs 6"
     assert 0 < report.floor < 0.2
 
 
 def test_one_call_more_fails_its_counter_by_name_and_number(opened: Any) -> None:
     report = check([opened(made({**OPS, "relu": (4, 80.0)}))], [opened(made(OPS))], on=["count"])
     assert [(f.name, f.before, f.after, f.limit) for f in report.failures] == [("relu", 3, 4, 3)]
-    assert report.failures[0].sentence() == "relu: count 3 -> 4 (+33.3%; allowed 3)"
+    assert report.failures[0].sentence() == "relu: count 3 -> 4 (+33.3%; limit 3)"
     assert check([opened(made({**OPS, "relu": (4, 80.0)}))], [opened(made(OPS))], on=["count"], tolerance=0.5)
 
 
@@ -123,7 +123,7 @@ def test_several_files_are_repeats_and_their_spread_is_noise(opened: Any) -> Non
         for i, factor in enumerate([1.12, 0.98, 1.05, 1.14, 0.93])
     ]
     report = check(again, runs, on=["self_cpu"])
-    assert report.repeats == "5 runs against 5"
+    assert report.repeats == "5 runs vs 5"
     assert report
     slow = [
         opened(made({"mm": (2, 340.0 * factor)}, seed=9 + i))
@@ -199,10 +199,10 @@ def test_a_baseline_is_small_and_has_a_line_a_row(opened: Any, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("{", "no valid JSON"),
+        ("{", "not valid JSON"),
         ('{"format": "mindtorch-prof baseline", "version": 99}', "of version 99"),
         ('{"format": "mindtorch-prof baseline", "version": 1}', "a damaged baseline"),
-        ('{"format": "other"}', "no baseline"),
+        ('{"format": "other"}', "not a baseline"),
     ],
 )
 def test_a_bad_baseline_is_refused_with_its_name_and_the_reason(
@@ -231,7 +231,7 @@ def test_the_command_writes_a_baseline_passes_and_fails(
     text = capsys.readouterr().out
     assert "counters: ops FAILED, count FAILED" in text
     assert "noise floor" in text
-    assert f"::error title=count above the baseline::{bad}: mm: count 2 -> 3 (+50.0%25; allowed 2)" in text
+    assert f"::error title=count above the baseline::{bad}: mm: count 2 -> 3 (+50.0%25; limit 2)" in text
     suite = ET.parse(tmp_path / "j.xml").getroot()
     assert suite.get("failures") == str(len(suite.findall("testcase/failure")))
     assert {case.get("name") for case in suite.findall("testcase") if case.find("failure") is not None} >= {

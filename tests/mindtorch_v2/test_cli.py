@@ -62,7 +62,7 @@ def test_the_demo_shows_where_the_time_went_and_writes_the_trace(
 def test_the_demo_says_where_it_could_not_write(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "no such folder" / "demo.json"
     assert cli.main(["demo", "--steps", "1", "--trace", str(path)]) == 2
-    assert f"{path}: the trace could not be written" in capsys.readouterr().err
+    assert f"{path}: cannot be written" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -196,6 +196,7 @@ def test_comparing_repeats_is_symmetric_and_equal_ones_never_differ(a: np.ndarra
 @settings(max_examples=25, deadline=None)
 def test_the_rank_test_gives_scipys_p_value(a: np.ndarray, b: np.ndarray) -> None:
     from scipy import stats  # a dependency of the package
+
     tied = len(np.unique(np.concatenate([a, b]))) < len(a) + len(b)
     if len(np.unique(np.concatenate([a, b]))) == 1:
         assert rank_test(a, b) == 1
@@ -220,7 +221,7 @@ def test_the_command_prints_what_differs_and_fails_only_when_asked_to(
     a, b = training(6).dump(tmp_path / "a.json"), training(6, slow=2, extra=True).dump(tmp_path / "b.json.gz")
     assert cli.main(["diff", a, b]) == 0
     text = capsys.readouterr().out
-    assert "per step: 6 steps against 6" in text
+    assert "per step: 6 steps in A, 6 in B" in text
     assert "noise floor:" in text
     assert [line.split()[:2] for line in text.splitlines() if "aten::erf" in line] == [["added", "aten::erf"]]
     assert cli.main(["diff", a, b, "--fail-on-change"]) == 1

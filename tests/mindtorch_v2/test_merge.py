@@ -211,7 +211,7 @@ def test_the_commands_merge_and_show_the_ranks(tmp_path: Path, capsys: pytest.Ca
     assert f"{out}: " in capsys.readouterr().out
     assert cli.main(["ranks", out]) == 0
     text = capsys.readouterr().out
-    assert "the others wait for: rank 1" in text
+    assert "stragglers: rank 1" in text
     assert cli.main(["ranks", *paths, "--format", "json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [(row["rank"], row["slow"]) for row in data["rows"]] == [(0, False), (1, True)]

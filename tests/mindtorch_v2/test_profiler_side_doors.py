@@ -176,7 +176,7 @@ def test_a_memory_summary_says_when_memory_was_highest_and_who_held_it() -> None
     first, second, _, *rows = prof.memory_summary().splitlines()
     assert first.startswith("peak memory: 2.00 MiB, ")
     assert first.endswith("in aten::neg")
-    assert second.startswith("alive at the end: 1.00 MiB; taken in all: 2.")
+    assert second.startswith("still allocated at the end: 1.00 MiB; total allocated: 2.")
     assert [row.split() for row in rows] == [
         ["1.00", "MiB", "1", "x", "aten::empty"],
         ["1.00", "MiB", "1", "x", "aten::neg"],
@@ -190,4 +190,4 @@ def test_a_memory_summary_needs_memory() -> None:
         prof.memory_summary()
     with profile(profile_memory=True) as prof:
         pass
-    assert prof.memory_summary() == "no memory was taken"
+    assert prof.memory_summary() == "no memory was allocated"

@@ -105,7 +105,7 @@ def test_without_duckdb_the_command_says_what_to_install(
 
 def test_nothing_to_ask_is_misuse(path: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["query", path]) == 2
-    assert "nothing to ask" in capsys.readouterr().err
+    assert "no query; expected" in capsys.readouterr().err
 
 
 def test_events_and_averages_become_data_frames(trace: Any) -> None:

@@ -392,7 +392,7 @@ def test_the_command_names_what_it_cannot_read_or_must_not_write(
     trace = tmp_path / "t.json"
     trace.write_text("{}")
     assert cli.main(["report", str(trace), "-o", str(trace)]) == 2
-    assert "would replace the trace" in capsys.readouterr().err
+    assert "is the input file" in capsys.readouterr().err
     assert trace.read_text() == "{}"
 
 

@@ -253,7 +253,7 @@ def test_a_thinned_timeline_says_so(page: Browser, recorded: Recorded) -> None:
     page.open(recorded.thin, "#timeline")
     page.wait("document.querySelector('[data-testid=thinned]')")
     note = page.js("document.querySelector('[data-testid=thinned]').textContent")
-    assert re.match(r"Thinned: the 50 longest of \d{3} events are drawn", note), note
+    assert re.match(r"Showing the 50 longest of \d{3} events", note), note
 
 
 # ------------------------------------------------------------------------------------ what people do
@@ -296,11 +296,9 @@ def test_columns_can_be_chosen(page: Browser, recorded: Recorded) -> None:
     page.open(recorded.one, "#operators")
     page.wait("document.querySelector('.menu summary')")
     before = cells(page)[0]
-    assert "Longest" not in before
+    assert "Max" not in before
     page.click(".menu summary")
-    page.js(
-        "[...document.querySelectorAll('.menu-list label')].find(e => e.textContent === 'Longest').click()"
-    )
+    page.js("[...document.querySelectorAll('.menu-list label')].find(e => e.textContent === 'Max').click()")
     page.wait("document.querySelector('[data-key=max_ns]')")
 
 

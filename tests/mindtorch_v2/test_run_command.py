@@ -280,4 +280,4 @@ def test_children_of_a_program_import_torch_and_leave_the_trace_alone(done: Resu
 
 def test_a_trace_that_cannot_be_written_is_told_and_the_exit_code_kept(done: Results) -> None:
     assert done("unwritable").code == 3
-    assert "could not be written" in done("unwritable").err
+    assert "cannot be written" in done("unwritable").err

@@ -110,7 +110,7 @@ export function App(props: { summaries: Block[] }) {
   return (
     <StoreContext.Provider value={store}>
       <a class="skip" href="#main" onClick={(e) => (e.preventDefault(), main.current?.focus())}>
-        Skip to the content
+        Skip to content
       </a>
       <header>
         <div class="title">
@@ -118,7 +118,7 @@ export function App(props: { summaries: Block[] }) {
             {both ? `${label(summaries[0]!.values.label, 60)} → ${label(summaries[1]!.values.label, 60)}` : label(summaries[0]!.values.label, 120)}
           </h1>
           <div class="tools">
-            <button type="button" class="quiet" aria-label="Keys" aria-expanded={help} title="Keys (?)" onClick={() => setHelp(!help)}>
+            <button type="button" class="quiet" aria-label="Keyboard shortcuts" aria-expanded={help} title="Keyboard shortcuts (?)" onClick={() => setHelp(!help)}>
               ?
             </button>
             <ThemeButton />
@@ -208,8 +208,8 @@ function ThemeButton() {
     <button
       type="button"
       class="quiet"
-      aria-label={dark ? "Light colours" : "Dark colours"}
-      title={dark ? "Light colours" : "Dark colours"}
+      aria-label={dark ? "Light theme" : "Dark theme"}
+      title={dark ? "Light theme" : "Dark theme"}
       data-testid="theme"
       onClick={() => chooseTheme(isDark() ? "light" : "dark")}
     >
@@ -222,13 +222,13 @@ function Help(props: { views: View[]; close(): void }) {
   const keys: [string, string][] = [
     [`1 – ${props.views.length}`, props.views.map((v) => TITLES[v]).join(", ")],
     ["/", "search or filter"],
-    ["↑ ↓ Page Home End", "move in a table or tree; Enter: flame graph, t: timeline"],
-    ["Flame graph", "← → ↑ ↓ move, Enter zoom, Escape out"],
-    ["Timeline", "w s zoom, a d pan, f fit the chosen event, 0 all, n N next and previous match, ← → ↑ ↓ from event to event"],
-    ["?", "this list"],
+    ["↑ ↓ Page Home End", "move in a table or tree; Enter opens the flame graph, t the timeline"],
+    ["Flame graph", "← → ↑ ↓ move, Enter zooms in, Escape zooms out"],
+    ["Timeline", "w s zoom, a d pan, f zooms to the selected event, 0 shows all, n N next and previous match, ← → ↑ ↓ select another event"],
+    ["?", "show or hide this list"],
   ];
   return (
-    <div class="help" role="dialog" aria-label="Keys">
+    <div class="help" role="dialog" aria-label="Keyboard shortcuts">
       <dl>
         {keys.map(([key, text]) => (
           <div key={key}>

@@ -36,7 +36,7 @@ export function Areas(props: Props) {
       plot?.destroy();
     };
   }, [props.times, props.layers]);
-  return <div class="chart" ref={box} role="img" aria-label="Bytes alive over time, by what they are for" />;
+  return <div class="chart" ref={box} role="img" aria-label="Allocated memory over time, by category" />;
 }
 
 const HEIGHT = 320;

@@ -7,7 +7,7 @@ import { spelled } from "./format";
 async function start(): Promise<void> {
   const root = document.getElementById("app")!;
   if (typeof DecompressionStream === "undefined") {
-    root.textContent = "This browser cannot unpack the page's data: it needs DecompressionStream (any browser since 2023).";
+    root.textContent = "This browser is too old for this page: it has no DecompressionStream (browsers of 2023 and later have it).";
     return;
   }
   const summaries = (await Promise.all(Array.from({ length: traceCount() }, (_, i) => block("summary", i)))) as Block[];
@@ -20,6 +20,6 @@ async function start(): Promise<void> {
 }
 
 start().catch((error) => {
-  document.getElementById("app")!.textContent = `The page's data cannot be read: ${error}`;
+  document.getElementById("app")!.textContent = `Cannot read the data of this page: ${error}`;
   throw error;
 });

@@ -180,7 +180,7 @@ export function Table(props: Props) {
           )}
         </tbody>
       </table>
-      {rows.length === 0 && <p class="empty">{props.empty ?? "Nothing here."}</p>}
+      {rows.length === 0 && <p class="empty">{props.empty ?? "No rows."}</p>}
     </div>
   );
 }

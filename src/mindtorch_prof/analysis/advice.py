@@ -38,7 +38,7 @@ class Advice:
     message: str  # what was seen
     advice: str  # what to do about it
     count: int  # how often it was seen
-    at_stake_us: float  # the most that the change can save
+    at_stake_us: float  # the most time that the change can save
     share: float  # the same, of the whole recording
     evidence: list[dict[str, Any]] = field(
         default_factory=list
@@ -50,7 +50,7 @@ class Advice:
 
 
 def advise(source: Any, least_share: float = LEAST_SHARE) -> list[Advice]:
-    """What to change in the program that was recorded, by the time at stake; nothing below `least_share` of the recording."""
+    """What to change in the recorded program, largest saving first; nothing below `least_share` of the recording."""
     seen = _Seen(as_results(source))
     if not len(seen.trace):
         return []
@@ -135,13 +135,13 @@ def _loader(seen: _Seen) -> list[Advice]:
     for kind, text, advice in (
         (
             "_SingleProcess",
-            "batches are loaded while the program waits",
-            "load in the background: DataLoader(..., num_workers=2 or more), pin_memory=True for a GPU",
+            "batches are loaded in the foreground, while the program waits",
+            "load in the background: DataLoader(..., num_workers=2 or more, and pin_memory=True for a GPU)",
         ),
         (
             "_MultiProcessing",
-            "the program waits for its loading processes",
-            "more workers (num_workers), more batches ahead (prefetch_factor), or less work in the dataset",
+            "the program waits for the workers of its DataLoader",
+            "use more workers (num_workers), prefetch more batches (prefetch_factor), or do less work in the dataset",
         ),
     ):
         named = seen.named(lambda name, kind=kind: name.startswith("enumerate(DataLoader)#") and kind in name)
@@ -175,8 +175,8 @@ def _loops(seen: _Seen) -> list[Advice]:
     return [
         seen.advice(
             "indexing_loop",
-            f"a loop takes rows of a tensor one by one ({steps:,} steps)",
-            "work on the whole tensor at once: unbind, stack, broadcasting or torch.func.vmap",
+            f"a loop indexes the rows of a tensor one by one ({steps:,} iterations)",
+            "process the whole tensor at once: unbind, stack, broadcasting or torch.func.vmap",
             len(firsts),
             sum(times),
             evidence,
@@ -244,8 +244,8 @@ def _zero_grad(seen: _Seen) -> list[Advice]:
     return [
         seen.advice(
             "zeroed_gradients",
-            "gradients are filled with zeros, and added to afterwards",
-            "drop them: zero_grad(set_to_none=True), the default",
+            "gradients are filled with zeros and then accumulated into",
+            "set them to None: zero_grad(set_to_none=True), the default",
             len(rows),
             int(seen.duration[rows].sum()),
             seen.rows(rows),
@@ -281,8 +281,8 @@ def _conv_bias(seen: _Seen) -> list[Advice]:
     return [
         seen.advice(
             "bias_before_norm",
-            "convolutions add a bias that the batch norm behind them takes away again",
-            "make them with bias=False",
+            "convolutions add a bias that the following batch norm subtracts again",
+            "create them with bias=False",
             len(rows),
             int(took.sum()),
             seen.rows(rows, took),
@@ -309,8 +309,8 @@ def _tiny_ops(seen: _Seen) -> list[Advice]:
     return [
         seen.advice(
             "tiny_ops",
-            f"{len(rows):,} calls of ops that take less than {_TINY_NS // 1000} us each",
-            "do more in one call: larger batches, ops on whole tensors, fused functions",
+            f"{len(rows):,} op calls take less than {_TINY_NS // 1000} us each",
+            "do more work per call: larger batches, ops on whole tensors, fused functions",
             len(rows),
             total,
             seen.rows(rows[np.argsort(-seen.duration[rows], kind="stable")][: 20 * _MANY_CALLS]),
@@ -339,8 +339,8 @@ def _synchronisation(seen: _Seen) -> list[Advice]:
     return [
         seen.advice(
             "synchronisation",
-            "ops wait for the device (values read on the host, copies back)",
-            "read values less often: keep losses on the device, .item() once in many steps, non_blocking copies",
+            "ops synchronise with the device (values read on the host, copies to the host)",
+            "read values less often: keep losses on the device, call .item() only every few steps, use non_blocking copies",
             len(rows),
             int(seen.duration[rows].sum()),
             seen.rows(outer, seen.duration[rows]),
@@ -363,8 +363,8 @@ def _pageable_copies(seen: _Seen) -> list[Advice]:
     return [
         seen.advice(
             "pageable_copies",
-            f"{len(rows):,} copies to the device come from memory that is not pinned",
-            "DataLoader(pin_memory=True) and .to(device, non_blocking=True); make tensors on the device where possible",
+            f"{len(rows):,} copies to the device are from pageable (not pinned) memory",
+            "use DataLoader(pin_memory=True) and .to(device, non_blocking=True); create tensors on the device where possible",
             len(rows),
             int(took.sum()),
             evidence,
@@ -386,8 +386,8 @@ def _idle_device(seen: _Seen) -> list[Advice]:
         made.append(
             seen.advice(
                 "idle_device",
-                f"device {number} has nothing to do for {idle / length:.0%} of the time between its first and its last work",
-                "the host is too slow for it: fewer and larger ops, CUDA graphs or torch.compile, loading in the background",
+                f"device {number} is idle for {idle / length:.0%} of the time between its first and its last event",
+                "the host launches work too slowly: use fewer and larger ops, CUDA graphs or torch.compile, load data in the background",
                 len(gaps),
                 idle,
                 _in_gaps(seen, ends[:-1], starts[1:]),

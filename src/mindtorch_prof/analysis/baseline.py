@@ -205,13 +205,13 @@ def read_baseline(path: str | os.PathLike[str]) -> Baseline:
             data = json.load(file)
         except ValueError as error:
             raise ValueError(
-                f"{name}: no valid JSON ({error}); expected a baseline that `check --write-baseline` wrote"
+                f"{name}: not valid JSON ({error}); expected a baseline written by `check --write-baseline`"
             ) from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ValueError(f"{name}: no baseline; expected one that `check --write-baseline` wrote")
+        raise ValueError(f"{name}: not a baseline; expected a file written by `check --write-baseline`")
     if data.get("version") != VERSION:
         raise ValueError(
-            f"{name}: a baseline of version {data.get('version')!r}; this program reads {VERSION}: write it anew"
+            f"{name}: a baseline of version {data.get('version')!r}; expected version {VERSION}: write it again"
         )
     try:
         rows = {tuple(map(str, entry[:-1])): _row_of(entry[-1]) for entry in data["rows"]}
@@ -226,7 +226,7 @@ def read_baseline(path: str | os.PathLike[str]) -> Baseline:
             name,
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise ValueError(f"{name}: a damaged baseline ({error!r}); write it anew") from error
+        raise ValueError(f"{name}: a damaged baseline ({error!r}); write it again") from error
 
 
 def _range_of(value: Any) -> Range:

@@ -51,10 +51,10 @@ def call_tree(
     min_share: float = 0.0,
     by_time: bool = False,
 ) -> Sheet:
-    """One row a path of names: times, counts, and how deep it is. Children follow their parent, the longest first.
+    """One row per path of names: times, counts and depth. Children follow their parent, the longest first.
 
-    calls: which Python calls to show; depth: how many levels (0: all); min_share: leave out what takes less of the whole;
-    by_time: children in the order in which they first happened.
+    calls: which Python calls to include; depth: how many levels (0: all); min_share: leave out what takes less of the total time;
+    by_time: order children by their first start.
     """
     results = with_python(source, calls)
     trace: Trace = results.trace

@@ -70,7 +70,7 @@ class Finding:
         what = f"{self.metric} {self.detail}".strip()
         share = "new" if self.change is None else f"{self.change:+.1%}"
         noise = "" if self.noise is None else f", noise {text(self.noise)}"
-        return f"{self.name}: {what} {text(self.before)} -> {text(self.after)} ({share}; allowed {text(self.limit)}{noise})"
+        return f"{self.name}: {what} {text(self.before)} -> {text(self.after)} ({share}; limit {text(self.limit)}{noise})"
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class CheckReport:
     checked: dict[str, int]  # metric -> rows that were looked at
     skipped: dict[str, str]  # metric -> why it was not looked at
     floor: float  # noise of a typical row as a share of its time; nan: no time was compared
-    repeats: str  # what was compared: "10 steps against 12"
+    repeats: str  # what was compared: "10 steps vs 12"
     shift: float  # how much slower everything is together
     notes: tuple[str, ...] = ()
 
@@ -107,8 +107,8 @@ def check(
 ) -> CheckReport:
     """Compare recordings (profiles, Results, Traces; several are repeats) with a baseline or with other recordings.
 
-    on: what to look at (METRICS); max_regression: how much slower a time may be; tolerance: how much a counter may grow, one share or one
-    by metric; min_us: rows that take less are not judged by time; exact: a counter that falls fails as well.
+    on: the METRICS to check; max_regression: how much slower a time may get; tolerance: how much a counter may grow, one share or one per
+    metric; min_us: the times of rows that take less are not checked; exact: a counter that decreases fails as well.
     """
     wrong = [name for name in on if name not in METRICS]
     if wrong:
@@ -121,10 +121,12 @@ def check(
     if now.per != base.per:
         raise ValueError(
             f"the baseline is per {base.per}, the recording is not: "
-            + ("it has no steps (ProfilerStep#N)" if base.per == "step" else "write the baseline anew")
+            + ("it has no steps (ProfilerStep#N)" if base.per == "step" else "write the baseline again")
         )
     if now.by != base.by:
-        raise ValueError(f"the baseline is by {', '.join(base.by)}, the recording by {', '.join(now.by)}")
+        raise ValueError(
+            f"the baseline is grouped by {', '.join(base.by)}, the recording by {', '.join(now.by)}"
+        )
     allowed = {
         name: tolerance if isinstance(tolerance, (int, float)) else tolerance.get(name, 0.0)
         for name in COUNTED
@@ -185,11 +187,13 @@ def _ops(now: Baseline, base: Baseline, keys: list[Key], exact: bool) -> list[Fi
     for key in keys:
         if key not in base.rows:
             calls = now.rows[key].counters["count"][1]
-            made.append(Finding(FAIL, "ops", key, 0, calls, 0, detail="(new row, calls)"))
+            made.append(Finding(FAIL, "ops", key, 0, calls, 0, detail="(new row; number of calls)"))
         elif key not in now.rows:
             calls = base.rows[key].counters["count"][0]
             verdict = FAIL if exact else BETTER
-            made.append(Finding(verdict, "ops", key, calls, 0, calls, detail="(row gone, calls)"))
+            made.append(
+                Finding(verdict, "ops", key, calls, 0, calls, detail="(removed row; number of calls)")
+            )
     return sorted(made, key=lambda f: (f.verdict != FAIL, f.key))
 
 
@@ -274,8 +278,8 @@ def _times(
             findings.append(total)
     if shift_matters(first_shift):
         notes.append(
-            f"everything takes {first_shift:.3g} times as long; one recording cannot tell the machine from the program: "
-            "give several files to be sure"
+            f"all rows together take {first_shift:.3g} times as long; one recording cannot tell a slow machine from a slow program: "
+            "pass several files"
         )
     single = sum(
         min(len(v) for v in pair[1:]) < 2
@@ -284,7 +288,7 @@ def _times(
         if (pair := _samples(base.rows[key], now.rows[key], m))
     )
     if single:
-        notes.append(f"{single:,} times were measured once: they fail beyond {SINGLE:.0%} only")
+        notes.append(f"{single:,} times were measured only once: they fail only above {SINGLE:.0%}")
     order = {metric: place for place, metric in enumerate(metrics)}
     findings.sort(key=lambda f: (order[f.metric], f.verdict != FAIL, -abs(f.after - f.before), f.key))
     return findings, _typical(floors), first_shift, _described(unit, now, base) if metrics else "", notes
@@ -364,7 +368,7 @@ def _typical(floors: list[tuple[float, float]]) -> float:
 
 def _described(unit: str, now: Baseline, base: Baseline) -> str:
     if unit == "steps":
-        return f"{now.steps} steps against {base.steps}"
+        return f"{now.steps} steps vs {base.steps}"
     if unit == "runs":
-        return f"{now.runs} runs against {base.runs}"
+        return f"{now.runs} runs vs {base.runs}"
     return "single calls" if unit == "calls" else ""

@@ -1,6 +1,6 @@
-"""Columns: one registry of what each column of a profile means. A key in; its title, unit, definition and what is not in it out.
+"""Columns: the registry of what each column of a profile means. A key in; its title, unit, meaning and notes out.
 
-`mindtorch-prof explain`, the tables of the command line and the documentation all read this one.
+`mindtorch-prof explain`, the tables of the command line and docs/events.md all use this registry.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..formats import format_memory, format_time
 
 @dataclass(frozen=True)
 class ColumnFact:
-    """What a column says."""
+    """The facts about one column."""
 
     key: str  # in JSON, CSV, data frames and `--where`; torch's attribute where torch has one
     title: str  # in tables
@@ -82,74 +82,78 @@ def formatted(value: Any, unit: str) -> str:
     return str(value)
 
 
-# ---------------------------------------------------------------------------------------------------- what rows are of
+# ---------------------------------------------------------------------------------------------------- what rows are grouped by
 
 register(
     ColumnFact(
         "name",
         "Name",
         "text",
-        "What happened: an op (aten::mm), a node of the backward pass (MmBackward0), an annotation, a kernel or a copy on a device.",
-        "All ProfilerStep#N are one row, ProfilerStep*, unless rows are by step. An only child with its parent's name is one event with it.",
+        "The name of the event: an op (aten::mm), a backward node (MmBackward0), an annotation, or a kernel or copy on a device.",
+        "All ProfilerStep#N are one row, ProfilerStep*, unless rows are grouped by step. An only child with the same name as its parent is "
+        "merged into it.",
         ("key", "op"),
     ),
     ColumnFact(
         "overload_name",
         "Overload Name",
         "text",
-        "Which overload of the op was called (Tensor, Scalar, out ...).",
+        "The overload of the op that was called (Tensor, Scalar, out ...).",
         "Empty unless overload names were recorded.",
     ),
     ColumnFact(
         "input_shapes",
         "Input Shapes",
         "text",
-        "Shapes of the tensors that went in, one list an argument; [] is an argument that is no tensor.",
-        "Shapes inside lists of tensors. Empty unless shapes were recorded (record_shapes=True).",
+        "Shapes of the input tensors, one list per argument; [] for an argument that is not a tensor.",
+        "Shapes inside lists of tensors are not shown. Empty unless recorded with record_shapes=True.",
         ("shape", "shapes"),
     ),
     ColumnFact(
         "stack",
         "Source Location",
         "text",
-        "Python calls around the event, innermost first.",
-        "Empty unless stacks were recorded (with_stack=True).",
+        "Python stack of the event, innermost call first.",
+        "Empty unless recorded with with_stack=True.",
     ),
     ColumnFact(
         "module",
         "Module",
         "text",
-        "The nn.Module call around the event, outer modules first (Sequential_0.Linear_1); the number counts modules of one class. "
-        "Work of the backward pass belongs to the module whose forward call it answers.",
-        "Empty for what happens in no module, and unless modules were recorded (with_modules=True or with_stack=True).",
+        "Path of the nn.Module whose call contains the event, outermost module first (Sequential_0.Linear_1); the number counts the modules "
+        "of a class. Backward events belong to the module of their forward op.",
+        "Empty outside of modules, and unless recorded with with_modules=True or with_stack=True.",
     ),
     ColumnFact(
         "step",
         "Step",
         "number",
-        "The number of the step (ProfilerStep#N) in which the event began.",
-        "Empty for what happens between steps, and where no step was recorded.",
+        "Number of the step (ProfilerStep#N) in which the event started.",
+        "Empty between steps, and if no steps were recorded.",
     ),
     ColumnFact(
         "thread",
         "Thread",
         "text",
-        "The thread the event happened on: its name if it has one, and its number; for device events the device and its stream.",
+        "Thread of the event: its name, if it has one, and its number; for device events the device and the stream.",
         aliases=("tid",),
     ),
     ColumnFact(
         "category",
         "Category",
         "text",
-        "What kind of work an event is, told from its name: matmul, convolution, attention, normalization, pointwise, reduction, shape, "
+        "The kind of work, derived from the event's name: matmul, convolution, attention, normalization, pointwise, reduction, shape, "
         "copy, creation, indexing, random, loss, optimizer, autograd, communication, annotation, other.",
-        "A guess by name: `other` is what no rule knows.",
+        "A guess from the name: `other` is what no rule matches.",
     ),
+    ColumnFact("device", "Device", "text", "Where the event ran: cpu, or a device and its index (cuda:0)."),
     ColumnFact(
-        "device", "Device", "text", "Where the event happened: cpu, or a device and its number (cuda:0)."
+        "kind",
+        "Kind",
+        "text",
+        "op, node (of the backward pass), engine (a call of the autograd engine), annotation, python, kernel or runtime (a CUDA, HIP ... API call).",
     ),
-    ColumnFact("kind", "Kind", "text", "op, node, engine, annotation, python, kernel or runtime."),
-)
+)  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------------- times
 
@@ -158,9 +162,9 @@ register(
         "self_cpu_time_total",
         "Self CPU",
         "us",
-        "Time on the CPU between the beginning and the end of the row's events, less that of the events inside them; summed over the events.",
-        "Not processor time: waiting (a lock, a device, another thread) is in it. Python code between ops belongs to the annotation or step around it, "
-        "and to no row where there is none.",
+        "Time on the CPU from start to end of the row's events, without their child events; summed over the events.",
+        "Not processor time: waiting (for a lock, a device, another thread) is included. Python code between ops counts for the annotation or "
+        "step around it, and for no row if there is none.",
         ("self_cpu", "self_cpu_time", "self_time", "self"),
     ),
     ColumnFact(
@@ -168,15 +172,15 @@ register(
         "Self CPU %",
         "share",
         "Self CPU as a share of the sum of Self CPU over all rows.",
-        "The whole is time inside events, on all recorded threads: not the wall time of the recording.",
+        "The sum is the time inside events on all recorded threads, not the wall time of the recording.",
         ("self_cpu_percent",),
     ),
     ColumnFact(
         "cpu_time_total",
         "CPU total",
         "us",
-        "Time on the CPU between the beginning and the end of the row's events, with everything inside them; summed over the events.",
-        "Work that a device does later. Rows contain each other (linear holds addmm), so totals of different rows do not add up.",
+        "Time on the CPU from start to end of the row's events, including their child events; summed over the events.",
+        "Work that a device does later is not included. Rows contain each other (linear contains addmm), so totals of different rows do not add up.",
         ("cpu_total", "total", "cpu"),
     ),
     ColumnFact(
@@ -184,7 +188,7 @@ register(
         "CPU total %",
         "share",
         "CPU total as a share of the sum of Self CPU over all rows.",
-        "Shares of rows that contain each other do not add up; an op that calls itself is counted at each level, as torch does.",
+        "Shares of rows that contain each other do not add up. A recursive op is counted at each level, as in torch.",
         ("cpu_percent", "total_cpu_percent", "cpu_total_percent"),
     ),
     ColumnFact("cpu_time", "CPU time avg", "us", "CPU total divided by the number of calls.", "", ("cpu_avg", "avg", "cpu_time_avg")),
@@ -192,16 +196,16 @@ register(
         "self_device_time_total",
         "Self device",
         "us",
-        "Time that kernels, copies and fills took on the device: of a kernel's row its own, of an op's row those it launched itself.",
-        "Kernels on several streams at once are counted each: the sum can exceed the time the device was busy. Annotations on the device are not "
-        "counted a second time in the total.",
+        "Time of kernels, copies and memsets on the device: a kernel's row has its own time, an op's row that of the work it launched itself.",
+        "Kernels that run at the same time on several streams all count, so the sum can exceed the time the device was busy. Annotations on the "
+        "device are not counted again in the total.",
         ("self_device", "self_device_time"),
     ),
     ColumnFact(
         "self_device_share",
         "Self device %",
         "share",
-        "Self device time as a share of the time of all kernels, copies and fills.",
+        "Self device time as a share of the time of all kernels, copies and memsets.",
         "An op and its kernels are both rows with the same time, so the shares of all rows add up to more than 100 %.",
         ("self_device_percent",),
     ),
@@ -209,17 +213,17 @@ register(
         "device_time_total",
         "Device total",
         "us",
-        "Time on the device of everything that the row's events and the events inside them launched.",
+        "Time on the device of everything that the row's events and their child events launched.",
         "Rows contain each other, so totals of different rows do not add up.",
         ("device_total",),
     ),
     ColumnFact("device_time", "Device time avg", "us", "Device total divided by the number of calls.", "", ("device_avg", "device_time_avg")),
-    ColumnFact("min", "Min", "us", "The shortest of the row's events (beginning to end).", aliases=("min_us",)),
-    ColumnFact("p50", "p50", "us", "Half of the row's events took at most this long: the median.", aliases=("median", "p50_us")),
-    ColumnFact("p95", "p95", "us", "95 of 100 of the row's events took at most this long.", "With few events it is close to the longest.", ("p95_us",)),
-    ColumnFact("max", "Max", "us", "The longest of the row's events.", aliases=("max_us",)),
-    ColumnFact("std", "Std", "us", "Standard deviation of the times of the row's events (over n).", "0 for a single event.", ("std_us",)),
-    ColumnFact("first", "First", "us", "Time of the row's first event: often longer than the others, since caches are cold.", aliases=("first_us",)),
+    ColumnFact("min", "Min", "us", "Duration of the row's shortest event.", aliases=("min_us",)),
+    ColumnFact("p50", "p50", "us", "Median duration of the row's events.", aliases=("median", "p50_us")),
+    ColumnFact("p95", "p95", "us", "95th percentile of the durations of the row's events.", "With few events it is close to the maximum.", ("p95_us",)),
+    ColumnFact("max", "Max", "us", "Duration of the row's longest event.", aliases=("max_us",)),
+    ColumnFact("std", "Std", "us", "Standard deviation of the durations of the row's events (divided by n).", "0 for a single event.", ("std_us",)),
+    ColumnFact("first", "First", "us", "Duration of the row's first event: often longer than the others, because caches are cold.", aliases=("first_us",)),
 )  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------------- counts and sizes
@@ -229,98 +233,92 @@ register(
         "count",
         "# of Calls",
         "count",
-        "How many events the row sums up.",
-        "Calls that happened outside the recorded steps or threads.",
+        "Number of events in the row.",
+        "Calls outside the recorded steps or threads are not counted.",
         ("calls", "n", "number_of_calls"),
     ),
     ColumnFact(
         "cpu_memory_usage",
         "CPU Mem",
         "bytes",
-        "Bytes of tensor memory taken less given back while the row's events ran, with everything inside them.",
-        "Not a peak, and no memory of Python or libraries. Negative where more was given back than taken. 0 unless profile_memory=True.",
+        "Bytes of tensor memory allocated minus bytes freed while the row's events ran, including their child events.",
+        "Not a peak. Memory of Python and of other libraries is not included. Negative if more was freed than allocated. "
+        "0 unless recorded with profile_memory=True.",
         ("cpu_mem", "mem", "memory"),
     ),
     ColumnFact(
         "self_cpu_memory_usage",
         "Self CPU Mem",
         "bytes",
-        "CPU Mem less that of the events inside.",
-        "As CPU Mem.",
+        "CPU Mem without the child events.",
+        "See CPU Mem.",
         ("self_cpu_mem", "self_mem", "self_memory"),
     ),
     ColumnFact(
         "device_memory_usage",
         "Device Mem",
         "bytes",
-        "Bytes of device memory taken less given back by the allocator while the row's events ran.",
-        "As CPU Mem; and what a library takes from the device itself.",
+        "Bytes of device memory that the allocator allocated minus bytes it freed while the row's events ran.",
+        "See CPU Mem. Memory that a library allocates on the device by itself is not included.",
         ("device_mem",),
     ),
     ColumnFact(
-        "self_device_memory_usage", "Self device Mem", "bytes", "Device Mem less that of the events inside.", "As CPU Mem.", ("self_device_mem",)
+        "self_device_memory_usage", "Self device Mem", "bytes", "Device Mem without the child events.", "See CPU Mem.", ("self_device_mem",)
     ),
     ColumnFact(
         "flops",
         "FLOPs",
         "flops",
-        "Floating-point operations of the row's events by torch's formulas: matrix products and convolutions, additions and products.",
-        "Ops without a formula count 0, the backward pass included. A multiplication and its addition are two. 0 unless with_flops=True.",
+        "Floating-point operations of the row's events by torch's formulas: matrix products, convolutions, additions and multiplications.",
+        "Ops without a formula count 0, in the backward pass too. A multiply-add counts as two. 0 unless recorded with with_flops=True.",
         ("total_flops",),
     ),
-    ColumnFact("node_id", "Node ID", "number", "The node of a distributed job that the event is from; -1 where there is none."),
-    ColumnFact(
-        "health",
-        "Health",
-        "text",
-        "What is missing from the trace or was repaired in it. Empty means complete.",
-    ),
+    ColumnFact("node_id", "Node ID", "number", "Node of a distributed job that the event is from; -1 if there is none."),
+    ColumnFact("health", "Health", "text", "What is missing from the trace or was repaired in it. Empty means complete."),
 )  # fmt: skip
 
 # ---------------------------------------------------------------------------------------------------- single events, steps, memory
 
 register(
-    ColumnFact("row", "Row", "number", "The place of an event in the table of events, in the order (thread, start)."),
-    ColumnFact("parent", "Parent", "number", "The row of the event around this one; empty for the outermost."),
-    ColumnFact("depth", "Depth", "count", "How many events are around this one."),
-    ColumnFact("start_us", "Start", "us", "Beginning, counted from the beginning of the recording.", aliases=("start", "ts")),
-    ColumnFact("end_us", "End", "us", "End, counted from the beginning of the recording.", aliases=("end",)),
-    ColumnFact(
-        "duration_us", "Duration", "us", "From beginning to end.", "Waiting is in it.", ("dur", "duration", "wall")
-    ),
-    ColumnFact("self_us", "Self", "us", "Duration less that of the events inside.", "As Self CPU."),
+    ColumnFact("row", "Row", "number", "Index of the event in the table of events, which is ordered by (thread, start)."),
+    ColumnFact("parent", "Parent", "number", "Row of the parent event; empty for a root."),
+    ColumnFact("depth", "Depth", "count", "Nesting level of the event: the number of its ancestors."),
+    ColumnFact("start_us", "Start", "us", "Start of the event, measured from the start of the recording.", aliases=("start", "ts")),
+    ColumnFact("end_us", "End", "us", "End of the event, measured from the start of the recording.", aliases=("end",)),
+    ColumnFact("duration_us", "Duration", "us", "Time from start to end.", "Waiting is included.", ("dur", "duration", "wall")),
+    ColumnFact("self_us", "Self", "us", "Duration without the child events.", "See Self CPU."),
     ColumnFact(
         "sequence_nr",
         "Sequence",
         "number",
-        "Connects an op of the forward pass with the node of the backward pass that answers it.",
-        "-1 where no gradient is recorded.",
+        "Autograd's sequence number, which a forward op and its node of the backward pass share.",
+        "-1 if no gradient is recorded.",
         ("sequence",),
     ),
-    ColumnFact("events", "Events", "count", "How many events began in the step."),
+    ColumnFact("events", "Events", "count", "Number of events that started in the step."),
     ColumnFact(
         "busy_us",
         "CPU busy",
         "us",
-        "Time in which at least one op ran on a CPU thread: overlapping ops of several threads count once.",
-        "Python code between ops.",
+        "Time in which at least one op ran on a CPU thread; ops that overlap on several threads count once.",
+        "Python code between ops is not included.",
         ("busy",),
     ),
     ColumnFact(
         "device_busy_us",
         "Device busy",
         "us",
-        "Time in which at least one kernel, copy or fill ran on the device: overlapping ones count once.",
+        "Time in which at least one kernel, copy or memset ran on the device; overlapping ones count once.",
         aliases=("device_busy",),
     ),
     ColumnFact("busy_share", "CPU busy %", "share", "CPU busy as a share of the duration."),
     ColumnFact("device_busy_share", "Device busy %", "share", "Device busy as a share of the duration: the device's utilisation."),
-    ColumnFact("device_events", "Device events", "count", "Kernels, copies and fills that were launched in the step."),
-    ColumnFact("total_bytes", "Total", "bytes", "Bytes alive after the change, of those taken in this recording.", aliases=("total_allocated",)),
-    ColumnFact("nbytes", "Bytes", "bytes", "Bytes taken (positive) or given back (negative).", aliases=("bytes",)),
-    ColumnFact("address", "Address", "number", "Where the memory is."),
-    ColumnFact("time_us", "Time", "us", "When, counted from the beginning of the recording.", aliases=("time",)),
-    ColumnFact("stream", "Stream", "number", "The stream of the device on which it ran."),
-    ColumnFact("launched_by", "Launched by", "text", "The op that launched the kernel.", "Empty where the trace does not say."),
-    ColumnFact("tree", "Event", "text", "The path of the event, one level of indentation for each event around it."),
+    ColumnFact("device_events", "Device events", "count", "Number of kernels, copies and memsets launched in the step."),
+    ColumnFact("total_bytes", "Total", "bytes", "Bytes allocated after the change, counting allocations of this recording only.", aliases=("total_allocated",)),
+    ColumnFact("nbytes", "Bytes", "bytes", "Bytes allocated (positive) or freed (negative).", aliases=("bytes",)),
+    ColumnFact("address", "Address", "number", "Address of the memory."),
+    ColumnFact("time_us", "Time", "us", "Time of the change, measured from the start of the recording.", aliases=("time",)),
+    ColumnFact("stream", "Stream", "number", "Stream of the device on which the event ran."),
+    ColumnFact("launched_by", "Launched by", "text", "The op that launched the kernel.", "Empty if the trace does not say."),
+    ColumnFact("tree", "Event", "text", "Name of the event, indented by its nesting level."),
 )  # fmt: skip

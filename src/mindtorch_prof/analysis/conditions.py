@@ -89,7 +89,7 @@ class Condition:
         for key in sorted(self.columns):
             if key not in columns:
                 raise WhereError(
-                    f"the condition {self.text!r} asks for {key}; there are {', '.join(columns)}"
+                    f"the condition {self.text!r} uses {key}; expected one of {', '.join(columns)}"
                 )
         return self._mask(columns)
 
@@ -113,7 +113,7 @@ class _Parser:
         while self.text[at:].strip():
             match = _TOKEN.match(self.text, at)
             if match is None:
-                raise self.error("not understood", at + len(self.text[at:]) - len(self.text[at:].lstrip()))
+                raise self.error("unexpected text", at + len(self.text[at:]) - len(self.text[at:].lstrip()))
             kind, begun = str(match.lastgroup), match.start(str(match.lastgroup))
             if match.group("number") is not None:
                 begun = match.start("number")
@@ -134,7 +134,7 @@ class _Parser:
         if unit in _SCALES:
             return _Value(number * _SCALES[unit], "number")
         if unit.lower() not in _UNITS:
-            raise self.error(f"the unit {unit!r} is not known", at)
+            raise self.error(f"unknown unit {unit!r}", at)
         kind, scale = _UNITS[unit.lower()]
         return _Value(number * scale, kind)
 
@@ -155,7 +155,7 @@ class _Parser:
 
     def condition(self) -> Condition:
         if self.tokens[0][0] == "end":
-            raise self.error('is empty; expected something like name ~ "conv"')
+            raise self.error('empty; expected something like name ~ "conv"')
         mask = self.either()
         if self.tokens[self.place][0] != "end":
             raise self.error("expected `and`, `or` or the end")
@@ -227,7 +227,7 @@ class _Parser:
         if isinstance(left, _Value):
             left, right, sign = right, left, _MIRRORED.get(sign, sign)
         if isinstance(left, _Value):
-            raise self.error("compares two values; one side must be a column", begun)
+            raise self.error("both sides are values; expected a column on one side", begun)
         if isinstance(right, _Column):
             one, two = left.key, right.key
             return lambda columns: _ordered(columns[one], columns[two], _ORDER[sign])
@@ -258,7 +258,7 @@ class _Parser:
         try:
             pattern = re.compile(right.value)
         except re.error as error:
-            raise self.error(f"no regular expression: {error}", begun) from None
+            raise self.error(f"not a valid regular expression: {error}", begun) from None
         key = left.key
 
         def mask(columns: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -32,7 +32,7 @@ class Usage:
 
 
 def device_usage(trace: Trace) -> list[Usage]:
-    """One row a device with all its streams, each followed by its streams."""
+    """One row per device for all its streams together, followed by one row per stream."""
     device, made = trace.device, []
     works = device.works
     for index in np.unique(device.device[works]).tolist():

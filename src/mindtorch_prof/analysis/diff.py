@@ -117,7 +117,7 @@ def diff(
     """Compare two recordings (profiles, Results or Traces).
 
     by: "op" and any of "shape", "stack", "module"; per: "step", "call", "total", or "auto" (steps where both sides have them);
-    threshold, min_us: smaller changes of time are left alone; alpha: how sure the rank test must be.
+    threshold, min_us: smaller changes in time are ignored; alpha: significance level of the rank test.
     """
     if per not in PER:
         raise ValueError(f"cannot compare per {per!r}; expected one of {', '.join(PER)}")
@@ -319,24 +319,20 @@ def _notes(a: Measured, b: Measured, rows: Sequence[Row], per: str) -> list[str]
         inside = int(side.totals["self_cpu"].sum())
         if side.outside_ns and side.outside_ns > 0.01 * (inside + side.outside_ns):
             share = side.outside_ns / (inside + side.outside_ns)
-            notes.append(
-                f"{share:.0%} of the {which} trace's time lies outside its steps and is not compared"
-            )
+            notes.append(f"{share:.0%} of the {which} trace's time is outside of steps and is not compared")
     if a.steps and min(len(a.steps), len(b.steps)) < ENOUGH:
         notes.append(
-            f"{len(a.steps)} and {len(b.steps)} steps are too few for a rank test ({ENOUGH} of each would do): "
-            "times are judged by their spread alone"
+            f"{len(a.steps)} and {len(b.steps)} steps are too few for a rank test (it needs {ENOUGH} on each side): "
+            "times are compared by their spread only"
         )
     single = sum(row.self_cpu.test is not None and sum(row.self_cpu.test.repeats) < 4 for row in rows)
     if single:
-        notes.append(
-            f"{single:,} rows were measured once: only changes above {SINGLE:.0%} are told from noise"
-        )
+        notes.append(f"{single:,} rows were measured only once: changes below {SINGLE:.0%} count as noise")
     lengths = {row.count.b / row.count.a for row in rows if row.count.a and row.count.b}
     if per == "total" and len(lengths) == 1 and lengths != {1.0}:
         notes.append(
-            f"the second trace has {lengths.pop():.3g} times as many calls of everything: "
-            "compare per call if the runs only differ in length"
+            f"the second trace has {lengths.pop():.3g} times as many calls of every op: "
+            "compare per call if the runs differ only in length"
         )
     for what, option in (("shapes", "shape"), ("stacks", "stack"), ("modules", "module")):
         if option in a.by:

@@ -31,7 +31,7 @@ class Finding:
 
 
 def doctor(source: Any) -> list[Finding]:
-    """All findings about a recording; none means that it is complete and its numbers hold."""
+    """All findings about a recording; none means that it is complete and consistent."""
     results = as_results(source)
     trace: Trace = results.trace
     found = [*_told(trace), *_empty(trace)]
@@ -53,7 +53,7 @@ def _told(trace: Trace) -> list[Finding]:
             "unfinished",
             "warning",
             health.unfinished,
-            "events had not ended when the recording did; they end with it",
+            "events had not ended when the recording stopped; they end with it",
         ),
         ("repaired", "warning", health.repaired, "events were repaired"),
     ]
@@ -72,14 +72,14 @@ def _times(trace: Trace) -> list[Finding]:
     backwards = np.flatnonzero(trace.end_ns < trace.start_ns)
     if len(backwards):
         found.append(
-            Finding("negative_duration", "error", len(backwards), f"{len(backwards):,} events end before they begin",
+            Finding("negative_duration", "error", len(backwards), f"{len(backwards):,} events end before they start",
                     _names(trace, backwards))
         )  # fmt: skip
     far = np.flatnonzero(np.abs(trace.start_ns - int(np.median(trace.start_ns))) > _FAR_NS)
     if len(far):
         found.append(
             Finding("far_away", "error", len(far), f"{len(far):,} events are more than an hour away from the others "
-                    "(timestamps of 0, or of another clock)", _names(trace, far))
+                    "(timestamps of 0 or from another clock)", _names(trace, far))
         )  # fmt: skip
     return found
 
@@ -96,14 +96,14 @@ def _nesting(results: Any) -> list[Finding]:
     found = []
     if len(overlaps):
         found.append(
-            Finding("overlap", "warning", len(overlaps), f"{len(overlaps):,} events overlap another one of their thread without lying inside it; "
-                    "they count as its siblings", _names(trace, overlaps))
+            Finding("overlap", "warning", len(overlaps), f"{len(overlaps):,} events partly overlap another event of their thread; "
+                    "they are treated as its siblings", _names(trace, overlaps))
         )  # fmt: skip
     negative = np.flatnonzero((results.shown_self_ns < 0) & results.shown)
     if len(negative):
         found.append(
-            Finding("negative_self", "error", len(negative), f"{len(negative):,} events have less than no time of their own: "
-                    "what is inside them takes longer than they do", _names(trace, negative))
+            Finding("negative_self", "error", len(negative), f"{len(negative):,} events have a negative self time: "
+                    "their child events take longer than they do", _names(trace, negative))
         )  # fmt: skip
     window = trace.window_ns[1] - trace.window_ns[0]
     shown = results.shown
@@ -111,8 +111,8 @@ def _nesting(results: Any) -> list[Finding]:
         own = int(results.shown_self_ns[first:last][shown[first:last]].sum())
         if window > 0 and own > window * 1.001 + 1000:
             found.append(
-                Finding("too_much_time", "error", 1, f"the events of thread {int(trace.thread[first])} have {own / 1e6:.3f} ms of their own, "
-                        f"the whole recording lasts {window / 1e6:.3f} ms")
+                Finding("too_much_time", "error", 1, f"the self times of thread {int(trace.thread[first])} add up to {own / 1e6:.3f} ms, "
+                        f"more than the recording ({window / 1e6:.3f} ms)")
             )  # fmt: skip
     return found
 
@@ -127,7 +127,7 @@ def _repeated(trace: Trace) -> list[Finding]:
     if not len(rows):
         return []
     return [
-        Finding("duplicate", "warning", len(rows), f"{len(rows):,} events are in the trace twice: same name, thread and times",
+        Finding("duplicate", "warning", len(rows), f"{len(rows):,} events are duplicates: same name, thread and times",
                 _names(trace, rows))
     ]  # fmt: skip
 
@@ -137,7 +137,7 @@ def _steps(results: Any) -> list[Finding]:
     if not sheet.n_rows:
         return [
             Finding(
-                "no_steps", "info", 0, "the trace has no steps (ProfilerStep#N): nothing can be said per step"
+                "no_steps", "info", 0, "the trace has no steps (ProfilerStep#N): there are no values per step"
             )
         ]
     numbers = sheet["step"].tolist()
@@ -173,7 +173,7 @@ def _backward(trace: Trace) -> list[Finding]:
     if not len(alone):
         return []
     return [
-        Finding("backward_alone", "info", len(alone), f"{len(alone):,} of {len(nodes):,} nodes of the backward pass have no forward op in the trace",
+        Finding("backward_alone", "info", len(alone), f"{len(alone):,} of {len(nodes):,} backward nodes have no forward op in the trace",
                 _names(trace, alone))
     ]  # fmt: skip
 
@@ -188,7 +188,7 @@ def _device(results: Any) -> list[Finding]:
         share = (device.end_ns - device.start_ns)[works & (device.op < 0)].sum() / max(int(busy), 1)
         found.append(
             Finding("device_alone", "warning" if share > 0.01 else "info", alone, f"{alone:,} of {int(works.sum()):,} device events "
-                    f"({share:.1%} of the device's time) belong to no op of the trace")
+                    f"({share:.1%} of the device time) have no op that launched them")
         )  # fmt: skip
     overlaps = 0
     rows = np.flatnonzero(works)
@@ -201,7 +201,7 @@ def _device(results: Any) -> list[Finding]:
         overlaps += int((device.start_ns[mine][1:] < np.maximum.accumulate(device.end_ns[mine])[:-1]).sum())
     if overlaps:
         found.append(
-            Finding("device_overlap", "warning", overlaps, f"{overlaps:,} device events begin before the one before them on their stream has ended")
+            Finding("device_overlap", "warning", overlaps, f"{overlaps:,} device events start before the previous one on their stream has ended")
         )  # fmt: skip
     backwards = int((device.end_ns < device.start_ns).sum())
     if backwards:
@@ -210,7 +210,7 @@ def _device(results: Any) -> list[Finding]:
                 "device_negative_duration",
                 "error",
                 backwards,
-                f"{backwards:,} device events end before they begin",
+                f"{backwards:,} device events end before they start",
             )
         )
     early = works & (device.launch >= 0)
@@ -220,7 +220,7 @@ def _device(results: Any) -> list[Finding]:
     too_early = int((early & (device.start_ns < begun)).sum())
     if too_early:
         found.append(
-            Finding("device_too_early", "warning", too_early, f"{too_early:,} device events begin before the call that launched them: "
+            Finding("device_too_early", "warning", too_early, f"{too_early:,} device events start before the call that launched them: "
                     "the clocks of CPU and device differ")
         )  # fmt: skip
     return found
@@ -237,7 +237,7 @@ def _memory(trace: Trace) -> list[Finding]:
                 "memory_order",
                 "warning",
                 backwards,
-                f"{backwards:,} memory events are not in the order of time",
+                f"{backwards:,} memory events are out of order in time",
             )
         ]
     return []

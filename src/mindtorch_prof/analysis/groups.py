@@ -29,19 +29,19 @@ class GroupError(ValueError):
 
 
 def groups(source: Any, by: str | Sequence[str] = ("name",), *, stats: bool = False) -> Sheet:
-    """One row a group of events.
+    """One row per group of events.
 
-    source: a profile that has stopped, what `load` gives, or a Trace.
+    source: a stopped profile, a loaded trace, or a Trace.
     by: some of KEYS; `stack:3` compares three frames, `module:2` two levels of modules.
-    stats: add the spread of the events' times.
+    stats: add statistics of the events' durations (STATS).
 
-    Without "name", totals and spreads count nothing twice: neither what is inside an event of the same group, nor device work
-    beside the op that launched it.
+    Without "name", totals and statistics count nothing twice: neither events inside an event of the same group, nor device work
+    in addition to the op that launched it.
     """
     results = as_results(source)
     wanted = [_parsed(key) for key in (by.split(",") if isinstance(by, str) else by)]
     if not wanted:
-        raise GroupError(f"nothing to group by; expected some of {', '.join(KEYS)}")
+        raise GroupError(f"no key to group by; expected some of {', '.join(KEYS)}")
     events = _Events(results)
     parts = [events.part(key, depth) for key, depth in wanted]
     group, first = _combined([number for number, _ in parts], events.start_ns)

@@ -1,4 +1,4 @@
-"""The most memory at one time: a Trace in, a few lines of text out. Counts what was taken while the recording ran."""
+"""Peak memory: a Trace in, a few lines of text out. Counts only what was allocated during the recording."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _ROWS = 10
 
 
 def memory_summary(trace: Trace) -> str:
-    """The peak, when and in which op it was reached, and by op what was alive then, the largest first."""
+    """The peak, when and in which op it was reached, and what was allocated then, by op, the largest first."""
     memory = trace.memory
     if not trace.settings.profile_memory:
-        raise ValueError("memory_summary() needs profile_memory=True when recording")
+        raise ValueError("memory_summary() needs a recording with profile_memory=True")
     on_cpu = ~memory.on_device
     times, sizes, addresses = memory.time_ns[on_cpu], memory.nbytes[on_cpu], memory.address[on_cpu]
     if not len(times):
-        return "no memory was taken"
+        return "no memory was allocated"
     # frees of what was there before are no part of it
     taken = sizes > 0
     order = np.lexsort((np.arange(len(addresses)), addresses))
@@ -38,8 +38,10 @@ def memory_summary(trace: Trace) -> str:
         f"peak memory: {_bytes(int(total[peak]))}, {start:.3f} ms after the start, in {_name(trace, owners[peak])}"
     ]
     at_end = int(total[-1])
-    lines.append(f"alive at the end: {_bytes(at_end)}; taken in all: {_bytes(int(sizes[taken].sum()))}")
-    lines.append("alive at the peak, by the op that took it:")
+    lines.append(
+        f"still allocated at the end: {_bytes(at_end)}; total allocated: {_bytes(int(sizes[taken].sum()))}"
+    )
+    lines.append("allocated at the peak, by op:")
     by_name: dict[str, list[int]] = {}
     for row in alive.tolist():
         entry = by_name.setdefault(_name(trace, owners[row]), [0, 0])
@@ -50,7 +52,7 @@ def memory_summary(trace: Trace) -> str:
         lines.append(f"  {_bytes(size):>12}  {count:>6} x  {name}")
     if len(ranked) > _ROWS:
         rest = sum(size for _, (size, _) in ranked[_ROWS:])
-        lines.append(f"  {_bytes(rest):>12}  in {len(ranked) - _ROWS} further ops")
+        lines.append(f"  {_bytes(rest):>12}  in {len(ranked) - _ROWS} other ops")
     return "\n".join(lines)
 
 
@@ -71,7 +73,7 @@ def _owners(trace: Trace, times: np.ndarray, threads: np.ndarray) -> np.ndarray:
 
 
 def _name(trace: Trace, row: int) -> str:
-    return "no op" if row < 0 else trace.names[trace.name[row]]
+    return "(outside of ops)" if row < 0 else trace.names[trace.name[row]]
 
 
 def _bytes(size: int) -> str:

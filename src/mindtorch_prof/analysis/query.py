@@ -28,7 +28,7 @@ def connect(source: Any, tables: Any = tuple(TABLES)) -> Any:
         import duckdb
     except ImportError as error:
         raise MissingPackageError(
-            "duckdb is not installed; `pip install mindtorch_v2[sql]` brings it, and `show --where` filters without it"
+            "duckdb is not installed; `pip install mindtorch_v2[sql]` installs it; `show --where` filters without it"
         ) from error
     connection = duckdb.connect(":memory:")
     for name in tables:
@@ -37,7 +37,7 @@ def connect(source: Any, tables: Any = tuple(TABLES)) -> Any:
 
 
 def query(source: Any, sql: str) -> Sheet:
-    """The answer to a sentence of SQL; a QueryError says what is wrong with it."""
+    """The result of an SQL statement; a QueryError says what is wrong with it."""
     named = [name for name in TABLES if re.search(rf"\b{name}\b", sql, re.IGNORECASE)]
     connection = connect(source, named)
     import duckdb

@@ -152,7 +152,7 @@ def as_results(source: Any) -> Any:
         inner = getattr(getattr(source, "profiler", None), "_results", None)
     if inner is None:
         raise TypeError(
-            f"a {type(source).__name__} holds no recording; expected a profile that has stopped, Results or a Trace"
+            f"a {type(source).__name__} has no recording; expected a stopped profile, a loaded trace or a Trace"
         )
     return inner
 

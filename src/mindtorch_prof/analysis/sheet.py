@@ -45,7 +45,7 @@ class Sheet(Mapping[str, np.ndarray]):
             return name
         key = column_key(name)
         if key not in self._columns:
-            raise KeyError(f"there is no column {name!r} here; there are {', '.join(self._columns)}")
+            raise KeyError(f"there is no column {name!r} here; expected one of {', '.join(self._columns)}")
         return key
 
     def take(self, rows: np.ndarray | slice) -> Sheet:
@@ -79,13 +79,13 @@ class Sheet(Mapping[str, np.ndarray]):
         return self.take(slice(0, count)) if count else self
 
     def rows(self) -> list[dict[str, Any]]:
-        """One dict a row, of plain Python values."""
+        """One dict per row, with plain Python values."""
         names = list(self._columns)
         lists = [_plain(values) for values in self._columns.values()]
         return [dict(zip(names, values)) for values in zip(*lists)] if lists else []
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """One list a column, of plain Python values."""
+        """One list per column, with plain Python values."""
         return {name: _plain(values) for name, values in self._columns.items()}
 
     def to_pandas(self) -> Any:

@@ -12,9 +12,9 @@ from .sheet import Sheet
 
 
 def steps_table(source: Any) -> Sheet:
-    """One row a step; no rows where the recording has none.
+    """One row per step; no rows if the recording has no steps.
 
-    Busy times lie inside the step's own time; device events are counted where they were launched.
+    Busy times are within the time of the step; device events count for the step in which they were launched.
     """
     results = as_results(source)
     trace: Trace = results.trace

@@ -175,11 +175,11 @@ def _looks_wrong(
     own = times["self_cpu_us"]
     if times["cpu_busy_share"] < 0.5 and times["span_us"] > 0:
         found.append(
-            f"no op runs on the CPU for {1 - times['cpu_busy_share']:.0%} of the time: Python between ops, waiting, or input"
+            f"no op runs on the CPU for {1 - times['cpu_busy_share']:.0%} of the time: Python code between ops, waiting, or data loading"
         )
     if "device_busy_share" in times and times["device_busy_share"] < 0.5:
         found.append(
-            f"the device is idle for {1 - times['device_busy_share']:.0%} of the time: it waits for the CPU"
+            f"the device is idle for {1 - times['device_busy_share']:.0%} of the time, waiting for the CPU"
         )
     found += _tiny(by_name, own)
     whole = "self_device_share" if "self_device_share" in categories else "self_cpu_share"
@@ -201,7 +201,7 @@ def _uneven(steps: Sheet) -> list[str]:
     found = []
     if times[0] > 2 * typical:
         found.append(
-            f"step {numbers[0]} takes {times[0] / typical:.1f} × the median of the others ({times[0] / 1000:.3f} ms): warming up; leave it out"
+            f"step {numbers[0]} takes {times[0] / typical:.1f} × the median of the others ({times[0] / 1000:.3f} ms): warm-up; exclude it from measurements"
         )
     slow = np.flatnonzero(times[1:] > 2 * typical) + 1
     if len(slow):
@@ -221,7 +221,7 @@ def _tiny(by_name: Sheet, own: float) -> list[str]:
     spent = float(short["self_cpu_time_total"].sum())
     if all_calls >= 100 and calls > 0.5 * all_calls and own and spent > 0.3 * own:
         return [
-            f"{calls:,} of {all_calls:,} op calls take less than 10 us on average, together {spent / own:.0%} of the CPU time: fuse or batch them"
+            f"{calls:,} of {all_calls:,} op calls take less than 10 us on average and {spent / own:.0%} of the CPU time in total: fuse or batch them"
         ]
     return []
 
@@ -237,7 +237,7 @@ def _shares(by_name: Sheet, own: float) -> list[str]:
     if waited > 0.05 * own:
         longest = max(waits, key=lambda i: times[i])
         found.append(
-            f"the CPU waits or reads back values for {waited / own:.0%} of its time, most in {names[longest]}"
+            f"the CPU waits for the device or reads values back for {waited / own:.0%} of its time, mostly in {names[longest]}"
         )
     loading = float(sum(totals[i] for i, name in enumerate(names) if name.startswith(_LOADER)))
     if loading > 0.1 * own:
@@ -258,7 +258,7 @@ def _growth(results: Any, steps: Sheet) -> list[str]:
     if (np.diff(left) > 0).all() and len(left) > 1:
         grown = int(left[-1] - left[0])
         return [
-            f"memory grows in every step, by {grown / max(len(left) - 1, 1):,.0f} bytes a step: something is kept"
+            f"memory grows in every step, by {grown / max(len(left) - 1, 1):,.0f} bytes per step: possibly a leak"
         ]
     return []
 
@@ -282,8 +282,8 @@ def summary_text(data: dict[str, Any], *, markdown: bool = False) -> str:
     )
     lines += ["", head + "Time"]
     lines.append(
-        f"{bullet}{_us(times['span_us'])} in all; ops on the CPU for {times['cpu_busy_share']:.1%} of it"
-        + (f", the device busy for {times['device_busy_share']:.1%}" if "device_busy_share" in times else "")
+        f"{bullet}{_us(times['span_us'])} total; CPU busy (running ops) {times['cpu_busy_share']:.1%}"
+        + (f", device busy {times['device_busy_share']:.1%}" if "device_busy_share" in times else "")
     )
     if steps:
         lines.append(
@@ -292,17 +292,17 @@ def summary_text(data: dict[str, Any], *, markdown: bool = False) -> str:
         )
         device = f", device busy {steps['device_busy_share']:.1%}" if "device_busy_share" in steps else ""
         lines.append(
-            f"{bullet}a step: {steps['events']:,.0f} events, ops run for {steps['busy_share']:.1%}{device}"
+            f"{bullet}per step (median): {steps['events']:,.0f} events, CPU busy {steps['busy_share']:.1%}{device}"
         )
     if data["memory"]:
         memory = data["memory"]
         lines.append(
             f"{bullet}memory: peak {formatted(memory['peak_bytes'], 'bytes')} at {_us(memory['peak_at_us'])}, "
-            f"{memory['allocations']:,} allocations of {formatted(memory['allocated_bytes'], 'bytes')}"
+            f"{memory['allocations']:,} allocations, {formatted(memory['allocated_bytes'], 'bytes')} in total"
         )
     for title, key, rows in (
         ("Categories", "category", data["categories"][:7]),
-        ("Ops by their own CPU time", "name", data["ops"][:10]),
+        ("Ops by self CPU time", "name", data["ops"][:10]),
         ("Kernels", "name", data["kernels"][:6]),
         ("Modules", "module", data["modules"][:5]),
     ):
@@ -310,7 +310,7 @@ def summary_text(data: dict[str, Any], *, markdown: bool = False) -> str:
             lines += ["", head + title, *_table(rows, key, markdown)]
     lines += ["", head + "What looks wrong"]
     wrong = data["looks_wrong"][:7]
-    lines += [f"{bullet}{text}" for text in wrong] or [f"{bullet}nothing that simple rules find"]
+    lines += [f"{bullet}{text}" for text in wrong] or [f"{bullet}nothing found"]
     sick = data["health"][:4]
     health = "; ".join(f"{finding['message']}" for finding in sick) or "complete"
     lines += ["", f"Health: {health}"]

@@ -20,7 +20,7 @@ _DEVICE_KINDS = ("kernel", "memcpy", "memset", "annotation", "sync")
 
 
 def events_table(source: Any) -> Sheet:
-    """One row an event that tables show, in the order (thread, start); `parent` is another row's `row`."""
+    """One row per event that tables show, ordered by (thread, start); `parent` is the `row` of another one."""
     results = as_results(source)
     trace: Trace = results.trace
     rows = np.flatnonzero(results.shown)
@@ -57,12 +57,12 @@ def events_table(source: Any) -> Sheet:
 
 
 def averages_table(source: Any) -> Sheet:
-    """One row a name, with the spread of the times."""
+    """One row per name, with statistics of the durations."""
     return groups(source, stats=True)
 
 
 def memory_table(source: Any) -> Sheet:
-    """One row a change: bytes taken and given back, in the order of time."""
+    """One row per allocation or free, in order of time."""
     results = as_results(source)
     memory, begun = results.trace.memory, results.trace.window_ns[0]
     kind = results.trace.settings.device or "device"
@@ -81,7 +81,7 @@ def memory_table(source: Any) -> Sheet:
 
 
 def device_table(source: Any) -> Sheet:
-    """One row a kernel, copy, fill or annotation on a device."""
+    """One row per kernel, copy, memset or annotation on a device."""
     results = as_results(source)
     trace: Trace = results.trace
     device, begun = trace.device, trace.window_ns[0]

@@ -18,7 +18,7 @@ FORMATS = ("table", "md", "json", "csv")
 
 
 class CommandError(Exception):
-    """Something the user can mend: printed without a traceback, with its exit code."""
+    """An error that the user can correct: printed without a traceback, with its exit code."""
 
     def __init__(self, message: str, exit_code: int = 2) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class CommandError(Exception):
 def add_file(parser: argparse.ArgumentParser, name: str = "file", **how: Any) -> None:
     """Declare a trace file to be read, and `--strict`."""
     how.setdefault("metavar", name.upper())
-    how.setdefault("help", "a trace: .json or .json.gz, of torch's profiler or of this one")
+    how.setdefault("help", "a trace file (.json or .json.gz), written by torch's profiler or by this one")
     parser.add_argument(name, **how)
     if not any("--strict" in action.option_strings for action in parser._actions):
         parser.add_argument(
@@ -47,7 +47,7 @@ def add_output(
         "--format",
         choices=formats,
         default=formats[0],
-        help=f"how to print ({formats[0]}); json and csv hold plain numbers: times in microseconds, bytes",
+        help=f"output format ({formats[0]}); json and csv have plain numbers: microseconds and bytes",
     )
     if top is not None:
         parser.add_argument(
@@ -55,7 +55,7 @@ def add_output(
             type=count,
             default=top,
             metavar="N",
-            help=f"rows to show ({top or 'all'}); 0 shows all",
+            help=f"number of rows to show ({top or 'all'}); 0 shows all",
         )
 
 
@@ -66,7 +66,7 @@ def count(text: str) -> int:
     except ValueError:
         number = -1
     if number < 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of rows; give 0 (all) or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows; expected 0 (all) or more")
     return number
 
 
@@ -91,7 +91,7 @@ def writing(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise CommandError(f"{path}: could not be written: {error.strerror or error}") from error
+        raise CommandError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def _sentence(path: str, problem: object) -> str:

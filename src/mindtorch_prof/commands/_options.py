@@ -13,7 +13,7 @@ def names(allowed: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
         given = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
         wrong = [name for name in given if name not in allowed]
         if wrong or not given:
-            raise argparse.ArgumentTypeError(f"{(wrong or [text])[0]!r} is none of {', '.join(allowed)}")
+            raise argparse.ArgumentTypeError(f"{(wrong or [text])[0]!r} is not one of {', '.join(allowed)}")
         return given
 
     return read
@@ -26,7 +26,7 @@ def share(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no share; give it as 5% or 0.05")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a share; expected something like 5% or 0.05")
     return value
 
 
@@ -37,5 +37,5 @@ def number(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is no number; give 0 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 0 or more")
     return value

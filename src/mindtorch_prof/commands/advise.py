@@ -1,7 +1,10 @@
-"""Say what costs time for no good reason: few things, each with evidence and the time at stake.
+"""Suggest changes that save time, each with evidence and the time it can save at most.
 
-Loading while the program waits, loops over rows, gradients filled with zeros, biases before batch norms, thousands of tiny ops; of traces
-of devices also waiting for them, copies from memory that is not pinned and idle time. Exit code 1 if something was found.
+Looks for data loading in the foreground, loops over the rows of a tensor,
+gradients that are filled with zeros, biases before batch norms and thousands
+of tiny ops; in traces with a device also for synchronisation, copies from
+memory that is not pinned, and an idle device. The exit code is 1 if there are
+suggestions.
 
 example:
   mindtorch-prof advise trace.json.gz
@@ -20,10 +23,10 @@ _KEYS = ("code", "share", "at_stake_us", "count", "message", "advice")
 _TITLES = {
     "code": "Code",
     "share": "Share",
-    "at_stake_us": "At stake",
+    "at_stake_us": "Saves up to",
     "count": "Count",
-    "message": "Seen",
-    "advice": "Do",
+    "message": "Finding",
+    "advice": "Suggestion",
 }
 _UNITS = {"share": "share", "at_stake_us": "us", "count": "count"}
 
@@ -37,12 +40,12 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         type=share,
         default=0.02,
         metavar="PCT",
-        help="leave out what is less of the recording's time (2%%)",
+        help="leave out suggestions that save less than this share of the recording (2%%)",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the advice; 1 if there is any."""
+    """Print the suggestions; the exit code is 1 if there are any."""
     from ..analysis.advice import advise
 
     found = advise(_common.open_trace(options.file, strict=options.strict), options.min_share)
@@ -64,8 +67,8 @@ def _print(advice: Any) -> None:
     from ..analysis.columns import formatted
 
     time = formatted(advice.at_stake_us, "us")
-    print(_common.plain(f"{advice.share:.0%} at stake ({time}): {advice.message} [{advice.code}]"))
-    print(_common.plain(f"  do: {advice.advice}"))
+    print(_common.plain(f"up to {advice.share:.0%} ({time}): {advice.message} [{advice.code}]"))
+    print(_common.plain(f"  suggestion: {advice.advice}"))
     for row in advice.evidence:
         where = f"  {row['where']}" if row["where"] else ""
         total = formatted(row["total_us"], "us")
@@ -74,4 +77,4 @@ def _print(advice: Any) -> None:
 
 
 def _summary(count: int) -> str:
-    return {0: "nothing to advise", 1: "1 piece of advice"}.get(count, f"{count:,} pieces of advice")
+    return {0: "no suggestions", 1: "1 suggestion"}.get(count, f"{count:,} suggestions")

@@ -1,8 +1,12 @@
-"""Fail the build when a program got worse: counters first, which have no noise, then times with theirs.
+"""Fail the build on a regression: compare traces with a baseline.
 
-Several files are repeats of one program, and so are the steps in them. A counter (ops, calls, shapes, flops, bytes, kernels, peak memory)
-fails when it is above the baseline's; a time when it is above by more than --max-regression, by more than the noise of its repeats, and
-surer than chance. A baseline is a file that --write-baseline wrote, or one or more traces.
+Counters, which have no noise, are compared first, then times. Several files,
+and the steps in them, are repeats of one program. A counter (ops, calls,
+shapes, flops, bytes, kernels, peak memory) fails if it is above the baseline.
+A time fails if it is above the baseline by more than --max-regression and by
+more than the noise of the repeats, and a rank test finds the difference
+significant. A baseline is a file written by --write-baseline, or one or more
+traces.
 
 example:
   mindtorch-prof check run1.json run2.json run3.json run4.json --baseline baseline.json --max-regression 10%
@@ -24,12 +28,12 @@ from ._options import names, number, share
 _KEYS = ("verdict", "metric", "name", "detail", "before", "after", "change", "limit", "noise", "p")
 _TITLES = {
     "verdict": "Verdict",
-    "metric": "What",
+    "metric": "Metric",
     "name": "Row",
     "before": "Baseline",
-    "after": "Now",
+    "after": "Current",
     "change": "%",
-    "limit": "Allowed",
+    "limit": "Limit",
     "noise": "Noise ±",
     "p": "p",
 }
@@ -39,54 +43,54 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `check`."""
     add_file(parser, "files", nargs="+", metavar="FILE")
     parser.add_argument(
-        "--baseline", nargs="+", metavar="B", help="what to compare with: a baseline file, or traces"
+        "--baseline", nargs="+", metavar="B", help="the baseline to compare with: a baseline file, or traces"
     )
-    parser.add_argument("--write-baseline", metavar="B", help="write what the files show as a baseline")
+    parser.add_argument("--write-baseline", metavar="B", help="write a baseline file from the given traces")
     parser.add_argument(
         "--max-regression",
         type=share,
         default=0.05,
         metavar="PCT",
-        help="how much slower a time may be (5%%)",
+        help="how much slower a time may get (5%%)",
     )
     parser.add_argument(
         "--on",
         type=names(METRICS),
         default=DEFAULT,
         metavar="WHAT",
-        help=f"what to look at, with commas, of {', '.join(METRICS)} (all but cpu and device)",
+        help=f"metrics to check, separated by commas: {', '.join(METRICS)} (all but cpu and device)",
     )
     parser.add_argument(
         "--tolerance",
         action="append",
         default=[],
         metavar="PCT",
-        help="how much counters may grow (0%%); or one of them: count=2%%",
+        help="how much counters may grow (0%%); for one counter: count=2%%",
     )
     parser.add_argument(
         "--min-us",
         type=number,
         default=50.0,
         metavar="US",
-        help="do not judge rows by time that take less (50)",
+        help="do not check the times of rows that take less (50)",
     )
     parser.add_argument(
-        "--by", type=names(BY), metavar="WHAT", help="what makes a row: op, shape, stack, module (op)"
+        "--by", type=names(BY), metavar="WHAT", help="what to group rows by: op, shape, stack, module (op)"
     )
     parser.add_argument(
-        "--exact", action="store_true", help="fail as well when a counter falls or an op is gone"
+        "--exact", action="store_true", help="also fail if a counter decreases or an op disappears"
     )
     parser.add_argument(
-        "--github", action="store_true", help="print failures as annotations of GitHub Actions too"
+        "--github", action="store_true", help="also print failures as GitHub Actions annotations"
     )
-    parser.add_argument("--junit", metavar="FILE", help="write the result as JUnit XML too")
+    parser.add_argument("--junit", metavar="FILE", help="also write the result as JUnit XML")
     add_output(parser, top=20)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare, print, and end with 1 if something got worse."""
+    """Compare and print; the exit code is 1 on a regression."""
     if not options.baseline and not options.write_baseline:
-        raise CommandError("nothing to compare with; give --baseline B, or --write-baseline B to make one")
+        raise CommandError("no baseline; expected --baseline B, or --write-baseline B to write one")
     tolerance = _tolerance(options.tolerance)
     base = _open_baseline(options.baseline, options) if options.baseline else None
     by = options.by or (base.by if base is not None else ("op",))
@@ -138,7 +142,7 @@ def _tolerance(given: Sequence[str]) -> dict[str, float]:
         name, equals, value = text.rpartition("=")
         try:
             if equals and name not in COUNTED:
-                raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(COUNTED)}")
+                raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(COUNTED)}")
             made |= {name: share(value)} if equals else dict.fromkeys(COUNTED, share(value))
         except argparse.ArgumentTypeError as error:
             raise CommandError(f"--tolerance: {error}") from error
@@ -196,7 +200,7 @@ def _print_text(report: CheckReport, options: argparse.Namespace) -> None:
                 more = f" ({report.repeats}; noise floor {floor})"
             print(f"{title}: {', '.join(parts)}{more}")
     for metric, why in report.skipped.items():
-        print(f"not checked: {metric}, {why}")
+        print(f"not checked: {metric} ({why})")
     shown = [f for f in report.findings if f.verdict == FAIL]
     if shown:
         print()
@@ -215,7 +219,7 @@ def _print_text(report: CheckReport, options: argparse.Namespace) -> None:
     better = sum(f.verdict != FAIL for f in report.findings)
     print()
     if better:
-        print(f"better than the baseline, or gone: {better:,} (--write-baseline makes that the new baseline)")
+        print(f"improved or removed: {better:,} (--write-baseline updates the baseline)")
     for note in report.notes:
         print(f"note: {note}")
     print(f"FAILED: {len(shown):,} above the baseline" if shown else "ok: nothing above the baseline")

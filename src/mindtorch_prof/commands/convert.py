@@ -1,6 +1,7 @@
-"""Write a trace in another format: speedscope, Parquet, CSV, or as a Chrome (Kineto) trace again.
+"""Convert a trace to speedscope, Parquet, CSV, or a repaired Chrome (Kineto) trace.
 
-Parquet and CSV hold one table: events, or with --table averages, steps, memory or device.
+Parquet and CSV files contain one table: events by default; --table selects
+averages, steps, memory or device.
 
 example:
   mindtorch-prof convert trace.json.gz --to speedscope -o trace.speedscope.json
@@ -32,13 +33,13 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "-o",
         "--output",
         metavar="OUT",
-        help="the file to write; - is standard output (the name of FILE with the format's suffix)",
+        help="the file to write, - for standard output (the name of FILE with the suffix of the format)",
     )
     parser.add_argument(
         "--table",
         choices=("events", "averages", "steps", "memory", "device"),
         default="events",
-        help="what CSV and Parquet files hold (events)",
+        help="the table to write to CSV and Parquet files (events)",
     )
 
 
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     if target == "-":
         target = "/dev/stdout"
     if os.path.exists(target) and os.path.exists(options.file) and os.path.samefile(target, options.file):
-        raise CommandError(f"{target}: is the file itself; give another name with -o")
+        raise CommandError(f"{target}: is the input file; expected another name for -o")
     with _common.writing(target):
         if options.to == "chrome":
             loaded.export_chrome_trace(target)

@@ -1,8 +1,11 @@
-"""Compare two traces: ops added and gone, slower and faster, called more or less often; noise is not reported as a change.
+"""Compare two traces: what changed, and what is only noise.
 
-Values are per step where both traces have steps (ProfilerStep#N), else of the whole run. A change of time is reported when a rank test
-over the steps (or calls) says that it is no chance, when it is larger than the noise floor and larger than --threshold. The exit code is
-0 whatever is found; --fail-on-change makes it 1 when something differs.
+Reports ops that were added or removed, got slower or faster, or are called
+more or less often. Values are per step if both traces have steps
+(ProfilerStep#N), else per run. A change in time is reported if a rank test
+over the steps (or calls) finds it significant and it is larger than the noise
+floor and than --threshold. The exit code is 0; with --fail-on-change it is 1
+if anything differs.
 
 example:
   mindtorch-prof diff before.json.gz after.json.gz --by op,shape --top 20
@@ -49,37 +52,37 @@ _TITLES = {
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `diff`."""
-    add_file(parser, "a", help="the first trace: what was")
-    add_file(parser, "b", help="the second trace: what is")
+    add_file(parser, "a", help="the first trace: before")
+    add_file(parser, "b", help="the second trace: after")
     parser.add_argument(
         "--by",
         type=names(BY),
         default=("op",),
         metavar="WHAT",
-        help="what makes a row: op, and any of shape, stack, module, with commas (op)",
+        help="what to group rows by: op, shape, stack, module, separated by commas (op)",
     )
     parser.add_argument(
         "--per",
         choices=("auto", "step", "call", "total"),
         default="auto",
-        help="what values are per: auto takes steps where both traces have them, else totals",
+        help="what to normalise values by: auto uses steps if both traces have them, else totals",
     )
     parser.add_argument(
         "--threshold",
         type=share,
         default=0.05,
         metavar="PCT",
-        help="leave smaller changes of time alone (5%%)",
+        help="ignore smaller changes in time (5%%)",
     )
     parser.add_argument(
         "--min-us",
         type=number,
         default=1.0,
         metavar="US",
-        help="leave changes of fewer microseconds alone (1)",
+        help="ignore changes of fewer microseconds (1)",
     )
-    parser.add_argument("--all", action="store_true", help="show rows without a change as well")
-    parser.add_argument("--fail-on-change", action="store_true", help="end with code 1 if anything differs")
+    parser.add_argument("--all", action="store_true", help="also show rows without a change")
+    parser.add_argument("--fail-on-change", action="store_true", help="exit with code 1 if anything differs")
     add_output(parser, top=20)
 
 
@@ -147,11 +150,13 @@ def summary(found: Diff) -> list[str]:
     """A few lines on the whole: what values are per, totals, noise."""
     lines = []
     if found.per == "step":
-        lines.append(f"per step: {found.steps[0]} steps against {found.steps[1]}; A, B and B - A are medians")
+        lines.append(
+            f"per step: {found.steps[0]} steps in A, {found.steps[1]} in B; A, B and B - A are medians"
+        )
     elif found.per == "call":
         lines.append("per call")
     else:
-        lines.append("of the whole run (the traces have no steps in common)")
+        lines.append("per run (steps are not compared)")
     parts = []
     mean = "mean " if found.per == "step" else ""
     for name, title in (
@@ -171,13 +176,9 @@ def summary(found: Diff) -> list[str]:
     if peak is not None:
         parts.append(f"peak memory {format_memory(int(peak.a))} -> {format_memory(int(peak.b))}")
     lines.append("total: " + ", ".join(parts) if parts else "total: nothing was recorded")
-    noise = (
-        "unknown: nothing repeats often enough"
-        if math.isnan(found.floor)
-        else f"{found.floor:.1%} of a typical row"
-    )
+    noise = "unknown (too few repeats)" if math.isnan(found.floor) else f"{found.floor:.1%} of a typical row"
     shifted = abs(math.log(found.shift)) > math.log(1.02)
-    across = f"; B is {percent(found.shift - 1)} across the board" if shifted else ""
+    across = f"; overall shift of B: {percent(found.shift - 1)}" if shifted else ""
     lines.append(f"noise floor: {noise}{across}")
     return lines
 

@@ -1,6 +1,8 @@
-"""Look for what is wrong with a trace: dropped or repaired events, overlaps, missing steps, lost device events.
+"""Check whether a trace is complete and its numbers are consistent.
 
-Exit code 1 if something was found that makes numbers wrong (error) or incomplete (warning); info is only told.
+Looks for dropped or repaired events, overlaps, missing steps and device events
+without an op. The exit code is 1 if there are errors (numbers are wrong) or
+warnings (data is missing); findings of severity info do not count.
 
 example:
   mindtorch-prof doctor trace.json.gz
@@ -21,7 +23,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the findings; 1 if there are any."""
+    """Print the findings; the exit code is 1 if there are errors or warnings."""
     from ..analysis.doctor import doctor
 
     loaded = _common.open_trace(options.file, strict=options.strict)
@@ -32,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
             where = f" (first: {finding.where})" if finding.where else ""
             print(_common.plain(f"{finding.severity}: {finding.message}{where} [{finding.code}]"))
         events = len(loaded.trace) + len(loaded.trace.device)
-        print(f"{events:,} events: " + ("see above" if sick else "complete, and the numbers hold"))
+        print(f"{events:,} events: " + ("see above" if sick else "complete and consistent"))
     else:
         _common.print_rows(
             [finding.to_dict() for finding in findings],
@@ -45,7 +47,7 @@ def run(options: argparse.Namespace) -> int:
                 "severity": "Severity",
                 "count": "Count",
                 "message": "Message",
-                "where": "First",
+                "where": "First at",
             },
         )
     return 1 if sick else 0

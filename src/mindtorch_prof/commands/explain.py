@@ -1,6 +1,6 @@
-"""Say what a column of a table means: its definition, its unit, and what is not in it.
+"""Explain a column of a table: its meaning, its unit and its limits.
 
-Without a column, list them all.
+Without a column, list all of them.
 
 example:
   mindtorch-prof explain self_cpu
@@ -18,13 +18,13 @@ from ._common import CommandError
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `explain`."""
     parser.add_argument(
-        "column", nargs="*", metavar="COLUMN", help="a key, a short form, or a title of torch's table"
+        "column", nargs="*", metavar="COLUMN", help="a key, an alias, or a title of torch's table"
     )
     _common.add_output(parser)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what is known about columns."""
+    """Print the definitions of columns."""
     from ..analysis.columns import COLUMNS, column_key
 
     try:
@@ -52,9 +52,9 @@ def run(options: argparse.Namespace) -> int:
         "title": "Title",
         "unit": "Unit",
         "meaning": "Meaning",
-        "not_in_it": "Not in it",
+        "not_in_it": "Notes",
     }
-    _common.print_rows(rows, options.format, keys=shown, titles={**titles, "aliases": "Also"})
+    _common.print_rows(rows, options.format, keys=shown, titles={**titles, "aliases": "Aliases"})
     return 0
 
 
@@ -66,14 +66,14 @@ def _told(fact: object) -> str:
     assert isinstance(fact, ColumnFact)
     units = {
         "us": "microseconds",
-        "share": "a share (tables show per cent)",
-        "number": "a number",
+        "share": "share from 0 to 1 (tables show per cent)",
+        "number": "number",
         "text": "text",
     }
     lines = [f"{fact.key} ({fact.title})", f"  unit: {units.get(fact.unit, fact.unit)}"]
     if fact.aliases:
-        lines.append(f"  also: {', '.join(fact.aliases)}")
-    for title, text in (("is", fact.meaning), ("is not", fact.not_in_it)):
+        lines.append(f"  aliases: {', '.join(fact.aliases)}")
+    for title, text in (("meaning", fact.meaning), ("notes", fact.not_in_it)):
         if text:
             lines += textwrap.wrap(f"{title}: {text}", 100, initial_indent="  ", subsequent_indent="    ")
     return "\n".join(lines) + "\n"

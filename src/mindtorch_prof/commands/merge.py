@@ -1,6 +1,8 @@
-"""Put the trace files of several ranks into one, on one time base, with their processes and ids kept apart.
+"""Merge the trace files of several ranks into one file.
 
-Times are aligned by baseTimeNanoseconds. Processes are named after their rank; those whose number another file uses get a new one.
+The merged file has a common time base and distinct process and event ids.
+Times are aligned by baseTimeNanoseconds. Processes are named after their rank;
+a process id that another file uses is replaced.
 
 example:
   mindtorch-prof merge rank0.json.gz rank1.json.gz -o all.json.gz
@@ -19,25 +21,29 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `merge`."""
     add_file(parser, "files", nargs="+", metavar="FILE")
     parser.add_argument(
-        "-o", "--output", required=True, metavar="OUT", help="file to write; .gz is compressed"
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="the file to write; a name that ends in .gz is compressed",
     )
     parser.add_argument(
         "--format",
         choices=("table", "md", "json", "csv"),
         default="table",
-        help="how to say what was written",
+        help="format of the summary that is printed",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the merged file and say what is in it."""
+    """Write the merged file and print a summary of it."""
     from ..rewrite.merge import merge_traces
 
     for path in options.files:
         if not os.path.exists(path):
             raise CommandError(f"{path}: No such file or directory")
         if os.path.realpath(path) == os.path.realpath(options.output):
-            raise CommandError(f"{path}: would be replaced by what it is merged into; give -o another name")
+            raise CommandError(f"{path}: is also the output file; expected another name for -o")
     try:
         with progress(f"merging {len(options.files)} files") as bar, writing(options.output):
             done = merge_traces(options.files, options.output, strict=options.strict, progress=bar)
@@ -68,11 +74,11 @@ def _say(done: Any, format: str) -> None:
         "rank": "Rank",
         "events": "Events",
         "processes": "Processes",
-        "shift_us": "Times moved by",
+        "shift_us": "Time shift",
     }
     print_rows(rows, format, units=units, titles=titles)
     if format != "csv":
         size = os.path.getsize(done.path) if os.path.isfile(done.path) else 0
-        print(f"\n{plain(done.path)}: {done.events:,} events of {len(done.parts)} files; {size:,} bytes")
+        print(f"\n{plain(done.path)}: {done.events:,} events from {len(done.parts)} files; {size:,} bytes")
         for note in (*done.notes, *(n for part in done.parts for n in part.notes)):
             print(f"note: {plain(note)}")

@@ -1,6 +1,7 @@
-"""Ask a trace in SQL: over the tables events, averages, steps, memory and device.
+"""Query a trace with SQL.
 
-Needs DuckDB: pip install mindtorch_v2[sql]. `mindtorch-prof query FILE --tables` lists tables and columns.
+The tables are events, averages, steps, memory and device; --tables lists their
+columns. Needs DuckDB: `pip install mindtorch_v2[sql]`.
 
 example:
   mindtorch-prof query trace.json.gz "select name, sum(self_us) as us from events group by name order by us desc limit 5"
@@ -20,17 +21,17 @@ from ._common import CommandError
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `query`."""
     _common.add_file(parser)
-    parser.add_argument("sql", nargs="?", metavar="SQL", help="what to ask; - reads it from standard input")
+    parser.add_argument(
+        "sql", nargs="?", metavar="SQL", help="the SQL statement; - reads it from standard input"
+    )
     parser.add_argument("--tables", action="store_true", help="list the tables and their columns")
     _common.add_output(parser, top=0)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the answer."""
+    """Print the result."""
     if not options.sql and not options.tables:
-        raise CommandError(
-            'nothing to ask; give a sentence of SQL, such as "select * from steps", or --tables'
-        )
+        raise CommandError('no query; expected an SQL statement such as "select * from steps", or --tables')
     loaded = _common.open_trace(options.file, strict=options.strict)
     if options.tables:
         _print_tables(loaded, options)

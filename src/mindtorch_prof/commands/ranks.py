@@ -1,7 +1,9 @@
-"""Find the slow rank: per rank its step time, communication and own work, and which rank the others wait for.
+"""Find stragglers: which rank do the others wait for?
 
-Give one file a rank, or one merged file. Work is the step less the communication that no computation hides: where every step synchronises,
-all ranks take equally long, and the slow one is the one that waits least. The exit code is 0 whatever is found.
+Prints the step time, communication and work of each rank. Expects one file per
+rank, or one merged file. Work is the step time minus exposed communication: if
+every step synchronises, all ranks have the same step time, and the straggler
+is the rank that waits least. The exit code is 0, with or without stragglers.
 
 example:
   mindtorch-prof ranks rank0.json.gz rank1.json.gz
@@ -45,8 +47,8 @@ _TITLES = {
     "exposed_us": "Exposed",
     "device_us": "Device busy",
     "work_us": "Work",
-    "behind": "Behind median",
-    "slowest": "Slowest in",
+    "behind": "Work vs median",
+    "slowest": "Slowest in steps",
     "slow": "Verdict",
 }
 
@@ -59,13 +61,13 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         type=share,
         default=0.05,
         metavar="PCT",
-        help="call a rank slow that is further behind (5%%)",
+        help="how much more work than the other ranks makes a straggler (5%%)",
     )
     add_output(parser, top=0)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a row a rank."""
+    """Print one row per rank."""
     from ..fleet.ranks import rank_report
 
     for path in options.files:
@@ -87,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     for row in rows:
         row["behind"] = f"{row['behind']:+.1%}"
         row["slowest"] = f"{row['slowest']} of {len(found.steps)}" if found.steps else ""
-        row["slow"] = "slow" if row["slow"] else ""
+        row["slow"] = "straggler" if row["slow"] else ""
     named = all(row["rank"] is not None for row in rows)
     keys = list(_KEYS) if named else ["label", *_KEYS[1:]]
     if not any(row["device_us"] for row in rows):
@@ -96,8 +98,8 @@ def run(options: argparse.Namespace) -> int:
     print()
     if len(rows) > 1:
         slow = ", ".join(row.label for row in found.slow)
-        print(f"the others wait for: {plain(slow)}" if slow else "no rank holds the others up")
-        print(f"ranks begin a step within {format_time(found.skew_us)} of each other")
+        print(f"stragglers: {plain(slow)}" if slow else "no stragglers")
+        print(f"skew: the ranks start a step within {format_time(found.skew_us)} of each other")
     for note in found.notes:
         print(f"note: {plain(note)}")
     return 0

@@ -1,7 +1,8 @@
-"""Write one HTML file that shows where time and memory went; with a second trace, what changed.
+"""Write an HTML report of where time and memory went; with a second trace, what changed.
 
-The file needs nothing but itself: it opens offline, from a mail or a build's artefacts. It holds an overview, the operators,
-a flame graph, the timeline, memory and modules, as far as they were recorded.
+The report is one self-contained file that opens offline. It has an overview,
+the operators, a flame graph, the timeline, memory and modules, depending on
+what was recorded.
 
 example:
   mindtorch-prof report trace.json.gz -o report.html
@@ -21,27 +22,27 @@ _OUTPUT = "report.html"
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `report`."""
     add_file(parser, "trace")
-    add_file(parser, "other", nargs="?", help="a second trace, to be compared with the first")
-    parser.add_argument("-o", "--output", default=_OUTPUT, metavar="FILE", help=f"file to write ({_OUTPUT})")
+    add_file(parser, "other", nargs="?", help="a second trace to compare with the first")
+    parser.add_argument(
+        "-o", "--output", default=_OUTPUT, metavar="FILE", help=f"the file to write ({_OUTPUT})"
+    )
     parser.add_argument(
         "--max-events",
         type=_positive,
         default=None,
         metavar="N",
-        help="events that the timeline may have before it is thinned to the longest (1,000,000)",
+        help="the most events that the timeline shows; of more, only the longest are kept (1,000,000)",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the report and say where it is."""
+    """Write the report and print its path."""
     from ..export.html import export_html
 
     files = [options.trace] if options.other is None else [options.trace, options.other]
     for file in files:
         if os.path.realpath(file) == os.path.realpath(options.output):
-            raise CommandError(
-                f"{options.output}: the report would replace the trace; give another name with -o"
-            )
+            raise CommandError(f"{options.output}: is the input file; expected another name for -o")
     loaded = [open_trace(file, strict=options.strict) for file in files]
     with writing(options.output):
         export_html(*loaded[:1], options.output, *loaded[1:], max_events=options.max_events)
@@ -52,5 +53,5 @@ def run(options: argparse.Namespace) -> int:
 
 def _positive(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of events; give 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of events; expected 1 or more")
     return int(text)

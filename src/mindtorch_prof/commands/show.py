@@ -1,7 +1,8 @@
-"""Print the table of a trace: one row an op, or a group of its calls.
+"""Print the table of a trace: one row per op, or per group of its calls.
 
-The text is torch's own table. Grouping by module, step, thread or category, --where, --stats and --columns give one
-in the same units with those columns.
+The output is the text of torch's own table. With --where, --stats, --columns,
+or grouping by module, step, thread or category, it is a table with these
+columns in the same units.
 
 example:
   mindtorch-prof show trace.json.gz --sort-by self_cpu --top 20
@@ -43,25 +44,27 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sort-by",
         metavar="COLUMN",
-        help="largest first (self_device_time_total if a device worked, else self_cpu_time_total); `none` keeps the order of time",
+        help="column to sort by, largest first (self_device_time_total if the trace has device work, else self_cpu_time_total); `none`: in order of time",
     )
     parser.add_argument(
         "--group-by",
         default="",
         metavar="KEYS",
-        help="rows by name and these, with commas between: shape, stack[:frames], module[:levels], step, thread, category",
+        help="keys to group by besides the name, separated by commas: shape, stack[:frames], module[:levels], step, thread, category",
     )
     parser.add_argument(
-        "--no-name", action="store_true", help="rows by the keys of --group-by alone, not by name"
+        "--no-name", action="store_true", help="group by the keys of --group-by only, not by name"
     )
     parser.add_argument(
-        "--where", metavar="CONDITION", help='rows to keep: name ~ "conv" and self_cpu > 10us and count >= 3'
+        "--where",
+        metavar="CONDITION",
+        help='condition for rows to keep: name ~ "conv" and self_cpu > 10us and count >= 3',
     )
     parser.add_argument(
-        "--stats", action="store_true", help="add min, p50, p95, max, std and the first call's time"
+        "--stats", action="store_true", help="add min, p50, p95, max, std and the duration of the first call"
     )
     parser.add_argument(
-        "--columns", metavar="KEYS", help="columns to show, with commas between; `explain` lists them"
+        "--columns", metavar="KEYS", help="columns to show, separated by commas; `explain` lists them"
     )
     _common.add_output(parser, top=100)
 

@@ -1,7 +1,9 @@
-"""Cut a part out of a trace: by step, time, name, thread, process or rank, or under an annotation.
+"""Cut a part out of a trace: by step, time, name, thread, process, rank or annotation.
 
-Conditions hold together. Kernels stay with the op that launched them, flows where both ends stay, and whatever is not understood where its
-time and thread stay. What sticks out of the selected time is cut to it and marked "clipped".
+All conditions must hold. Kernels are kept with the op that launched them,
+flows if both ends are kept. Events of unknown kinds are kept if their time and
+thread are selected. Events that extend beyond the selected time are clipped to
+it and marked "clipped".
 
 example:
   mindtorch-prof slice big.json.gz -o small.json.gz --steps 3-5 --drop python_function --min-us 2
@@ -26,7 +28,11 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `slice`."""
     add_file(parser)
     parser.add_argument(
-        "-o", "--output", required=True, metavar="OUT", help="file to write; .gz is compressed"
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="the file to write; a name that ends in .gz is compressed",
     )
     parser.add_argument(
         "--steps", type=steps, default=(), metavar="N-M", help="steps (ProfilerStep#N): 3, 3-5, or 3-5,8"
@@ -35,46 +41,46 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--time",
         type=span,
         metavar="A..B",
-        help="time since the trace begins, with ns, us, ms or s (us): 10ms..25ms, ..2s, 1.5s..",
+        help="time since the start of the trace, in ns, us, ms or s (us): 10ms..25ms, ..2s, 1.5s..",
     )
     parser.add_argument(
         "--under",
         action="append",
         default=[],
         metavar="TEXT",
-        help="while an annotation (or op) of this name runs in the same process; * stands for anything",
+        help="events during an annotation (or op) of this name in the same process; * matches anything",
     )
     parser.add_argument(
         "--name",
         metavar="REGEX",
-        help="events whose name matches, all inside of them, and what that launches",
+        help="events whose name matches, their descendants, and the device work these launch",
     )
     parser.add_argument(
         "--thread",
         action="append",
         default=[],
         metavar="T",
-        help="a thread's (or stream's) number, or a part of its name",
+        help="number of a thread or stream, or a part of its name",
     )
-    parser.add_argument("--pid", action="append", default=[], metavar="P", help="a process")
+    parser.add_argument("--pid", action="append", default=[], metavar="P", help="id of a process")
     parser.add_argument(
         "--rank", action="append", type=int, default=[], metavar="R", help="a rank of a merged trace"
     )
-    parser.add_argument("--min-us", type=number, default=0.0, metavar="US", help="leave out shorter slices")
+    parser.add_argument("--min-us", type=number, default=0.0, metavar="US", help="drop shorter slices")
     parser.add_argument(
         "--drop",
         action="append",
         default=[],
         metavar="WHAT",
-        help="leave out a category (python_function ...) or a name, or memory, flows, counters; with commas",
+        help="drop a category (python_function ...), a name, or memory, flows, counters; separated by commas",
     )
     parser.add_argument(
-        "--format", choices=("table", "json"), default="table", help="how to say what was written"
+        "--format", choices=("table", "json"), default="table", help="format of the summary that is printed"
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the part and say what is in it."""
+    """Write the selected part and print a summary of it."""
     from ..rewrite.slice import Selection, slice_trace
 
     selection = Selection(
@@ -116,7 +122,7 @@ def _say(done: Any, format: str) -> None:
         )
         return
     low, high = done.window_us
-    cut = f", {done.clipped:,} cut to fit" if done.clipped else ""
+    cut = f", {done.clipped:,} clipped" if done.clipped else ""
     out = sys.stderr if done.path in ("/dev/stdout", "/dev/fd/1") else sys.stdout
     print(
         f"{plain(done.path)}: {done.kept:,} of {done.events:,} events{cut}; "
@@ -133,7 +139,7 @@ def steps(text: str) -> tuple[tuple[int, int], ...]:
     for part in text.split(","):
         found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
         if not found or (found[2] is not None and int(found[2]) < int(found[1])):
-            raise argparse.ArgumentTypeError(f"{text!r} is no range of steps; give 3, 3-5 or 3-5,8")
+            raise argparse.ArgumentTypeError(f"{text!r} is not a range of steps; expected 3, 3-5 or 3-5,8")
         made.append((int(found[1]), int(found[2] or found[1])))
     return tuple(made)
 
@@ -150,7 +156,7 @@ def span(text: str) -> tuple[float, float]:
             raise ValueError
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no span of time; give 10ms..25ms (with ns, us, ms or s), ..2s or 1.5s.."
+            f"{text!r} is not a range of time; expected 10ms..25ms (in ns, us, ms or s), ..2s or 1.5s.."
         ) from None
     return max(low, -1e12), high
 

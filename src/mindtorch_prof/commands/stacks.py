@@ -1,6 +1,8 @@
-"""Write folded stacks, as flamegraph.pl, speedscope and inferno read them: `frame;frame;frame microseconds`.
+"""Write folded stacks, for flamegraph.pl, speedscope and inferno.
 
-Frames are the Python calls around an op (of traces with stacks), --by ops the ops around it, --by both the one inside the other.
+Each line is `frame;frame;frame microseconds`. Frames are the Python stack of
+an op (if the trace has stacks); with --by ops its ancestors, with --by both
+the Python stack and the ancestors.
 
 example:
   mindtorch-prof stacks trace.json.gz -o stacks.txt
@@ -22,10 +24,10 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by",
         choices=("python", "ops", "both"),
-        help="what frames are (python if the trace has stacks, else ops)",
+        help="what to use as frames (python if the trace has stacks, else ops)",
     )
     parser.add_argument(
-        "--metric", choices=("cpu", "device"), default="cpu", help="whose own time is counted (cpu)"
+        "--metric", choices=("cpu", "device"), default="cpu", help="which self time to use (cpu)"
     )
     parser.add_argument(
         "-o", "--output", default="-", metavar="OUT", help="the file to write (standard output)"
@@ -40,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     by = options.by or ("python" if (loaded.trace.stack >= 0).any() else "ops")
     if by == "python" and not (loaded.trace.stack >= 0).any():
         raise CommandError(
-            f"{options.file}: has no Python stacks (record with with_stack=True); --by ops folds the ops themselves"
+            f"{options.file}: has no Python stacks (record with with_stack=True); --by ops uses the ops as frames"
         )
     assert by in FRAMES
     text = "".join(

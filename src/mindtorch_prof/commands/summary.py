@@ -1,6 +1,7 @@
-"""Print a page about a trace: what took the time, per step and per category, and what looks wrong.
+"""Summarise a trace on one page: where the time went and what looks wrong.
 
-At most 60 lines, the same for the same file, for people and programs alike.
+Shows time per step and per category. At most 60 lines; the same file always
+gives the same page.
 
 example:
   mindtorch-prof summary trace.json.gz

@@ -1,6 +1,8 @@
-"""Print the merged call tree of a trace: what ran inside what, how often and how long.
+"""Print the merged call tree of a trace.
 
-Calls of modules stand among the ops where the trace has them; --python shows all Python calls, --ops none.
+Shows which events contain which, how often they ran and how long. Calls of
+nn.Modules are included if the trace has them; --python includes all Python
+calls, --ops none.
 
 example:
   mindtorch-prof tree trace.json.gz --depth 3
@@ -26,15 +28,15 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         type=share,
         default=0.001,
         metavar="SHARE",
-        help="leave out what takes less of the whole time (0.1%%)",
+        help="leave out events below this share of the total time (0.1%%)",
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--python", action="store_true", help="show all Python calls")
-    which.add_argument("--ops", action="store_true", help="show no Python calls, modules neither")
+    which.add_argument("--ops", action="store_true", help="show neither Python calls nor modules")
     parser.add_argument(
         "--by-time",
         action="store_true",
-        help="in the order in which things first happened, not the longest first",
+        help="in order of the first start, not longest first",
     )
     _common.add_output(parser, top=200)
 

@@ -56,7 +56,7 @@ class RankReport:
 
     @property
     def slow(self) -> tuple[RankRow, ...]:
-        """The ranks that hold the others up."""
+        """The stragglers: the ranks that the others wait for."""
         return tuple(row for row in self.rows if row.slow)
 
     def to_dicts(self) -> list[dict[str, Any]]:
@@ -81,13 +81,13 @@ def rank_report(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> RankReport:
-    """Compare the ranks in trace files: one file a rank, or a merged one."""
+    """Compare the ranks in trace files: one file per rank, or one merged file."""
     sides: list[_Side] = []
     for path in paths:
         facts = columns(path, strict=strict, progress=progress)
         sides += _sides(facts, os.fspath(path))
     if not sides:
-        raise ValueError("no ranks to compare; expected trace files")
+        raise ValueError("no ranks to compare; expected one trace file per rank")
     sides.sort(key=lambda side: (side.rank is None, side.rank or 0))
     return _report(sides, threshold)
 
@@ -100,11 +100,11 @@ def _report(sides: list[_Side], threshold: float) -> RankReport:
     steps = tuple(sorted(shared))
     if steps == (-1,) or not steps:
         if not steps:
-            notes.append("the ranks have no step in common: each is shown by its own steps")
+            notes.append("the ranks have no steps in common: the values of each rank are over its own steps")
         else:
             notes.append("no steps (ProfilerStep#N): whole traces are compared")
     if not any(value[1] for side in sides for value in side.values.values()):
-        notes.append("no communication was found: ranks are compared by the length of their steps")
+        notes.append("no collectives in the traces: ranks are compared by step time")
     table = np.array([[_figures(side, step) for step in steps] for side in sides], float) if steps else None
     rows = []
     work = table[:, :, 1] if table is not None else np.array([[_own(side)[1]] for side in sides])

@@ -20,8 +20,8 @@ const METRICS: [string, string, (n: number) => string][] = [
 const VERDICTS: Record<string, string> = {
   added: "only in B",
   gone: "only in A",
-  calls: "other calls",
-  work: "other work",
+  calls: "calls changed",
+  work: "work changed",
   slower: "slower",
   faster: "faster",
   same: "noise",
@@ -110,7 +110,7 @@ export function Compare({ summaries }: { summaries: Block[] }) {
     { key: "calls_a", title: "Calls, A", width: 80, number: (p) => calls(p, 0), text: (p) => number(calls(p, 0)) },
     { key: "calls_b", title: "Calls, B", width: 80, number: (p) => calls(p, 1), text: (p) => number(calls(p, 1)) },
   ];
-  if (group === "name") columns.splice(1, 0, { key: "state", title: "Verdict", help: "Of time, by a rank test over steps or calls", width: 110, text: state, tone: (p) => (state(p) === "noise" ? "zero" : "") });
+  if (group === "name") columns.splice(1, 0, { key: "state", title: "Verdict", help: "Whether the time changed, by a rank test over steps or calls", width: 110, text: state, tone: (p) => (state(p) === "noise" ? "zero" : "") });
   const rows = useMemo(() => {
     const test = matcher(query);
     const found = pairs.flatMap((p, i) => ((!test || test(`${p.name} ${p.detail}`.toLowerCase())) && !(real && state(i) === "noise") ? [i] : []));
@@ -118,7 +118,7 @@ export function Compare({ summaries }: { summaries: Block[] }) {
   }, [pairs, query, sort, metric, perStep, real, verdicts]);
   const copy = async (how: typeof csv, what: string) => {
     const cells = rows.map((r) => columns.map((c) => (how === csv ? (c.exact ?? c.text)(r) : c.text(r))));
-    store.say((await toClipboard(how(columns.map((c) => c.title), cells))) ? `${count(rows.length)} rows copied as ${what}` : "The browser did not allow it");
+    store.say((await toClipboard(how(columns.map((c) => c.title), cells))) ? `${count(rows.length)} rows copied as ${what}` : "The browser blocked access to the clipboard");
   };
 
   return (
@@ -172,10 +172,10 @@ export function Compare({ summaries }: { summaries: Block[] }) {
         empty="No operator matches the filter."
       />
       <p class="muted hint">
-        {`B − A: what takes more in B stands first. `}
-        {verdicts?.noise != null && `Noise here is about ${(100 * verdicts.noise).toFixed(0)}% of a row's time, over ${verdicts.repeats}. `}
+        {`Change is B − A; the largest increase comes first. `}
+        {verdicts?.noise != null && `Noise floor: about ${(100 * verdicts.noise).toFixed(0)}% of a row's time, measured over ${verdicts.repeats}. `}
         {(verdicts?.notes ?? []).map((note: string) => `${label(note)} `)}
-        The other views show both recordings side by side.
+        The other views show both traces side by side.
       </p>
     </>
   );
@@ -191,7 +191,7 @@ function Totals({ summaries }: { summaries: Block[] }) {
   };
   const lines: [string, number[], (n: number) => string][] = [
     ["Wall time", summaries.map((s) => s.values.wall_ns), time],
-    ["Step, median", summaries.map(median), time],
+    ["Median step", summaries.map(median), time],
     ["Self CPU time", rows.map((r) => r.sum("self_ns")), time],
     ["Self device time", rows.map((r) => r.sum("self_device_ns")), time],
     ["Calls", rows.map((r) => r.sum("count")), count],

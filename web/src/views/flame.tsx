@@ -12,12 +12,12 @@ const ROW = 20;
 const METRICS: Record<string, [string, (n: number) => string]> = {
   total_ns: ["Time", time],
   calls: ["Calls", count],
-  allocated: ["Memory", bytes],
+  allocated: ["Allocated", bytes],
   flops: ["FLOPs", flops],
   device_ns: ["Device time", time],
 };
 
-const SOURCES: Record<string, string> = { calls: "Modules", classes: "Modules by class", python: "With Python" };
+const SOURCES: Record<string, string> = { calls: "Modules", classes: "Modules by class", python: "Python calls" };
 
 /** The tree with children in the order of their size; node 0 is the root of all. */
 class Tree {
@@ -89,8 +89,8 @@ class Tree {
 
 export function Flame({ trace, summary }: ViewProps) {
   const block = useBlock("flame", trace);
-  if (block === undefined) return <Empty>Reading …</Empty>;
-  if (block === null || !block.columns["calls.parent"]?.length) return <Empty>No call was recorded.</Empty>;
+  if (block === undefined) return <Empty>Loading …</Empty>;
+  if (block === null || !block.columns["calls.parent"]?.length) return <Empty>No calls were recorded.</Empty>;
   return <Graph block={block} trace={trace} device={summary.values.device} />;
 }
 
@@ -222,14 +222,14 @@ function Graph({ block, device }: { block: Block; trace: number; device: string 
           Show all
         </button>
       </div>
-      {left > 0 && <p class="muted">{`${count(left)} smallest calls are left out.`}</p>}
+      {left > 0 && <p class="muted">{`The ${count(left)} smallest calls are left out.`}</p>}
       <div class="canvas-box flame">
         <canvas
           ref={ref}
           style={{ height: `${height}px` }}
           tabIndex={0}
           role="application"
-          aria-label={`Flame graph by ${METRICS[metric]![0]}. Chosen: ${label(tree.name(shown))}, ${format(tree.value[shown]!)}`}
+          aria-label={`Flame graph by ${METRICS[metric]![0]}. Selected: ${label(tree.name(shown))}, ${format(tree.value[shown]!)}`}
           data-zoom={label(tree.name(zoom))}
           data-chosen={label(tree.name(shown))}
           onMouseMove={(e) => {
@@ -263,7 +263,7 @@ function Graph({ block, device }: { block: Block; trace: number; device: string 
           <Facts rows={facts(tree, shown, format)} />
         </aside>
       ) : (
-        <p class="muted hint">Click a call to zoom into it, click it again to go up; the keys ← → ↑ ↓, Enter and Escape do the same.</p>
+        <p class="muted hint">Click a call to zoom in, click it again to zoom out; or use the keys ← → ↑ ↓, Enter and Escape.</p>
       )}
     </>
   );
@@ -271,13 +271,13 @@ function Graph({ block, device }: { block: Block; trace: number; device: string 
 
 function facts(tree: Tree, node: number, format: (n: number) => string): [string, string][] {
   const made: [string, string][] = [
-    ["Width", `${format(tree.value[node]!)} (${percent(tree.value[node]!, tree.value[0]!)} of all)`],
+    ["Width", `${format(tree.value[node]!)} (${percent(tree.value[node]!, tree.value[0]!)} of total)`],
     ["Time", time(tree.field("total_ns", node))],
     ["Self time", time(tree.field("self_ns", node))],
     ["Calls", count(tree.field("calls", node))],
     ["Time per call", time(tree.field("total_ns", node) / Math.max(1, tree.field("calls", node)))],
   ];
-  if (tree.has("allocated")) made.push(["Memory taken", bytes(tree.field("allocated", node))]);
+  if (tree.has("allocated")) made.push(["Allocated", bytes(tree.field("allocated", node))]);
   if (tree.has("flops")) made.push(["FLOPs", flops(tree.field("flops", node))]);
   if (tree.has("device_ns")) made.push(["Device time", time(tree.field("device_ns", node))]);
   return made;

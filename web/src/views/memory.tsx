@@ -13,8 +13,8 @@ type Group = [string, number, number, number, number, number[]]; // op, category
 export function Memory({ trace }: ViewProps) {
   const block = useBlock("memory", trace);
   const [device, setDevice] = useState<number | null>(null);
-  if (block === undefined) return <Empty>Reading …</Empty>;
-  if (block === null) return <Empty>No memory was recorded: profile_memory=True does that.</Empty>;
+  if (block === undefined) return <Empty>Loading …</Empty>;
+  if (block === null) return <Empty>No memory was recorded. Record with profile_memory=True.</Empty>;
   const devices: any[] = block.values.devices;
   const largest = devices.reduce((best, d, i) => (d.peak > devices[best].peak ? i : best), 0);
   const chosen = device ?? largest;
@@ -52,14 +52,14 @@ function Device({ block, number }: { block: Block; number: number }) {
         <Tile title="Peak" value={bytes(about.peak)} note={`${count(about.peak)} bytes, at ${time(about.peak_ns)}`} />
         {about.taken !== undefined && (
           <>
-            <Tile title="Taken in all" value={bytes(about.taken)} note={`${count(about.allocations)} allocations`} />
-            <Tile title="Not given back" value={bytes(about.never_freed)} note="alive at the end" />
+            <Tile title="Total allocated" value={bytes(about.taken)} note={`${count(about.allocations)} allocations`} />
+            <Tile title="Still allocated" value={bytes(about.never_freed)} note="at the end of the recording" />
           </>
         )}
       </div>
-      <Panel title={`Bytes alive over time, ${about.label}`} note="The dashed line is the peak. Drag to zoom, double click to see all.">
+      <Panel title={`Allocated memory over time, ${about.label}`} note="The dashed line marks the peak. Drag to zoom in, double-click to show all.">
         <div class="beside">
-        {times && times.length > 1 ? <Areas times={times} layers={layers} peak={about.peak_ns} onHover={setHover} /> : <Empty>No memory was taken.</Empty>}
+        {times && times.length > 1 ? <Areas times={times} layers={layers} peak={about.peak_ns} onHover={setHover} /> : <Empty>No memory was allocated.</Empty>}
         <table class="plain legend">
           <caption>{at === null ? "At the peak" : `At ${time(times[at]!)}`}</caption>
           <tbody>
@@ -83,13 +83,13 @@ function Device({ block, number }: { block: Block; number: number }) {
         </div>
       </Panel>
       {about.alive.length > 0 && (
-        <Panel title="Alive at the peak">
-          <Groups label="Alive at the peak" rows={about.alive} names={names} frames={about.frames} />
+        <Panel title="Allocated at the peak, by operator and stack">
+          <Groups label="Allocated at the peak" rows={about.alive} names={names} frames={about.frames} />
         </Panel>
       )}
       {about.biggest.length > 0 && (
-        <Panel title="Biggest allocations, by operator and stack">
-          <Groups label="Biggest allocations" rows={about.biggest} names={names} frames={about.frames} />
+        <Panel title="Largest allocations, by operator and stack">
+          <Groups label="Largest allocations" rows={about.biggest} names={names} frames={about.frames} />
         </Panel>
       )}
     </>
@@ -118,15 +118,15 @@ function Groups(props: { label: string; rows: Group[]; names: string[]; frames: 
       key: "op",
       title: "Operator",
       width: 240,
-      text: (r) => label(rows[r]![0] || "outside operators"),
+      text: (r) => label(rows[r]![0] || "(outside of operators)"),
       content: (r) => (
         <>
           <span class={`dot fill-m${rows[r]![1]}`} aria-hidden="true" />
-          {label(rows[r]![0] || "outside operators")}
+          {label(rows[r]![0] || "(outside of operators)")}
         </>
       ),
     },
-    { key: "category", title: "For", width: 130, text: (r) => props.names[rows[r]![1]]! },
+    { key: "category", title: "Category", width: 130, text: (r) => props.names[rows[r]![1]]! },
     { key: "bytes", title: "Bytes", width: 110, number: (r) => rows[r]![2], text: (r) => bytes(rows[r]![2]), share: (r) => rows[r]![2] / most },
     { key: "count", title: "Allocations", width: 100, number: (r) => rows[r]![3], text: (r) => count(rows[r]![3]) },
     { key: "largest", title: "Largest", width: 110, number: (r) => rows[r]![4], text: (r) => bytes(rows[r]![4]) },

@@ -9,8 +9,8 @@ import { Table, type Sort, type TableColumn } from "../table";
 
 export function Modules({ trace, summary }: ViewProps) {
   const block = useBlock("modules", trace);
-  if (block === undefined) return <Empty>Reading …</Empty>;
-  if (block === null) return <Empty>No module was recorded: with_modules=True or with_stack=True does that.</Empty>;
+  if (block === undefined) return <Empty>Loading …</Empty>;
+  if (block === null) return <Empty>No modules were recorded. Record with with_modules=True or with_stack=True.</Empty>;
   return <Tree block={block} device={summary.values.device} />;
 }
 
@@ -46,7 +46,7 @@ function Tree({ block, device }: { block: Block; device: string }) {
             type="button"
             class="twist"
             tabIndex={-1}
-            aria-label={closed.has(r) ? "Open" : "Close"}
+            aria-label={closed.has(r) ? "Expand" : "Collapse"}
             disabled={!children[r + 1]!.length}
             onClick={(e) => {
               e.stopPropagation();
@@ -68,7 +68,7 @@ function Tree({ block, device }: { block: Block; device: string }) {
     columns.push({ key, title, help, width: 110, number: (r) => column[r]!, text: (r) => text(column[r]!), share: bar ? (r) => column[r]! / (most || 1) : undefined });
   };
   add("calls", "Calls", count, undefined, false);
-  add("total_ns", "Forward", time, "Time in the module's forward, with the modules inside it");
+  add("total_ns", "Forward", time, "Time in the module's forward, including its submodules");
   columns.push({
     key: "share",
     title: "Forward %",
@@ -76,10 +76,10 @@ function Tree({ block, device }: { block: Block; device: string }) {
     number: (r) => block.columns["total_ns"]![r]!,
     text: (r) => percent(block.columns["total_ns"]![r]!, whole),
   });
-  add("self_ns", "Self", time, "Time not in modules inside it");
-  add("backward_ns", "Backward", time, "Time of the backward nodes of its operators");
+  add("self_ns", "Self", time, "Time in the module's forward, without its submodules");
+  add("backward_ns", "Backward", time, "Time of the backward nodes of its operators, including its submodules");
   add("device_ns", `${device ? device.toUpperCase() : "Device"} time`, time);
-  add("allocated", "Memory taken", bytes);
+  add("allocated", "Allocated", bytes);
   add("flops", "FLOPs", flops);
 
   const rows = useMemo(() => {
@@ -129,10 +129,10 @@ function Tree({ block, device }: { block: Block; device: string }) {
       <div class="controls">
         <Search label="Filter modules" value={query} onInput={setQuery} />
         <button type="button" onClick={() => setClosed(new Set())}>
-          Open all
+          Expand all
         </button>
         <button type="button" onClick={() => setClosed(new Set(names.map((_, i) => i)))}>
-          Close all
+          Collapse all
         </button>
       </div>
       <Table
@@ -147,7 +147,7 @@ function Tree({ block, device }: { block: Block; device: string }) {
         onKey={onKey}
         height="calc(100vh - 190px)"
       />
-      <p class="muted hint">Enter or a double click shows a module in the flame graph, t on the timeline; ← and → close and open it.</p>
+      <p class="muted hint">Enter or double-click shows a module in the flame graph, t on the timeline; ← and → collapse and expand it.</p>
     </>
   );
 }

@@ -58,7 +58,7 @@ export function Operators({ trace, summary }: ViewProps) {
     const cells = visible.map((r) => columns.map((c) => (how === csv ? (c.exact ?? c.text)(r) : c.text(r))));
     const unit = (key: string) => (key.endsWith("_ns") ? " (ns)" : key.endsWith("memory") ? " (bytes)" : "");
     const head = columns.map((c) => c.title + (how === csv ? unit(c.key) : ""));
-    store.say((await toClipboard(how(head, cells))) ? `${count(visible.length)} rows copied as ${what}` : "The browser did not allow it");
+    store.say((await toClipboard(how(head, cells))) ? `${count(visible.length)} rows copied as ${what}` : "The browser blocked access to the clipboard");
   };
   const onKey = (event: KeyboardEvent, row: number) => {
     if (event.key === "t") store.go("timeline", { name: rows.name(row) });
@@ -90,7 +90,7 @@ export function Operators({ trace, summary }: ViewProps) {
           Copy Markdown
         </button>
       </div>
-      {rows.left > 0 && <p class="muted">{`The ${count(rows.length)} rows of the most time; ${count(rows.left)} with less are left out.`}</p>}
+      {rows.left > 0 && <p class="muted">{`Showing the ${count(rows.length)} rows with the most time; ${count(rows.left)} others are left out.`}</p>}
       <Table
         label="Operators"
         columns={columns}
@@ -102,7 +102,7 @@ export function Operators({ trace, summary }: ViewProps) {
         onEnter={(r) => store.go("flame", { name: rows.name(r) })}
         onKey={onKey}
         height="calc(100vh - 190px)"
-        empty={query ? "No operator matches the filter." : "No operator was recorded."}
+        empty={query ? "No operator matches the filter." : "No operators were recorded."}
       />
       {active !== null && active < rows.length && <Details rows={rows} row={active} all={all} close={() => setActive(null)} />}
     </>
@@ -167,7 +167,7 @@ function Details(props: { rows: Rows; row: number; all: TableColumn[]; close(): 
         <button type="button" onClick={() => store.go("timeline", { name })} data-testid="to-timeline">
           Timeline
         </button>
-        <button type="button" onClick={async () => store.say((await toClipboard(name)) ? "Name copied" : "The browser did not allow it")}>
+        <button type="button" onClick={async () => store.say((await toClipboard(name)) ? "Name copied" : "The browser blocked access to the clipboard")}>
           Copy name
         </button>
       </div>

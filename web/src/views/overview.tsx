@@ -17,7 +17,7 @@ export function Overview({ summary }: ViewProps) {
     <>
       <Tiles values={values} rows={rows} steps={steps} />
       <p class={`health ${values.complete ? "fine" : "poor"}`} role="note">
-        {values.complete ? "The recording is complete: nothing was dropped, cut or repaired." : `Incomplete: ${label(values.health, 600)}`}
+        {values.complete ? "The recording is complete: no events were dropped, truncated or repaired." : `Incomplete: ${label(values.health, 600)}`}
       </p>
       <div class="grid">
         <Panel title="Share of wall time">
@@ -25,10 +25,10 @@ export function Overview({ summary }: ViewProps) {
             <ShareBar key={s.label} share={s} />
           ))}
         </Panel>
-        <TopOps rows={rows} field="self_ns" title="Most time in itself" />
-        {rows.has("self_device_ns") && <TopOps rows={rows} field="self_device_ns" title="Most time on the device" />}
+        <TopOps rows={rows} field="self_ns" title="Operators by self CPU time" />
+        {rows.has("self_device_ns") && <TopOps rows={rows} field="self_device_ns" title="Kernels by device time" />}
         {steps.length > 0 && <Steps steps={steps} wide={rows.has("self_device_ns") || steps.length > 30} />}
-        <Panel title="How it was recorded" class="wide">
+        <Panel title="Recording" class="wide">
           <Facts rows={(values.facts as [string, string][]).map(([k, v]) => [k, label(v)])} />
         </Panel>
       </div>
@@ -40,13 +40,13 @@ function Tiles(props: { values: any; rows: Rows; steps: Step[] }) {
   const { values, rows, steps } = props;
   const tiles: [string, string, string][] = [
     ["Wall time", time(values.wall_ns), ""],
-    ["Self CPU time", time(rows.sum("self_ns")), "sum over all threads"],
+    ["Self CPU time", time(rows.sum("self_ns")), "sum over threads"],
     ["Calls", count(rows.sum("count")), plural(rows.length, "name")],
   ];
   if (steps.length) {
     const times = steps.map((s) => s[2]).sort((a, b) => a - b);
     const middle = times[Math.floor(times.length / 2)]!;
-    tiles.push(["Step, median", time(middle), plural(steps.length, "step")]);
+    tiles.push(["Median step", time(middle), plural(steps.length, "step")]);
   }
   if (values.peaks) {
     for (const [where, peak] of values.peaks as [string, number][]) tiles.push([`Peak memory, ${where}`, bytes(peak), ""]);
@@ -141,14 +141,14 @@ function Steps({ steps, wide }: { steps: Step[]; wide: boolean }) {
   const most = Math.max(...steps.map((s) => s[2]), 1);
   const shown = steps.slice(0, 400);
   return (
-    <Panel title="Steps" class={wide ? "wide" : ""} note={steps.length > shown.length ? `The first 400 of ${count(steps.length)} are drawn.` : undefined}>
+    <Panel title="Steps" class={wide ? "wide" : ""} note={steps.length > shown.length ? `Showing the first 400 of ${count(steps.length)} steps.` : undefined}>
       <div class="steps" tabIndex={0} role="group" aria-label="Steps">
         {shown.map(([name, start, duration], i) => (
           <button
             key={i}
             type="button"
             class="step"
-            title={`${label(name)}: ${time(duration)}; show on the timeline`}
+            title={`${label(name)}: ${time(duration)}; click to show it on the timeline`}
             onClick={() => store.go("timeline", { name, time: [start, start + duration] })}
           >
             <span class="step-time">{shown.length <= 12 ? time(duration, 1) : ""}</span>

@@ -13,8 +13,8 @@ const NARROWEST = 20; // ns
 export function Timeline({ trace }: ViewProps) {
   const block = useBlock("timeline", trace);
   const spans = useMemo(() => (block ? new Spans(block) : null), [block]);
-  if (block === undefined) return <Empty>Reading …</Empty>;
-  if (!spans || !spans.count) return <Empty>No event was recorded.</Empty>;
+  if (block === undefined) return <Empty>Loading …</Empty>;
+  if (!spans || !spans.count) return <Empty>No events were recorded.</Empty>;
   return <Tracks spans={spans} />;
 }
 
@@ -106,7 +106,7 @@ function Tracks({ spans }: { spans: Spans }) {
     setQuery(wanted.name);
     const found = new Matches(spans, matcher(wanted.name) ?? (() => false), wanted.name).next(-1, false);
     if (found !== null) choose(found);
-    else store.say("No such event on this timeline");
+    else store.say("There is no such event on this timeline");
   }, [store.wanted]);
 
   const seek = (back: boolean) => {
@@ -281,7 +281,7 @@ function Tracks({ spans }: { spans: Spans }) {
       </div>
       {values.of > values.spans && (
         <p class="muted" data-testid="thinned">
-          {`Thinned: the ${count(values.spans)} longest of ${count(values.of)} events are drawn. The others, of ${time(values.least_ns)} and less, are left out here, not in the tables.`}
+          {`Showing the ${count(values.spans)} longest of ${count(values.of)} events; events of ${time(values.least_ns)} and less are left out here. The tables count all events.`}
         </p>
       )}
       <div class="canvas-box timeline" ref={box} style={{ height }} onScroll={ask}>
@@ -290,7 +290,7 @@ function Tracks({ spans }: { spans: Spans }) {
           ref={ref}
           tabIndex={0}
           role="application"
-          aria-label={chosen === null ? "Timeline. Keys: w s zoom, a d pan, arrows choose events" : `Timeline. Chosen: ${label(spans.names[spans.name[chosen]!]!)}, ${time(spans.duration[chosen]!)}`}
+          aria-label={chosen === null ? "Timeline. Keys: w s zoom, a d pan, arrows select events" : `Timeline. Selected: ${label(spans.names[spans.name[chosen]!]!)}, ${time(spans.duration[chosen]!)}`}
           data-chosen={chosen === null ? "" : label(spans.names[spans.name[chosen]!]!)}
           style={{ height }}
           onPointerDown={onPointerDown}
@@ -310,7 +310,7 @@ function Tracks({ spans }: { spans: Spans }) {
       {chosen !== null ? (
         <Details spans={spans} span={chosen} choose={choose} />
       ) : (
-        <p class="muted hint">Wheel zooms, dragging moves, a click chooses an event, a double click fits it; keys: w s a d, arrows, f, 0, n. A track's name opens and closes it.</p>
+        <p class="muted hint">Scroll to zoom, drag to pan, click to select an event, double-click to zoom to it; keys: w s a d, arrows, f, 0, n. Click a track's name to expand or collapse it.</p>
       )}
     </>
   );
@@ -336,7 +336,7 @@ function Details(props: { spans: Spans; span: number; choose(span: number, fit?:
   const get = (field: string) => spans.column(field, span);
   const rows: [string, any][] = [
     ["Duration", time(spans.duration[span]!)],
-    ["Begins", time(spans.start[span]!)],
+    ["Start", time(spans.start[span]!)],
     ["Track", label(spans.track(span).label)],
   ];
   if (get("self_ns")) rows.splice(1, 0, ["Self time", time(get("self_ns"))]);
@@ -362,7 +362,7 @@ function Details(props: { spans: Spans; span: number; choose(span: number, fit?:
       </div>
       <div class="controls">
         <button type="button" onClick={() => props.choose(span, true)}>
-          Fit
+          Zoom to fit
         </button>
         <button type="button" onClick={() => store.go("operators", { name })}>
           Operators

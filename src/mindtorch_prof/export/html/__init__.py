@@ -30,7 +30,7 @@ def export_html(
 ) -> None:
     """Write the report of a recording, or of two that the page compares.
 
-    labels: what the recordings are called; max_events: how many spans the timeline may have before it is thinned (1,000,000).
+    labels: names of the recordings; max_events: the most events that the timeline shows, of more only the longest are kept (1,000,000).
     """
     both = [as_results(each) for each in (results, other) if each is not None]
     names = list(labels) if labels is not None else _labels(both)

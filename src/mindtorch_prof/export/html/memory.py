@@ -16,7 +16,7 @@ MOST_ROWS = 300
 
 CATEGORIES = (
     *[category.name.replace("_", " ").capitalize() for category in memory_timeline.Category],
-    "Before the recording",
+    "Pre-existing",
 )
 
 

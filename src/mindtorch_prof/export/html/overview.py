@@ -16,7 +16,7 @@ _SETTINGS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "wit
 
 
 def overview(results: Any) -> dict[str, Any]:
-    """What the first page of a report says."""
+    """The data of the report's first view."""
     trace = results.trace
     begin, end = window(trace)
     return {
@@ -145,7 +145,7 @@ def union(spans: np.ndarray) -> np.ndarray:
 
 
 def _facts(results: Any) -> list[list[str]]:
-    """How it was recorded, in words."""
+    """How the trace was recorded: labels and values."""
     trace = results.trace
     settings = trace.settings
     on = [name for name in _SETTINGS if getattr(settings, name)]
@@ -165,7 +165,7 @@ def _facts(results: Any) -> list[list[str]]:
         began = trace.origin_ns + window(trace)[0]
         with_zone = dt.datetime.fromtimestamp(began / 1e9, tz=dt.timezone.utc)
         if with_zone.year > 1980:
-            facts.append(["Began", with_zone.strftime("%Y-%m-%d %H:%M:%S UTC")])
+            facts.append(["Started", with_zone.strftime("%Y-%m-%d %H:%M:%S UTC")])
     for key, label in (
         ("host_name", "Host"),
         ("rank", "Rank"),

@@ -1,4 +1,4 @@
-"""Train a small seeded model under the profiler, print its loss and where the time went, and write a trace file.
+"""Train a small model under the profiler, print its loss and the table, and write a trace.
 
 example:
   mindtorch-prof demo --steps 20 --seed 1 --trace demo.json.gz
@@ -38,14 +38,12 @@ def run(options: argparse.Namespace) -> int:
     try:
         prof.export_chrome_trace(options.trace)
     except OSError as error:
-        raise CommandError(
-            f"{options.trace}: the trace could not be written: {error.strerror or error}"
-        ) from error
+        raise CommandError(f"{options.trace}: cannot be written: {error.strerror or error}") from error
     print(
-        f"{options.steps} steps made {len(prof.events()):,} events in {len(averages)} rows; the table shows the first."
+        f"{options.steps} steps recorded {len(prof.events()):,} events in {len(averages)} rows; the table shows {min(options.rows, len(averages))}."
     )
     print(
-        f"The trace is in {os.path.abspath(options.trace)}: open it at https://ui.perfetto.dev or in chrome://tracing."
+        f"The trace is in {os.path.abspath(options.trace)}; open it at https://ui.perfetto.dev or in chrome://tracing."
     )
     return 0
 
@@ -82,5 +80,5 @@ def half_circles(count: int) -> tuple[Any, Any]:
 def _positive(text: str) -> int:
     number = int(text)
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text} steps cannot be run; give 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
     return number

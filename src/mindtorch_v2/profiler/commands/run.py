@@ -1,9 +1,11 @@
 """Run a Python program under the profiler, print the table and write the trace.
 
-Inside the program `import torch` gives mindtorch_v2. The trace is also written when the program raises, calls
-sys.exit or gets SIGINT or SIGTERM, and its exit code is kept: 128 + n if signal n ended it.
+In the program, `import torch` imports mindtorch_v2. The trace is also written
+if the program raises, calls sys.exit or receives SIGINT or SIGTERM. The exit
+code is the program's own, or 128 + n if signal n ended it.
 
-With --steps or --schedule, a step ends with each step() of the first optimizer that makes one.
+With --steps or --schedule, a step ends with each call of step() on the first
+optimizer that steps.
 
 example:
   mindtorch-prof run train.py --lr 0.1
@@ -22,11 +24,11 @@ from mindtorch_prof.commands import _common, show
 from mindtorch_prof.commands._common import CommandError
 
 _SWITCHES = {
-    "record_shapes": "record the shapes of inputs",
-    "profile_memory": "record memory taken and given back",
-    "with_stack": "record Python calls",
+    "record_shapes": "record input shapes",
+    "profile_memory": "record allocations and frees",
+    "with_stack": "record Python stacks",
     "with_flops": "count floating-point operations",
-    "with_modules": "record calls of modules",
+    "with_modules": "record calls of nn.Modules",
     "all_threads": "record all threads, not only the main one",
 }
 
@@ -41,18 +43,20 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
         "--schedule",
         type=_schedule,
         metavar="WAIT,WARMUP,ACTIVE[,REPEAT]",
-        help="record ACTIVE steps after WAIT and WARMUP ones, REPEAT times (1; 0: until the end)",
+        help="skip WAIT and WARMUP steps, record ACTIVE steps; REPEAT times (1; 0: until the end)",
     )
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
-        help="trace file to write (PROGRAM.pt.trace.json; .gz compresses); of several cycles one a cycle, numbered",
+        help="trace file to write (PROGRAM.pt.trace.json; .gz compresses); with several cycles, one numbered file per cycle",
     )
     parser.add_argument(
-        "--sort-by", metavar="COLUMN", help="order of the table, largest first (self_cpu_time_total)"
+        "--sort-by", metavar="COLUMN", help="column to sort the table by, largest first (self_cpu_time_total)"
     )
-    parser.add_argument("--group-by", default="", metavar="KEYS", help="rows of the table, as for `show`")
+    parser.add_argument(
+        "--group-by", default="", metavar="KEYS", help="keys to group the table by, as in `show`"
+    )
     parser.add_argument("--quiet", action="store_true", help="print no table")
     _common.add_output(parser, top=20)
     parser.add_argument(
@@ -72,12 +76,12 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the program; its exit code."""
+    """Run the program; the exit code is its own."""
     words = options.module or options.program
     if not words:
-        raise CommandError("no program to run; give a file, or -m and a module")
+        raise CommandError("no program to run; expected a file, or -m and a module")
     if words[0].startswith("-") and not options.module:
-        raise CommandError(f"{words[0]}: is no option of run; its options come before the program")
+        raise CommandError(f"{words[0]}: is not an option of run; options of run come before the program")
     from ..run_program import Program, ProgramError, run
 
     program = Program(words[0], words[1:], module=bool(options.module))
@@ -111,7 +115,7 @@ class _Writer:
             prof.export_chrome_trace(path)
             self.written.append(path)
         except OSError as error:
-            _tell(f"{path}: the trace could not be written: {error.strerror or error}")
+            _tell(f"{path}: cannot be written: {error.strerror or error}")
 
     def end(self, outcome: Any) -> None:
         if outcome.recordings and not self.options.quiet:
@@ -136,7 +140,7 @@ def _nothing(options: argparse.Namespace, steps: int) -> str:
     wait, warmup = (options.schedule or (0, 0))[:2]
     return (
         f"nothing was recorded: the program ended after {steps} steps (calls of optimizer.step()), "
-        f"the schedule begins to record after {wait + warmup}"
+        f"recording starts after {wait + warmup}"
     )
 
 
@@ -156,7 +160,7 @@ def _numbered(path: str, number: int) -> str:
 
 def _steps(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number of steps; give 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of steps; expected 1 or more")
     return int(text)
 
 
@@ -164,9 +168,9 @@ def _schedule(text: str) -> tuple[int, ...]:
     parts = text.split(",")
     if len(parts) not in {3, 4} or not all(part.strip().isdigit() for part in parts):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no schedule; give WAIT,WARMUP,ACTIVE[,REPEAT], such as 1,1,3"
+            f"{text!r} is not a schedule; expected WAIT,WARMUP,ACTIVE[,REPEAT], such as 1,1,3"
         )
     numbers = tuple(int(part) for part in parts)
     if numbers[2] < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} records no step; ACTIVE must be 1 or more")
+        raise argparse.ArgumentTypeError(f"{text!r} records no step; expected ACTIVE of 1 or more")
     return numbers if len(numbers) == 4 else (*numbers, 1)
