@@ -178,9 +178,7 @@ def _logical(name: str, ufunc: Any) -> Any:
     def logic(self: Any, other: Any) -> Any:
         return ufunc(self, other)
 
-    into = _shown.writer(
-        f"aten::{name}.out(Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)", ufunc
-    )
+    into = _shown.writer(f"aten::{name}.out(Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)", ufunc)
 
     @logic.recorded
     def _(self: Any, other: Any) -> Any:
@@ -247,7 +245,11 @@ def _signbit(self: np.ndarray) -> np.ndarray:
 
 _test("isnan", _floating_only(np.isnan)).recorded(lambda self: ne(self, self))
 _test("isinf", _floating_only(np.isinf)).recorded(
-    lambda self: eq(F.abs(self), np.inf) if self.dtype._rank == 2 else F.zeros_like(self, dtype=_dtype.bool_, memory_format=_dtype.preserve_format)
+    lambda self: (
+        eq(F.abs(self), np.inf)
+        if self.dtype._rank == 2
+        else F.zeros_like(self, dtype=_dtype.bool_, memory_format=_dtype.preserve_format)
+    )
 )
 _test("isposinf", _real_only("isposinf", lambda self: self == np.inf))
 _test("isneginf", _real_only("isneginf", lambda self: self == -np.inf))

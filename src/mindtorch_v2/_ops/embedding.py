@@ -67,7 +67,9 @@ def embedding_backward(
     grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Any:
     if sparse and _dispatch.recorder is not None:
-        return _dispatch.OPS["embedding_sparse_backward"].entry(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
+        return _dispatch.OPS["embedding_sparse_backward"].entry(
+            grad, indices, num_weights, padding_idx, scale_grad_by_freq
+        )
     if sparse:
         return _sparse_gradient(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
     return embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)

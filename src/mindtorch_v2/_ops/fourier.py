@@ -117,9 +117,7 @@ def _fft_c2r(self: np.ndarray, dim: tuple, normalization: int, last_dim_size: in
     sizes = [self.shape[d] for d in dim[:-1]] + [last_dim_size]
     if len(dim) > 1:
         self = _fft_c2c.op.kernel(self, dim[:-1], NONE, False)
-    made = _along_last(
-        self, dim[-1:], lambda array: fft.irfft(array, last_dim_size, norm="forward")
-    )
+    made = _along_last(self, dim[-1:], lambda array: fft.irfft(array, last_dim_size, norm="forward"))
     return _scale(made, math.prod(sizes), normalization)
 
 
@@ -173,7 +171,11 @@ def _shown(entry: Any, split: bool = False) -> None:
         elif entry is _fft_r2c:
             where = _sorted(self._array, where[:-1]) + where[-1:]
         if split and len(where) > 1:
-            half = _execute(self, _sorted(self._array, where[:-1]), _fft_c2c.op.kernel(self._array, where[:-1], NONE, False))
+            half = _execute(
+                self,
+                _sorted(self._array, where[:-1]),
+                _fft_c2c.op.kernel(self._array, where[:-1], NONE, False),
+            )
             return _execute(half, where[-1:], kernel(self._array, dim, *rest))
         return _execute(self, where, kernel(self._array, dim, *rest))
 
@@ -321,13 +323,17 @@ def _declare(name: str, body: Any) -> Any:
 
     text = f"aten::fft_{name}"
     return (
-        composite(f"{text}(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", expose="no")(along_one),
-        composite(
-            f"{text}2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor", expose="no"
-        )(along_many),
-        composite(f"{text}n(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor", expose="no")(
-            along_many
+        composite(f"{text}(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", expose="no")(
+            along_one
         ),
+        composite(
+            f"{text}2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
+            expose="no",
+        )(along_many),
+        composite(
+            f"{text}n(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
+            expose="no",
+        )(along_many),
     )
 
 

@@ -304,7 +304,7 @@ def setitem(self: Any, key: Any, value: Any, /) -> None:
             raise TypeError(f"can't assign a {_full_name(value)} to a torch.{self.dtype._abbr}Tensor")
         value = below(
             F.lift_fresh,
-            _dispatch.wrap(np.array(fitting(_number(value), self._array.dtype, True), self._array.dtype))
+            _dispatch.wrap(np.array(fitting(_number(value), self._array.dtype, True), self._array.dtype)),
         )
     if key is False:
         return

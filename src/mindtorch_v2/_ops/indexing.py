@@ -230,7 +230,9 @@ def _places(self: Any, indices: Any) -> list:
             places = F.nonzero(tensor)
             found += [F.select(places, 1, d) for d in range(tensor.ndim)]
         else:
-            found.append(tensor if tensor is None or tensor.dtype is _dtype.int64 else tensor.to(_dtype.int64))
+            found.append(
+                tensor if tensor is None or tensor.dtype is _dtype.int64 else tensor.to(_dtype.int64)
+            )
     at = [d for d, tensor in enumerate(found) if tensor is not None]
     shapes = {found[d]._array.shape for d in at}
     if len(shapes) > 1:

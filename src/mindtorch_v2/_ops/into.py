@@ -33,7 +33,9 @@ def write(result: Any, array: np.ndarray) -> None:
     storage_of(result)._version += 1
 
 
-@composite("aten::empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor result) -> ()", expose="no")
+@composite(
+    "aten::empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor result) -> ()", expose="no"
+)
 def empty(size: tuple, memory_format: Any, result: Any) -> None:
     _sized(result, size)
 
@@ -112,6 +114,8 @@ def randint_low(low: int, high: int, size: tuple, result: Any) -> None:
     F.random_(_sized(result, size), low, high)
 
 
-@_below("normal.float_float_out(float mean, float std, SymInt[] size, *, Generator? generator=None, Tensor result) -> ()")
+@_below(
+    "normal.float_float_out(float mean, float std, SymInt[] size, *, Generator? generator=None, Tensor result) -> ()"
+)
 def normal(mean: float, std: float, size: tuple, generator: Any, result: Any) -> None:
     F.normal_(_sized(result, size), mean, std, generator=generator)

@@ -177,7 +177,13 @@ def _linalg_solve_ex(A: np.ndarray, B: np.ndarray, left: bool, check_errors: boo
         if check_errors:
             raise value_error("linalg.solve", info, A.ndim == 2) from None
         made = np.full(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], np.nan, A.dtype)
-    made = np.ascontiguousarray(made[..., 0]) if vector else columns(made) if left else np.swapaxes(columns(made), -1, -2)
+    made = (
+        np.ascontiguousarray(made[..., 0])
+        if vector
+        else columns(made)
+        if left
+        else np.swapaxes(columns(made), -1, -2)
+    )
     return made, np.empty(0, A.dtype), np.empty(0, np.int32), info
 
 
@@ -215,7 +221,9 @@ def _check_right_side(A: np.ndarray, shape: tuple, left: bool) -> None:
 
 
 @_linalg_solve_ex.backward("A", "B")
-def _(g: Any, A: Any, B_ndim: Any, B_shape: Any, result: Any, LU: Any, pivots: Any, left: bool, needs: Any) -> Any:
+def _(
+    g: Any, A: Any, B_ndim: Any, B_shape: Any, result: Any, LU: Any, pivots: Any, left: bool, needs: Any
+) -> Any:
     vector = B_ndim == 1 or (A.ndim - 1 == B_ndim and tuple(B_shape) == tuple(A.shape[:-1]))
     right = F.unsqueeze(g, -1) if vector else g
     if _dispatch.grad_state.enabled:
@@ -285,7 +293,9 @@ def linalg_cholesky_ex(self: np.ndarray, upper: bool, check_errors: bool) -> Any
     turned = np.swapaxes(self, -1, -2)
     info = np.zeros(self.shape[:-2], np.int32)
     try:
-        made = np.linalg.cholesky(turned, upper=not upper)  # of the transpose: a result in columns without a copy
+        made = np.linalg.cholesky(
+            turned, upper=not upper
+        )  # of the transpose: a result in columns without a copy
     except np.linalg.LinAlgError:
         info = _cholesky_info(turned if upper else self)
         if check_errors:
@@ -551,8 +561,10 @@ def _svd_grad(U: Any, S: Any, Vh: Any, gu: Any, gs: Any, gvh: Any) -> Any:
         made = F.matmul(U, inner)
         rest = F.div(gu, F.unsqueeze(S, -2))
         known = F.matmul(U, F.matmul(mh(U), rest))
-        return F.matmul(F.sub(F.add(made, rest), known), Vh) if n <= k or gvh is None else _wider(
-            F.sub(F.add(made, rest), known), U, S, Vh, gvh
+        return (
+            F.matmul(F.sub(F.add(made, rest), known), Vh)
+            if n <= k or gvh is None
+            else _wider(F.sub(F.add(made, rest), known), U, S, Vh, gvh)
         )
     if n > k and gvh is not None:
         made = F.matmul(inner, Vh)
@@ -774,7 +786,11 @@ def linalg_matrix_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any)
     if ord in ("nuc", 2, -2):
         order = [d for d in range(self.ndim) if d not in (first, second)] + [first, second]
         values = linalg_svdvals(self.permute(order))
-        made = F.sum(values, -1, keepdim) if ord == "nuc" else (F.amax if ord == 2 else F.amin)(values, -1, keepdim)
+        made = (
+            F.sum(values, -1, keepdim)
+            if ord == "nuc"
+            else (F.amax if ord == 2 else F.amin)(values, -1, keepdim)
+        )
         if keepdim:
             back = [order.index(d) for d in range(self.ndim)]
             made = F.unsqueeze(made, -1).permute(back)

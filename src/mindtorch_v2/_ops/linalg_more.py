@@ -86,7 +86,10 @@ def qr(self: Any, some: bool) -> Any:
     return return_types.qr(tuple(linalg.linalg_qr(self, "reduced" if some else "complete")))
 
 
-@composite("aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)", expose="no")
+@composite(
+    "aten::svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)",
+    expose="no",
+)
 def svd(self: Any, some: bool, compute_uv: bool) -> Any:
     if compute_uv:
         u, s, vh = linalg.linalg_svd(self, not some)
@@ -97,7 +100,10 @@ def svd(self: Any, some: bool, compute_uv: bool) -> Any:
     return return_types.svd((u, s, v))
 
 
-@composite("aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)", expose="no")
+@composite(
+    "aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, Tensor info)",
+    expose="no",
+)
 def lu_with_info(self: Any, pivot: bool, check_errors: bool) -> Any:
     return tuple(linalg.linalg_lu_factor_ex(self, pivot=pivot, check_errors=False))
 
@@ -116,7 +122,11 @@ def cholesky_op(self: np.ndarray, upper: bool) -> Any:
 cholesky_op.derivative(self=lambda g, out, upper: linalg._cholesky_grad(g, out, upper))
 
 
-@op("aten::_cholesky_solve_helper(Tensor self, Tensor A, bool upper) -> Tensor", expose="no", nondifferentiable=True)
+@op(
+    "aten::_cholesky_solve_helper(Tensor self, Tensor A, bool upper) -> Tensor",
+    expose="no",
+    nondifferentiable=True,
+)
 def _cholesky_solve_helper(self: np.ndarray, A: np.ndarray, upper: bool) -> Any:
     low = np.conj(np.swapaxes(np.triu(A), -1, -2)) if upper else np.tril(A)
     half = np.linalg.solve(low, self)
@@ -127,7 +137,9 @@ def _cholesky_solve_helper(self: np.ndarray, A: np.ndarray, upper: bool) -> Any:
 def cholesky_solve(self: Any, input2: Any, upper: bool) -> Any:
     for name, x in (("b", self), ("u", input2)):
         if x.ndim < 2:
-            raise RuntimeError(f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead")
+            raise RuntimeError(
+                f"{name} should have at least 2 dimensions, but has {x.ndim} dimensions instead"
+            )
     batch = np.broadcast_shapes(self.shape[:-2], input2.shape[:-2])
     both = [x if tuple(x.shape[:-2]) == batch else x.expand((*batch, *x.shape[-2:])) for x in (self, input2)]
     return _cholesky_solve_helper(*both, upper)
@@ -185,7 +197,9 @@ def _tolerances(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
     if isinstance(atol, _dispatch.Tensor) or isinstance(rtol, _dispatch.Tensor):
         first = atol if atol is not None else F.zeros((), dtype=wide)
         if rtol is None:
-            rtol = F.where(F.gt(first, 0), F.zeros((), dtype=first.dtype), F.full((), least, dtype=first.dtype))
+            rtol = F.where(
+                F.gt(first, 0), F.zeros((), dtype=first.dtype), F.full((), least, dtype=first.dtype)
+            )
         return first, rtol
     first = steps.zeros((), wide) if atol is None else steps.full((), float(atol), wide)
     if rtol is None:
@@ -277,7 +291,9 @@ def pinverse(self: Any, rcond: float) -> Any:
 
 def _rank(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     if A.ndim < 2:
-        raise RuntimeError("torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions.")
+        raise RuntimeError(
+            "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions."
+        )
     made = F.empty(A.shape[:-2], dtype=_dtype.int64)
     first, second = _tolerances(A, atol, rtol)
     if hermitian:
@@ -613,7 +629,9 @@ def linalg_ldl_factor_ex(self: np.ndarray, hermitian: bool, check_errors: bool) 
     return columns(made.reshape(self.shape)), pivots.reshape(*shape, -1), info.reshape(shape)
 
 
-@composite("aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)", expose="no")
+@composite(
+    "aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)", expose="no"
+)
 def linalg_ldl_factor(self: Any, hermitian: bool) -> Any:
     LD, pivots, info = linalg_ldl_factor_ex(self, hermitian=hermitian)
     check(info, "torch.linalg.ldl_factor_ex", self.ndim == 2)
@@ -644,7 +662,9 @@ def linalg_ldl_solve(LD: np.ndarray, pivots: np.ndarray, B: np.ndarray, hermitia
     returns=return_types.triangular_solve,
     outputs=1,
 )
-def triangular_solve(self: np.ndarray, A: np.ndarray, upper: bool, transpose: bool, unitriangular: bool) -> Any:
+def triangular_solve(
+    self: np.ndarray, A: np.ndarray, upper: bool, transpose: bool, unitriangular: bool
+) -> Any:
     matrix = np.swapaxes(A, -1, -2) if transpose else A
     made = linalg.linalg_solve_triangular.op.kernel(matrix, self, upper != transpose, True, unitriangular)
     return made, columns(np.broadcast_to(A, (*made.shape[:-2], *A.shape[-2:])))
@@ -658,5 +678,3 @@ def _(g: Any, A: Any, solution: Any, upper: bool, transpose: bool, unitriangular
     ga = -F.matmul(F.conj(solution), gb.mT) if transpose else -F.matmul(gb, mh(solution))
     shift = 1 if unitriangular else 0
     return gb, F.triu(ga, shift) if upper else F.tril(ga, -shift)
-
-

@@ -55,7 +55,9 @@ def _(A: Any, B: Any, left: bool, check_errors: bool) -> Any:
         F.unsqueeze(B, -1)
         into = wrap(result._array[..., None])
     else:
-        into = result = blank_columns(shape, A._array.dtype) if left else wrap(np.empty(shape, A._array.dtype))
+        into = result = (
+            blank_columns(shape, A._array.dtype) if left else wrap(np.empty(shape, A._array.dtype))
+        )
     if info._array.any():
         put(into, np.full(shape, np.nan, A._array.dtype))
     else:
@@ -265,7 +267,9 @@ def _(A: Any, mode: str) -> Any:
     if mode == "r" or factors is Q:
         steps.triu_into(F.slice(factors, -2, 0, k), 0, R)
     else:
-        F.copy_(F.slice(Q, -1, 0, k) if mode == "complete" and m > n else Q, F.slice(R, -1, 0, k) if m < n else R)
+        F.copy_(
+            F.slice(Q, -1, 0, k) if mode == "complete" and m > n else Q, F.slice(R, -1, 0, k) if m < n else R
+        )
         F.triu_(R)
     if mode != "r":
         _workspace(_orgqr_space(Q.shape[-1]), A.dtype)
@@ -323,7 +327,9 @@ def _eigen(A: Any, vectors: bool, outputs: tuple) -> None:
     if not F.all(F.eq(halves[1], 0.0)).item():
         _complex_into(*[half.reshape(values.shape) if batch else half for half in halves], values)
         return
-    for output, part in zip(outputs, (halves[0]._array.reshape(values.shape), outputs[-1]._array.real.copy("K"))):
+    for output, part in zip(
+        outputs, (halves[0]._array.reshape(values.shape), outputs[-1]._array.real.copy("K"))
+    ):
         F.copy_(output, wrap(part))
 
 
@@ -393,7 +399,11 @@ def _(self: Any, b: Any, rcond: Any, driver: Any) -> Any:
         put(_shown.given_size(out, tuple(part.shape)), part._array) if part._array.size else part
         for out, part in zip(outputs[1:], made[1:])
     ]
-    copied = F.empty_strided(tuple(self.shape), (*self._array.strides[:-2], 1, m), dtype=self.dtype) if not batch else None
+    copied = (
+        F.empty_strided(tuple(self.shape), (*self._array.strides[:-2], 1, m), dtype=self.dtype)
+        if not batch
+        else None
+    )
     if copied is not None:
         F.copy_(copied.narrow(-2, 0, m), self)
         if driver == "gelsy":
@@ -412,7 +422,9 @@ def _(self: Any, b: Any, rcond: Any, driver: Any) -> Any:
     return (result, *targets[1:])
 
 
-@steps.step("aten::set_.rest(Tensor self, str source, int storage_offset, int[] size, int[] stride) -> Tensor(a!)")
+@steps.step(
+    "aten::set_.rest(Tensor self, str source, int storage_offset, int[] size, int[] stride) -> Tensor(a!)"
+)
 def _set_to(self: Any, source: Any, storage_offset: int, size: Any, stride: Any) -> Any:
     return self
 

@@ -196,7 +196,8 @@ def resized_columns(like: Any, shape: tuple) -> Any:
 
 
 @step(
-    "aten::zeros.inside(SymInt[] size, ScalarType? dtype, Layout? layout, Device? device, bool? pin_memory) -> Tensor", plain=True
+    "aten::zeros.inside(SymInt[] size, ScalarType? dtype, Layout? layout, Device? device, bool? pin_memory) -> Tensor",
+    plain=True,
 )
 def _zeros_inside(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
     return F.zero_(F.empty(size, dtype=dtype))
@@ -279,7 +280,9 @@ def show_lu_solve(LU: Any, pivots: Any, B: Any, left: bool, out: Any) -> None:
     "aten::_linalg_solve_ex.result(Tensor A, Tensor B, bool left, bool check_errors, Tensor result, Tensor LU, Tensor pivots, Tensor info) -> "
     "(Tensor, Tensor)"
 )
-def _solve_into(A: Any, B: Any, left: bool, check_errors: bool, result: Any, LU: Any, pivots: Any, info: Any) -> Any:
+def _solve_into(
+    A: Any, B: Any, left: bool, check_errors: bool, result: Any, LU: Any, pivots: Any, info: Any
+) -> Any:
     lu = blank_columns(A._array.shape, A._array.dtype)
     swaps = wrap(np.empty(A._array.shape[:-1], np.int32))
     restrided(lu)
@@ -295,7 +298,9 @@ def _solve_into(A: Any, B: Any, left: bool, check_errors: bool, result: Any, LU:
 )
 def solve_into(A: Any, B: Any, left: bool, check_errors: bool, result: Any, info: Any) -> Any:
     new_empty = OPS["new_empty"].entry
-    _solve_into(A, B, left, check_errors, result, new_empty(A, (0,)), new_empty(A, (0,), dtype=_dtype.int32), info)
+    _solve_into(
+        A, B, left, check_errors, result, new_empty(A, (0,)), new_empty(A, (0,), dtype=_dtype.int32), info
+    )
     return result
 
 
@@ -309,7 +314,9 @@ def triu_into(self: Any, diagonal: int, out: Any) -> Any:
     return put(out, np.triu(self._array, diagonal))
 
 
-@step("aten::sum.IntList_out(Tensor self, int[1]? dim, bool keepdim, ScalarType? dtype, Tensor out) -> Tensor(a!)")
+@step(
+    "aten::sum.IntList_out(Tensor self, int[1]? dim, bool keepdim, ScalarType? dtype, Tensor out) -> Tensor(a!)"
+)
 def sum_into(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
     return put(out, np.add.reduce(self._array, axis=dim, keepdims=keepdim, dtype=out._array.dtype))
 

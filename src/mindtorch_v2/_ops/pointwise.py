@@ -171,7 +171,13 @@ def times_conj(g: Any, value: Any) -> Any:
     return g * conj(value)
 
 
-@op("aten::mul.conjugated(Tensor self, Tensor other) -> Tensor", expose="no", on="tensors", nondifferentiable=True, flops=_numel_of_self)
+@op(
+    "aten::mul.conjugated(Tensor self, Tensor other) -> Tensor",
+    expose="no",
+    on="tensors",
+    nondifferentiable=True,
+    flops=_numel_of_self,
+)
 def _mul_conj(self: Any, other: Any) -> Any:
     F.clone(other)  # a conjugate is computed when it is used
     return _dispatch.wrap(self._array * other._array)

@@ -48,10 +48,18 @@ def _whole(tensor: Any) -> Any:
     return OPS["to.dtype_layout"].entry(tensor, dtype=_dtype.int64)
 
 
-def _quantile(self: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool, name: str) -> Any:
+def _quantile(
+    self: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool, name: str
+) -> Any:
     _check(self, q, interpolation, name)
     where = None if dim is None else _dims.one(dim, self.ndim)
-    shape = [1] * self.ndim if keepdim and dim is None else list(self.shape) if dim is not None and self.ndim else []
+    shape = (
+        [1] * self.ndim
+        if keepdim and dim is None
+        else list(self.shape)
+        if dim is not None and self.ndim
+        else []
+    )
     if where is not None and self.ndim:
         if keepdim:
             shape[where] = 1
@@ -190,7 +198,9 @@ def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
             norm.zero_()
         center = F.sub(x, F.unsqueeze(mean, 1))
         turned = F.t(center)
-        made = OPS["true_divide.named"].entry(F.mm(center, F.conj(turned) if turned.dtype.is_complex else turned), norm)
+        made = OPS["true_divide.named"].entry(
+            F.mm(center, F.conj(turned) if turned.dtype.is_complex else turned), norm
+        )
     else:
         total = weights.sum()
         center = x - (x * weights).sum(1, True) / total

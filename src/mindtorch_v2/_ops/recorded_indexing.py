@@ -61,7 +61,9 @@ def _along(self: Any, dim: int, index: Any, *_: Any) -> None:
     if not self.ndim:
         return
     d, count = _dims.one(dim, self.ndim), index.numel()
-    as_strided(index, _at(d, self.ndim, count, 1), _at(d, self.ndim, index.stride(0) if index.ndim else 0, 0), None)
+    as_strided(
+        index, _at(d, self.ndim, count, 1), _at(d, self.ndim, index.stride(0) if index.ndim else 0, 0), None
+    )
     size, steps = list(self.shape), list(self.stride())
     size[d], steps[d] = count, 0
     as_strided(self, tuple(size), tuple(steps), None)
@@ -96,7 +98,9 @@ def _added(self: Any, dim: int, index: Any, source: Any, alpha: Any) -> None:
         return
     d = _dims.one(dim, self.ndim)
     if alpha == 1 and d in (0, self.ndim - 1):
-        places = as_strided(index, tuple(source.shape), _at(d, self.ndim, index.stride(0) if index.ndim else 0, 0), None)
+        places = as_strided(
+            index, tuple(source.shape), _at(d, self.ndim, index.stride(0) if index.ndim else 0, 0), None
+        )
         F.scatter_add_(self, d, places, source)
     elif index.numel():
         F.select(self, d, 0)

@@ -74,14 +74,18 @@ def sum_dim(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
     return _total(self, _dims.many(dim, self.ndim), keepdim, dtype)
 
 
-sum_dim.derivative(
-    self=lambda g, dim, keepdim, self_shape: _spread(g, dim or (), keepdim, self_shape)
-)
+sum_dim.derivative(self=lambda g, dim, keepdim, self_shape: _spread(g, dim or (), keepdim, self_shape))
 
 
 @function("sum")
 def sum_(
-    input: Any, dim: Any = MISSING, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any
+    input: Any,
+    dim: Any = MISSING,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+    **aliases: Any,
 ) -> Any:
     """The sum of all elements, or along dimensions."""
     if aliases:
@@ -223,7 +227,13 @@ mean_dim.recorded(_record_mean)
 
 @function()
 def mean(
-    input: Any, dim: Any = MISSING, keepdim: bool = False, *, dtype: Any = None, out: Any = None, **aliases: Any
+    input: Any,
+    dim: Any = MISSING,
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+    out: Any = None,
+    **aliases: Any,
 ) -> Any:
     """The mean of all elements, or along dimensions."""
     if aliases:
@@ -247,7 +257,8 @@ def nanmean(
 
 
 @composite(
-    "aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor", expose="no"
+    "aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    expose="no",
 )
 def _nanmean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     if self.dtype._rank < 2:
@@ -628,7 +639,9 @@ def _extreme_front(name: str, whole: Any, along: Any, pairwise: str) -> None:
             second = dim if other is None else other
             return chosen(input, second) if out is None else chosen(input, second, out=out)
         else:
-            return along(input, dim, keepdim) if out is None else _dispatch.made(along, out, input, dim, keepdim)
+            return (
+                along(input, dim, keepdim) if out is None else _dispatch.made(along, out, input, dim, keepdim)
+            )
         return made if out is None else _give(made, out)
 
     front.__name__ = name
@@ -748,7 +761,9 @@ def _as_truths(entry: Any) -> Any:
         array = self._array
         made = _dispatch.wrap(kernel(array, *rest))
         if array.size == 1:
-            F.copy_(made, _dispatch.OPS["to.dtype"].entry(_dispatch.OPS["view_as"].entry(self, made), made.dtype))
+            F.copy_(
+                made, _dispatch.OPS["to.dtype"].entry(_dispatch.OPS["view_as"].entry(self, made), made.dtype)
+            )
         elif array.dtype.kind != "b" and array.dtype != np.uint8:
             _dispatch.OPS["to.dtype"].entry(self, made.dtype)
         return made
@@ -792,7 +807,9 @@ def _quantifier(name: str, ufunc: Any) -> None:
         if dim is None and not keepdim:
             return whole(input) if out is None else _dispatch.made(whole, out, input)
         chosen = along if isinstance(dim, int) else along_many
-        return chosen(input, dim, keepdim) if out is None else _dispatch.made(chosen, out, input, dim, keepdim)
+        return (
+            chosen(input, dim, keepdim) if out is None else _dispatch.made(chosen, out, input, dim, keepdim)
+        )
 
     front.__name__ = name
     front.__doc__ = f"Whether {name} elements are true, of all or along dimensions."

@@ -69,7 +69,11 @@ def _cumprod_grad(g: Any, self: Any, out: Any, dim: int) -> Any:
     return F.stack(columns, -1).movedim(-1, dim)
 
 
-@op("aten::cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor", on="tensors", expose="no")
+@op(
+    "aten::cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor",
+    on="tensors",
+    expose="no",
+)
 def cumprod_backward(grad: Any, input: Any, dim: int, output: Any) -> Any:
     if not input.ndim:
         return grad.clone()
@@ -220,7 +224,8 @@ def diff(
 
 
 @composite(
-    "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor", expose="no"
+    "aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
+    expose="no",
 )
 def _diff(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
     if not self.ndim:

@@ -258,7 +258,8 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
 
 
 @composite(
-    "aten::gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]", expose="no"
+    "aten::gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> Tensor[]",
+    expose="no",
 )
 def _gradient_one(self: Any, spacing: Any, dim: Any, edge_order: int) -> Any:
     dims = list(range(self.ndim)) if dim is None else [dim]
@@ -266,7 +267,8 @@ def _gradient_one(self: Any, spacing: Any, dim: Any, edge_order: int) -> Any:
 
 
 @composite(
-    "aten::gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]", expose="no"
+    "aten::gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]",
+    expose="no",
 )
 def _gradient_many(self: Any, spacing: Any, dim: Any, edge_order: int) -> Any:
     return list(_gradients(self, spacing, list(dim), True, edge_order))
@@ -274,7 +276,9 @@ def _gradient_many(self: Any, spacing: Any, dim: Any, edge_order: int) -> Any:
 
 def _gradient(input: Any, spacing: Any, dims: Any, edge_order: int) -> Any:
     if dims is None or len(dims) == 1:
-        return _gradient_one(input, spacing=spacing, dim=None if dims is None else dims[0], edge_order=edge_order)
+        return _gradient_one(
+            input, spacing=spacing, dim=None if dims is None else dims[0], edge_order=edge_order
+        )
     return _gradient_many(input, spacing=spacing, dim=tuple(dims), edge_order=edge_order)
 
 

@@ -48,9 +48,7 @@ def _kept_steps(source: np.ndarray, array: np.ndarray) -> tuple:
     steps = _torch_strides(array, False)
     if array.ndim != source.ndim or 0 not in source.strides:
         return steps
-    return tuple(
-        [0 if s == 0 and n > 1 else step for step, s, n in zip(steps, source.strides, source.shape)]
-    )
+    return tuple([0 if s == 0 and n > 1 else step for step, s, n in zip(steps, source.strides, source.shape)])
 
 
 class _Ready(tuple):  # noqa: SLOT001  (the array is its own)

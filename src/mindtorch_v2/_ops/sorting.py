@@ -119,7 +119,11 @@ def _places(self: Any, dim: int, descending: bool) -> Any:
     where = _dims.one(dim, self.ndim)
     if self._array.dtype.kind == "c":
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    made = _laid_out(_order(self._array, where, descending), self._array) if self.ndim else np.zeros((), np.int64)
+    made = (
+        _laid_out(_order(self._array, where, descending), self._array)
+        if self.ndim
+        else np.zeros((), np.int64)
+    )
     return _dispatch.wrap(made)
 
 
@@ -131,7 +135,8 @@ def argsort_op(self: Any, dim: int, descending: bool) -> Any:
 
 
 @composite(
-    "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor", expose="no"
+    "aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
+    expose="no",
 )
 def argsort_stable(self: Any, stable: bool, dim: int, descending: bool) -> Any:
     if _dispatch.recorder is None and self.__class__ is _dispatch.Tensor and not self._array_missing:

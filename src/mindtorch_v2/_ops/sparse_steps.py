@@ -132,13 +132,21 @@ def _with_dims(indices: Any, values: Any, size: tuple, is_coalesced: Any = None)
     expose="no",
 )
 def of_size(
-    indices: Any, values: Any, size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, is_coalesced: Any
+    indices: Any,
+    values: Any,
+    size: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    is_coalesced: Any,
 ) -> Any:
     return _with_dims(indices, values, size, is_coalesced)
 
 
 @composite(
-    f"aten::sparse_coo_tensor.indices(Tensor indices, Tensor values, *, {_OPTIONS}, bool? is_coalesced=None) -> Tensor", expose="no"
+    f"aten::sparse_coo_tensor.indices(Tensor indices, Tensor values, *, {_OPTIONS}, bool? is_coalesced=None) -> Tensor",
+    expose="no",
 )
 def of_any_size(
     indices: Any, values: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, is_coalesced: Any
@@ -158,7 +166,14 @@ def of_any_size(
     expose="no",
 )
 def unsafe(
-    indices: Any, values: Any, size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, is_coalesced: Any
+    indices: Any,
+    values: Any,
+    size: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    is_coalesced: Any,
 ) -> Any:
     return _with_dims(indices, values, size, is_coalesced)
 
@@ -188,7 +203,9 @@ def embedding_sparse_backward(
         indices, grad = F.index(indices, [kept]), F.index(grad, [kept])
     width = grad.shape[-1]
     if not indices.numel():
-        return unsafe(F.empty((1, 0), dtype=_dtype.int64), F.empty((0, width), dtype=grad.dtype), (num_weights, width))
+        return unsafe(
+            F.empty((1, 0), dtype=_dtype.int64), F.empty((0, width), dtype=grad.dtype), (num_weights, width)
+        )
     places = F.reshape(indices, (1, -1))
     rows = F.reshape(grad, (-1, width))
     places = OPS["to.dtype"].entry(places, _dtype.int64)
@@ -198,12 +215,16 @@ def embedding_sparse_backward(
 # ---------------------------------------------------------------------------------------------------- to dense and back
 
 
-@composite("aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor", expose="no")
+@composite(
+    "aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor", expose="no"
+)
 def to_dense(self: Any, dtype: Any, masked_grad: Any) -> Any:
     return _to_dense(self, dtype, masked_grad)
 
 
-@composite("aten::_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor", expose="no")
+@composite(
+    "aten::_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor", expose="no"
+)
 def _to_dense(self: Any, dtype: Any, masked_grad: Any) -> Any:
     with quiet():
         made = F.zeros(self._extent, dtype=self.dtype)
@@ -223,7 +244,10 @@ def _add_into(self: Any, other: Any, alpha: Any, out: Any) -> Any:
     return out
 
 
-@step("aten::resize_as_.sparse(Tensor self, Tensor the_template, MemoryFormat? memory_format) -> Tensor(a!)", plain=True)
+@step(
+    "aten::resize_as_.sparse(Tensor self, Tensor the_template, MemoryFormat? memory_format) -> Tensor(a!)",
+    plain=True,
+)
 def _sized(self: Any, the_template: Any, memory_format: Any) -> Any:
     if not self.is_sparse:
         return _same_size(self, tuple(the_template.shape), None)
@@ -239,7 +263,10 @@ def _same_size(self: Any, size: Any, memory_format: Any) -> Any:
     return self
 
 
-@step("aten::resize_as_.fresh(Tensor self, Tensor the_template, MemoryFormat? memory_format) -> Tensor(a!)", plain=True)
+@step(
+    "aten::resize_as_.fresh(Tensor self, Tensor the_template, MemoryFormat? memory_format) -> Tensor(a!)",
+    plain=True,
+)
 def _sized_first(self: Any, the_template: Any, memory_format: Any) -> Any:
     _dispatch.record(OPS["sparse_dim"], self)
     ask(the_template, "sparse_dim", "dense_dim", "sparse_dim")
@@ -289,7 +316,11 @@ def show_add_sparse(self: Any, other: Any, made: Any) -> None:
         _join(self, other, made)
 
 
-@step("aten::add.joined(Tensor self, Tensor other, Scalar alpha, Tensor out) -> Tensor(a!)", plain=True, flops=_numel)
+@step(
+    "aten::add.joined(Tensor self, Tensor other, Scalar alpha, Tensor out) -> Tensor(a!)",
+    plain=True,
+    flops=_numel,
+)
 def _join_into(self: Any, other: Any, alpha: Any, out: Any) -> Any:
     _compare_dims(self, other)
     _sized(self, other, None)
@@ -319,7 +350,9 @@ def accumulated(gradient: Any) -> Any:
         if not gradient._elements.flags.c_contiguous or not gradient._places.flags.c_contiguous:
             return OPS["clone"].entry(gradient)
         ask(gradient, "_indices", "_values", "_values", "_indices")
-        return unsafe(part(gradient, 0), part(gradient, 1), gradient._extent, is_coalesced=gradient._coalesced)
+        return unsafe(
+            part(gradient, 0), part(gradient, 1), gradient._extent, is_coalesced=gradient._coalesced
+        )
 
 
 def show_add_in_place(self: Any, other: Any, alpha: Any) -> None:
@@ -389,7 +422,8 @@ def sparse_mm(sparse: Any, dense: Any) -> Any:
 
 
 @composite(
-    "aten::_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor", expose="no"
+    "aten::_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    expose="no",
 )
 def sparse_addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
     with quiet():
@@ -515,14 +549,17 @@ def show_mask(self: Any, mask: Any, made: Any) -> None:
 
 
 @step(
-    "aten::to.kept(Tensor(a) self, ScalarType dtype, bool non_blocking, bool copy, MemoryFormat? memory_format) -> Tensor(a)", plain=True
+    "aten::to.kept(Tensor(a) self, ScalarType dtype, bool non_blocking, bool copy, MemoryFormat? memory_format) -> Tensor(a)",
+    plain=True,
 )
 def _kept(self: Any, dtype: Any, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
     return self
 
 
 @composite(
-    "aten::mul.masked(Tensor self, Tensor other) -> Tensor", expose="no", flops=lambda self, other: self.numel()
+    "aten::mul.masked(Tensor self, Tensor other) -> Tensor",
+    expose="no",
+    flops=lambda self, other: self.numel(),
 )
 def _mul_mask(self: Any, other: Any) -> Any:
     made = self._product
@@ -556,7 +593,9 @@ def _mask_product(pattern: Any, dense: Any) -> None:
     _dispatch.record(_mul_mask.op, pattern, dense)
 
 
-@composite("aten::to_dense_backward(Tensor grad, Tensor input, bool? masked_grad=None) -> Tensor", expose="no")
+@composite(
+    "aten::to_dense_backward(Tensor grad, Tensor input, bool? masked_grad=None) -> Tensor", expose="no"
+)
 def to_dense_backward(grad: Any, input: Any, masked_grad: Any) -> Any:
     return _sparse().sparse_mask(grad, coalesce(input))
 
@@ -584,14 +623,16 @@ def show_sum(self: Any, kept: list, extent: tuple) -> Any:
 
 
 @composite(
-    "aten::to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor", expose="no"
+    "aten::to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor",
+    expose="no",
 )
 def to_sparse(self: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
     return _to_sparse(self, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
 
 
 @composite(
-    "aten::_to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor", expose="no"
+    "aten::_to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor",
+    expose="no",
 )
 def _to_sparse(self: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
     count = self.ndim - (dense_dim or 0)

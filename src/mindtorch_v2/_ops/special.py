@@ -85,7 +85,9 @@ special_i0e = _declare(
     node="SpecialI0EBackward0",
 )
 special_i1 = _declare("i1", lambda x: _special("i1", x), _i1_grad, low=True)
-special_i1e: Any = _declare("i1e", lambda x: _special("i1e", x), _i1e_grad, low=True, node="SpecialI1EBackward0")
+special_i1e: Any = _declare(
+    "i1e", lambda x: _special("i1e", x), _i1e_grad, low=True, node="SpecialI1EBackward0"
+)
 special_log_ndtr = _declare(
     "log_ndtr",
     lambda x: _special("log_ndtr", x),

@@ -92,7 +92,9 @@ def _shown_ops(name: str) -> Any:
             return _made(n, len(given) < 5, values, kind, True)
 
         known = _SHOWN[name] = (
-            op(f"aten::{name}(int window_length, {rest}", expose="no", on="tensors", nondifferentiable=True)(body),
+            op(f"aten::{name}(int window_length, {rest}", expose="no", on="tensors", nondifferentiable=True)(
+                body
+            ),
             op(
                 f"aten::{name}.periodic(int window_length, bool periodic, {rest}",
                 expose="no",
