@@ -9,7 +9,7 @@ from ._namespace import functions
 # Loaded in this order; a family may import from those before it, and reaches the others through `functions` at call time.
 FAMILIES = (
     "creation",
-    "counting",
+    "ranges",
     "from_data",
     "shape",
     "pointwise",

@@ -9,7 +9,7 @@ import numpy as np
 from .. import _dispatch, _dtype
 from .._dispatch import composite, view
 from ._namespace import functions as F
-from .pieces import select
+from .slicing import select
 
 
 @view("aten::view_as_real(Tensor(a) self) -> Tensor(a)", expose="function")

@@ -160,9 +160,9 @@ def _factory(make: Any, name: str) -> Any:
         if out is not None and dtype is None:
             dtype = out.dtype
         if out is not None and _dispatch.recorder is not None:
-            from . import into
+            from . import factories_out
 
-            form = getattr(into, name)
+            form = getattr(factories_out, name)
             form(shape, memory_format=memory_format, result=out) if name == "empty" else form(
                 shape, result=out
             )
@@ -219,9 +219,9 @@ def full(
     if dtype is not None:
         fill_value = fitting(fill_value, dtype._np)
     if out is not None and _dispatch.recorder is not None:
-        from . import into
+        from . import factories_out
 
-        into.full(shape, fill_value, result=out)
+        factories_out.full(shape, fill_value, result=out)
         return finish(out, requires_grad, pin_memory)
     return finish(_full(shape, fill_value, dtype=dtype), requires_grad, pin_memory, out)
 

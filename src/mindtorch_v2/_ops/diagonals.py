@@ -10,9 +10,9 @@ from .. import _dtype
 from .._dispatch import composite, function, op
 from . import _dims
 from ._namespace import functions as F
-from .pieces import diagonal, select, slice_
 from .scatter import allocated
 from .shape import as_strided, size_text
+from .slicing import diagonal, select, slice_
 
 # ----------------------------------------------------------------------------------------------- diag
 

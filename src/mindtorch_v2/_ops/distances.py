@@ -10,8 +10,8 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, function, op
 from . import _shown
+from ._double_backward import through
 from ._namespace import functions as F
-from ._twice import through
 from .norms import _norm
 
 _MANY = 25  # rows from which on a product of matrices is quicker

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _dispatch, _dtype
 from .._dispatch import OPS, composite, op
 from .._dtype import INTEGRAL_NUMS, Default
-from . import linalg_steps as steps
+from . import linalg_kernels as kernels
 from ._namespace import functions as F
 
 # torch numbers the scalings: 0 none, 1 by 1/sqrt(n), 2 by 1/n
@@ -156,7 +156,7 @@ def _execute(self: Any, dim: tuple, result: np.ndarray) -> Any:
         F.clone(flat, memory_format=_dtype.contiguous_format)
     size = result.itemsize
     F.as_strided_(out, result.shape, tuple([step // size for step in result.strides]), 0)
-    return steps.put(out, result)
+    return kernels.put(out, result)
 
 
 def _shown(entry: Any, split: bool = False) -> None:
@@ -373,14 +373,14 @@ def ifftshift(self: Any, dim: Any) -> Any:
 _FREQUENCIES = "(int n, float d=1., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 
 
-@steps.step("aten::arange.out(Scalar end, Tensor out) -> Tensor(a!)")
+@kernels.step("aten::arange.out(Scalar end, Tensor out) -> Tensor(a!)")
 def _count_into(end: Any, out: Any) -> Any:
-    return steps.put(out, np.arange(end))
+    return kernels.put(out, np.arange(end))
 
 
-@steps.step("aten::arange.start_out(Scalar start, Scalar end, Scalar step, Tensor out) -> Tensor(a!)")
+@kernels.step("aten::arange.start_out(Scalar start, Scalar end, Scalar step, Tensor out) -> Tensor(a!)")
 def _range_into(start: Any, end: Any, step: Any, out: Any) -> Any:
-    return out if not out._array.size else steps.put(out, np.arange(start, end, step))
+    return out if not out._array.size else kernels.put(out, np.arange(start, end, step))
 
 
 def _check_spacing(name: str, dtype: Any) -> Any:
@@ -408,7 +408,7 @@ def _(n: int, d: float, dtype: Any, *rest: Any) -> Any:
     F.slice(made, 0, (n + 1) // 2, n)
     _range_into(-(n // 2), 0, 1, _dispatch.wrap(np.empty(0, values.dtype)))
     OPS["mul_.Scalar"].entry(made, 1.0 / (n * d))
-    return steps.put(made, values)
+    return kernels.put(made, values)
 
 
 @rfftfreq.recorded
@@ -417,4 +417,4 @@ def _(n: int, d: float, dtype: Any, *rest: Any) -> Any:
     made = F.empty(values.shape, dtype=_check_spacing("rfftfreq", dtype))
     _range_into(0, len(values), 1, made)
     OPS["mul_.Scalar"].entry(made, 1.0 / (n * d))
-    return steps.put(made, values)
+    return kernels.put(made, values)

@@ -17,8 +17,8 @@ from ._scalars import fitting
 from .copies import _copy_, _fill_tensor_, alias, to_device
 from .creation import _empty, below
 from .indexing import _INDEX_KINDS, index, index_put_
-from .pieces import select, slice_, unsqueeze
 from .shape import _expand, _view
+from .slicing import select, slice_, unsqueeze
 
 _ndarray = np.ndarray
 _BASIC = frozenset((int, slice, type(None), type(Ellipsis)))

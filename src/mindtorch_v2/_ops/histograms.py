@@ -10,7 +10,7 @@ import numpy as np
 from .. import _dispatch, return_types
 from .._dispatch import OPS, composite, function, op, wrap
 from .._dtype import INTEGRAL_NUMS, NP_BFLOAT16, NP_BOOL
-from . import linalg_steps as steps
+from . import linalg_kernels as kernels
 from ._namespace import functions as F
 
 
@@ -198,12 +198,12 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, de
 # ---------------------------------------------------------------------------------------------------- what a profile shows inside
 
 
-@steps.step("aten::linspace.out(Scalar start, Scalar end, int steps, Tensor out) -> Tensor(a!)")
+@kernels.step("aten::linspace.out(Scalar start, Scalar end, int steps, Tensor out) -> Tensor(a!)")
 def _line_into(start: Any, end: Any, steps: int, out: Any) -> Any:
     return out
 
 
-@steps.step("aten::linspace.late(Scalar start, Scalar end, int steps, Tensor out) -> Tensor")
+@kernels.step("aten::linspace.late(Scalar start, Scalar end, int steps, Tensor out) -> Tensor")
 def _line_late(start: Any, end: Any, steps: int, out: Any) -> Any:
     from ._shown import given_size
 
@@ -216,8 +216,8 @@ def _fill(self: Any, hist: Any, values: np.ndarray) -> None:
     flat = F.reshape(self, (-1, hist.ndim))
     part = F.zeros((1, *hist.shape), dtype=hist.dtype)
     del flat
-    steps.sum_into(part, 0, False, None, hist)
-    steps.put(hist, values)
+    kernels.sum_into(part, 0, False, None, hist)
+    kernels.put(hist, values)
 
 
 def _buffers(count: int, dtype: Any) -> None:
@@ -277,7 +277,7 @@ def _show_edges(self: Any, made: list, outputs: list, given: Any) -> list:
     if given is None:
         OPS["aminmax"].entry(flat, dim=0)
     return [
-        steps.put(_line_late(float(line[0]), float(line[-1]), len(line), out), line)
+        kernels.put(_line_late(float(line[0]), float(line[-1]), len(line), out), line)
         for line, out in zip(made, outputs)
     ]
 
@@ -302,4 +302,4 @@ def _(self: Any, weights: Any, minlength: int) -> Any:
         F.min(self)
         F.max(self)
     made = F.zeros(values.shape, dtype=wrap(values).dtype)
-    return steps.put(made, values)
+    return kernels.put(made, values)

@@ -7,7 +7,7 @@ from typing import Any
 from .. import _dispatch
 from .._dispatch import function, ints, view
 from .._graph import attach, grad_state, storage_of
-from . import pieces, shape
+from . import shape, slicing
 from .shape import _restride
 
 
@@ -37,15 +37,15 @@ def _declare(text: str, plain: Any, node: str) -> Any:
     return entry
 
 
-_squeeze = _declare("aten::squeeze_(Tensor(a!) self) -> Tensor(a!)", pieces._squeeze, "SqueezeBackward3")
+_squeeze = _declare("aten::squeeze_(Tensor(a!) self) -> Tensor(a!)", slicing._squeeze, "SqueezeBackward3")
 _squeeze_dim = _declare(
-    "aten::squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", pieces._squeeze_dim, "SqueezeBackward4"
+    "aten::squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", slicing._squeeze_dim, "SqueezeBackward4"
 )
 _squeeze_dims = _declare(
-    "aten::squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", pieces._squeeze_dims, "SqueezeBackward5"
+    "aten::squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)", slicing._squeeze_dims, "SqueezeBackward5"
 )
 _unsqueeze = _declare(
-    "aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", pieces.unsqueeze, "UnsqueezeBackward1"
+    "aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", slicing.unsqueeze, "UnsqueezeBackward1"
 )
 _t = _declare("aten::t_(Tensor(a!) self) -> Tensor(a!)", shape.t, "TBackward1")
 _transpose = _declare(

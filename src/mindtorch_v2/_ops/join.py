@@ -11,8 +11,8 @@ from .._dispatch import FUNCTIONS, composite, op
 from . import _dims
 from ._layout import is_channels_last
 from ._namespace import functions as F
-from .pieces import select, unsqueeze
 from .shape import _view, reshaped, size_text
+from .slicing import select, unsqueeze
 
 
 def _check_cat(arrays: list[np.ndarray], dim: int) -> None:

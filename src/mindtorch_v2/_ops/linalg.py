@@ -10,9 +10,9 @@ import numpy as np
 from .. import _dispatch, return_types
 from .._dispatch import OPS, composite, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
-from . import linalg_steps as steps
+from . import linalg_kernels as kernels
 from ._namespace import functions as F
-from .linalg_steps import (  # noqa: F401  (LinAlgError is torch.linalg's)
+from .linalg_kernels import (  # noqa: F401  (LinAlgError is torch.linalg's)
     LinAlgError,
     check,
     columns,
@@ -106,7 +106,7 @@ def _(g: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:
     singular = bool((result._array == 0).any())
     if singular or _dispatch.grad_state.enabled:
         return (_det_grad_by_cofactors(g, A, result),)
-    return (steps.det_grad(F.mul(g, _conj(result)), A, LU, pivots, True),)
+    return (kernels.det_grad(F.mul(g, _conj(result)), A, LU, pivots, True),)
 
 
 def _conj(x: Any) -> Any:
@@ -149,7 +149,7 @@ def _(grads: Any, A: Any, sign: Any, LU: Any, pivots: Any) -> Any:
         return (None,)
     if _dispatch.grad_state.enabled:
         return (g.unsqueeze(-1).unsqueeze(-1) * mh(linalg_inv(A)),)
-    return (steps.det_grad(g, A, LU, pivots, False),)
+    return (kernels.det_grad(g, A, LU, pivots, False),)
 
 
 @composite("aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", expose="no")
@@ -229,7 +229,7 @@ def _(
     if _dispatch.grad_state.enabled:
         gb = _linalg_solve_ex(mh(A), right, left=left)[0]
     else:
-        gb = steps.solve_again(A, LU, pivots, right, left)
+        gb = kernels.solve_again(A, LU, pivots, right, left)
     ga = None
     if needs[0]:
         made = F.unsqueeze(result, -1) if vector else result

@@ -9,11 +9,11 @@ import numpy as np
 
 from .. import _dtype
 from .._dispatch import OPS, storage_of, wrap
-from . import _shown, linalg, linalg_more
-from . import linalg_steps as steps
+from . import _shown, linalg, linalg_composite
+from . import linalg_kernels as kernels
 from ._namespace import functions as F
 from ._shown import kernel_of
-from .linalg_steps import blank_columns, cloned_columns, mh, put, resized_columns
+from .linalg_kernels import blank_columns, cloned_columns, mh, put, resized_columns
 
 
 def _workspace(count: int, dtype: Any) -> None:
@@ -34,7 +34,7 @@ def _(A: Any, check_errors: bool) -> Any:
     inverse, info = blank_columns(A.shape, A._array.dtype), wrap(np.zeros(A.shape[:-2], np.int32))
     F.zero_(inverse)
     F.fill_(F.diagonal(inverse, 0, -2, -1), 1)
-    steps.solve_into(A, inverse, True, check_errors, inverse, info)
+    kernels.solve_into(A, inverse, True, check_errors, inverse, info)
     return inverse, info
 
 
@@ -46,7 +46,7 @@ def _(A: Any, B: Any, left: bool, check_errors: bool) -> Any:
     right = F.unsqueeze(B, -1) if vector else B
     LU, pivots = blank_columns(A.shape, A._array.dtype), wrap(np.empty(A.shape[:-1], np.int32))
     info = wrap(np.zeros(A.shape[:-2], np.int32))
-    steps.lu_factor_into(A, True, check_errors, LU, pivots, info)
+    kernels.lu_factor_into(A, True, check_errors, LU, pivots, info)
     batch = np.broadcast_shapes(A.shape[:-2], right.shape[:-2])
     shape = (*batch, *right.shape[-2:])
     if vector:
@@ -61,7 +61,7 @@ def _(A: Any, B: Any, left: bool, check_errors: bool) -> Any:
     if info._array.any():
         put(into, np.full(shape, np.nan, A._array.dtype))
     else:
-        steps.lu_solve_into(LU, pivots, right, left, False, into)
+        kernels.lu_solve_into(LU, pivots, right, left, False, into)
     return result, LU, pivots, info
 
 
@@ -69,7 +69,7 @@ def _(A: Any, B: Any, left: bool, check_errors: bool) -> Any:
 def _(LU: Any, pivots: Any, B: Any, left: bool, adjoint: bool) -> Any:
     made = kernel_of(linalg.linalg_lu_solve, LU, pivots, B, left, adjoint)
     values = made._array.copy("K")
-    steps.show_lu_solve(LU, pivots, B, left, made if left else wrap(np.empty(made.shape, LU._array.dtype)))
+    kernels.show_lu_solve(LU, pivots, B, left, made if left else wrap(np.empty(made.shape, LU._array.dtype)))
     return put(made, values)
 
 
@@ -81,7 +81,7 @@ def _sign_of_swaps(n: int, pivots: Any) -> Any:
 def _factors_turned(A: Any) -> tuple[Any, Any]:
     LU, pivots = blank_columns(A.shape, A._array.dtype), wrap(np.empty(A.shape[:-1], np.int32))
     nothing = F.empty((0,), dtype=_dtype.int32)
-    steps.lu_factor_info(mh(A), True, False, LU, pivots, nothing)
+    kernels.lu_factor_info(mh(A), True, False, LU, pivots, nothing)
     return LU, pivots
 
 
@@ -92,7 +92,7 @@ def _(A: Any) -> Any:
     diagonal = F.diagonal(LU, 0, -2, -1)
     product = F.prod(diagonal, -1)
     result = wrap(np.empty(A.shape[:-2], A._array.dtype))
-    steps.mul_into(product, _sign_of_swaps(A.shape[-1], pivots), result)
+    kernels.mul_into(product, _sign_of_swaps(A.shape[-1], pivots), result)
     return result, LU, pivots
 
 
@@ -103,8 +103,8 @@ def _(A: Any) -> Any:
     LU, pivots = _factors_turned(A)
     diagonal = F.diagonal(LU, 0, -2, -1)
     sign = _sign_of_swaps(A.shape[-1], pivots)
-    steps.mul_into(F.prod(F.sgn(diagonal), -1), sign, made[0])
-    steps.sum_into(F.log_(F.abs(diagonal)), -1, False, None, made[1])
+    kernels.mul_into(F.prod(F.sgn(diagonal), -1), sign, made[0])
+    kernels.sum_into(F.log_(F.abs(diagonal)), -1, False, None, made[1])
     return made[0], made[1], LU, pivots
 
 
@@ -122,7 +122,7 @@ def _(self: Any, B: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
     result = resized_columns(out, tuple(made.shape))
     F.transpose(result, -2, -1)
     F.copy_(result, B)
-    if steps.in_columns(self):
+    if kernels.in_columns(self):
         F.transpose(self, -2, -1)
     return put(result, made._array)
 
@@ -134,16 +134,16 @@ def _(self: Any, B: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
 def _(A: Any, pivot: bool, check_errors: bool) -> Any:
     made = kernel_of(linalg.linalg_lu_factor_ex, A, pivot, check_errors)
     F.copy_(made[0], A)
-    return tuple(put(part, array) for part, array in zip(made, steps.lu_arrays(A._array)))
+    return tuple(put(part, array) for part, array in zip(made, kernels.lu_arrays(A._array)))
 
 
 def _unpack(LU: Any, pivots: Any, data: bool, places: bool, made: tuple) -> None:
     P, L, U = made
     m, k = LU.shape[-2], min(LU.shape[-2:])
     if data:
-        steps.tril_into(LU if LU.shape[-1] == k else LU.narrow(-1, 0, k), -1, L)
+        kernels.tril_into(LU if LU.shape[-1] == k else LU.narrow(-1, 0, k), -1, L)
         F.fill_(F.diagonal(L, 0, -2, -1), 1)
-        steps.triu_into(LU if m == k else LU.narrow(-2, 0, k), 0, U)
+        kernels.triu_into(LU if m == k else LU.narrow(-2, 0, k), 0, U)
     if places:
         F.arange(m).expand((*LU.shape[:-2], m))
         values = P._array.copy()
@@ -159,7 +159,7 @@ def _(LU_data: Any, LU_pivots: Any, unpack_data: bool, unpack_pivots: bool) -> A
     return made
 
 
-@steps.step(
+@kernels.step(
     "aten::lu_unpack.out(Tensor LU_data, Tensor LU_pivots, bool unpack_data, bool unpack_pivots, Tensor P, Tensor L, Tensor U) -> Tensor(a!)"
 )
 def _unpack_into(LU: Any, pivots: Any, data: bool, places: bool, P: Any, L: Any, U: Any) -> Any:
@@ -167,17 +167,17 @@ def _unpack_into(LU: Any, pivots: Any, data: bool, places: bool, P: Any, L: Any,
     return P
 
 
-@steps.step(
+@kernels.step(
     "aten::linalg_lu_factor_ex.both(Tensor A, bool pivot, bool check_errors, Tensor LU, Tensor pivots, Tensor info) -> (Tensor, Tensor)"
 )
 def _factor_both(A: Any, pivot: bool, check_errors: bool, LU: Any, pivots: Any, info: Any) -> Any:
-    lu, swaps, failed = steps.lu_arrays(A._array)
+    lu, swaps, failed = kernels.lu_arrays(A._array)
     pivots, info = wrap(swaps), wrap(failed)
     for part in (pivots, info):
         if part.ndim:
-            steps.restrided(part)
+            kernels.restrided(part)
     F.copy_(LU, A)
-    if not steps.in_columns(LU):
+    if not kernels.in_columns(LU):
         F.copy_(LU, wrap(lu))
     put(LU, lu)
     return pivots, info
@@ -190,7 +190,7 @@ def _(A: Any, pivot: bool) -> Any:
     m, n = A.shape[-2:]
     LU = blank_columns(A.shape, A._array.dtype) if m != n else wrap(np.empty(A.shape, A._array.dtype))
     pivots, _ = _factor_both(A, pivot, False, made[1] if m == n else LU, first, second)
-    factors = wrap(steps.lu_arrays(A._array)[0])
+    factors = wrap(kernels.lu_arrays(A._array)[0])
     _unpack_into(factors, pivots, True, True, *made)
     return made
 
@@ -199,34 +199,34 @@ def _(A: Any, pivot: bool) -> Any:
 def _(self: Any, upper: bool, check_errors: bool) -> Any:
     made = kernel_of(linalg.linalg_cholesky_ex, self, upper, check_errors)
     array = made[0]._array.copy("K")
-    (steps.triu_into if upper else steps.tril_into)(self, 0, made[0])
+    (kernels.triu_into if upper else kernels.tril_into)(self, 0, made[0])
     return put(made[0], array), made[1]
 
 
-@linalg_more.cholesky_op.recorded
+@linalg_composite.cholesky_op.recorded
 def _(self: Any, upper: bool) -> Any:
     made = kernel_of(linalg.linalg_cholesky_ex, self, upper, False)
     target = cloned_columns(self)
     info = F.empty(made[1].shape, dtype=_dtype.int32)
     put(info, made[1]._array)
-    steps.check(info, "cholesky", self.ndim == 2)
+    kernels.check(info, "cholesky", self.ndim == 2)
     (F.triu_ if upper else F.tril_)(target)
     return put(target, made[0]._array)
 
 
-@linalg_more._cholesky_solve_helper.recorded
+@linalg_composite._cholesky_solve_helper.recorded
 def _(self: Any, A: Any, upper: bool) -> Any:
-    made = kernel_of(linalg_more._cholesky_solve_helper, self, A, upper)
+    made = kernel_of(linalg_composite._cholesky_solve_helper, self, A, upper)
     target = cloned_columns(self)
     cloned_columns(A)
     info = _no_info(tuple(self.shape[:-2]) or (1,))
-    steps.check(info, "cholesky_solve_cpu", self.ndim == 2)
+    kernels.check(info, "cholesky_solve_cpu", self.ndim == 2)
     return put(target, made._array)
 
 
-@linalg_more.cholesky_inverse.recorded
+@linalg_composite.cholesky_inverse.recorded
 def _(self: Any, upper: bool) -> Any:
-    made = kernel_of(linalg_more.cholesky_inverse, self, upper)
+    made = kernel_of(linalg_composite.cholesky_inverse, self, upper)
     out = F.empty((0,), dtype=self.dtype)
     info = _no_info(tuple(self.shape[:-2]) or (1,))
     _turned(self)
@@ -234,7 +234,7 @@ def _(self: Any, upper: bool) -> Any:
     _turned(target)
     F.copy_(target, self)
     F.fill_(info, 0)
-    steps.check(info, "cholesky_inverse", self.ndim == 2)
+    kernels.check(info, "cholesky_inverse", self.ndim == 2)
     return put(target, made._array)
 
 
@@ -265,7 +265,7 @@ def _(A: Any, mode: str) -> Any:
         factors = F.copy_(Q, A)
     _workspace(_geqrf_space(n), A.dtype)
     if mode == "r" or factors is Q:
-        steps.triu_into(F.slice(factors, -2, 0, k), 0, R)
+        kernels.triu_into(F.slice(factors, -2, 0, k), 0, R)
     else:
         F.copy_(
             F.slice(Q, -1, 0, k) if mode == "complete" and m > n else Q, F.slice(R, -1, 0, k) if m < n else R
@@ -292,7 +292,7 @@ def _(A: Any, UPLO: str, compute_v: bool) -> Any:
     info = _no_info(A.shape[:-2])
     _workspace(2 * n * n + 6 * n + 2 if compute_v else (3 if n < 16 else 22) * n + 1, real)
     _workspace(5 * n + 3 if compute_v else 1, _dtype.int32)
-    steps.check(info, "linalg.eigh", A.ndim == 2)
+    kernels.check(info, "linalg.eigh", A.ndim == 2)
     return values, vectors
 
 
@@ -301,7 +301,7 @@ def _(A: Any, full_matrices: bool, compute_uv: bool, driver: Any) -> Any:
     made = kernel_of(linalg._linalg_svd, A, full_matrices, compute_uv, driver)
     info = _no_info(A.shape[:-2])
     cloned_columns(A)
-    steps.check(info, "linalg.svd", A.ndim == 2)
+    kernels.check(info, "linalg.svd", A.ndim == 2)
     return made
 
 
@@ -333,7 +333,7 @@ def _eigen(A: Any, vectors: bool, outputs: tuple) -> None:
         F.copy_(output, wrap(part))
 
 
-@steps.step("aten::complex.out(Tensor real, Tensor imag, Tensor out) -> Tensor(a!)")
+@kernels.step("aten::complex.out(Tensor real, Tensor imag, Tensor out) -> Tensor(a!)")
 def _complex_into(real: Any, imag: Any, out: Any) -> Any:
     return put(out, real._array + 1j * imag._array)
 
@@ -349,13 +349,13 @@ def _(self: Any) -> Any:
     vectors = put(resized_columns(second, tuple(made[1].shape)), made[1]._array)
     values = put(_shown.given_size(first, tuple(made[0].shape)), made[0]._array)
     _eigen(self, True, (values, vectors))
-    steps.check(info, "torch.linalg.eig", self.ndim == 2)
+    kernels.check(info, "torch.linalg.eig", self.ndim == 2)
     return values, vectors
 
 
-@linalg_more._linalg_eigvals.recorded
+@linalg_composite._linalg_eigvals.recorded
 def _(self: Any) -> Any:
-    made = kernel_of(linalg_more._linalg_eigvals, self)
+    made = kernel_of(linalg_composite._linalg_eigvals, self)
     if self.dtype.is_complex:
         return made
     first = F.empty((0,), dtype=made.dtype)
@@ -363,7 +363,7 @@ def _(self: Any) -> Any:
     F.empty((0,), dtype=made.dtype)
     values = put(_shown.given_size(first, tuple(made.shape)), made._array)
     _eigen(self, False, (values,))
-    steps.check(info, "torch.linalg.eigvals", self.ndim == 2)
+    kernels.check(info, "torch.linalg.eigvals", self.ndim == 2)
     return values
 
 
@@ -382,9 +382,9 @@ def _least_squares_space(m: int, n: int, k: int, driver: str) -> int:
     return 4 * n + k if driver in ("gelsy", "gels") and m < 10 else 35 * n + 33
 
 
-@linalg_more.linalg_lstsq.recorded
+@linalg_composite.linalg_lstsq.recorded
 def _(self: Any, b: Any, rcond: Any, driver: Any) -> Any:
-    made = kernel_of(linalg_more.linalg_lstsq, self, b, rcond, driver)
+    made = kernel_of(linalg_composite.linalg_lstsq, self, b, rcond, driver)
     driver = driver or "gelsy"
     m, n = self.shape[-2:]
     outputs = [F.empty((0,), dtype=part.dtype) for part in made]
@@ -418,11 +418,11 @@ def _(self: Any, b: Any, rcond: Any, driver: Any) -> Any:
     kept = solution.narrow(-2, 0, n)
     put(kept, array)
     result = _held(solution, tuple(made[0].shape), kept._array)
-    steps.check(info, "torch.linalg.lstsq", self.ndim == 2)
+    kernels.check(info, "torch.linalg.lstsq", self.ndim == 2)
     return (result, *targets[1:])
 
 
-@steps.step(
+@kernels.step(
     "aten::set_.rest(Tensor self, str source, int storage_offset, int[] size, int[] stride) -> Tensor(a!)"
 )
 def _set_to(self: Any, source: Any, storage_offset: int, size: Any, stride: Any) -> Any:
@@ -439,9 +439,9 @@ def _held(solution: Any, shape: tuple, array: np.ndarray) -> Any:
     return held
 
 
-@linalg_more.geqrf.recorded
+@linalg_composite.geqrf.recorded
 def _(self: Any) -> Any:
-    made = kernel_of(linalg_more.geqrf, self)
+    made = kernel_of(linalg_composite.geqrf, self)
     first, second = (F.empty((0,), dtype=self.dtype) for _ in range(2))
     sized = _shown.sized_as(first, _turned(self))
     factors = put(sized.transpose_(-2, -1), made[0]._array)
@@ -452,9 +452,9 @@ def _(self: Any) -> Any:
     return put(factors, made[0]._array), tau
 
 
-@linalg_more.linalg_householder_product.recorded
+@linalg_composite.linalg_householder_product.recorded
 def _(input: Any, tau: Any) -> Any:
-    made = kernel_of(linalg_more.linalg_householder_product, input, tau)
+    made = kernel_of(linalg_composite.linalg_householder_product, input, tau)
     out = F.empty((0,), dtype=input.dtype)
     _turned(input)
     target = resized_columns(out, tuple(input.shape))
@@ -464,18 +464,18 @@ def _(input: Any, tau: Any) -> Any:
     return put(target, made._array)
 
 
-@linalg_more.linalg_ldl_factor_ex.recorded
+@linalg_composite.linalg_ldl_factor_ex.recorded
 def _(self: Any, hermitian: bool, check_errors: bool) -> Any:
-    made = kernel_of(linalg_more.linalg_ldl_factor_ex, self, hermitian, check_errors)
+    made = kernel_of(linalg_composite.linalg_ldl_factor_ex, self, hermitian, check_errors)
     kept = made[0]._array.copy("K")
-    steps.tril_into(self, 0, made[0])
+    kernels.tril_into(self, 0, made[0])
     _workspace((1 if self.shape[-1] < 16 else 24) * self.shape[-1], self.dtype)
     return put(made[0], kept), *made[1:]
 
 
-@linalg_more.linalg_ldl_solve.recorded
+@linalg_composite.linalg_ldl_solve.recorded
 def _(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
-    made = kernel_of(linalg_more.linalg_ldl_solve, LD, pivots, B, hermitian)
+    made = kernel_of(linalg_composite.linalg_ldl_solve, LD, pivots, B, hermitian)
     kept = made._array.copy("K")
     _turned(LD)
     F.copy_(made, B)
@@ -485,9 +485,9 @@ def _(LD: Any, pivots: Any, B: Any, hermitian: bool) -> Any:
     return put(made, kept)
 
 
-@linalg_more.triangular_solve.recorded
+@linalg_composite.triangular_solve.recorded
 def _(self: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool) -> Any:
-    made = kernel_of(linalg_more.triangular_solve, self, A, upper, transpose, unitriangular)
+    made = kernel_of(linalg_composite.triangular_solve, self, A, upper, transpose, unitriangular)
     for source in (self, A):
         F.transpose(source, -2, -1)
     kept = [part._array.copy("K") for part in made]

@@ -10,8 +10,8 @@ from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM
 from . import _shown
+from ._double_backward import through
 from ._namespace import functions as F
-from ._twice import through
 from .loss import MEAN, NONE, reduced
 from .pointwise import mul_scalar
 

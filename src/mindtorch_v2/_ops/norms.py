@@ -12,7 +12,7 @@ from .._dispatch import composite, function, op, unalias
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
 from . import _dims, _shown
 from ._namespace import functions as F
-from .linalg_steps import mul_into
+from .linalg_kernels import mul_into
 from .pointwise import add_scalar
 from .reduction import restore
 

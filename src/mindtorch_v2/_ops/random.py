@@ -331,9 +331,9 @@ def normal(
     shape = _sizes((size,))
     if out is not None:
         if _dispatch.recorder is not None:
-            from . import into
+            from . import factories_out
 
-            into.normal(float(mean), float(std), shape, generator=generator, result=out)
+            factories_out.normal(float(mean), float(std), shape, generator=generator, result=out)
             return out
         return normal_(shaped(out, shape), mean, std, generator=generator)
     if _device.resolve(device) is _device.META:

@@ -136,9 +136,9 @@ def _front(name: str, ops: tuple[Any, Any], fill: Any, doc: str) -> Any:
         ) is _device.META:
             return finish(meta_tensor(shape, (dtype or _dtype.Default.dtype)._np), requires_grad)
         if out is not None and generator is None and _dispatch.recorder is not None:
-            from . import into
+            from . import factories_out
 
-            getattr(into, name)(shape, result=out)
+            getattr(factories_out, name)(shape, result=out)
             return finish(out, requires_grad, pin_memory)
         if out is not None:
             return finish(fill(shaped(out, shape), generator=generator), requires_grad, pin_memory)
@@ -272,9 +272,9 @@ def randint(
     if out is not None:
         first = 0 if low is None else int64(low.__index__())
         if generator is None and _dispatch.recorder is not None:
-            from . import into
+            from . import factories_out
 
-            into.randint(high, shape, result=out) if low is None else into.randint_low(
+            factories_out.randint(high, shape, result=out) if low is None else factories_out.randint_low(
                 first, high, shape, result=out
             )
             return finish(out, requires_grad, pin_memory)

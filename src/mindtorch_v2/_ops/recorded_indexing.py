@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._dispatch import OPS, storage_of
-from . import _dims, _shown, along, scatter  # noqa: F401  (what is told about here has to be declared)
+from . import _dims, _shown, index_along_dim, scatter  # noqa: F401  (what is told about here has to be declared)
 from ._namespace import functions as F
 from .shape import as_strided
 

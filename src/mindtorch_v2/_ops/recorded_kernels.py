@@ -18,7 +18,7 @@ from . import (  # noqa: F401  (what is told about here has to be declared)
     attention,
     creation,
     folding,
-    grid,
+    grid_sample,
     normalization,
     padding,
     pooling,

@@ -11,7 +11,7 @@ from .._dispatch import composite, function, op
 from .._dtype import INTEGRAL_NUMS, LOW_FLOATS
 from . import _dims, _shown
 from ._namespace import functions as F
-from .linalg_steps import step
+from .linalg_kernels import step
 from .pointwise import conj, mul_scalar
 
 

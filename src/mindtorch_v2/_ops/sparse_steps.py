@@ -12,7 +12,7 @@ import numpy as np
 from .. import _dispatch, _dtype
 from .._dispatch import OPS, composite, op, storage_of, wrap
 from ._namespace import functions as F
-from .linalg_steps import step, zeros
+from .linalg_kernels import step, zeros
 
 
 def _sparse() -> Any:

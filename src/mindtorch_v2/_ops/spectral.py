@@ -8,7 +8,7 @@ from .._dispatch import composite, function
 from .._tensor import Tensor
 from ._namespace import functions as F
 from ._warn import warn_once
-from .linalg_steps import zeros
+from .linalg_kernels import zeros
 
 
 def _described(name: str, shape: str, **values: Any) -> str:

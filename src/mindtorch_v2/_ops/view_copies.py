@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import _dtype
 from .._dispatch import call_out, function, ints, op
-from . import complex_views, copies, pieces, shape
+from . import complex_views, copies, shape, slicing
 from ._namespace import functions as F
 
 _CONTIGUOUS = _dtype.contiguous_format
@@ -53,18 +53,18 @@ _TABLE = (
      shape.as_strided,
      "AsStridedBackward0"),
     ("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-     pieces.diagonal, "DiagonalBackward0"),
+     slicing.diagonal, "DiagonalBackward0"),
     ("expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor",
      shape._expand, "ExpandBackward0"),
     ("permute_copy(Tensor self, int[] dims) -> Tensor", shape._permute, "PermuteBackward0"),
-    ("select_copy.int(Tensor self, int dim, SymInt index) -> Tensor", pieces.select, "SelectBackward0"),
-    (_SLICE_COPY, pieces.slice_,
+    ("select_copy.int(Tensor self, int dim, SymInt index) -> Tensor", slicing.select, "SelectBackward0"),
+    (_SLICE_COPY, slicing.slice_,
      "SliceBackward0"),
     ("t_copy(Tensor self) -> Tensor", shape.t, "TBackward0"),
     ("transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor", shape.transpose, "TransposeBackward0"),
     ("unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor",
-     pieces.unfold, "UnfoldBackward0"),
-    ("unsqueeze_copy(Tensor self, int dim) -> Tensor", pieces.unsqueeze, "UnsqueezeBackward0"),
+     slicing.unfold, "UnfoldBackward0"),
+    ("unsqueeze_copy(Tensor self, int dim) -> Tensor", slicing.unsqueeze, "UnsqueezeBackward0"),
     ("view_as_complex_copy(Tensor self) -> Tensor", complex_views.view_as_complex, "ViewAsComplexBackward0"),
     ("view_as_real_copy(Tensor self) -> Tensor", complex_views.view_as_real, "ViewAsRealBackward0"),
 )  # fmt: skip
@@ -73,20 +73,20 @@ for _text, _plain, _node in _TABLE:
 
 _LISTED = (
     ("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
-     pieces._split, "SplitBackward0"),
+     slicing._split, "SplitBackward0"),
     ("split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
-     pieces.split_with_sizes, "SplitWithSizesBackward0"),
-    ("unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", pieces.unbind, "UnbindBackward0"),
+     slicing.split_with_sizes, "SplitWithSizesBackward0"),
+    ("unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", slicing.unbind, "UnbindBackward0"),
 )  # fmt: skip
 for _text, _plain, _node in _LISTED:
     _copying("aten::" + _text, _plain, _node, listed=True, expose="function")
 
-_squeeze_copy = _copying("aten::squeeze_copy(Tensor self) -> Tensor", pieces._squeeze, "SqueezeBackward0")
+_squeeze_copy = _copying("aten::squeeze_copy(Tensor self) -> Tensor", slicing._squeeze, "SqueezeBackward0")
 _squeeze_copy_dim = _copying(
-    "aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor", pieces._squeeze_dim, "SqueezeBackward1"
+    "aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor", slicing._squeeze_dim, "SqueezeBackward1"
 )
 _squeeze_copy_dims = _copying(
-    "aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", pieces._squeeze_dims, "SqueezeBackward2"
+    "aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", slicing._squeeze_dims, "SqueezeBackward2"
 )
 _view_copy = _copying("aten::view_copy(Tensor self, SymInt[] size) -> Tensor", shape._view, "ViewBackward0")
 

@@ -11,7 +11,7 @@ import numpy as np
 from .. import _dispatch, _dtype
 from .._dispatch import function, op
 from ._namespace import functions as F
-from .linalg_steps import step
+from .linalg_kernels import step
 
 _C_NAMES = {
     "int64": "long int",

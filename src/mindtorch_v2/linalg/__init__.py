@@ -9,7 +9,7 @@ import mindtorch_v2 as torch
 from .. import _dispatch, return_types
 from .._ops import functions as F
 from .._ops import linalg as _ops
-from .._ops import linalg_more as _more
+from .._ops import linalg_composite as _more
 from .._ops.linalg import LinAlgError
 
 __all__ = [

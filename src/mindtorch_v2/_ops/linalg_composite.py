@@ -11,9 +11,9 @@ import numpy as np
 from .. import _dispatch, _dtype, return_types
 from .._dispatch import OPS, composite, op
 from . import linalg
-from . import linalg_steps as steps
+from . import linalg_kernels as kernels
 from ._namespace import functions as F
-from .linalg_steps import check, columns, mh
+from .linalg_kernels import check, columns, mh
 
 # ---------------------------------------------------------------------------------------------------- older names
 
@@ -115,7 +115,7 @@ def lu_with_info(self: Any, pivot: bool, check_errors: bool) -> Any:
 def cholesky_op(self: np.ndarray, upper: bool) -> Any:
     made, info = linalg.linalg_cholesky_ex.op.kernel(self, upper, False)
     if info.any():
-        raise steps.value_error("cholesky", info, self.ndim == 2)
+        raise kernels.value_error("cholesky", info, self.ndim == 2)
     return made
 
 
@@ -201,10 +201,10 @@ def _tolerances(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:
                 F.gt(first, 0), F.zeros((), dtype=first.dtype), F.full((), least, dtype=first.dtype)
             )
         return first, rtol
-    first = steps.zeros((), wide) if atol is None else steps.full((), float(atol), wide)
+    first = kernels.zeros((), wide) if atol is None else kernels.full((), float(atol), wide)
     if rtol is None:
         rtol = 0.0 if atol is not None and atol > 0 else least
-    return first, steps.full((), float(rtol), wide)
+    return first, kernels.full((), float(rtol), wide)
 
 
 def _bound(largest: Any, atol: Any, rtol: Any) -> Any:
@@ -280,7 +280,7 @@ pinv_tensors = _declare_pinv(
 
 @composite("aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor", expose="no")
 def pinv_rcond(self: Any, rcond: float, hermitian: bool) -> Any:
-    none, bound = steps.full((), 0.0, _dtype.float64), steps.full((), rcond, _dtype.float64)
+    none, bound = kernels.full((), 0.0, _dtype.float64), kernels.full((), rcond, _dtype.float64)
     return pinv_tensors(self, atol=none, rtol=bound, hermitian=hermitian)
 
 
@@ -302,7 +302,7 @@ def _rank(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     else:
         sizes = linalg.linalg_svdvals(A)
         largest = sizes.narrow(-1, 0, 1)
-    return steps.sum_into(F.gt(sizes, _bound(largest, first, second)), -1, False, None, made)
+    return kernels.sum_into(F.gt(sizes, _bound(largest, first, second)), -1, False, None, made)
 
 
 @composite(

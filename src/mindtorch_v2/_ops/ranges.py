@@ -99,12 +99,12 @@ def arange(
 
 
 def _shown_arange(start: Any, end: Any, step: Any, out: Any) -> None:
-    from . import into
+    from . import factories_out
 
     if end is None and step == 1:
-        into.arange(start, result=out)
+        factories_out.arange(start, result=out)
     else:
-        into.arange_step(*((0, start) if end is None else (start, end)), step, result=out)
+        factories_out.arange_step(*((0, start) if end is None else (start, end)), step, result=out)
 
 
 @function("range", expose="function")
@@ -220,9 +220,9 @@ def linspace(
 ) -> Any:
     """Evenly spaced numbers, both ends included."""
     if out is not None and dtype is None and _dispatch.recorder is not None:
-        from . import into
+        from . import factories_out
 
-        into.linspace(start, end, int(steps), result=out)
+        factories_out.linspace(start, end, int(steps), result=out)
         return finish(out, requires_grad, pin_memory)
     made = _linspace(start, end, int(steps), dtype=dtype or (None if out is None else out.dtype))
     if _device.resolve(device) is _device.META:
@@ -286,9 +286,9 @@ def eye(
         raise RuntimeError(f"n must be greater or equal to 0, got {n}")
     kind = dtype or (None if out is None else out.dtype)
     if out is not None and _dispatch.recorder is not None:
-        from . import into
+        from . import factories_out
 
-        into.eye(n, result=out) if m is None else into.eye_m(n, m, result=out)
+        factories_out.eye(n, result=out) if m is None else factories_out.eye_m(n, m, result=out)
         return finish(out, requires_grad, pin_memory)
     made = _eye_square(n, dtype=kind) if m is None else _eye(n, m, dtype=kind)
     if _device.resolve(device) is _device.META:

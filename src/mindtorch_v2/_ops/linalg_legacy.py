@@ -8,7 +8,7 @@ from typing import Any
 from .. import _dispatch
 from .._dispatch import composite, function
 from . import linalg as ops
-from . import linalg_more as more
+from . import linalg_composite
 from ._namespace import functions as F
 from ._warn import warn_once
 
@@ -29,7 +29,7 @@ def _given(made: Any, out: Any) -> Any:
 @function()
 def slogdet(input: Any, *, out: Any = None) -> Any:
     """The sign and the logarithm of the absolute determinant."""
-    return _given(more.slogdet(input), out)
+    return _given(linalg_composite.slogdet(input), out)
 
 
 @function()
@@ -41,13 +41,13 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
         "should be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results for all valid "
         "(symmetric positive definite) inputs."
     )
-    return _given(more.cholesky_op(input, upper), out)
+    return _given(linalg_composite.cholesky_op(input, upper), out)
 
 
 @function()
 def cholesky_solve(input: Any, L: Any, upper: bool = False, *, out: Any = None) -> Any:
     """X with AX = input, from A's Cholesky factor."""
-    return _given(more.cholesky_solve(input, L, upper), out)
+    return _given(linalg_composite.cholesky_solve(input, L, upper), out)
 
 
 @function()
@@ -58,13 +58,13 @@ def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
         "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\n"
         "should be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
     )
-    return _given(more.qr(input, some), out)
+    return _given(linalg_composite.qr(input, some), out)
 
 
 @function()
 def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """U, S and V with A = U diag(S) V^H."""
-    return _given(more.svd(input, some, compute_uv), out)
+    return _given(linalg_composite.svd(input, some, compute_uv), out)
 
 
 @function()
@@ -83,7 +83,7 @@ def lu(input: Any, pivot: bool = True, get_infos: bool = False, out: Any = None)
         "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\n"
         "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
     )
-    made = more.lu_with_info(input, pivot, not get_infos)
+    made = linalg_composite.lu_with_info(input, pivot, not get_infos)
     return _given(made if get_infos else made[:2], out)
 
 
@@ -103,7 +103,7 @@ def triangular_solve(
         "release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\n"
         "X = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B)."
     )
-    return _given(more.triangular_solve(input, A, upper, transpose, unitriangular), out)
+    return _given(linalg_composite.triangular_solve(input, A, upper, transpose, unitriangular), out)
 
 
 @function()

@@ -17,9 +17,9 @@ from ._layout import copied, empty_as
 from ._namespace import functions as F
 from ._warn import warn_once
 from .join import cat, common_dtype
-from .pieces import select, unsqueeze
 from .scatter import allocated
 from .shape import _expand, _permute, _view, reshaped, size_text
+from .slicing import select, unsqueeze
 
 _ALL = slice(None)
 _BACK = slice(None, None, -1)
