@@ -312,10 +312,7 @@ def _register(made: Op, options: dict[str, Any]) -> Any:
     for operator in options.get("operators", ()):
         METHODS[operator] = made.operator
     if options.get("inplace"):
-        dot = made.text.find("(")
-        head = made.text[:dot]
-        name, _, overload = head.partition(".")
-        text = f"{name}_{'.' + overload if overload else ''}{made.text[dot:]}"
+        text = options["inplace"] + made.text[made.text.index("(") :]
         text = text.replace("Tensor self", "Tensor(a!) self", 1)
         text = text[: text.rindex("->")] + "-> Tensor(a!)"
         inherited = {
@@ -336,10 +333,10 @@ def op(text: str, **options: Any) -> Any:
 
     promote: bring the tensor arguments to one dtype first ("same"; "float": integers become the default dtype; "compare").
     numbers=False: the second operand must be a tensor.
-    inplace, out: also make `name_` and take `out=`. operators, inplace_operators: dunder names. node: the backward node's
-    name. nondifferentiable: results never need gradients. returns: a result type for several outputs; outputs: how many of them
-    (the first ones) have gradients, where that is not clear from their names. expose: "both",
-    "function", "method" or "no". flops: `flops(*arguments)`. A kernel may take `out=` to write in place.
+    inplace: the name of the in-place form to declare too, such as "aten::mul_.Tensor". out: also take `out=`.
+    operators, inplace_operators: dunder names. node: the backward node's name. nondifferentiable: results never need gradients.
+    returns: a result type for several outputs; outputs: how many of them (the first ones) have gradients, where that is not clear
+    from their names. expose: "both", "function", "method" or "no". flops: `flops(*arguments)`. A kernel may take `out=` to write in place.
     """
 
     def declare(kernel: Any) -> Any:

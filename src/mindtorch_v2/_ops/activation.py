@@ -35,7 +35,7 @@ def widely(kernel: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------- relu and thresholds
 
 
-@op("aten::relu(Tensor self) -> Tensor", inplace=True)
+@op("aten::relu(Tensor self) -> Tensor", inplace="aten::relu_")
 def relu(self: np.ndarray, out: Any = None) -> np.ndarray:
     if self.dtype.kind == "b":
         raise RuntimeError("Boolean inputs not supported for relu")
@@ -60,10 +60,10 @@ threshold_backward.derivative(
 )
 
 
-def from_result(base: Any, node: str, **rules: Any) -> None:
+def from_result(base: Any, inplace: str, node: str, **rules: Any) -> None:
     """Declare the in-place form of an op as one with a node of its own, as torch has it."""
-    head, bracket, rest = base.op.text.partition("(")
-    declared = op(f"{head}.written{bracket}{rest}", inplace=True, expose="no", node=node)(base.op.kernel)
+    schema = base.op.text.replace("(", ".written(", 1)
+    declared = op(schema, inplace=f"{inplace}.written", expose="no", node=node)(base.op.kernel)
     declared.derivative(**rules)
     base.inplace = declared.inplace
 
@@ -78,6 +78,7 @@ def threshold(self: np.ndarray, threshold: Any, value: Any) -> np.ndarray:
 threshold.derivative(self=lambda g, self, threshold: threshold_backward(g, self, threshold))
 from_result(
     threshold,
+    "aten::threshold_",
     "ThresholdBackward1",
     self=lambda g, self, threshold: threshold_backward(g, self, threshold),
 )
@@ -96,6 +97,7 @@ leaky_relu.derivative(
 )
 from_result(
     leaky_relu,
+    "aten::leaky_relu_",
     "LeakyReluBackward1",
     self=lambda g, out, negative_slope: F.leaky_relu_backward(g, out, negative_slope, True),
 )
@@ -123,7 +125,11 @@ leaky_relu_backward.derivative(
 )
 
 
-@op("aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor", inplace=True, expose="no")
+@op(
+    "aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
+    inplace="aten::hardtanh_",
+    expose="no",
+)
 def hardtanh(self: np.ndarray, min_val: Any, max_val: Any) -> np.ndarray:
     kind = self.dtype
     if kind.kind == "b":
@@ -298,7 +304,7 @@ def _erf(x: np.ndarray) -> np.ndarray:
     return erf(x)
 
 
-@op("aten::gelu(Tensor self, *, str approximate='none') -> Tensor", inplace=True, expose="no")
+@op("aten::gelu(Tensor self, *, str approximate='none') -> Tensor", inplace="aten::gelu_", expose="no")
 def gelu(self: np.ndarray, approximate: str) -> np.ndarray:
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
@@ -364,7 +370,7 @@ gelu_backward.derivative(
 )
 
 
-@op("aten::silu(Tensor self) -> Tensor", inplace=True, expose="no")
+@op("aten::silu(Tensor self) -> Tensor", inplace="aten::silu_", expose="no")
 def silu(self: np.ndarray) -> np.ndarray:
     if self.dtype.num in INTEGRAL_NUMS:
         raise _dispatch.not_implemented("silu_cpu", self)
@@ -390,7 +396,7 @@ def silu_backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
     return widely(slope)(self, grad_output)
 
 
-@op("aten::mish(Tensor self) -> Tensor", inplace=True, expose="no")
+@op("aten::mish(Tensor self) -> Tensor", inplace="aten::mish_", expose="no")
 def mish(self: np.ndarray) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("mish_cpu", self)
@@ -444,6 +450,7 @@ elu.derivative(
 )
 from_result(
     elu,
+    "aten::elu_",
     "EluBackward1",
     self=lambda g, out, alpha, scale, input_scale: F.elu_backward(g, alpha, scale, input_scale, True, out),
 )
@@ -519,6 +526,7 @@ celu.derivative(
 
 from_result(
     celu,
+    "aten::celu_",
     "CeluBackward1",
     self=lambda g, out, alpha: F.elu_backward(g, alpha, 1, 1.0 / float(np.float32(alpha)), True, out),
 )
@@ -601,7 +609,7 @@ def log_sigmoid(self: Any) -> Any:
     return log_sigmoid_forward(self)[0]
 
 
-@op("aten::hardsigmoid(Tensor self) -> Tensor", inplace=True, expose="no")
+@op("aten::hardsigmoid(Tensor self) -> Tensor", inplace="aten::hardsigmoid_", expose="no")
 def hardsigmoid(self: np.ndarray) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("hardsigmoid_cpu", self)
@@ -628,7 +636,7 @@ hardsigmoid_backward.derivative(
 )
 
 
-@op("aten::hardswish(Tensor self) -> Tensor", inplace=True, expose="no")
+@op("aten::hardswish(Tensor self) -> Tensor", inplace="aten::hardswish_", expose="no")
 def hardswish(self: np.ndarray) -> np.ndarray:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("hardswish_cpu", self)
@@ -701,7 +709,7 @@ def glu_backward(grad_output: np.ndarray, self: np.ndarray, dim: int) -> np.ndar
     "aten::rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
     "Generator? generator=None) -> Tensor",
     expose="no",
-    inplace=True,
+    inplace="aten::rrelu_with_noise_",
 )
 def rrelu_with_noise(
     self: np.ndarray, noise: np.ndarray, lower: Any, upper: Any, training: bool, generator: Any

@@ -8,42 +8,46 @@ from .. import _dispatch
 from .._dispatch import FUNCTIONS, METHODS, composite
 from . import comparison, pointwise, powers, unary  # noqa: F401  (declare what is named here)
 
-# new name: (name of the op, its arguments after self)
-_NAMES: dict[str, tuple[str, str]] = {
-    "multiply": ("mul", "Tensor other"),
-    "divide": ("div", "Tensor other"),
-    "true_divide": ("div", "Tensor other"),
-    "subtract": ("sub", "Tensor other, *, Scalar alpha=1"),
-    "clip": ("clamp", "Scalar? min=None, Scalar? max=None"),
-    "absolute": ("abs", ""),
-    "negative": ("neg", ""),
-    "greater": ("gt", "Tensor other"),
-    "greater_equal": ("ge", "Tensor other"),
-    "less": ("lt", "Tensor other"),
-    "less_equal": ("le", "Tensor other"),
-    "not_equal": ("ne", "Tensor other"),
-    "arctan2": ("atan2", "Tensor other"),
-    "fix": ("trunc", ""),
-    **{f"arc{name}": (f"a{name}", "") for name in ("cos", "sin", "tan", "cosh", "sinh", "tanh")},
-}
+# Name, name of the in-place form, name of the op that is called, its arguments after self.
+_NAMES = (
+    ("aten::multiply", "aten::multiply_", "mul", "Tensor other"),
+    ("aten::divide", "aten::divide_", "div", "Tensor other"),
+    ("aten::true_divide", "aten::true_divide_", "div", "Tensor other"),
+    ("aten::subtract", "aten::subtract_", "sub", "Tensor other, *, Scalar alpha=1"),
+    ("aten::clip", "aten::clip_", "clamp", "Scalar? min=None, Scalar? max=None"),
+    ("aten::absolute", "aten::absolute_", "abs", ""),
+    ("aten::negative", "aten::negative_", "neg", ""),
+    ("aten::greater", "aten::greater_", "gt", "Tensor other"),
+    ("aten::greater_equal", "aten::greater_equal_", "ge", "Tensor other"),
+    ("aten::less", "aten::less_", "lt", "Tensor other"),
+    ("aten::less_equal", "aten::less_equal_", "le", "Tensor other"),
+    ("aten::not_equal", "aten::not_equal_", "ne", "Tensor other"),
+    ("aten::arctan2", "aten::arctan2_", "atan2", "Tensor other"),
+    ("aten::fix", "aten::fix_", "trunc", ""),
+    ("aten::arccos", "aten::arccos_", "acos", ""),
+    ("aten::arcsin", "aten::arcsin_", "asin", ""),
+    ("aten::arctan", "aten::arctan_", "atan", ""),
+    ("aten::arccosh", "aten::arccosh_", "acosh", ""),
+    ("aten::arcsinh", "aten::arcsinh_", "asinh", ""),
+    ("aten::arctanh", "aten::arctanh_", "atanh", ""),
+)
 
 
-def _declare(name: str, target: Any, arguments: str) -> Any:
+def _declare(aten_name: str, target: Any, arguments: str) -> Any:
     """A function that is `target`, under another name."""
-    written = name.endswith("_")
-    head = f"aten::{name}", "(Tensor(a!) self" if written else "(Tensor self"
-    result = " -> Tensor(a!)" if written else " -> Tensor"
-    after = f", {arguments})" if arguments else ")"
+    name = aten_name.removeprefix("aten::")
+    written = "(a!)" if name.endswith("_") else ""
+    after = f", {arguments}) -> Tensor{written}" if arguments else f") -> Tensor{written}"
 
     def body(*given: Any) -> Any:
         if "alpha" in arguments:
             return target(*given[:-1], alpha=given[-1])
         return target(*given)
 
-    forms = [composite(head[0] + ".named" + head[1] + after + result, expose="no")(body)]
+    forms = [composite(f"{aten_name}.named(Tensor{written} self{after}", expose="no")(body)]
     if "Tensor other" in arguments:
         number = after.replace("Tensor other", "Scalar other")
-        forms.append(composite(head[0] + ".number" + head[1] + number + result, expose="no")(body))
+        forms.append(composite(f"{aten_name}.number(Tensor{written} self{number}", expose="no")(body))
 
     def front(input: Any, *args: Any, **kwargs: Any) -> Any:
         if _dispatch.recorder is None or "out" in kwargs or "rounding_mode" in kwargs:
@@ -56,8 +60,9 @@ def _declare(name: str, target: Any, arguments: str) -> Any:
     return front
 
 
-for _name, (_target, _arguments) in _NAMES.items():
-    for _end in ("", "_"):
+for _plain, _inplace, _target, _arguments in _NAMES:
+    for _aten_name, _op_name in ((_plain, _target), (_inplace, _target + "_")):
+        _name = _aten_name.removeprefix("aten::")
         for _table in (FUNCTIONS, METHODS):
-            if _name + _end in _table and _target + _end in _table:
-                _table[_name + _end] = _declare(_name + _end, _table[_target + _end], _arguments)
+            if _name in _table and _op_name in _table:
+                _table[_name] = _declare(_aten_name, _table[_op_name], _arguments)

@@ -52,12 +52,9 @@ def _from_heads(gradient: np.ndarray, shared: np.ndarray) -> np.ndarray:
     return gradient.reshape(batch, shared.shape[1], heads, length, width).sum(2)
 
 
-_FLASH = "aten::_scaled_dot_product_flash_attention_for_cpu"
-
-
 @op(
-    f"{_FLASH}(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, bool is_causal=False, *, Tensor? attn_mask=None, "
-    "float? scale=None) -> (Tensor output, Tensor logsumexp)",
+    "aten::_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float dropout_p=0.0, "
+    "bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor logsumexp)",
     expose="no",
     node="ScaledDotProductFlashAttentionForCpuBackward0",
     outputs=1,
@@ -125,8 +122,9 @@ def _(*arguments: Any) -> Any:
 
 
 @op(
-    f"{_FLASH}_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, "
-    "Tensor? attn_mask=None, float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
+    "aten::_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, "
+    "Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, "
+    "float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
     expose="no",
     nondifferentiable=True,
 )

@@ -14,7 +14,11 @@ from . import _shown
 from ._namespace import functions as F
 
 
-def _comparison(name: str, ufunc: Any, aliases: tuple[str, ...], operators: tuple[str, ...]) -> Any:
+def _comparison(
+    aten_name: str, inplace: str, ufunc: Any, aliases: tuple[str, ...], operators: tuple[str, ...]
+) -> Any:
+    name = aten_name.removeprefix("aten::")
+
     def kernel(self: Any, other: Any, out: Any = None) -> Any:
         return ufunc(self, other, out)
 
@@ -24,9 +28,9 @@ def _comparison(name: str, ufunc: Any, aliases: tuple[str, ...], operators: tupl
         return ufunc(self, other, out)
 
     compare = op(
-        f"aten::{name}.Tensor(Tensor self, Tensor other) -> Tensor",
+        f"{aten_name}.Tensor(Tensor self, Tensor other) -> Tensor",
         promote="compare",
-        inplace=True,
+        inplace=f"{inplace}.Tensor",
         out=True,
         nondifferentiable=True,
         operators=operators,
@@ -38,12 +42,12 @@ def _comparison(name: str, ufunc: Any, aliases: tuple[str, ...], operators: tupl
     return compare
 
 
-eq = _comparison("eq", np.equal, (), ())
-ne = _comparison("ne", np.not_equal, ("not_equal",), ())
-lt = _comparison("lt", np.less, ("less",), ("__lt__",))
-le = _comparison("le", np.less_equal, ("less_equal",), ("__le__",))
-gt = _comparison("gt", np.greater, ("greater",), ("__gt__",))
-ge = _comparison("ge", np.greater_equal, ("greater_equal",), ("__ge__",))
+eq = _comparison("aten::eq", "aten::eq_", np.equal, (), ())
+ne = _comparison("aten::ne", "aten::ne_", np.not_equal, ("not_equal",), ())
+lt = _comparison("aten::lt", "aten::lt_", np.less, ("less",), ("__lt__",))
+le = _comparison("aten::le", "aten::le_", np.less_equal, ("less_equal",), ("__le__",))
+gt = _comparison("aten::gt", "aten::gt_", np.greater, ("greater",), ("__gt__",))
+ge = _comparison("aten::ge", "aten::ge_", np.greater_equal, ("greater_equal",), ("__ge__",))
 
 
 @function("__eq__", expose="method")
@@ -65,13 +69,14 @@ def _ne(self: Any, other: Any) -> Any:
 _BIT_KERNELS = {"bitwise_left_shift": "lshift_cpu", "bitwise_right_shift": "rshift_cpu"}
 
 
-def _bitwise(name: str, ufunc: Any, operators: tuple[str, ...] = ()) -> Any:
+def _bitwise(aten_name: str, inplace: str, ufunc: Any, operators: tuple[str, ...] = ()) -> Any:
+    name = aten_name.removeprefix("aten::")
     shifts = name in _BIT_KERNELS
 
     @op(
-        f"aten::{name}.Tensor(Tensor self, Tensor other) -> Tensor",
+        f"{aten_name}.Tensor(Tensor self, Tensor other) -> Tensor",
         promote="same",
-        inplace=True,
+        inplace=f"{inplace}.Tensor",
         out=True,
         nondifferentiable=True,
         operators=operators,
@@ -84,11 +89,12 @@ def _bitwise(name: str, ufunc: Any, operators: tuple[str, ...] = ()) -> Any:
     return bits
 
 
-def _bit_operator(name: str, text: str, direct: Any, body: Any, declare: Any = composite) -> Any:
+def _bit_operator(aten_name: str, text: str, direct: Any, body: Any, declare: Any = composite) -> Any:
     """`x & y`: torch shows the operator as an op of its own around the bitwise one, or in its place. `direct`: what runs while
     nothing records; `text`: what follows the overload's name, with a gap for the type of the second operand."""
-    tensors = declare(f"aten::{name}.Tensor{text.format('Tensor')}", expose="no")(body)
-    numbers = declare(f"aten::{name}.Scalar{text.format('Scalar')}", expose="no")(body)
+    name = aten_name.removeprefix("aten::")
+    tensors = declare(f"{aten_name}.Tensor{text.format('Tensor')}", expose="no")(body)
+    numbers = declare(f"{aten_name}.Scalar{text.format('Scalar')}", expose="no")(body)
 
     def operator(self: Any, other: Any) -> Any:
         if _dispatch.recorder is None:
@@ -106,10 +112,10 @@ _MADE = "(Tensor self, {} other) -> Tensor"
 _WRITTEN = "(Tensor(a!) self, {} other) -> Tensor(a!)"
 
 
-def _bit_operators(short: str, bits: Any) -> Any:
+def _bit_operators(aten_name: str, inplace: str, bits: Any) -> Any:
     """`&` and `&=` around the bitwise op; gives the latter."""
-    _bit_operator(f"__{short}__", _MADE, bits.op.operator, bits)
-    return _bit_operator(f"__i{short}__", _WRITTEN, bits.op.inplace.operator, bits.inplace)
+    _bit_operator(aten_name, _MADE, bits.op.operator, bits)
+    return _bit_operator(inplace, _WRITTEN, bits.op.inplace.operator, bits.inplace)
 
 
 def _unseen(entry: Any, *arguments: Any) -> Any:
@@ -117,7 +123,7 @@ def _unseen(entry: Any, *arguments: Any) -> Any:
     return entry.op.run(*arguments)
 
 
-def _shift_operators(short: str, bits: Any) -> None:
+def _shift_operators(aten_name: str, inplace: str, bits: Any) -> None:
     """`<<` and `<<=` in the place of the bitwise op."""
 
     def shifted(self: Any, other: Any) -> Any:
@@ -130,19 +136,35 @@ def _shift_operators(short: str, bits: Any) -> None:
         return _unseen(bits.inplace, self, other)
 
     kernel = partial(op, on="tensors", nondifferentiable=True)
-    _bit_operator(f"__{short}__", _MADE, bits.op.operator, shifted, kernel)
-    _bit_operator(f"__i{short}__", _WRITTEN, bits.op.inplace.operator, shifted_, kernel)
+    _bit_operator(aten_name, _MADE, bits.op.operator, shifted, kernel)
+    _bit_operator(inplace, _WRITTEN, bits.op.inplace.operator, shifted_, kernel)
 
 
-_WRITERS: dict[str, Any] = {}  # `&=` and its like
-for _name, _ufunc, _short in (
-    ("bitwise_and", np.bitwise_and, "and"),
-    ("bitwise_or", np.bitwise_or, "or"),
-    ("bitwise_xor", np.bitwise_xor, "xor"),
-):
-    _WRITERS[_short] = _bit_operators(_short, _bitwise(_name, _ufunc, (f"__r{_short}__",)))
-_shift_operators("lshift", _bitwise("bitwise_left_shift", np.left_shift))
-_shift_operators("rshift", _bitwise("bitwise_right_shift", np.right_shift))
+_iand = _bit_operators(
+    "aten::__and__",
+    "aten::__iand__",
+    _bitwise("aten::bitwise_and", "aten::bitwise_and_", np.bitwise_and, ("__rand__",)),
+)
+_ior = _bit_operators(
+    "aten::__or__",
+    "aten::__ior__",
+    _bitwise("aten::bitwise_or", "aten::bitwise_or_", np.bitwise_or, ("__ror__",)),
+)
+_bit_operators(
+    "aten::__xor__",
+    "aten::__ixor__",
+    _bitwise("aten::bitwise_xor", "aten::bitwise_xor_", np.bitwise_xor, ("__rxor__",)),
+)
+_shift_operators(
+    "aten::__lshift__",
+    "aten::__ilshift__",
+    _bitwise("aten::bitwise_left_shift", "aten::bitwise_left_shift_", np.left_shift),
+)
+_shift_operators(
+    "aten::__rshift__",
+    "aten::__irshift__",
+    _bitwise("aten::bitwise_right_shift", "aten::bitwise_right_shift_", np.right_shift),
+)
 
 
 @function("__rlshift__", expose="method")
@@ -159,7 +181,9 @@ def _rrshift(self: Any, other: Any) -> Any:
     return F.bitwise_right_shift(other if _dispatch.recorder is not None else F.tensor(other), self)
 
 
-@op("aten::bitwise_not(Tensor self) -> Tensor", inplace=True, out=True, nondifferentiable=True)
+@op(
+    "aten::bitwise_not(Tensor self) -> Tensor", inplace="aten::bitwise_not_", out=True, nondifferentiable=True
+)
 def bitwise_not(self: Any, out: Any = None) -> Any:
     if self.dtype.num not in INTEGRAL_NUMS:
         raise _dispatch.not_implemented("bitwise_not_cpu", self)
@@ -173,12 +197,14 @@ def _invert(self: Any) -> Any:
     return bitwise_not(self)
 
 
-def _logical(name: str, ufunc: Any) -> Any:
-    @op(f"aten::{name}(Tensor self, Tensor other) -> Tensor", inplace=True, out=True, nondifferentiable=True)
+def _logical(aten_name: str, inplace: str, ufunc: Any) -> Any:
+    @op(
+        f"{aten_name}(Tensor self, Tensor other) -> Tensor", inplace=inplace, out=True, nondifferentiable=True
+    )
     def logic(self: Any, other: Any) -> Any:
         return ufunc(self, other)
 
-    into = _shown.writer(f"aten::{name}.out(Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)", ufunc)
+    into = _shown.writer(f"{aten_name}.out(Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)", ufunc)
 
     @logic.recorded
     def _(self: Any, other: Any) -> Any:
@@ -189,12 +215,14 @@ def _logical(name: str, ufunc: Any) -> Any:
     return logic
 
 
-_logical("logical_and", np.logical_and)
-_logical("logical_or", np.logical_or)
-_logical("logical_xor", np.logical_xor)
+_logical("aten::logical_and", "aten::logical_and_", np.logical_and)
+_logical("aten::logical_or", "aten::logical_or_", np.logical_or)
+_logical("aten::logical_xor", "aten::logical_xor_", np.logical_xor)
 
 
-@op("aten::logical_not(Tensor self) -> Tensor", inplace=True, out=True, nondifferentiable=True)
+@op(
+    "aten::logical_not(Tensor self) -> Tensor", inplace="aten::logical_not_", out=True, nondifferentiable=True
+)
 def logical_not(self: Any) -> Any:
     return np.logical_not(self)
 
@@ -213,12 +241,8 @@ def _(self: Any) -> Any:
 logical_not.inplace.recorded(lambda self: _logical_not_into(self, self))
 
 
-def _test(name: str, kernel: Any) -> Any:
-    return op(
-        f"aten::{name}(Tensor self) -> Tensor",
-        nondifferentiable=True,
-        out=name in ("isposinf", "isneginf", "signbit"),
-    )(kernel)
+def _test(aten_name: str, kernel: Any, out: bool = False) -> Any:
+    return op(f"{aten_name}(Tensor self) -> Tensor", nondifferentiable=True, out=out)(kernel)
 
 
 def _floating_only(ufunc: Any) -> Any:
@@ -243,26 +267,25 @@ def _signbit(self: np.ndarray) -> np.ndarray:
     return (self < 0) if self.dtype.num in INTEGRAL_NUMS else np.signbit(self)
 
 
-_test("isnan", _floating_only(np.isnan)).recorded(lambda self: ne(self, self))
-_test("isinf", _floating_only(np.isinf)).recorded(
+_test("aten::isnan", _floating_only(np.isnan)).recorded(lambda self: ne(self, self))
+_test("aten::isinf", _floating_only(np.isinf)).recorded(
     lambda self: (
         eq(F.abs(self), np.inf)
         if self.dtype._rank == 2
         else F.zeros_like(self, dtype=_dtype.bool_, memory_format=_dtype.preserve_format)
     )
 )
-_test("isposinf", _real_only("isposinf", lambda self: self == np.inf))
-_test("isneginf", _real_only("isneginf", lambda self: self == -np.inf))
+_test("aten::isposinf", _real_only("isposinf", lambda self: self == np.inf), out=True)
+_test("aten::isneginf", _real_only("isneginf", lambda self: self == -np.inf), out=True)
 
 
 def _plain_or(text: str, kernel: Any) -> Any:
-    """Decorator: an op that torch makes of others, which are called while something records; else its own kernel runs. `text`:
-    what follows its name in the schema."""
+    """Decorator: an op that torch makes of others, which are called while something records; else its own kernel runs."""
 
     def declare(body: Any) -> Any:
-        plain = op(f"aten::{body.__name__}.plain{text}", expose="no", nondifferentiable=True)(kernel)
+        plain = op(text.replace("(", ".plain(", 1), expose="no", nondifferentiable=True)(kernel)
 
-        @composite(f"aten::{body.__name__}{text}")
+        @composite(text)
         def either(*arguments: Any) -> Any:
             return plain(*arguments) if _dispatch.recorder is None else body(*arguments)
 
@@ -272,7 +295,7 @@ def _plain_or(text: str, kernel: Any) -> Any:
 
 
 @_plain_or(
-    "(Tensor self) -> Tensor",
+    "aten::isfinite(Tensor self) -> Tensor",
     lambda self: np.ones(self.shape, bool) if self.dtype.num in INTEGRAL_NUMS else np.isfinite(self),
 )
 def isfinite(self: Any) -> Any:
@@ -284,8 +307,8 @@ def isfinite(self: Any) -> Any:
     return F.mul(eq(self, self), below)
 
 
-_test("isreal", lambda self: np.isreal(self))
-_test("signbit", _signbit)
+_test("aten::isreal", lambda self: np.isreal(self))
+_test("aten::signbit", _signbit, out=True)
 
 
 def _close(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
@@ -304,19 +327,20 @@ def _check_close(one: Any, two: Any, rtol: float, atol: float) -> None:
 
 
 @_plain_or(
-    "(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor", _close
+    "aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
+    _close,
 )
 def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
     _check_close(self.dtype, other.dtype, rtol, atol)
     close = eq(self, other)
     if equal_nan and self.dtype._rank >= 2:
-        close = _WRITERS["or"](close, _WRITERS["and"](F.isnan(self), F.isnan(other)))
+        close = _ior(close, _iand(F.isnan(self), F.isnan(other)))
     if rtol == 0 and atol == 0:
         return close
     wide = other.to(_dtype.Default.dtype) if self.dtype._rank < 2 else other
     allowed = F.add(F.abs(F.mul(wide, rtol)), atol)
     actual = F.abs(F.sub(self, wide))
-    return _WRITERS["or"](close, _WRITERS["and"](isfinite(actual), F.le(actual, allowed)))
+    return _ior(close, _iand(isfinite(actual), F.le(actual, allowed)))
 
 
 @op(

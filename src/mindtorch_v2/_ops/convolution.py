@@ -672,11 +672,11 @@ def _convolution_mode(
     raise RuntimeError(f"Invalid padding string: '{padding}'")
 
 
-def _declare_conv(dims: int) -> None:
-    name = f"conv{dims}d"
+def _declare_conv(dims: int, aten_name: str, transposed: str) -> None:
+    name = aten_name.removeprefix("aten::")
 
     @composite(
-        f"aten::{name}(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{dims}] stride=1, SymInt[{dims}] padding=0, "
+        f"{aten_name}(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{dims}] stride=1, SymInt[{dims}] padding=0, "
         f"SymInt[{dims}] dilation=1, SymInt groups=1) -> Tensor",
         expose="no",
         flops=_conv2d_flops if dims == 2 else None,
@@ -700,7 +700,7 @@ def _declare_conv(dims: int) -> None:
         return made if batched else F.squeeze(made, 0)
 
     @composite(
-        f'aten::{name}.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{dims}] stride=1, str padding="valid", '
+        f'{aten_name}.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{dims}] stride=1, str padding="valid", '
         f"SymInt[{dims}] dilation=1, SymInt groups=1) -> Tensor",
         expose="no",
     )
@@ -733,7 +733,7 @@ def _declare_conv(dims: int) -> None:
     _dispatch.function(name, expose="function")(front)
 
     @composite(
-        f"aten::conv_transpose{dims}d{'.input' if dims > 1 else ''}(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{dims}] stride=1, "
+        f"{transposed}(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{dims}] stride=1, "
         f"SymInt[{dims}] padding=0, SymInt[{dims}] output_padding=0, SymInt groups=1, SymInt[{dims}] dilation=1) -> Tensor",
         expose="function",
     )
@@ -777,8 +777,9 @@ def _same(x: Any, weight: Any, bias: Any, stride: tuple, dilation: tuple, groups
     return convolution(x, weight, bias, stride, left, dilation, False, (0,) * dims, groups)
 
 
-for _dims_count in (1, 2, 3):
-    _declare_conv(_dims_count)
+_declare_conv(1, "aten::conv1d", "aten::conv_transpose1d")
+_declare_conv(2, "aten::conv2d", "aten::conv_transpose2d.input")
+_declare_conv(3, "aten::conv3d", "aten::conv_transpose3d.input")
 
 
 @composite("aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", expose="both")

@@ -102,7 +102,7 @@ def _show_block(out: np.ndarray, src: np.ndarray) -> None:
 
 @op(
     "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
-    inplace=True,
+    inplace="aten::copy_",
     node="torch::autograd::CopyBackwards",
     expose="no",
 )
@@ -163,22 +163,6 @@ def _fill_tensor_kernel(self: np.ndarray, value: np.ndarray, out: Any = None) ->
     return out
 
 
-def inplace_only(text: str, kernel: Any, **options: Any) -> Any:
-    """Declare `name_` from the schema of `name`, whose own form (another node name) is declared apart."""
-    made = op(text, inplace=True, expose="no", **options)(kernel)
-    OPS.pop(made.op.full_name)
-    return made
-
-
-_fill_scalar = inplace_only(
-    "aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", _fill_kernel, node="FillBackward2"
-)
-_fill_scalar.derivative(self=lambda g: F.zeros_like(g))
-_fill_tensor = inplace_only(
-    "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", _fill_tensor_kernel, node="FillBackward3"
-)
-_fill_tensor.derivative(self=lambda g: F.zeros_like(g), value=lambda g: g.sum())
-_fill_scalar_, _fill_tensor_ = _fill_scalar.op.inplace.entry, _fill_tensor.op.inplace.entry
 _filled = op("aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", expose="no", node="FillBackward0")(
     _fill_kernel
 )
@@ -187,6 +171,17 @@ _filled_tensor = op(
     "aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", expose="no", node="FillBackward1"
 )(_fill_tensor_kernel)
 _filled_tensor.derivative(self=lambda g: F.zeros_like(g), value=lambda g: g.sum())
+
+
+def _declare_inplace(base: Any, inplace: str, node: str) -> Any:
+    """Declare the in-place form of `base` with a node and rules of its own."""
+    unlisted = op(base.op.text, inplace=inplace, expose="no", listed=False, node=node)(base.op.kernel)
+    unlisted.derivative(**base.op.rules)
+    return unlisted.inplace
+
+
+_fill_scalar_ = _declare_inplace(_filled, "aten::fill_.Scalar", "FillBackward2")
+_fill_tensor_ = _declare_inplace(_filled_tensor, "aten::fill_.Tensor", "FillBackward3")
 
 
 @function()
@@ -201,7 +196,7 @@ def fill(input: Any, value: Any) -> Any:
     return _filled_tensor(input, value) if isinstance(value, Tensor) else _filled(input, value)
 
 
-@op("aten::zero(Tensor self) -> Tensor", inplace=True, expose="no")
+@op("aten::zero(Tensor self) -> Tensor", inplace="aten::zero_", expose="no")
 def zero(self: np.ndarray, out: Any = None) -> np.ndarray:
     if out is None:
         return np.zeros_like(self)

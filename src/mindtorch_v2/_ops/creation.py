@@ -309,11 +309,11 @@ def _(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_f
     return _empty_strided(tuple(made._array.shape), made.stride(), dtype=made.dtype)
 
 
-def _like(name: str, value: Any) -> Any:
-    """Declare `<name>_like` for a fixed value."""
+def _like(aten_name: str, value: Any) -> Any:
+    """Declare `zeros_like` or `ones_like`."""
 
     @op(
-        f"aten::{name}_like(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+        f"{aten_name}(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
         "MemoryFormat? memory_format=None) -> Tensor",
         expose="no",
         nondifferentiable=True,
@@ -393,8 +393,8 @@ def _like_front(make: Any, name: str) -> Any:
 
 
 function("empty_like", expose="function")(_like_front(_empty_like, "empty_like"))
-function("zeros_like", expose="function")(_like_front(_like("zeros", 0), "zeros_like"))
-function("ones_like", expose="function")(_like_front(_like("ones", 1), "ones_like"))
+function("zeros_like", expose="function")(_like_front(_like("aten::zeros_like", 0), "zeros_like"))
+function("ones_like", expose="function")(_like_front(_like("aten::ones_like", 1), "ones_like"))
 
 
 @function(expose="function")
@@ -414,35 +414,46 @@ def full_like(
     return finish(made, requires_grad, pin_memory)
 
 
-def _new_op(name: str, schema: str, build: Any) -> Any:
-    body = build if name == "new_empty" else lambda *arguments: below(build, *arguments)
+def _new_op(aten_name: str, schema: str, build: Any) -> Any:
     return composite(
-        f"aten::{name}(Tensor self, {schema}*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+        f"{aten_name}(Tensor self, {schema}*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
         "bool? pin_memory=None) -> Tensor",
         expose="no",
-    )(body)
+    )(build)
+
+
+def _with_gradients_off(build: Any) -> Any:
+    return lambda *arguments: below(build, *arguments)
 
 
 _new_empty = _new_op(
-    "new_empty",
+    "aten::new_empty",
     "SymInt[] size, ",
     lambda self, size, dtype, layout, device, pin_memory: _empty(size, dtype=dtype or self.dtype),
 )
 _new_zeros = _new_op(
-    "new_zeros",
+    "aten::new_zeros",
     "SymInt[] size, ",
-    lambda self, size, dtype, layout, device, pin_memory: F.zero_(_new_empty(self, size, dtype=dtype)),
+    _with_gradients_off(
+        lambda self, size, dtype, layout, device, pin_memory: F.zero_(_new_empty(self, size, dtype=dtype))
+    ),
 )
 _new_ones = _new_op(
-    "new_ones",
+    "aten::new_ones",
     "SymInt[] size, ",
-    lambda self, size, dtype, layout, device, pin_memory: F.fill_(_new_empty(self, size, dtype=dtype), 1.0),
+    _with_gradients_off(
+        lambda self, size, dtype, layout, device, pin_memory: F.fill_(
+            _new_empty(self, size, dtype=dtype), 1.0
+        )
+    ),
 )
 _new_full = _new_op(
-    "new_full",
+    "aten::new_full",
     "SymInt[] size, Scalar fill_value, ",
-    lambda self, size, fill_value, dtype, layout, device, pin_memory: F.fill_(
-        _new_empty(self, size, dtype=dtype), fill_value
+    _with_gradients_off(
+        lambda self, size, fill_value, dtype, layout, device, pin_memory: F.fill_(
+            _new_empty(self, size, dtype=dtype), fill_value
+        )
     ),
 )
 

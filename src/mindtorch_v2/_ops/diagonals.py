@@ -84,7 +84,9 @@ def fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
 # ------------------------------------------------------------------------------------------ triangles
 
 
-def _triangle(name: str, keep_lower: bool) -> Any:
+def _triangle(aten_name: str, inplace: str, keep_lower: bool) -> Any:
+    name = aten_name.removeprefix("aten::")
+
     def kernel(self: np.ndarray, diagonal: int, out: Any = None) -> np.ndarray:
         if self.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
@@ -99,12 +101,13 @@ def _triangle(name: str, keep_lower: bool) -> Any:
             np.copyto(out, np.zeros((), self.dtype), where=~mask)
         return out
 
-    entry = op(f"aten::{name}(Tensor self, SymInt diagonal=0) -> Tensor", inplace=True, out=True)(kernel)
+    entry = op(f"{aten_name}(Tensor self, SymInt diagonal=0) -> Tensor", inplace=inplace, out=True)(kernel)
     entry.derivative(self=lambda g, diagonal: entry(g, diagonal))
     return entry
 
 
-tril, triu = _triangle("tril", True), _triangle("triu", False)
+tril = _triangle("aten::tril", "aten::tril_", True)
+triu = _triangle("aten::triu", "aten::triu_", False)
 
 
 def _triangle_places(lower: bool, row: int, col: int, offset: int, dtype: Any) -> np.ndarray:

@@ -60,8 +60,9 @@ def _scaled(tensor: Any, number: float) -> Any:
     )
 
 
-def _declare(name: str, feature: bool, alpha: bool) -> tuple[Any, Any]:
-    """Declare `aten::<name>` and `aten::<name>_`."""
+def _declare(aten_name: str, inplace_name: str, feature: bool, alpha: bool) -> tuple[Any, Any]:
+    """Declare a kind of dropout and its in-place form."""
+    name = aten_name.removeprefix("aten::")
 
     def body(input: Any, p: Any, train: Any, multiply: Any) -> Any:
         _check(p)
@@ -81,21 +82,23 @@ def _declare(name: str, feature: bool, alpha: bool) -> tuple[Any, Any]:
             return multiply(input, _feature_noise(input, 1 - p).div_(1 - p))
         return multiply(input, _noise(input, 1 - p))
 
-    @composite(f"aten::{name}(Tensor input, float p, bool train) -> Tensor", expose="function")
+    @composite(f"{aten_name}(Tensor input, float p, bool train) -> Tensor", expose="function")
     def plain(input: Any, p: Any, train: Any) -> Any:
         return body(input, p, train, F.mul)
 
-    @composite(f"aten::{name}_(Tensor(a!) self, float p, bool train) -> Tensor(a!)", expose="function")
+    @composite(f"{inplace_name}(Tensor(a!) self, float p, bool train) -> Tensor(a!)", expose="function")
     def inplace(self: Any, p: Any, train: Any) -> Any:
         return body(self, p, train, F.mul_)
 
     return plain, inplace
 
 
-dropout, dropout_ = _declare("dropout", False, False)
-alpha_dropout, alpha_dropout_ = _declare("alpha_dropout", False, True)
-feature_dropout, feature_dropout_ = _declare("feature_dropout", True, False)
-feature_alpha_dropout, feature_alpha_dropout_ = _declare("feature_alpha_dropout", True, True)
+dropout, dropout_ = _declare("aten::dropout", "aten::dropout_", False, False)
+alpha_dropout, alpha_dropout_ = _declare("aten::alpha_dropout", "aten::alpha_dropout_", False, True)
+feature_dropout, feature_dropout_ = _declare("aten::feature_dropout", "aten::feature_dropout_", True, False)
+feature_alpha_dropout, feature_alpha_dropout_ = _declare(
+    "aten::feature_alpha_dropout", "aten::feature_alpha_dropout_", True, True
+)
 
 
 @op(

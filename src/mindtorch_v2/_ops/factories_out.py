@@ -19,8 +19,8 @@ def _sized(result: Any, size: tuple) -> Any:
 
 
 def _below(text: str) -> Any:
-    """Decorator: a form that runs below autograd. `text`: its name and arguments."""
-    return op(f"aten::{text}", expose="no", on="tensors", nondifferentiable=True)
+    """Decorator: a form that runs below autograd."""
+    return op(text, expose="no", on="tensors", nondifferentiable=True)
 
 
 def write(result: Any, array: np.ndarray) -> None:
@@ -40,27 +40,27 @@ def empty(size: tuple, memory_format: Any, result: Any) -> None:
     _sized(result, size)
 
 
-@_below("zeros.out(SymInt[] size, *, Tensor result) -> ()")
+@_below("aten::zeros.out(SymInt[] size, *, Tensor result) -> ()")
 def zeros(size: tuple, result: Any) -> None:
     F.zero_(_sized(result, size))
 
 
-@_below("ones.out(SymInt[] size, *, Tensor result) -> ()")
+@_below("aten::ones.out(SymInt[] size, *, Tensor result) -> ()")
 def ones(size: tuple, result: Any) -> None:
     F.fill_(_sized(result, size), 1.0)
 
 
-@_below("full.out(SymInt[] size, Scalar fill_value, *, Tensor result) -> ()")
+@_below("aten::full.out(SymInt[] size, Scalar fill_value, *, Tensor result) -> ()")
 def full(size: tuple, fill_value: Any, result: Any) -> None:
     F.fill_(_sized(result, size), fill_value)
 
 
-@_below("eye.out(SymInt n, *, Tensor result) -> ()")
+@_below("aten::eye.out(SymInt n, *, Tensor result) -> ()")
 def eye(n: int, result: Any) -> None:
     _eye(n, n, result)
 
 
-@_below("eye.m_out(SymInt n, SymInt m, *, Tensor result) -> ()")
+@_below("aten::eye.m_out(SymInt n, SymInt m, *, Tensor result) -> ()")
 def eye_m(n: int, m: int, result: Any) -> None:
     _eye(n, m, result)
 
@@ -70,10 +70,11 @@ def _eye(n: int, m: int, result: Any) -> None:
     write(result, np.eye(n, m))
 
 
-def _counted(name: str, text: str, overload: str = "out") -> Any:
+def _counted(text: str) -> Any:
     """Declare a form whose op's kernel takes the same arguments and then the options."""
+    name = text.removeprefix("aten::").partition(".")[0]
 
-    @_below(f"{name}.{overload}({text}, *, Tensor result) -> ()")
+    @_below(text)
     def form(*arguments: Any) -> None:
         *given, result = arguments
         write(result, _kernel(name, given, result.dtype))
@@ -88,13 +89,17 @@ def _kernel(name: str, given: list, dtype: Any) -> np.ndarray:
     return OPS[name].kernel(*given, dtype, None, None, None)
 
 
-arange = _counted("arange", "Scalar end")
-arange_step = _counted("arange", "Scalar start, Scalar end, Scalar step", "start_out")
-linspace = _counted("linspace", "Scalar start, Scalar end, int steps")
-logspace = _counted("logspace", "Scalar start, Scalar end, int steps, float base")
+arange = _counted("aten::arange.out(Scalar end, *, Tensor result) -> ()")
+arange_step = _counted(
+    "aten::arange.start_out(Scalar start, Scalar end, Scalar step, *, Tensor result) -> ()"
+)
+linspace = _counted("aten::linspace.out(Scalar start, Scalar end, int steps, *, Tensor result) -> ()")
+logspace = _counted(
+    "aten::logspace.out(Scalar start, Scalar end, int steps, float base, *, Tensor result) -> ()"
+)
 
 
-@_below("rand.out(SymInt[] size, *, Tensor result) -> ()")
+@_below("aten::rand.out(SymInt[] size, *, Tensor result) -> ()")
 def rand(size: tuple, result: Any) -> None:
     F.uniform_(_sized(result, size), 0.0, 1.0)
 
@@ -104,18 +109,18 @@ def randn(size: tuple, result: Any) -> None:
     F.normal_(_sized(result, size), 0.0, 1.0)
 
 
-@_below("randint.out(SymInt high, SymInt[] size, *, Tensor result) -> ()")
+@_below("aten::randint.out(SymInt high, SymInt[] size, *, Tensor result) -> ()")
 def randint(high: int, size: tuple, result: Any) -> None:
     F.random_(_sized(result, size), 0, high)
 
 
-@_below("randint.low_out(SymInt low, SymInt high, SymInt[] size, *, Tensor result) -> ()")
+@_below("aten::randint.low_out(SymInt low, SymInt high, SymInt[] size, *, Tensor result) -> ()")
 def randint_low(low: int, high: int, size: tuple, result: Any) -> None:
     F.random_(_sized(result, size), low, high)
 
 
 @_below(
-    "normal.float_float_out(float mean, float std, SymInt[] size, *, Generator? generator=None, Tensor result) -> ()"
+    "aten::normal.float_float_out(float mean, float std, SymInt[] size, *, Generator? generator=None, Tensor result) -> ()"
 )
 def normal(mean: float, std: float, size: tuple, generator: Any, result: Any) -> None:
     F.normal_(_sized(result, size), mean, std, generator=generator)

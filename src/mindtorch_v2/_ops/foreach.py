@@ -14,23 +14,56 @@ from ._namespace import functions as F
 from .creation import below
 from .pointwise import mul_scalar
 
+# Names of the op and of its in-place form.
 _UNARY = (
-    "abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg "
-    "reciprocal round "
-    "rsqrt sigmoid sign sin sinh sqrt tan tanh trunc"
-).split()
-# Public name: (op for a number, op for a tensor, name of the second argument)
-_BINARY = {
-    "add": ("add", "add"),
-    "sub": ("sub", "sub"),
-    "mul": ("mul", "mul"),
-    "div": ("div", "div"),
-    "clamp_min": ("clamp_min", "maximum"),
-    "clamp_max": ("clamp_max", "minimum"),
-    "maximum": ("clamp_min", "maximum"),
-    "minimum": ("clamp_max", "minimum"),
-    "pow": ("pow", "pow"),
-}
+    ("aten::_foreach_abs", "aten::_foreach_abs_"),
+    ("aten::_foreach_acos", "aten::_foreach_acos_"),
+    ("aten::_foreach_asin", "aten::_foreach_asin_"),
+    ("aten::_foreach_atan", "aten::_foreach_atan_"),
+    ("aten::_foreach_ceil", "aten::_foreach_ceil_"),
+    ("aten::_foreach_cos", "aten::_foreach_cos_"),
+    ("aten::_foreach_cosh", "aten::_foreach_cosh_"),
+    ("aten::_foreach_erf", "aten::_foreach_erf_"),
+    ("aten::_foreach_erfc", "aten::_foreach_erfc_"),
+    ("aten::_foreach_exp", "aten::_foreach_exp_"),
+    ("aten::_foreach_expm1", "aten::_foreach_expm1_"),
+    ("aten::_foreach_floor", "aten::_foreach_floor_"),
+    ("aten::_foreach_frac", "aten::_foreach_frac_"),
+    ("aten::_foreach_lgamma", "aten::_foreach_lgamma_"),
+    ("aten::_foreach_log", "aten::_foreach_log_"),
+    ("aten::_foreach_log10", "aten::_foreach_log10_"),
+    ("aten::_foreach_log1p", "aten::_foreach_log1p_"),
+    ("aten::_foreach_log2", "aten::_foreach_log2_"),
+    ("aten::_foreach_neg", "aten::_foreach_neg_"),
+    ("aten::_foreach_reciprocal", "aten::_foreach_reciprocal_"),
+    ("aten::_foreach_round", "aten::_foreach_round_"),
+    ("aten::_foreach_rsqrt", "aten::_foreach_rsqrt_"),
+    ("aten::_foreach_sigmoid", "aten::_foreach_sigmoid_"),
+    ("aten::_foreach_sign", "aten::_foreach_sign_"),
+    ("aten::_foreach_sin", "aten::_foreach_sin_"),
+    ("aten::_foreach_sinh", "aten::_foreach_sinh_"),
+    ("aten::_foreach_sqrt", "aten::_foreach_sqrt_"),
+    ("aten::_foreach_tan", "aten::_foreach_tan_"),
+    ("aten::_foreach_tanh", "aten::_foreach_tanh_"),
+    ("aten::_foreach_trunc", "aten::_foreach_trunc_"),
+)
+# The same, and the ops that a tensor and a number, or two tensors, are given to.
+_BINARY = (
+    ("aten::_foreach_add", "aten::_foreach_add_", "add", "add"),
+    ("aten::_foreach_sub", "aten::_foreach_sub_", "sub", "sub"),
+    ("aten::_foreach_mul", "aten::_foreach_mul_", "mul", "mul"),
+    ("aten::_foreach_div", "aten::_foreach_div_", "div", "div"),
+    ("aten::_foreach_clamp_min", "aten::_foreach_clamp_min_", "clamp_min", "maximum"),
+    ("aten::_foreach_clamp_max", "aten::_foreach_clamp_max_", "clamp_max", "minimum"),
+    ("aten::_foreach_maximum", "aten::_foreach_maximum_", "clamp_min", "maximum"),
+    ("aten::_foreach_minimum", "aten::_foreach_minimum_", "clamp_max", "minimum"),
+    ("aten::_foreach_pow", "aten::_foreach_pow_", "pow", "pow"),
+)
+_TERNARY = (
+    ("aten::_foreach_addcmul", "aten::_foreach_addcmul_"),
+    ("aten::_foreach_addcdiv", "aten::_foreach_addcdiv_"),
+    ("aten::_foreach_lerp", "aten::_foreach_lerp_"),
+)
 _WITH_ALPHA = ("add", "sub")
 _WITH_TENSOR = ("add", "mul", "div")
 
@@ -76,15 +109,15 @@ def _is_scalar_list(value: Any) -> bool:
     return isinstance(value, (tuple, list)) and not any(isinstance(v, Tensor) for v in value)
 
 
-def _declare_unary(name: str) -> None:
-    op = f"aten::_foreach_{name}"
+def _declare_unary(aten_name: str, inplace_name: str) -> None:
+    name = aten_name.removeprefix("aten::").removeprefix("_foreach_")
 
-    @composite(f"{op}(Tensor[] self) -> Tensor[]", expose="no")
+    @composite(f"{aten_name}(Tensor[] self) -> Tensor[]", expose="no")
     def each(self: Any) -> Any:
         one = getattr(F, name)
         return [one(t) for t in self]
 
-    @composite(f"{op}_(Tensor(a!)[] self) -> ()", expose="no")
+    @composite(f"{inplace_name}(Tensor(a!)[] self) -> ()", expose="no")
     def each_(self: Any) -> Any:
         one = getattr(Tensor, name + "_")
         for t in self:
@@ -103,9 +136,8 @@ def _declare_unary(name: str) -> None:
     function(f"_foreach_{name}_", expose="function")(front_)
 
 
-def _declare_binary(name: str) -> None:
-    by_number, by_tensor = _BINARY[name]
-    op = f"aten::_foreach_{name}"
+def _declare_binary(aten_name: str, inplace_name: str, by_number: str, by_tensor: str) -> None:
+    name = aten_name.removeprefix("aten::").removeprefix("_foreach_")
     second = "exponent" if name == "pow" else "scalar"
     many = "exponent" if name == "pow" else "scalars"
     other_name = "exponent" if name == "pow" else "other"
@@ -122,21 +154,21 @@ def _declare_binary(name: str) -> None:
             return mul_scalar.inplace
         return getattr(Tensor, (by_tensor if with_tensor else by_number) + "_")
 
-    def overloads(suffix: str, tensors: str, result: str, do: Any) -> dict[str, Any]:
+    def overloads(declared: str, tensors: str, result: str, do: Any) -> dict[str, Any]:
         """The forms of one name: with a number, numbers, tensors or one tensor."""
 
-        @composite(f"{op}{suffix}.Scalar({tensors} self, Scalar {second}) -> {result}", expose="no")
+        @composite(f"{declared}.Scalar({tensors} self, Scalar {second}) -> {result}", expose="no")
         def with_scalar(self: Any, scalar: Any) -> Any:
             one = do(False)
             return [one(t, scalar) for t in self]
 
-        @composite(f"{op}{suffix}.ScalarList({tensors} self, Scalar[] {many}) -> {result}", expose="no")
+        @composite(f"{declared}.ScalarList({tensors} self, Scalar[] {many}) -> {result}", expose="no")
         def with_scalars(self: Any, scalars: Any) -> Any:
             one = do(False)
             return [one(t, s) for t, s in zip(self, scalars)]
 
         @composite(
-            f"{op}{suffix}.List({tensors} self, Tensor[] {other_name}{alpha_text}) -> {result}", expose="no"
+            f"{declared}.List({tensors} self, Tensor[] {other_name}{alpha_text}) -> {result}", expose="no"
         )
         def with_list(self: Any, other: Any, alpha: Any = 1) -> Any:
             one = do(True)
@@ -149,7 +181,7 @@ def _declare_binary(name: str) -> None:
             alpha_of_tensor = alpha_text if name == "add" else ""
 
             @composite(
-                f"{op}{suffix}.Tensor({tensors} self, Tensor other{alpha_of_tensor}) -> {result}", expose="no"
+                f"{declared}.Tensor({tensors} self, Tensor other{alpha_of_tensor}) -> {result}", expose="no"
             )
             def with_tensor(self: Any, other: Any, alpha: Any = 1) -> Any:
                 one = do(True)
@@ -179,8 +211,8 @@ def _declare_binary(name: str) -> None:
         _check_lists(full_name, self, other)
         return forms["list"](self, other, **options)
 
-    forms = overloads("", "Tensor[]", "Tensor[]", plain)
-    forms_ = overloads("_", "Tensor(a!)[]", "()", inplace)
+    forms = overloads(aten_name, "Tensor[]", "Tensor[]", plain)
+    forms_ = overloads(inplace_name, "Tensor(a!)[]", "()", inplace)
 
     def front(self: Any, other: Any, *, alpha: Any = 1) -> Any:
         if name == "pow" and self.__class__ in NUMBERS:
@@ -195,37 +227,38 @@ def _declare_binary(name: str) -> None:
     function(f"_foreach_{name}_", expose="function")(front_)
 
 
-def _declare_ternary(name: str) -> None:
+def _declare_ternary(aten_name: str, inplace_name: str) -> None:
     """addcmul and addcdiv (with a value) and lerp (with a weight)."""
-    op = f"aten::_foreach_{name}"
-    lerp = name == "lerp"
+    lerp = aten_name.endswith("lerp")
     lists = "Tensor[] tensors1" if lerp else "Tensor[] tensor1, Tensor[] tensor2"
     scalar = "Scalar weight" if lerp else "Scalar value=1"
     scalars = "Scalar[] weight" if lerp else "Scalar[] scalars"
-    kinds = (("", "Tensor[]", "Tensor[]"), ("_", "Tensor(a!)[]", "()"))
+    kinds = ((aten_name, "Tensor[]", "Tensor[]"), (inplace_name, "Tensor(a!)[]", "()"))
 
-    def forms(suffix: str, tensors: str, result: str) -> tuple[Any, Any]:
+    def forms(declared: str, tensors: str, result: str) -> tuple[Any, Any]:
+        method = declared.removeprefix("aten::").removeprefix("_foreach_")
+
         def body(*args: Any) -> Any:
-            one, value = getattr(Tensor, name + suffix), args[-1]
+            one, value = getattr(Tensor, method), args[-1]
             if lerp:
                 return [one(t, end, value) for t, end in zip(*args[:-1])]
             return [one(t, a, b, value=value) for t, a, b in zip(*args[:-1])]
 
         def body_of_list(*args: Any) -> Any:
-            one = getattr(Tensor, name + suffix)
+            one = getattr(Tensor, method)
             if lerp:
                 return [one(t, end, value) for t, end, value in zip(*args)]
             return [one(t, a, b, value=value) for t, a, b, value in zip(*args)]
 
         with_scalar = composite(
-            f"{op}{suffix}.Scalar({tensors} self, {lists}, {scalar}) -> {result}", expose="no"
+            f"{declared}.Scalar({tensors} self, {lists}, {scalar}) -> {result}", expose="no"
         )(body)
-        text = f"{op}{suffix}.ScalarList({tensors} self, {lists}, {scalars}) -> {result}"
+        text = f"{declared}.ScalarList({tensors} self, {lists}, {scalars}) -> {result}"
         return with_scalar, composite(text, expose="no")(body_of_list)
 
     for kind in kinds:
         with_scalar, with_scalars = forms(*kind)
-        full_name = f"_foreach_{name}{kind[0]}"
+        full_name = kind[0].removeprefix("aten::")
         function(full_name, expose="function")(_ternary_front(full_name, with_scalar, with_scalars, lerp))
 
 
@@ -254,12 +287,12 @@ def _ternary_front(full_name: str, with_scalar: Any, with_scalars: Any, lerp: bo
     return lambda self, tensor1, tensor2, value=1: call((self, tensor1, tensor2), value)
 
 
-for _name in _UNARY:
-    _declare_unary(_name)
-for _name in _BINARY:
-    _declare_binary(_name)
-for _name in ("addcmul", "addcdiv", "lerp"):
-    _declare_ternary(_name)
+for _names in _UNARY:
+    _declare_unary(*_names)
+for _row in _BINARY:
+    _declare_binary(*_row)
+for _names in _TERNARY:
+    _declare_ternary(*_names)
 
 
 @composite(

@@ -312,7 +312,7 @@ def _hermitian_back(x: Any, s: Any, dim: Any, norm: Any) -> Any:
     return _c2c(made, sizes[:-1], dims[:-1], norm, False) if len(dims) > 1 else made
 
 
-def _declare(name: str, body: Any) -> Any:
+def _declare(one: str, two: str, many: str, body: Any) -> Any:
     """The ops of one transform: along one dimension, two, and as many as one likes."""
 
     def along_one(self: Any, n: Any, dim: int, norm: Any) -> Any:
@@ -321,17 +321,16 @@ def _declare(name: str, body: Any) -> Any:
     def along_many(self: Any, s: Any, dim: Any, norm: Any) -> Any:
         return body(self, s, dim, norm)
 
-    text = f"aten::fft_{name}"
     return (
-        composite(f"{text}(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", expose="no")(
+        composite(f"{one}(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor", expose="no")(
             along_one
         ),
         composite(
-            f"{text}2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
+            f"{two}(Tensor self, SymInt[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor",
             expose="no",
         )(along_many),
         composite(
-            f"{text}n(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
+            f"{many}(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor",
             expose="no",
         )(along_many),
     )
@@ -344,12 +343,22 @@ def _first(forward: bool) -> Any:
     return body
 
 
-fft, fft2, fftn = _declare("fft", _first(True))
-ifft, ifft2, ifftn = _declare("ifft", _first(False))
-rfft, rfft2, rfftn = _declare("rfft", lambda x, s, dim, norm: _r2c(x, s, dim, norm, True))
-irfft, irfft2, irfftn = _declare("irfft", lambda x, s, dim, norm: _c2r(x, s, dim, norm, False))
-hfft, hfft2, hfftn = _declare("hfft", _hermitian)
-ihfft, ihfft2, ihfftn = _declare("ihfft", _hermitian_back)
+fft, fft2, fftn = _declare("aten::fft_fft", "aten::fft_fft2", "aten::fft_fftn", _first(True))
+ifft, ifft2, ifftn = _declare("aten::fft_ifft", "aten::fft_ifft2", "aten::fft_ifftn", _first(False))
+rfft, rfft2, rfftn = _declare(
+    "aten::fft_rfft",
+    "aten::fft_rfft2",
+    "aten::fft_rfftn",
+    lambda x, s, dim, norm: _r2c(x, s, dim, norm, True),
+)
+irfft, irfft2, irfftn = _declare(
+    "aten::fft_irfft",
+    "aten::fft_irfft2",
+    "aten::fft_irfftn",
+    lambda x, s, dim, norm: _c2r(x, s, dim, norm, False),
+)
+hfft, hfft2, hfftn = _declare("aten::fft_hfft", "aten::fft_hfft2", "aten::fft_hfftn", _hermitian)
+ihfft, ihfft2, ihfftn = _declare("aten::fft_ihfft", "aten::fft_ihfft2", "aten::fft_ihfftn", _hermitian_back)
 fft.op.kernel = lambda self, n, dim, norm: _real_or_complex(self, n, dim, norm, True)
 ifft.op.kernel = lambda self, n, dim, norm: _real_or_complex(self, n, dim, norm, False)
 

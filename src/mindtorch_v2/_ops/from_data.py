@@ -254,11 +254,6 @@ def _shared(array: np.ndarray, dtype: Any) -> Any:
     return made if dtype is None or dtype is made.dtype else made.to(dtype)
 
 
-@op("aten::lift_fresh(Tensor(a) self) -> Tensor(a)", on="tensors", expose="no", nondifferentiable=True)
-def _lift_fresh(self: Any) -> Any:
-    return self
-
-
 @function(expose="function")
 def from_numpy(ndarray: Any) -> Any:
     """A tensor on the memory of a NumPy array."""

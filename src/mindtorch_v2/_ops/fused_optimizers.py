@@ -76,7 +76,7 @@ def _adam_step(tensors: Any, step: float, scale: Any, lr: Any, beta1: Any, beta2
     _put_back((param, *state), arrays)
 
 
-def _declare_adam(name: str, decoupled: bool) -> None:
+def _declare_adam(aten_name: str, decoupled: bool) -> None:
     lists = "Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs"
     options = "float beta1, float beta2, float weight_decay, float eps, bool amsgrad, bool maximize, Tensor? grad_scale=None"
 
@@ -93,21 +93,21 @@ def _declare_adam(name: str, decoupled: bool) -> None:
             )
         _written(*lists)
 
-    _declare(name, f"{lists}, Tensor[] state_steps, *, LR lr, {options}, Tensor? found_inf=None", body)
+    _declare(aten_name, f"{lists}, Tensor[] state_steps, *, LR lr, {options}, Tensor? found_inf=None", body)
 
 
-def _declare(name: str, arguments: str, body: Any) -> None:
+def _declare(aten_name: str, arguments: str, body: Any) -> None:
     """The two forms of a step, with a number or a tensor for its rate, and the function that chooses."""
     seen = _below(body)
-    by_number = composite(f"aten::{name}({arguments.replace('LR', 'float')}) -> ()", expose="no")(seen)
-    by_tensor = composite(f"aten::{name}.tensor_lr({arguments.replace('LR', 'Tensor')}) -> ()", expose="no")(
+    by_number = composite(f"{aten_name}({arguments.replace('LR', 'float')}) -> ()", expose="no")(seen)
+    by_tensor = composite(f"{aten_name}.tensor_lr({arguments.replace('LR', 'Tensor')}) -> ()", expose="no")(
         seen
     )
 
     def step(*args: Any, lr: Any, **kwargs: Any) -> None:
         (by_tensor if isinstance(lr, Tensor) else by_number)(*args, lr=lr, **kwargs)
 
-    function(name, expose="function")(step)
+    function(aten_name.removeprefix("aten::"), expose="function")(step)
 
 
 def _below(body: Any) -> Any:
@@ -124,8 +124,8 @@ def _below(body: Any) -> Any:
     return seen
 
 
-_declare_adam("_fused_adam_", False)
-_declare_adam("_fused_adamw_", True)
+_declare_adam("aten::_fused_adam_", False)
+_declare_adam("aten::_fused_adamw_", True)
 
 
 def _sgd(self: Any, grads: Any, momentum_buffer_list: Any, weight_decay: Any, momentum: Any, lr: Any, dampening: Any,
@@ -155,7 +155,7 @@ def _sgd(self: Any, grads: Any, momentum_buffer_list: Any, weight_decay: Any, mo
 
 
 _declare(
-    "_fused_sgd_",
+    "aten::_fused_sgd_",
     "Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float weight_decay, float momentum, LR lr, "
     "float dampening, bool nesterov, bool maximize, bool is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None",
     _sgd,
@@ -184,7 +184,7 @@ def _adagrad(self: Any, grads: Any, state_sums: Any, state_steps: Any, lr: Any, 
 
 
 _declare(
-    "_fused_adagrad_",
+    "aten::_fused_adagrad_",
     "Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] state_sums, Tensor(d!)[] state_steps, *, LR lr, float lr_decay, "
     "float weight_decay, float eps, bool maximize, Tensor? grad_scale=None, Tensor? found_inf=None",
     _adagrad,

@@ -345,11 +345,10 @@ def grid_sampler_second(
     return sample_second(gg_input, gg_grid, grad_output, input, grid, mode, padding, align)
 
 
-def _declare(dims: int, kernel: str) -> Any:
-    name = f"grid_sampler_{dims}d"
+def _declare(aten_name: str, backward_name: str, dims: int, kernel: str) -> Any:
     arguments = "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners"
 
-    @op(f"aten::{name}({arguments}) -> Tensor", expose="function", node=f"GridSampler{dims}DBackward0")
+    @op(f"{aten_name}({arguments}) -> Tensor", expose="function", node=f"GridSampler{dims}DBackward0")
     def sampler(
         input: np.ndarray, grid: np.ndarray, interpolation_mode: int, padding_mode: int, align_corners: bool
     ) -> np.ndarray:
@@ -359,7 +358,7 @@ def _declare(dims: int, kernel: str) -> Any:
         return sample(input, grid, interpolation_mode, padding_mode, align_corners)
 
     @op(
-        f"aten::{name}_backward(Tensor grad_output, {arguments}, bool[2] output_mask) -> (Tensor, Tensor)",
+        f"{backward_name}(Tensor grad_output, {arguments}, bool[2] output_mask) -> (Tensor, Tensor)",
         expose="no",
         node=f"GridSampler{dims}DBackwardBackward0",
     )
@@ -408,7 +407,12 @@ def _declare(dims: int, kernel: str) -> Any:
     return sampler
 
 
-_SAMPLERS = {4: _declare(2, "grid_sampler_2d_cpu_kernel_impl"), 5: _declare(3, "grid_sampler3d_cpu")}
+_SAMPLERS = {
+    4: _declare(
+        "aten::grid_sampler_2d", "aten::grid_sampler_2d_backward", 2, "grid_sampler_2d_cpu_kernel_impl"
+    ),
+    5: _declare("aten::grid_sampler_3d", "aten::grid_sampler_3d_backward", 3, "grid_sampler3d_cpu"),
+}
 
 
 @composite(

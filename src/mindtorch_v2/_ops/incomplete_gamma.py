@@ -13,8 +13,10 @@ from .._graph import grad_state
 from ._namespace import functions as F
 
 
-def _gamma(name: str, scipy_name: str) -> Any:
-    @op(f"aten::{name}(Tensor self, Tensor other) -> Tensor", promote="same", inplace=True, out=True)
+def _gamma(aten_name: str, inplace: str, scipy_name: str) -> Any:
+    name = aten_name.removeprefix("aten::")
+
+    @op(f"{aten_name}(Tensor self, Tensor other) -> Tensor", promote="same", inplace=inplace, out=True)
     def kernel(self: np.ndarray, other: np.ndarray) -> np.ndarray:
         from scipy import special
 
@@ -38,8 +40,8 @@ def _no_derivative(name: str) -> Any:
     return rule
 
 
-igamma = _gamma("igamma", "gammainc")
-igammac = _gamma("igammac", "gammaincc")
+igamma = _gamma("aten::igamma", "aten::igamma_", "gammainc")
+igammac = _gamma("aten::igammac", "aten::igammac_", "gammaincc")
 igamma.derivative(
     self=_no_derivative("igamma"),
     other=lambda g, self, other: g * F.exp((self - 1) * F.log(other) - other - F.lgamma(self)),

@@ -105,7 +105,7 @@ def _check_source(name: str, self: np.ndarray, d: int, index: np.ndarray, source
 
 @op(
     "aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
-    inplace=True,
+    inplace="aten::index_add_",
     out=True,
 )
 def index_add(
@@ -136,7 +136,11 @@ index_add.derivative(
 )
 
 
-@op("aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor", inplace=True, out=True)
+@op(
+    "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+    inplace="aten::index_copy_",
+    out=True,
+)
 def index_copy(
     self: np.ndarray, dim: int, index: np.ndarray, source: np.ndarray, out: Any = None
 ) -> np.ndarray:
@@ -208,7 +212,7 @@ def _fill_along(self: np.ndarray, dim: int, index: np.ndarray, value: Any, out: 
 
 @op(
     "aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-    inplace=True,
+    inplace="aten::index_fill_.int_Scalar",
     expose="no",
 )
 def _index_fill_scalar(
@@ -229,7 +233,7 @@ _index_fill_scalar.recorded(
 
 @op(
     "aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-    inplace=True,
+    inplace="aten::index_fill_.int_Tensor",
     node="IndexFillBackward1",
     expose="no",
 )
@@ -275,7 +279,7 @@ def index_fill_(self: Any, dim: int, index: Any, value: Any) -> Any:
 @op(
     "aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
     "include_self=True) -> Tensor",
-    inplace=True,
+    inplace="aten::index_reduce_",
     out=True,
 )
 def index_reduce(

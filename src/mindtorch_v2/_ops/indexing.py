@@ -198,7 +198,7 @@ def _add_at(out: np.ndarray, where: tuple, values: np.ndarray) -> None:
 @op(
     "aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, bool "
     "unsafe=False) -> Tensor",
-    inplace=True,
+    inplace="aten::_index_put_impl_",
     node="IndexPutImplBackward0",
     expose="no",
 )
@@ -281,7 +281,7 @@ index.derivative(
 
 @op(
     "aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor",
-    inplace=True,
+    inplace="aten::index_put_",
 )
 def index_put(
     self: np.ndarray, indices: list, values: np.ndarray, accumulate: bool, out: Any = None

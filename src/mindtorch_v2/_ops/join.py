@@ -144,12 +144,14 @@ stack.derivative(
 # ------------------------------------------------------------------------------- stacks along an axis
 
 
-def _atleast(name: str, least: int, grow: Any) -> Any:
-    @composite(f"aten::{name}.Sequence(Tensor[] tensors) -> Tensor[]", expose="no")
+def _atleast(aten_name: str, least: int, grow: Any) -> Any:
+    name = aten_name.removeprefix("aten::")
+
+    @composite(f"{aten_name}.Sequence(Tensor[] tensors) -> Tensor[]", expose="no")
     def many(tensors: Any) -> list:
         return [grow(x) for x in tensors]
 
-    @composite(f"aten::{name}(Tensor self) -> Tensor", expose="no")
+    @composite(f"{aten_name}(Tensor self) -> Tensor", expose="no")
     def single(self: Any) -> Any:
         return grow(self)
 
@@ -180,9 +182,9 @@ def _grow_3d(x: Any) -> Any:
     return unsqueeze(x, -1) if x.ndim == 2 else x
 
 
-_atleast_1d = _atleast("atleast_1d", 1, lambda x: reshaped(x, (1,)) if x.ndim == 0 else x)
-_atleast_2d = _atleast("atleast_2d", 2, _grow_2d)
-_atleast_3d = _atleast("atleast_3d", 3, _grow_3d)
+_atleast_1d = _atleast("aten::atleast_1d", 1, lambda x: reshaped(x, (1,)) if x.ndim == 0 else x)
+_atleast_2d = _atleast("aten::atleast_2d", 2, _grow_2d)
+_atleast_3d = _atleast("aten::atleast_3d", 3, _grow_3d)
 
 
 def _some(tensors: Any, name: str) -> None:

@@ -144,16 +144,15 @@ def _nll_backward(
     return made.reshape(shape)
 
 
-def _declare_nll(suffix: str) -> Any:
+def _declare_nll(aten_name: str, forward_name: str, backward_name: str, node: str) -> Any:
     forward_text = (
-        f"aten::nll_loss{suffix}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) "
+        f"{forward_name}(Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index) "
         "-> (Tensor output, Tensor total_weight)"
     )
     backward_text = (
-        f"aten::nll_loss{suffix}_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
+        f"{backward_name}(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
         "SymInt ignore_index, Tensor total_weight) -> Tensor"
     )
-    node = "NllLossBackward0" if not suffix else "NllLoss2DBackward0"
     forward = op(forward_text, expose="no", node=node, outputs=1)(_nll_forward)
     backward = op(backward_text, expose="no")(_nll_backward)
 
@@ -171,7 +170,7 @@ def _declare_nll(suffix: str) -> Any:
     )
 
     @composite(
-        f"aten::nll_loss{suffix}(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
+        f"{aten_name}(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
         expose="no",
     )
     def loss(self: Any, target: Any, weight: Any, reduction: int, ignore_index: int) -> Any:
@@ -195,8 +194,12 @@ def _nll_double(
     return chosen.sum() / total_weight if reduction == MEAN else chosen.sum()
 
 
-nll_loss = _declare_nll("")
-nll_loss2d = _declare_nll("2d")
+nll_loss = _declare_nll(
+    "aten::nll_loss", "aten::nll_loss_forward", "aten::nll_loss_backward", "NllLossBackward0"
+)
+nll_loss2d = _declare_nll(
+    "aten::nll_loss2d", "aten::nll_loss2d_forward", "aten::nll_loss2d_backward", "NllLoss2DBackward0"
+)
 
 
 def _show_nll() -> None:
@@ -345,13 +348,16 @@ def _cross_entropy_smooth(
 # ---------------------------------------------------------------------------------------------------- distances between numbers
 
 
-def _declare_distance(name: str, arguments: str, forward: Any, slope: Any, curvature: Any, node: str) -> Any:
+def _declare_distance(
+    aten_name: str, backward_name: str, arguments: str, forward: Any, slope: Any, curvature: Any, node: str
+) -> Any:
     """A loss of (input - target): `forward(difference, p)` gives losses, `slope(difference, p)` their derivative by the input."""
+    name = aten_name.removeprefix("aten::")
     extra = f", float {arguments}" if arguments else ""
     extra_given = f", float {arguments.split('=', maxsplit=1)[0]}" if arguments else ""
 
     @op(
-        f"aten::{name}(Tensor self, Tensor target, int reduction=1{extra}) -> Tensor",
+        f"{aten_name}(Tensor self, Tensor target, int reduction=1{extra}) -> Tensor",
         expose="no",
         promote=None,
         node=node,
@@ -364,7 +370,7 @@ def _declare_distance(name: str, arguments: str, forward: Any, slope: Any, curva
         return _reduce_array(forward(np.subtract(self, target), *p), reduction)
 
     @op(
-        f"aten::{name}_backward(Tensor grad_output, Tensor self, Tensor target, int reduction{extra_given}) -> Tensor",
+        f"{backward_name}(Tensor grad_output, Tensor self, Tensor target, int reduction{extra_given}) -> Tensor",
         expose="no",
     )
     def backward(
@@ -474,7 +480,8 @@ def _huber_slope(d: np.ndarray, delta: float) -> np.ndarray:
 
 
 mse_loss = _declare_distance(
-    "mse_loss",
+    "aten::mse_loss",
+    "aten::mse_loss_backward",
     "",
     _square,
     lambda d: d * d.dtype.type(2),
@@ -487,7 +494,8 @@ mse_loss.recorded(
     )
 )
 smooth_l1_loss = _declare_distance(
-    "smooth_l1_loss",
+    "aten::smooth_l1_loss",
+    "aten::smooth_l1_loss_backward",
     "beta=1.0",
     _smooth_l1,
     _smooth_l1_slope,
@@ -503,7 +511,8 @@ smooth_l1_loss.recorded(
     )
 )
 huber_loss = _declare_distance(
-    "huber_loss",
+    "aten::huber_loss",
+    "aten::huber_loss_backward",
     "delta=1.0",
     _huber,
     _huber_slope,

@@ -184,7 +184,11 @@ def _masked(self: np.ndarray, mask: np.ndarray, value: Any, out: Any) -> np.ndar
     return out
 
 
-@op("aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor", inplace=True, expose="no")
+@op(
+    "aten::masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+    inplace="aten::masked_fill_.Scalar",
+    expose="no",
+)
 def _masked_fill_scalar(self: np.ndarray, mask: np.ndarray, value: Any, out: Any = None) -> np.ndarray:
     return _masked(self, mask, np.asarray(fitting(value, self.dtype), self.dtype), out)
 
@@ -194,7 +198,7 @@ _masked_fill_scalar.derivative(self=lambda g, mask: _masked_fill_scalar(g, mask,
 
 @op(
     "aten::masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor",
-    inplace=True,
+    inplace="aten::masked_fill_.Tensor",
     node="MaskedFillBackward1",
     expose="no",
 )
@@ -269,7 +273,9 @@ def masked_select_backward(grad: Any, input: Any, mask: Any) -> Any:
 masked_select.derivative(self=lambda g, self, mask: masked_select_backward(g, self, mask))
 
 
-@op("aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", inplace=True)
+@op(
+    "aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor", inplace="aten::masked_scatter_"
+)
 def masked_scatter(self: np.ndarray, mask: np.ndarray, source: np.ndarray, out: Any = None) -> np.ndarray:
     if self.dtype != source.dtype:
         raise RuntimeError(

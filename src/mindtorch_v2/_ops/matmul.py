@@ -116,7 +116,7 @@ def _addmm_flops(self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1)
 
 @op(
     "aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    inplace=True,
+    inplace="aten::addmm_",
     out=True,
     flops=_addmm_flops,
 )
@@ -202,7 +202,7 @@ def _(g: Any, self: Any, mat2: Any, needs: Any) -> Any:
 
 @op(
     "aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    inplace=True,
+    inplace="aten::baddbmm_",
     out=True,
     flops=lambda self, batch1, batch2, beta=1, alpha=1: _bmm_flops(batch1, batch2),
 )
@@ -226,7 +226,7 @@ def _(g: Any, batch1: Any, batch2: Any, alpha: Any, beta: Any, needs: Any) -> An
 
 @op(
     "aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    inplace=True,
+    inplace="aten::addbmm_",
     out=True,
 )
 def addbmm(self: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
@@ -280,7 +280,7 @@ def _(self: Any, vec: Any) -> Any:
 
 @op(
     "aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    inplace=True,
+    inplace="aten::addmv_",
     out=True,
 )
 def addmv(self: np.ndarray, mat: np.ndarray, vec: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
@@ -346,7 +346,7 @@ def ger(self: Any, vec2: Any) -> Any:
 
 @op(
     "aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-    inplace=True,
+    inplace="aten::addr_",
     out=True,
 )
 def addr(self: np.ndarray, vec1: np.ndarray, vec2: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:

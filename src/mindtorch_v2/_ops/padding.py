@@ -213,11 +213,13 @@ def pad_edges_gradient(g: np.ndarray, like: np.ndarray, padding: tuple, reflects
     return made
 
 
-def _declare(kind: str, dims: int) -> Any:
-    name, reflects = f"{kind}_pad{dims}d", kind == "reflection"
+def _declare(aten_name: str, backward_name: str, dims: int) -> Any:
+    name = aten_name.removeprefix("aten::")
+    kind = name.partition("_")[0]
+    reflects = kind == "reflection"
 
     @op(
-        f"aten::{name}(Tensor self, SymInt[{2 * dims}] padding) -> Tensor",
+        f"{aten_name}(Tensor self, SymInt[{2 * dims}] padding) -> Tensor",
         expose="no",
         node=f"{kind.title()}Pad{dims}DBackward0",
     )
@@ -228,7 +230,7 @@ def _declare(kind: str, dims: int) -> Any:
         return pad_edges(self, padding, reflects)
 
     @op(
-        f"aten::{name}_backward(Tensor grad_output, Tensor self, SymInt[{2 * dims}] padding) -> Tensor",
+        f"{backward_name}(Tensor grad_output, Tensor self, SymInt[{2 * dims}] padding) -> Tensor",
         expose="no",
         node=f"{kind.title()}Pad{dims}DBackwardBackward0",
     )
@@ -240,7 +242,14 @@ def _declare(kind: str, dims: int) -> Any:
     return pad
 
 
-_PADS = {(kind, dims): _declare(kind, dims) for kind in ("reflection", "replication") for dims in (1, 2, 3)}
+_PADS = {
+    ("reflection", 1): _declare("aten::reflection_pad1d", "aten::reflection_pad1d_backward", 1),
+    ("reflection", 2): _declare("aten::reflection_pad2d", "aten::reflection_pad2d_backward", 2),
+    ("reflection", 3): _declare("aten::reflection_pad3d", "aten::reflection_pad3d_backward", 3),
+    ("replication", 1): _declare("aten::replication_pad1d", "aten::replication_pad1d_backward", 1),
+    ("replication", 2): _declare("aten::replication_pad2d", "aten::replication_pad2d_backward", 2),
+    ("replication", 3): _declare("aten::replication_pad3d", "aten::replication_pad3d_backward", 3),
+}
 
 
 # ---------------------------------------------------------------------------------------------------- circular

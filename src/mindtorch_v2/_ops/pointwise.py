@@ -46,7 +46,7 @@ def _rounded(result: Any, dtype: np.dtype, out: Any) -> Any:
 @op(
     "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     promote="same",
-    inplace=True,
+    inplace="aten::add_.Tensor",
     out=True,
     operators=("__add__", "__radd__"),
     inplace_operators=("__iadd__",),
@@ -67,7 +67,7 @@ add_tensor.derivative(self=lambda g: g, other=lambda g, alpha: g if alpha == 1 e
 @op(
     "aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     promote="same",
-    inplace=True,
+    inplace="aten::sub_.Tensor",
     out=True,
     operators=("__sub__",),
     inplace_operators=("__isub__",),
@@ -136,7 +136,7 @@ def _as_zero_dim(value: Any, like: Any) -> Any:
 @op(
     "aten::mul.Tensor(Tensor self, Tensor other) -> Tensor",
     promote="same",
-    inplace=True,
+    inplace="aten::mul_.Tensor",
     out=True,
     operators=("__mul__", "__rmul__"),
     inplace_operators=("__imul__",),
@@ -189,7 +189,7 @@ mul.derivative(self=lambda g, other: times_conj(g, other), other=lambda g, self:
 @op(
     "aten::div.Tensor(Tensor self, Tensor other) -> Tensor",
     promote="float",
-    inplace=True,
+    inplace="aten::div_.Tensor",
     out=True,
     operators=("__truediv__",),
     inplace_operators=("__itruediv__",),
@@ -243,7 +243,7 @@ def _truncated(self: Any, other: Any) -> Any:
 @op(
     "aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
     promote="same",
-    inplace=True,
+    inplace="aten::div_.Tensor_mode",
     expose="no",
     node="DivBackward2",
 )
@@ -272,7 +272,7 @@ div_mode.derivative(
 @op(
     "aten::floor_divide(Tensor self, Tensor other) -> Tensor",
     promote="same",
-    inplace=True,
+    inplace="aten::floor_divide_",
     out=True,
     node="NotImplemented",
     operators=("__floordiv__",),
@@ -289,13 +289,14 @@ def _no_gradient(g: Any) -> Any:
 floor_divide.derivative(self=_no_gradient, other=_no_gradient)
 
 
-def _declare_rest(name: str, ufunc: Any, rounding_mode: str) -> tuple[Any, Any]:
+def _declare_rest(aten_name: str, inplace: str, ufunc: Any, rounding_mode: str) -> tuple[Any, Any]:
     """What is left of a division, by tensors and by numbers: two overloads whose nodes have different names."""
+    name = aten_name.removeprefix("aten::")
 
     @op(
-        f"aten::{name}.Tensor(Tensor self, Tensor other) -> Tensor",
+        f"{aten_name}.Tensor(Tensor self, Tensor other) -> Tensor",
         promote="same",
-        inplace=True,
+        inplace=f"{inplace}.Tensor",
         out=True,
         expose="no",
         node=f"{name.capitalize()}Backward1",
@@ -308,7 +309,12 @@ def _declare_rest(name: str, ufunc: Any, rounding_mode: str) -> tuple[Any, Any]:
         self=lambda g: g, other=lambda g, self, other: -g * F.div(self, other, rounding_mode=rounding_mode)
     )
 
-    @op(f"aten::{name}.Scalar(Tensor self, Scalar other) -> Tensor", inplace=True, out=True, expose="no")
+    @op(
+        f"{aten_name}.Scalar(Tensor self, Scalar other) -> Tensor",
+        inplace=f"{inplace}.Scalar",
+        out=True,
+        expose="no",
+    )
     def by_number(self: Any, other: Any) -> Any:
         self, other = _dispatch.promote_number(self, other)
         if self.dtype.kind == "c":
@@ -332,8 +338,8 @@ def _declare_rest(name: str, ufunc: Any, rounding_mode: str) -> tuple[Any, Any]:
     return front, front_inplace
 
 
-remainder, remainder_ = _declare_rest("remainder", np.remainder, "floor")
-_declare_rest("fmod", np.fmod, "trunc")
+remainder, remainder_ = _declare_rest("aten::remainder", "aten::remainder_", np.remainder, "floor")
+_declare_rest("aten::fmod", "aten::fmod_", np.fmod, "trunc")
 
 
 @function("__mod__", expose="method")
@@ -458,7 +464,11 @@ def _floats_only(kernel: str, array: np.ndarray) -> None:
 
 
 @op(
-    "aten::atan2(Tensor self, Tensor other) -> Tensor", promote="float", numbers=False, inplace=True, out=True
+    "aten::atan2(Tensor self, Tensor other) -> Tensor",
+    promote="float",
+    numbers=False,
+    inplace="aten::atan2_",
+    out=True,
 )
 def atan2(self: Any, other: Any, out: Any = None) -> Any:
     return np.arctan2(self, other, out)
@@ -472,7 +482,13 @@ function("arctan2")(atan2)
 function("arctan2_", expose="method")(atan2.inplace)
 
 
-@op("aten::hypot(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, inplace=True, out=True)
+@op(
+    "aten::hypot(Tensor self, Tensor other) -> Tensor",
+    promote="same",
+    numbers=False,
+    inplace="aten::hypot_",
+    out=True,
+)
 def hypot(self: Any, other: Any, out: Any = None) -> Any:
     _floats_only("hypot_cpu", self)
     return np.hypot(self, other, out)
@@ -481,7 +497,12 @@ def hypot(self: Any, other: Any, out: Any = None) -> Any:
 hypot.derivative(self=lambda g, self, out: g * (self / out), other=lambda g, other, out: g * (other / out))
 
 
-@op("aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", inplace=True, out=True)
+@op(
+    "aten::copysign.Tensor(Tensor self, Tensor other) -> Tensor",
+    promote="float",
+    inplace="aten::copysign_.Tensor",
+    out=True,
+)
 def copysign(self: Any, other: Any, out: Any = None) -> Any:
     return np.copysign(self, other, out)
 
@@ -496,7 +517,7 @@ copysign.derivative(
     "aten::nextafter(Tensor self, Tensor other) -> Tensor",
     promote="same",
     numbers=False,
-    inplace=True,
+    inplace="aten::nextafter_",
     out=True,
     nondifferentiable=True,
 )
@@ -505,7 +526,12 @@ def nextafter(self: Any, other: Any, out: Any = None) -> Any:
     return np.nextafter(self, other, out)
 
 
-@op("aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", inplace=True, out=True)
+@op(
+    "aten::ldexp.Tensor(Tensor self, Tensor other) -> Tensor",
+    promote="float",
+    inplace="aten::ldexp_.Tensor",
+    out=True,
+)
 def ldexp(self: Any, other: Any) -> Any:
     return np.multiply(self, np.exp2(other, dtype=self.dtype))
 
@@ -546,7 +572,7 @@ logaddexp2.derivative(
 
 @op(
     "aten::mul.Scalar(Tensor self, Scalar other) -> Tensor",
-    inplace=True,
+    inplace="aten::mul_.Scalar",
     expose="no",
     node="MulBackward1",
     flops=_numel_of_self,
@@ -579,7 +605,7 @@ div_scalar.derivative(self=lambda g, other: div_scalar(g, conj(other)))
 
 @op(
     "aten::add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-    inplace=True,
+    inplace="aten::add_.Scalar",
     expose="no",
     node="AddBackward1",
     flops=_numel_of_self,
@@ -593,7 +619,7 @@ add_scalar.derivative(self=lambda g: g)
 
 @op(
     "aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-    inplace=True,
+    inplace="aten::sub_.Scalar",
     expose="no",
     node="SubBackward1",
 )
@@ -604,8 +630,10 @@ def sub_scalar(self: Any, other: Any, alpha: Any) -> Any:
 sub_scalar.derivative(self=lambda g: g)
 
 
-def _extreme(name: str, ufunc: Any, better: str) -> Any:
-    @op(f"aten::{name}(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, out=True)
+def _extreme(aten_name: str, ufunc: Any, better: str) -> Any:
+    name = aten_name.removeprefix("aten::")
+
+    @op(f"{aten_name}(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, out=True)
     def extreme(self: Any, other: Any, out: Any = None) -> Any:
         if self.dtype.kind == "c":
             raise RuntimeError(f"{name} not implemented for complex tensors.")
@@ -627,12 +655,14 @@ def _extreme(name: str, ufunc: Any, better: str) -> Any:
     return extreme
 
 
-maximum = _extreme("maximum", np.maximum, "gt")
-minimum = _extreme("minimum", np.minimum, "lt")
+maximum = _extreme("aten::maximum", np.maximum, "gt")
+minimum = _extreme("aten::minimum", np.minimum, "lt")
 
 
-def _extreme_ignoring_nan(name: str, ufunc: Any, compare: str) -> Any:
-    @op(f"aten::{name}(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, out=True)
+def _extreme_ignoring_nan(aten_name: str, ufunc: Any, compare: str) -> Any:
+    name = aten_name.removeprefix("aten::")
+
+    @op(f"{aten_name}(Tensor self, Tensor other) -> Tensor", promote="same", numbers=False, out=True)
     def extreme(self: Any, other: Any, out: Any = None) -> Any:
         if self.dtype.kind == "c":
             raise RuntimeError(f"{name} not implemented for complex tensors.")
@@ -648,15 +678,15 @@ def _extreme_ignoring_nan(name: str, ufunc: Any, compare: str) -> Any:
     return extreme
 
 
-fmax = _extreme_ignoring_nan("fmax", np.fmax, "ge")
-fmin = _extreme_ignoring_nan("fmin", np.fmin, "le")
+fmax = _extreme_ignoring_nan("aten::fmax", np.fmax, "ge")
+fmin = _extreme_ignoring_nan("aten::fmin", np.fmin, "le")
 
 
 @op(
     "aten::gcd(Tensor self, Tensor other) -> Tensor",
     promote="same",
     numbers=False,
-    inplace=True,
+    inplace="aten::gcd_",
     out=True,
     nondifferentiable=True,
 )
@@ -668,7 +698,7 @@ def gcd(self: Any, other: Any) -> Any:
     "aten::lcm(Tensor self, Tensor other) -> Tensor",
     promote="same",
     numbers=False,
-    inplace=True,
+    inplace="aten::lcm_",
     out=True,
     nondifferentiable=True,
 )
@@ -678,7 +708,7 @@ def lcm(self: Any, other: Any) -> Any:
 
 @op(
     "aten::heaviside(Tensor self, Tensor values) -> Tensor",
-    inplace=True,
+    inplace="aten::heaviside_",
     out=True,
     nondifferentiable=True,
 )
@@ -690,7 +720,12 @@ def heaviside(self: Any, values: Any) -> Any:
     return np.where(self == 0, values, (self > 0).astype(self.dtype))
 
 
-@op("aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor", promote="float", inplace=True, out=True)
+@op(
+    "aten::xlogy.Tensor(Tensor self, Tensor other) -> Tensor",
+    promote="float",
+    inplace="aten::xlogy_.Tensor",
+    out=True,
+)
 def xlogy_tensor(self: Any, other: Any) -> Any:
     if self.dtype.kind == "c":
         raise _dispatch.not_implemented("xlogy_cpu", self)
@@ -720,7 +755,7 @@ def xlogy(input: Any, other: Any, *, out: Any = None) -> Any:
 @op(
     "aten::addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     promote="same",
-    inplace=True,
+    inplace="aten::addcmul_",
     out=True,
 )
 def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) -> Any:
@@ -749,7 +784,7 @@ addcmul.derivative(
 @op(
     "aten::addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor",
     promote="same",
-    inplace=True,
+    inplace="aten::addcdiv_",
     out=True,
 )
 def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) -> Any:
@@ -782,7 +817,11 @@ addcdiv.derivative(
 )
 
 
-@op("aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor", inplace=True, expose="no")
+@op(
+    "aten::lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor",
+    inplace="aten::lerp_.Scalar",
+    expose="no",
+)
 def lerp_scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
     _floats_only("lerp_kernel_scalar", self)
     _check_same_dtype(self, end, "end")
@@ -817,7 +856,7 @@ lerp_scalar.derivative(self=lambda g, weight: g * (1 - weight), end=lambda g, we
 
 @op(
     "aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor",
-    inplace=True,
+    inplace="aten::lerp_.Tensor",
     expose="no",
     node="LerpBackward1",
 )

@@ -193,11 +193,9 @@ def scatter_max(g: np.ndarray, places: np.ndarray, shape: tuple, dims: int, over
     return made.reshape(shape)
 
 
-def _declare_max(dims: int, schema_tail: str) -> Any:
-    name = f"max_pool{dims}d_with_indices"
-
+def _declare_max(dims: int, aten_name: str, backward_name: str) -> Any:
     @op(
-        f"aten::{name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, int[{dims}] dilation=1, "
+        f"{aten_name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, int[{dims}] dilation=1, "
         "bool ceil_mode=False) -> (Tensor, Tensor)",
         expose="no",
         node=f"MaxPool{dims}DWithIndicesBackward0",
@@ -237,7 +235,7 @@ def _declare_max(dims: int, schema_tail: str) -> Any:
         return (backward(grads[0], self, kernel_size, stride, padding, dilation, ceil_mode, result1),)
 
     @op(
-        f"aten::{name}_backward(Tensor grad_output, Tensor self, int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
+        f"{backward_name}(Tensor grad_output, Tensor self, int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
         f"int[{dims}] dilation, bool ceil_mode, Tensor indices) -> Tensor",
         expose="no",
     )
@@ -265,8 +263,12 @@ def _declare_max(dims: int, schema_tail: str) -> Any:
     return with_indices
 
 
-max_pool2d_with_indices = _declare_max(2, "")
-max_pool3d_with_indices = _declare_max(3, "")
+max_pool2d_with_indices = _declare_max(
+    2, "aten::max_pool2d_with_indices", "aten::max_pool2d_with_indices_backward"
+)
+max_pool3d_with_indices = _declare_max(
+    3, "aten::max_pool3d_with_indices", "aten::max_pool3d_with_indices_backward"
+)
 
 
 @composite(
@@ -322,9 +324,9 @@ def _line_maxima(
     return target
 
 
-def _declare_plain_max(dims: int, with_indices: Any) -> None:
+def _declare_plain_max(dims: int, aten_name: str, with_indices: Any) -> None:
     @composite(
-        f"aten::max_pool{dims}d(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, int[{dims}] dilation=1, "
+        f"{aten_name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, int[{dims}] dilation=1, "
         "bool ceil_mode=False) -> Tensor",
         expose="function",
     )
@@ -338,19 +340,16 @@ def _declare_plain_max(dims: int, with_indices: Any) -> None:
         return with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
-for _dims, _with in (
-    (1, max_pool1d_with_indices),
-    (2, max_pool2d_with_indices),
-    (3, max_pool3d_with_indices),
-):
-    _declare_plain_max(_dims, _with)
+_declare_plain_max(1, "aten::max_pool1d", max_pool1d_with_indices)
+_declare_plain_max(2, "aten::max_pool2d", max_pool2d_with_indices)
+_declare_plain_max(3, "aten::max_pool3d", max_pool3d_with_indices)
 
 
-def _declare_unpool(dims: int) -> None:
+def _declare_unpool(dims: int, aten_name: str) -> None:
     extra = ", int[3] stride, int[3] padding" if dims == 3 else ""
 
     @op(
-        f"aten::max_unpool{dims}d(Tensor self, Tensor indices, SymInt[{dims}] output_size{extra}) -> Tensor",
+        f"{aten_name}(Tensor self, Tensor indices, SymInt[{dims}] output_size{extra}) -> Tensor",
         expose="no",
         node=f"MaxUnpool{dims}DBackward0",
     )
@@ -378,8 +377,8 @@ def _declare_unpool(dims: int) -> None:
     unpool.derivative(self=gathered)
 
 
-_declare_unpool(2)
-_declare_unpool(3)
+_declare_unpool(2, "aten::max_unpool2d")
+_declare_unpool(3, "aten::max_unpool3d")
 
 
 # ---------------------------------------------------------------------------------------------------- average
@@ -455,11 +454,11 @@ def avg_pool_gradient(
     return np.ascontiguousarray(made[(..., *[slice(p, p + n) for p, n in zip(padding, spatial)])])
 
 
-def _declare_avg(dims: int) -> Any:
-    name = f"avg_pool{dims}d"
+def _declare_avg(dims: int, aten_name: str, backward_name: str) -> Any:
+    name = aten_name.removeprefix("aten::")
 
     @op(
-        f"aten::{name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, bool ceil_mode=False, "
+        f"{aten_name}(Tensor self, int[{dims}] kernel_size, int[{dims}] stride=[], int[{dims}] padding=0, bool ceil_mode=False, "
         "bool count_include_pad=True, int? divisor_override=None) -> Tensor",
         expose="no",
         node=f"AvgPool{dims}DBackward0",
@@ -486,7 +485,7 @@ def _declare_avg(dims: int) -> Any:
         )
 
     @op(
-        f"aten::{name}_backward(Tensor grad_output, Tensor self, int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
+        f"{backward_name}(Tensor grad_output, Tensor self, int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
         "bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor",
         expose="no",
     )
@@ -520,8 +519,8 @@ def _declare_avg(dims: int) -> Any:
     return pool
 
 
-avg_pool2d = _declare_avg(2)
-avg_pool3d = _declare_avg(3)
+avg_pool2d = _declare_avg(2, "aten::avg_pool2d", "aten::avg_pool2d_backward")
+avg_pool3d = _declare_avg(3, "aten::avg_pool3d", "aten::avg_pool3d_backward")
 
 
 @composite(
@@ -572,9 +571,11 @@ def apply_along(x: np.ndarray, matrices: list[np.ndarray]) -> np.ndarray:
     return np.ascontiguousarray(x)
 
 
-def _declare_adaptive_avg(dims: int) -> Any:
+def _declare_adaptive_avg(dims: int, aten_name: str, inner_name: str, backward_name: str) -> Any:
+    name = aten_name.removeprefix("aten::")
+
     @op(
-        f"aten::_adaptive_avg_pool{dims}d(Tensor self, SymInt[{dims}] output_size) -> Tensor",
+        f"{inner_name}(Tensor self, SymInt[{dims}] output_size) -> Tensor",
         expose="no",
         node=f"AdaptiveAvgPool{dims}DBackward0",
     )
@@ -584,7 +585,7 @@ def _declare_adaptive_avg(dims: int) -> Any:
             self, [averaging_matrix(n, o, self.dtype) for n, o in zip(self.shape[-dims:], size)]
         )
 
-    @op(f"aten::_adaptive_avg_pool{dims}d_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no")
+    @op(f"{backward_name}(Tensor grad_output, Tensor self) -> Tensor", expose="no")
     def backward(grad_output: np.ndarray, self: np.ndarray) -> np.ndarray:
         pairs = zip(self.shape[-dims:], grad_output.shape[-dims:])
         return apply_along(grad_output, [averaging_matrix(n, o, grad_output.dtype).T for n, o in pairs])
@@ -595,16 +596,14 @@ def _declare_adaptive_avg(dims: int) -> Any:
         self=lambda self: F.zeros_like(self),
     )
 
-    @composite(
-        f"aten::adaptive_avg_pool{dims}d(Tensor self, SymInt[{dims}] output_size) -> Tensor", expose="no"
-    )
+    @composite(f"{aten_name}(Tensor self, SymInt[{dims}] output_size) -> Tensor", expose="no")
     def public(self: Any, output_size: Any) -> Any:
         if output_size.__class__ is not int and len(output_size) != dims:
-            raise RuntimeError(f"adaptive_avg_pool{dims}d: output_size must be {dims}")
+            raise RuntimeError(f"{name}: output_size must be {dims}")
         size = _fill(output_size, dims)
         if any(n < 0 for n in size):
             raise RuntimeError(
-                f"adaptive_avg_pool{dims}d: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, size))}}}"
+                f"{name}: elements of output_size must be greater than or equal to 0 but received {{{', '.join(map(str, size))}}}"
             )
         if all(n == 1 for n in size):
             return F.mean(self, tuple(range(-dims, 0)), True)
@@ -613,8 +612,12 @@ def _declare_adaptive_avg(dims: int) -> Any:
     return public
 
 
-adaptive_avg_pool2d = _declare_adaptive_avg(2)
-adaptive_avg_pool3d = _declare_adaptive_avg(3)
+adaptive_avg_pool2d = _declare_adaptive_avg(
+    2, "aten::adaptive_avg_pool2d", "aten::_adaptive_avg_pool2d", "aten::_adaptive_avg_pool2d_backward"
+)
+adaptive_avg_pool3d = _declare_adaptive_avg(
+    3, "aten::adaptive_avg_pool3d", "aten::_adaptive_avg_pool3d", "aten::_adaptive_avg_pool3d_backward"
+)
 
 
 @composite("aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", expose="function")
@@ -627,18 +630,18 @@ def adaptive_avg_pool1d(self: Any, output_size: Any) -> Any:
     )
 
 
-def _declare_adaptive_max(dims: int) -> Any:
+def _declare_adaptive_max(dims: int, aten_name: str, backward_name: str) -> Any:
+    name = aten_name.removeprefix("aten::")
+
     @op(
-        f"aten::adaptive_max_pool{dims}d(Tensor self, int[{dims}] output_size) -> (Tensor, Tensor)",
+        f"{aten_name}(Tensor self, int[{dims}] output_size) -> (Tensor, Tensor)",
         expose="no",
         node=f"AdaptiveMaxPool{dims}DBackward0",
         outputs=1,
     )
     def pool(self: np.ndarray, output_size: Any) -> Any:
         if output_size.__class__ is not int and len(output_size) != dims:
-            raise RuntimeError(
-                f"adaptive_max_pool{dims}d(): internal error: output_size.size() must be {dims}"
-            )
+            raise RuntimeError(f"{name}(): internal error: output_size.size() must be {dims}")
         size = _fill(output_size, dims)
         spatial = self.shape[-dims:]
         lead = self.shape[:-dims]
@@ -654,7 +657,7 @@ def _declare_adaptive_max(dims: int) -> Any:
         return made, places
 
     @op(
-        f"aten::adaptive_max_pool{dims}d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+        f"{backward_name}(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
         expose="no",
     )
     def backward(grad_output: np.ndarray, self: np.ndarray, indices: np.ndarray) -> np.ndarray:
@@ -673,8 +676,12 @@ def _declare_adaptive_max(dims: int) -> Any:
     return pool
 
 
-adaptive_max_pool2d = _declare_adaptive_max(2)
-adaptive_max_pool3d = _declare_adaptive_max(3)
+adaptive_max_pool2d = _declare_adaptive_max(
+    2, "aten::adaptive_max_pool2d", "aten::adaptive_max_pool2d_backward"
+)
+adaptive_max_pool3d = _declare_adaptive_max(
+    3, "aten::adaptive_max_pool3d", "aten::adaptive_max_pool3d_backward"
+)
 
 
 @composite(
@@ -700,9 +707,9 @@ def _fractional_starts(samples: np.ndarray, n: int, out: int, k: int) -> np.ndar
     return np.concatenate([starts, [n - k]])
 
 
-def _declare_fractional(dims: int) -> None:
+def _declare_fractional(dims: int, aten_name: str, backward_name: str) -> None:
     @op(
-        f"aten::fractional_max_pool{dims}d(Tensor self, int[{dims}] kernel_size, int[{dims}] output_size, Tensor random_samples) "
+        f"{aten_name}(Tensor self, int[{dims}] kernel_size, int[{dims}] output_size, Tensor random_samples) "
         "-> (Tensor, Tensor)",
         expose="no",
         outputs=1,
@@ -744,7 +751,7 @@ def _declare_fractional(dims: int) -> None:
     adaptive = _dispatch.OPS[f"adaptive_max_pool{dims}d_backward"]
 
     @op(
-        f"aten::fractional_max_pool{dims}d_backward(Tensor grad_output, Tensor self, int[{dims}] kernel_size, "
+        f"{backward_name}(Tensor grad_output, Tensor self, int[{dims}] kernel_size, "
         f"int[{dims}] output_size, Tensor indices) -> Tensor",
         expose="no",
     )
@@ -773,5 +780,5 @@ def _declare_fractional(dims: int) -> None:
     )
 
 
-_declare_fractional(2)
-_declare_fractional(3)
+_declare_fractional(2, "aten::fractional_max_pool2d", "aten::fractional_max_pool2d_backward")
+_declare_fractional(3, "aten::fractional_max_pool3d", "aten::fractional_max_pool3d_backward")

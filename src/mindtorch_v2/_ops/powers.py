@@ -24,7 +24,11 @@ def _whole_power(base: Any, exponent: Any, dtype: np.dtype) -> Any:
     return np.where(negative, left, made).astype(dtype)
 
 
-@op("aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", inplace=True, expose="no")
+@op(
+    "aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+    inplace="aten::pow_.Tensor_Scalar",
+    expose="no",
+)
 def pow_tensor_scalar(self: Any, exponent: Any) -> Any:
     if self.dtype.num in INTEGRAL_NUMS and isinstance(exponent, (int, np.integer)) and exponent < 0:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
@@ -64,7 +68,7 @@ pow_tensor_scalar.derivative(self=_pow_self_grad)
 @op(
     "aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
     promote="same",
-    inplace=True,
+    inplace="aten::pow_.Tensor_Tensor",
     expose="no",
     node="PowBackward1",
 )

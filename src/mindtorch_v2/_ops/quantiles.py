@@ -109,14 +109,15 @@ def _ranks(q: Any, ordered: Any, n: int, skip_nan: bool) -> Any:
     return F.masked_fill(ranks, missing, last)
 
 
-def _declare_quantile(name: str, skip_nan: bool) -> None:
+def _declare_quantile(aten_name: str, skip_nan: bool) -> None:
+    name = aten_name.removeprefix("aten::")
     rest = "int? dim=None, bool keepdim=False, *, str interpolation='linear') -> Tensor"
 
-    @composite(f"aten::{name}(Tensor self, Tensor q, {rest}", expose="no")
+    @composite(f"{aten_name}(Tensor self, Tensor q, {rest}", expose="no")
     def by_tensor(self: Any, q: Any, dim: Any, keepdim: bool, interpolation: str) -> Any:
         return _quantile(self, q, dim, keepdim, interpolation, skip_nan, name)
 
-    @composite(f"aten::{name}.scalar(Tensor self, float q, {rest}", expose="no")
+    @composite(f"{aten_name}.scalar(Tensor self, float q, {rest}", expose="no")
     def by_number(self: Any, q: float, dim: Any, keepdim: bool, interpolation: str) -> Any:
         if not 0 <= q <= 1:
             raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
@@ -144,8 +145,8 @@ def _declare_quantile(name: str, skip_nan: bool) -> None:
     function(name)(front)
 
 
-_declare_quantile("quantile", False)
-_declare_quantile("nanquantile", True)
+_declare_quantile("aten::quantile", False)
+_declare_quantile("aten::nanquantile", True)
 
 
 # ---------------------------------------------------------------------------------------------------- statistics

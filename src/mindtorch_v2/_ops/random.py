@@ -128,7 +128,7 @@ def uniforms(gen: Generator, count: int, dtype: Any, low: float = 0.0, high: flo
 
 
 @op("aten::uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> Tensor",
-    inplace=True, expose="no")  # fmt: skip
+    inplace="aten::uniform_", expose="no")  # fmt: skip
 def uniform(self: np.ndarray, from_: Any, to: Any, generator: Any, out: Any = None) -> np.ndarray:
     out = target(self, out)
     gen = generator_of(generator, "uniform_")
@@ -177,7 +177,7 @@ def _normal_fill(self: np.ndarray, mean: Any, std: Any, generator: Any, out: Any
 
 _normal_inplace = op(
     "aten::normal(Tensor self, float mean=0., float std=1., *, Generator? generator=None) -> Tensor",
-    inplace=True, expose="no",
+    inplace="aten::normal_", expose="no",
 )(_normal_fill)  # fmt: skip
 _normal_inplace.derivative(self=_zeros)
 normal_ = _normal_inplace.op.inplace.entry
@@ -352,12 +352,13 @@ def shaped(out: Any, shape: tuple) -> Any:
 # --- other continuous fills
 
 
-def _fill(text: str, kernel_name: str, draw: Any, check: Any) -> Any:
+def _fill(text: str, inplace: str, draw: Any, check: Any) -> Any:
     """Declare a fill of one or two float parameters.
 
     `draw(gen, n, np_dtype, *parameters)` gives the numbers, `check(dtype, n, *parameters)` refuses."""
+    kernel_name = inplace.removeprefix("aten::")
 
-    @op(text, inplace=True, expose="no")
+    @op(text, inplace=inplace, expose="no")
     def fill(self: np.ndarray, *arguments: Any, out: Any = None) -> np.ndarray:
         out = target(self, out)
         *given, generator = arguments
@@ -410,14 +411,14 @@ def _check_geometric(dtype: Any, count: int, p: float) -> None:
 
 
 exponential_ = _fill("aten::exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor",
-                     "exponential_", _sampling.exponential, _check_exponential)  # fmt: skip
+                     "aten::exponential_", _sampling.exponential, _check_exponential)  # fmt: skip
 cauchy_ = _fill("aten::cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) "
-                "-> Tensor", "cauchy_", _sampling.cauchy, _check_cauchy)  # fmt: skip
+                "-> Tensor", "aten::cauchy_", _sampling.cauchy, _check_cauchy)  # fmt: skip
 log_normal_ = _fill("aten::log_normal(Tensor self, float mean=1., float std=2., *, "
                     "Generator? generator=None) -> Tensor",
-                    "log_normal_", _sampling.log_normal, _check_log_normal)  # fmt: skip
+                    "aten::log_normal_", _sampling.log_normal, _check_log_normal)  # fmt: skip
 geometric_ = _fill("aten::geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor",
-                   "geometric_", _sampling.geometric, _check_geometric)  # fmt: skip
+                   "aten::geometric_", _sampling.geometric, _check_geometric)  # fmt: skip
 
 
 # --- integers
@@ -506,21 +507,21 @@ def int64(value: Any) -> int:
 
 
 @op("aten::random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor",
-    inplace=True, expose="no", node="RandomBackward0")  # fmt: skip
+    inplace="aten::random_.from", expose="no", node="RandomBackward0")  # fmt: skip
 def _random_from(self: np.ndarray, from_: int, to: int | None, generator: Any, out: Any = None) -> np.ndarray:
     out = target(self, out)
     return put(out, integers(generator_of(generator, "random_"), out.size, BY_NUM[out.dtype.num], from_, to))
 
 
 @op("aten::random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor",
-    inplace=True, expose="no", node="RandomBackward1")  # fmt: skip
+    inplace="aten::random_.to", expose="no", node="RandomBackward1")  # fmt: skip
 def _random_to(self: np.ndarray, to: int, generator: Any, out: Any = None) -> np.ndarray:
     out = target(self, out)
     return put(out, integers(generator_of(generator, "random_"), out.size, BY_NUM[out.dtype.num], 0, to))
 
 
 @op("aten::random(Tensor self, *, Generator? generator=None) -> Tensor",
-    inplace=True, expose="no", node="RandomBackward2")  # fmt: skip
+    inplace="aten::random_", expose="no", node="RandomBackward2")  # fmt: skip
 def _random(self: np.ndarray, generator: Any, out: Any = None) -> np.ndarray:
     out = target(self, out)
     dtype = BY_NUM[out.dtype.num]

@@ -83,12 +83,12 @@ def _expanded(p: np.ndarray, shape: tuple) -> np.ndarray:
 
 _bernoulli_float = op(
     "aten::bernoulli.float(Tensor self, float p=0.5, *, Generator? generator=None) -> Tensor",
-    inplace=True, expose="no", node="BernoulliBackward2",
+    inplace="aten::bernoulli_.float", expose="no", node="BernoulliBackward2",
 )(_bernoulli_scalar)  # fmt: skip
 _bernoulli_float.derivative(self=_zeros)
 _bernoulli_tensor = op(
     "aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
-    inplace=True, expose="no", node="BernoulliBackward1",
+    inplace="aten::bernoulli_.Tensor", expose="no", node="BernoulliBackward1",
 )(_bernoulli_each)  # fmt: skip
 _bernoulli_tensor.derivative(self=_zeros, p=_zeros)
 bernoulli_float_, _bernoulli_tensor_ = (d.op.inplace.entry for d in (_bernoulli_float, _bernoulli_tensor))

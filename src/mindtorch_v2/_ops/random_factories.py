@@ -38,18 +38,19 @@ _STRIDED = _dtype.strided
 # --- rand and randn
 
 
-def _declare_factory(name: str, draw: Any, fill: Any) -> tuple[Any, Any]:
-    """Declare `aten::<name>` and its form with a generator."""
+def _declare_factory(aten_name: str, draw: Any, fill: Any) -> tuple[Any, Any]:
+    """Declare a factory and its form with a generator."""
+    name = aten_name.removeprefix("aten::")
     tail = (
         "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
     )
 
-    @op(f"aten::{name}(SymInt[] size, *, {tail}", expose="no", nondifferentiable=True)
+    @op(f"{aten_name}(SymInt[] size, *, {tail}", expose="no", nondifferentiable=True)
     def plain(size: tuple, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> np.ndarray:
         return draw(default_generator, size, dtype or _dtype.Default.dtype)
 
     @op(
-        f"aten::{name}.generator(SymInt[] size, *, Generator? generator, {tail}",
+        f"{aten_name}.generator(SymInt[] size, *, Generator? generator, {tail}",
         expose="no",
         nondifferentiable=True,
     )
@@ -67,8 +68,9 @@ def _declare_factory(name: str, draw: Any, fill: Any) -> tuple[Any, Any]:
     return plain, drawn
 
 
-def _declare_like(name: str, draw: Any, fill: Any) -> tuple[Any, Any]:
-    """Declare `aten::<name>_like` and its form with a generator."""
+def _declare_like(aten_name: str, draw: Any, fill: Any) -> tuple[Any, Any]:
+    """Declare a factory like another tensor and its form with a generator."""
+    name = aten_name.removeprefix("aten::")
     tail = ("ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
             "MemoryFormat? memory_format=None) -> Tensor")  # fmt: skip
 
@@ -76,13 +78,13 @@ def _declare_like(name: str, draw: Any, fill: Any) -> tuple[Any, Any]:
         made = _empty_like.op.kernel(self, dtype, None, None, None, memory_format)
         return put(made, draw(gen, made.shape, BY_NUM[made.dtype.num], made.flags.c_contiguous))
 
-    @op(f"aten::{name}_like(Tensor self, *, {tail}", expose="no", nondifferentiable=True)
+    @op(f"{aten_name}(Tensor self, *, {tail}", expose="no", nondifferentiable=True)
     def plain(
         self: np.ndarray, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any
     ) -> np.ndarray:
         return filled(self, default_generator, dtype, memory_format)
 
-    @op(f"aten::{name}_like.generator(Tensor self, *, Generator? generator, {tail}",
+    @op(f"{aten_name}.generator(Tensor self, *, Generator? generator, {tail}",
         expose="no", nondifferentiable=True)  # fmt: skip
     def drawn(
         self: np.ndarray,
@@ -93,7 +95,7 @@ def _declare_like(name: str, draw: Any, fill: Any) -> tuple[Any, Any]:
         pin_memory: Any,
         memory_format: Any,
     ) -> np.ndarray:
-        return filled(self, generator_of(generator, name + "_like"), dtype, memory_format)
+        return filled(self, generator_of(generator, name), dtype, memory_format)
 
     plain.recorded(
         lambda self, dtype, layout, device, pin_memory, memory_format: fill(
@@ -171,17 +173,19 @@ def _like_front(name: str, ops: tuple[Any, Any], doc: str) -> Any:
 
 
 rand = _front(
-    "rand", _declare_factory("rand", _draw_uniform, uniform_), uniform_, "Uniform numbers of [0, 1)."
+    "rand", _declare_factory("aten::rand", _draw_uniform, uniform_), uniform_, "Uniform numbers of [0, 1)."
 )
-randn = _front("randn", _declare_factory("randn", _draw_normal, normal_), normal_, "Standard normal numbers.")
+randn = _front(
+    "randn", _declare_factory("aten::randn", _draw_normal, normal_), normal_, "Standard normal numbers."
+)
 rand_like = _like_front(
     "rand_like",
-    _declare_like("rand", _draw_uniform, uniform_),
+    _declare_like("aten::rand_like", _draw_uniform, uniform_),
     "Uniform numbers of [0, 1) like another tensor.",
 )
 randn_like = _like_front(
     "randn_like",
-    _declare_like("randn", _draw_normal, normal_),
+    _declare_like("aten::randn_like", _draw_normal, normal_),
     "Standard normal numbers like another tensor.",
 )
 
@@ -202,7 +206,7 @@ def _declare_randint(text: str, with_low: bool, with_generator: bool) -> Any:
         generator = rest.pop(0) if with_generator else None
         return low, high, size, generator, rest[0] if isinstance(rest[0], _dtype.dtype) else _dtype.int64
 
-    @op(f"aten::randint{text}", expose="no", nondifferentiable=True)
+    @op(text, expose="no", nondifferentiable=True)
     def randint_op(*arguments: Any) -> np.ndarray:
         low, high, size, generator, dtype = parts(arguments)
         gen = generator_of(generator, "randint")
@@ -216,13 +220,17 @@ def _declare_randint(text: str, with_low: bool, with_generator: bool) -> Any:
     return randint_op
 
 
-_randint_high = _declare_randint(f"(SymInt high, SymInt[] size, *, {_TAIL}", False, False)
+_randint_high = _declare_randint(f"aten::randint(SymInt high, SymInt[] size, *, {_TAIL}", False, False)
 _randint_high_gen = _declare_randint(
-    f".generator(SymInt high, SymInt[] size, *, Generator? generator, {_TAIL}", False, True
+    f"aten::randint.generator(SymInt high, SymInt[] size, *, Generator? generator, {_TAIL}", False, True
 )
-_randint_low = _declare_randint(f".low(SymInt low, SymInt high, SymInt[] size, *, {_TAIL}", True, False)
+_randint_low = _declare_randint(
+    f"aten::randint.low(SymInt low, SymInt high, SymInt[] size, *, {_TAIL}", True, False
+)
 _randint_low_gen = _declare_randint(
-    f".low_generator(SymInt low, SymInt high, SymInt[] size, *, Generator? generator, {_TAIL}", True, True
+    f"aten::randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, Generator? generator, {_TAIL}",
+    True,
+    True,
 )
 
 _RANDINT_OPTIONS = (
@@ -307,7 +315,7 @@ def _declare_randint_like(text: str, with_low: bool, with_generator: bool) -> An
         generator = rest.pop(0) if with_generator else None
         return self, low, high, generator, rest[0], rest[-1]
 
-    @op(f"aten::randint_like{text}", expose="no", nondifferentiable=True)
+    @op(text, expose="no", nondifferentiable=True)
     def randint_like_op(*arguments: Any) -> np.ndarray:
         self, low, high, generator, dtype, memory_format = parts(arguments)
         gen = generator_of(generator, "randint_like")
@@ -325,15 +333,19 @@ def _declare_randint_like(text: str, with_low: bool, with_generator: bool) -> An
 
 _LIKE_TAIL = ("ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
               "MemoryFormat? memory_format=None) -> Tensor")  # fmt: skip
-_randint_like = _declare_randint_like(f"(Tensor self, SymInt high, *, {_LIKE_TAIL}", False, False)
+_randint_like = _declare_randint_like(
+    f"aten::randint_like(Tensor self, SymInt high, *, {_LIKE_TAIL}", False, False
+)
 _randint_like_gen = _declare_randint_like(
-    f".generator(Tensor self, SymInt high, *, Generator? generator, {_LIKE_TAIL}", False, True
+    f"aten::randint_like.generator(Tensor self, SymInt high, *, Generator? generator, {_LIKE_TAIL}",
+    False,
+    True,
 )
 _randint_like_low = _declare_randint_like(
-    f".low_dtype(Tensor self, SymInt low, SymInt high, *, {_LIKE_TAIL}", True, False
+    f"aten::randint_like.low_dtype(Tensor self, SymInt low, SymInt high, *, {_LIKE_TAIL}", True, False
 )
 _randint_like_low_gen = _declare_randint_like(
-    f".low_generator_dtype(Tensor self, SymInt low, SymInt high, *, Generator? generator, {_LIKE_TAIL}",
+    f"aten::randint_like.low_generator_dtype(Tensor self, SymInt low, SymInt high, *, Generator? generator, {_LIKE_TAIL}",
     True,
     True,
 )

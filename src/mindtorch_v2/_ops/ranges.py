@@ -162,9 +162,9 @@ def _line(start: float, end: float, steps: int, dtype: Any) -> np.ndarray:
     return np.where(lower, fma64(count, step, start), fma64(count, -step, end))
 
 
-def _spaced(name: str, schema: str, finish_line: Any) -> Any:
+def _spaced(aten_name: str, schema: str, finish_line: Any) -> Any:
     text = (
-        f"aten::{name}(Scalar start, Scalar end, int steps{schema}, *, ScalarType? dtype=None, Layout? layout=None, "
+        f"{aten_name}(Scalar start, Scalar end, int steps{schema}, *, ScalarType? dtype=None, Layout? layout=None, "
         "Device? device=None, bool? pin_memory=None) -> Tensor"
     )
     return op(text, expose="no", nondifferentiable=True)(finish_line)
@@ -193,8 +193,8 @@ def _logspace_kernel(
     )
 
 
-_linspace = _spaced("linspace", "", _linspace_kernel)
-_logspace = _spaced("logspace", ", float base=10.0", _logspace_kernel)
+_linspace = _spaced("aten::linspace", "", _linspace_kernel)
+_logspace = _spaced("aten::logspace", ", float base=10.0", _logspace_kernel)
 
 
 @_logspace.recorded

@@ -529,8 +529,10 @@ def _check_ordered(array: np.ndarray, name: str) -> None:
         raise RuntimeError(f"{name}(): does not support complex input")
 
 
-def _full_extreme(name: str, ufunc: Any) -> Any:
-    @op(f"aten::{name}(Tensor self) -> Tensor", expose="no", node=f"{name.capitalize()}Backward1")
+def _full_extreme(aten_name: str, ufunc: Any) -> Any:
+    name = aten_name.removeprefix("aten::")
+
+    @op(f"{aten_name}(Tensor self) -> Tensor", expose="no", node=f"{name.capitalize()}Backward1")
     def extreme(self: np.ndarray) -> Any:
         _check_nonempty(self, name)
         if self.dtype.kind == "c":
@@ -549,8 +551,8 @@ def _evenly(g: Any, self: Any, out: Any) -> Any:
     return g.new_zeros(self.shape).masked_fill_(mask, g / mask.sum())
 
 
-max_all = _full_extreme("max", np.maximum)
-min_all = _full_extreme("min", np.minimum)
+max_all = _full_extreme("aten::max", np.maximum)
+min_all = _full_extreme("aten::min", np.minimum)
 
 
 def _take(array: np.ndarray, places: np.ndarray, dim: int, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -561,9 +563,11 @@ def _take(array: np.ndarray, places: np.ndarray, dim: int, keepdim: bool) -> tup
     return (values, spread) if keepdim else (np.squeeze(values, dim), places)
 
 
-def _dim_extreme(name: str, chooser: Any) -> Any:
+def _dim_extreme(aten_name: str, chooser: Any) -> Any:
+    name = aten_name.removeprefix("aten::").removesuffix(".dim")
+
     @op(
-        f"aten::{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        f"{aten_name}(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
         expose="no",
         returns=getattr(return_types, name),
         node=f"{name.capitalize()}Backward0",
@@ -590,8 +594,8 @@ def _argmin(array: np.ndarray, dim: Any) -> np.ndarray:
     return np.argmin(array, dim) if array.dtype.kind != "V" else np.argmin(array.astype(np.float32), dim)
 
 
-max_dim = _dim_extreme("max", _argmax)
-min_dim = _dim_extreme("min", _argmin)
+max_dim = _dim_extreme("aten::max.dim", _argmax)
+min_dim = _dim_extreme("aten::min.dim", _argmin)
 
 
 @op(
@@ -616,8 +620,10 @@ value_selecting_reduction_backward.derivative(
 )
 
 
-def _extreme_front(name: str, whole: Any, along: Any, pairwise: str) -> None:
-    @composite(f"aten::{name}.other(Tensor self, Tensor other) -> Tensor", expose="no")
+def _extreme_front(aten_name: str, whole: Any, along: Any, pairwise: str) -> None:
+    name = aten_name.removeprefix("aten::").removesuffix(".other")
+
+    @composite(f"{aten_name}(Tensor self, Tensor other) -> Tensor", expose="no")
     def of_two(self: Any, other: Any) -> Any:
         return getattr(F, pairwise)(self, other)
 
@@ -649,12 +655,14 @@ def _extreme_front(name: str, whole: Any, along: Any, pairwise: str) -> None:
     function(name)(front)
 
 
-_extreme_front("max", max_all, max_dim, "maximum")
-_extreme_front("min", min_all, min_dim, "minimum")
+_extreme_front("aten::max.other", max_all, max_dim, "maximum")
+_extreme_front("aten::min.other", min_all, min_dim, "minimum")
 
 
-def _amax_like(name: str, ufunc: Any) -> Any:
-    @op(f"aten::{name}(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", out=True)
+def _amax_like(aten_name: str, ufunc: Any) -> Any:
+    name = aten_name.removeprefix("aten::")
+
+    @op(f"{aten_name}(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", out=True)
     def extreme(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
         dims = _dims.many(dim, self.ndim)
         if self.size == 0:
@@ -686,8 +694,8 @@ def _shared_extreme(
     return (g / mask.sum(dims, True)) * mask
 
 
-amax = _amax_like("amax", np.maximum)
-amin = _amax_like("amin", np.minimum)
+amax = _amax_like("aten::amax", np.maximum)
+amin = _amax_like("aten::amin", np.minimum)
 
 
 @op(
@@ -721,9 +729,11 @@ def _(grads: Any, self: Any, result0: Any, result1: Any, dim: Any, keepdim: bool
     return (made,)
 
 
-def _arg_extreme(name: str, chooser: Any) -> Any:
+def _arg_extreme(aten_name: str, chooser: Any) -> Any:
+    name = aten_name.removeprefix("aten::")
+
     @op(
-        f"aten::{name}(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
+        f"{aten_name}(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
         nondifferentiable=True,
         out=True,
     )
@@ -746,8 +756,8 @@ def _arg_extreme(name: str, chooser: Any) -> Any:
     return places
 
 
-argmax = _arg_extreme("argmax", _argmax)
-argmin = _arg_extreme("argmin", _argmin)
+argmax = _arg_extreme("aten::argmax", _argmax)
+argmin = _arg_extreme("aten::argmin", _argmin)
 
 
 # ---------------------------------------------------------------------------------------------------- tests and counts
@@ -771,17 +781,19 @@ def _as_truths(entry: Any) -> Any:
     return body
 
 
-def _quantifier(name: str, ufunc: Any) -> None:
+def _quantifier(aten_name: str, ufunc: Any) -> None:
+    name = aten_name.removeprefix("aten::")
+
     def result(self: np.ndarray, dims: Any, keepdim: bool) -> Any:
         made = _reduce(ufunc, self.astype(bool, copy=False), dims, keepdim)
         return made if self.dtype != np.uint8 else np.asarray(made).astype(np.uint8)
 
-    @op(f"aten::{name}(Tensor self) -> Tensor", expose="no", nondifferentiable=True)
+    @op(f"{aten_name}(Tensor self) -> Tensor", expose="no", nondifferentiable=True)
     def whole(self: np.ndarray) -> Any:
         return result(self, None, False)
 
     @op(
-        f"aten::{name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+        f"{aten_name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
         expose="no",
         nondifferentiable=True,
     )
@@ -789,7 +801,7 @@ def _quantifier(name: str, ufunc: Any) -> None:
         return result(self, _dims.many((dim,), self.ndim), keepdim)
 
     @op(
-        f"aten::{name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+        f"{aten_name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
         expose="no",
         nondifferentiable=True,
     )
@@ -816,8 +828,8 @@ def _quantifier(name: str, ufunc: Any) -> None:
     function(name)(front)
 
 
-_quantifier("all", np.logical_and)
-_quantifier("any", np.logical_or)
+_quantifier("aten::all", np.logical_and)
+_quantifier("aten::any", np.logical_or)
 
 
 @op("aten::_is_all_true(Tensor self) -> Tensor", expose="function", on="tensors", nondifferentiable=True)

@@ -445,7 +445,8 @@ def _node(name: str) -> str:
     return "".join(w[:-1] + "D" if w[-1] == "d" and w[-2:-1].isdigit() else w for w in words) + "Backward0"
 
 
-def _declare_nearest(name: str, kind: str, dims: int) -> None:
+def _declare_nearest(aten_name: str, backward_name: str, kind: str, dims: int) -> None:
+    name = aten_name.removeprefix("aten::")
     kernel = "upsample_nearest2d_channels_last" if dims == 2 else "compute_indices_weights_nearest"
 
     def forward(x: np.ndarray, size: tuple, scales: tuple) -> np.ndarray:
@@ -454,7 +455,7 @@ def _declare_nearest(name: str, kind: str, dims: int) -> None:
         return resize_nearest(x, kind, size, scales)
 
     @op(
-        f"aten::{name}.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
+        f"{aten_name}.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor",
         expose="no",
         node=_node(name),
     )
@@ -462,7 +463,7 @@ def _declare_nearest(name: str, kind: str, dims: int) -> None:
         return forward(input, *_target(name, input.shape, output_size, scale_factors, dims, None))
 
     @op(
-        f"aten::{name}(Tensor self, SymInt[{dims}] output_size{_scale_arguments(dims)}) -> Tensor",
+        f"{aten_name}(Tensor self, SymInt[{dims}] output_size{_scale_arguments(dims)}) -> Tensor",
         expose="no",
         node=_node(name),
     )
@@ -470,7 +471,7 @@ def _declare_nearest(name: str, kind: str, dims: int) -> None:
         return forward(self, output_size, scales)
 
     @op(
-        f"aten::{name}_backward(Tensor grad_output, SymInt[{dims}] output_size, SymInt[{dims + 2}] input_size{_scale_arguments(dims)}) -> Tensor",
+        f"{backward_name}(Tensor grad_output, SymInt[{dims}] output_size, SymInt[{dims + 2}] input_size{_scale_arguments(dims)}) -> Tensor",
         expose="no",
         node=_node(name + "_backward"),
     )
@@ -509,12 +510,18 @@ def _declare_nearest(name: str, kind: str, dims: int) -> None:
         )
 
 
-for _dims in (1, 2, 3):
-    _declare_nearest(f"upsample_nearest{_dims}d", "nearest", _dims)
-    _declare_nearest(f"_upsample_nearest_exact{_dims}d", "exact", _dims)
+_declare_nearest("aten::upsample_nearest1d", "aten::upsample_nearest1d_backward", "nearest", 1)
+_declare_nearest("aten::_upsample_nearest_exact1d", "aten::_upsample_nearest_exact1d_backward", "exact", 1)
+_declare_nearest("aten::upsample_nearest2d", "aten::upsample_nearest2d_backward", "nearest", 2)
+_declare_nearest("aten::_upsample_nearest_exact2d", "aten::_upsample_nearest_exact2d_backward", "exact", 2)
+_declare_nearest("aten::upsample_nearest3d", "aten::upsample_nearest3d_backward", "nearest", 3)
+_declare_nearest("aten::_upsample_nearest_exact3d", "aten::_upsample_nearest_exact3d_backward", "exact", 3)
 
 
-def _declare_smooth(name: str, kind: str, dims: int, kernel: str, bytes_too: bool) -> None:
+def _declare_smooth(
+    aten_name: str, backward_name: str, kind: str, dims: int, kernel: str, bytes_too: bool
+) -> None:
+    name = aten_name.removeprefix("aten::")
     low_too = kind not in _FILTERS
 
     def forward(x: np.ndarray, size: tuple, align: bool, scales: tuple) -> np.ndarray:
@@ -525,7 +532,7 @@ def _declare_smooth(name: str, kind: str, dims: int, kernel: str, bytes_too: boo
         return resize(x, kind, size, align, scales)
 
     @op(
-        f"aten::{name}.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
+        f"{aten_name}.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? scale_factors) -> Tensor",
         expose="no",
         node=_node(name),
     )
@@ -534,7 +541,7 @@ def _declare_smooth(name: str, kind: str, dims: int, kernel: str, bytes_too: boo
         return forward(input, size, align_corners, scales)
 
     @op(
-        f"aten::{name}(Tensor self, SymInt[{dims}] output_size, bool align_corners{_scale_arguments(dims)}) -> Tensor",
+        f"{aten_name}(Tensor self, SymInt[{dims}] output_size, bool align_corners{_scale_arguments(dims)}) -> Tensor",
         expose="no",
         node=_node(name),
     )
@@ -542,7 +549,7 @@ def _declare_smooth(name: str, kind: str, dims: int, kernel: str, bytes_too: boo
         return forward(self, output_size, align_corners, scales)
 
     @op(
-        f"aten::{name}_backward(Tensor grad_output, SymInt[{dims}] output_size, SymInt[{dims + 2}] input_size, "
+        f"{backward_name}(Tensor grad_output, SymInt[{dims}] output_size, SymInt[{dims + 2}] input_size, "
         f"bool align_corners{_scale_arguments(dims)}) -> Tensor",
         expose="no",
         node=_node(name + "_backward"),
@@ -592,13 +599,59 @@ def _declare_smooth(name: str, kind: str, dims: int, kernel: str, bytes_too: boo
         )
 
 
-for _name, _kind, _dims, _kernel, _bytes in (
-    ("upsample_linear1d", "linear", 1, "compute_indices_weights_linear", False),
-    ("upsample_bilinear2d", "linear", 2, "upsample_bilinear2d_channels_last", True),
-    ("upsample_trilinear3d", "linear", 3, "compute_indices_weights_linear", False),
-    ("upsample_bicubic2d", "cubic", 2, "compute_indices_weights_cubic", True),
-    ("_upsample_bilinear2d_aa", "bilinear", 2, "compute_index_ranges_weights", True),
-    ("_upsample_bicubic2d_aa", "bicubic", 2, "compute_index_ranges_weights", True),
-    ("_upsample_lanczos2d_aa", "lanczos", 2, "compute_index_ranges_weights", True),
-):
-    _declare_smooth(_name, _kind, _dims, _kernel, _bytes)
+_declare_smooth(
+    "aten::upsample_linear1d",
+    "aten::upsample_linear1d_backward",
+    "linear",
+    1,
+    "compute_indices_weights_linear",
+    False,
+)
+_declare_smooth(
+    "aten::upsample_bilinear2d",
+    "aten::upsample_bilinear2d_backward",
+    "linear",
+    2,
+    "upsample_bilinear2d_channels_last",
+    True,
+)
+_declare_smooth(
+    "aten::upsample_trilinear3d",
+    "aten::upsample_trilinear3d_backward",
+    "linear",
+    3,
+    "compute_indices_weights_linear",
+    False,
+)
+_declare_smooth(
+    "aten::upsample_bicubic2d",
+    "aten::upsample_bicubic2d_backward",
+    "cubic",
+    2,
+    "compute_indices_weights_cubic",
+    True,
+)
+_declare_smooth(
+    "aten::_upsample_bilinear2d_aa",
+    "aten::_upsample_bilinear2d_aa_backward",
+    "bilinear",
+    2,
+    "compute_index_ranges_weights",
+    True,
+)
+_declare_smooth(
+    "aten::_upsample_bicubic2d_aa",
+    "aten::_upsample_bicubic2d_aa_backward",
+    "bicubic",
+    2,
+    "compute_index_ranges_weights",
+    True,
+)
+_declare_smooth(
+    "aten::_upsample_lanczos2d_aa",
+    "aten::_upsample_lanczos2d_aa_backward",
+    "lanczos",
+    2,
+    "compute_index_ranges_weights",
+    True,
+)

@@ -84,16 +84,16 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) ->
     return _gru_step(F.linear(input, w_ih, b_ih), hx, w_hh, b_hh)
 
 
-def _simple_cell(name: str, activation: str) -> None:
-    @composite(f"aten::{name}(Tensor input, Tensor hx, {_CELL}) -> Tensor", expose="function")
+def _simple_cell(aten_name: str, activation: str) -> None:
+    @composite(f"{aten_name}(Tensor input, Tensor hx, {_CELL}) -> Tensor", expose="function")
     def cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any, b_hh: Any) -> Any:
         _check_cell(input, (hx,), w_ih, w_hh)
         gates = F.linear(hx, w_hh, b_hh)
         return getattr(F, activation)(F.add_(gates, F.linear(input, w_ih, b_ih)))
 
 
-_simple_cell("rnn_tanh_cell", "tanh")
-_simple_cell("rnn_relu_cell", "relu")
+_simple_cell("aten::rnn_tanh_cell", "tanh")
+_simple_cell("aten::rnn_relu_cell", "relu")
 
 
 # ---------------------------------------------------------------------------------------------------- the fused LSTM layer
@@ -525,9 +525,11 @@ def lstm(*args: Any) -> Any:
     return lstm_data(*args) if isinstance(args[1], _dispatch.Tensor) else lstm_input(*args)
 
 
-def _declare_layers(name: str, step: Any) -> None:
+def _declare_layers(aten_name: str, step: Any) -> None:
+    name = aten_name.removeprefix("aten::")
+
     @composite(
-        f"aten::{name}.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+        f"{aten_name}.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
         "bool bidirectional, bool batch_first) -> (Tensor, Tensor)",
         expose="no",
     )
@@ -558,7 +560,7 @@ def _declare_layers(name: str, step: Any) -> None:
         return (F.transpose_(out, 0, 1) if batch_first else out), hidden
 
     @composite(
-        f"aten::{name}.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
+        f"{aten_name}.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float dropout, "
         "bool train, bool bidirectional) -> (Tensor, Tensor)",
         expose="no",
     )
@@ -594,6 +596,6 @@ def _declare_layers(name: str, step: Any) -> None:
     function(name, expose="function")(front)
 
 
-_declare_layers("gru", _gru_step)
-_declare_layers("rnn_tanh", _tanh_step)
-_declare_layers("rnn_relu", _relu_step)
+_declare_layers("aten::gru", _gru_step)
+_declare_layers("aten::rnn_tanh", _tanh_step)
+_declare_layers("aten::rnn_relu", _relu_step)

@@ -32,7 +32,11 @@ def _running(ufunc: Any, self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
     return made.astype(self.dtype) if self.dtype in LOW_FLOATS else made
 
 
-@op("aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace=True, out=True)
+@op(
+    "aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    inplace="aten::cumsum_",
+    out=True,
+)
 def cumsum(self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
     return _running(np.add, self, dim, dtype)
 
@@ -44,7 +48,11 @@ def _reversed_sum(g: Any, dim: int) -> Any:
 cumsum.derivative(self=lambda g, dim, self_dtype: _reversed_sum(_shown.cast(g, self_dtype), dim))
 
 
-@op("aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", inplace=True, out=True)
+@op(
+    "aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    inplace="aten::cumprod_",
+    out=True,
+)
 def cumprod(self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
     return _running(np.multiply, self, dim, dtype)
 
@@ -102,9 +110,11 @@ def cummaxmin_backward(grad: Any, input: Any, indices: Any, dim: int) -> Any:
     return F.scatter_add_(F.zeros(input.shape, dtype=input.dtype), dim, indices, grad)
 
 
-def _running_extreme(name: str, better: Any) -> None:
+def _running_extreme(aten_name: str, helper_name: str, ufunc: Any) -> None:
+    name = aten_name.removeprefix("aten::")
+
     @op(
-        f"aten::{name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+        f"{aten_name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
         returns=getattr(return_types, name),
         out=True,
     )
@@ -117,7 +127,6 @@ def _running_extreme(name: str, better: Any) -> None:
         self = _dims.dense(self)
         if not self.ndim:
             return self.copy(), np.zeros((), np.int64)
-        ufunc = np.maximum if name == "cummax" else np.minimum
         values = ufunc.accumulate(self, axis=dim)
         index = np.arange(self.shape[dim]).reshape([-1 if d == dim else 1 for d in range(self.ndim)])
         hit = (self == values) | (self != self)
@@ -132,7 +141,7 @@ def _running_extreme(name: str, better: Any) -> None:
 
     extreme.derivative(self=gradient)
 
-    @step(f"aten::_{name}_helper(Tensor self, Tensor values, Tensor indices, int dim) -> ()")
+    @step(f"{helper_name}(Tensor self, Tensor values, Tensor indices, int dim) -> ()")
     def helper(self: Any, values: Any, indices: Any, dim: int) -> None:
         return None
 
@@ -148,8 +157,8 @@ def _running_extreme(name: str, better: Any) -> None:
         return targets
 
 
-_running_extreme("cummax", np.greater_equal)
-_running_extreme("cummin", np.less_equal)
+_running_extreme("aten::cummax", "aten::_cummax_helper", np.maximum)
+_running_extreme("aten::cummin", "aten::_cummin_helper", np.minimum)
 
 
 @op("aten::logcumsumexp(Tensor self, int dim) -> Tensor", out=True)
@@ -279,8 +288,10 @@ def _steps(y: Any, x: Any, dim: int, name: str) -> Any:
     return F.sub(_from(x, dim, 1, n), _from(x, dim, 0, n - 1))
 
 
-def _declare_integral(name: str, running: bool) -> Any:
-    @composite(f"aten::{name}.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", expose="no")
+def _declare_integral(aten_name: str, running: bool) -> Any:
+    name = aten_name.removeprefix("aten::")
+
+    @composite(f"{aten_name}.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor", expose="no")
     def over(y: Any, x: Any, dim: int) -> Any:
         if not y.shape[dim]:
             return y.new_zeros([n for d, n in enumerate(y.shape) if d != dim % y.ndim])
@@ -289,7 +300,7 @@ def _declare_integral(name: str, running: bool) -> Any:
         made = F.mul(_neighbours(y, where), steps)
         return F.div(F.cumsum(made, where) if running else F.sum(made, where), 2.0)
 
-    @composite(f"aten::{name}.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", expose="no")
+    @composite(f"{aten_name}.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", expose="no")
     def spaced(y: Any, dx: Any, dim: int) -> Any:
         where = _dims.one(dim, y.ndim)
         if running:
@@ -303,9 +314,9 @@ def _declare_integral(name: str, running: bool) -> Any:
 
 
 _INTEGRALS = {
-    "trapezoid": _declare_integral("trapezoid", False),
-    "trapz": _declare_integral("trapz", False),
-    "cumulative_trapezoid": _declare_integral("cumulative_trapezoid", True),
+    "trapezoid": _declare_integral("aten::trapezoid", False),
+    "trapz": _declare_integral("aten::trapz", False),
+    "cumulative_trapezoid": _declare_integral("aten::cumulative_trapezoid", True),
 }
 
 

@@ -160,7 +160,11 @@ def _finish(out: np.ndarray, work: np.ndarray) -> np.ndarray:
     return out
 
 
-@op("aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", inplace=True, expose="no")
+@op(
+    "aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    inplace="aten::scatter_.src",
+    expose="no",
+)
 def _scatter_src(
     self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, out: Any = None
 ) -> np.ndarray:
@@ -179,7 +183,7 @@ _scatter_src.derivative(
 
 @op(
     "aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-    inplace=True,
+    inplace="aten::scatter_.value",
     node="ScatterBackward1",
     expose="no",
 )
@@ -209,7 +213,7 @@ def _not_differentiable(g: Any) -> Any:
 
 @op(
     "aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
-    inplace=True,
+    inplace="aten::scatter_.reduce",
     node="NotImplemented",
     expose="no",
 )
@@ -229,7 +233,7 @@ _scatter_reducing.derivative(self=_not_differentiable, src=_not_differentiable)
 
 @op(
     "aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor",
-    inplace=True,
+    inplace="aten::scatter_.value_reduce",
     node="NotImplemented",
     expose="no",
 )
@@ -298,7 +302,11 @@ def scatter_(
     return entry(self, dim, index, given) if reduce is None else entry(self, dim, index, given, reduce=reduce)
 
 
-@op("aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor", inplace=True, out=True)
+@op(
+    "aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    inplace="aten::scatter_add_",
+    out=True,
+)
 def scatter_add(
     self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, out: Any = None
 ) -> np.ndarray:
@@ -340,7 +348,7 @@ def _divide(total: np.ndarray, count: np.ndarray) -> None:
 @op(
     "aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
     "include_self=True) -> Tensor",
-    inplace=True,
+    inplace="aten::scatter_reduce_.two",
     out=True,
 )
 def scatter_reduce(
@@ -470,7 +478,10 @@ take.recorded(lambda self, index: allocated(take.op.kernel(self._array, index._a
 take.derivative(self=lambda g, self, index: F.put_(F.zeros_like(self), index, g, True))
 
 
-@op("aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor", inplace=True)
+@op(
+    "aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    inplace="aten::put_",
+)
 def put(
     self: np.ndarray, index: np.ndarray, source: np.ndarray, accumulate: bool, out: Any = None
 ) -> np.ndarray:

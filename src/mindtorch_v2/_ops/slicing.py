@@ -541,8 +541,10 @@ def tensor_split(
     return _tensor_split_sections(input, where.__index__(), dim)
 
 
-def _axis_split(name: str, least: int, axis: int) -> Any:
-    @composite(f"aten::{name}.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", expose="no")
+def _axis_split(aten_name: str, least: int, axis: int) -> Any:
+    name = aten_name.removeprefix("aten::")
+
+    @composite(f"{aten_name}.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]", expose="no")
     def by_sections(self: Any, sections: int) -> Any:
         d = 0 if name == "hsplit" and self.ndim == 1 else axis
         if sections == 0 or self.size(d) % sections:
@@ -553,7 +555,7 @@ def _axis_split(name: str, least: int, axis: int) -> Any:
             )
         return _tensor_split_sections(self, sections, d)
 
-    @composite(f"aten::{name}.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", expose="no")
+    @composite(f"{aten_name}.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]", expose="no")
     def by_indices(self: Any, indices: tuple) -> Any:
         return _tensor_split_indices(self, indices, 0 if name == "hsplit" and self.ndim == 1 else axis)
 
@@ -575,7 +577,9 @@ def _axis_split(name: str, least: int, axis: int) -> Any:
     return function(name)(front)
 
 
-hsplit, vsplit, dsplit = _axis_split("hsplit", 1, 1), _axis_split("vsplit", 2, 0), _axis_split("dsplit", 3, 2)
+hsplit = _axis_split("aten::hsplit", 1, 1)
+vsplit = _axis_split("aten::vsplit", 2, 0)
+dsplit = _axis_split("aten::dsplit", 3, 2)
 
 
 # torch's unsafe_ pieces are views of the memory that autograd treats as tensors of their own

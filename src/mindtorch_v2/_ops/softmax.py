@@ -117,8 +117,10 @@ _log_softmax_backward_data.derivative(
 )
 
 
-def _public(name: str, inner: Any) -> Any:
-    @composite(f"aten::{name}.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", expose="no")
+def _public(aten_name: str, inner: Any) -> Any:
+    name = aten_name.removeprefix("aten::")
+
+    @composite(f"{aten_name}.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", expose="no")
     def public(self: Any, dim: int, dtype: Any) -> Any:
         if dtype is not None and (dtype is not self.dtype or _dispatch.recorder is not None):
             self = to_dtype_layout(self, dtype=dtype)
@@ -137,5 +139,5 @@ def _public(name: str, inner: Any) -> Any:
     return public
 
 
-softmax_int = _public("softmax", _softmax)
-log_softmax_int = _public("log_softmax", _log_softmax)
+softmax_int = _public("aten::softmax", _softmax)
+log_softmax_int = _public("aten::log_softmax", _log_softmax)

@@ -239,8 +239,10 @@ def _median_places(self: np.ndarray, dim: int, skip_nan: bool) -> np.ndarray:
     return np.take_along_axis(order, middle, dim)
 
 
-def _declare_median(name: str, skip_nan: bool) -> None:
-    @op(f"aten::{name}(Tensor self) -> Tensor", expose="no")
+def _declare_median(aten_name: str, skip_nan: bool) -> None:
+    name = aten_name.removeprefix("aten::")
+
+    @op(f"{aten_name}(Tensor self) -> Tensor", expose="no")
     def whole(self: np.ndarray) -> Any:
         if self.dtype.kind in "bc":
             raise _dispatch.not_implemented("median_cpu", self)
@@ -266,7 +268,7 @@ def _declare_median(name: str, skip_nan: bool) -> None:
     whole.derivative(self=whole_grad)
 
     @op(
-        f"aten::{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
+        f"{aten_name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
         expose="no",
         returns=getattr(return_types, name),
         node=f"{name.capitalize()}Backward1",
@@ -303,8 +305,8 @@ def _declare_median(name: str, skip_nan: bool) -> None:
     function(name)(front)
 
 
-_declare_median("median", False)
-_declare_median("nanmedian", True)
+_declare_median("aten::median", False)
+_declare_median("aten::nanmedian", True)
 
 
 @op(

@@ -27,7 +27,7 @@ def _refuse_low(name: str, array: np.ndarray) -> None:
 
 
 def _declare(
-    name: str,
+    aten_name: str,
     kernel: Any,
     derivative: Any = None,
     low: bool = False,
@@ -35,6 +35,7 @@ def _declare(
     node: str | None = None,
 ) -> Any:
     """An op of one tensor; `low`: half and bfloat16 are computed in float32, else they are refused."""
+    name = aten_name.removeprefix("aten::").removeprefix("special_")
 
     def body(self: np.ndarray) -> np.ndarray:
         if self.dtype in LOW_FLOATS and low:
@@ -42,7 +43,7 @@ def _declare(
         _refuse_low(name, self)
         return np.asarray(kernel(self)).astype(self.dtype, copy=False)
 
-    schema = f"aten::special_{name}(Tensor {argument}) -> Tensor"
+    schema = f"{aten_name}(Tensor {argument}) -> Tensor"
     made = op(
         schema, promote="float", out=True, expose="no", nondifferentiable=derivative is None, node=node
     )(body)
@@ -71,42 +72,53 @@ def _i1e_grad(g: Any, self: Any, out: Any) -> Any:
     return g * F.where(zero, 0.5, special_i0e(safe) - out * (F.sgn(safe) + 1 / safe))
 
 
-special_entr = _declare("entr", _entr, lambda g, self: g * (-F.log(self) - 1), low=True)
+special_entr = _declare("aten::special_entr", _entr, lambda g, self: g * (-F.log(self) - 1), low=True)
 special_erfcx = _declare(
-    "erfcx",
+    "aten::special_erfcx",
     lambda x: _special("erfcx", x),
     lambda g, self, out: (2 * self * out - 2 / math.sqrt(math.pi)) * g,
 )
 special_i0e = _declare(
-    "i0e",
+    "aten::special_i0e",
     lambda x: _special("i0e", x),
     lambda g, self, out: g * (special_i1e(self) - F.sgn(self) * out),
     low=True,
     node="SpecialI0EBackward0",
 )
-special_i1 = _declare("i1", lambda x: _special("i1", x), _i1_grad, low=True)
+special_i1 = _declare("aten::special_i1", lambda x: _special("i1", x), _i1_grad, low=True)
 special_i1e: Any = _declare(
-    "i1e", lambda x: _special("i1e", x), _i1e_grad, low=True, node="SpecialI1EBackward0"
+    "aten::special_i1e", lambda x: _special("i1e", x), _i1e_grad, low=True, node="SpecialI1EBackward0"
 )
 special_log_ndtr = _declare(
-    "log_ndtr",
+    "aten::special_log_ndtr",
     lambda x: _special("log_ndtr", x),
     lambda g, self: g / special_erfcx(self * -math.sqrt(0.5)) * math.sqrt(2 / math.pi),
 )
 special_ndtri = _declare(
-    "ndtri",
+    "aten::special_ndtri",
     lambda x: _special("ndtri", x),
     lambda g, out: g * math.sqrt(2 * math.pi) * F.exp(out.square() / 2),
 )
-special_airy_ai = _declare("airy_ai", lambda x: _special("airy", x.astype(np.float64))[0], None, argument="x")
-special_spherical_bessel_j0 = _declare("spherical_bessel_j0", _spherical_j0, None, argument="x")
-for _name, _scipy_name in (
-    ("bessel_j0", "j0"), ("bessel_j1", "j1"), ("bessel_y0", "y0"), ("bessel_y1", "y1"), ("modified_bessel_i0", "i0"),
-    ("modified_bessel_i1", "i1"), ("modified_bessel_k0", "k0"), ("modified_bessel_k1", "k1"),
-    ("scaled_modified_bessel_k0", "k0e"), ("scaled_modified_bessel_k1", "k1e"),
-):  # fmt: skip
+special_airy_ai = _declare(
+    "aten::special_airy_ai", lambda x: _special("airy", x.astype(np.float64))[0], None, argument="x"
+)
+special_spherical_bessel_j0 = _declare("aten::special_spherical_bessel_j0", _spherical_j0, None, argument="x")
+for _aten_name, _scipy_name in (
+    ("aten::special_bessel_j0", "j0"),
+    ("aten::special_bessel_j1", "j1"),
+    ("aten::special_bessel_y0", "y0"),
+    ("aten::special_bessel_y1", "y1"),
+    ("aten::special_modified_bessel_i0", "i0"),
+    ("aten::special_modified_bessel_i1", "i1"),
+    ("aten::special_modified_bessel_k0", "k0"),
+    ("aten::special_modified_bessel_k1", "k1"),
+    ("aten::special_scaled_modified_bessel_k0", "k0e"),
+    ("aten::special_scaled_modified_bessel_k1", "k1e"),
+):
     _declare(
-        _name, lambda x, name=_scipy_name: _special(name, x), argument="x" if "scaled" in _name else "self"
+        _aten_name,
+        lambda x, name=_scipy_name: _special(name, x),
+        argument="x" if "scaled" in _aten_name else "self",
     )
 
 
@@ -185,15 +197,26 @@ def _by_scipy(name: str) -> Any:
     return value
 
 
-_POLYNOMIALS = {
-    "chebyshev_polynomial_t": _by_scipy("eval_chebyt"), "chebyshev_polynomial_u": _by_scipy("eval_chebyu"),
-    "chebyshev_polynomial_v": _second_kind(-1), "chebyshev_polynomial_w": _second_kind(1),
-    "hermite_polynomial_h": _by_scipy("eval_hermite"), "hermite_polynomial_he": _by_scipy("eval_hermitenorm"),
-    "laguerre_polynomial_l": _by_scipy("eval_laguerre"), "legendre_polynomial_p": _by_scipy("eval_legendre"),
-}  # fmt: skip
+# Name, value of the polynomials, whether they are shifted to [0, 1].
+_POLYNOMIALS = (
+    ("aten::special_chebyshev_polynomial_t", _by_scipy("eval_chebyt"), False),
+    ("aten::special_shifted_chebyshev_polynomial_t", _by_scipy("eval_chebyt"), True),
+    ("aten::special_chebyshev_polynomial_u", _by_scipy("eval_chebyu"), False),
+    ("aten::special_shifted_chebyshev_polynomial_u", _by_scipy("eval_chebyu"), True),
+    ("aten::special_chebyshev_polynomial_v", _second_kind(-1), False),
+    ("aten::special_shifted_chebyshev_polynomial_v", _second_kind(-1), True),
+    ("aten::special_chebyshev_polynomial_w", _second_kind(1), False),
+    ("aten::special_shifted_chebyshev_polynomial_w", _second_kind(1), True),
+    ("aten::special_hermite_polynomial_h", _by_scipy("eval_hermite"), False),
+    ("aten::special_hermite_polynomial_he", _by_scipy("eval_hermitenorm"), False),
+    ("aten::special_laguerre_polynomial_l", _by_scipy("eval_laguerre"), False),
+    ("aten::special_legendre_polynomial_p", _by_scipy("eval_legendre"), False),
+)
 
 
-def _polynomial(name: str, value: Any, shifted: bool) -> None:
+def _polynomial(aten_name: str, value: Any, shifted: bool) -> None:
+    name = aten_name.removeprefix("aten::").removeprefix("special_")
+
     def body(x: np.ndarray, n: np.ndarray) -> np.ndarray:
         kind = x.dtype
         _refuse_low(name, x)
@@ -203,7 +226,7 @@ def _polynomial(name: str, value: Any, shifted: bool) -> None:
         return np.where(degree < 0, 0, made).astype(kind)
 
     op(
-        f"aten::special_{name}(Tensor x, Tensor n) -> Tensor",
+        f"{aten_name}(Tensor x, Tensor n) -> Tensor",
         promote="float",
         out=True,
         expose="no",
@@ -211,7 +234,5 @@ def _polynomial(name: str, value: Any, shifted: bool) -> None:
     )(body)
 
 
-for _name, _value in _POLYNOMIALS.items():
-    _polynomial(_name, _value, False)
-    if _name.startswith("chebyshev"):
-        _polynomial("shifted_" + _name, _value, True)
+for _row in _POLYNOMIALS:
+    _polynomial(*_row)

@@ -16,7 +16,8 @@ from .pointwise import conj
 
 
 def declare(
-    name: str,
+    aten_name: str,
+    inplace: str,
     kernel: Any,
     derivative: Any = None,
     promote: str = "float",
@@ -26,15 +27,14 @@ def declare(
     """Declare a function of one tensor with its in-place and out= forms."""
     if derivative is None:
         options.setdefault("nondifferentiable", True)
-    made = op(f"aten::{name}(Tensor self) -> Tensor", promote=promote, inplace=True, out=True, **options)(
-        kernel
-    )
+    schema = f"{aten_name}(Tensor self) -> Tensor"
+    declared = op(schema, promote=promote, inplace=inplace, out=True, **options)(kernel)
     if derivative is not None:
-        made.derivative(self=derivative)
+        declared.derivative(self=derivative)
     for alias in aliases:
-        function(alias)(made)
-        function(alias + "_", expose="both")(made.inplace)
-    return made
+        function(alias)(declared)
+        function(alias + "_", expose="both")(declared.inplace)
+    return declared
 
 
 def _scipy(name: str, shown: str) -> Any:
@@ -160,9 +160,9 @@ def _abs_grad(g: Any, self: Any) -> Any:
     return g * F.sgn(self)
 
 
-declare("neg", _neg, lambda g: F.neg(g), promote="same", aliases=("negative",))
+declare("aten::neg", "aten::neg_", _neg, lambda g: F.neg(g), promote="same", aliases=("negative",))
 function("__neg__", expose="method")(F_NEG := _dispatch.FUNCTIONS["neg"])
-declare("abs", _abs, _abs_grad, promote="same", aliases=("absolute",))
+declare("aten::abs", "aten::abs_", _abs, _abs_grad, promote="same", aliases=("absolute",))
 function("__abs__", expose="method")(_dispatch.FUNCTIONS["abs"])
 
 
@@ -189,51 +189,97 @@ def _shown_size(kernel: Any, buffers: int) -> Any:
 
 
 _dispatch.OPS["abs"].recorded(_shown_size(_dispatch.OPS["abs"].kernel, 0))
-declare("exp", np.exp, lambda g, out: g * conj(out))
-declare("exp2", np.exp2, lambda g, out: g * conj(out) * math.log(2))
-declare("expm1", np.expm1, lambda g, out: g * (conj(out) + 1))
-declare("log", np.log, lambda g, self: g / conj(self))
-declare("log2", np.log2, lambda g, self: g / (conj(self) * math.log(2)))
-declare("log10", np.log10, lambda g, self: g / (conj(self) * math.log(10)))
-declare("log1p", np.log1p, lambda g, self: g / conj(self + 1), node="Log1PBackward0")
-declare("sqrt", np.sqrt, lambda g, out: g / (2 * conj(out)))
-declare("rsqrt", _rsqrt, lambda g, out: -0.5 * g * conj(out.pow(3)))
-declare("reciprocal", np.reciprocal, lambda g, out: -g * conj(out * out))
-declare("sin", np.sin, lambda g, self: g * conj(F.cos(self)))
-declare("cos", np.cos, lambda g, self: g * -conj(F.sin(self)))
-declare("tan", np.tan, lambda g, out: g * conj(1 + out.pow(2)))
-declare("asin", np.arcsin, lambda g, self: g * conj(F.rsqrt(-self * self + 1)), aliases=("arcsin",))
-declare("acos", np.arccos, lambda g, self: g * -conj(F.rsqrt(-self * self + 1)), aliases=("arccos",))
-declare("atan", np.arctan, lambda g, self: g / conj(self * self + 1), aliases=("arctan",))
-declare("sinh", np.sinh, lambda g, self: g * conj(F.cosh(self)))
-declare("cosh", np.cosh, lambda g, self: g * conj(F.sinh(self)))
-declare("asinh", np.arcsinh, lambda g, self: g * conj(F.rsqrt(self.pow(2) + 1)), aliases=("arcsinh",))
+declare("aten::exp", "aten::exp_", np.exp, lambda g, out: g * conj(out))
+declare("aten::exp2", "aten::exp2_", np.exp2, lambda g, out: g * conj(out) * math.log(2))
+declare("aten::expm1", "aten::expm1_", np.expm1, lambda g, out: g * (conj(out) + 1))
+declare("aten::log", "aten::log_", np.log, lambda g, self: g / conj(self))
+declare("aten::log2", "aten::log2_", np.log2, lambda g, self: g / (conj(self) * math.log(2)))
+declare("aten::log10", "aten::log10_", np.log10, lambda g, self: g / (conj(self) * math.log(10)))
+declare("aten::log1p", "aten::log1p_", np.log1p, lambda g, self: g / conj(self + 1), node="Log1PBackward0")
+declare("aten::sqrt", "aten::sqrt_", np.sqrt, lambda g, out: g / (2 * conj(out)))
+declare("aten::rsqrt", "aten::rsqrt_", _rsqrt, lambda g, out: -0.5 * g * conj(out.pow(3)))
+declare("aten::reciprocal", "aten::reciprocal_", np.reciprocal, lambda g, out: -g * conj(out * out))
+declare("aten::sin", "aten::sin_", np.sin, lambda g, self: g * conj(F.cos(self)))
+declare("aten::cos", "aten::cos_", np.cos, lambda g, self: g * -conj(F.sin(self)))
+declare("aten::tan", "aten::tan_", np.tan, lambda g, out: g * conj(1 + out.pow(2)))
 declare(
-    "acosh", np.arccosh, lambda g, self: g * conj(F.rsqrt(self - 1) * F.rsqrt(self + 1)), aliases=("arccosh",)
+    "aten::asin",
+    "aten::asin_",
+    np.arcsin,
+    lambda g, self: g * conj(F.rsqrt(-self * self + 1)),
+    aliases=("arcsin",),
 )
-declare("atanh", np.arctanh, lambda g, self: g / conj(1 - self.pow(2)), aliases=("arctanh",))
-declare("floor", _rounded(np.floor), _zero, promote="same")
-declare("ceil", _rounded(np.ceil), _zero, promote="same")
-declare("trunc", _rounded(np.trunc), _zero, promote="same", aliases=("fix",))
-declare("frac", _frac, lambda g: g, promote="same")
-declare("sign", _sign, _zero, promote="same")
-declare("erf", _scipy("erf", "erf"), lambda g, self: g * (2 / math.sqrt(math.pi)) * F.exp(-(self.pow(2))))
-declare("erfc", _scipy("erfc", "erfc"), lambda g, self: g * (-2 / math.sqrt(math.pi)) * F.exp(-(self.pow(2))))
 declare(
-    "erfinv",
+    "aten::acos",
+    "aten::acos_",
+    np.arccos,
+    lambda g, self: g * -conj(F.rsqrt(-self * self + 1)),
+    aliases=("arccos",),
+)
+declare(
+    "aten::atan", "aten::atan_", np.arctan, lambda g, self: g / conj(self * self + 1), aliases=("arctan",)
+)
+declare("aten::sinh", "aten::sinh_", np.sinh, lambda g, self: g * conj(F.cosh(self)))
+declare("aten::cosh", "aten::cosh_", np.cosh, lambda g, self: g * conj(F.sinh(self)))
+declare(
+    "aten::asinh",
+    "aten::asinh_",
+    np.arcsinh,
+    lambda g, self: g * conj(F.rsqrt(self.pow(2) + 1)),
+    aliases=("arcsinh",),
+)
+declare(
+    "aten::acosh",
+    "aten::acosh_",
+    np.arccosh,
+    lambda g, self: g * conj(F.rsqrt(self - 1) * F.rsqrt(self + 1)),
+    aliases=("arccosh",),
+)
+declare(
+    "aten::atanh", "aten::atanh_", np.arctanh, lambda g, self: g / conj(1 - self.pow(2)), aliases=("arctanh",)
+)
+declare("aten::floor", "aten::floor_", _rounded(np.floor), _zero, promote="same")
+declare("aten::ceil", "aten::ceil_", _rounded(np.ceil), _zero, promote="same")
+declare("aten::trunc", "aten::trunc_", _rounded(np.trunc), _zero, promote="same", aliases=("fix",))
+declare("aten::frac", "aten::frac_", _frac, lambda g: g, promote="same")
+declare("aten::sign", "aten::sign_", _sign, _zero, promote="same")
+declare(
+    "aten::erf",
+    "aten::erf_",
+    _scipy("erf", "erf"),
+    lambda g, self: g * (2 / math.sqrt(math.pi)) * F.exp(-(self.pow(2))),
+)
+declare(
+    "aten::erfc",
+    "aten::erfc_",
+    _scipy("erfc", "erfc"),
+    lambda g, self: g * (-2 / math.sqrt(math.pi)) * F.exp(-(self.pow(2))),
+)
+declare(
+    "aten::erfinv",
+    "aten::erfinv_",
     _scipy("erfinv", "erfinv"),
     lambda g, self: g * (0.5 * math.sqrt(math.pi)) * F.exp(F.erfinv(self).pow(2)),
 )
-declare("lgamma", _lgamma, lambda g, self: g * F.digamma(self))
-for _name, _factor, _node in (
-    ("deg2rad", math.pi / 180, "Deg2RadBackward0"),
-    ("rad2deg", 180 / math.pi, "Rad2DegBackward0"),
-):
-    declare(_name, _to_degrees(_name, _factor), _scaled_by(_factor), node=_node)
-declare("i0", _scipy("i0", "i0"), lambda g, self: g * F.special_i1(self))
+declare("aten::lgamma", "aten::lgamma_", _lgamma, lambda g, self: g * F.digamma(self))
+declare(
+    "aten::deg2rad",
+    "aten::deg2rad_",
+    _to_degrees("deg2rad", math.pi / 180),
+    _scaled_by(math.pi / 180),
+    node="Deg2RadBackward0",
+)
+declare(
+    "aten::rad2deg",
+    "aten::rad2deg_",
+    _to_degrees("rad2deg", 180 / math.pi),
+    _scaled_by(180 / math.pi),
+    node="Rad2DegBackward0",
+)
+declare("aten::i0", "aten::i0_", _scipy("i0", "i0"), lambda g, self: g * F.special_i1(self))
 
 
-@op("aten::digamma(Tensor self) -> Tensor", promote="float", inplace=True, out=True)
+@op("aten::digamma(Tensor self) -> Tensor", promote="float", inplace="aten::digamma_", out=True)
 def digamma(self: np.ndarray) -> np.ndarray:
     from scipy import special
 
@@ -274,7 +320,7 @@ def polygamma_method(self: Any, n: int) -> Any:
     return polygamma(n, self)
 
 
-@op("aten::sgn(Tensor self) -> Tensor", promote="same", inplace=True, out=True)
+@op("aten::sgn(Tensor self) -> Tensor", promote="same", inplace="aten::sgn_", out=True)
 def sgn(self: np.ndarray) -> np.ndarray:
     return _sgn(self)
 
@@ -290,7 +336,7 @@ def _sgn_grad(g: Any, self: Any, out: Any) -> Any:
 sgn.derivative(self=_sgn_grad)
 
 
-@op("aten::sigmoid(Tensor self) -> Tensor", promote="float", inplace=True, out=True)
+@op("aten::sigmoid(Tensor self) -> Tensor", promote="float", inplace="aten::sigmoid_", out=True)
 def sigmoid(self: np.ndarray, out: Any = None) -> np.ndarray:
     return _sigmoid(self, out)
 
@@ -311,7 +357,7 @@ sigmoid_backward.derivative(
 )
 
 
-@op("aten::tanh(Tensor self) -> Tensor", promote="float", inplace=True, out=True)
+@op("aten::tanh(Tensor self) -> Tensor", promote="float", inplace="aten::tanh_", out=True)
 def tanh(self: np.ndarray, out: Any = None) -> np.ndarray:
     return np.tanh(self, out)
 
@@ -332,7 +378,7 @@ tanh_backward.derivative(
 )
 
 
-@op("aten::logit(Tensor self, float? eps=None) -> Tensor", promote="float", inplace=True, out=True)
+@op("aten::logit(Tensor self, float? eps=None) -> Tensor", promote="float", inplace="aten::logit_", out=True)
 def logit(self: np.ndarray, eps: Any) -> np.ndarray:
     if self.dtype.kind == "c":
         raise _dispatch.not_implemented("logit_cpu", self)
@@ -367,10 +413,10 @@ def _sinc_grad(g: Any, self: Any) -> Any:
     return F.where(self == 0.0, F.zeros((), dtype=value.dtype), value)
 
 
-declare("sinc", sinc_kernel, _sinc_grad)
+declare("aten::sinc", "aten::sinc_", sinc_kernel, _sinc_grad)
 
 
-@op("aten::mvlgamma(Tensor self, int p) -> Tensor", promote="float", inplace=True, out=True)
+@op("aten::mvlgamma(Tensor self, int p) -> Tensor", promote="float", inplace="aten::mvlgamma_", out=True)
 def mvlgamma(self: np.ndarray, p: int) -> np.ndarray:
     from scipy import special
 
@@ -390,7 +436,7 @@ def _mvlgamma_grad(g: Any, self: Any, p: int) -> Any:
 mvlgamma.derivative(self=_mvlgamma_grad)
 
 
-@op("aten::round(Tensor self) -> Tensor", promote="same", inplace=True, expose="no")
+@op("aten::round(Tensor self) -> Tensor", promote="same", inplace="aten::round_", expose="no")
 def round_plain(self: np.ndarray) -> np.ndarray:
     if self.dtype is NP_BOOL or self.dtype.kind == "c":
         raise _dispatch.not_implemented("round_vml_cpu", self)
@@ -400,7 +446,7 @@ def round_plain(self: np.ndarray) -> np.ndarray:
 @op(
     "aten::round.decimals(Tensor self, *, int decimals) -> Tensor",
     promote="same",
-    inplace=True,
+    inplace="aten::round_.decimals",
     expose="no",
     node="RoundBackward1",
 )
@@ -490,7 +536,7 @@ def _clamp(self: np.ndarray, low: Any, high: Any, out: Any = None) -> np.ndarray
 
 @op(
     "aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
-    inplace=True,
+    inplace="aten::clamp_",
     expose="no",
     node="ClampBackward1",
 )
@@ -516,7 +562,7 @@ clamp_number.derivative(self=lambda g, self, min, max: _where_inside(g, self, mi
 
 @op(
     "aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
-    inplace=True,
+    inplace="aten::clamp_.Tensor",
     expose="no",
     node="ClampBackward0",
 )
@@ -581,10 +627,11 @@ function("clip")(clamp)
 function("clip_", expose="both")(clamp_)
 
 
-def _one_sided(name: str, ufunc: Any, keep: str) -> None:
+def _one_sided(aten_name: str, inplace: str, ufunc: Any) -> None:
+    name = aten_name.removeprefix("aten::")
     side = name[-3:]
 
-    @op(f"aten::{name}(Tensor self, Scalar {side}) -> Tensor", inplace=True, expose="no", node=None)
+    @op(f"{aten_name}(Tensor self, Scalar {side}) -> Tensor", inplace=inplace, expose="no", node=None)
     def by_number(self: np.ndarray, bound: Any, out: Any = None) -> np.ndarray:
         if self.dtype.kind == "c":
             raise NotImplementedError("clamp is not supported for complex types")
@@ -599,8 +646,13 @@ def _one_sided(name: str, ufunc: Any, keep: str) -> None:
     else:
         by_number.derivative(self=lambda g, self, max: _where_inside(g, self, None, max))
 
-    @op(f"aten::{name}.Tensor(Tensor self, Tensor {side}) -> Tensor", inplace=True, expose="no", promote="same",
-        node=f"Clamp{side.title()}Backward1")  # fmt: skip
+    @op(
+        f"{aten_name}.Tensor(Tensor self, Tensor {side}) -> Tensor",
+        inplace=f"{inplace}.Tensor",
+        expose="no",
+        promote="same",
+        node=f"Clamp{side.title()}Backward1",
+    )
     def by_tensor(self: np.ndarray, bound: Any, out: Any = None) -> np.ndarray:
         if self.dtype.kind == "c":
             raise NotImplementedError(f"{name} is not supported for complex types")
@@ -643,13 +695,13 @@ def _one_sided(name: str, ufunc: Any, keep: str) -> None:
     function(name + "_", expose="both")(named(front_inplace, True))
 
 
-_one_sided("clamp_min", np.maximum, "ge")
-_one_sided("clamp_max", np.minimum, "le")
+_one_sided("aten::clamp_min", "aten::clamp_min_", np.maximum)
+_one_sided("aten::clamp_max", "aten::clamp_max_", np.minimum)
 
 
 @op(
     "aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor",
-    inplace=True,
+    inplace="aten::nan_to_num_",
     out=True,
 )
 def nan_to_num(self: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> np.ndarray:
@@ -719,7 +771,7 @@ def conj_function(input: Any) -> Any:
     return conj_op(input) if input._array.dtype.kind == "c" else input
 
 
-@op("aten::conj_physical(Tensor self) -> Tensor", inplace=True, out=True)
+@op("aten::conj_physical(Tensor self) -> Tensor", inplace="aten::conj_physical_", out=True)
 def conj_physical(self: np.ndarray) -> np.ndarray:
     return self.copy() if self.dtype.kind != "c" else np.conjugate(self)
 

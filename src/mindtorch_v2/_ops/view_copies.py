@@ -44,42 +44,40 @@ def _copying(text: str, plain: Any, node: str | None, listed: bool = False, expo
     return entry
 
 
-_SLICE_COPY = (
-    "slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"
-)
+_SLICE_COPY = "aten::slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> Tensor"
 _TABLE = (
-    ("alias_copy(Tensor self) -> Tensor", copies.alias, "AliasBackward0"),
-    ("as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
+    ("aten::alias_copy(Tensor self) -> Tensor", copies.alias, "AliasBackward0"),
+    ("aten::as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor",
      shape.as_strided,
      "AsStridedBackward0"),
-    ("diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
+    ("aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
      slicing.diagonal, "DiagonalBackward0"),
-    ("expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor",
+    ("aten::expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor",
      shape._expand, "ExpandBackward0"),
-    ("permute_copy(Tensor self, int[] dims) -> Tensor", shape._permute, "PermuteBackward0"),
-    ("select_copy.int(Tensor self, int dim, SymInt index) -> Tensor", slicing.select, "SelectBackward0"),
+    ("aten::permute_copy(Tensor self, int[] dims) -> Tensor", shape._permute, "PermuteBackward0"),
+    ("aten::select_copy.int(Tensor self, int dim, SymInt index) -> Tensor", slicing.select, "SelectBackward0"),
     (_SLICE_COPY, slicing.slice_,
      "SliceBackward0"),
-    ("t_copy(Tensor self) -> Tensor", shape.t, "TBackward0"),
-    ("transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor", shape.transpose, "TransposeBackward0"),
-    ("unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor",
+    ("aten::t_copy(Tensor self) -> Tensor", shape.t, "TBackward0"),
+    ("aten::transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor", shape.transpose, "TransposeBackward0"),
+    ("aten::unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor",
      slicing.unfold, "UnfoldBackward0"),
-    ("unsqueeze_copy(Tensor self, int dim) -> Tensor", slicing.unsqueeze, "UnsqueezeBackward0"),
-    ("view_as_complex_copy(Tensor self) -> Tensor", complex_views.view_as_complex, "ViewAsComplexBackward0"),
-    ("view_as_real_copy(Tensor self) -> Tensor", complex_views.view_as_real, "ViewAsRealBackward0"),
+    ("aten::unsqueeze_copy(Tensor self, int dim) -> Tensor", slicing.unsqueeze, "UnsqueezeBackward0"),
+    ("aten::view_as_complex_copy(Tensor self) -> Tensor", complex_views.view_as_complex, "ViewAsComplexBackward0"),
+    ("aten::view_as_real_copy(Tensor self) -> Tensor", complex_views.view_as_real, "ViewAsRealBackward0"),
 )  # fmt: skip
 for _text, _plain, _node in _TABLE:
-    _copying("aten::" + _text, _plain, _node, expose="function")
+    _copying(_text, _plain, _node, expose="function")
 
 _LISTED = (
-    ("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+    ("aten::split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
      slicing._split, "SplitBackward0"),
-    ("split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+    ("aten::split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
      slicing.split_with_sizes, "SplitWithSizesBackward0"),
-    ("unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", slicing.unbind, "UnbindBackward0"),
+    ("aten::unbind_copy.int(Tensor self, int dim=0) -> Tensor[]", slicing.unbind, "UnbindBackward0"),
 )  # fmt: skip
 for _text, _plain, _node in _LISTED:
-    _copying("aten::" + _text, _plain, _node, listed=True, expose="function")
+    _copying(_text, _plain, _node, listed=True, expose="function")
 
 _squeeze_copy = _copying("aten::squeeze_copy(Tensor self) -> Tensor", slicing._squeeze, "SqueezeBackward0")
 _squeeze_copy_dim = _copying(

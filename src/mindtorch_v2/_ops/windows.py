@@ -32,8 +32,9 @@ def _options(dtype: Any, layout: str = "Strided (default)") -> str:
 
 
 def _window(
-    name: str, length: Any, periodic: bool, values: Any, dtype: Any, layout: Any, requires_grad: bool
+    aten_name: str, length: Any, periodic: bool, values: Any, dtype: Any, layout: Any, requires_grad: bool
 ) -> Any:
+    name = aten_name.removeprefix("aten::")
     if not hasattr(length, "__index__"):
         raise TypeError(
             f"{name}(): argument 'window_length' (position 1) must be int, not {type(length).__name__}"
@@ -49,7 +50,7 @@ def _window(
     if _dispatch.recorder is None:
         tensor = _made(n, periodic, values, kind, False)
     else:
-        plain, chosen = _shown_ops(name)
+        plain, chosen = _shown_ops(aten_name)
         _making.parts = values, kind
         tensor = plain(n, dtype=dtype) if periodic else chosen(n, False, dtype=dtype)
     if requires_grad:
@@ -81,9 +82,9 @@ def _counted(total: int, kind: Any) -> Any:
     return _counted_late(0, total, 1, F.empty((0,), dtype=kind))
 
 
-def _shown_ops(name: str) -> Any:
+def _shown_ops(aten_name: str) -> Any:
     """The op that a window is in a profile, without and with the argument `periodic`."""
-    known = _SHOWN.get(name)
+    known = _SHOWN.get(aten_name)
     if known is None:
         rest = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 
@@ -91,12 +92,12 @@ def _shown_ops(name: str) -> Any:
             values, kind = _making.parts
             return _made(n, len(given) < 5, values, kind, True)
 
-        known = _SHOWN[name] = (
-            op(f"aten::{name}(int window_length, {rest}", expose="no", on="tensors", nondifferentiable=True)(
+        known = _SHOWN[aten_name] = (
+            op(f"{aten_name}(int window_length, {rest}", expose="no", on="tensors", nondifferentiable=True)(
                 body
             ),
             op(
-                f"aten::{name}.periodic(int window_length, bool periodic, {rest}",
+                f"{aten_name}.periodic(int window_length, bool periodic, {rest}",
                 expose="no",
                 on="tensors",
                 nondifferentiable=True,
@@ -114,7 +115,9 @@ def hann_window(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Hann window: a raised cosine."""
-    return _window("hann_window", window_length, periodic, _raised(0.5, 0.5), dtype, layout, requires_grad)
+    return _window(
+        "aten::hann_window", window_length, periodic, _raised(0.5, 0.5), dtype, layout, requires_grad
+    )
 
 
 def _scaled(places: Any, factor: float) -> Any:
@@ -135,7 +138,7 @@ def hamming_window(
 ) -> Any:  # fmt: skip
     """The Hamming window: a cosine on a pedestal."""
     return _window(
-        "hamming_window", window_length, periodic, _raised(alpha, beta), dtype, layout, requires_grad
+        "aten::hamming_window", window_length, periodic, _raised(alpha, beta), dtype, layout, requires_grad
     )
 
 
@@ -150,7 +153,7 @@ def blackman_window(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Blackman window: a sum of two cosines."""
-    return _window("blackman_window", window_length, periodic, _blackman, dtype, layout, requires_grad)
+    return _window("aten::blackman_window", window_length, periodic, _blackman, dtype, layout, requires_grad)
 
 
 def _bartlett(places: Any, total: int) -> Any:
@@ -166,7 +169,7 @@ def bartlett_window(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Bartlett window: a triangle."""
-    return _window("bartlett_window", window_length, periodic, _bartlett, dtype, layout, requires_grad)
+    return _window("aten::bartlett_window", window_length, periodic, _bartlett, dtype, layout, requires_grad)
 
 
 @function(expose="function")
@@ -185,4 +188,4 @@ def kaiser_window(
         return made
 
     values.counts = True  # type: ignore[attr-defined]
-    return _window("kaiser_window", window_length, periodic, values, dtype, layout, requires_grad)
+    return _window("aten::kaiser_window", window_length, periodic, values, dtype, layout, requires_grad)
