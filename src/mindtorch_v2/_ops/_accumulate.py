@@ -46,12 +46,12 @@ def _add_rows_sparse(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -
     ones = np.ones(count, target.dtype)
     matrix = csc_array((ones, places, np.arange(count + 1)), shape=(n, count))
     flat = target.reshape(n, -1)
-    found = matrix @ rows.reshape(count, -1)
+    sums = matrix @ rows.reshape(count, -1)
     if count * 4 >= n:
-        flat += found
+        flat += sums
     else:
         touched = np.unique(places)
-        flat[touched] += found[touched]
+        flat[touched] += sums[touched]
 
 
 def add_flat(target: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:

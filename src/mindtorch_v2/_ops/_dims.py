@@ -25,14 +25,14 @@ def many(dims: Any, ndim: int) -> tuple[int, ...]:
         return tuple(range(ndim))
     if dims.__class__ is int:
         dims = (dims,)
-    found = tuple([one(d, ndim) for d in dims])
-    if len(set(found)) != len(found):
+    axes = tuple([one(d, ndim) for d in dims])
+    if len(set(axes)) != len(axes):
         seen = set()
-        for d in found:
+        for d in axes:
             if d in seen:
                 raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
             seen.add(d)
-    return found if ndim else ()
+    return axes if ndim else ()
 
 
 def dense(array: Any) -> Any:

@@ -15,9 +15,9 @@ def through(g: Any, expression: Any, *inputs: Any) -> tuple:
     state.enabled = True
     try:
         own = [x if enabled and x._rg else x.detach().requires_grad_() for x in inputs]
-        made = expression(*own)
-        if not made._rg:
+        output = expression(*own)
+        if not output._rg:
             return (None,) * len(own)
-        return grad(made, own, g, create_graph=enabled, allow_unused=True)
+        return grad(output, own, g, create_graph=enabled, allow_unused=True)
     finally:
         state.enabled = enabled

@@ -69,26 +69,26 @@ def _blocks(x: np.ndarray) -> Any:
 def gelu(x: np.ndarray) -> np.ndarray:
     """x * (1 + erf(x / sqrt 2)) / 2 for a float32 array."""
     source = np.ascontiguousarray(x).reshape(-1)
-    made = np.empty(source.shape, np.float32)
+    result = np.empty(source.shape, np.float32)
     a, b, c = (np.empty(min(_BLOCK, source.size), np.float32) for _ in range(3))
     for part in _blocks(source):
-        piece, out = source[part], made[part]
+        piece, out = source[part], result[part]
         n = piece.size
         scaled = np.multiply(piece, _ROOT_HALF, a[:n])
         _erf_block(scaled, out, b[:n], c[:n])
         np.add(out, 1, out)
         np.multiply(out, piece, out)
         np.multiply(out, np.float32(0.5), out)
-    return made.reshape(x.shape)
+    return result.reshape(x.shape)
 
 
 def gelu_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
     """g times the derivative of gelu at x, for float32 arrays."""
     source, given = np.ascontiguousarray(x).reshape(-1), np.ascontiguousarray(g).reshape(-1)
-    made = np.empty(source.shape, np.float32)
+    result = np.empty(source.shape, np.float32)
     a, b, c = (np.empty(min(_BLOCK, source.size), np.float32) for _ in range(3))
     for part in _blocks(source):
-        piece, out = source[part], made[part]
+        piece, out = source[part], result[part]
         n = piece.size
         scaled = np.multiply(piece, _ROOT_HALF, a[:n])
         _erf_block(scaled, out, b[:n], c[:n])
@@ -101,7 +101,7 @@ def gelu_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
         np.multiply(density, piece, density)
         np.add(out, density, out)
         np.multiply(out, given[part], out)
-    return made.reshape(x.shape)
+    return result.reshape(x.shape)
 
 
 def erf(x: np.ndarray) -> np.ndarray:

@@ -345,11 +345,10 @@ def _gelu_slope(x: np.ndarray, g: np.ndarray, approximate: str) -> np.ndarray:
     if x.dtype == np.float32 and x.size > _erf_fast.WORTH_IT:
         return _erf_fast.gelu_slope(x, g)
     kind = x.dtype.type
-    made = np.multiply(x, x)
-    made = np.exp(np.multiply(made, kind(-0.5)))
-    made = np.multiply(np.multiply(made, kind(_INV_SQRT_2PI)), x)
+    density = np.exp(np.multiply(np.multiply(x, x), kind(-0.5)))
+    density = np.multiply(density, kind(_INV_SQRT_2PI))
     cdf = np.multiply(np.add(_erf(np.multiply(x, kind(_SQRT_HALF))), 1), kind(0.5))
-    return np.multiply(np.add(made, cdf), g)
+    return np.multiply(np.add(np.multiply(density, x), cdf), g)
 
 
 def _gelu_double(g: Any, grad_output: Any, self: Any, approximate: str) -> Any:

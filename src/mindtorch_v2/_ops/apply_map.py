@@ -16,12 +16,12 @@ def _check(name: str, self: Any, others: dict[str, Any]) -> list[np.ndarray]:
             raise RuntimeError(
                 f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
             )
-    found = []
+    arrays = []
     for argument, tensor in others.items():
         if tensor.dtype is not self.dtype:
             raise TypeError(f"{name}: expected {self.type()} for '{argument}' (got {tensor.type()})")
-        found.append(tensor.expand(self.shape)._array if tensor.shape != self.shape else tensor._array)
-    return found
+        arrays.append(tensor.expand(self.shape)._array if tensor.shape != self.shape else tensor._array)
+    return arrays
 
 
 def _write(self: Any, made: Any) -> Any:

@@ -19,16 +19,16 @@ ALLOWED = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True, "r
 
 
 def _scores(query: np.ndarray, key: np.ndarray, is_causal: bool, mask: Any, scale: float) -> np.ndarray:
-    made = np.matmul(query * query.dtype.type(scale), key.swapaxes(-1, -2))
+    scores = np.matmul(query * query.dtype.type(scale), key.swapaxes(-1, -2))
     if is_causal:
-        rows, columns = made.shape[-2:]
-        made += np.triu(np.full((rows, columns), -np.inf, made.dtype), 1)
+        rows, columns = scores.shape[-2:]
+        scores += np.triu(np.full((rows, columns), -np.inf, scores.dtype), 1)
     if mask is not None:
         if mask.dtype is NP_BOOL:
-            made = np.where(mask, made, made.dtype.type(-np.inf))
+            scores = np.where(mask, scores, scores.dtype.type(-np.inf))
         else:
-            made += mask
-    return made
+            scores += mask
+    return scores
 
 
 def _wide(*arrays: Any) -> list[Any]:
@@ -70,15 +70,15 @@ def flash(
 ) -> Any:
     q, k, v, mask = _wide(query, key, value, attn_mask)
     k, v = _for_heads(q, k), _for_heads(q, v)
-    made = _scores(q, k, is_causal, mask, 1 / math.sqrt(query.shape[-1]) if scale is None else scale)
-    top = np.maximum.reduce(made, axis=-1, keepdims=True)
-    top = np.where(np.isneginf(top), made.dtype.type(0), top)
-    np.subtract(made, top, made)
-    np.exp(made, made)
-    total = np.add.reduce(made, axis=-1, keepdims=True)
+    weights = _scores(q, k, is_causal, mask, 1 / math.sqrt(query.shape[-1]) if scale is None else scale)
+    top = np.maximum.reduce(weights, axis=-1, keepdims=True)
+    top = np.where(np.isneginf(top), weights.dtype.type(0), top)
+    np.subtract(weights, top, weights)
+    np.exp(weights, weights)
+    total = np.add.reduce(weights, axis=-1, keepdims=True)
     logs = (np.log(total) + top)[..., 0]
-    np.true_divide(made, np.where(total == 0, made.dtype.type(1), total), made)
-    out = np.matmul(made, v)
+    np.true_divide(weights, np.where(total == 0, weights.dtype.type(1), total), weights)
+    out = np.matmul(weights, v)
     if not query.flags.c_contiguous:  # laid out like the query
         like = np.empty_like(query, out.dtype)
         like[...] = out
@@ -153,8 +153,8 @@ def flash_backward(
     to_query, to_key = np.matmul(slope, k), np.matmul(slope.swapaxes(-1, -2), q)
     to_key, to_value = _from_heads(to_key, key), _from_heads(to_value, value)
     # laid out as (batch, length, heads, width), as torch's kernel leaves them: what follows can view them
-    made = (np.ascontiguousarray(a.swapaxes(1, 2)).swapaxes(1, 2) for a in (to_query, to_key, to_value))
-    return tuple(a.astype(query.dtype, copy=False) for a in made)
+    gradients = (np.ascontiguousarray(a.swapaxes(1, 2)).swapaxes(1, 2) for a in (to_query, to_key, to_value))
+    return tuple(a.astype(query.dtype, copy=False) for a in gradients)
 
 
 def _open_gradients(
@@ -165,8 +165,8 @@ def _open_gradients(
     heads = query.shape[1] // key.shape[1]
     if heads > 1:
         key, value = (x.repeat_interleave(heads, 1) for x in (key, value))
-        to_query, *made = _open_gradients(g, query, key, value, is_causal, attn_mask, scale)
-        return (to_query, *[x.unflatten(1, (-1, heads)).sum(2) for x in made])
+        to_query, *per_head = _open_gradients(g, query, key, value, is_causal, attn_mask, scale)
+        return (to_query, *[x.unflatten(1, (-1, heads)).sum(2) for x in per_head])
     weights = F.softmax(_plain_scores(query, key, is_causal, attn_mask, factor), -1)
     slope = F.matmul(g, value.transpose(-2, -1))
     slope = weights * (slope - (slope * weights).sum(-1, True)) * factor
@@ -222,8 +222,8 @@ def attention_math(
     weights = F._safe_softmax(weights, -1)
     if dropout_p > 0:
         weights = F.dropout(weights, dropout_p, True)
-    made = F.matmul(_shown.cast(weights, value.dtype), value)
-    return _shown.cast(made, value.dtype), weights
+    output = F.matmul(_shown.cast(weights, value.dtype), value)
+    return _shown.cast(output, value.dtype), weights
 
 
 def _added(attn_mask: Any, query: Any) -> Any:

@@ -138,15 +138,15 @@ def forward(
     else:
         columns = _columns(x, kernel, out, stride, padding, dilation)
     if groups == 1:
-        made = np.matmul(w.reshape(w.shape[0], -1), columns.reshape(n, -1, length))
+        product = np.matmul(w.reshape(w.shape[0], -1), columns.reshape(n, -1, length))
     else:
-        made = np.matmul(
+        product = np.matmul(
             w.reshape(1, groups, w.shape[0] // groups, -1), columns.reshape(n, groups, -1, length)
         )
     return (
-        made.reshape(n, w.shape[0], *out)
+        product.reshape(n, w.shape[0], *out)
         if grid is None
-        else grid.cropped(made.reshape(n, w.shape[0], length))
+        else grid.cropped(product.reshape(n, w.shape[0], length))
     )
 
 
@@ -194,13 +194,13 @@ def input_gradient(
     if _is_pointwise(kernel, stride, padding) and tuple(spatial) == tuple(out):
         return columns.reshape(n, channels, *spatial)
     columns = columns.reshape(n, channels, *kernel, *out)
-    made = np.zeros((n, channels, *[s + 2 * p for s, p in zip(spatial, padding)]), g.dtype)
+    padded = np.zeros((n, channels, *[s + 2 * p for s, p in zip(spatial, padding)]), g.dtype)
     for place, window in _windows(kernel, out, stride, dilation):
-        made[(slice(None), slice(None), *window)] += columns[(slice(None), slice(None), *place)]
+        padded[(slice(None), slice(None), *window)] += columns[(slice(None), slice(None), *place)]
     if not any(padding):
-        return made
+        return padded
     return np.ascontiguousarray(
-        made[(slice(None), slice(None), *[slice(p, p + s) for s, p in zip(spatial, padding)])]
+        padded[(slice(None), slice(None), *[slice(p, p + s) for s, p in zip(spatial, padding)])]
     )
 
 
@@ -226,12 +226,12 @@ def weight_gradient(
         )
         g = np.ascontiguousarray(g)
     if groups == 1:
-        made = np.matmul(g.reshape(n, -1, length), columns.reshape(n, -1, length).swapaxes(1, 2)).sum(0)
+        gradient = np.matmul(g.reshape(n, -1, length), columns.reshape(n, -1, length).swapaxes(1, 2)).sum(0)
     else:
-        made = np.matmul(
+        gradient = np.matmul(
             g.reshape(n, groups, -1, length), columns.reshape(n, groups, -1, length).swapaxes(2, 3)
         ).sum(0)
-    return made.reshape(g.shape[1], channels // groups, *kernel)
+    return gradient.reshape(g.shape[1], channels // groups, *kernel)
 
 
 # ---------------------------------------------------------------------------------------------------- the op
@@ -351,14 +351,14 @@ def _convolve(
     if kind in LOW_FLOATS:  # the bias is added before the result is rounded
         input, weight = input.astype(np.float32), weight.astype(np.float32)
     if transposed:
-        made = input_gradient(input, weight, size, stride, padding, dilation, groups)
+        result = input_gradient(input, weight, size, stride, padding, dilation, groups)
     else:
-        made = forward(input, weight, stride, padding, dilation, groups)
+        result = forward(input, weight, stride, padding, dilation, groups)
     if bias is not None:
-        made += bias.reshape(-1, *(1,) * dims).astype(made.dtype, copy=False)
+        result += bias.reshape(-1, *(1,) * dims).astype(result.dtype, copy=False)
     if kind in LOW_FLOATS:
-        made = made.astype(kind)
-    return _layout.copied(made, _layout.channels_last) if last else made
+        result = result.astype(kind)
+    return _layout.copied(result, _layout.channels_last) if last else result
 
 
 _ARGUMENTS = (
@@ -396,10 +396,10 @@ def _convolution(
     if not transposed:
         input, weight = _packed(input), _packed(weight)
     kernel = (_kernel_transposed2d if weight.ndim < 5 else _kernel_transposed3d) if transposed else _kernel
-    made = kernel(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    result = kernel(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     if flat:
-        _one_dim_less(made)
-    return made
+        _one_dim_less(result)
+    return result
 
 
 def _packed(tensor: Any) -> Any:
@@ -516,10 +516,10 @@ def convolution_backward(
         second = weight_gradient(*pair, kernel, stride, padding, dilation, groups)
     if output_mask[2]:
         third = np.add.reduce(g, axis=(0, *range(2, g.ndim)))
-    made = tuple(_dispatch.wrap(a) for a in (first, second, third))
+    gradients = tuple(_dispatch.wrap(a) for a in (first, second, third))
     if _dispatch.recorder is not None:
-        made = _show_backward(made, grad_output, input, weight, transposed, output_mask)
-    return made
+        gradients = _show_backward(gradients, grad_output, input, weight, transposed, output_mask)
+    return gradients
 
 
 _sum_of_batch = _shown.writer(
@@ -528,21 +528,23 @@ _sum_of_batch = _shown.writer(
 )
 
 
-def _show_backward(made: tuple, grad: Any, input: Any, weight: Any, transposed: bool, mask: Any) -> tuple:
+def _show_backward(
+    gradients: tuple, grad: Any, input: Any, weight: Any, transposed: bool, mask: Any
+) -> tuple:
     """What torch's back ends show inside: dimensions added and taken away, and the plain transposed kernel's loop."""
     if weight.ndim == 3:
         _one_more_dim(grad, input, weight)
-        _one_dim_less(*[tensor for tensor, wanted in zip(made[:2], mask) if wanted])
+        _one_dim_less(*[tensor for tensor, wanted in zip(gradients[:2], mask) if wanted])
     elif transposed and weight.ndim == 4 and input.shape[0] == 1 and input.numel() <= 20480:
         for place, other in ((0, grad), (1, input)):
             if mask[place]:
-                cleared = F.zero_(_shown.blank(made[place]))
+                cleared = F.zero_(_shown.blank(gradients[place]))
                 F.select(cleared if place == 0 else grad, 0, 0)
                 F.select(other, 0, 0)
         if mask[2]:
             empty = _dispatch.wrap(np.empty(0, grad._array.dtype))
-            made = (*made[:2], _sum_of_batch(grad, (0, 2, 3), False, None, empty))
-    return made
+            gradients = (*gradients[:2], _sum_of_batch(grad, (0, 2, 3), False, None, empty))
+    return gradients
 
 
 @convolution_backward.backward("grad_output", "input", "weight")
@@ -578,7 +580,7 @@ def _double_backward(
 ) -> Any:  # fmt: skip
     """Gradients for the output's gradient, the input and the weight."""
     shape = (stride, padding, dilation, transposed, output_padding, groups)
-    made = second = third = None
+    first = second = third = None
     if output_mask[0]:
         parts = []
         if ggI is not None:
@@ -588,7 +590,7 @@ def _double_backward(
         if ggb is not None:
             parts.append(ggb.reshape(1, -1, *(1,) * (weight.ndim - 2)).expand(gO.shape))
         for part in parts:
-            made = part if made is None else made + part
+            first = part if first is None else first + part
     if output_mask[2] and ggI is not None:
         if transposed or _dispatch.recorder is None:
             third = convolution_backward(gO, ggI, weight, None, *shape, (False, True, False))[1]
@@ -596,7 +598,7 @@ def _double_backward(
             third = _weight_by_convolution(gO, ggI, weight, stride, padding, dilation, groups)
     if output_mask[1] and ggW is not None:
         second = convolution_backward(gO, self, ggW, None, *shape, (True, False, False))[0]
-    return made, second, third
+    return first, second, third
 
 
 def _weight_by_convolution(
@@ -606,19 +608,19 @@ def _weight_by_convolution(
     outputs, inputs = F.transpose(gO, 0, 1), F.transpose(ggI, 0, 1)
     shape = (dilation, padding, stride, False, (0,) * len(stride), 1)
     if groups == 1:
-        made = convolution(inputs, outputs, None, *shape)
+        gradient = convolution(inputs, outputs, None, *shape)
     else:
         n, m = inputs.shape[0] // groups, outputs.shape[0] // groups
         parts = []
         for k in range(groups):
             image, kernel = F.narrow(inputs, 0, k * n, n), F.narrow(outputs, 0, k * m, m)
             parts.append(convolution(image, kernel, None, *shape))
-        made = F.cat(parts, 1)
-    made = F.transpose(made, 0, 1)
+        gradient = F.cat(parts, 1)
+    gradient = F.transpose(gradient, 0, 1)
     for d in range(2, weight.ndim):
-        if made.shape[d] > weight.shape[d]:
-            made = F.narrow(made, d, 0, weight.shape[d])
-    return made
+        if gradient.shape[d] > weight.shape[d]:
+            gradient = F.narrow(gradient, d, 0, weight.shape[d])
+    return gradient
 
 
 # ---------------------------------------------------------------------------------------------------- public names
@@ -686,7 +688,7 @@ def _declare_conv(dims: int, aten_name: str, transposed: str) -> None:
     ) -> Any:
         stride, padding, dilation = (_dispatch.ints(v, dims) for v in (stride, padding, dilation))
         x, batched = _batched(name, input, dims)
-        made = convolution(
+        result = convolution(
             x,
             weight,
             bias,
@@ -697,7 +699,7 @@ def _declare_conv(dims: int, aten_name: str, transposed: str) -> None:
             (0,) * dims,
             groups,
         )
-        return made if batched else F.squeeze(made, 0)
+        return result if batched else F.squeeze(result, 0)
 
     @composite(
         f'{aten_name}.padding(Tensor input, Tensor weight, Tensor? bias=None, SymInt[{dims}] stride=1, str padding="valid", '
@@ -758,8 +760,8 @@ def _declare_conv(dims: int, aten_name: str, transposed: str) -> None:
                     f"output_padding_height: {output_padding[0]} output_padding_width: {output_padding[-1]} stride_height: {stride[0]} "
                     f"stride_width: {stride[-1]} dilation_height: {dilation[0]} dilation_width: {dilation[-1]}"
                 )
-        made = convolution(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
-        return made if batched else F.squeeze(made, 0)
+        result = convolution(x, weight, bias, stride, padding, dilation, True, output_padding, groups)
+        return result if batched else F.squeeze(result, 0)
 
 
 def _same(x: Any, weight: Any, bias: Any, stride: tuple, dilation: tuple, groups: int) -> Any:

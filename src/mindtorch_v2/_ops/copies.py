@@ -215,16 +215,16 @@ zero_ = FUNCTIONS["zero_"] = zero.op.inplace.entry
 def detach(self: Any) -> Any:
     if _dispatch.recorder is not None and not _dispatch.grad_state.below:
         _inner_detach(self)
-    made = _new(Tensor)
+    detached = _new(Tensor)
     if self._array_missing:
-        made._array_missing, made._meta = True, self._meta
-        return made
-    made._array = self._array
+        detached._array_missing, detached._meta = True, self._meta
+        return detached
+    detached._array = self._array
     storage = self._storage
     if storage is None:
         storage = self._storage = storage_of(self)
-    made._storage = storage
-    return made
+    detached._storage = storage
+    return detached
 
 
 @composite("aten::detach_(Tensor(a!) self) -> Tensor(a!)")

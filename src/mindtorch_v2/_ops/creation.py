@@ -167,15 +167,15 @@ def _factory(make: Any, name: str) -> Any:
                 shape, result=out
             )
             return finish(out, requires_grad, pin_memory)
-        made = (
+        tensor = (
             make(shape, dtype=dtype)
             if memory_format is None
             else make(shape, dtype=dtype, memory_format=memory_format)
         )
         return (
-            finish(made, requires_grad, pin_memory, out)
+            finish(tensor, requires_grad, pin_memory, out)
             if requires_grad or pin_memory or out is not None
-            else made
+            else tensor
         )
 
     factory.__name__ = name
@@ -381,12 +381,12 @@ def _like_front(make: Any, name: str) -> Any:
         if device is not None and _device.resolve(device) is not input.device:
             if _device.resolve(device) is _device.META:
                 return finish(meta_tensor(input.shape, (dtype or input.dtype)._np), requires_grad)
-            made = make(wrap(np.empty(input.shape, input.dtype._np)), dtype=dtype)
+            tensor = make(wrap(np.empty(input.shape, input.dtype._np)), dtype=dtype)
         elif _dispatch.recorder is not None:
-            made = below(make, input, dtype=dtype, memory_format=memory_format)
+            tensor = below(make, input, dtype=dtype, memory_format=memory_format)
         else:
-            made = make(input, dtype=dtype, memory_format=memory_format)
-        return finish(made, requires_grad, pin_memory) if requires_grad or pin_memory else made
+            tensor = make(input, dtype=dtype, memory_format=memory_format)
+        return finish(tensor, requires_grad, pin_memory) if requires_grad or pin_memory else tensor
 
     like.__name__ = name
     return like
@@ -410,8 +410,8 @@ def full_like(
     memory_format: Any = None,
 ) -> Any:
     """A tensor of one value, like another in shape and dtype."""
-    made = below(_full_like, input, fill_value, dtype=dtype, memory_format=memory_format)
-    return finish(made, requires_grad, pin_memory)
+    tensor = below(_full_like, input, fill_value, dtype=dtype, memory_format=memory_format)
+    return finish(tensor, requires_grad, pin_memory)
 
 
 def _new_op(aten_name: str, schema: str, build: Any) -> Any:

@@ -103,32 +103,32 @@ def _shifted(values: np.ndarray, by: int) -> np.ndarray:
 
 def forward_sums(observed: np.ndarray, states: States) -> np.ndarray:
     """Log sums over all alignments up to each state at each time."""
-    made = np.full(observed.shape, -np.inf)
-    made[0, :, :2] = observed[0, :, :2]
-    made[0][~states.exist] = -np.inf
+    sums = np.full(observed.shape, -np.inf)
+    sums[0, :, :2] = observed[0, :, :2]
+    sums[0][~states.exist] = -np.inf
     for t in range(1, len(observed)):
-        before = made[t - 1]
+        before = sums[t - 1]
         total = np.logaddexp(before, _shifted(before, 1))
         total = np.logaddexp(total, np.where(states.skips, _shifted(before, 2), -np.inf))
-        made[t] = np.where(states.exist, total + observed[t], -np.inf)
-    return made
+        sums[t] = np.where(states.exist, total + observed[t], -np.inf)
+    return sums
 
 
 def backward_sums(observed: np.ndarray, states: States, inputs: np.ndarray) -> np.ndarray:
     """Log sums over all alignments from each state at each time to the end of its sequence."""
-    made = np.full(observed.shape, -np.inf)
+    sums = np.full(observed.shape, -np.inf)
     numbers = np.arange(observed.shape[2])
     final = (numbers == states.last[:, None]) | (numbers == states.last[:, None] - 1)
     skipped = np.zeros_like(states.skips)
     skipped[:, :-2] = states.skips[:, 2:]
-    behind = np.full(observed.shape[1:], -np.inf)
+    following = np.full(observed.shape[1:], -np.inf)
     for t in reversed(range(len(observed))):
-        total = np.logaddexp(behind, _shifted(behind, -1))
-        total = np.logaddexp(total, np.where(skipped, _shifted(behind, -2), -np.inf))
+        total = np.logaddexp(following, _shifted(following, -1))
+        total = np.logaddexp(total, np.where(skipped, _shifted(following, -2), -np.inf))
         ending = inputs == t + 1
         total[ending] = np.where(final[ending], 0, -np.inf)
-        behind = made[t] = np.where(states.exist, total + observed[t], -np.inf)
-    return made
+        following = sums[t] = np.where(states.exist, total + observed[t], -np.inf)
+    return sums
 
 
 @op(
@@ -182,7 +182,7 @@ def _(
     result0: Any,
     result1: Any,
 ) -> Any:
-    made = _ctc_loss_backward(
+    gradient = _ctc_loss_backward(
         grads[0],
         log_probs,
         targets,
@@ -193,7 +193,7 @@ def _(
         blank,
         zero_infinity,
     )
-    return (made,)
+    return (gradient,)
 
 
 @op(
@@ -223,11 +223,11 @@ def _ctc_loss_backward(
     with np.errstate(invalid="ignore", over="ignore"):
         shares = np.exp(both - observed + neg_log_likelihood.astype(np.float64)[None, :, None])
         passing = np.matmul(shares.swapaxes(0, 1), members).swapaxes(0, 1)
-        made = (np.exp(wide) - passing) * grad.astype(np.float64)[None, :, None]
-    made[np.arange(steps)[:, None] >= inputs] = 0
+        gradient = (np.exp(wide) - passing) * grad.astype(np.float64)[None, :, None]
+    gradient[np.arange(steps)[:, None] >= inputs] = 0
     if zero_infinity:
-        made[:, np.isinf(neg_log_likelihood)] = 0
-    return made.astype(log_probs.dtype)
+        gradient[:, np.isinf(neg_log_likelihood)] = 0
+    return gradient.astype(log_probs.dtype)
 
 
 @_ctc_loss_backward.recorded

@@ -32,11 +32,11 @@ def _embedded_shape(shape: tuple, offset: int, dim1: int, dim2: int) -> tuple[tu
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     if not shape:
         raise RuntimeError("diag_embed: input must have at least one dimension")
-    found = list(shape[:-1])
+    embedded = list(shape[:-1])
     n = shape[-1] + abs(offset)
     for d in sorted((a, b)):
-        found.insert(d, n)
-    return tuple(found), a, b
+        embedded.insert(d, n)
+    return tuple(embedded), a, b
 
 
 @diag_embed.recorded

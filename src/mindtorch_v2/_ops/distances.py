@@ -26,11 +26,11 @@ def _pair_distances(a: np.ndarray, b: np.ndarray, p: float) -> np.ndarray:
             - 2 * np.matmul(a, np.swapaxes(b, -1, -2))
         )
         close = square < 1e-4 * np.maximum((a * a).sum(-1)[..., :, None], 1e-30)
-        made = np.sqrt(np.maximum(square, 0))
+        distances = np.sqrt(np.maximum(square, 0))
         if close.any():  # cancellation: exact where points nearly coincide
             exact = _norm(a[..., :, None, :] - b[..., None, :, :], p, -1, False)
-            made = np.where(close, exact, made)
-        return made.astype(a.dtype)
+            distances = np.where(close, exact, distances)
+        return distances.astype(a.dtype)
     return _norm(a[..., :, None, :] - b[..., None, :, :], p, -1, False)
 
 
@@ -53,10 +53,10 @@ def _slopes(difference: np.ndarray, distance: np.ndarray, p: float) -> np.ndarra
         return np.sign(difference) * (np.abs(difference) == distance)
     with np.errstate(divide="ignore", invalid="ignore"):
         if p == 2:
-            made = difference / distance
+            slopes = difference / distance
         else:
-            made = difference * np.abs(difference) ** (p - 2) * distance ** (1 - p)
-    return np.where((distance == 0) | (difference == 0), 0, made).astype(difference.dtype)
+            slopes = difference * np.abs(difference) ** (p - 2) * distance ** (1 - p)
+    return np.where((distance == 0) | (difference == 0), 0, slopes).astype(difference.dtype)
 
 
 def _distance_slope(g: Any, difference: Any, distance: Any, p: float) -> Any:

@@ -21,15 +21,15 @@ def _parse(equation: str, operands: list[Any]) -> tuple[list[list[Any]], list[An
     left, arrow, right = equation.replace(" ", "").partition("->")
 
     def labels(text: str, who: str) -> list[Any]:
-        found: list[Any] = []
+        subscripts: list[Any] = []
         i = 0
         while i < len(text):
             if text.startswith("...", i):
-                if "..." in found:
+                if "..." in subscripts:
                     raise RuntimeError(
                         f"einsum(): found '.' for {who} for which an ellipsis was already found"
                     )
-                found.append("...")
+                subscripts.append("...")
                 i += 3
                 continue
             if text[i] == ".":
@@ -38,9 +38,9 @@ def _parse(equation: str, operands: list[Any]) -> tuple[list[list[Any]], list[An
                 raise RuntimeError(
                     f"einsum(): invalid subscript given at index {i} in the equation string, subscripts must be in [a-zA-Z]"
                 )
-            found.append(text[i])
+            subscripts.append(text[i])
             i += 1
-        return found
+        return subscripts
 
     parts = [labels(text, f"operand {n}") for n, text in enumerate(left.split(","))]
     if len(parts) > len(operands):
@@ -174,27 +174,27 @@ def _check_sizes(every: list[Any], operands: list[Any], named: list[list[Any]]) 
 def _contract(operands: list[Any], kept: int) -> Any:
     """Multiply from left to right; a dimension is summed as soon as no later operand has it."""
     total = operands[0].ndim
-    made = operands[0]
+    result = operands[0]
     last = [max((i for i, o in enumerate(operands) if o.shape[d] != 1), default=0) for d in range(total)]
     if len(operands) == 1:
         dims = list(range(kept, total))
-        return F.sum(made, dims) if dims else made
+        return F.sum(result, dims) if dims else result
     early = [d for d in range(kept, total) if last[d] == 0]
     if early:
-        made = F.sum(made, early, True)
+        result = F.sum(result, early, True)
     for i, operand in enumerate(operands[1:], 1):
         summed = [d for d in range(kept, total) if last[d] == i]
         if len(operands) == 2 and not summed and total == kept:
-            made = F.mul(made, operand)
+            result = F.mul(result, operand)
             continue
-        made = _sum_product(made, operand, summed)
+        result = _sum_product(result, operand, summed)
     if total > kept:
-        made = (
-            F.view(made, tuple(made.shape[:kept]))
-            if made.is_contiguous()
-            else made.reshape(made.shape[:kept])
+        result = (
+            F.view(result, tuple(result.shape[:kept]))
+            if result.is_contiguous()
+            else result.reshape(result.shape[:kept])
         )
-    return made
+    return result
 
 
 def _sum_product(a: Any, b: Any, summed: list[int]) -> Any:
@@ -230,13 +230,13 @@ def _sum_product(a: Any, b: Any, summed: list[int]) -> Any:
     y = F.reshape(
         F.permute(b, [*batch, *contracted, *right, *left]), (size(batch), size(contracted), size(right))
     )
-    made = F.bmm(x, y)
+    product = F.bmm(x, y)
     order = [*batch, *left, *contracted, *right]
-    made = F.view(made, tuple(1 if d in contracted else sizes[d] for d in order))
+    product = F.view(product, tuple(1 if d in contracted else sizes[d] for d in order))
     back = [0] * ndim
     for place, d in enumerate(order):
         back[d] = place
-    return F.permute(made, back)
+    return F.permute(product, back)
 
 
 @function(expose="function")
@@ -252,11 +252,11 @@ def tensordot(a: Any, b: Any, dims: Any = 2, out: Any = None) -> Any:
         first, second = list(range(-dims, 0)), list(range(dims))
     else:
         first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
-    made = _tensordot(a, b, first, second)
+    result = _tensordot(a, b, first, second)
     if out is not None:
-        _dispatch.give_out(out, made._array)
+        _dispatch.give_out(out, result._array)
         return out
-    return made
+    return result
 
 
 @composite(

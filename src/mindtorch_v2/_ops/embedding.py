@@ -112,10 +112,10 @@ def embedding_dense_backward(
     if scale_grad_by_freq:
         counts = np.bincount(places, minlength=num_weights)
         rows = rows / counts[places][:, None].astype(rows.dtype)
-    made = sum_rows(rows, places, num_weights)
+    gradient = sum_rows(rows, places, num_weights)
     if padding_idx != -1:
-        made[padding_idx] = 0
-    return made
+        gradient[padding_idx] = 0
+    return gradient
 
 
 def _dense_double(g: Any, indices: Any, padding_idx: int) -> Any:

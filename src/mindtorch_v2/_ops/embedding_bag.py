@@ -71,21 +71,26 @@ def _bags(
     sizes = np.bincount(owner[kept], minlength=bags).astype(np.int64)
     places = np.zeros((bags, weight.shape[1]) if mode == MAX else (0,), np.int64)
     if mode == MAX:
-        made = np.zeros((bags, weight.shape[1]), weight.dtype)
+        bag_values = np.zeros((bags, weight.shape[1]), weight.dtype)
         for bag in np.flatnonzero(sizes):
             members = np.flatnonzero((owner == bag) & kept)
             values = weight[indices[members]]
             best = values.argmax(0)
-            made[bag] = np.take_along_axis(values, best[None], 0)[0]
+            bag_values[bag] = np.take_along_axis(values, best[None], 0)[0]
             places[bag] = indices[members][best]
     else:
-        made = sum_rows(rows, owner[kept], bags)
+        bag_values = sum_rows(rows, owner[kept], bags)
         if mode == MEAN:
-            made = made / np.maximum(sizes, 1)[:, None].astype(made.dtype)
+            bag_values = bag_values / np.maximum(sizes, 1)[:, None].astype(bag_values.dtype)
     if mode == SUM:
         sizes[:] = 0
         owner = owner[:0] if padding_idx < 0 else owner
-    return made, owner.astype(common), sizes.astype(common), (places if mode == MAX else sizes).astype(common)
+    return (
+        bag_values,
+        owner.astype(common),
+        sizes.astype(common),
+        (places if mode == MAX else sizes).astype(common),
+    )
 
 
 _ARGUMENTS = (
@@ -291,11 +296,11 @@ def _dense_backward(
     padding_idx: int,
 ) -> np.ndarray:
     if mode == MAX:
-        made = np.zeros((num_weights, grad.shape[1]), grad.dtype)
+        gradient = np.zeros((num_weights, grad.shape[1]), grad.dtype)
         full = bag_size > 0
         columns = np.broadcast_to(np.arange(grad.shape[1]), grad[full].shape)
-        np.add.at(made, (maximum_indices[full], columns), grad[full])
-        return made
+        np.add.at(gradient, (maximum_indices[full], columns), grad[full])
+        return gradient
     if mode == MEAN:
         grad = grad / np.maximum(bag_size, 1)[:, None].astype(grad.dtype)
     rows = grad[offset2bag]
@@ -303,10 +308,10 @@ def _dense_backward(
         rows = rows * per_sample_weights[:, None]
     if scale_grad_by_freq:
         rows = rows / np.bincount(indices, minlength=num_weights)[indices][:, None].astype(rows.dtype)
-    made = sum_rows(rows, indices, num_weights)
+    gradient = sum_rows(rows, indices, num_weights)
     if padding_idx >= 0:
-        made[padding_idx] = 0
-    return made
+        gradient[padding_idx] = 0
+    return gradient
 
 
 @_dense_backward.recorded
@@ -399,14 +404,14 @@ def _samples_backward(
     grad: Any, weight: Any, indices: Any, offsets: Any, offset2bag: Any, mode: int, padding_idx: int
 ) -> Any:
     count = indices.shape[0]
-    made = F.zeros((count,), dtype=grad.dtype)
+    gradient = F.zeros((count,), dtype=grad.dtype)
     owners = _known_owners(
         offset2bag, lambda: F.zeros((count + 1,), dtype=offset2bag.dtype), offsets, count
     )._array
-    np.einsum("ij,ij->i", grad._array[owners], weight._array[indices._array], out=made._array)
+    np.einsum("ij,ij->i", grad._array[owners], weight._array[indices._array], out=gradient._array)
     if padding_idx >= 0:
-        made._array[indices._array == padding_idx] = 0
-    return made
+        gradient._array[indices._array == padding_idx] = 0
+    return gradient
 
 
 @_samples_backward.backward("grad", "weight")

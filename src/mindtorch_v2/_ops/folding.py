@@ -23,14 +23,14 @@ def _check_windows(kernel: tuple, dilation: tuple, padding: tuple, stride: tuple
     for name, value in named.items():
         if len(value) != 2:
             raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(value)}")
-    for what, short, value in (
+    for label, short, value in (
         ("kernel size", "kernel", kernel),
         ("stride", "stride", stride),
         ("dilation", "dilation", dilation),
     ):
         if min(value) <= 0:
             raise RuntimeError(
-                f"{what} should be greater than zero, but got {short}_height: {value[0]} {short}_width: {value[1]}"
+                f"{label} should be greater than zero, but got {short}_height: {value[0]} {short}_width: {value[1]}"
             )
     if min(padding) < 0:
         raise RuntimeError(
@@ -92,9 +92,9 @@ def im2col(
         (*lead, h * dilation[0], w * dilation[1], h * stride[0], w * stride[1]),
         writeable=False,
     )
-    made = np.empty(windows.shape, x.dtype)
-    np.copyto(made, windows)
-    return made.reshape(*x.shape[:-3], x.shape[-3] * math.prod(kernel_size), math.prod(out))
+    columns = np.empty(windows.shape, x.dtype)
+    np.copyto(columns, windows)
+    return columns.reshape(*x.shape[:-3], x.shape[-3] * math.prod(kernel_size), math.prod(out))
 
 
 @op(
@@ -128,17 +128,17 @@ def col2im(
     _refuse_integers(self, "col2im_out_cpu")
     lead = (*self.shape[:-2], rows // places)
     windows = self.reshape(*lead, *kernel_size, *out)
-    made = np.zeros((*lead, *[n + 2 * p for n, p in zip(output_size, padding)]), self.dtype)
+    image = np.zeros((*lead, *[n + 2 * p for n, p in zip(output_size, padding)]), self.dtype)
     for i, j in itertools.product(*map(range, kernel_size)):
         top, left = i * dilation[0], j * dilation[1]
-        made[
+        image[
             ...,
             top : top + (out[0] - 1) * stride[0] + 1 : stride[0],
             left : left + (out[1] - 1) * stride[1] + 1 : stride[1],
         ] += windows[..., i, j, :, :]
     if any(padding):
-        made = made[(..., *[slice(p, p + n) for n, p in zip(output_size, padding)])]
-    return np.ascontiguousarray(made)
+        image = image[(..., *[slice(p, p + n) for n, p in zip(output_size, padding)])]
+    return np.ascontiguousarray(image)
 
 
 im2col.derivative(
@@ -181,9 +181,9 @@ def pixel_shuffle(self: np.ndarray, upscale_factor: int) -> np.ndarray:
         )
     c, n = channels // (r * r), len(lead)
     parts = self.reshape(*lead, c, r, r, height, width)
-    made = np.empty((*lead, c, height, r, width, r), self.dtype)
-    made[...] = parts.transpose(*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return _as_input(made.reshape(*lead, c, height * r, width * r), self)
+    shuffled = np.empty((*lead, c, height, r, width, r), self.dtype)
+    shuffled[...] = parts.transpose(*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return _as_input(shuffled.reshape(*lead, c, height * r, width * r), self)
 
 
 @op("aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", expose="function")
@@ -200,9 +200,9 @@ def pixel_unshuffle(self: np.ndarray, downscale_factor: int) -> np.ndarray:
         return self.copy()  # torch leaves an empty image's shape as it is
     n, high, wide = len(lead), height // r, width // r
     parts = self.reshape(*lead, c, high, r, wide, r)
-    made = np.empty((*lead, c, r, r, high, wide), self.dtype)
-    made[...] = parts.transpose(*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return _as_input(made.reshape(*lead, c * r * r, high, wide), self)
+    unshuffled = np.empty((*lead, c, r, r, high, wide), self.dtype)
+    unshuffled[...] = parts.transpose(*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    return _as_input(unshuffled.reshape(*lead, c * r * r, high, wide), self)
 
 
 pixel_shuffle.derivative(self=lambda g, upscale_factor: pixel_unshuffle(g, upscale_factor))

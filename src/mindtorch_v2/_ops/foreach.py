@@ -176,7 +176,7 @@ def _declare_binary(aten_name: str, inplace_name: str, by_number: str, by_tensor
                 return [one(t, o) for t, o in zip(self, other)]
             return [one(t, o, alpha=alpha) for t, o in zip(self, other)]
 
-        made = {"scalar": with_scalar, "scalars": with_scalars, "list": with_list}
+        by_kind = {"scalar": with_scalar, "scalars": with_scalars, "list": with_list}
         if name in _WITH_TENSOR:
             alpha_of_tensor = alpha_text if name == "add" else ""
 
@@ -187,8 +187,8 @@ def _declare_binary(aten_name: str, inplace_name: str, by_number: str, by_tensor
                 one = do(True)
                 return [one(t, other) if alpha == 1 else one(t, other, alpha=alpha) for t in self]
 
-            made["tensor"] = with_tensor
-        return made
+            by_kind["tensor"] = with_tensor
+        return by_kind
 
     def call(full_name: str, forms: dict[str, Any], self: Any, other: Any, alpha: Any) -> Any:
         _check_lists(full_name, self)
@@ -277,10 +277,10 @@ def _ternary_front(full_name: str, with_scalar: Any, with_scalars: Any, lerp: bo
                 )
         if isinstance(value, (tuple, list)):
             _check_scalars(lists[0], value)
-            made = with_scalars(*lists, tuple(value))
+            results = with_scalars(*lists, tuple(value))
         else:
-            made = with_scalar(*lists, value)
-        return list(lists[0]) if inplace else tuple(made)
+            results = with_scalar(*lists, value)
+        return list(lists[0]) if inplace else tuple(results)
 
     if lerp:
         return lambda self, tensors1, weight: call((self, tensors1), weight)

@@ -122,18 +122,18 @@ def _fft_c2r(self: np.ndarray, dim: tuple, normalization: int, last_dim_size: in
 
 
 def _c2r_grad(g: Any, dim: tuple, normalization: int, last_dim_size: int) -> Any:
-    made = _fft_r2c(g, dim, normalization, True)
-    last = dim[-1] % made.ndim
-    doubled = made.shape[last] - 1 - (1 if last_dim_size % 2 == 0 else 0)
+    gradient = _fft_r2c(g, dim, normalization, True)
+    last = dim[-1] % gradient.ndim
+    doubled = gradient.shape[last] - 1 - (1 if last_dim_size % 2 == 0 else 0)
     if doubled <= 0:
-        return made
+        return gradient
     if not _dispatch.grad_state.enabled:
-        OPS["mul_.Scalar"].entry(made.narrow(last, 1, doubled), 2)
-        return made
-    weights = np.ones(made.shape[last])
+        OPS["mul_.Scalar"].entry(gradient.narrow(last, 1, doubled), 2)
+        return gradient
+    weights = np.ones(gradient.shape[last])
     weights[1 : 1 + doubled] = 2
-    shape = [made.shape[last] if d == last else 1 for d in range(made.ndim)]
-    return made * _dispatch.wrap(weights.astype(made._array.real.dtype).reshape(shape))
+    shape = [gradient.shape[last] if d == last else 1 for d in range(gradient.ndim)]
+    return gradient * _dispatch.wrap(weights.astype(gradient._array.real.dtype).reshape(shape))
 
 
 _fft_c2r.derivative(self=_c2r_grad)

@@ -23,9 +23,9 @@ def _infer(data: Any) -> Any:
         if data and data[0].__class__ is str:
             raise ValueError("too many dimensions 'str'")
         for item in data:
-            found = _infer(item)
-            if found is not None:
-                best = found if best is None else _dtype.promote_types(best, found)
+            dtype = _infer(item)
+            if dtype is not None:
+                best = dtype if best is None else _dtype.promote_types(best, dtype)
         return best
     if isinstance(data, _dispatch.Tensor):
         return data.dtype
@@ -102,8 +102,10 @@ def array_of(data: Any, dtype: Any) -> np.ndarray:
     if isinstance(data, _dispatch.Tensor):
         return data._array.astype(dtype._np) if dtype is not None else data._array.copy()
     if isinstance(data, (np.ndarray, np.generic)):
-        found = _dtype.from_numpy_dtype(np.asarray(data).dtype)
-        return np.array(data, (dtype or found)._np, order="K" if min(data.strides, default=0) > 0 else "C")
+        own_dtype = _dtype.from_numpy_dtype(np.asarray(data).dtype)
+        return np.array(
+            data, (dtype or own_dtype)._np, order="K" if min(data.strides, default=0) > 0 else "C"
+        )
     wanted = dtype or _infer(data) or Default.dtype
     if _starts_with_array(data):
         warn_once(
@@ -161,11 +163,11 @@ def _record_new(data: Any, array: np.ndarray) -> Any:
     state.enabled = False
     try:
         with unasked():
-            made = _empty(tuple(array.shape), dtype=dtype, layout=_STRIDED)
-            np.copyto(made._array, array)
+            result = _empty(tuple(array.shape), dtype=dtype, layout=_STRIDED)
+            np.copyto(result._array, array)
             _read_items(data)
-            made = to_device(made, _device.CPU, dtype)
-        return F.lift_fresh(made)
+            result = to_device(result, _device.CPU, dtype)
+        return F.lift_fresh(result)
     finally:
         state.enabled = enabled
 
@@ -194,16 +196,16 @@ def tensor(
             UserWarning,
             stacklevel=2,
         )
-        made = data.detach().to(data.device, dtype or data.dtype, copy=True).detach_()
-        return finish(made, requires_grad, pin_memory)
+        result = data.detach().to(data.device, dtype or data.dtype, copy=True).detach_()
+        return finish(result, requires_grad, pin_memory)
     array = array_of(data, dtype)
     if where is _device.META:
         return finish(meta_tensor(array.shape, array.dtype), requires_grad)
     if _dispatch.recorder is None:
-        made = wrap(array)
+        result = wrap(array)
     else:
-        made = F.detach_(_record_new(data, array))
-    return finish(made, requires_grad, pin_memory) if requires_grad or pin_memory else made
+        result = F.detach_(_record_new(data, array))
+    return finish(result, requires_grad, pin_memory) if requires_grad or pin_memory else result
 
 
 @function(expose="function")
@@ -214,16 +216,16 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
             return data
         return data.to(data.device if device is None else device, data.dtype if dtype is None else dtype)
     if isinstance(data, np.ndarray):
-        made = from_numpy(data) if min(data.strides, default=0) >= 0 else wrap(data.copy())
+        result = from_numpy(data) if min(data.strides, default=0) >= 0 else wrap(data.copy())
         if dtype is None and _dispatch.recorder is None:
-            return made
-        return made.to(device=device or made.device, dtype=dtype or made.dtype)
-    made = (
+            return result
+        return result.to(device=device or result.device, dtype=dtype or result.dtype)
+    result = (
         wrap(array_of(data, dtype))
         if _dispatch.recorder is None
         else _record_new(data, array_of(data, dtype))
     )
-    return made if device is None or _device.resolve(device) is _device.CPU else made.to(device)
+    return result if device is None or _device.resolve(device) is _device.CPU else result.to(device)
 
 
 @function(expose="function")
@@ -232,21 +234,21 @@ def asarray(
 ) -> Any:
     """A tensor from anything array-like, sharing memory unless a copy is asked for."""
     if isinstance(obj, _dispatch.Tensor):
-        made = obj if dtype is None or dtype is obj.dtype else obj.to(dtype)
+        result = obj if dtype is None or dtype is obj.dtype else obj.to(dtype)
         if copy:
-            made = made.clone() if made is obj else made
-        elif copy is False and made is not obj:
+            result = result.clone() if result is obj else result
+        elif copy is False and result is not obj:
             raise ValueError("can't alias tensor with dtype change")
-        return made if requires_grad == made.requires_grad else finish(made.detach(), requires_grad)
+        return result if requires_grad == result.requires_grad else finish(result.detach(), requires_grad)
     if isinstance(obj, np.ndarray):
-        made = tensor(obj, dtype=dtype) if copy else _shared(obj, dtype)
+        result = tensor(obj, dtype=dtype) if copy else _shared(obj, dtype)
     elif hasattr(obj, "__dlpack__"):
-        made = from_dlpack(obj)
+        result = from_dlpack(obj)
     else:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence")
-        made = as_tensor(obj, dtype)
-    return finish(made, requires_grad)
+        result = as_tensor(obj, dtype)
+    return finish(result, requires_grad)
 
 
 def _shared(array: np.ndarray, dtype: Any) -> Any:
@@ -271,8 +273,8 @@ def from_numpy(ndarray: Any) -> Any:
             "will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting "
             "it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
-    made = wrap(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray))
-    return made if _dispatch.recorder is None else F.lift_fresh(made)
+    result = wrap(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray))
+    return result if _dispatch.recorder is None else F.lift_fresh(result)
 
 
 @function(expose="function")
@@ -328,9 +330,9 @@ def complex_(real: Any, imag: Any) -> Any:
         raise RuntimeError(
             f"Expected both inputs to be Half, Float or Double tensors but got {BY_NUM[real.dtype.num]._abbr} and {BY_NUM[imag.dtype.num]._abbr}"
         )
-    made = np.empty(np.broadcast_shapes(real.shape, imag.shape), BY_NUM[real.dtype.num].to_complex()._np)
-    made.real, made.imag = real, imag
-    return made
+    result = np.empty(np.broadcast_shapes(real.shape, imag.shape), BY_NUM[real.dtype.num].to_complex()._np)
+    result.real, result.imag = real, imag
+    return result
 
 
 complex_.derivative(real=lambda g: F.real(g), imag=lambda g: F.imag(g))

@@ -38,7 +38,7 @@ def from_file(
         raise RuntimeError(
             f"unable to open file <{filename}> in {mode} mode: {os.strerror(error.errno or 0)} ({error.errno})"
         ) from None
-    made = _dispatch.wrap(array.view(np.ndarray))
+    tensor = _dispatch.wrap(array.view(np.ndarray))
     if requires_grad:
-        made.requires_grad = True
-    return made
+        tensor.requires_grad = True
+    return tensor

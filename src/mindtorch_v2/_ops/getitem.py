@@ -58,10 +58,10 @@ def getitem(self: Any, key: Any, /) -> Any:
                         basic = False
                         break
                 if basic:
-                    found = self._array[key]
-                    if found.__class__ is not _ndarray:
-                        found = self._array[key + (...,)]
-                    return as_view(self, found)
+                    array = self._array[key]
+                    if array.__class__ is not _ndarray:
+                        array = self._array[key + (...,)]
+                    return as_view(self, array)
             elif key is None:
                 return as_view(self, unsqueeze.op.kernel(self._array, 0))
         except (IndexError, TypeError):
@@ -72,9 +72,9 @@ def getitem(self: Any, key: Any, /) -> Any:
         except IndexError:
             return _select(self, 0, key, 0)
     elif kind is tuple and not self._array_missing:
-        found = _basic_views(self, key)
-        if found is not None:
-            return found
+        view = _basic_views(self, key)
+        if view is not None:
+            return view
     if kind is slice:
         return _slice(self, 0, key, True)
     viewed, indices = _apply(self, key)
@@ -85,7 +85,7 @@ def getitem(self: Any, key: Any, /) -> Any:
 
 def _basic_views(self: Any, where: tuple) -> Any:
     """The views of an index made of integers and plain slices only; None if there is more to it."""
-    shape, dim, found = self._array.shape, 0, self
+    shape, dim, view = self._array.shape, 0, self
     if len(where) > len(shape):
         return None
     for part in where:
@@ -95,7 +95,7 @@ def _basic_views(self: Any, where: tuple) -> Any:
         if part.__class__ is int:
             if not -n <= part < n:
                 return None
-            found = select(found, dim, part)
+            view = select(view, dim, part)
         elif part.__class__ is slice:
             if part == _WHOLE:
                 dim += 1
@@ -104,11 +104,11 @@ def _basic_views(self: Any, where: tuple) -> Any:
             if step <= 0:
                 return None
             if start or stop < n or step != 1:
-                found = slice_(found, dim, start, stop, step)
+                view = slice_(view, dim, start, stop, step)
             dim += 1
         else:
             return None
-    return found if found is not self else None
+    return view if view is not self else None
 
 
 def _select(self: Any, dim: int, place: int, at: int) -> Any:
@@ -207,10 +207,10 @@ def _sequence_tensor(part: Any) -> Tensor:
         return _dispatch.wrap(array)
     with unasked():
         dtype = _dtype.BY_NUM[array.dtype.num]
-        made = below(_empty, array.shape, dtype=dtype, layout=_dtype.strided)
-        made._array[...] = array
-        made = below(to_device, made, _device.CPU, dtype)
-    return below(F.lift_fresh, made)
+        tensor = below(_empty, array.shape, dtype=dtype, layout=_dtype.strided)
+        tensor._array[...] = array
+        tensor = below(to_device, tensor, _device.CPU, dtype)
+    return below(F.lift_fresh, tensor)
 
 
 def _apply(self: Any, where: Any) -> tuple[Any, list | None]:
@@ -221,52 +221,52 @@ def _apply(self: Any, where: Any) -> tuple[Any, list | None]:
         if self.ndim == 0 and any(p.__class__ is int for p in parts):
             _select(self, 0, 0, 0)
         raise IndexError(f"too many indices for tensor of dimension {self.ndim}")
-    found, dim, indices = self, 0, None
+    viewed, dim, indices = self, 0, None
     free = self.ndim - used
     for at, part in enumerate(parts):
         if part.__class__ is int:
-            found = _select(found, dim, part, at)
+            viewed = _select(viewed, dim, part, at)
         elif part.__class__ is slice:
-            found = _slice(found, dim, part, False)
+            viewed = _slice(viewed, dim, part, False)
             dim += 1
         elif part is None:
-            found = unsqueeze(found, dim)
+            viewed = unsqueeze(viewed, dim)
             dim += 1
         elif part is Ellipsis:
             dim += free
             free = 0
         elif isinstance(part, (bool, np.bool_)):
-            found = unsqueeze(found, dim)
+            viewed = unsqueeze(viewed, dim)
             indices = _place(indices, dim, _flag(part))
             dim += 1
         else:
-            found, dim, indices = _apply_tensor(found, dim, indices, part, at)
-    return found, indices
+            viewed, dim, indices = _apply_tensor(viewed, dim, indices, part, at)
+    return viewed, indices
 
 
 def _apply_tensor(
-    found: Any, dim: int, indices: list | None, part: Any, at: int
+    viewed: Any, dim: int, indices: list | None, part: Any, at: int
 ) -> tuple[Any, int, list | None]:
     tensor = _index_tensor(part)
     if tensor is None:
         if isinstance(part, str):
             raise TypeError("new(): invalid data type 'str'")
         if hasattr(part, "__index__"):
-            return _select(found, dim, part.__index__(), at), dim, indices
+            return _select(viewed, dim, part.__index__(), at), dim, indices
         raise IndexError(_VALID.format(type(part).__name__))
     number = _kind(tensor)
     if tensor.ndim == 0:
         if number in (0, 2):
-            found = unsqueeze(found, dim)
-            return found, dim + 1, _place(indices, dim, _flag(bool(tensor.item())))
+            viewed = unsqueeze(viewed, dim)
+            return viewed, dim + 1, _place(indices, dim, _flag(bool(tensor.item())))
         if number in (1, 3, 5, 7):
-            return _select(found, dim, int(tensor.item()), at), dim, indices
+            return _select(viewed, dim, int(tensor.item()), at), dim, indices
         raise IndexError(_INDEX_KINDS)
     if number in (0, 2):
-        return found, dim + tensor.ndim, _place(indices, dim, tensor)
+        return viewed, dim + tensor.ndim, _place(indices, dim, tensor)
     if number not in (5, 7):
         raise IndexError(_INDEX_KINDS)
-    return found, dim + 1, _place(indices, dim, tensor)
+    return viewed, dim + 1, _place(indices, dim, tensor)
 
 
 def _place(indices: list | None, dim: int, tensor: Any) -> list:

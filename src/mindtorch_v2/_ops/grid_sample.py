@@ -148,15 +148,15 @@ class Corners:
 
     def weights(self, *along: int) -> np.ndarray:
         """The corners' weights, differentiated along the given dimensions."""
-        made = np.empty(self.rows.shape, self.work)
+        corner_weights = np.empty(self.rows.shape, self.work)
         positive = self.dtype.type(1)
         with np.errstate(invalid="ignore", over="ignore"):
             for k, choice in enumerate(self.choices):
                 value: Any = positive
                 for d in reversed(range(self.dims)):
                     value = value * (choice[d].weight, choice[d].slope, choice[d].curve)[along.count(d)]
-                made[:, k] = value
-        return made
+                corner_weights[:, k] = value
+        return corner_weights
 
     def matrix(self, weights: np.ndarray) -> Any:
         """Positions x rows."""

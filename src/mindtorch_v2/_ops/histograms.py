@@ -24,10 +24,10 @@ def bincount(self: np.ndarray, weights: Any, minlength: int) -> Any:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if weights is not None and weights.shape != self.shape:
         raise RuntimeError("weights should be 1-d and have the same length as input")
-    made = np.bincount(self, weights, minlength)
+    counts = np.bincount(self, weights, minlength)
     if weights is None:
-        return made.astype(np.int64)
-    return made.astype(weights.dtype if weights.dtype == np.float32 else np.float64)
+        return counts.astype(np.int64)
+    return counts.astype(weights.dtype if weights.dtype == np.float32 else np.float64)
 
 
 @op(
@@ -116,12 +116,12 @@ def histogram(
 ) -> Any:
     """Counts per bin and the bins' edges."""
     if isinstance(bins, _dispatch.Tensor):
-        made = _histogram_edges(input, bins, weight=weight, density=density)
+        result = _histogram_edges(input, bins, weight=weight, density=density)
     else:
-        made = _histogram_count(input, bins, range=range, weight=weight, density=density)
+        result = _histogram_count(input, bins, range=range, weight=weight, density=density)
     if out is None:
-        return made
-    for target, value in zip(out, made):
+        return result
+    for target, value in zip(out, result):
         _dispatch.give_out(target, value._array)
     return return_types.histogram(tuple(out))
 

@@ -20,15 +20,15 @@ def _gamma(aten_name: str, inplace: str, scipy_name: str) -> Any:
     def kernel(self: np.ndarray, other: np.ndarray) -> np.ndarray:
         from scipy import special
 
-        made = np.asarray(self)
-        if made.dtype.kind not in "fV":
-            abbr = _dispatch._dtype.BY_NUM[made.dtype.num]._abbr
+        array = np.asarray(self)
+        if array.dtype.kind not in "fV":
+            abbr = _dispatch._dtype.BY_NUM[array.dtype.num]._abbr
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{abbr}'")
-        if made.dtype in LOW_FLOATS:
+        if array.dtype in LOW_FLOATS:
             return getattr(special, scipy_name)(
-                made.astype(np.float32), np.asarray(other, np.float32)
-            ).astype(made.dtype)
-        return getattr(special, scipy_name)(made, np.asarray(other, made.dtype))
+                array.astype(np.float32), np.asarray(other, np.float32)
+            ).astype(array.dtype)
+        return getattr(special, scipy_name)(array, np.asarray(other, array.dtype))
 
     return kernel
 

@@ -27,10 +27,10 @@ _INT64 = _dtype.NP_INT64
 
 def _numpy_index(array: np.ndarray, indices: list) -> tuple:
     """torch's list of index arrays as a NumPy index; masks checked and bytes turned into masks."""
-    found: list[Any] = []
+    numpy_index: list[Any] = []
     for index in indices:
         if index is None:
-            found.append(_ALL)
+            numpy_index.append(_ALL)
             continue
         kind = index.dtype
         if kind is not _INT64:
@@ -40,15 +40,15 @@ def _numpy_index(array: np.ndarray, indices: list) -> tuple:
                 _check_mask(
                     array,
                     index,
-                    len(found)
-                    if not any(f is not _ALL and f.dtype.kind == "b" and f.ndim > 1 for f in found)
+                    len(numpy_index)
+                    if not any(f is not _ALL and f.dtype.kind == "b" and f.ndim > 1 for f in numpy_index)
                     else 0,
                 )
                 index = index if kind.kind == "b" else index.astype(bool)
             elif kind.num not in (5, 7):
                 raise IndexError(_INDEX_KINDS)
-        found.append(index)
-    return tuple(found)
+        numpy_index.append(index)
+    return tuple(numpy_index)
 
 
 def _check_mask(array: np.ndarray, mask: np.ndarray, at: int) -> None:
@@ -107,15 +107,15 @@ def index(self: np.ndarray, indices: list) -> np.ndarray:
                 raise _explain(self, (_ALL,) * dim + (last,)) from None
     where = _numpy_index(self, indices)
     try:
-        found = self[where]
+        values = self[where]
     except IndexError:
         raise _explain(self, where) from None
-    if self.flags.c_contiguous or self.ndim < 3 or found.ndim < 2:
-        return found if found.flags.c_contiguous else np.ascontiguousarray(found)
-    return _laid_out(self, where, found)
+    if self.flags.c_contiguous or self.ndim < 3 or values.ndim < 2:
+        return values if values.flags.c_contiguous else np.ascontiguousarray(values)
+    return _laid_out(self, where, values)
 
 
-def _laid_out(array: np.ndarray, where: tuple, found: np.ndarray) -> np.ndarray:
+def _laid_out(array: np.ndarray, where: tuple, values: np.ndarray) -> np.ndarray:
     """What was found, its dimensions in memory in the order of those of `array` that were not indexed."""
     at, strides, places = 0, [], []
     for part in where:
@@ -126,12 +126,12 @@ def _laid_out(array: np.ndarray, where: tuple, found: np.ndarray) -> np.ndarray:
             places.append(len(strides))
             at += part.ndim if part.dtype.kind == "b" else 1
     strides += array.strides[at:]
-    indexed = [0] * (found.ndim - len(strides))
+    indexed = [0] * (values.ndim - len(strides))
     together = not places or places[-1] == places[0]
     first = places[0] if places and together else 0
-    order = dense_order(found.shape, (*strides[:first], *indexed, *strides[first:]))
-    out = empty_ordered(found.shape, order, found.dtype)
-    np.copyto(out, found)
+    order = dense_order(values.shape, (*strides[:first], *indexed, *strides[first:]))
+    out = empty_ordered(values.shape, order, values.dtype)
+    np.copyto(out, values)
     return out
 
 
@@ -224,28 +224,28 @@ def _is_mask(tensor: Any) -> bool:
 
 def _places(self: Any, indices: Any) -> list:
     """Index tensors as torch's kernels want them: int64, masks as the places where they are true, all of one shape."""
-    found: list[Any] = []
+    index_tensors: list[Any] = []
     for tensor in indices:
         if _is_mask(tensor):
             places = F.nonzero(tensor)
-            found += [F.select(places, 1, d) for d in range(tensor.ndim)]
+            index_tensors += [F.select(places, 1, d) for d in range(tensor.ndim)]
         else:
-            found.append(
+            index_tensors.append(
                 tensor if tensor is None or tensor.dtype is _dtype.int64 else tensor.to(_dtype.int64)
             )
-    at = [d for d, tensor in enumerate(found) if tensor is not None]
-    shapes = {found[d]._array.shape for d in at}
+    at = [d for d, tensor in enumerate(index_tensors) if tensor is not None]
+    shapes = {index_tensors[d]._array.shape for d in at}
     if len(shapes) > 1:
         try:
             common = np.broadcast_shapes(*shapes)
         except ValueError:
-            return found  # the kernel says what is wrong
+            return index_tensors  # the kernel says what is wrong
         for d in at:
-            if found[d]._array.shape != common:
-                F.expand(found[d], common)
-    if at and at[-1] - at[0] + 1 != len(at) and len(found) <= self.ndim:
+            if index_tensors[d]._array.shape != common:
+                F.expand(index_tensors[d], common)
+    if at and at[-1] - at[0] + 1 != len(at) and len(index_tensors) <= self.ndim:
         F.permute(self, (*at, *[d for d in range(self.ndim) if d not in at]))
-    return found
+    return index_tensors
 
 
 @_index_put_impl.op.inplace.recorded

@@ -86,16 +86,16 @@ def arange(
             _shown_arange(start, end, step, out)
             return finish(out, requires_grad, pin_memory)
     if end is None and step == 1:
-        made = _arange_end(start, dtype=dtype)
+        tensor = _arange_end(start, dtype=dtype)
     else:
         first, last = (0, start) if end is None else (start, end)
         if step == 1 and _dispatch.recorder is not None:
-            made = _arange_start(first, last, dtype=dtype)
+            tensor = _arange_start(first, last, dtype=dtype)
         else:
-            made = _arange(first, last, step, dtype=dtype)
+            tensor = _arange(first, last, step, dtype=dtype)
     if _device.resolve(device) is _device.META:
-        made = meta_tensor(made.shape, made._array.dtype)
-    return finish(made, requires_grad, pin_memory, out)
+        tensor = meta_tensor(tensor.shape, tensor._array.dtype)
+    return finish(tensor, requires_grad, pin_memory, out)
 
 
 def _shown_arange(start: Any, end: Any, step: Any, out: Any) -> None:
@@ -153,9 +153,9 @@ def _line(start: float, end: float, steps: int, dtype: Any) -> np.ndarray:
         return np.where(lower, float(first) + step * count, float(last) - step * count).astype(np.float32)
     if dtype.is_complex:
         parts = [(v.real, v.imag) if isinstance(v, complex) else (v, 0.0) for v in (start, end)]
-        made = np.empty(steps, dtype._np)
-        made.real, made.imag = (_line(first, last, steps, dtype.to_real()) for first, last in zip(*parts))
-        return made
+        line = np.empty(steps, dtype._np)
+        line.real, line.imag = (_line(first, last, steps, dtype.to_real()) for first, last in zip(*parts))
+        return line
     if dtype._rank < 2:
         start, end = int(start), int(end)
     step = (end - start) / (steps - 1)
@@ -224,10 +224,10 @@ def linspace(
 
         factories_out.linspace(start, end, int(steps), result=out)
         return finish(out, requires_grad, pin_memory)
-    made = _linspace(start, end, int(steps), dtype=dtype or (None if out is None else out.dtype))
+    tensor = _linspace(start, end, int(steps), dtype=dtype or (None if out is None else out.dtype))
     if _device.resolve(device) is _device.META:
-        made = meta_tensor(made.shape, made._array.dtype)
-    return finish(made, requires_grad, pin_memory, out)
+        tensor = meta_tensor(tensor.shape, tensor._array.dtype)
+    return finish(tensor, requires_grad, pin_memory, out)
 
 
 @function(expose="function")
@@ -245,10 +245,10 @@ def logspace(
     requires_grad: bool = False,
 ) -> Any:
     """Powers of `base` with evenly spaced exponents."""
-    made = _logspace(start, end, int(steps), base, dtype=dtype or (None if out is None else out.dtype))
+    tensor = _logspace(start, end, int(steps), base, dtype=dtype or (None if out is None else out.dtype))
     if _device.resolve(device) is _device.META:
-        made = meta_tensor(made.shape, made._array.dtype)
-    return finish(made, requires_grad, pin_memory, out)
+        tensor = meta_tensor(tensor.shape, tensor._array.dtype)
+    return finish(tensor, requires_grad, pin_memory, out)
 
 
 @op(
@@ -290,7 +290,7 @@ def eye(
 
         factories_out.eye(n, result=out) if m is None else factories_out.eye_m(n, m, result=out)
         return finish(out, requires_grad, pin_memory)
-    made = _eye_square(n, dtype=kind) if m is None else _eye(n, m, dtype=kind)
+    tensor = _eye_square(n, dtype=kind) if m is None else _eye(n, m, dtype=kind)
     if _device.resolve(device) is _device.META:
-        made = meta_tensor(made.shape, made._array.dtype)
-    return finish(made, requires_grad, pin_memory, out)
+        tensor = meta_tensor(tensor.shape, tensor._array.dtype)
+    return finish(tensor, requires_grad, pin_memory, out)

@@ -95,12 +95,12 @@ def roll(self: np.ndarray, shifts: tuple, dims: tuple) -> np.ndarray:
         flat = self.reshape(-1)
         cut = -shifts[0] % flat.size
         return np.concatenate((flat[cut:], flat[:cut])).reshape(self.shape)
-    found = self
+    rolled = self
     for shift, dim in zip(shifts, dims):
         d = _dims.one(dim, self.ndim)
         lead, cut = (_ALL,) * d, -shift % self.shape[d]
-        found = cat.op.kernel([found[lead + (slice(cut, None),)], found[lead + (slice(0, cut),)]], d)
-    return found
+        rolled = cat.op.kernel([rolled[lead + (slice(cut, None),)], rolled[lead + (slice(0, cut),)]], d)
+    return rolled
 
 
 @roll.recorded
@@ -358,13 +358,13 @@ def _meshgrid(tensors: Any, indexing: str) -> tuple:
                 f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {tensor}"
             )
         shape.append(tensor.numel())
-    found = []
+    grids = []
     for d, tensor in enumerate(given):
         line = _view(tensor, tuple([-1 if e == d else 1 for e in range(len(given))]))
-        found.append(_expand(line, tuple(shape)))
+        grids.append(_expand(line, tuple(shape)))
     if swap:
-        found[0], found[1] = found[1], found[0]
-    return tuple(found)
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
 
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple:
@@ -535,13 +535,13 @@ def _vander(x: Any, N: Any = None, increasing: bool = False) -> Any:
     if n < 0:
         raise RuntimeError(f"N must be non-negative. Got {n}")
     dtype = _dtype.promote_types(x.dtype, _dtype.int64) if x.dtype._rank < 2 else x.dtype
-    found = F.empty((x.numel(), n), dtype=dtype)
+    matrix = F.empty((x.numel(), n), dtype=dtype)
     if n > 0:
-        select(found, 1, 0).fill_(1)
+        select(matrix, 1, 0).fill_(1)
         if n > 1:
-            F.slice(found, 1, 1).copy_(unsqueeze(x, 1))
-            F.slice(found, 1, 1).copy_(F.cumprod(F.slice(found, 1, 1), 1))
-    return found if increasing else _flip(found, (1,))
+            F.slice(matrix, 1, 1).copy_(unsqueeze(x, 1))
+            F.slice(matrix, 1, 1).copy_(F.cumprod(F.slice(matrix, 1, 1), 1))
+    return matrix if increasing else _flip(matrix, (1,))
 
 
 @function(expose="function")

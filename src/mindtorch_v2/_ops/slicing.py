@@ -500,12 +500,12 @@ def _tensor_split_sections(self: Any, sections: int, dim: int) -> tuple:
     if sections <= 0:
         raise RuntimeError(f"number of sections must be larger than 0, got {sections}")
     small, longer = divmod(self.size(d), sections)
-    begin, found = 0, []
+    begin, views = 0, []
     for i in range(sections):
         end = begin + small + (i < longer)
-        found.append(slice_(self, d, begin, end, 1))
+        views.append(slice_(self, d, begin, end, 1))
         begin = end
-    return tuple(found)
+    return tuple(views)
 
 
 @composite(
