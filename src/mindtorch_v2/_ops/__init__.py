@@ -1,4 +1,4 @@
-"""The ops, one file a family; an op is declared once: schema and aten name, kernel, derivative, flops, side by side."""
+"""The ops, one file per family. An op is declared once, its schema, kernel, derivative and flops side by side."""
 
 from importlib import import_module
 from pathlib import Path

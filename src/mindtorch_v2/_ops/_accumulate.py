@@ -39,7 +39,7 @@ _MANY = 1 << 14
 
 
 def _add_rows_sparse(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
-    """The same as a product with a sparse matrix, one 1 in each column: a compiled loop."""
+    """The same by a product with a sparse matrix that has one 1 in each column: a compiled loop."""
     from scipy.sparse import csc_array
 
     count, n = places.size, target.shape[0]

@@ -1,4 +1,4 @@
-"""Second derivatives of backward ops whose kernel is one piece: the same thing written with tensor ops in, gradients out."""
+"""Second derivatives of backward ops with a kernel of their own, by differentiating the same expression in tensor ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""erf and what gelu makes of it, for float32, in blocks that stay in the cache. SciPy's erf takes 15 ns a number, this 5.
+"""erf and gelu for float32, in blocks that stay in the cache. SciPy's erf takes 15 ns per number, this 5.
 
 erf(x) = x P(x^2) / Q(x^2) for |x| < 3.9, where P and Q were fitted by reweighted least squares to a relative error of 2e-8; in float32
 the result is within 4e-7. Beyond 3.9 erf is 1 to float32.
@@ -34,7 +34,7 @@ _Q = [
         3.826988919136873e-05,
     )
 ]
-_BLOCK = 1 << 14  # numbers: 64 KB, so that three arrays of them fit the second-level cache
+_BLOCK = 1 << 14  # numbers, 64 KB: three such arrays fit in the second-level cache
 WORTH_IT = 1 << 11  # below this the calls cost more than SciPy's slower loop
 _ROOT_HALF = np.float32(math.sqrt(0.5))
 _DENSITY = np.float32(1 / math.sqrt(2 * math.pi))

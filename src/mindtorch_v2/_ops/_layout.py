@@ -1,4 +1,4 @@
-"""Memory layouts: arrays in, arrays laid out as torch would do it out. Knows nothing of tensors."""
+"""Memory layouts: arrays in, arrays laid out as torch does out. No tensors here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CHANNELS_LAST = {
 def dense_order(shape: tuple, *operands: tuple) -> list[int]:
     """Dimensions from outermost to innermost in memory, by the first operand that tells two of them apart.
 
-    A broadcast (zero) stride tells nothing and leaves a dimension where it stands.
+    A broadcast (zero) stride decides nothing: the dimension keeps its position.
     """
     order = list(range(len(shape) - 1, -1, -1))  # innermost first
     for i in range(1, len(order)):
@@ -86,7 +86,7 @@ def copied(array: np.ndarray, memory_format: Any = None) -> np.ndarray:
 
 
 def writable(array: np.ndarray) -> np.ndarray:
-    """`array`, or the same memory to write to where an expanded tensor's is marked as not to be written."""
+    """`array`, or a writable view of the same memory where an expanded tensor's is marked read-only."""
     if array.flags.writeable:
         return array
     array = array.view()
@@ -139,7 +139,7 @@ _COMPLEX_TO_REAL = "Casting complex values to real discards the imaginary part"
 
 
 def store(out: np.ndarray, array: np.ndarray) -> None:
-    """Copy `array` into `out`, whatever their dtypes; what does not fit is cut off, as C does it."""
+    """Copy `array` into `out`, whatever their dtypes, converting as C casts do."""
     source, target = array.dtype, out.dtype
     if source is target:
         if (

@@ -1,6 +1,6 @@
-"""Writes in place: the kernels of `add_` and the like, which refuse an operand that overlaps in part with what is written.
+"""Kernels of in-place ops such as `add_`, which refuse an operand that partly overlaps the tensor that is written.
 
-Out of place nothing is asked: these stand beside the plain kernels, for the in-place ops alone.
+The ops that give new tensors need no such check and use the plain kernels.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ def check(out: np.ndarray, other: np.ndarray) -> None:
     if same_form and other.__array_interface__["data"][0] == out.__array_interface__["data"][0]:
         return
     if not (is_dense(out) and is_dense(other)):
-        return  # torch does not look closer either
+        return  # torch does not check further either
     if np.may_share_memory(out, other):
         raise RuntimeError(_TEXT)
 
 
 def scaled_into(ufunc: Any, kernel: Any) -> Any:
-    """The kernel of `add_` or `sub_`: what is written is a view, or there is nothing to ask. `kernel` knows bools."""
+    """The kernel of `add_` or `sub_`; only a view that is written can overlap. `kernel` handles bools."""
 
     def write(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
         if out is None or alpha != 1 or self.dtype.kind == "b":
@@ -68,7 +68,7 @@ def multiplied_into(ufunc: Any, kernel: Any) -> Any:
 
 
 def ask(out: np.ndarray, other: np.ndarray) -> None:
-    """`check`, where both look at one memory."""
+    """Check for overlap if both arrays use the same memory."""
     base = other.base
     if base is None:
         if out.base is other:

@@ -1,4 +1,4 @@
-"""Numbers for arrays: a Python number and a dtype in, the number fitted to it out, or torch's error."""
+"""Conversion of Python numbers to a dtype, with torch's errors for those that do not fit."""
 
 from __future__ import annotations
 

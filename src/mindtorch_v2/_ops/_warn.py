@@ -1,4 +1,4 @@
-"""Warnings that are given once in a process, as torch gives them."""
+"""Warnings that are issued once per process, as torch does."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _given: set[str] = set()
 
 
 def warn_once(text: str, stacklevel: int = 3) -> None:
-    """A UserWarning the first time this text comes."""
+    """Issue a UserWarning unless this text was issued before."""
     if text not in _given:
         _given.add(text)
         warnings.warn(text, UserWarning, stacklevel=stacklevel + 1)

@@ -1,4 +1,4 @@
-"""Activations: the functions between layers, each with its backward kernel under torch's name."""
+"""Activation functions, each with its backward kernel under torch's name."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ threshold_backward.derivative(
 
 
 def from_result(base: Any, inplace: str, node: str, **rules: Any) -> None:
-    """Declare the in-place form of an op as one with a node of its own, as torch has it."""
+    """Declare the in-place form of an op with a backward node of its own, as torch does."""
     schema = base.op.text.replace("(", ".written(", 1)
     declared = op(schema, inplace=f"{inplace}.written", expose="no", node=node)(base.op.kernel)
     declared.derivative(**rules)
@@ -728,7 +728,7 @@ def rrelu_with_noise(
     return (flat * keep).reshape(self.shape)
 
 
-# The result has the input's sign, so the rule serves the in-place form too.
+# The result has the input's sign, so the rule is right for the in-place form too.
 rrelu_with_noise.derivative(
     self=lambda g, out, noise, lower, upper, training: rrelu_with_noise_backward(
         g, out, noise, lower, upper, training, True

@@ -1,4 +1,4 @@
-"""Other names of ops: `torch.multiply` and the like. The op itself is called; while something records it stands inside one of that name."""
+"""Aliases of ops, such as `torch.multiply`. They call the op itself; in a profile the op is nested in an event of the alias's name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NAMES = (
 
 
 def _declare(aten_name: str, target: Any, arguments: str) -> Any:
-    """A function that is `target`, under another name."""
+    """A function that calls `target`, under another name."""
     name = aten_name.removeprefix("aten::")
     written = "(a!)" if name.endswith("_") else ""
     after = f", {arguments}) -> Tensor{written}" if arguments else f") -> Tensor{written}"

@@ -1,4 +1,4 @@
-"""A Python function for every element: `apply_`, `map_`, `map2_`. Slow by nature; for floats and integers alike."""
+"""`apply_`, `map_` and `map2_`: a Python function is called for every element, which is slow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention: one fused kernel forward and backward, or the plain ops where the kernel does not serve."""
+"""Scaled dot-product attention: one fused kernel forward and backward, or plain ops where the kernel does not apply."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from . import _shown
 from ._namespace import functions as F
 from .pointwise import mul_scalar
 
-# The ways attention may take; torch.backends.cuda and torch.nn.attention.sdpa_kernel switch them.
+# The enabled back ends of attention; torch.backends.cuda and torch.nn.attention.sdpa_kernel switch them.
 ALLOWED = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True, "reduced_math": False}
 
 
@@ -38,13 +38,13 @@ def _wide(*arrays: Any) -> list[Any]:
 
 
 def _for_heads(query: np.ndarray, shared: np.ndarray) -> np.ndarray:
-    """Keys or values once a head of the query, where several heads share them."""
+    """Keys or values repeated for each head of the query, where several heads share them."""
     heads = query.shape[1] // shared.shape[1]
     return shared if heads == 1 else np.repeat(shared, heads, axis=1)
 
 
 def _from_heads(gradient: np.ndarray, shared: np.ndarray) -> np.ndarray:
-    """The gradient of what several heads share."""
+    """The gradient of keys or values that several heads share: summed over those heads."""
     heads = gradient.shape[1] // shared.shape[1]
     if heads == 1:
         return gradient
@@ -152,7 +152,7 @@ def flash_backward(
     np.multiply(slope, factor, slope)
     to_query, to_key = np.matmul(slope, k), np.matmul(slope.swapaxes(-1, -2), q)
     to_key, to_value = _from_heads(to_key, key), _from_heads(to_value, value)
-    # laid out as (batch, length, heads, width), as torch's kernel leaves them: what follows can view them
+    # laid out as (batch, length, heads, width), as torch's kernel returns them, so that later ops can make views
     gradients = (np.ascontiguousarray(a.swapaxes(1, 2)).swapaxes(1, 2) for a in (to_query, to_key, to_value))
     return tuple(a.astype(query.dtype, copy=False) for a in gradients)
 
@@ -160,7 +160,7 @@ def flash_backward(
 def _open_gradients(
     g: Any, query: Any, key: Any, value: Any, is_causal: bool, attn_mask: Any, scale: Any
 ) -> tuple:
-    """The gradients from differentiable ops: for second derivatives."""
+    """The gradients by differentiable ops, for second derivatives."""
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     heads = query.shape[1] // key.shape[1]
     if heads > 1:
@@ -227,7 +227,7 @@ def attention_math(
 
 
 def _added(attn_mask: Any, query: Any) -> Any:
-    """A mask of what may be seen as what is added to the scores."""
+    """A boolean mask as the tensor that is added to the scores: 0 where attention is allowed, else -inf."""
     if attn_mask is None or attn_mask.dtype._rank:
         return attn_mask
     return _dispatch.OPS["where.ScalarSelf"].entry(
@@ -238,7 +238,7 @@ def _added(attn_mask: Any, query: Any) -> Any:
 @op("aten::_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", expose="no", on="tensors",
     node="SafeSoftmaxBackward0")  # fmt: skip
 def _safe_softmax(self: Any, dim: int, dtype: Any) -> Any:
-    """softmax that gives 0 for a row of -inf only."""
+    """softmax that gives 0 for a row in which all elements are -inf."""
     made = F.softmax(self, dim, dtype)
     if _dispatch.recorder is not None:
         empty = F.all(F.isneginf(self), dim, True)

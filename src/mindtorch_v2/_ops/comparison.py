@@ -1,4 +1,4 @@
-"""Comparisons, logic and bits: results that no gradient flows through."""
+"""Comparisons, logical and bitwise ops: none of them is differentiable."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ge = _comparison("aten::ge", "aten::ge_", np.greater_equal, ("greater_equal",), 
 
 @function("__eq__", expose="method")
 def _eq(self: Any, other: Any) -> Any:
-    """Element by element; False for what is no tensor and no number."""
+    """Compare element by element; False if `other` is neither a tensor nor a number."""
     if other.__class__ in _dispatch.NUMBERS or isinstance(other, _dispatch.Tensor):
         return eq(self, other)
     return NotImplemented
@@ -60,7 +60,7 @@ def _eq(self: Any, other: Any) -> Any:
 
 @function("__ne__", expose="method")
 def _ne(self: Any, other: Any) -> Any:
-    """Element by element; True for what is no tensor and no number."""
+    """Compare element by element; True if `other` is neither a tensor nor a number."""
     if other.__class__ in _dispatch.NUMBERS or isinstance(other, _dispatch.Tensor):
         return ne(self, other)
     return NotImplemented
@@ -90,8 +90,8 @@ def _bitwise(aten_name: str, inplace: str, ufunc: Any, operators: tuple[str, ...
 
 
 def _bit_operator(aten_name: str, text: str, direct: Any, body: Any, declare: Any = composite) -> Any:
-    """`x & y`: torch shows the operator as an op of its own around the bitwise one, or in its place. `direct`: what runs while
-    nothing records; `text`: what follows the overload's name, with a gap for the type of the second operand."""
+    """`x & y`: in torch's profiles the operator is an op of its own, around the bitwise op or in its place. `direct`: the function
+    that runs while nothing records; `text`: the schema after the overload's name, with a gap for the type of the second operand."""
     name = aten_name.removeprefix("aten::")
     tensors = declare(f"{aten_name}.Tensor{text.format('Tensor')}", expose="no")(body)
     numbers = declare(f"{aten_name}.Scalar{text.format('Scalar')}", expose="no")(body)
@@ -113,18 +113,18 @@ _WRITTEN = "(Tensor(a!) self, {} other) -> Tensor(a!)"
 
 
 def _bit_operators(aten_name: str, inplace: str, bits: Any) -> Any:
-    """`&` and `&=` around the bitwise op; gives the latter."""
+    """Declare `&` and `&=` around the bitwise op; returns the latter."""
     _bit_operator(aten_name, _MADE, bits.op.operator, bits)
     return _bit_operator(inplace, _WRITTEN, bits.op.inplace.operator, bits.inplace)
 
 
 def _unseen(entry: Any, *arguments: Any) -> Any:
-    """The result of an op that is not shown itself."""
+    """The result of an op that is not recorded."""
     return entry.op.run(*arguments)
 
 
 def _shift_operators(aten_name: str, inplace: str, bits: Any) -> None:
-    """`<<` and `<<=` in the place of the bitwise op."""
+    """Declare `<<` and `<<=` in the place of the bitwise op."""
 
     def shifted(self: Any, other: Any) -> Any:
         made = _unseen(bits, self, other)
@@ -280,7 +280,7 @@ _test("aten::isneginf", _real_only("isneginf", lambda self: self == -np.inf), ou
 
 
 def _plain_or(text: str, kernel: Any) -> Any:
-    """Decorator: an op that torch makes of others, which are called while something records; else its own kernel runs."""
+    """Decorator: a composite of other ops while something records, else an op with a kernel of its own."""
 
     def declare(body: Any) -> Any:
         plain = op(text.replace("(", ".plain(", 1), expose="no", nondifferentiable=True)(kernel)

@@ -1,4 +1,4 @@
-"""Complex tensors as pairs of real numbers and back: views of the same memory."""
+"""Views of complex tensors as pairs of real numbers, and back."""
 
 from __future__ import annotations
 

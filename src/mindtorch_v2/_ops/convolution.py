@@ -1,4 +1,4 @@
-"""Convolutions of one to three dimensions and their transposes: patches are gathered into columns, BLAS multiplies.
+"""Convolutions of one to three dimensions and their transposes: patches are gathered into columns and multiplied by BLAS.
 
 Three kernels do all the work: `forward`, `input_gradient` and `weight_gradient`. A transposed convolution is the input gradient
 of a plain one, and the derivatives of each are made of the other two.
@@ -33,7 +33,7 @@ def _padded(x: np.ndarray, padding: tuple) -> np.ndarray:
 
 
 def _windows(kernel: tuple, out: tuple, stride: tuple, dilation: tuple) -> Any:
-    """For each place in the kernel, the slices of a padded input that meet it."""
+    """For each place in the kernel, the slices of a padded input that it is multiplied with."""
     for place in itertools.product(*map(range, kernel)):
         yield (
             place,
@@ -59,7 +59,7 @@ class _Grid:
     """How a convolution of stride 1 reads its padded input: as flat runs.
 
     The output is computed on a grid as wide as the padded input, so that the column of each kernel place is one contiguous run of it
-    (whole-run copies instead of a copy a row); what lies beyond the output's width is cut off at the end, or is zero on the way back.
+    (one copy per run instead of one per row). What lies beyond the output's width is cut off at the end; in the backward pass it is zero.
     """
 
     def __init__(self, spatial: tuple, kernel: tuple, padding: tuple, dilation: tuple) -> None:
@@ -99,7 +99,7 @@ class _Grid:
         return made.reshape(*g.shape[:2], self.length)
 
     def gathered(self, columns: np.ndarray) -> np.ndarray:
-        """Gradients of columns (N, C, places, length), added up where they came from: (N, C, *spatial)."""
+        """Gradients of columns (N, C, places, length), summed at the input elements they were read from: (N, C, *spatial)."""
         n, c = columns.shape[:2]
         flat = np.zeros((n, c, self.total), columns.dtype)
         for place, offset in enumerate(self.offsets):
@@ -157,7 +157,7 @@ def _unit(stride: tuple) -> bool:
 def _depthwise(
     x: np.ndarray, w: np.ndarray, out: tuple, stride: tuple, padding: tuple, dilation: tuple
 ) -> np.ndarray:
-    """One filter a channel: multiply and add window by window; there is nothing for BLAS to do."""
+    """One filter per channel: multiply and add window by window, since there is no matrix product."""
     x = _padded(x, padding)
     made = np.zeros((x.shape[0], w.shape[0], *out), x.dtype)
     ones = (1,) * len(out)
@@ -169,7 +169,7 @@ def _depthwise(
 def input_gradient(
     g: np.ndarray, w: np.ndarray, spatial: tuple, stride: tuple, padding: tuple, dilation: tuple, groups: int
 ) -> np.ndarray:
-    """What a plain convolution of weight `w` sends back to an input of `spatial` size; also the transposed convolution."""
+    """The gradient of a plain convolution of weight `w` by its input of `spatial` size; also the transposed convolution."""
     if g.dtype in LOW_FLOATS:
         return input_gradient(
             g.astype(np.float32), w.astype(np.float32), spatial, stride, padding, dilation, groups
@@ -207,7 +207,7 @@ def input_gradient(
 def weight_gradient(
     g: np.ndarray, x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, groups: int
 ) -> np.ndarray:
-    """What a plain convolution of input `x` sends back to its weight."""
+    """The gradient of a plain convolution of input `x` by its weight."""
     if g.dtype in LOW_FLOATS:
         return weight_gradient(
             g.astype(np.float32), x.astype(np.float32), kernel, stride, padding, dilation, groups
@@ -299,7 +299,7 @@ def _check(
         )
     if x.dtype != w.dtype:
         a, b = BY_NUM[x.dtype.num]._abbr, BY_NUM[w.dtype.num]._abbr
-        if a == "Float":  # torch tries another library first, which names its tensors
+        if a == "Float":  # torch tries oneDNN first, whose message names the tensors
             raise RuntimeError(
                 f"Input type (torch.{a}Tensor) and weight type (torch.{b}Tensor) should be the same or input should be a MKLDNN tensor "
                 "and weight is a dense tensor"
@@ -403,7 +403,7 @@ def _convolution(
 
 
 def _packed(tensor: Any) -> Any:
-    """What is neither contiguous nor has its channels last is copied."""
+    """The tensor, copied if it is neither contiguous nor channels-last."""
     array = tensor._array
     return tensor if array.flags.c_contiguous or _layout.is_channels_last(array) else F.contiguous(tensor)
 
@@ -531,7 +531,7 @@ _sum_of_batch = _shown.writer(
 def _show_backward(
     gradients: tuple, grad: Any, input: Any, weight: Any, transposed: bool, mask: Any
 ) -> tuple:
-    """What torch's back ends show inside: dimensions added and taken away, and the plain transposed kernel's loop."""
+    """Call the ops that torch's back ends show: dimensions added and removed, and the plain transposed kernel's loop."""
     if weight.ndim == 3:
         _one_more_dim(grad, input, weight)
         _one_dim_less(*[tensor for tensor, wanted in zip(gradients[:2], mask) if wanted])
@@ -604,7 +604,7 @@ def _double_backward(
 def _weight_by_convolution(
     gO: Any, ggI: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Any:
-    """The weight's gradient as torch works it out here: images are channels, steps and gaps change places."""
+    """The weight's gradient as torch computes it here: batch and channels are swapped, and so are stride and dilation."""
     outputs, inputs = F.transpose(gO, 0, 1), F.transpose(ggI, 0, 1)
     shape = (dilation, padding, stride, False, (0,) * len(stride), 1)
     if groups == 1:
@@ -765,7 +765,7 @@ def _declare_conv(dims: int, aten_name: str, transposed: str) -> None:
 
 
 def _same(x: Any, weight: Any, bias: Any, stride: tuple, dilation: tuple, groups: int) -> Any:
-    """padding="same": the surplus of an odd total goes to the end."""
+    """padding="same": where the total is odd, the end gets one more."""
     if any(s != 1 for s in stride):
         raise RuntimeError("padding='same' is not supported for strided convolutions")
     dims = len(stride)

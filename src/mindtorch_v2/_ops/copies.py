@@ -58,7 +58,7 @@ def _is_dense(array: np.ndarray) -> bool:
 
 @function(expose="method")
 def contiguous(self: Any, memory_format: Any = _CONTIGUOUS) -> Any:
-    """This tensor if its elements stand in order in memory, else a copy in which they do."""
+    """This tensor if it is contiguous, else a contiguous copy."""
     if memory_format is _CONTIGUOUS:
         if not (self._array_missing and is_meta(self)) and self._array.flags.c_contiguous:
             return self
@@ -84,11 +84,11 @@ def _contiguous(self: Any, memory_format: Any = None) -> Any:
 # -------------------------------------------------------------------------------- copy_, fill_, zero_
 
 
-_BLOCKWISE = 3600  # elements from which torch copies a transposed matrix block by block
+_BLOCKWISE = 3600  # from this many elements on, torch copies a transposed matrix block by block
 
 
 def _show_block(out: np.ndarray, src: np.ndarray) -> None:
-    """The block that a transposed matrix passes through."""
+    """Record the buffer of one block, as torch allocates it to copy a transposed matrix."""
     rows = src.shape[0]
     if (
         src.strides == (src.itemsize, rows * src.itemsize)
@@ -246,23 +246,23 @@ _alike = composite("aten::_has_compatible_shallow_copy_type(Tensor self, Tensor 
 
 
 def show_numpy(tensor: Any) -> None:
-    """What a profile shows of a tensor that becomes a NumPy array."""
+    """Record the ops that torch shows where a tensor is converted to a NumPy array."""
     _to(detach(tensor), device=_device.CPU)
     F.resolve_neg(F.resolve_conj(tensor))
 
 
 def show_list(tensor: Any) -> None:
-    """... that becomes a list."""
+    """... where a tensor is converted to a list."""
     F.resolve_neg(F.resolve_conj(tensor))
 
 
 def show_data(tensor: Any, value: Any) -> None:
-    """... that is given the memory of another."""
+    """... where a tensor is given the memory of another."""
     _alike(tensor, value)
 
 
 def show_copied_storage(storage: Any, twin: Any) -> None:
-    """... whose memory is copied: both are looked at as bytes."""
+    """... where a storage is copied, as bytes."""
     enabled, grad_state.enabled = grad_state.enabled, False
     try:
         source, target = (
@@ -277,7 +277,7 @@ def show_copied_storage(storage: Any, twin: Any) -> None:
 
 
 def show_deepcopy(tensor: Any, twin: Any) -> None:
-    """... that is copied onto such a copy."""
+    """... where a tensor is deep-copied onto a copied storage."""
     enabled, grad_state.enabled = grad_state.enabled, False
     try:
         made = tensor.new_empty(())
@@ -287,7 +287,7 @@ def show_deepcopy(tensor: Any, twin: Any) -> None:
 
 
 def show_rebuilt(storage: Any, dtype: Any, offset: int, size: Any, stride: Any) -> None:
-    """... that is put together from its parts, as copies and files are."""
+    """... where a tensor is rebuilt from its parts, as by deepcopy and load."""
     _set_into_storage(F.empty((0,), dtype=dtype), storage, offset, tuple(size), tuple(stride))
 
 
@@ -421,7 +421,7 @@ def to_device(
     copy: bool = False,
     memory_format: Any = None,
 ) -> Any:
-    """The form for a device and a dtype; the device is the tensor's own."""
+    """The overload for a device and a dtype; the device is the tensor's own."""
     if (
         not copy
         and dtype is self.dtype
@@ -458,7 +458,7 @@ def _bad_to(args: tuple, kwargs: dict) -> TypeError:
 
 
 def parse_to(args: tuple, kwargs: dict) -> tuple[Any, Any, bool, bool, Any]:
-    """Device, dtype, non_blocking, copy and memory format, from any of the ways to call `to`."""
+    """Device, dtype, non_blocking, copy and memory format, from any call form of `to`."""
     named = dict(kwargs)
     memory_format = named.pop("memory_format", None)
     first = args[0] if args else None
@@ -596,7 +596,7 @@ def _no_resize(self: Any) -> None:
 
 
 def _unknown(self: Any) -> None:
-    """A recording has to look at this tensor anew: its memory is another one."""
+    """Forget what a recording knows of this tensor: its memory has changed."""
     if self._met > 0:
         self._met = -self._met
 
@@ -729,7 +729,7 @@ def _steps(size: Any) -> list[int]:
 
 @function(expose="method")
 def set_(self: Any, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Any:
-    """Look at the memory of another tensor or storage from now on."""
+    """Use the memory of another tensor or storage from now on."""
     if source is None and size is None:
         return _set_to_nothing(self)
     tensor = isinstance(source, Tensor)

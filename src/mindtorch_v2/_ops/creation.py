@@ -1,4 +1,4 @@
-"""Making tensors: from Python and NumPy data, filled, counted, and like another tensor."""
+"""Factories of tensors: empty, zeros, ones, full, their `_like` and `new_` forms, and tensors of given strides."""
 
 from __future__ import annotations
 
@@ -272,7 +272,7 @@ def empty_permuted(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Any:
-    """A tensor whose dimensions stand in memory in the given order, not filled."""
+    """An uninitialised tensor whose dimensions lie in memory in the given order."""
     order = [int(d) for d in physical_layout]
     array = np.empty([size[d] for d in order], _np(dtype)).transpose(np.argsort(order))
     return finish(wrap(array), requires_grad, pin_memory)
@@ -358,7 +358,7 @@ def _(
 
 
 def below(make: Any, *arguments: Any, **named: Any) -> Any:
-    """Call with gradients off: what people make from Python has no sequence number in a profile."""
+    """Call with gradients off: tensors made from Python have no sequence number in a profile."""
     state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
     state.enabled = False
     try:

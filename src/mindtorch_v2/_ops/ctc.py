@@ -92,7 +92,7 @@ class States:
 
 
 def _shifted(values: np.ndarray, by: int) -> np.ndarray:
-    """Values of the states `by` before (or behind, if negative); nothing where there are none."""
+    """Values of the states `by` before (after, if negative); -inf where there are none."""
     made = np.full(values.shape, -np.inf)
     if by > 0:
         made[:, by:] = values[:, :-by]
@@ -323,7 +323,7 @@ def _kind(value: Any) -> str:
 
 
 def _bad_call(*given: Any) -> TypeError:
-    """torch's words for lengths that fit no overload."""
+    """torch's error for lengths that fit no overload."""
     lines = []
     for form, kinds in (("tuple of ints", (tuple, list)), ("Tensor", _dispatch.Tensor)):
         fits = [isinstance(v, _dispatch.Tensor) for v in given[:2]]

@@ -204,7 +204,7 @@ def _copy_with_strides(array: np.ndarray) -> np.ndarray:
 
 
 def _clone_with_strides(self: Any) -> Any:
-    """The same on tensors, with the ops that torch shows."""
+    """The same on tensors, by the ops that torch shows in a profile."""
     array = self._array
     if 0 in array.strides and array.size:
         return F.clone(self)

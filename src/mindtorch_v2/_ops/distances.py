@@ -14,7 +14,7 @@ from ._double_backward import through
 from ._namespace import functions as F
 from .norms import _norm
 
-_MANY = 25  # rows from which on a product of matrices is quicker
+_MANY = 25  # from this many rows on, a matrix product is faster
 
 
 def _pair_distances(a: np.ndarray, b: np.ndarray, p: float) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Sums over named indices: einsum, tensordot and their relatives, brought to batched matrix products."""
+"""Sums over named indices: einsum, tensordot and similar ops, computed by batched matrix products."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _expand(labels: list[Any], spread: list, count: int) -> list[Any]:
 
 
 def _align(operand: Any, labels: list[Any], every: list[Any], number: int) -> Any:
-    """The operand with one dimension a label, in the common order; repeated labels become a diagonal."""
+    """The operand with one dimension per label, in the common order; repeated labels become a diagonal."""
     seen: dict[Any, int] = {}
     d = 0
     for label in labels:

@@ -1,4 +1,4 @@
-"""Embeddings: rows of a table by index, alone or in bags."""
+"""Embeddings: rows of a table by index. Bags of them are in `embedding_bag`."""
 
 from __future__ import annotations
 

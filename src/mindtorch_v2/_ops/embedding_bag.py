@@ -1,4 +1,4 @@
-"""Bags of embeddings: a table, indices and where each bag starts in; a sum, mean or maximum a bag out, with its derivatives."""
+"""Bags of embeddings: a table, indices and the start of each bag in; one sum, mean or maximum per bag out, with derivatives."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _bags(
     include_last_offset: bool,
     padding_idx: int,
 ) -> Any:
-    """What a bag gives, the bag of each index (empty for plain sums), the sizes of bags (zeros for sums), where maxima stand."""
+    """Values of the bags, the bag of each index (empty for plain sums), sizes of the bags (zeros for sums), and the places of maxima."""
     common = (
         indices.dtype if indices.dtype is offsets.dtype else np.promote_types(indices.dtype, offsets.dtype)
     )
@@ -111,7 +111,7 @@ def _slice(tensor: Any, start: int, end: int) -> Any:
 
 
 def _owners(counts: Any, offsets: Any) -> Any:
-    """Which bag each index is in, from where bags start; `counts` holds a zero an index, and one more."""
+    """The bag of each index, from the starts of bags; `counts` holds one zero per index, and one more."""
     F.index_add_(counts, 0, offsets, _shown.ones_like(offsets))
     F.sub_(F.select(counts, 0, 0), 1)
     return F.cumsum(counts, 0, dtype=counts.dtype)
@@ -196,7 +196,7 @@ def _(
 
 
 def _known_owners(offset2bag: Any, zeros: Any, offsets: Any, count: int) -> Any:
-    """The bag of each index, worked out where the sums did not need it. `zeros` makes what it is counted in."""
+    """The bag of each index, computed if the forward pass did not need it. `zeros` makes the tensor to count in."""
     if offset2bag._array.size or not count:
         return offset2bag
     if _dispatch.recorder is not None:

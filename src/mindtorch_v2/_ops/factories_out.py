@@ -1,4 +1,4 @@
-"""Factories that fill a tensor given as `out=`, as something that records sees them: arguments and the tensor in, nothing out."""
+"""Factories that fill a tensor given as `out=`, called while something records: arguments and the tensor in, nothing out."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._namespace import functions as F
 
 
 def _sized(result: Any, size: tuple) -> Any:
-    """`result.resize_(size)`; torch does not mind gradients here where nothing changes."""
+    """`result.resize_(size)`, also for a tensor that requires gradients if its size does not change, as torch allows."""
     if result._rg and tuple(result.shape) == size:
         wrap(result._array).resize_(size)
         return result
@@ -19,12 +19,12 @@ def _sized(result: Any, size: tuple) -> Any:
 
 
 def _below(text: str) -> Any:
-    """Decorator: a form that runs below autograd."""
+    """Decorator: declare an overload that runs below autograd."""
     return op(text, expose="no", on="tensors", nondifferentiable=True)
 
 
 def write(result: Any, array: np.ndarray) -> None:
-    """Put an array into a tensor, given its size unseen."""
+    """Write an array to a tensor, which is resized without an event of its own."""
     from .copies import _resize_to
 
     if result._array.shape != array.shape:
@@ -71,7 +71,7 @@ def _eye(n: int, m: int, result: Any) -> None:
 
 
 def _counted(text: str) -> Any:
-    """Declare a form whose op's kernel takes the same arguments and then the options."""
+    """Declare an overload whose op's kernel takes the same arguments and then the options."""
     name = text.removeprefix("aten::").partition(".")[0]
 
     @_below(text)

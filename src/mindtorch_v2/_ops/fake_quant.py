@@ -21,7 +21,7 @@ def _check_range(quant_min: int, quant_max: int, low: float, high: float) -> Non
 
 
 def _snapped(tensor: Any, scale: Any, zero: Any, low: int, high: int) -> tuple[Any, Any]:
-    """The nearest values of the grid, worked out in float32, and which of the values lie within it."""
+    """The nearest values of the grid, computed in float32, and which of the inputs lie within it."""
     made, mask = F.empty_like(tensor), F.empty_like(tensor, dtype=_dtype.bool_)
     steps = np.rint(tensor._array.astype(np.float32) * (np.float32(1) / scale)) + zero
     steps = np.where(np.isnan(steps), -np.inf, steps)

@@ -1,4 +1,4 @@
-"""Rearranging images: windows as columns and back, pixels to channels and back, channels among groups, classes as unit vectors."""
+"""Rearranging images: im2col and col2im, pixel_shuffle and pixel_unshuffle, channel_shuffle; one_hot."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ col2im.derivative(
 
 
 def _as_input(made: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """Memory of its own; channels innermost where they are in the input."""
+    """The result, channels-last if the input is."""
     if is_channels_last(like):
         return np.moveaxis(np.moveaxis(made, 1, -1).copy(), -1, 1)
     return made

@@ -1,6 +1,6 @@
 """Lists of tensors: `torch._foreach_*`, one op on every tensor of a list, as optimisers and clipping use it.
 
-On the CPU each is the plain op, one tensor after another, as a profile shows; autograd sees the plain ops.
+On the CPU each calls the plain op on one tensor after another; autograd and profiles see the plain ops.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _UNARY = (
     ("aten::_foreach_tanh", "aten::_foreach_tanh_"),
     ("aten::_foreach_trunc", "aten::_foreach_trunc_"),
 )
-# The same, and the ops that a tensor and a number, or two tensors, are given to.
+# The same, the op for a tensor and a number, and the op for two tensors.
 _BINARY = (
     ("aten::_foreach_add", "aten::_foreach_add_", "add", "add"),
     ("aten::_foreach_sub", "aten::_foreach_sub_", "sub", "sub"),
@@ -69,7 +69,7 @@ _WITH_TENSOR = ("add", "mul", "div")
 
 
 def composite(text: str, expose: str) -> Any:
-    """Declare an op on lists. In a profile the ops inside stand below autograd, unless it needs them."""
+    """Declare an op on lists. While something records, the ops inside run below autograd unless a tensor requires gradients."""
 
     def declare(body: Any) -> Any:
         def seen(*arguments: Any) -> Any:
@@ -143,7 +143,7 @@ def _declare_binary(aten_name: str, inplace_name: str, by_number: str, by_tensor
     other_name = "exponent" if name == "pow" else "other"
     alpha_text = ", *, Scalar alpha=1" if name in _WITH_ALPHA else ""
 
-    # Chosen once a list: the op of one tensor with another, or with a number.
+    # Chosen once per list: the op for two tensors, or for a tensor and a number.
     def plain(with_tensor: bool) -> Any:
         return getattr(F, by_tensor if with_tensor else by_number)
 
@@ -155,7 +155,7 @@ def _declare_binary(aten_name: str, inplace_name: str, by_number: str, by_tensor
         return getattr(Tensor, (by_tensor if with_tensor else by_number) + "_")
 
     def overloads(declared: str, tensors: str, result: str, do: Any) -> dict[str, Any]:
-        """The forms of one name: with a number, numbers, tensors or one tensor."""
+        """Declare the overloads of one name: with a number, numbers, tensors or one tensor."""
 
         @composite(f"{declared}.Scalar({tensors} self, Scalar {second}) -> {result}", expose="no")
         def with_scalar(self: Any, scalar: Any) -> Any:

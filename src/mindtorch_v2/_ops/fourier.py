@@ -1,4 +1,4 @@
-"""Fourier transforms, by SciPy's pocketfft: single precision stays single. The derivative of each is a transform back."""
+"""Fourier transforms, by SciPy's pocketfft: single precision stays single. The derivative of each is the inverse transform."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def _scale(made: np.ndarray, count: int, normalization: int) -> np.ndarray:
 
 
 def _order(array: np.ndarray, dim: tuple) -> list[int]:
-    """The dimensions that are not transformed, those of long steps first, and then the others."""
+    """The dimensions that are not transformed, by descending stride, and then the others."""
     rest = [d for d in range(array.ndim) if d not in dim]
     return sorted(rest, key=lambda d: -abs(array.strides[d]) if array.shape[d] > 1 else -math.inf) + list(dim)
 
 
 def _along_last(array: np.ndarray, dim: tuple, transform: Any) -> np.ndarray:
-    """A transform of dimensions that are brought last; the result lies in memory in that order."""
+    """Transform dimensions after moving them to the end; the result keeps that order in memory."""
     order = _order(array, dim)
     if order == list(range(array.ndim)):
         return np.ascontiguousarray(transform(array))
@@ -143,7 +143,7 @@ _fft_c2r.derivative(self=_c2r_grad)
 
 
 def _execute(self: Any, dim: tuple, result: np.ndarray) -> Any:
-    """A transform of a batch, as torch lays it out for the library that does it."""
+    """Record a batched transform with the copies that torch makes for its library."""
     order = _order(self._array, dim)
     out = F.empty(result.shape, dtype=_dispatch.wrap(result).dtype)
     turned = F.permute(self, order)
@@ -313,7 +313,7 @@ def _hermitian_back(x: Any, s: Any, dim: Any, norm: Any) -> Any:
 
 
 def _declare(one: str, two: str, many: str, body: Any) -> Any:
-    """The ops of one transform: along one dimension, two, and as many as one likes."""
+    """Declare the ops of one transform: along one dimension, two, and any number."""
 
     def along_one(self: Any, n: Any, dim: int, norm: Any) -> Any:
         return body(self, None if n is None else (n,), (dim,), norm)

@@ -1,4 +1,4 @@
-"""Tensors from Python, NumPy and other libraries' data, and single numbers back out of them."""
+"""Tensors from data of Python, NumPy and other libraries, and `item`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .creation import _STRIDED, _empty, _np, finish
 
 
 def _infer(data: Any) -> Any:
-    """The dtype torch gives to Python data: the widest category met, floats as the default dtype."""
+    """The dtype torch gives to Python data: the widest category among the elements, floats as the default dtype."""
     if isinstance(data, (list, tuple)):
         best = None
         if data and data[0].__class__ is str:
@@ -143,7 +143,7 @@ def _has_tensors(data: Any) -> bool:
 
 
 def _read_items(data: Any) -> None:
-    """Each tensor among the data is read as a number."""
+    """Read each tensor among the data as a number."""
     if isinstance(data, (list, tuple)) and _has_tensors(data):
         for part in data:
             _read_items(part)

@@ -1,4 +1,4 @@
-"""Tensors on files: a memory-mapped file in, a tensor on it out."""
+"""Tensors whose memory is a mapped file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def from_file(
     filename: str, shared: bool | None = None, size: int = 0, *, dtype: Any = None, layout: Any = None, device: Any = None,
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """The first `size` elements of a file. `shared`: writes go to the file, which is made or made longer if needed."""
+    """The first `size` elements of a file. `shared`: writes go to the file, which is created or extended if needed."""
     kind = (dtype or _dtype.Default.dtype)._np
     wanted = size * kind.itemsize
     try:

@@ -1,6 +1,6 @@
 """Optimiser steps in one op (`fused=True`): lists of parameters, gradients and state in, all changed in place.
 
-A gradient scale, where given, is taken out of the gradients first; nothing at all is changed where `found_inf` says so.
+Gradients are first divided by the gradient scale, if there is one. If `found_inf` is 1, nothing is changed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _written(*lists: Any) -> None:
 
 
 def _in_float(*tensors: Any) -> list[Any]:
-    """The tensors' own arrays, or float32 copies of those of few bits."""
+    """The tensors' own arrays, or float32 copies of half and bfloat16 ones."""
     arrays = [tensor._array for tensor in tensors]
     return [array.astype(np.float32) if array.dtype in _LOW else array for array in arrays]
 
@@ -43,7 +43,7 @@ def _put_back(tensors: Any, arrays: Any) -> None:
 
 
 def _gradient(tensor: Any, scale: Any, maximize: bool) -> Any:
-    """A gradient without its scale, of which the gradient itself is freed as well; negated to go uphill."""
+    """A gradient divided by its scale, which is also written back to the gradient tensor; negated to maximise."""
     array = tensor._array
     if scale is not None:
         array /= scale._array.astype(array.dtype)
@@ -97,7 +97,7 @@ def _declare_adam(aten_name: str, decoupled: bool) -> None:
 
 
 def _declare(aten_name: str, arguments: str, body: Any) -> None:
-    """The two forms of a step, with a number or a tensor for its rate, and the function that chooses."""
+    """Declare the two overloads of a step, with a number or a tensor as learning rate, and the function that chooses."""
     seen = _below(body)
     by_number = composite(f"{aten_name}({arguments.replace('LR', 'float')}) -> ()", expose="no")(seen)
     by_tensor = composite(f"{aten_name}.tensor_lr({arguments.replace('LR', 'Tensor')}) -> ()", expose="no")(
@@ -111,7 +111,7 @@ def _declare(aten_name: str, arguments: str, body: Any) -> None:
 
 
 def _below(body: Any) -> Any:
-    """What the steps show inside has no sequence number."""
+    """The body with gradients off: the ops inside have no sequence number in a profile."""
 
     def seen(*arguments: Any) -> None:
         state = _dispatch.grad_state

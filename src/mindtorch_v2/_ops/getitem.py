@@ -1,4 +1,4 @@
-"""`x[...]` and `x[...] = value`: an index in, the views and index ops that torch makes of it out."""
+"""`x[...]` and `x[...] = value`: an index in, the views and index ops that torch calls for it out."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ _VALID = (
 
 
 def getitem(self: Any, key: Any, /) -> Any:
-    """Elements, as a view where the index is made of integers, slices, None and Ellipsis, else as a copy."""
+    """The elements of an index: a view if it consists of integers, slices, None and Ellipsis, else a copy."""
     kind = key.__class__
     if _dispatch.recorder is None and not (self._rg and grad_state.enabled) and not self._array_missing:
-        # nothing records this: one NumPy view does what several ops would
+        # nothing records and no gradient is needed: one NumPy view replaces several ops
         try:
             if kind is int:
                 return as_view(self, self._array[key, ...])
@@ -84,7 +84,7 @@ def getitem(self: Any, key: Any, /) -> Any:
 
 
 def _basic_views(self: Any, where: tuple) -> Any:
-    """The views of an index made of integers and plain slices only; None if there is more to it."""
+    """The views of an index of integers and plain slices; None if it has other parts."""
     shape, dim, view = self._array.shape, 0, self
     if len(where) > len(shape):
         return None
@@ -112,7 +112,7 @@ def _basic_views(self: Any, where: tuple) -> Any:
 
 
 def _select(self: Any, dim: int, place: int, at: int) -> Any:
-    """aten::select with the errors of indexing; `at` is the place of the integer in the index."""
+    """aten::select with the errors of indexing; `at` is the position of the integer in the index."""
     shape = self.shape
     if not shape:
         raise IndexError(
@@ -127,7 +127,7 @@ def _select(self: Any, dim: int, place: int, at: int) -> Any:
 
 
 def _ends(part: slice) -> tuple[int, int, int]:
-    """Where a slice begins and ends and its step, as they are given; left out, the largest number there is stands for the end."""
+    """Start, stop and step of a slice; the largest integer if there is no stop."""
     start, stop, step = part.start, part.stop, part.step
     return (
         0 if start is None else start if start.__class__ is int else _whole(start),
@@ -214,7 +214,7 @@ def _sequence_tensor(part: Any) -> Tensor:
 
 
 def _apply(self: Any, where: Any) -> tuple[Any, list | None]:
-    """The views that an index asks for, and the index tensors that are left (None if there are none)."""
+    """The views of an index, and the index tensors that remain (None if there are none)."""
     parts = _as_parts(where)
     used = _dimensions_used(parts)
     if used > self.ndim:
@@ -278,7 +278,7 @@ def _place(indices: list | None, dim: int, tensor: Any) -> list:
 
 
 def _flag(value: Any) -> Any:
-    """True or False as an index along a dimension of length one: takes it once, or not at all."""
+    """True or False as an index along a dimension of length one: selects it once, or not at all."""
     places = _empty(
         (1,) if value else (0,), dtype=_dtype.int64, layout=_dtype.strided, pin_memory=_dtype.LEFT_OUT
     )
@@ -321,7 +321,7 @@ def setitem(self: Any, key: Any, value: Any, /) -> None:
 
 
 def _write_plain(self: Any, where: Any, value: Any) -> bool:
-    """Write with one NumPy assignment where NumPy and torch agree; False if something else must decide."""
+    """Write with one NumPy assignment where NumPy and torch agree; False if nothing was written."""
     kind = where.__class__
     if kind is tuple:
         for part in where:

@@ -1,7 +1,7 @@
-"""Sampling images at given positions: affine grids, grid_sampler and what it sends back.
+"""Sampling images at given positions: affine grids, grid_sampler and its gradients.
 
-Along each dimension a position sees a few places of the image (taps) with a weight each; the corners of a position are the products of its
-taps. All corners of all positions are one sparse matrix, so that sampling and its transpose are one product each.
+Along each dimension a position reads a few places of the image (taps), each with a weight; the corners of a position are the products of
+its taps. All corners of all positions are one sparse matrix, so that sampling and its transpose are one product each.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ZEROS, BORDER, REFLECTION = 0, 1, 2
 
 
 class Tap(NamedTuple):
-    """One place that each position sees along a dimension: its number, whether it is inside, the weight and its derivatives."""
+    """One place that each position reads along a dimension: its number, whether it is inside, the weight and its derivatives."""
 
     place: np.ndarray
     inside: np.ndarray
@@ -49,7 +49,7 @@ def _reflected(u: np.ndarray, size: int, align: bool) -> tuple[np.ndarray, np.nd
 
 
 def _clipped(u: np.ndarray, size: int, planar: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Positions moved to the nearest end, and where that leaves them free. What is no number goes to the start (3-d: to the end)."""
+    """Positions clipped to the image, and where that changes nothing. NaN becomes the start (3-d: the end)."""
     kind = u.dtype.type
     free = (u > 0) & (u < kind(size - 1))
     held = np.minimum(np.maximum(u, kind(0)), kind(size - 1))
@@ -57,7 +57,7 @@ def _clipped(u: np.ndarray, size: int, planar: bool) -> tuple[np.ndarray, np.nda
 
 
 def _bounded(u: np.ndarray, size: int, padding: int, align: bool, planar: bool) -> tuple[np.ndarray, Any]:
-    """Positions as the padding mode sees them, and the derivative of that."""
+    """Positions after the padding mode is applied, and the derivative of that."""
     if padding == ZEROS:
         return u, 1
     slope: Any = 1
@@ -83,7 +83,7 @@ def _far(x: np.ndarray) -> tuple:
 
 
 def _cubic(t: np.ndarray) -> list[tuple]:
-    """Weight, slope and curvature of the four neighbours of a place that lies `t` behind the second."""
+    """Weight, slope and curvature of the four neighbours of a position that lies `t` after the second."""
     one, two = t.dtype.type(1), t.dtype.type(2)
     parts = [(_far(t + one), one), (_near(t), one), (_near(one - t), -one), (_far(two - t), -one)]
     return [(weight, sign * slope, curve) for (weight, slope, curve), sign in parts]
@@ -92,7 +92,7 @@ def _cubic(t: np.ndarray) -> list[tuple]:
 def _taps(
     c: np.ndarray, size: int, mode: int, padding: int, align: bool, planar: bool
 ) -> tuple[list[Tap], Any]:
-    """The taps of positions in [-1, 1] along one dimension, and by what their derivatives are multiplied."""
+    """The taps of positions in [-1, 1] along one dimension, and the factor of their derivatives."""
     kind = c.dtype.type
     if align:
         u, scale = (c + kind(1)) / kind(2) * kind(size - 1), kind(size - 1) / kind(2)
@@ -118,7 +118,7 @@ def _taps(
 
 
 class Corners:
-    """All corners of all positions: rows of the image (the last row is nothing) and their weights, [positions, corners]."""
+    """All corners of all positions: rows of the image (the last row is zero) and their weights, [positions, corners]."""
 
     def __init__(self, x: np.ndarray, grid: np.ndarray, mode: int, padding: int, align: bool) -> None:
         self.size, dims = x.shape[2:], x.ndim - 2
@@ -167,7 +167,7 @@ class Corners:
         return csr_array((weights.reshape(-1), self.rows.reshape(-1), ends), shape=(count, self.nothing + 1))
 
     def rows_of(self, x: np.ndarray) -> np.ndarray:
-        """An image as rows of channels, the last of them nothing."""
+        """An image as rows of channels, with a last row of zeros."""
         made = np.zeros((self.nothing + 1, self.channels), self.work)
         if x.size:
             made[:-1].reshape(self.batch, -1, self.channels)[...] = x.reshape(*x.shape[:2], -1).swapaxes(1, 2)
@@ -191,7 +191,7 @@ class Corners:
         return made
 
     def grid(self, parts: list, dtype: np.dtype) -> np.ndarray:
-        """One value a position and dimension, as a grid."""
+        """One value per position and dimension, as a grid."""
         made = np.empty((self.batch * self.count, self.dims), dtype)
         for d, part in enumerate(parts):
             made[:, self.dims - 1 - d] = part
@@ -212,7 +212,7 @@ def sample(x: np.ndarray, grid: np.ndarray, mode: int, padding: int, align: bool
 
 
 def _sample_low(corners: Corners, x: np.ndarray) -> np.ndarray:
-    """The same for low floats, which torch rounds after every step; cubic rows come before the columns."""
+    """The same for half and bfloat16, which torch rounds after every step; cubic interpolates rows before columns."""
     rows = corners.rows_of(x).astype(x.dtype)
     if len(corners.choices) != 16:
         weights = corners.weights().astype(x.dtype)
@@ -237,7 +237,7 @@ def _rounded_sum(parts: list[np.ndarray]) -> np.ndarray:
 def sample_gradient(
     g: np.ndarray, x: np.ndarray, grid: np.ndarray, mode: int, padding: int, align: bool, mask: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What a sampled image's gradient sends back to the image and to the grid."""
+    """The gradients by the image and by the grid."""
     corners = Corners(x, grid, mode, padding, align)
     rows = corners.positions_of(g)
     to_image = to_grid = np.empty(0, g.dtype)
@@ -505,7 +505,7 @@ affine_grid_generator_backward.derivative(
 
 
 def _recorded_base(like: Any, size: tuple, align: bool) -> Any:
-    """The base grid by the ops that torch shows."""
+    """The base grid by the ops that torch shows in a profile."""
     spatial = size[2:]
     dims = len(spatial)
     base = F.empty((size[0], *spatial, dims + 1), dtype=like.dtype)

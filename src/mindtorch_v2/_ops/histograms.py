@@ -211,7 +211,7 @@ def _line_late(start: Any, end: Any, steps: int, out: Any) -> Any:
 
 
 def _fill(self: Any, hist: Any, values: np.ndarray) -> None:
-    """The counts start at zero, are made for each part of the input, and summed up."""
+    """Record that the counts start at zero, are computed for each part of the input, and added."""
     F.fill_(hist, 0)
     flat = F.reshape(self, (-1, hist.ndim))
     part = F.zeros((1, *hist.shape), dtype=hist.dtype)

@@ -1,4 +1,4 @@
-"""Incomplete gamma functions, and in-place powers and polygamma that other families only have as results."""
+"""Incomplete gamma functions, and the in-place forms of `polygamma` and `float_power`."""
 
 from __future__ import annotations
 

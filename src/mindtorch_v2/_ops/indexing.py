@@ -1,4 +1,4 @@
-"""Index and mask: reading and writing at places given by tensors. `x[...]` itself is in `getitem`."""
+"""Indexing by tensors and masks: `index`, `index_put`, `take`, `put` and similar. `x[...]` itself is in `getitem`."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def index(self: np.ndarray, indices: list) -> np.ndarray:
 
 
 def _laid_out(array: np.ndarray, where: tuple, values: np.ndarray) -> np.ndarray:
-    """What was found, its dimensions in memory in the order of those of `array` that were not indexed."""
+    """A copy of `values` whose dimensions lie in memory in the order of those of `array` that were not indexed."""
     at, strides, places = 0, [], []
     for part in where:
         if part is _ALL:
@@ -223,7 +223,7 @@ def _is_mask(tensor: Any) -> bool:
 
 
 def _places(self: Any, indices: Any) -> list:
-    """Index tensors as torch's kernels want them: int64, masks as the places where they are true, all of one shape."""
+    """Index tensors as torch's kernels take them: int64, masks as the places where they are true, all of one shape."""
     index_tensors: list[Any] = []
     for tensor in indices:
         if _is_mask(tensor):
@@ -239,7 +239,7 @@ def _places(self: Any, indices: Any) -> list:
         try:
             common = np.broadcast_shapes(*shapes)
         except ValueError:
-            return index_tensors  # the kernel says what is wrong
+            return index_tensors  # the kernel raises the error
         for d in at:
             if index_tensors[d]._array.shape != common:
                 F.expand(index_tensors[d], common)

@@ -1,4 +1,4 @@
-"""Views that replace what they view: squeeze_, unsqueeze_, t_, transpose_, swapaxes_, as_strided_."""
+"""Views in place: squeeze_, unsqueeze_, t_, transpose_, swapaxes_, as_strided_ change the tensor itself into the view."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .shape import _restride
 
 
 def _take_over(self: Any, seen: Any) -> Any:
-    """`self` looks at memory as `seen` does, from now on."""
+    """Make `self` use the memory layout of the view `seen` from now on."""
     if seen._array_missing:
         self._meta = seen._meta
         return self
@@ -29,7 +29,7 @@ def _ready(self: Any) -> None:
 
 
 def _declare(text: str, plain: Any, node: str) -> Any:
-    """`name_` as an op of its own: the view that `plain` makes, with its own node name."""
+    """Declare an in-place view: the view that `plain` makes, with a node name of its own."""
     kernel = plain.op.kernel
     entry = view(text, expose="no", node=node)(kernel)
     entry.derivative(**plain.op.rules)
@@ -75,7 +75,7 @@ def squeeze_(self: Any, dim: Any = None) -> Any:
 
 @function(expose="method")
 def unsqueeze_(self: Any, dim: int) -> Any:
-    """Put in a dimension of length one, in place."""
+    """Insert a dimension of length one, in place."""
     _ready(self)
     return _take_over(self, _unsqueeze(self, dim))
 
@@ -108,6 +108,6 @@ def swapdims_(self: Any, dim0: int, dim1: int) -> Any:
 
 @function()
 def as_strided_(input: Any, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
-    """Look at the storage with other sizes and strides, in place."""
+    """Set other sizes and strides on the storage, in place."""
     _ready(input)
     return _take_over(input, _as_strided(input, ints(size), ints(stride), storage_offset))

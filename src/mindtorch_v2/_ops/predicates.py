@@ -1,4 +1,4 @@
-"""Questions about tensors as functions of torch (`is_complex(x)`, `numel(x)`, `result_type(a, b)`), and old names that now refuse."""
+"""Predicates on tensors as functions of torch (`is_complex(x)`, `is_tensor(x)`), `numel`, `result_type`, and removed functions that raise."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ from .. import _dispatch, _dtype
 from .._dispatch import function, type_name
 
 
-def _ask(name: str, text: str) -> None:
-    def question(input: Any) -> Any:
+def _expose(name: str, text: str) -> None:
+    """Expose a method of Tensor as a function of torch."""
+
+    def predicate(input: Any) -> Any:
         if not isinstance(input, _dispatch.Tensor):
             raise TypeError(f"{name}(): argument 'input' (position 1) must be Tensor, not {type_name(input)}")
         return getattr(input, name)()
 
-    question.__name__ = question.__qualname__ = name
-    question.__doc__ = text
-    function(name, expose="function")(question)
+    predicate.__name__ = predicate.__qualname__ = name
+    predicate.__doc__ = text
+    function(name, expose="function")(predicate)
 
 
-_ask("is_complex", "Whether the dtype is complex.")
-_ask("is_floating_point", "Whether the dtype is a floating one.")
-_ask("is_signed", "Whether the dtype can be negative.")
-_ask("is_conj", "Whether a conjugate is still to be computed: never.")
-_ask("is_neg", "Whether a negation is still to be computed: never.")
-_ask("is_inference", "Whether the tensor was made in inference mode.")
-_ask("is_distributed", "Whether the tensor lives in several processes: never.")
-_ask("numel", "How many elements.")
+_expose("is_complex", "Whether the dtype is complex.")
+_expose("is_floating_point", "Whether the dtype is a floating-point one.")
+_expose("is_signed", "Whether the dtype can be negative.")
+_expose("is_conj", "Whether a conjugate is still to be computed: never.")
+_expose("is_neg", "Whether a negation is still to be computed: never.")
+_expose("is_inference", "Whether the tensor was made in inference mode.")
+_expose("is_distributed", "Whether the tensor is distributed over processes: never.")
+_expose("numel", "How many elements.")
 
 
 @function(expose="function")

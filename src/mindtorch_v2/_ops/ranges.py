@@ -1,4 +1,4 @@
-"""Tensors of counted numbers: ranges, lines, the unit matrix."""
+"""Ranges of numbers (arange, linspace, logspace) and the identity matrix."""
 
 from __future__ import annotations
 

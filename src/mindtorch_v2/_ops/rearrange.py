@@ -326,7 +326,7 @@ def _repeat_unevenly(self: Any, repeats: Any, dim: Any = None, output_size: Any 
 
 @function()
 def repeat_interleave(input: Any, repeats: Any = None, dim: Any = None, *, output_size: Any = None) -> Any:
-    """Each element repeated in place: so many times, or as many times as `repeats` says for it."""
+    """Each element repeated: a fixed number of times, or as often as `repeats` says for it."""
     if repeats is None:
         return _repeat_places(input, output_size=output_size)
     if isinstance(repeats, Tensor):
@@ -398,7 +398,7 @@ def broadcast_tensors(*tensors: Any) -> tuple:
 
 
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that arrays of these shapes have together."""
+    """The broadcast shape of these shapes."""
     given = [(s,) if hasattr(s, "__index__") else tuple(s) for s in shapes]
     result = [1] * max([len(s) for s in given], default=0)
     for number, shape in enumerate(given):

@@ -1,4 +1,4 @@
-"""Pieces: views of a part of a tensor (select, slice, split ...) and dimensions of length one."""
+"""Views of a part of a tensor (select, slice, split ...), and dimensions of length one (squeeze, unsqueeze)."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _(grad_output: Any, input_sizes: tuple, dim: int, index: int) -> Any:
 
 
 def bounds(start: Any, end: Any, length: int) -> tuple[int, int]:
-    """First and one past the last place of a slice, cut to what is there."""
+    """First place of a slice and the place after its last, limited to the dimension's size."""
     begin = 0 if start is None else start + length if start < 0 else start
     stop = length if end is None else end + length if end < 0 else end
     begin = 0 if begin < 0 else min(begin, length)
@@ -159,7 +159,7 @@ unsqueeze.derivative(self=lambda g, dim: _squeeze_dim(g, dim))
 
 
 def _unsqueeze_to(g: Any, shape: tuple) -> Any:
-    """Put dimensions of length one back, one by one."""
+    """Insert dimensions of length one again, one by one."""
     for d, n in enumerate(shape):
         if n == 1:
             g = unsqueeze(g, d)
@@ -443,7 +443,7 @@ split_with_sizes.derivative(
 
 
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
-    """Views of consecutive pieces: of one length, or of the lengths given."""
+    """Views of consecutive parts: of one length, or of the given lengths."""
     if split_size_or_sections.__class__ is int:
         return _split(tensor, split_size_or_sections, dim)
     if isinstance(split_size_or_sections, (tuple, list)):
@@ -457,7 +457,7 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
 
 
 def _split_method(self: Any, split_size: Any, dim: int = 0) -> Any:
-    """Views of consecutive pieces: of one length, or of the lengths given."""
+    """Views of consecutive parts: of one length, or of the given lengths."""
     return split(self, split_size, dim)
 
 
@@ -523,7 +523,7 @@ def _tensor_split_indices(self: Any, indices: tuple, dim: int) -> tuple:
 def tensor_split(
     input: Any, indices_or_sections: Any = None, dim: int = 0, *, indices: Any = None, sections: Any = None
 ) -> Any:
-    """Views of pieces: so many of nearly equal length, or cut at the places given."""
+    """Views of consecutive parts: a number of nearly equal length, or split at the given places."""
     where = next(x for x in (indices_or_sections, indices, sections) if x is not None)
     if isinstance(where, Tensor):
         if where.ndim > 1 or where._array.dtype != np.int64:
@@ -582,7 +582,7 @@ vsplit = _axis_split("aten::vsplit", 2, 0)
 dsplit = _axis_split("aten::dsplit", 3, 2)
 
 
-# torch's unsafe_ pieces are views of the memory that autograd treats as tensors of their own
+# torch's unsafe_ splits are views of the memory that autograd treats as independent tensors
 
 
 def _independent(self: Any, arrays: list) -> list:
