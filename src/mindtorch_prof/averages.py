@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from .steps import ALL_STEPS, step_number
 from .trace import ANNOTATION, Trace
 from .tree import Tree
-
-_STEP = re.compile(r"ProfilerStep#\d+$")
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ def named_groups(names: tuple[str, ...]) -> tuple[np.ndarray, tuple[str, ...]]:
     ids: list[int] = []
     table: dict[str, int] = {}
     for text in names:
-        shown = "ProfilerStep*" if _STEP.match(text) else text
+        shown = ALL_STEPS if step_number(text) >= 0 else text
         ids.append(table.setdefault(shown, len(table)))
     return np.array(ids, np.int64), tuple(table)
 

@@ -16,6 +16,9 @@ def is_left_out(frame: str) -> bool:
     return "torch/autograd/__init__" in frame and ("backward" in frame or "_make_grads" in frame)
 
 
+STACK_DEPTH = 5  # innermost frames by which calls are told apart where nobody asks for another number
+
+
 class Paths(Sequence):
     """Stacks as paths of calls, innermost first, each put together when it is asked for."""
 

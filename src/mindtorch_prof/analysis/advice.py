@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..steps import is_step
 from ..torch_api.tensor_ids import Tensors
 from ..trace import ANNOTATION, DEVICE_COPY, NODE, OP, RUNTIME, Trace
 from ..tree import nearest
@@ -400,7 +401,7 @@ def _in_gaps(seen: _Seen, begin: np.ndarray, end: np.ndarray) -> list[dict[str, 
     """What the host did in the longest gaps: the outermost op or range, steps aside, that overlaps most."""
     trace = seen.trace
     rows, times = [], []
-    step = seen.named(lambda name: name.startswith("ProfilerStep#"))
+    step = is_step(trace)
     outer = np.flatnonzero(~step & ((seen.parent < 0) | step[np.maximum(seen.parent, 0)]))
     for gap in np.argsort(begin - end)[:20].tolist():
         overlap = np.minimum(trace.end_ns[outer], end[gap]) - np.maximum(trace.start_ns[outer], begin[gap])

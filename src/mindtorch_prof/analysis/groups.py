@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from .. import averages as grouping
+from ..call_paths import STACK_DEPTH
+from ..steps import steps_of
 from ..trace import Trace
 from ..tree import nearest
 from .categories import categories, name_categories
-from .repeats import as_results, modules_of, steps_of
+from .repeats import as_results, modules_of
 from .sheet import Sheet
 
 KEYS = ("name", "shape", "stack", "module", "step", "thread", "category")
-STACK_DEPTH = 5  # frames of a stack that count where no number is given
 MEMORY_ROW = "[memory]"
 _COLUMN = {"shape": "input_shapes"}
 STATS = ("min", "p50", "p95", "max", "std", "first")

@@ -6,7 +6,6 @@ are not known here.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from .. import averages as grouping
+from ..call_paths import STACK_DEPTH
+from ..steps import steps_of
 from ..trace import Trace
 from ..tree import innermost, sum_by, thread_slices, total_up
 
 BY = ("op", "shape", "stack", "module")
 TIMES = ("self_cpu", "cpu", "self_device", "device")  # nanoseconds
 COUNTERS = ("count", "flops", "memory", "kernels")
-STACK_DEPTH = 5  # frames that make two stacks equal
-_STEP = re.compile(r"ProfilerStep#(\d+)$")
 
 Key = tuple[str, ...]
 
@@ -65,41 +64,6 @@ class Measured:
         order = np.argsort(self.group, kind="stable")
         counts = np.bincount(self.group, minlength=len(self.keys))
         return np.split(values[order] / 1000.0, np.cumsum(counts)[:-1]) if len(self.keys) else []
-
-
-def steps_of(trace: Trace) -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
-    """The steps of a trace: their numbers, for each event the index of the step it began in (-1: none), and the steps' lengths."""
-    numbers = np.array([_number(name) for name in trace.names] or [-1], np.int64)
-    number = numbers[trace.name]
-    marks = np.flatnonzero(number >= 0)
-    if not len(marks):
-        return (), np.full(len(trace), -1, np.int64), np.empty(0, np.int64)
-    known, index = np.unique(number[marks], return_inverse=True)
-    step = np.full(len(trace), -1, np.int64)
-    pids = trace.settings.thread_pids
-    threads, place = np.unique(trace.thread, return_inverse=True)
-    numbers_of: dict[str, int] = {}  # a file's pids may be anything
-    process = np.array(
-        [numbers_of.setdefault(repr(pids.get(t)), len(numbers_of)) for t in threads.tolist()] or [0], np.int64
-    )[place.reshape(-1)]
-    for pid in np.unique(process[marks]).tolist():
-        mine = process[marks] == pid
-        begin, until, which = trace.start_ns[marks][mine], trace.end_ns[marks][mine], index.reshape(-1)[mine]
-        order = np.argsort(begin, kind="stable")
-        begin, until, which = begin[order], until[order], which[order]
-        rows = np.flatnonzero(process == pid)
-        at = np.searchsorted(begin, trace.start_ns[rows], side="right") - 1
-        inside = (at >= 0) & (trace.start_ns[rows] <= until[np.maximum(at, 0)])
-        step[rows] = np.where(inside, which[np.maximum(at, 0)], -1)
-    step[marks] = index.reshape(-1)
-    lengths = np.zeros(len(known), np.int64)
-    np.maximum.at(lengths, index.reshape(-1), (trace.end_ns - trace.start_ns)[marks])
-    return tuple(known.tolist()), step, lengths
-
-
-def _number(name: str) -> int:
-    found = _STEP.match(name)
-    return int(found[1]) if found else -1
 
 
 def measure(results: Any, by: Sequence[str] = ("op",), *, use_steps: bool = True) -> Measured:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..steps import is_step
 from ..trace import ANNOTATION, PYTHON, Trace
 from .repeats import as_results, steps_of
 from .sheet import Sheet
@@ -19,7 +20,7 @@ def steps_table(source: Any) -> Sheet:
     results = as_results(source)
     trace: Trace = results.trace
     numbers, step, lengths = steps_of(trace)
-    marks = np.flatnonzero((step >= 0) & _is_step(trace))
+    marks = np.flatnonzero((step >= 0) & is_step(trace))
     count = len(numbers)
     begin = np.full(count, np.iinfo(np.int64).max)
     np.minimum.at(begin, step[marks], trace.start_ns[marks])
@@ -49,12 +50,7 @@ def steps_table(source: Any) -> Sheet:
 def working(results: Any) -> np.ndarray:
     """Mask of the events that are work: neither annotations nor Python calls. Old files have steps among the ops."""
     trace: Trace = results.trace
-    return (trace.kind != ANNOTATION) & (trace.kind != PYTHON) & ~_is_step(trace)
-
-
-def _is_step(trace: Trace) -> np.ndarray:
-    named = np.array([text.startswith("ProfilerStep#") for text in trace.names] or [False])
-    return named[trace.name] if len(trace) else np.zeros(0, bool)
+    return (trace.kind != ANNOTATION) & (trace.kind != PYTHON) & ~is_step(trace)
 
 
 def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:

@@ -14,21 +14,15 @@ import argparse
 import os
 import sys
 
+from ..export import EXPORTERS, ExportOptions
 from . import _common
 from ._common import CommandError
-
-_SUFFIXES = {
-    "speedscope": ".speedscope.json",
-    "parquet": ".parquet",
-    "csv": ".csv",
-    "chrome": ".pt.trace.json.gz",
-}
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments of `convert`."""
     _common.add_file(parser)
-    parser.add_argument("--to", required=True, choices=sorted(_SUFFIXES), help="the format to write")
+    parser.add_argument("--to", required=True, choices=sorted(EXPORTERS), help="the format to write")
     parser.add_argument(
         "-o",
         "--output",
@@ -46,34 +40,20 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the file."""
     loaded = _common.open_trace(options.file, strict=options.strict)
-    target = options.output or _stem(options.file) + _SUFFIXES[options.to]
+    target = options.output or _stem(options.file) + EXPORTERS[options.to].suffix
     if target == "-":
         target = "/dev/stdout"
     if os.path.exists(target) and os.path.exists(options.file) and os.path.samefile(target, options.file):
         raise CommandError(f"{target}: is the input file; expected another name for -o")
+    wanted = ExportOptions(table=options.table, name=os.path.basename(options.file))
     with _common.writing(target):
-        if options.to == "chrome":
-            loaded.export_chrome_trace(target)
-        elif options.to == "speedscope":
-            from ..export.speedscope import export_speedscope
-
-            export_speedscope(loaded, target, name=os.path.basename(options.file))
-        else:
-            _write_table(loaded, options, target)
+        try:
+            EXPORTERS[options.to].write(loaded, target, wanted)
+        except ImportError as error:
+            raise CommandError(str(error)) from error
     if target != "/dev/stdout":
         print(f"{target}: {os.path.getsize(target):,} bytes", file=sys.stderr)
     return 0
-
-
-def _write_table(loaded: object, options: argparse.Namespace, target: str) -> None:
-    from ..analysis.tables import TABLES
-    from ..export.sheet_files import export_csv, export_parquet
-
-    sheet = TABLES[options.table](loaded)
-    try:
-        (export_csv if options.to == "csv" else export_parquet)(sheet, target)
-    except ImportError as error:
-        raise CommandError(str(error)) from error
 
 
 def _stem(path: str) -> str:

@@ -114,7 +114,7 @@ def print_table(results: Any, options: argparse.Namespace) -> None:
 
 def print_torch_table(results: Any, keys: list[str], sort_by: str | None, top: int) -> None:
     """The table as torch prints it."""
-    from ..analysis.groups import STACK_DEPTH
+    from ..call_paths import STACK_DEPTH
 
     depth = 0
     for key in keys:

@@ -47,7 +47,13 @@ def write(trace: Trace, out: IO[bytes], metadata: dict[str, Any] | None = None, 
     base = trace.origin_ns + min([trace.window_ns[0], *[int(c.min()) for c in columns if len(c)]])
     base -= base % _BASE_STEP_NS
     shift = trace.origin_ns - base
-    out.write(_head(trace, {**trace.settings.added_metadata, **(metadata or {})}, base))
+    settings = trace.settings
+    distributed = {"distributedInfo": settings.distributed} if settings.distributed else {}
+    out.write(
+        _head(
+            trace, {**settings.metadata, **distributed, **settings.added_metadata, **(metadata or {})}, base
+        )
+    )
     first = True
     for block in _blocks(trace, shift):
         out.write(block[len(_NEXT) :] if first else block)

@@ -18,8 +18,8 @@ import numpy as np
 from ..analysis.noise import compare, exceeds
 from ..rewrite.raw_events import DEVICE_ANNOTATIONS, DEVICE_CATEGORIES, NONE, Columns, Progress, columns
 from ..rewrite.slice import ranks_of
+from ..steps import step_numbers
 
-_STEP = re.compile(r"ProfilerStep#(\d+)$")
 _DEVICE_COMMUNICATION = re.compile(
     r"nccl|rccl|hccl|oneccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|sendrecv|broadcastkernel",
     re.IGNORECASE,
@@ -222,9 +222,7 @@ def _side(facts: Columns, mine: np.ndarray, rank: int | None, label: str, base: 
 
 def _steps(facts: Columns, host: np.ndarray) -> tuple[list[int], np.ndarray, np.ndarray]:
     """Numbers, starts and ends of the steps; one step with number -1 where there are none."""
-    number = np.array([int(m[1]) if (m := _STEP.match(n)) else -1 for n in facts.names] or [-1], np.int64)[
-        facts.name
-    ]
+    number = step_numbers(facts.names, facts.name)
     rows = np.flatnonzero(host & (number >= 0))
     if not len(rows):
         rows = np.flatnonzero(host) if host.any() else np.flatnonzero(facts.start_ns != NONE)

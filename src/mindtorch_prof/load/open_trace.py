@@ -95,11 +95,7 @@ class Loaded:
 
     def export_chrome_trace(self, path: str | os.PathLike[str], use_python_export: bool = False) -> None:
         """Write the trace in Kineto's format; .gz compresses."""
-        settings = self.trace.settings
-        metadata = dict(settings.metadata)
-        if settings.distributed:
-            metadata["distributedInfo"] = settings.distributed
-        chrome.export_chrome_trace(self.trace, path, metadata)
+        chrome.export_chrome_trace(self.trace, path)
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Write folded stacks with a metric, for flame graphs."""

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..export.files import open_for_export
+from ..steps import step_numbers
 from .raw_events import (
     DEVICE_ANNOTATIONS,
     DEVICE_CATEGORIES,
@@ -31,7 +32,6 @@ from .raw_events import (
     valid_top,
 )
 
-_STEP = re.compile(r"ProfilerStep#(\d+)$")
 _RANK = re.compile(r"\brank\D{0,2}(\d+)", re.IGNORECASE)
 _SLICE, _BEGIN, _END, _META = ord("X"), ord("B"), ord("E"), ord("M")
 _START_MARKS, _END_MARKS = ("Iteration Start",), ("Record Window End",)
@@ -284,7 +284,7 @@ def _windows(
     """By process the times that stay; None: of the processes that have none of their own."""
     windows: dict[int | None, Spans] = {}
     if wanted.steps:
-        numbers = np.array([_step_number(name) for name in facts.names] or [-1], np.int64)[facts.name]
+        numbers = step_numbers(facts.names, facts.name)
         fits = np.zeros(len(facts), bool)
         for first, last in wanted.steps:
             fits |= (numbers >= first) & (numbers <= last)
@@ -311,11 +311,6 @@ def _windows(
         high = np.array([round(min(until, 2.0**62))], np.int64)
         windows = _both(windows, {None: (low, high)})
     return windows
-
-
-def _step_number(name: str) -> int:
-    found = _STEP.match(name)
-    return int(found[1]) if found else -1
 
 
 def _by_process(facts: Columns, process: np.ndarray, rows: np.ndarray) -> dict[int | None, Spans]:

@@ -11,6 +11,7 @@ from typing import Any
 from mindtorch_prof.analysis.memory_summary import memory_summary
 from mindtorch_prof.export import chrome
 from mindtorch_prof.export.background import Export
+from mindtorch_prof.steps import step_name
 from mindtorch_prof.torch_api.enums import ProfilerActivity
 from mindtorch_prof.torch_api.results import Results
 
@@ -381,7 +382,7 @@ class profile(_KinetoProfile):
         """Begin with step 0."""
         self._transit_action(ProfilerAction.NONE, self.current_action)
         if self.record_steps:
-            self.step_rec_fn = record_function("ProfilerStep#" + str(self.step_num))
+            self.step_rec_fn = record_function(step_name(self.step_num))
             self.step_rec_fn.__enter__()
 
     def stop(self) -> None:
@@ -404,7 +405,7 @@ class profile(_KinetoProfile):
         if os.environ.get("KINETO_USE_DAEMON"):
             KinetoStepTracker.increment_step(PROFILER_STEP_NAME)
         if self.record_steps:
-            self.step_rec_fn = record_function("ProfilerStep#" + str(self.step_num))
+            self.step_rec_fn = record_function(step_name(self.step_num))
             self.step_rec_fn.__enter__()
 
     def set_custom_trace_id_callback(self, callback: Callable[[], str] | None) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...averages import group_names
+from ...steps import is_step
 from ...trace import ANNOTATION, ENGINE, NODE, RUNTIME, Trace
 from ...tree import innermost, thread_slices
 
@@ -68,7 +69,7 @@ def event_categories(trace: Trace) -> np.ndarray:
     if len(by_name):
         # files of 2021 do not tell annotations from ops
         made = np.where(by_name == USER, OP, by_name)[trace.name].astype(np.int8)
-        made[np.array([name.startswith("ProfilerStep#") for name in trace.names])[trace.name]] = USER
+        made[is_step(trace)] = USER
     made[(trace.kind == NODE) | (trace.kind == ENGINE)] = AUTOGRAD
     made[trace.kind == RUNTIME] = RUNTIME_CALL
     notes = trace.kind == ANNOTATION

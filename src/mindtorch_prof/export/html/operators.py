@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...averages import averages, group_names
+from ...call_paths import STACK_DEPTH
 from ...torch_api.enums import DeviceType
 from ...trace import Trace
 from ...tree import levels
@@ -17,7 +18,6 @@ from .calls import COPY, KERNEL, OP, event_categories, name_categories, shown_ro
 from .pack import Block
 
 MOST_ROWS = 20_000  # a grouping; those of the least time are left out beyond it
-STACK_DEPTH = 8  # innermost frames by which the grouping by stack tells calls apart
 
 _SPREAD = ("min", "p50", "p95", "max")
 

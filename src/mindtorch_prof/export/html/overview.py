@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...steps import step_rows
 from ...trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, RUNTIME, Trace
 from ...version import __version__
 from . import calls
@@ -47,13 +48,6 @@ def window(trace: Trace) -> tuple[int, int]:
     if end <= begin:
         return first, last
     return min(begin, first), max(end, last)
-
-
-def step_rows(trace: Trace) -> np.ndarray:
-    """The rows of ProfilerStep#N, in the order of time."""
-    marks = [i for i, name in enumerate(trace.names) if name.startswith("ProfilerStep#")]
-    rows = np.flatnonzero(np.isin(trace.name, marks))
-    return rows[np.argsort(trace.start_ns[rows], kind="stable")]
 
 
 def event_steps(trace: Trace) -> tuple[np.ndarray, list[str]] | None:
