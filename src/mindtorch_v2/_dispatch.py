@@ -573,9 +573,9 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
             kind = _dtype.number_dtype(arguments[0])
             return op.run(wrap(np.array(arguments[0], kind._np)), *arguments[1:])
         if any(answers(value) for value in arguments):
-            from ._overrides import meet
+            from ._overrides import call_first_override
 
-            return meet(op, arguments)
+            return call_first_override(op, arguments)
         bad_argument(op, arguments)
         with_dtypes = [
             _dtype.named(value, op.name)
@@ -630,9 +630,9 @@ def answers(value: Any) -> bool:
 def unknown_operand(op: Op, operands: tuple) -> Any:
     """What an operator gives for an operand that is neither a tensor nor a number."""
     if answers(operands[1]):
-        from ._overrides import meet
+        from ._overrides import call_first_override
 
-        return meet(op, operands)
+        return call_first_override(op, operands)
     return NotImplemented
 
 

@@ -394,12 +394,12 @@ def _unpack_result(node: Node, saved: SavedResult) -> Any:
 
 def _unpack_asked(node: Node, saved: SavedResult) -> Any:
     """The same where somebody answers ops: sees `detach`, and the result's history."""
-    from ._torch_dispatch import detached
+    from ._torch_dispatch import detach_for_saving
 
     alias = saved.alias
     if version_of(alias) != saved.version:
         raise RuntimeError(modified_text(alias, owner_text(node, saved.number), version_of(alias), saved.version))
-    fresh = detached(alias)
+    fresh = detach_for_saving(alias)
     attach(fresh, *saved.history(node))
     return fresh
 
@@ -409,9 +409,9 @@ def with_history(tensor: Any, history: tuple) -> Any:
     if not grad_state.enabled or tensor._array.dtype.kind in "iub":
         return tensor
     if tensor._array_missing:
-        from ._torch_dispatch import twin
+        from ._torch_dispatch import shallow_copy
 
-        fresh = twin(tensor)
+        fresh = shallow_copy(tensor)
     else:
         fresh = tensor.__class__.__new__(tensor.__class__)
     fresh._array, fresh._storage = tensor._array, tensor._storage

@@ -1,8 +1,13 @@
-"""`__torch_function__`: calls of torch's functions that arguments or modes want to answer themselves.
+"""`__torch_function__`: overrides of torch's public functions by argument classes and by modes.
 
-Nothing of this costs anything before it is used. The first class that answers for itself, or the first mode, puts a guard in front of
-every public function: its code is exchanged in place, so that whoever holds the function already meets the guard too. Methods and
-properties that are written in Tensor's body are guarded in a hidden base class of such classes, not in Tensor.
+Before the first override exists, functions are called directly and nothing here costs anything. The first
+class that defines `__torch_function__`, or the first mode, installs a guard in every public function: the
+function's `__code__` is replaced in place, so that references taken earlier run the guard too. A guard
+calls the original function directly if all arguments are of plain types and no mode is on; otherwise it
+calls the innermost mode's handler, then the handlers of the arguments, then the original. Ops get their
+guards in their own functions; methods and properties written in Tensor's class body get guarded copies in
+a hidden base class of overriding subclasses, and in Tensor itself while a mode is on. `_torch_dispatch`
+does the same one level lower, for single ops.
 """
 
 from __future__ import annotations
@@ -26,182 +31,185 @@ _PACKAGE = __name__.rpartition(".")[0]
 ENABLED, SUBCLASSES_OFF, ALL_OFF = range(3)
 
 
-class _Here(threading.local):
-    """Per thread: what is switched off, and the modes that are on, innermost last."""
+class _ThreadState(threading.local):
+    """Per thread: which overrides are disabled, and the active modes, innermost last."""
 
-    off = ENABLED
-    skip = False
-    dispatch_off = False  # nobody is asked about ops
+    function_overrides = ENABLED
+    dispatch_disabled = False
 
     def __init__(self) -> None:
-        self.modes: list[Any] = []
+        self.function_modes: list[Any] = []
         self.dispatch_modes: list[Any] = []
 
 
-class _Process:
-    """For all threads, so that a guard asks one plain attribute: how many modes are on, and whether classes dispatch."""
+class _ProcessState:
+    """For all threads, so that a guard reads one plain attribute."""
 
-    modes = 0
-    dispatch = 0
-    guarded = False  # the public functions
-    routed = False  # the ops' own functions, for `__torch_dispatch__`
-    dispatch_classes = False
-
-
-here = _Here()
-process = _Process()
+    n_function_modes = 0
+    n_dispatch_users = 0  # active dispatch modes and live tensors whose class defines `__torch_dispatch__`
+    functions_guarded = False  # the public functions, for `__torch_function__`
+    ops_guarded = False  # each op's `run`, for `__torch_dispatch__`
+    has_dispatch_classes = False
 
 
-def disabled_function(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """`__torch_function__` of classes that let every function treat them as plain tensors."""
-    with switched(SUBCLASSES_OFF):
+thread_state = _ThreadState()
+process_state = _ProcessState()
+
+
+def disabled_torch_function(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """`__torch_function__` of classes without overrides: functions treat their objects as plain tensors."""
+    with overrides_limited(SUBCLASSES_OFF):
         return func(*args, **(kwargs or {}))
 
 
-def disabled_dispatch(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """`__torch_dispatch__` of classes that let every op treat them as plain tensors."""
-    from ._torch_dispatch import unasked
+def disabled_torch_dispatch(func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """`__torch_dispatch__` of classes without overrides: ops treat their objects as plain tensors."""
+    from ._torch_dispatch import no_dispatch
 
-    with unasked():
+    with no_dispatch():
         return func(*args, **(kwargs or {}))
 
 
-disabled_function.__name__ = disabled_function.__qualname__ = "_disabled_torch_function_impl"
-disabled_dispatch.__name__ = disabled_dispatch.__qualname__ = "_disabled_torch_dispatch_impl"
+disabled_torch_function.__name__ = disabled_torch_function.__qualname__ = "_disabled_torch_function_impl"
+disabled_torch_dispatch.__name__ = disabled_torch_dispatch.__qualname__ = "_disabled_torch_dispatch_impl"
 
 
+class _TypeSet(set[type]):
+    """A set hashed by identity: code objects that have it among their constants stay hashable.
 
-class _Classes(set[type]):
-    """A set with an identity, so that code which has it among its constants can be hashed (profilers keep code in dicts)."""
+    Profilers use code objects as dict keys.
+    """
 
     __hash__ = object.__hash__  # type: ignore[assignment]
 
 
-# classes of arguments that answer nothing themselves and hold nothing that could; tensors of the library's own join them
-safe = _Classes((
+# Classes of arguments that have no overrides and contain nothing that could. `Tensor` and the library's own
+# subclasses are added later.
+plain_types = _TypeSet((
     int, float, bool, complex, str, bytes, type(None), type(Ellipsis), slice, np.ndarray, Size, *_dispatch.NUMBERS,
     _dtype.dtype, _dtype.layout, _dtype.memory_format, _device.device,
 ))  # fmt: skip
 
 
 @contextmanager
-def switched(off: int) -> Iterator[None]:
-    """Nobody answers inside: no class (SUBCLASSES_OFF), no mode either (ALL_OFF)."""
-    before = here.off
-    here.off = max(before, off)
+def overrides_limited(level: int) -> Iterator[None]:
+    """Disable the overrides of classes (SUBCLASSES_OFF), or of classes and modes (ALL_OFF)."""
+    before = thread_state.function_overrides
+    thread_state.function_overrides = max(before, level)
     try:
         yield
     finally:
-        here.off = before
+        thread_state.function_overrides = before
 
 
-def quietly(function: Any, *arguments: Any) -> bool:
-    """Call a function of the library's inside, where nobody is asked; False, and no call, if nobody is asked anyway."""
-    if here.off == ALL_OFF:
+def run_without_overrides(function: Any, *arguments: Any) -> bool:
+    """Call a function with all overrides disabled. If they already are, return False without calling it."""
+    if thread_state.function_overrides == ALL_OFF:
         return False
-    with switched(ALL_OFF):
+    with overrides_limited(ALL_OFF):
         function(*arguments)
     return True
 
 
-# ---------------------------------------------------------------------------------------------------- asking
+# ---------------------------------------------------------------------------------------------------- calling handlers
 
 
-def answers(cls: type) -> bool:
-    """Whether objects of a class answer calls of torch's functions."""
-    if cls in safe or cls is _dispatch.Tensor:
+def has_override(cls: type) -> bool:
+    """Whether a class overrides torch's functions."""
+    if cls in plain_types or cls is _dispatch.Tensor:
         return False
-    found = getattr(cls, "__torch_function__", None)
-    return found is not None and found is not disabled_function
+    handler = getattr(cls, "__torch_function__", None)
+    return handler is not None and handler is not disabled_torch_function
 
 
-def overloaded(arguments: Any) -> list[Any]:
-    """The arguments that answer, one of each class, in the order in which they are asked: from left to right, a class before its bases."""
-    found: list[Any] = []
-    kinds: list[type] = []
+def overloaded_arguments(arguments: Any) -> list[Any]:
+    """The arguments with overrides, one per class, in calling order: left to right, a class before its bases."""
+    overloaded: list[Any] = []
+    classes: list[type] = []
     for argument in arguments:
         cls = type(argument)
-        if cls in kinds or not answers(cls):
+        if cls in classes or not has_override(cls):
             continue
-        place = next((i for i, kind in enumerate(kinds) if issubclass(cls, kind)), len(kinds))
-        found.insert(place, argument)
-        kinds.insert(place, cls)
-    return found
+        index = next((i for i, earlier in enumerate(classes) if issubclass(cls, earlier)), len(classes))
+        overloaded.insert(index, argument)
+        classes.insert(index, cls)
+    return overloaded
 
 
-def _spread(args: tuple, kwargs: dict) -> Iterator[Any]:
+def _flattened(args: tuple, kwargs: dict) -> Iterator[Any]:
+    """Arguments that may have overrides; lists and tuples are flattened one level deep, as in torch."""
     for value in (*args, *kwargs.values()) if kwargs else args:
         cls = value.__class__
         if cls is tuple or cls is list:
             yield from value
-        elif cls not in safe:
+        elif cls not in plain_types:
             yield value
 
 
-def call(function: Any, plain: Any, args: tuple, kwargs: dict) -> Any:
-    """Call a function of torch's: the innermost mode answers, or else the arguments, or else the function itself, which is `plain`."""
-    state = here
-    if state.off != ALL_OFF and not state.skip:
-        if state.modes:
-            return _ask_mode(function, args, kwargs)
-        if state.off == ENABLED:
-            found = overloaded(_spread(args, kwargs))
-            if found:
-                return ask(function, found, args, kwargs)
-    elif state.skip:
-        state.skip = False
-    return plain(*args, **kwargs)
+def call_function(function: Any, original: Any, args: tuple, kwargs: dict) -> Any:
+    """Call the innermost mode's handler, else the arguments' handlers, else `original`, the unguarded function."""
+    state = thread_state
+    if state.function_overrides != ALL_OFF:
+        if state.function_modes:
+            return _call_mode(function, args, kwargs)
+        if state.function_overrides == ENABLED:
+            overloaded = overloaded_arguments(_flattened(args, kwargs))
+            if overloaded:
+                return call_handlers(function, overloaded, args, kwargs)
+    return original(*args, **kwargs)
 
 
-def call_factory(function: Any, plain: Any, args: tuple, kwargs: dict) -> Any:
-    """The same for functions about which modes alone are asked."""
-    if here.modes and here.off != ALL_OFF:
-        return _ask_mode(function, args, kwargs)
-    with switched(SUBCLASSES_OFF):
-        return plain(*args, **kwargs)
+def call_factory(function: Any, original: Any, args: tuple, kwargs: dict) -> Any:
+    """The same for functions that only modes can override."""
+    if thread_state.function_modes and thread_state.function_overrides != ALL_OFF:
+        return _call_mode(function, args, kwargs)
+    with overrides_limited(SUBCLASSES_OFF):
+        return original(*args, **kwargs)
 
 
-def _ask_mode(function: Any, args: tuple, kwargs: dict, kinds: tuple | None = None) -> Any:
-    modes = here.modes
+def _call_mode(function: Any, args: tuple, kwargs: dict, classes: tuple | None = None) -> Any:
+    """Call the innermost mode's handler with that mode off; if it declines, the arguments' handlers."""
+    modes = thread_state.function_modes
     mode = modes.pop()
     try:
-        found = overloaded(_spread(args, kwargs)) if here.off == ENABLED else []
-        kinds = tuple(type(o) for o in found) if kinds is None else kinds
-        result = mode.__torch_function__(function, kinds, args, kwargs or None)
-        if result is NotImplemented and found:
-            return ask(function, found, args, kwargs)
+        subclasses_on = thread_state.function_overrides == ENABLED
+        overloaded = overloaded_arguments(_flattened(args, kwargs)) if subclasses_on else []
+        classes = tuple(type(o) for o in overloaded) if classes is None else classes
+        result = mode.__torch_function__(function, classes, args, kwargs or None)
+        if result is NotImplemented and overloaded:
+            return call_handlers(function, overloaded, args, kwargs)
     finally:
         modes.append(mode)
     if result is NotImplemented:
-        raise TypeError(_unanswered(function, [], mode))
+        raise TypeError(_not_implemented_message(function, [], mode))
     return result
 
 
-def ask(function: Any, found: list[Any], args: tuple, kwargs: dict) -> Any:
-    """The first answer that is not NotImplemented."""
-    kinds = tuple(type(o) for o in found)
-    for asked in found:
-        handler = asked.__torch_function__
-        if getattr(handler, "__self__", None) is asked:
+def call_handlers(function: Any, overloaded: list[Any], args: tuple, kwargs: dict) -> Any:
+    """The first handler result that is not NotImplemented."""
+    classes = tuple(type(o) for o in overloaded)
+    for argument in overloaded:
+        handler = argument.__torch_function__
+        if getattr(handler, "__self__", None) is argument:
             warnings.warn(
                 "Defining your `__torch_function__` as a plain method is deprecated and will be an error in future, please define it as a "
                 "classmethod.",
                 stacklevel=3,
             )
-        result = handler(function, kinds, args, kwargs)
+        result = handler(function, classes, args, kwargs)
         if result is not NotImplemented:
             return result
-    raise TypeError(_unanswered(function, found, None))
+    raise TypeError(_not_implemented_message(function, overloaded, None))
 
 
-def _unanswered(function: Any, found: list[Any], mode: Any) -> str:
+def _not_implemented_message(function: Any, overloaded: list[Any], mode: Any) -> str:
     from .overrides import resolve_name
 
     name = resolve_name(function) or f"{function.__module__}.{function.__name__}"
     if name.startswith("torch.nn."):
-        kinds = ", ".join(repr(type(o)) for o in found)
-        return f"no implementation found for '{name}' on types that implement __torch_function__: [{kinds}]"
-    lines = [f"  - tensor subclass {type(o)!r}\n" for o in found]
+        classes = ", ".join(repr(type(o)) for o in overloaded)
+        return f"no implementation found for '{name}' on types that implement __torch_function__: [{classes}]"
+    lines = [f"  - tensor subclass {type(o)!r}\n" for o in overloaded]
     if mode is not None:
         lines.insert(0, f"  - mode object {mode!r}\n")
     return (
@@ -210,48 +218,49 @@ def _unanswered(function: Any, found: list[Any], mode: Any) -> str:
     )
 
 
-def default_function(cls: type, func: Any, types: tuple, args: tuple = (), kwargs: Any = None) -> Any:
-    """Tensor's own answer: call the function on plain tensors, and make its tensors instances of `cls`."""
-    if not all(issubclass(cls, kind) for kind in types):
+def default_torch_function(cls: type, func: Any, types: tuple, args: tuple = (), kwargs: Any = None) -> Any:
+    """Tensor's own `__torch_function__`: call without subclass overrides, return tensors as instances of `cls`."""
+    if not all(issubclass(cls, other) for other in types):
         return NotImplemented
-    with switched(SUBCLASSES_OFF):
+    with overrides_limited(SUBCLASSES_OFF):
         result = func(*args, **(kwargs or {}))
-    return result if func in unconverted() else converted(result, cls)
+    return result if func in nowrap_functions() else wrap_tensors(result, cls)
 
 
 @functools.cache
-def unconverted() -> frozenset:
-    """Getters whose tensors stay what they are."""
+def nowrap_functions() -> frozenset:
+    """Property getters whose results the default handler does not convert to the subclass."""
     Tensor = _dispatch.Tensor
     return frozenset(
         vars(Tensor)[name].__get__ for name in ("grad",) if isinstance(vars(Tensor)[name], property)
     )
 
 
-def converted(result: Any, cls: type) -> Any:
-    """A result with its tensors as instances of `cls`."""
+def wrap_tensors(result: Any, cls: type) -> Any:
+    """`result` with its tensors converted to `cls`."""
     if cls is _dispatch.Tensor:
         return result
     if isinstance(result, _dispatch.Tensor):
         return result if isinstance(result, cls) else result.as_subclass(cls)
     if isinstance(result, (tuple, list)):
-        return type(result)([converted(item, cls) for item in result])
+        return type(result)([wrap_tensors(item, cls) for item in result])
     return result
 
 
 # ---------------------------------------------------------------------------------------------------- guards
 
 
-# `cells` makes as many free variables as the guarded function has; names in quotes stand for objects that are put in their place
+# Templates of guards. `{cells}` creates as many free variables as the guarded function has: Python requires it
+# to replace `__code__`. Quoted names stand for objects that `guard` puts among the code's constants.
 _GUARD = """
 def make():
     {cells} = None
     def guard(*args, **kwargs):
         for value in args:
-            if value.__class__ not in '<safe>': break
+            if value.__class__ not in '<plain_types>': break
         else:
-            if not kwargs and not '<process>'.modes: return '<plain>'(*args)
-        return '<call>'('<function>', '<plain>', args, kwargs)
+            if not kwargs and not '<process_state>'.n_function_modes: return '<original>'(*args)
+        return '<call>'('<function>', '<original>', args, kwargs)
         {cells}
     return guard
 """
@@ -259,76 +268,88 @@ _OPERATOR_GUARD = """
 def make():
     {cells} = None
     def guard(a, b):
-        if a.__class__ in '<safe>' and b.__class__ in '<safe>' and not '<process>'.modes: return '<plain>'(a, b)
-        return '<call>'('<function>', '<plain>', (a, b))
+        if a.__class__ in '<plain_types>' and b.__class__ in '<plain_types>' and not '<process_state>'.n_function_modes:
+            return '<original>'(a, b)
+        return '<call>'('<function>', '<original>', (a, b))
         {cells}
     return guard
 """
 _UNARY_GUARD = (
     _OPERATOR_GUARD.replace("(a, b)", "(a)")
-    .replace(" and b.__class__ in '<safe>'", "")
+    .replace(" and b.__class__ in '<plain_types>'", "")
     .replace("(a))", "(a,))")
 )
-_RUN_GUARD = """
+RUN_GUARD = """
 def make():
     {cells} = None
     def guard(*args):
-        if '<process>'.dispatch: return '<call>'('<function>', '<plain>', args)
-        return '<plain>'(*args)
+        if '<process_state>'.n_dispatch_users: return '<call>'('<function>', '<original>', args)
+        return '<original>'(*args)
         {cells}
     return guard
 """
 
 
 @functools.cache
-def _code(text: str, cells: int) -> types.CodeType:
-    """A guard's code with so many free variables."""
-    made: dict[str, Any] = {}
-    text = text.replace("{cells}", "[" + ", ".join(f"cell{i}" for i in range(cells)) + "]")
-    text = text.replace("= None", f"= [None] * {cells}")
+def _guard_code(template: str, n_cells: int) -> types.CodeType:
+    """A guard's code with `n_cells` free variables."""
+    namespace: dict[str, Any] = {}
+    source = template.replace("{cells}", "[" + ", ".join(f"cell{i}" for i in range(n_cells)) + "]")
+    source = source.replace("= None", f"= [None] * {n_cells}")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)  # strings that are called
-        exec(compile(text, "<op guard>", "exec"), made)  # noqa: S102  (text written above)
-    return made["make"]().__code__
+        warnings.simplefilter("ignore", SyntaxWarning)  # the templates call strings
+        exec(compile(source, "<op guard>", "exec"), namespace)  # noqa: S102  (text written above)
+    return namespace["make"]().__code__
 
 
-def guard(function: types.FunctionType, text: str, ask: Any, shown: Any = None) -> types.FunctionType:
-    """Put a guard in front of a function, in place; gives the function as it was. `shown`: what those who are asked get to see."""
-    plain = types.FunctionType(
+def guard(function: types.FunctionType, template: str, caller: Any, shown: Any = None) -> types.FunctionType:
+    """Replace a function's code by a guard, in place, and return a copy of the function as it was.
+
+    The guard passes calls that may be overridden to `caller`. `shown` is the function that handlers get,
+    where it is not `function` itself.
+    """
+    original = types.FunctionType(
         function.__code__,
         function.__globals__,
         function.__name__,
         function.__defaults__,
         function.__closure__,
     )
-    plain.__kwdefaults__, plain.__module__, plain.__qualname__ = (
+    original.__kwdefaults__, original.__module__, original.__qualname__ = (
         function.__kwdefaults__, function.__module__, function.__qualname__,
     )  # fmt: skip
-    plain.__annotations__ = function.__annotations__
+    original.__annotations__ = function.__annotations__
     objects = {
-        "<safe>": safe, "<process>": process, "<plain>": plain, "<call>": ask, "<function>": shown or function,
-    }  # fmt: skip
-    code = _code(text, len(function.__closure__ or ()))
+        "<plain_types>": plain_types,
+        "<process_state>": process_state,
+        "<original>": original,
+        "<call>": caller,
+        "<function>": shown or function,
+    }
+    code = _guard_code(template, len(function.__closure__ or ()))
     consts = tuple(objects.get(c, c) if isinstance(c, str) else c for c in code.co_consts)
     function.__code__ = code.replace(co_consts=consts, co_name=function.__code__.co_name)
     function.__defaults__ = function.__kwdefaults__ = None
-    function.__wrapped__ = plain  # type: ignore[attr-defined]  # its signature
-    return plain
+    function.__wrapped__ = original  # type: ignore[attr-defined]  # `inspect.signature` reads it
+    return original
 
 
-def _call_operator(function: Any, plain: Any, args: tuple) -> Any:
-    """An operator: where nobody can answer, the other operand's turn comes."""
-    state = here
-    if state.off == ALL_OFF or not (state.modes or (state.off == ENABLED and overloaded(_spread(args, {})))):
-        return plain(*args)
+def _call_operator(function: Any, original: Any, args: tuple) -> Any:
+    """Call an operator's handlers; if all decline, return NotImplemented: Python then tries the other operand."""
+    state = thread_state
+    level = state.function_overrides
+    if level == ALL_OFF or not (
+        state.function_modes or (level == ENABLED and overloaded_arguments(_flattened(args, {})))
+    ):
+        return original(*args)
     try:
-        return call(function, plain, args, {})
+        return call_function(function, original, args, {})
     except TypeError:
         return NotImplemented
 
 
-# Functions that nobody is asked about, and those about which modes alone are, by torch's list.
-_IGNORED = frozenset(
+# Functions without overrides, and functions that only modes can override, by torch's lists.
+IGNORED = frozenset(
     "as_subclass is_tensor _make_subclass broadcast_shapes __delitem__ __dir__ __hash__ __new__ __torch_function__".split()
 )
 FACTORIES = frozenset(
@@ -337,55 +358,66 @@ FACTORIES = frozenset(
     "scalar_tensor sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor "
     "tensor tril_indices triu_indices vander zeros".split()
 )
-_INITIALIZERS = ("constant_", "kaiming_uniform_", "normal_", "uniform_")  # those of torch.nn.init that are asked about
-# What is asked about when an operator is used.
-_SHOWN = {
+INITIALIZERS = (
+    "constant_",
+    "kaiming_uniform_",
+    "normal_",
+    "uniform_",
+)  # in torch.nn.init, those with overrides
+# The function that handlers get for an operator.
+_OPERATOR_FUNCTIONS = {
     "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul",
     "__imul__": "mul_", "__truediv__": "div", "__itruediv__": "div_", "__rtruediv__": "__rdiv__", "__mod__": "remainder", "__neg__": "neg",
     "__pow__": "pow", "__abs__": "abs", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge", "__ne__": "ne", "__matmul__": "matmul",
 }  # fmt: skip
 
 
-def activate() -> None:
-    """Guard every public function, once."""
-    if process.guarded:
+def guard_public_functions() -> None:
+    """Install a guard in every public function, once per process."""
+    if process_state.functions_guarded:
         return
-    process.guarded = True
-    Switches.quietly = quietly
+    process_state.functions_guarded = True
+    Switches.quietly = run_without_overrides
     Tensor = _dispatch.Tensor
-    safe.add(Tensor)
-    _name_functions()
-    operators: dict[int, str] = {}
-    for dunder, f in _dispatch.METHODS.items():
-        if dunder.startswith("__") and (id(f) not in operators or dunder in _SHOWN):
-            operators[id(f)] = dunder
+    plain_types.add(Tensor)
+    _rename_functions()
+    operators = _operator_names()
     named = {
         id(f) for table in (_dispatch.METHODS, _dispatch.FUNCTIONS) for n, f in table.items() if n[:2] != "__"
     }
-    owners = {id(op.entry): (op, "entry") for op in _dispatch.OPS.values()}
-    owners |= {id(op.operator): (op, "operator") for op in _dispatch.OPS.values()}
+    ops = {id(op.entry): (op, "entry") for op in _dispatch.OPS.values()}
+    ops |= {id(op.operator): (op, "operator") for op in _dispatch.OPS.values()}
     seen: set[int] = set()
-    for function in _public():
+    for function in _public_functions():
         if id(function) in seen:
             continue
         seen.add(id(function))
         name = operators.get(id(function))
-        binary = name is not None and id(function) not in named and name not in ("__getitem__", "__setitem__")
-        if binary:
-            shown = _dispatch.METHODS.get(_SHOWN.get(name or "", ""), function)
-            unary = id(function) not in owners and function.__code__.co_argcount == 1
-            plain = guard(function, _UNARY_GUARD if unary else _OPERATOR_GUARD, _call_operator, shown)
+        if name is not None and id(function) not in named and name not in ("__getitem__", "__setitem__"):
+            shown = _dispatch.METHODS.get(_OPERATOR_FUNCTIONS.get(name, ""), function)
+            unary = id(function) not in ops and function.__code__.co_argcount == 1
+            original = guard(function, _UNARY_GUARD if unary else _OPERATOR_GUARD, _call_operator, shown)
         else:
-            plain = guard(function, _GUARD, call_factory if function.__name__ in FACTORIES else call)
-        if id(function) in owners:
-            op, part = owners[id(function)]
-            op.bodies[part] = plain
+            caller = call_factory if function.__name__ in FACTORIES else call_function
+            original = guard(function, _GUARD, caller)
+        if id(function) in ops:
+            op, part = ops[id(function)]
+            op.bodies[part] = original
         else:
-            _by_code.setdefault(plain.__code__, []).append(function)
+            _functions_by_code.setdefault(original.__code__, []).append(function)
 
 
-def _name_functions() -> None:
-    """Give functions the names under which they are known: those who are asked see them."""
+def _operator_names() -> dict[int, str]:
+    """Dunder names of the functions behind Tensor's operators, by the function's id."""
+    names: dict[int, str] = {}
+    for dunder, function in _dispatch.METHODS.items():
+        if dunder.startswith("__") and (id(function) not in names or dunder in _OPERATOR_FUNCTIONS):
+            names[id(function)] = dunder
+    return names
+
+
+def _rename_functions() -> None:
+    """Set `__name__` of functions to their public name: handlers read it."""
     tables = (_dispatch.METHODS, _dispatch.FUNCTIONS)
     for table in tables:
         for name, function in table.items():
@@ -395,147 +427,155 @@ def _name_functions() -> None:
                 function.__name__ = function.__qualname__ = name
 
 
-def _public() -> Iterator[types.FunctionType]:
-    """Every function that is asked about: torch's, Tensor's methods that are ops, and those of the modules beside them."""
+def _public_functions() -> Iterator[types.FunctionType]:
+    """Every function with overrides: torch's, Tensor's methods that are ops, and those of `torch.nn.functional` etc."""
     from importlib import import_module
 
     for table in (_dispatch.METHODS, _dispatch.FUNCTIONS):
         for name, function in table.items():
-            if isinstance(function, types.FunctionType) and name not in _IGNORED:
+            if isinstance(function, types.FunctionType) and name not in IGNORED:
                 yield function
     for path in ("nn.functional", "functional", "linalg", "fft", "special", "nn.init"):
         module = import_module(f"{_PACKAGE}.{path}")
-        for name in _INITIALIZERS if path == "nn.init" else dir(module):
-            function = None if name.startswith("_") or name in _IGNORED else getattr(module, name)
+        for name in INITIALIZERS if path == "nn.init" else dir(module):
+            function = None if name.startswith("_") or name in IGNORED else getattr(module, name)
             if not isinstance(function, types.FunctionType):
                 continue
             if (function.__module__ or "").startswith(_PACKAGE):
                 yield function
 
 
-_by_code: dict[types.CodeType, list[Any]] = {}  # guarded functions that are no ops, by their code as it was
+_functions_by_code: dict[
+    types.CodeType, list[Any]
+] = {}  # guarded functions that are no ops, by their original code
 
 
-def meet(op: Any, arguments: tuple) -> Any:
-    """The first time that something answers which is no tensor: guard the functions, and ask it about the one that was called."""
-    activate()
-    frame: Any = sys._getframe(2)  # behind `recover`: the op, and what called it
+def call_first_override(op: Any, arguments: tuple) -> Any:
+    """The first call with an overriding argument that is no tensor: install the guards, then call its handler.
+
+    The function is already running without a guard. The frames of this package tell which public function
+    the program called, and with which arguments.
+    """
+    guard_public_functions()
+    frame: Any = sys._getframe(2)  # above `recover` or `unknown_operand`: the op's own function
     function: Any = op.entry if hasattr(op.entry, "__wrapped__") else None
     function = function or _dispatch.FUNCTIONS.get(op.name) or _dispatch.METHODS[op.name]
     args, kwargs = arguments, {}
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
         code = frame.f_code
-        found = next((f for f in _by_code.get(code, ()) if _is_of(frame, f)), None)
-        if found is not None:
-            positional = code.co_argcount
-            function, args = found, tuple(frame.f_locals[n] for n in code.co_varnames[:positional])
-            names = code.co_varnames[positional : positional + code.co_kwonlyargcount]
-            unsaid = found.__wrapped__.__kwdefaults__ or {}
-            kwargs = {n: v for n in names if (v := frame.f_locals[n]) is not unsaid.get(n)}
+        outer = next((f for f in _functions_by_code.get(code, ()) if _is_call_of(frame, f)), None)
+        if outer is not None:
+            n_positional = code.co_argcount
+            function, args = outer, tuple(frame.f_locals[n] for n in code.co_varnames[:n_positional])
+            names = code.co_varnames[n_positional : n_positional + code.co_kwonlyargcount]
+            keyword_defaults = outer.__wrapped__.__kwdefaults__ or {}
+            kwargs = {n: v for n in names if (v := frame.f_locals[n]) is not keyword_defaults.get(n)}
         frame = frame.f_back
-    plain = function.__wrapped__
-    defaults = plain.__defaults__ or ()
-    while defaults and args and args[-1] is defaults[-1]:  # what nobody gave
+    original = function.__wrapped__
+    defaults = original.__defaults__ or ()
+    while (
+        defaults and args and args[-1] is defaults[-1]
+    ):  # handlers get no arguments that were left at defaults
         args, defaults = args[:-1], defaults[:-1]
-    return call(function, plain, args, kwargs)
+    return call_function(function, original, args, kwargs)
 
 
-def _is_of(frame: Any, function: Any) -> bool:
-    """Whether a frame is a call of this function, among those that share its code."""
+def _is_call_of(frame: Any, function: Any) -> bool:
+    """Whether a frame is a call of this function and not of another one with the same code: compares closures."""
     names = frame.f_code.co_freevars
     cells = function.__wrapped__.__closure__ or ()
     return all(frame.f_locals.get(name) is cell.cell_contents for name, cell in zip(names, cells))
 
 
-# ---------------------------------------------------------------------------------------------------- what stands in Tensor's body
+# ------------------------------------------------------------------------- methods and properties in Tensor's class body
 
 
-_BODY_IGNORED = _IGNORED | frozenset(
+IGNORED_MEMBERS = IGNORED | frozenset(
     "__setstate__ __array_wrap__ __init_subclass__ __torch_dispatch__ _make_wrapper_subclass _only_item __iter__ __copy__ __index__".split()
 )
 
 
-# Methods of which torch's modes are told as of functions of several arguments: without the class of the tensor.
-_OF_MANY = frozenset("size stride is_contiguous numpy requires_grad_ type".split())
+# Methods that torch treats as functions of several arguments: a mode's `types` does not contain the tensor's class.
+_VARIADIC_METHODS = frozenset("size stride is_contiguous numpy requires_grad_ type".split())
 
 
-def _call_own(function: Any, plain: Any, args: tuple, kwargs: dict) -> Any:
-    """`call` for what belongs to one tensor: a mode is told the tensor's class, whatever it is."""
-    if here.modes and here.off != ALL_OFF and not here.skip:
-        return _ask_mode(function, args, kwargs, (type(args[0]),))
-    return call(function, plain, args, kwargs)
+def _call_member(function: Any, original: Any, args: tuple, kwargs: dict) -> Any:
+    """`call_function` for members of one tensor: a mode's `types` is that tensor's class, overriding or not."""
+    if thread_state.function_modes and thread_state.function_overrides != ALL_OFF:
+        return _call_mode(function, args, kwargs, (type(args[0]),))
+    return call_function(function, original, args, kwargs)
 
 
-def _guarded_method(name: str, plain: Any) -> Any:
-    ask_about = call if name in _OF_MANY else _call_own
+def _guarded_method(name: str, original: Any) -> Any:
+    caller = call_function if name in _VARIADIC_METHODS else _call_member
 
-    @functools.wraps(plain)
+    @functools.wraps(original)
     def method(*args: Any, **kwargs: Any) -> Any:
-        return ask_about(getattr(_dispatch.Tensor, name), plain, args, kwargs)
+        return caller(getattr(_dispatch.Tensor, name), original, args, kwargs)
 
     return method
 
 
-def _guarded_property(name: str, plain: property) -> property:
-    read, write = plain.fget, plain.fset
+def _guarded_property(name: str, original: property) -> property:
+    getter, setter = original.fget, original.fset
 
-    def get(self: Any) -> Any:
-        return _call_own(vars(_dispatch.Tensor)[name].__get__, read, (self,), {})
+    def fget(self: Any) -> Any:
+        return _call_member(vars(_dispatch.Tensor)[name].__get__, getter, (self,), {})
 
-    def put(self: Any, value: Any) -> None:
-        _call_own(vars(_dispatch.Tensor)[name].__set__, write, (self, value), {})
+    def fset(self: Any, value: Any) -> None:
+        _call_member(vars(_dispatch.Tensor)[name].__set__, setter, (self, value), {})
 
-    get.__name__ = get.__qualname__ = name
-    return property(get, None if write is None else put, plain.fdel, plain.__doc__)
+    fget.__name__ = fget.__qualname__ = name
+    return property(fget, None if setter is None else fset, original.fdel, original.__doc__)
 
 
 @functools.cache
-def body() -> dict[str, Any]:
-    """Guarded twins of the methods and properties of Tensor that are no ops, by name."""
-    made: dict[str, Any] = {}
+def guarded_members() -> dict[str, Any]:
+    """Guarded copies of Tensor's methods and properties that are no ops, by name."""
+    members: dict[str, Any] = {}
     for name, value in vars(_dispatch.Tensor).items():
-        if name in _BODY_IGNORED:
+        if name in IGNORED_MEMBERS:
             continue
         if isinstance(value, property):
-            made[name] = _guarded_property(name, value)
+            members[name] = _guarded_property(name, value)
         elif isinstance(value, types.FunctionType) and name not in _dispatch.METHODS:
-            made[name] = _guarded_method(name, value)
-    return made
+            members[name] = _guarded_method(name, value)
+    return members
 
 
 @functools.cache
-def originals() -> dict[str, Any]:
-    """What Tensor's body has under the same names."""
-    return {name: vars(_dispatch.Tensor)[name] for name in body()}
+def original_members() -> dict[str, Any]:
+    """The unguarded members of the same names."""
+    return {name: vars(_dispatch.Tensor)[name] for name in guarded_members()}
 
 
 @functools.cache
-def overridable() -> type:
-    """The hidden base of classes that answer for themselves."""
-    originals()
-    space = {
-        **body(),
+def overridable_base() -> type:
+    """The hidden base class of overriding subclasses of Tensor."""
+    original_members()
+    namespace = {
+        **guarded_members(),
         "__module__": _PACKAGE,
-        "__doc__": "A tensor whose class is asked how functions treat it.",
+        "__doc__": "A tensor whose class overrides torch's functions.",
     }
-    return type("Tensor", (_dispatch.Tensor,), space)
+    return type("Tensor", (_dispatch.Tensor,), namespace)
 
 
-def joined(cls: type) -> None:
-    """A subclass of Tensor has been made: let it answer for itself, unless it is the library's own or does not want to."""
+def register_subclass(cls: type) -> None:
+    """Enable the overrides of a new subclass of Tensor, unless it is the library's own or disables them."""
     Tensor = _dispatch.Tensor
     if Tensor is None or cls.__module__.startswith(_PACKAGE + ".") or cls.__module__ == _PACKAGE:
-        safe.add(cls)
+        plain_types.add(cls)
         return
-    dispatches = getattr(cls, "__torch_dispatch__", disabled_dispatch) is not disabled_dispatch
-    process.dispatch_classes = process.dispatch_classes or dispatches
+    dispatches = getattr(cls, "__torch_dispatch__", disabled_torch_dispatch) is not disabled_torch_dispatch
+    process_state.has_dispatch_classes = process_state.has_dispatch_classes or dispatches
     if dispatches and getattr(cls.__torch_function__, "__func__", None) is Tensor.__torch_function__.__func__:
-        cls.__torch_function__ = disabled_function  # type: ignore[attr-defined]
-    if cls.__torch_function__ is disabled_function and not dispatches:
-        safe.add(cls)
+        cls.__torch_function__ = disabled_torch_function  # type: ignore[attr-defined]
+    if cls.__torch_function__ is disabled_torch_function and not dispatches:
+        plain_types.add(cls)
         return
-    activate()
-    base = overridable()
+    guard_public_functions()
+    base = overridable_base()
     if not issubclass(cls, base) and Tensor in cls.__bases__:
         cls.__bases__ = tuple(base if b is Tensor else b for b in cls.__bases__)
 
@@ -544,23 +584,23 @@ def joined(cls: type) -> None:
 
 
 def push_mode(mode: Any) -> None:
-    """A mode for functions is on, on this thread."""
-    activate()
-    here.modes.append(mode)
-    process.modes += 1
-    if process.modes == 1:
-        originals()
-        for name, value in body().items():
+    """Activate a `__torch_function__` mode on this thread."""
+    guard_public_functions()
+    thread_state.function_modes.append(mode)
+    process_state.n_function_modes += 1
+    if process_state.n_function_modes == 1:
+        original_members()
+        for name, value in guarded_members().items():
             setattr(_dispatch.Tensor, name, value)
 
 
 def pop_mode() -> Any:
-    """The innermost mode for functions is off."""
-    if not here.modes:
+    """Deactivate the innermost `__torch_function__` mode."""
+    if not thread_state.function_modes:
         raise RuntimeError("trying to pop from empty mode stack")
-    mode = here.modes.pop()
-    process.modes -= 1
-    if process.modes == 0:
-        for name, value in originals().items():
+    mode = thread_state.function_modes.pop()
+    process_state.n_function_modes -= 1
+    if process_state.n_function_modes == 0:
+        for name, value in original_members().items():
             setattr(_dispatch.Tensor, name, value)
     return mode

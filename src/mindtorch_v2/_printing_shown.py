@@ -8,14 +8,14 @@ from typing import Any
 
 from . import _dtype
 from ._dispatch import FUNCTIONS, grad_state
-from ._torch_dispatch import unasked
+from ._torch_dispatch import no_dispatch
 
 
 def show(tensor: Any, options: Any) -> None:
     """Call what torch calls to print a dense tensor that has elements. `options`: the print options in force."""
     enabled, grad_state.enabled = grad_state.enabled, False
     try:
-        with unasked():
+        with no_dispatch():
             _show(tensor, options)
     finally:
         grad_state.enabled = enabled

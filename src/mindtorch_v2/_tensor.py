@@ -10,10 +10,10 @@ import numpy as np
 from . import _device, _dispatch, _dtype, _storage
 from ._dtype import BY_NUM
 from ._graph import Node, Switches, edge, grad_state, is_inference, storage_of, version_of
-from ._overrides import disabled_dispatch
+from ._overrides import disabled_torch_dispatch
 from ._size import Size
 from ._storage import UntypedStorage
-from ._torch_dispatch import born
+from ._torch_dispatch import track_tensor
 
 _new = object.__new__
 
@@ -64,7 +64,7 @@ class Tensor:
     is_ort = False
     is_sparse_csr = False
     __array_priority__ = 1000
-    __torch_dispatch__ = staticmethod(disabled_dispatch)
+    __torch_dispatch__ = staticmethod(disabled_torch_dispatch)
     __hash__ = object.__hash__
 
     if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class Tensor:
             if not (kind.is_floating_point or kind.is_complex):
                 raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
             made._rg = True
-        return born(made)
+        return track_tensor(made)
 
     @staticmethod
     def _make_wrapper_subclass(
@@ -146,9 +146,9 @@ class Tensor:
         **_: Any,
     ) -> Any:
         """A tensor of class `cls` with a shape and a dtype but no memory, for classes that define `__torch_dispatch__`."""
-        from ._torch_dispatch import wrapper
+        from ._torch_dispatch import make_wrapper_subclass
 
-        return wrapper(cls, size, strides, dtype, device, requires_grad)
+        return make_wrapper_subclass(cls, size, strides, dtype, device, requires_grad)
 
     # ------------------------------------------------------------------------------------------------ what it is
 
@@ -504,9 +504,9 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         if Switches.asked is not None and Switches.asked(self):
-            from ._torch_dispatch import data_of
+            from ._torch_dispatch import data_attribute
 
-            return data_of(self)
+            return data_attribute(self)
         made = _new(type(self) if not isinstance(self, Tensor) else Tensor)
         if self._array_missing:
             made._array_missing, made._meta = True, self._meta
@@ -671,9 +671,9 @@ class Tensor:
         import copy
 
         if "_shown_device" in self.__dict__:
-            from ._torch_dispatch import copied
+            from ._torch_dispatch import deep_copy
 
-            return copied(self, memo)
+            return deep_copy(self, memo)
         made = _new(type(self))
         memo[id(self)] = made
         if self._array_missing:
@@ -736,15 +736,15 @@ class Tensor:
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        from ._overrides import default_function
+        from ._overrides import default_torch_function
 
-        return default_function(cls, func, types, args, kwargs)
+        return default_torch_function(cls, func, types, args, kwargs)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        from ._overrides import joined
+        from ._overrides import register_subclass
 
         super().__init_subclass__(**kwargs)
-        joined(cls)
+        register_subclass(cls)
 
     def __dir__(self) -> list[str]:
         return sorted(set(object.__dir__(self)))

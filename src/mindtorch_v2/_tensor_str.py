@@ -230,9 +230,9 @@ def _dense_str(tensor: Any, begin: str, contents: str | None) -> str:
     else:
         if _dispatch.recorder is not None and (PRINT_OPTS.edgeitems or math.prod(shape) <= PRINT_OPTS.threshold):
             from ._printing_shown import show
-            from ._torch_dispatch import unasked
+            from ._torch_dispatch import no_dispatch
 
-            with unasked():
+            with no_dispatch():
                 show(tensor, PRINT_OPTS)
         text = _contents(tensor._array, indent)
     if contents is None and (meta or (len(shape) != 1 if empty else PRINT_OPTS.edgeitems == 0)):

@@ -1,8 +1,12 @@
-"""`__torch_dispatch__`: an op's call in, the answer of a mode or of its arguments' class out.
+"""`__torch_dispatch__`: overrides of single ops by modes and by argument classes.
 
-Gradients are recorded above the answers, as in torch: whoever is asked sees the ops of the forward pass and of the backward pass, and
-runs below autograd. Ops made of other ops are taken apart first. Nothing of this costs anything before the first mode or tensor of
-such a class; what a class wraps is its own affair.
+The first dispatch mode, or the first tensor whose class defines `__torch_dispatch__`, installs a guard in
+each op's `run` (see `_overrides`); before that nothing here costs anything. As in torch, autograd runs above
+the handlers: for each op a wrapper is generated that builds the node, calls the handlers below autograd and
+attaches the node to the result they return. Composite ops are not shown; the ops that they call are, in the
+forward and in the backward pass. A handler gets the `torch.ops` overload and the arguments that torch would
+pass, so calls are translated from this library's overloads and bodies to torch's. Wrapper subclasses, at the
+end of this file, are tensors with a shape and a dtype but no memory of their own.
 """
 
 from __future__ import annotations
@@ -13,25 +17,28 @@ from typing import Any
 
 from . import _device, _dispatch, _dtype, _hooks
 from ._graph import SavedResult, Switches, grad_state, pack_value
-from ._overrides import _RUN_GUARD, disabled_dispatch, guard, here, process, safe
+from ._overrides import RUN_GUARD, disabled_torch_dispatch, guard, plain_types, process_state, thread_state
 
 _PACKAGE = __name__.rpartition(".")[0]
 
-# Ops whose body here is made of other ops, while torch knows them as one.
-_WHOLE = frozenset(
+# Composite ops here that are single ops in torch.
+_DISPATCHED_COMPOSITES = frozenset(
     "new_empty new_zeros new_ones new_full new_empty_strided lift_fresh allclose detach resize_ resize_as_ _safe_softmax dist conv_tbc "
     "multi_margin_loss masked_scatter_backward".split()
 )
-# Ops that are one here, and in torch made of others: their body for recordings is run, whose ops are asked about.
-_APART = frozenset("isfinite argsort _pack_padded_sequence_backward affine_grid_generator_backward".split())
-# Overloads that torch does not have: what it has in their place.
-_SHOWN = {
+# Single ops here that are composites in torch: `op.inner`, the body that calls torch's ops, runs instead.
+_DECOMPOSED = frozenset(
+    "isfinite argsort _pack_padded_sequence_backward affine_grid_generator_backward".split()
+)
+# Overloads that torch does not have, and the overload name that handlers see instead.
+_SHOWN_OVERLOADS = {
     "pow_.Tensor_Scalar": "Scalar", "pow_.Tensor_Tensor": "Tensor", "sum.sized": "dim_IntList", "sum.of_batch": "dim_IntList",
     "as_strided.ready": "", "resize_.shown": "", "resize_as_.shown": "", "threshold.written": "", "threshold_.written": "",
     "leaky_relu.written": "", "leaky_relu_.written": "", "elu.written": "", "elu_.written": "", "celu.written": "", "celu_.written": "",
 }  # fmt: skip
-# Number operands: overloads for them always, and those for calls that torch makes itself (people's numbers become tensors).
-_SCALAR = frozenset(
+# Ops shown with overload "Scalar" for a number operand: always, and only in calls that torch makes inside
+# other ops and nodes (a number that a program passes is converted to a tensor first).
+_SCALAR_OPS = frozenset(
     name + end
     for name in (
         "eq",
@@ -48,10 +55,10 @@ _SCALAR = frozenset(
     )
     for end in ("", "_")
 )
-_SCALAR_INSIDE = frozenset(name + end for name in ("add", "sub", "mul", "div") for end in ("", "_"))
+_INNER_SCALAR_OPS = frozenset(name + end for name in ("add", "sub", "mul", "div") for end in ("", "_"))
 
-# Overloads with `out`, where it is not "out" or "<overload>_out": the overload, the names of its outputs.
-_OUT: dict[str, tuple[str, ...]] = {
+# Names of the overload with `out` where it is neither "out" nor "<overload>_out", then the names of its outputs.
+_OUT_OVERLOADS: dict[str, tuple[str, ...]] = {
     "sum.dim_IntList": ("IntList_out",), "mean": ("dtype_out",), "mean.dim": ("out",), "prod.dim_int": ("int_out",),
     "max": ("unary_out",), "min": ("unary_out",), "max.dim": ("dim_max", "max", "max_values"),
     "min.dim": ("dim_min", "min", "min_indices"), "max.other": ("out",), "min.other": ("out",), "aminmax": ("out", "min", "max"),
@@ -69,123 +76,131 @@ for _name in (
     "rsub remainder fmod lerp eq ne lt le gt ge bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift fill bernoulli "
     "index masked_fill clamp searchsorted repeat_interleave"
 ).split():
-    _OUT[_name + ".Tensor"] = ("Tensor_out",)
+    _OUT_OVERLOADS[_name + ".Tensor"] = ("Tensor_out",)
 
 
 # ---------------------------------------------------------------------------------------------------- on and off
 
 
-def route(change: int) -> None:
-    """Somebody more, or less, wants to be asked about every op."""
-    if not process.routed:
-        process.routed = True
+def change_dispatch_users(change: int) -> None:
+    """Count one more (1) or one less (-1) mode or tensor with `__torch_dispatch__`; the first installs the guards."""
+    if not process_state.ops_guarded:
+        process_state.ops_guarded = True
         for op in _dispatch.OPS.values():
-            op.bodies["run"] = guard(op.run, _RUN_GUARD, dispatched, op)
+            op.bodies["run"] = guard(op.run, RUN_GUARD, dispatch_op, op)
         _dispatch.see_through_probes()
         _dispatch.call_out = _call_out
-    process.dispatch += change
-    Switches.asked = asked if process.dispatch else None
+    process_state.n_dispatch_users += change
+    Switches.asked = would_dispatch if process_state.n_dispatch_users else None
     _hooks.route_through_run(change)
 
 
-def joined_late(op: Any) -> None:
-    """An op that is declared while others are guarded already."""
-    if process.routed:
-        op.bodies["run"] = guard(op.run, _RUN_GUARD, dispatched, op)
+def guard_late_op(op: Any) -> None:
+    """Guard an op that is declared after the guards were installed."""
+    if process_state.ops_guarded:
+        op.bodies["run"] = guard(op.run, RUN_GUARD, dispatch_op, op)
 
 
-def born(tensor: Any) -> Any:
-    """A tensor of some class has been made: while it lives, ops ask its class, if that wants to be asked. Gives it back."""
-    if process.dispatch_classes and type(tensor).__torch_dispatch__ is not disabled_dispatch:
-        route(1)
-        weakref.finalize(tensor, route, -1).atexit = False
+def track_tensor(tensor: Any) -> Any:
+    """Count a new tensor as a dispatch user while it lives, if its class overrides ops. Returns the tensor."""
+    if process_state.has_dispatch_classes and type(tensor).__torch_dispatch__ is not disabled_torch_dispatch:
+        change_dispatch_users(1)
+        weakref.finalize(tensor, change_dispatch_users, -1).atexit = False
     return tensor
 
 
 def push_dispatch_mode(mode: Any) -> None:
-    """A mode for ops is on, on this thread."""
-    here.dispatch_modes.append(mode)
-    route(1)
+    """Activate a `__torch_dispatch__` mode on this thread."""
+    thread_state.dispatch_modes.append(mode)
+    change_dispatch_users(1)
 
 
 def pop_dispatch_mode() -> Any:
-    """The innermost mode for ops is off."""
-    if not here.dispatch_modes:
+    """Deactivate the innermost `__torch_dispatch__` mode."""
+    if not thread_state.dispatch_modes:
         raise RuntimeError("trying to pop from empty mode stack")
-    route(-1)
-    return here.dispatch_modes.pop()
+    change_dispatch_users(-1)
+    return thread_state.dispatch_modes.pop()
 
 
-class unasked:
-    """A block in which neither modes nor classes are asked about ops."""
+class no_dispatch:
+    """Context manager: ops run without `__torch_dispatch__` handlers."""
 
     def __enter__(self) -> None:
-        self._before, here.dispatch_off = here.dispatch_off, True
+        self._before, thread_state.dispatch_disabled = thread_state.dispatch_disabled, True
 
     def __exit__(self, *exception: object) -> None:
-        here.dispatch_off = self._before
+        thread_state.dispatch_disabled = self._before
 
 
-# ---------------------------------------------------------------------------------------------------- who is asked
+# ---------------------------------------------------------------------------------------------------- calling handlers
 
 
-def _classes(arguments: Any) -> list[type]:
-    """The classes of arguments that answer, in the order in which they are asked: from left to right, a class before its bases."""
-    kinds: list[type] = []
+def _overriding_classes(arguments: Any) -> list[type]:
+    """The arguments' classes with overrides, in calling order: left to right, a class before its bases."""
+    classes: list[type] = []
     for tensor in _dispatch._tensors_in(arguments):
         cls = type(tensor)
-        if cls not in safe and cls not in kinds and cls.__torch_dispatch__ is not disabled_dispatch:
-            place = next((i for i, kind in enumerate(kinds) if issubclass(cls, kind)), len(kinds))
-            kinds.insert(place, cls)
-    return kinds
+        if (
+            cls not in plain_types
+            and cls not in classes
+            and cls.__torch_dispatch__ is not disabled_torch_dispatch
+        ):
+            index = next((i for i, earlier in enumerate(classes) if issubclass(cls, earlier)), len(classes))
+            classes.insert(index, cls)
+    return classes
 
 
-def asked(*tensors: Any) -> bool:
-    """Whether somebody would be asked about an op on these tensors, now."""
-    if here.dispatch_off:
+def would_dispatch(*tensors: Any) -> bool:
+    """Whether an op on these tensors would go to a handler now."""
+    if thread_state.dispatch_disabled:
         return False
-    return bool(here.dispatch_modes) or (process.dispatch_classes and bool(_classes(tensors)))
+    return bool(thread_state.dispatch_modes) or (
+        process_state.has_dispatch_classes and bool(_overriding_classes(tensors))
+    )
 
 
-def dispatched(op: Any, plain: Any, arguments: tuple) -> Any:
-    """Run an op: the innermost mode answers, or else the arguments' classes, or else the op itself."""
-    state = here
-    if state.dispatch_off:
-        return plain(*arguments)
-    if not state.dispatch_modes and not (process.dispatch_classes and _classes(arguments)):
-        return plain(*arguments)
+def dispatch_op(op: Any, original: Any, arguments: tuple) -> Any:
+    """Run an op through its handlers; `original`, the unguarded `run`, where there are none or it is a composite."""
+    state = thread_state
+    if state.dispatch_disabled:
+        return original(*arguments)
+    if not state.dispatch_modes and not (
+        process_state.has_dispatch_classes and _overriding_classes(arguments)
+    ):
+        return original(*arguments)
     if op.body == "composite":
-        whole = op.name in _WHOLE or op.name.startswith("_foreach_")
-        if not whole or (op.name != "detach" and _needs_grad(arguments) and not op.name.startswith("new_")):
-            return plain(*arguments)
+        single = op.name in _DISPATCHED_COMPOSITES or op.name.startswith("_foreach_")
+        if not single or (op.name != "detach" and _needs_grad(arguments) and not op.name.startswith("new_")):
+            return original(*arguments)
         if op.name == "detach":
             return _detach(op, arguments)
-        return ask(op, arguments)
-    if op.inner is not None and op.full_name in _APART:
+        return call_handlers(op, arguments)
+    if op.inner is not None and op.full_name in _DECOMPOSED:
         return op.inner(*arguments)
-    instead = _INSTEAD.get(op.name)
-    if instead is not None:
-        return instead(*arguments)
-    above = _ABOVE.get(op.uid)
-    if above is None:
-        above = _ABOVE[op.uid] = _write_above(op)
-    return above(*arguments)
+    replacement = _REPLACEMENTS.get(op.name)
+    if replacement is not None:
+        return replacement(*arguments)
+    wrapper = _AUTOGRAD_WRAPPERS.get(op.uid)
+    if wrapper is None:
+        wrapper = _AUTOGRAD_WRAPPERS[op.uid] = _build_autograd_wrapper(op)
+    return wrapper(*arguments)
 
 
-def _one_of_many(grad: Any, dim: int, indices: Any, sizes: Any, keepdim: bool) -> Any:
-    """The gradient of what `max`, `sort` and the like have chosen."""
+def _selecting_reduction_backward(grad: Any, dim: int, indices: Any, sizes: Any, keepdim: bool) -> Any:
+    """Gradient of ops that select elements along a dimension: `max`, `sort`, `topk`."""
     if not keepdim and sizes:
         grad, indices = grad.unsqueeze(dim), indices.unsqueeze(dim)
     return grad.new_zeros(sizes).scatter(dim, indices, grad)
 
 
-# What torch does in the place of an op where somebody is asked: it writes to no memory of its own.
-_INSTEAD: dict[str, Any] = {
+# Ops that torch replaces by another one under `__torch_dispatch__`: out of place instead of in place.
+_REPLACEMENTS: dict[str, Any] = {
     "_reshape_alias": lambda self, size, stride: _dispatch.record(_dispatch.OPS["view"], self, size),
     "_index_put_impl_": lambda self, indices, values, accumulate, unsafe: _dispatch.record(
         _dispatch.OPS["index_put"], self, indices, values, accumulate
     ),
-    "value_selecting_reduction_backward": _one_of_many,
+    "value_selecting_reduction_backward": _selecting_reduction_backward,
 }
 
 
@@ -193,15 +208,15 @@ def _needs_grad(arguments: tuple) -> bool:
     return grad_state.enabled and any(t._rg for t in _dispatch._tensors_in(arguments))
 
 
-def ask(op: Any, arguments: tuple, out: Any = None) -> Any:
-    """The answer to an op's call: below autograd, the innermost mode first."""
-    modes, grad = here.dispatch_modes, grad_state
-    kinds = (
-        tuple(_classes((*arguments, out) if out is not None else arguments))
-        if process.dispatch_classes
+def call_handlers(op: Any, arguments: tuple, out: Any = None) -> Any:
+    """Call the innermost mode's handler, then those of the arguments' classes, with autograd off."""
+    modes, grad = thread_state.dispatch_modes, grad_state
+    classes = (
+        tuple(_overriding_classes((*arguments, out) if out is not None else arguments))
+        if process_state.has_dispatch_classes
         else ()
     )
-    func, args, kwargs = _as_given(op, arguments, out)
+    func, args, kwargs = _shown_call(op, arguments, out)
     before = grad.enabled, grad.below
     grad.below = 2 if grad.enabled or grad.below == 2 else 1
     grad.enabled = False
@@ -210,18 +225,20 @@ def ask(op: Any, arguments: tuple, out: Any = None) -> Any:
         if modes:
             mode = modes.pop()
             try:
-                result = _answer(mode.__torch_dispatch__, "PythonDispatchMode", func, kinds, args, kwargs)
+                result = _call_handler(
+                    mode.__torch_dispatch__, "PythonDispatchMode", func, classes, args, kwargs
+                )
             finally:
                 modes.append(mode)
             if result is not NotImplemented:
                 return result
-        for cls in kinds:
-            result = _answer(cls.__torch_dispatch__, "PythonSubclass", func, kinds, args, kwargs)
+        for cls in classes:
+            result = _call_handler(cls.__torch_dispatch__, "PythonSubclass", func, classes, args, kwargs)
             if result is not NotImplemented:
                 return result
     finally:
         grad.enabled, grad.below = before
-    lines = [f"  - tensor subclass {kind!r}\n" for kind in kinds]
+    lines = [f"  - tensor subclass {cls!r}\n" for cls in classes]
     if mode is not None:
         lines.insert(0, f"  - mode object {mode!r}\n")
     raise TypeError(
@@ -230,37 +247,38 @@ def ask(op: Any, arguments: tuple, out: Any = None) -> Any:
     )
 
 
-def _answer(handler: Any, name: str, func: Any, kinds: tuple, args: tuple, kwargs: dict) -> Any:
+def _call_handler(handler: Any, name: str, func: Any, classes: tuple, args: tuple, kwargs: dict) -> Any:
+    """Call one handler, inside an event `name` where a profiler records."""
     ranges = _dispatch.ranges
     if ranges is None:
-        return handler(func, kinds, args, kwargs)
+        return handler(func, classes, args, kwargs)
     token = ranges.enter(name, 0, -1, 0, ())
     calls = _dispatch.calls
     try:
         if calls is not None:
-            return calls.seen(handler, func, kinds, args, kwargs)
-        return handler(func, kinds, args, kwargs)
+            return calls.seen(handler, func, classes, args, kwargs)
+        return handler(func, classes, args, kwargs)
     finally:
         ranges.exit(token)
 
 
 def _detach(op: Any, arguments: tuple) -> Any:
-    """`detach`: a profile shows a second event of the same name above the answer."""
+    """`detach`: torch records a second event of the same name around the handler."""
     ranges = _dispatch.ranges
     token = None if ranges is None or grad_state.below else ranges.enter("detach", 0, -1, 0, ())
     try:
-        return ask(op, arguments)
+        return call_handlers(op, arguments)
     finally:
         if token is not None:
             ranges.exit(token)
 
 
-def detached(tensor: Any) -> Any:
-    """A tensor without its history, as autograd keeps one: whoever is asked sees `detach`."""
-    if not asked(tensor):
+def detach_for_saving(tensor: Any) -> Any:
+    """A detached alias for autograd to save; handlers see `detach`."""
+    if not would_dispatch(tensor):
         return _dispatch.OPS["detach"].kernel(tensor)
     func = overload(_dispatch.OPS["detach"])
-    modes, before, grad_state.below = here.dispatch_modes, grad_state.below, 0
+    modes, before, grad_state.below = thread_state.dispatch_modes, grad_state.below, 0
     try:
         if not modes:
             return type(tensor).__torch_dispatch__(func, (type(tensor),), (tensor,), {})
@@ -273,83 +291,85 @@ def detached(tensor: Any) -> Any:
         grad_state.below = before
 
 
-def data_of(tensor: Any) -> Any:
-    """`tensor.data`."""
-    made = ask(_dispatch.OPS["detach"], (tensor,))
-    if isinstance(made, _dispatch.Tensor) and not made._array_missing:
-        made._storage = _dispatch.storage_of(made)._alias()
-    return made
+def data_attribute(tensor: Any) -> Any:
+    """`tensor.data`: `detach` through the handlers, with a version counter of its own."""
+    data = call_handlers(_dispatch.OPS["detach"], (tensor,))
+    if isinstance(data, _dispatch.Tensor) and not data._array_missing:
+        data._storage = _dispatch.storage_of(data)._alias()
+    return data
 
 
-# ---------------------------------------------------------------------------------------------------- autograd, above the answers
+# ---------------------------------------------------------------------------------------------------- autograd above the handlers
 
 
-_ABOVE: dict[int, Any] = {}
+_AUTOGRAD_WRAPPERS: dict[int, Any] = {}  # by the op's uid
 
 
-def _write_above(op: Any) -> Any:
-    """A function of an op's arguments: asks, and makes the answer's history as the op itself would."""
+def _build_autograd_wrapper(op: Any) -> Any:
+    """Generate a function of an op's arguments that calls the handlers and records the op's node for the result."""
     from . import _codegen as c
 
     if not hasattr(op, "source"):
         op.build()
     plan, w = c.Plan(op), c.Writer()
-    w(0, f"def above({plan.call()}):")
+    w(0, f"def wrapper({plan.call()}):")
     for argument, name in zip(plan.arguments, plan.names):
         if argument.kind == "ints":
             w(1, f"if {name}.__class__ is not tuple: {name} = ints({name}, {argument.length})")
         if argument.kind == "Tensor" and plan.may_be_number(argument):
             w(1, f"t_{name} = isinstance({name}, Tensor)")
-    given = f"({plan.call()},)"
+    arguments = f"({plan.call()},)"
     if op.inplace_of is not None:
-        _write_inplace(c, plan, w, given)
+        _write_inplace(c, plan, w, arguments)
     elif op.nondifferentiable or not plan.returns_tensors or not plan.has_node:
         if not op.nondifferentiable and plan.returns_tensors and plan.tensors:
-            asks = " or ".join(plan.requires(a) for a in plan.tensors)
-            w(1, f"if ({asks}) and grad_state.enabled: no_derivative(OP)")
-        w(1, f"return returned(OP, ask(OP, {given}), {given})" if op.is_view else f"return ask(OP, {given})")
+            requires = " or ".join(plan.requires(a) for a in plan.tensors)
+            w(1, f"if ({requires}) and grad_state.enabled: no_derivative(OP)")
+        call = f"call_handlers(OP, {arguments})"
+        w(1, f"return link_views(OP, {call}, {arguments})" if op.is_view else f"return {call}")
     else:
-        _write_fresh(c, plan, w, given)
-    space = _dispatch._GLOBALS
-    made = {
-        "OP": op, "ask": ask, "returned": _returned, "save_output": _save_output, "written": _written,
-        "pack_results": _pack_results,
+        _write_out_of_place(c, plan, w, arguments)
+    helpers = {
+        "OP": op, "call_handlers": call_handlers, "link_views": _link_views, "save_output": _save_output,
+        "count_write": _count_write, "pack_results": _pack_results,
     }  # fmt: skip
-    names = ", ".join(made)
-    lines = [f"def make({names}):", *("    " + line for line in w.lines), "    return above"]
-    found: dict[str, Any] = {}
-    exec(compile("\n".join(lines), f"<op above {op.full_name}>", "exec"), space, found)  # noqa: S102  (text written above)
-    return found["make"](**made)
+    source = [f"def make({', '.join(helpers)}):", *("    " + line for line in w.lines), "    return wrapper"]
+    namespace: dict[str, Any] = {}
+    code = compile("\n".join(source), f"<op autograd {op.full_name}>", "exec")
+    exec(code, _dispatch._GLOBALS, namespace)  # noqa: S102  (text written above)
+    return namespace["make"](**helpers)
 
 
-def _history(c: Any, plan: Any, depth: int) -> tuple[list[str], list[str], list[str]]:
-    """The lines that make a node and keep what went in, those that need to know the results, and those that save results, which come
-    after the results know the node."""
+def _node_lines(c: Any, plan: Any, depth: int) -> tuple[list[str], list[str], list[str]]:
+    """Source lines that build a node, in three groups: before the handlers run, once the result is known, and
+    those that save results, which run after the node was attached to them.
+    """
     w = c.Writer()
     c.write_node(w, plan, depth, True)
     saves = [line.replace("save_result(", "save_output(node, ") for line in w.lines if "save_result(" in line]
-    rest = [line for line in w.lines if "save_result(" not in line]
-    late = ("node.shapes", "node.dtypes", "node.n_outputs")
+    others = [line for line in w.lines if "save_result(" not in line]
+    result_attributes = ("node.shapes", "node.dtypes", "node.n_outputs")
     return (
-        [x for x in rest if not any(t in x for t in late)],
-        [x for x in rest if any(t in x for t in late)],
+        [line for line in others if not any(name in line for name in result_attributes)],
+        [line for line in others if any(name in line for name in result_attributes)],
         saves,
     )
 
 
-def _write_fresh(c: Any, plan: Any, w: Any, given: str) -> None:
-    asks = " or ".join(plan.requires(a) for a in plan.differentiable)
-    before, after, saves = _history(c, plan, 1)
-    w(1, f"needs = ({asks}) and grad_state.enabled")
+def _write_out_of_place(c: Any, plan: Any, w: Any, arguments: str) -> None:
+    """Write the wrapper's body for an op that returns new tensors or views; `arguments` is source text."""
+    requires = " or ".join(plan.requires(a) for a in plan.differentiable)
+    before, after, saves = _node_lines(c, plan, 1)
+    w(1, f"needs = ({requires}) and grad_state.enabled")
     w(1, "if needs:")
     w.lines += ["    " + line for line in before]
     w(2, "if Switches.saved_hooks: pack_saved(node)")
-    w(1, f"t = ask(OP, {given})")
+    w(1, f"t = call_handlers(OP, {arguments})")
     if plan.op.is_view:
-        w(1, f"returned(OP, t, {given})")
-    kind = "not isinstance(t, (tuple, list))" if plan.multiple or plan.listed else "not isinstance(t, Tensor)"
-    w(1, f"if not needs or {kind}: return t")
-    w(1, "answer = t")
+        w(1, f"link_views(OP, t, {arguments})")
+    result_types = "(tuple, list)" if plan.multiple or plan.listed else "Tensor"
+    w(1, f"if not needs or not isinstance(t, {result_types}): return t")
+    w(1, "result = t")
     c.write_unwrap(w, plan, 1)
     if not (plan.multiple or plan.listed):
         w(1, "if r.dtype.num in INTEGRAL_NUMS: return t")
@@ -359,16 +379,17 @@ def _write_fresh(c: Any, plan: Any, w: Any, given: str) -> None:
     if saves:
         names = tuple(name for name in plan.saved if plan.out_number(name) is not None)
         w(1, f"if Switches.saved_hooks: pack_results(node, {names!r})")
-    w(1, "return answer")
+    w(1, "return result")
 
 
-def _write_inplace(c: Any, plan: Any, w: Any, given: str) -> None:
+def _write_inplace(c: Any, plan: Any, w: Any, arguments: str) -> None:
+    """Write the wrapper's body for an op that writes to its first argument; `arguments` is source text."""
     w(1, "grads = None")
     if plan.has_node:
-        asks = [plan.requires(a) for a in plan.differentiable]
+        requires = [plan.requires(a) for a in plan.differentiable]
         if plan.arguments[0] not in plan.differentiable:
-            asks.insert(0, "input._rg")
-        w(1, f"if ({' or '.join(asks)}) and grad_state.enabled:")
+            requires.insert(0, "input._rg")
+        w(1, f"if ({' or '.join(requires)}) and grad_state.enabled:")
         w(2, "check_inplace(input)", "grads = True")
         w(2, f"edges = ({', '.join(plan.edge(a) for a in plan.differentiable)},)")
         if "self" in plan.saved:
@@ -377,11 +398,11 @@ def _write_inplace(c: Any, plan: Any, w: Any, given: str) -> None:
     else:
         w(1, "if input._rg and grad_state.enabled: check_inplace(input)")
     w(1, "version = version_of(input)")
-    w(1, f"ask(OP, {given})", "written(input, version)")
+    w(1, f"call_handlers(OP, {arguments})", "count_write(input, version)")
     if plan.has_node:
         w(1, "if grads:")
         w(2, "r = input._array")
-        before, after, _ = _history(c, plan, 2)
+        before, after, _ = _node_lines(c, plan, 2)
         w.lines += before + after
         w(2, "rebase(input, node)")
         for name in plan.saved:
@@ -392,34 +413,34 @@ def _write_inplace(c: Any, plan: Any, w: Any, given: str) -> None:
 
 
 def _save_output(node: Any, tensor: Any, number: int = 0) -> SavedResult:
-    """An output as its own node keeps it."""
+    """An output in the form in which its own node saves it."""
     if Switches.saved_hooks and grad_state.saved_hooks and not tensor._array_missing:
-        return _dispatch.save_result(tensor, number)  # the hook sees it
+        return _dispatch.save_result(tensor, number)  # the pack hook gets the tensor itself
     if number < node.n_outputs and tensor._array.dtype.num not in _dtype.INTEGRAL_NUMS:
-        alias = detached(tensor)
-    else:  # it has no history to leave behind
+        alias = detach_for_saving(tensor)
+    else:  # not differentiable: there is no history to detach from
         alias = tensor
         _dispatch.storage_of(tensor)
     return SavedResult(alias, _dispatch.version_of(alias), number)
 
 
 def _pack_results(node: Any, names: tuple[str, ...]) -> None:
-    """Send the results that a node keeps through the hooks."""
+    """Pass the results that a node saved to the innermost pack hook."""
     hooks = grad_state.saved_hooks
     for name in names if hooks else ():
         setattr(node, "s_" + name, pack_value(node, getattr(node, "s_" + name), *hooks[-1]))
 
 
-def _written(tensor: Any, version: int) -> None:
-    """An op has written to a tensor: counted, unless the op that was run in its place counted it."""
+def _count_write(tensor: Any, version: int) -> None:
+    """Increase a tensor's version after a write, unless an op that the handler ran has done so."""
     if _dispatch.version_of(tensor) == version:
         _dispatch.storage_of(tensor)._version += 1
 
 
-def _returned(op: Any, result: Any, arguments: tuple) -> Any:
-    """Views: what was answered belongs to the tensor that it is a view of."""
+def _link_views(op: Any, result: Any, arguments: tuple) -> Any:
+    """Mark the views that a handler returned as views of the op's first argument. Returns the result."""
     several, base = isinstance(result, (tuple, list)), arguments[0]
-    for place, view in enumerate(result if several else (result,)):
+    for index, view in enumerate(result if several else (result,)):
         if not isinstance(view, _dispatch.Tensor) or view is base:
             continue
         if view._base is None and view._array_missing:
@@ -428,7 +449,7 @@ def _returned(op: Any, result: Any, arguments: tuple) -> Any:
             view._seen_version = _dispatch.version_of(base)
             view.__dict__["_replay"] = (
                 *base.__dict__.get("_replay", ()),
-                (op, arguments[1:], place if several else None),
+                (op, arguments[1:], index if several else None),
             )
             if several:
                 view._multi_view = True
@@ -437,126 +458,145 @@ def _returned(op: Any, result: Any, arguments: tuple) -> Any:
     return result
 
 
-def replay(steps: tuple, base: Any) -> Any:
-    """The view of `base` that these steps made of another tensor: for classes whose memory nobody can see."""
-    for op, arguments, place in steps:
+def replay_view(steps: tuple, base: Any) -> Any:
+    """Apply recorded view ops to another base: for wrapper subclasses, where `as_strided` is not possible."""
+    for op, arguments, index in steps:
         base = _dispatch.record(op, base, *arguments)
-        base = base if place is None else base[place]
+        base = base if index is None else base[index]
     return base
 
 
-# ---------------------------------------------------------------------------------------------------- what they are shown
+# ------------------------------------------------------------------------- the overload and arguments that handlers get
 
 
 def overload(op: Any, name: str | None = None) -> Any:
-    """The op, or another overload of it, as `torch.ops` has it."""
+    """The `torch.ops` overload of an op, or its overload called `name`."""
     from . import ops
 
     packet = getattr(getattr(ops, op.namespace), op.name)
     return packet._of(op, (op.overload or "default") if name is None else name or "default")
 
 
-def _as_given(op: Any, arguments: tuple, out: Any = None) -> tuple[Any, tuple, dict[str, Any]]:
-    """The overload, positional and keyword arguments that torch shows for a call."""
-    args, kwargs = _given(op, arguments)
+def _shown_call(op: Any, arguments: tuple, out: Any = None) -> tuple[Any, tuple, dict[str, Any]]:
+    """The overload, positional and keyword arguments that torch passes to handlers for a call."""
+    args, kwargs = _split_arguments(op, arguments)
     if out is not None:
         name, outs = out_names(op)
         values = out if isinstance(out, (tuple, list)) else (out,)
         return overload(op, name), args, {**kwargs, **dict(zip(outs, values))}
-    inside, node = _inside()
-    names = {a.name for a in op.schema.arguments}
-    if "pin_memory" in names and "dtype" in names:
-        of_index = op.name == "new_zeros" and node is not None and node.op.name == "index"
-        kwargs = _options(op, args, kwargs, "engine" if of_index else inside)
-    chosen = _SHOWN.get(op.full_name)
+    caller, node = _calling_context()
+    order = [a.name for a in op.schema.arguments]
+    if "pin_memory" in order and "dtype" in order:
+        index_backward = op.name == "new_zeros" and node is not None and node.op.name == "index"
+        kwargs = _factory_options(op, args, kwargs, "engine" if index_backward else caller)
+    name = _SHOWN_OVERLOADS.get(op.full_name)
     if (
         op.overload == "Tensor"
         and len(args) > 1
         and not isinstance(args[1], _dispatch.Tensor)
-        and (op.name in _SCALAR or (inside and op.name in _SCALAR_INSIDE and not _is_operand(node, args[1])))
+        and (
+            op.name in _SCALAR_OPS
+            or (caller and op.name in _INNER_SCALAR_OPS and not _is_operand(node, args[1]))
+        )
     ):
-        chosen = "Scalar"
-    order = [a.name for a in op.schema.arguments]
-    return overload(op, chosen), args, dict(sorted(kwargs.items(), key=lambda item: order.index(item[0])))
+        name = "Scalar"
+    return overload(op, name), args, dict(sorted(kwargs.items(), key=lambda item: order.index(item[0])))
 
 
 def _is_operand(node: Any, number: Any) -> bool:
-    """Whether a number was an operand in the forward pass, where people gave it and it became a tensor."""
+    """Whether a number is the forward op's own operand, which torch converted to a tensor there."""
     return node is not None and getattr(node, "s_other", None) is number
 
 
 def out_names(op: Any) -> tuple[str, tuple[str, ...]]:
-    """The overload of an op that writes to `out`, and the names of what it writes to."""
-    found = _OUT.get(op.full_name)
-    if found is None:
-        found = ("out",) if op.overload in ("", "Tensor") else (op.overload + "_out",)
-    outs = found[1:] or (
-        ("out",) if len(op.schema.returns) == 1 else tuple(f"out{i}" for i in range(len(op.schema.returns)))
-    )
-    return found[0], outs
+    """The name of the overload that writes to `out`, and the names of its output arguments."""
+    names = _OUT_OVERLOADS.get(op.full_name)
+    if names is None:
+        names = ("out",) if op.overload in ("", "Tensor") else (op.overload + "_out",)
+    n_outputs = len(op.schema.returns)
+    outs = names[1:] or (("out",) if n_outputs == 1 else tuple(f"out{i}" for i in range(n_outputs)))
+    return names[0], outs
 
 
-def _options(op: Any, args: tuple, kwargs: dict[str, Any], inside: str) -> dict[str, Any]:
-    """Keyword arguments of an op that makes tensors: people's calls say where, torch's own say everything."""
+def _factory_options(op: Any, args: tuple, kwargs: dict[str, Any], caller: str) -> dict[str, Any]:
+    """Keyword arguments of an op that creates tensors: torch adds `device` and `pin_memory` to a program's
+    calls, and dtype, layout and device to its own calls.
+    """
     kwargs = dict(kwargs)
-    alike = bool(args) and isinstance(args[0], _dispatch.Tensor)
-    if inside:
-        if inside == "engine" and alike:
+    from_tensor = bool(args) and isinstance(args[0], _dispatch.Tensor)
+    if caller:
+        if caller == "engine" and from_tensor:
             kwargs.setdefault("dtype", args[0].dtype)
-        if "dtype" in kwargs and (inside == "engine" or op.name != "_to_copy"):
+        if "dtype" in kwargs and (caller == "engine" or op.name != "_to_copy"):
             kwargs.setdefault("layout", _dtype.strided)
             kwargs.setdefault("device", _device.CPU)
         return kwargs
     if op.name in ("arange", "randint") and kwargs.get("dtype") is _dtype.int64:
-        del kwargs["dtype"]  # what nobody said
-    if not alike:
+        del kwargs["dtype"]  # the default of these two; the program did not pass it
+    if not from_tensor:
         kwargs.setdefault("device", _device.CPU)
     if op.name != "_to_copy":
         kwargs.setdefault("pin_memory", False)
     return kwargs
 
 
-_OWN = frozenset(_PACKAGE + "." + name for name in ("_dispatch", "_overrides", "_torch_dispatch", "_hooks"))
-_BODIES = (_PACKAGE + "._ops.", _PACKAGE + ".autograd.inplace")
-_PASSED = (*_BODIES, _PACKAGE + "._overrides", _PACKAGE + "._hooks", _PACKAGE + ".profiler.", __name__)
-_ENGINE = _PACKAGE + ".autograd.engine"
+_DISPATCH_MODULES = frozenset(
+    _PACKAGE + "." + name for name in ("_dispatch", "_overrides", "_torch_dispatch", "_hooks")
+)
+_OP_BODY_MODULES = (_PACKAGE + "._ops.", _PACKAGE + ".autograd.inplace")
+_SKIPPED_MODULES = (
+    *_OP_BODY_MODULES,
+    _PACKAGE + "._overrides",
+    _PACKAGE + "._hooks",
+    _PACKAGE + ".profiler.",
+    __name__,
+)
+_ENGINE_MODULE = _PACKAGE + ".autograd.engine"
 
 
-def _inside() -> tuple[str, Any]:
-    """Where torch itself calls the op that is asked about, if it does: the body of another op, a node, or the backward pass's "engine"."""
+def _calling_context() -> tuple[str, Any]:
+    """What calls the op, if it is not the program: "body" of another op, "node", or the backward pass's "engine".
+
+    With it the node, where that is known. Walks up the frames, over those of the dispatcher.
+    """
     frame: Any = sys._getframe(3)
-    while frame is not None and (frame.f_globals.get("__name__") in _OWN or _is_recorder(frame)):
-        frame = frame.f_back
-    if frame is None or not frame.f_globals.get("__name__", "").startswith((*_BODIES, _ENGINE)):
-        return "", None
-    if frame.f_globals["__name__"] == _ENGINE:
-        return "engine", None
-    of_node = False
     while frame is not None and (
-        frame.f_code.co_filename == "<op guard>" or frame.f_globals.get("__name__", "").startswith(_PASSED)
+        frame.f_globals.get("__name__") in _DISPATCH_MODULES or _is_profiler_frame(frame)
     ):
-        of_node = of_node or frame.f_globals.get("__name__") == _BODIES[1]
+        frame = frame.f_back
+    if frame is None or not frame.f_globals.get("__name__", "").startswith(
+        (*_OP_BODY_MODULES, _ENGINE_MODULE)
+    ):
+        return "", None
+    if frame.f_globals["__name__"] == _ENGINE_MODULE:
+        return "engine", None
+    in_node = False
+    while frame is not None and (
+        frame.f_code.co_filename == "<op guard>"
+        or frame.f_globals.get("__name__", "").startswith(_SKIPPED_MODULES)
+    ):
+        in_node = in_node or frame.f_globals.get("__name__") == _OP_BODY_MODULES[1]
         frame = frame.f_back
     if frame is None:
         return "", None
-    if frame.f_globals.get("__name__") == _ENGINE:
-        return "node" if of_node else "engine", None
+    if frame.f_globals.get("__name__") == _ENGINE_MODULE:
+        return "node" if in_node else "engine", None
     if not frame.f_code.co_filename.startswith("<op "):
         return "", None
     return ("node", frame.f_locals.get("node")) if frame.f_code.co_name == "apply" else ("body", None)
 
 
-def _is_recorder(frame: Any) -> bool:
+def _is_profiler_frame(frame: Any) -> bool:
     return frame.f_globals.get("__name__", "").startswith(_PACKAGE + ".profiler.")
 
 
-def _given(op: Any, arguments: tuple) -> tuple[tuple, dict[str, Any]]:
-    """Arguments in the order of the schema as a caller would give them: defaults left out, keyword-only ones by name."""
+def _split_arguments(op: Any, arguments: tuple) -> tuple[tuple, dict[str, Any]]:
+    """Arguments in schema order as args and kwargs: defaults left out, keyword-only ones by name."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
-    kept = 0
+    n_args = 0
     for argument, value in zip(op.schema.arguments, arguments):
-        default = not argument.required and _same(value, argument)
+        default = not argument.required and _equals_default(value, argument)
         if argument.kind == "ints" and value is not None:
             value = list(_dispatch.ints(value, argument.length))
         elif value.__class__ is tuple:
@@ -567,11 +607,11 @@ def _given(op: Any, arguments: tuple) -> tuple[tuple, dict[str, Any]]:
         else:
             args.append(value)
             if not default:
-                kept = len(args)
-    return tuple(args[:kept]), kwargs
+                n_args = len(args)
+    return tuple(args[:n_args]), kwargs
 
 
-def _same(value: Any, argument: Any) -> bool:
+def _equals_default(value: Any, argument: Any) -> bool:
     default = argument.default
     if value is None or default is None or isinstance(value, _dispatch.Tensor):
         return value is default
@@ -580,70 +620,72 @@ def _same(value: Any, argument: Any) -> bool:
     return value.__class__ is default.__class__ and value == default
 
 
-_plain_out = _dispatch.call_out
+_original_call_out = _dispatch.call_out
 
 
 def _call_out(op: Any, out: Any, arguments: tuple) -> Any:
-    """`out=`: asked about as the overload that writes."""
+    """Replaces `_dispatch.call_out`: handlers see a call with `out=` as the overload that writes to it."""
     if _dispatch.calls is not None:
         _dispatch.calls.reopen()
     outs = out if isinstance(out, (tuple, list)) else (out,)
     tensors = all(isinstance(t, _dispatch.Tensor) for t in outs)
-    if not tensors or not asked(*outs, *_dispatch._tensors_in(arguments)) or op.body == "composite":
-        return _plain_out(op, out, arguments)
+    if not tensors or not would_dispatch(*outs, *_dispatch._tensors_in(arguments)) or op.body == "composite":
+        return _original_call_out(op, out, arguments)
     if grad_state.enabled and any(t._rg for t in (*_dispatch._tensors_in(arguments), *outs)):
-        return _plain_out(op, out, arguments)  # an error
-    return ask(op, arguments, out)
+        return _original_call_out(op, out, arguments)  # raises: `out=` does not support gradients
+    return call_handlers(op, arguments, out)
 
 
-# ---------------------------------------------------------------------------------------------------- tensors without memory
+# ---------------------------------------------------------------------------------------------------- wrapper subclasses
 
 
-def wrapper(cls: type, size: Any, strides: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
-    """A tensor of class `cls` that has a shape, a dtype and a device but no memory: what holds the elements is the class's affair."""
+def make_wrapper_subclass(
+    cls: type, size: Any, strides: Any, dtype: Any, device: Any, requires_grad: bool
+) -> Any:
+    """A tensor of class `cls` with a shape, a dtype and a device but no memory; the class keeps the elements."""
     from ._meta import MetaArray
     from .storage import _MetaStorage
 
-    if cls.__torch_dispatch__ is disabled_dispatch:  # type: ignore[attr-defined]
+    if cls.__torch_dispatch__ is disabled_torch_dispatch:  # type: ignore[attr-defined]
         raise TypeError(f"{cls.__name__} must define __torch_dispatch__")
-    wanted = _dtype.Default.dtype if dtype is None else dtype
-    steps = None if strides is None else tuple(int(s) * wanted.itemsize for s in strides)
-    made: Any = object.__new__(cls)
-    made._array_missing = True
-    made._array = made._meta = MetaArray(tuple(size), wanted._np, steps)
-    made._storage = _MetaStorage._sized(made._meta.size * wanted.itemsize)
-    made.__dict__["_shown_device"] = _device.CPU if device is None else _device.device(device)
+    dtype = _dtype.Default.dtype if dtype is None else dtype
+    byte_strides = None if strides is None else tuple(int(s) * dtype.itemsize for s in strides)
+    tensor: Any = object.__new__(cls)
+    tensor._array_missing = True
+    tensor._array = tensor._meta = MetaArray(tuple(size), dtype._np, byte_strides)
+    tensor._storage = _MetaStorage._sized(tensor._meta.size * dtype.itemsize)
+    tensor.__dict__["_shown_device"] = _device.CPU if device is None else _device.device(device)
     if requires_grad:
-        made._rg = True
-    return born(made)
+        tensor._rg = True
+    return track_tensor(tensor)
 
 
-def twin(tensor: Any) -> Any:
-    """Another tensor of the same class that wraps the same things, without history."""
-    made = object.__new__(type(tensor))
-    made.__dict__.update(tensor.__dict__)
-    made._grad_fn, made._output_nr, made._grad, made._accumulator = None, 0, None, None
-    return born(made)
+def shallow_copy(tensor: Any) -> Any:
+    """Another tensor of the same class that shares the wrapped objects, without history."""
+    copy = object.__new__(type(tensor))
+    copy.__dict__.update(tensor.__dict__)
+    copy._grad_fn, copy._output_nr, copy._grad, copy._accumulator = None, 0, None, None
+    return track_tensor(copy)
 
 
-def copied(tensor: Any, memo: dict) -> Any:
-    """A deep copy of such a tensor: its class makes it, by `clone`."""
+def deep_copy(tensor: Any, memo: dict) -> Any:
+    """A deep copy of a wrapper subclass: its class makes the copy, through `clone`."""
     import copy
 
     enabled, grad_state.enabled = grad_state.enabled, False
     try:
-        made = tensor.clone()
+        clone = tensor.clone()
     finally:
         grad_state.enabled = enabled
-    if type(made) is not type(tensor):
+    if type(clone) is not type(tensor):
         raise RuntimeError(
             "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types that implement clone() and "
             "for which cloning returns another instance of the same subclass. You should either properly implement clone() for your "
             "subclass or override __deepcopy__() if it is intended behavior for clone() to return an instance of a different type."
         )
-    memo[id(tensor)] = made
+    memo[id(tensor)] = clone
     if tensor._rg:
-        made.requires_grad_()
+        clone.requires_grad_()
     if tensor._grad is not None:
-        made._grad = copy.deepcopy(tensor._grad, memo)
-    return made
+        clone._grad = copy.deepcopy(tensor._grad, memo)
+    return clone

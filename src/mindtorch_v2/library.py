@@ -82,7 +82,7 @@ class _Defined:
         if before is not None:
             _dispatch.OPS[self.full_name] = before
         _dispatch.OPS[self.key] = self.op
-        _torch_dispatch.joined_late(self.op)
+        _torch_dispatch.guard_late_op(self.op)
         arguments = self.op.schema.arguments
         self.tensors = [i for i, a in enumerate(arguments) if a.kind.startswith("Tensor")]
         self.written = [i for i, a in enumerate(arguments) if a.written]
@@ -118,7 +118,7 @@ class _Defined:
     def _below(self, arguments: tuple, tensors: list) -> Any:
         """Below autograd: modes and classes first, then the implementation."""
         if _COMPOSITE not in self.kernels and Switches.asked is not None and Switches.asked(*tensors):
-            return _torch_dispatch.ask(self.op, arguments)
+            return _torch_dispatch.call_handlers(self.op, arguments)
         kernel = self._kernel(tensors)
         first = len(arguments) - len(self.keyword_only)
         before = grad_state.below

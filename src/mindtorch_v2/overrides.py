@@ -1,4 +1,4 @@
-"""torch.overrides: which functions arguments and modes may answer themselves, and tools for functions of one's own that let them."""
+"""torch.overrides: the functions that `__torch_function__` can override, modes, and helpers for overridable functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from . import _dispatch, _overrides
-from ._overrides import here
+from ._overrides import thread_state
 
 __all__ = [
     "get_ignored_functions",
@@ -29,16 +29,18 @@ __all__ = [
 ]
 
 
-# ---------------------------------------------------------------------------------------------------- asking
+# ---------------------------------------------------------------------------------------------------- calling handlers
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:
-    """Whether an argument, or a mode, answers calls of torch's functions."""
-    if here.off == _overrides.ALL_OFF:
+    """Whether an argument or an active mode overrides torch's functions."""
+    if thread_state.function_overrides == _overrides.ALL_OFF:
         return False
-    if here.modes:
+    if thread_state.function_modes:
         return True
-    return here.off == _overrides.ENABLED and any(_overrides.answers(type(a)) for a in relevant_args)
+    return thread_state.function_overrides == _overrides.ENABLED and any(
+        _overrides.has_override(type(a)) for a in relevant_args
+    )
 
 
 def has_torch_function_unary(obj: Any) -> bool:
@@ -47,43 +49,43 @@ def has_torch_function_unary(obj: Any) -> bool:
 
 
 def has_torch_function_variadic(*args: Any) -> bool:
-    """The same for arguments one by one."""
+    """The same for arguments passed separately."""
     return has_torch_function(args)
 
 
 def _get_overloaded_args(
     relevant_args: Iterable[Any], get_type_fn: Callable[[Any], type] | None = None
 ) -> list[Any]:
-    """The arguments that answer, in the order in which they are asked."""
-    if here.off != _overrides.ENABLED:
+    """The arguments with overrides, in the order in which their handlers are called."""
+    if thread_state.function_overrides != _overrides.ENABLED:
         return []
-    return _overrides.overloaded(relevant_args)
+    return _overrides.overloaded_arguments(relevant_args)
 
 
 def handle_torch_function(
     public_api: Callable, relevant_args: Iterable[Any], *args: Any, **kwargs: Any
 ) -> Any:
-    """Let a mode or the arguments answer a call."""
-    found = _get_overloaded_args(relevant_args)
-    kinds = tuple(type(o) for o in found)
-    if here.modes and here.off != _overrides.ALL_OFF:
+    """Call the handlers of the innermost mode and of the arguments; the first result that is not NotImplemented."""
+    overloaded = _get_overloaded_args(relevant_args)
+    classes = tuple(type(o) for o in overloaded)
+    if thread_state.function_modes and thread_state.function_overrides != _overrides.ALL_OFF:
         with _pop_mode_temporarily() as mode:
-            result = mode.__torch_function__(public_api, kinds, args, kwargs)
+            result = mode.__torch_function__(public_api, classes, args, kwargs)
         if result is not NotImplemented:
             return result
-    for asked in found:
-        result = asked.__torch_function__(public_api, kinds, args, kwargs)
+    for argument in overloaded:
+        result = argument.__torch_function__(public_api, classes, args, kwargs)
         if result is not NotImplemented:
             return result
     name = resolve_name(public_api) or f"{public_api.__module__}.{public_api.__name__}"
-    listed = ", ".join(repr(kind) for kind in kinds)
+    class_names = ", ".join(repr(cls) for cls in classes)
     raise TypeError(
-        f"no implementation found for '{name}' on types that implement __torch_function__: [{listed}]"
+        f"no implementation found for '{name}' on types that implement __torch_function__: [{class_names}]"
     )
 
 
 def wrap_torch_function(dispatcher: Callable) -> Callable[[Callable], Callable]:
-    """A decorator for functions that arguments may answer: `dispatcher` takes the same arguments and gives those that are asked."""
+    """A decorator that makes a function overridable: `dispatcher` returns the arguments whose handlers are called."""
 
     def decorate(func: Callable) -> Callable:
         @functools.wraps(func)
@@ -99,36 +101,36 @@ def wrap_torch_function(dispatcher: Callable) -> Callable[[Callable], Callable]:
 
 
 def is_tensor_like(inp: Any) -> bool:
-    """Whether an object is a tensor, or says how functions treat it."""
+    """Whether an object is a tensor or defines `__torch_function__`."""
     return type(inp) is torch.Tensor or hasattr(inp, "__torch_function__")
 
 
 def redispatch_function(func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """Call a function, whose arguments answer it again, from inside an answer."""
+    """Call a function from inside a handler, with overrides enabled again."""
     with enable_reentrant_dispatch():
         return func(*args, **(kwargs or {}))
 
 
 @contextmanager
 def enable_reentrant_dispatch() -> Iterator[None]:
-    """Arguments are asked again inside an answer."""
+    """Context manager: enable overrides again inside a handler."""
     with _enable_torch_function():
         yield
 
 
 @contextmanager
 def _enable_torch_function() -> Iterator[None]:
-    before, here.off = here.off, _overrides.ENABLED
+    before, thread_state.function_overrides = thread_state.function_overrides, _overrides.ENABLED
     try:
         yield
     finally:
-        here.off = before
+        thread_state.function_overrides = before
 
 
-# ---------------------------------------------------------------------------------------------------- which functions
+# ---------------------------------------------------------------------------------------------------- overridable functions
 
 
-_SPACES = {
+_NAMESPACES = {
     "torch": "",
     "torch.functional": "functional",
     "torch.nn.functional": "nn.functional",
@@ -136,10 +138,10 @@ _SPACES = {
     "torch.fft": "fft",
     "torch.special": "special",
 }
-_FACTORIES = _overrides.FACTORIES | {"is_tensor", "broadcast_shapes"}  # arguments are not asked about them
+_FACTORIES = _overrides.FACTORIES | {"is_tensor", "broadcast_shapes"}  # arguments cannot override them
 
 
-def _space(path: str) -> Any:
+def _namespace(path: str) -> Any:
     if not path:
         return torch
     from importlib import import_module
@@ -149,64 +151,65 @@ def _space(path: str) -> Any:
 
 @functools.cache
 def _get_overridable_functions() -> tuple[dict[Any, list[Callable]], dict[Callable, str]]:
-    found: dict[Any, list[Callable]] = {}
+    """The overridable functions by namespace, and the public name of each."""
+    functions: dict[Any, list[Callable]] = {}
     names: dict[Callable, str] = {}
-    for shown, path in _SPACES.items():
-        space = _space(path)
-        listed = _dispatch.FUNCTIONS.items() if not path else vars(space).items()
-        found[space] = []
-        for name, value in listed:
+    for prefix, path in _NAMESPACES.items():
+        namespace = _namespace(path)
+        members = _dispatch.FUNCTIONS.items() if not path else vars(namespace).items()
+        functions[namespace] = []
+        for name, value in members:
             if not isinstance(value, types.FunctionType) or name.startswith("_") or name in _FACTORIES:
                 continue
-            if (value.__module__ or "").startswith(str(__package__)) and value not in found[space]:
-                found[space].append(value)
-                if shown == "torch.functional":
-                    names[value] = f"{shown}.{name}"
-                names.setdefault(value, f"{shown}.{name}")
-    methods = found[torch.Tensor] = []
+            if (value.__module__ or "").startswith(str(__package__)) and value not in functions[namespace]:
+                functions[namespace].append(value)
+                if prefix == "torch.functional":
+                    names[value] = f"{prefix}.{name}"
+                names.setdefault(value, f"{prefix}.{name}")
+    methods = functions[torch.Tensor] = []
     for name, value in vars(torch.Tensor).items():
-        if name in _overrides._BODY_IGNORED:
+        if name in _overrides.IGNORED_MEMBERS:
             continue
         if isinstance(value, property):
-            found[value] = [value.__get__]
+            functions[value] = [value.__get__]
             names.setdefault(value.__get__, f"torch.Tensor.{name}.__get__")
         elif isinstance(value, types.FunctionType) and (not name.startswith("_") or name.startswith("__")):
             methods.append(value)
             names.setdefault(value, f"torch.Tensor.{name}")
-    return found, names
+    return functions, names
 
 
 def get_overridable_functions() -> dict[Any, list[Callable]]:
-    """The functions that arguments may answer, by where they are."""
+    """The functions that arguments can override, by namespace."""
     return _get_overridable_functions()[0]
 
 
 @functools.cache
 def get_ignored_functions() -> set[Callable]:
-    """The functions that arguments are never asked about."""
+    """The functions that arguments cannot override."""
     found = {f for name in _FACTORIES if (f := getattr(torch, name, None)) is not None}
-    found |= {f for name in _overrides._IGNORED if callable(f := getattr(torch.Tensor, name, None))}
+    found |= {f for name in _overrides.IGNORED if callable(f := getattr(torch.Tensor, name, None))}
     return found
 
 
 @functools.cache
 def get_testing_overrides() -> dict[Callable, Callable]:
-    """A stand-in for every function that may be answered: takes anything, gives -1."""
-    return {f: _stand_in(f) for functions in get_overridable_functions().values() for f in functions}
+    """A dummy override for every overridable function: accepts any arguments, returns -1."""
+    return {f: _dummy_override(f) for functions in get_overridable_functions().values() for f in functions}
 
 
-def _stand_in(function: Callable) -> Callable:
-    def instead(*args: Any, **kwargs: Any) -> int:
+def _dummy_override(function: Callable) -> Callable:
+    def override(*args: Any, **kwargs: Any) -> int:
         return -1
 
-    instead.__wrapped__ = function  # type: ignore[attr-defined]  # for its signature
-    return instead
+    override.__wrapped__ = function  # type: ignore[attr-defined]  # `inspect.signature` reads it
+    return override
 
 
 @functools.cache
 def get_default_nowrap_functions() -> set[Callable]:
-    """Getters whose tensors the default answer leaves as they are."""
-    return set(_overrides.unconverted())
+    """Property getters whose results the default handler does not convert to the subclass."""
+    return set(_overrides.nowrap_functions())
 
 
 @functools.cache
@@ -228,28 +231,29 @@ def resolve_name(f: Callable) -> str | None:
     if isinstance(f, (torch.ops.OpOverload, torch.ops.OpOverloadPacket)):
         return str(f)
     try:
-        return _get_overridable_functions()[1].get(f) or _resolve_body(f) or _resolve_rest(f)
+        return _get_overridable_functions()[1].get(f) or _resolve_member(f) or _resolve_factory(f)
     except TypeError:  # not hashable
         return None
 
 
-def _resolve_rest(f: Callable) -> str | None:
+def _resolve_factory(f: Callable) -> str | None:
+    """The public name of an initializer or of a function that only modes can override."""
     name = getattr(f, "__name__", "")
-    if name in _overrides._INITIALIZERS and getattr(torch.nn.init, name, None) is f:
+    if name in _overrides.INITIALIZERS and getattr(torch.nn.init, name, None) is f:
         return f"torch.nn.init.{name}"
     return f"torch.{name}" if name in _FACTORIES and getattr(torch, name, None) is f else None
 
 
-def _resolve_body(f: Callable) -> str | None:
-    """The name of a method or of a property's getter or setter, plain or guarded."""
+def _resolve_member(f: Callable) -> str | None:
+    """The name of a method or of a property's getter or setter, guarded or not."""
     name = getattr(f, "__name__", "")
     owner = getattr(f, "__self__", None)
-    for space in (_overrides.originals(), _overrides.body(), vars(torch.Tensor)):
+    for members in (_overrides.original_members(), _overrides.guarded_members(), vars(torch.Tensor)):
         if isinstance(owner, property):
-            for attribute, value in space.items():
+            for attribute, value in members.items():
                 if value is owner:
                     return f"torch.Tensor.{attribute}.{name}"
-        elif space.get(name) is f:
+        elif members.get(name) is f:
             return f"torch.Tensor.{name}"
     return None
 
@@ -257,7 +261,7 @@ def _resolve_body(f: Callable) -> str | None:
 def _disable_user_warnings(
     func: Callable, regex: str = ".*is deprecated, please use.*", module: str = "torch"
 ) -> Callable:
-    """A function without the warnings that speak of deprecated names."""
+    """`func` with warnings about deprecated names suppressed."""
 
     @functools.wraps(func)
     def silent(*args: Any, **kwargs: Any) -> Any:
@@ -272,7 +276,7 @@ def _disable_user_warnings(
 
 
 class TorchFunctionMode:
-    """A block in which every call of torch's functions goes to `__torch_function__` of this object."""
+    """Context manager: calls of torch's functions go to `__torch_function__` of this object."""
 
     inner: TorchFunctionMode
 
@@ -280,7 +284,7 @@ class TorchFunctionMode:
         pass
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Answer a call; the mode itself is off meanwhile."""
+        """Handle a call; the mode is off while this runs."""
         raise NotImplementedError
 
     def __enter__(self) -> TorchFunctionMode:
@@ -292,7 +296,7 @@ class TorchFunctionMode:
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchFunctionMode:
-        """A new mode, to be entered."""
+        """Create a mode; the caller enters it."""
         warnings.warn(
             "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`", stacklevel=2
         )
@@ -300,7 +304,7 @@ class TorchFunctionMode:
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
-    """A mode that answers every call by making it."""
+    """A mode that only calls the function."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
@@ -316,19 +320,19 @@ def _pop_mode() -> TorchFunctionMode:
 
 @contextmanager
 def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
-    """The innermost mode is off inside."""
-    mode = here.modes.pop()
+    """Context manager: the innermost mode is off."""
+    mode = thread_state.function_modes.pop()
     try:
         yield mode
     finally:
-        here.modes.append(mode)
+        thread_state.function_modes.append(mode)
 
 
 def _get_current_function_mode() -> TorchFunctionMode | None:
     """The innermost mode, or None."""
-    return here.modes[-1] if here.modes else None
+    return thread_state.function_modes[-1] if thread_state.function_modes else None
 
 
 def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
     """All modes, the innermost last."""
-    return list(here.modes)
+    return list(thread_state.function_modes)

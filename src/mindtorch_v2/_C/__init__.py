@@ -1,4 +1,4 @@
-"""torch._C, where programs reach for it: the classes that torch defines there, and its tables of functions."""
+"""torch._C: the classes and function tables of it that programs use."""
 
 from __future__ import annotations
 
@@ -21,70 +21,82 @@ __all__ = ["Generator", "Size", "TensorBase", "device", "dtype", "layout", "memo
 
 
 class DisableTorchFunctionSubclass:
-    """A block in which no class is asked how functions treat its tensors; modes still are."""
+    """Context manager: classes do not override functions; modes still do."""
 
     _off = _overrides.SUBCLASSES_OFF
 
     def __enter__(self) -> None:
-        self._before, _overrides.here.off = _overrides.here.off, max(_overrides.here.off, self._off)
+        self._before, _overrides.thread_state.function_overrides = (
+            _overrides.thread_state.function_overrides,
+            max(_overrides.thread_state.function_overrides, self._off),
+        )
 
     def __exit__(self, *exception: object) -> None:
-        _overrides.here.off = self._before
+        _overrides.thread_state.function_overrides = self._before
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
-    """A block in which neither classes nor modes are asked."""
+    """Context manager: neither classes nor modes override functions."""
 
     _off = _overrides.ALL_OFF
 
 
 class _EnableTorchFunction:
-    """A block in which classes and modes are asked again."""
+    """Context manager: enable overrides by classes and modes again."""
 
     def __enter__(self) -> None:
-        self._before, _overrides.here.off = _overrides.here.off, _overrides.ENABLED
+        self._before, _overrides.thread_state.function_overrides = (
+            _overrides.thread_state.function_overrides,
+            _overrides.ENABLED,
+        )
 
     def __exit__(self, *exception: object) -> None:
-        _overrides.here.off = self._before
+        _overrides.thread_state.function_overrides = self._before
 
 
 class _DisableTorchDispatch:
-    """A block in which nobody is asked about ops."""
+    """Context manager: ops run without `__torch_dispatch__` handlers."""
 
     def __enter__(self) -> None:
-        self._before, _overrides.here.dispatch_off = _overrides.here.dispatch_off, True
+        self._before, _overrides.thread_state.dispatch_disabled = (
+            _overrides.thread_state.dispatch_disabled,
+            True,
+        )
 
     def __exit__(self, *exception: object) -> None:
-        _overrides.here.dispatch_off = self._before
+        _overrides.thread_state.dispatch_disabled = self._before
 
 
-_disabled_torch_function_impl = _overrides.disabled_function
-_disabled_torch_dispatch_impl = _overrides.disabled_dispatch
+_disabled_torch_function_impl = _overrides.disabled_torch_function
+_disabled_torch_dispatch_impl = _overrides.disabled_torch_dispatch
 
 
 def _is_torch_function_enabled() -> bool:
-    """Whether classes are asked."""
-    return _overrides.here.off == _overrides.ENABLED
+    """Whether classes can override functions."""
+    return _overrides.thread_state.function_overrides == _overrides.ENABLED
 
 
 def _is_torch_function_all_disabled() -> bool:
-    """Whether neither classes nor modes are asked."""
-    return _overrides.here.off == _overrides.ALL_OFF
+    """Whether neither classes nor modes can override functions."""
+    return _overrides.thread_state.function_overrides == _overrides.ALL_OFF
 
 
 def _is_torch_function_mode_enabled() -> bool:
-    """Whether a mode for functions is on."""
-    return bool(_overrides.here.modes) and _overrides.here.off != _overrides.ALL_OFF
+    """Whether a `__torch_function__` mode is active."""
+    return (
+        bool(_overrides.thread_state.function_modes)
+        and _overrides.thread_state.function_overrides != _overrides.ALL_OFF
+    )
 
 
 def _len_torch_function_stack() -> int:
-    """How many modes for functions are on."""
-    return len(_overrides.here.modes)
+    """Number of active `__torch_function__` modes."""
+    return len(_overrides.thread_state.function_modes)
 
 
 def _len_torch_dispatch_stack() -> int:
-    """How many modes for ops are on."""
-    return len(_overrides.here.dispatch_modes)
+    """Number of active `__torch_dispatch__` modes."""
+    return len(_overrides.thread_state.dispatch_modes)
 
 
 def __getattr__(name: str) -> Any:

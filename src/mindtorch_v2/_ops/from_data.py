@@ -10,7 +10,7 @@ from .. import _device, _dispatch, _dtype
 from .._dispatch import composite, function, op, wrap
 from .._dtype import BY_NUM, Default
 from .._meta import meta_tensor
-from .._torch_dispatch import unasked
+from .._torch_dispatch import no_dispatch
 from ._namespace import functions as F
 from ._warn import warn_once
 from .creation import _STRIDED, _empty, _np, finish
@@ -162,7 +162,7 @@ def _record_new(data: Any, array: np.ndarray) -> Any:
     state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
     state.enabled = False
     try:
-        with unasked():
+        with no_dispatch():
             result = _empty(tuple(array.shape), dtype=dtype, layout=_STRIDED)
             np.copyto(result._array, array)
             _read_items(data)

@@ -11,7 +11,7 @@ from .. import _device, _dispatch, _dtype
 from .._dispatch import METHODS, as_view
 from .._graph import grad_state, storage_of
 from .._tensor import Tensor
-from .._torch_dispatch import unasked
+from .._torch_dispatch import no_dispatch
 from ._namespace import functions as F
 from ._scalars import fitting
 from .copies import _copy_, _fill_tensor_, alias, to_device
@@ -205,7 +205,7 @@ def _sequence_tensor(part: Any) -> Tensor:
         return F.tensor(list(part))
     if _dispatch.recorder is None:
         return _dispatch.wrap(array)
-    with unasked():
+    with no_dispatch():
         dtype = _dtype.BY_NUM[array.dtype.num]
         tensor = below(_empty, array.shape, dtype=dtype, layout=_dtype.strided)
         tensor._array[...] = array

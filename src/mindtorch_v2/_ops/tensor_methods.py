@@ -7,7 +7,7 @@ from typing import Any
 from .. import _dispatch
 from .._dispatch import function
 from .._graph import attach
-from .._torch_dispatch import born
+from .._torch_dispatch import track_tensor
 from ._namespace import functions as F
 
 
@@ -22,12 +22,12 @@ def as_subclass(self: Any, cls: Any) -> Any:
     made: Any = object.__new__(cls)
     if self._array_missing:
         made._array_missing, made._meta = True, self._meta
-        return born(made)
+        return track_tensor(made)
     again = F.alias(self)
     made._array, made._storage, made._base = again._array, again._storage, again._base
     if again._rg:
         attach(made, again._grad_fn, again._output_nr)
-    return born(made)
+    return track_tensor(made)
 
 
 @function(expose="method")

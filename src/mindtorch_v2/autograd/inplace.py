@@ -13,7 +13,7 @@ import numpy as np
 from .. import _dispatch, _dtype
 from .._graph import Node, SavedResult, Switches, attach, edge, grad_state, storage_of, version_of
 from .._tensor import Tensor
-from .._torch_dispatch import replay
+from .._torch_dispatch import replay_view
 
 _MULTIPLE = (
     "This view is the output of a function that returns multiple views. Such functions do not allow the output views to be modified "
@@ -98,7 +98,9 @@ class CopySlices(Node):
     def apply(self, gradient: Any) -> tuple:
         size, stride, offset = self.geometry
         whole = gradient.new_empty_strided(self.base_shape, self.base_stride).copy_(gradient)
-        part = whole.as_strided(size, stride, offset) if self.replay is None else replay(self.replay, whole)
+        part = (
+            whole.as_strided(size, stride, offset) if self.replay is None else replay_view(self.replay, whole)
+        )
         results = self._apply_inner(part.clone(memory_format=_dtype.contiguous_format))
         first = results[0]
         if self.next[0] is not None:
@@ -228,7 +230,7 @@ def refresh_view(view: Any) -> None:
     state.enabled = True
     try:
         if steps is not None:
-            again = replay(steps, base)
+            again = replay_view(steps, base)
         else:
             # torch makes the node without a call of the op: neither a recorder nor an override sees one
             as_strided = _dispatch.OPS["as_strided"]

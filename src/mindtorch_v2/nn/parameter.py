@@ -8,7 +8,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .. import _dispatch, _dtype
-from .._overrides import ALL_OFF, disabled_function, process, switched
+from .._overrides import ALL_OFF, disabled_torch_function, overrides_limited, process_state
 from .._tensor import Tensor
 
 __all__ = [
@@ -38,15 +38,15 @@ def _has_gradients(data: Any) -> bool:
     return kind.is_floating_point or kind.is_complex
 
 
-def _unasked_detach(data: Any) -> Any:
-    with switched(ALL_OFF):
+def _detach_without_overrides(data: Any) -> Any:
+    with overrides_limited(ALL_OFF):
         return data.detach()
 
 
 class Parameter(Tensor, metaclass=_ParameterMeta):
     """A tensor that a module registers as one of its parameters when it is assigned as an attribute."""
 
-    __torch_function__ = disabled_function  # type: ignore[assignment]
+    __torch_function__ = disabled_torch_function  # type: ignore[assignment]
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
@@ -55,7 +55,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             if requires_grad and not _has_gradients(data):
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
             if _dispatch.recorder is not None:  # detach is how torch takes the data, and what a profile shows
-                data = _unasked_detach(data) if process.modes else data.detach()
+                data = _detach_without_overrides(data) if process_state.n_function_modes else data.detach()
             return Tensor._make_subclass(cls, data, requires_grad)
         made = data.detach().requires_grad_(requires_grad)
         if type(made) is not type(data):

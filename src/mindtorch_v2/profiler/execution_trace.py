@@ -297,7 +297,7 @@ class ExecutionTrace:
 
     def _tensor(self, tensor: Any) -> _Tensor:
         number = self.tensors(tensor)
-        plain_class = tensor.__class__ is _dispatch.Tensor or tensor.__class__ in _overrides.safe
+        plain_class = tensor.__class__ is _dispatch.Tensor or tensor.__class__ in _overrides.plain_types
         if plain_class and not tensor._array_missing and not tensor.is_sparse:
             try:
                 array = tensor._array
@@ -311,7 +311,7 @@ class ExecutionTrace:
             strides = tuple([step // item for step in array.strides]) if plain else tensor.stride()
             shown = ELEMENT_NAMES[array.dtype.num]
             return _Tensor((number, memory, offset, size, item, "cpu"), shape, strides, shown)
-        with _overrides.switched(_overrides.ALL_OFF):
+        with _overrides.overrides_limited(_overrides.ALL_OFF):
             return self._other_tensor(tensor, number)
 
     def _other_tensor(self, tensor: Any, number: int) -> _Tensor:

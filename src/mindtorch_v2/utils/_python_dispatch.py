@@ -1,4 +1,4 @@
-"""torch.utils._python_dispatch: modes that see every op (`__torch_dispatch__`), and tools for classes that wrap tensors."""
+"""torch.utils._python_dispatch: `__torch_dispatch__` modes, and helpers for wrapper subclasses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 from .. import _torch_dispatch
-from .._overrides import here
+from .._overrides import thread_state
 
 __all__ = [
     "BaseTorchDispatchMode",
@@ -22,7 +22,7 @@ __all__ = [
 
 
 class TorchDispatchMode:
-    """A block in which every op goes to `__torch_dispatch__` of this object. Ops made of other ops are taken apart first."""
+    """Context manager: every op goes to `__torch_dispatch__` of this object. Composite ops are decomposed first."""
 
     supports_higher_order_operators = False
 
@@ -33,7 +33,7 @@ class TorchDispatchMode:
             )
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Answer an op; the mode itself is off meanwhile."""
+        """Handle an op; the mode is off while this runs."""
         raise NotImplementedError
 
     def __enter__(self) -> TorchDispatchMode:
@@ -45,7 +45,7 @@ class TorchDispatchMode:
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchDispatchMode:
-        """A new mode, to be entered."""
+        """Create a mode; the caller enters it."""
         warnings.warn(
             "`Mode.push()` is no longer necessary and can be replaced with just `with Mode()`", stacklevel=2
         )
@@ -58,7 +58,7 @@ class TorchDispatchMode:
 
 
 class BaseTorchDispatchMode(TorchDispatchMode):
-    """A mode that answers every op by running it."""
+    """A mode that only runs the op."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **(kwargs or {}))
@@ -74,51 +74,51 @@ def _pop_mode(k: Any = None) -> TorchDispatchMode:
 
 @contextmanager
 def _pop_mode_temporarily(k: Any = None) -> Iterator[TorchDispatchMode]:
-    """The innermost mode is off inside."""
-    mode = here.dispatch_modes.pop()
+    """Context manager: the innermost mode is off."""
+    mode = thread_state.dispatch_modes.pop()
     try:
         yield mode
     finally:
-        here.dispatch_modes.append(mode)
+        thread_state.dispatch_modes.append(mode)
 
 
 @contextmanager
 def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
-    """All modes of this thread are off inside; gives them, the innermost first."""
-    before, here.dispatch_modes = here.dispatch_modes, []
+    """Context manager: all modes of this thread are off. Yields them, innermost first."""
+    before, thread_state.dispatch_modes = thread_state.dispatch_modes, []
     try:
         yield before[::-1]
     finally:
-        here.dispatch_modes = before
+        thread_state.dispatch_modes = before
 
 
 def _get_current_dispatch_mode() -> TorchDispatchMode | None:
     """The innermost mode, or None."""
-    return here.dispatch_modes[-1] if here.dispatch_modes else None
+    return thread_state.dispatch_modes[-1] if thread_state.dispatch_modes else None
 
 
 def _get_current_dispatch_mode_stack() -> list[TorchDispatchMode]:
     """All modes, the innermost last."""
-    return list(here.dispatch_modes)
+    return list(thread_state.dispatch_modes)
 
 
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
     """Whether a mode is on."""
-    return bool(here.dispatch_modes)
+    return bool(thread_state.dispatch_modes)
 
 
 def any_torch_dispatch_mode_on_stack() -> bool:
     """Whether a mode is on."""
-    return bool(here.dispatch_modes)
+    return bool(thread_state.dispatch_modes)
 
 
 def is_traceable_wrapper_subclass(t: object) -> bool:
-    """Whether a tensor wraps others and can be taken apart: `__tensor_flatten__` and `__tensor_unflatten__`."""
+    """Whether a tensor's class defines `__tensor_flatten__` and `__tensor_unflatten__`."""
     return isinstance(t, torch.Tensor) and is_traceable_wrapper_subclass_type(type(t))
 
 
 def is_traceable_wrapper_subclass_type(t: type) -> bool:
-    """The same of a class."""
+    """The same for a class."""
     return (
         issubclass(t, torch.Tensor)
         and t is not torch.Tensor
@@ -128,19 +128,19 @@ def is_traceable_wrapper_subclass_type(t: type) -> bool:
 
 
 def transform_subclass(t: Any, callback: Any, outer_size: Any = None, outer_stride: Any = None) -> Any:
-    """A tensor that wraps others, with `callback(name, tensor)` applied to each of those."""
+    """A wrapper subclass with `callback(name, tensor)` applied to each wrapped tensor."""
     names, context = t.__tensor_flatten__()
-    made = {name: callback(name, getattr(t, name)) for name in names}
+    inner_tensors = {name: callback(name, getattr(t, name)) for name in names}
     size = t.size() if outer_size is None else outer_size
     stride = t.stride() if outer_stride is None else outer_stride
-    return type(t).__tensor_unflatten__(made, context, size, stride)
+    return type(t).__tensor_unflatten__(inner_tensors, context, size, stride)
 
 
 def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
-    """The result that an answer has to give: the argument itself for an op that writes to it, else `out`."""
+    """The result that a handler must return: the argument itself for an op that writes to it, else `out`."""
     schema = func._schema
-    given = dict(zip([a.name for a in schema.arguments], args), **(kwargs or {}))
-    written = [given[a.name] for a in schema.arguments if a.is_write and a.name in given]
+    arguments = dict(zip([a.name for a in schema.arguments], args), **(kwargs or {}))
+    written = [arguments[a.name] for a in schema.arguments if a.is_write and a.name in arguments]
     if written and schema.returns and schema.returns[0].is_write:
         return written[0] if len(schema.returns) == 1 else tuple(written)
     return out
