@@ -481,9 +481,9 @@ def _shown_call(op: Any, arguments: tuple, out: Any = None) -> tuple[Any, tuple,
     """The overload, positional and keyword arguments that torch passes to handlers for a call."""
     args, kwargs = _split_arguments(op, arguments)
     if out is not None:
-        name, outs = out_names(op)
+        out_name, outs = out_names(op)
         values = out if isinstance(out, (tuple, list)) else (out,)
-        return overload(op, name), args, {**kwargs, **dict(zip(outs, values))}
+        return overload(op, out_name), args, {**kwargs, **dict(zip(outs, values))}
     caller, node = _calling_context()
     order = [a.name for a in op.schema.arguments]
     if "pin_memory" in order and "dtype" in order:
