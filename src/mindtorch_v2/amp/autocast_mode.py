@@ -1,4 +1,4 @@
-"""The autocast block and its helpers for custom autograd functions. The dispatcher does the casting."""
+"""The autocast context and its helpers for custom autograd functions. The dispatcher does the casting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["autocast_decorator", "autocast", "is_autocast_available", "custom_fw
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether torch has autocast for a device type; on this package only `cpu` computes."""
+    """Whether torch has autocast for a device type; in this package only `cpu` computes."""
     known = _autocast.DEFAULT_DTYPES
     return device_type in known or torch.device(device_type).type in known
 
@@ -32,9 +32,9 @@ def autocast_decorator(autocast_instance: autocast, func: Callable) -> Callable:
 
 
 class autocast:
-    """A block, or a decorated function, whose matrix products run in lower precision.
+    """Context manager or decorator: run matrix products in lower precision.
 
-    On `cpu` the listed ops are cast. Blocks for other devices change nothing on the CPU, as in torch.
+    On `cpu` the listed ops are cast. Contexts for other devices have no effect on the CPU, as in torch.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class autocast:
 
 
 def _cast(value: Any, device_type: str, dtype: Any) -> Any:
-    """Float tensors of `device_type` in `value`, however deep, cast to `dtype`; doubles stay."""
+    """`value` with its float tensors on `device_type`, nested ones too, cast to `dtype`; float64 stays."""
     if isinstance(value, torch.Tensor):
         eligible = (
             value.is_floating_point()
@@ -124,9 +124,8 @@ def _check_device_type(device_type: Any) -> None:
 
 
 def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: Any = None) -> Any:
-    """Mark `forward` of an autograd Function: its autocast state is kept for `backward`.
-
-    With `cast_inputs`, float tensors are cast to it under autocast and `forward` runs with autocast off.
+    """Decorate `forward` of an autograd Function: its autocast state is saved for `backward`. With
+    `cast_inputs`, float tensors are cast to that dtype under autocast and `forward` runs with autocast off.
     """
     _check_device_type(device_type)
     if fwd is None:
@@ -150,7 +149,7 @@ def custom_fwd(fwd: Callable | None = None, *, device_type: str, cast_inputs: An
 
 
 def custom_bwd(bwd: Callable | None = None, *, device_type: str) -> Any:
-    """Mark `backward` of an autograd Function: it runs with the autocast state `forward` had."""
+    """Decorate `backward` of an autograd Function: it runs with the autocast state of `forward`."""
     _check_device_type(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)

@@ -1,4 +1,4 @@
-"""The gradient scaler: a loss in, a larger loss out, and optimiser steps that skip overflowed gradients."""
+"""The gradient scaler: scales losses, and skips optimiser steps whose gradients overflowed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HINT = "This may indicate your script did not use scaler.scale(loss or outputs)
 
 
 class OptState(Enum):
-    """How far an optimiser has come since the last `update()`."""
+    """What has been done for an optimiser since the last `update()`."""
 
     READY = 0
     UNSCALED = 1
@@ -28,7 +28,9 @@ def _refresh_per_optimizer_state() -> dict[str, Any]:
 
 
 class GradScaler:
-    """Scales losses so that small gradients do not vanish in lower precision; adapts the scale as it goes."""
+    """Scales losses so that small gradients do not underflow in lower precision; adapts the scale after each
+    step.
+    """
 
     def __init__(
         self,
@@ -53,7 +55,7 @@ class GradScaler:
         if backoff_factor >= 1.0:
             raise AssertionError("The backoff factor must be < 1.0.")
         self._init_scale = init_scale
-        self._scale: Any = None  # a tensor from the first scale() on
+        self._scale: Any = None  # a tensor, created by the first call of scale()
         self._growth_factor = growth_factor
         self._backoff_factor = backoff_factor
         self._growth_interval = growth_interval
@@ -114,7 +116,7 @@ class GradScaler:
         return found
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients of an optimiser's parameters by the scale, for clipping or looking at them."""
+        """Divide the gradients of an optimiser's parameters by the scale, for example before clipping them."""
         if not self._enabled:
             return
         self._check_scale_growth_tracker("unscale_")
@@ -138,7 +140,7 @@ class GradScaler:
         return optimizer.step(*args, **kwargs)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """Unscale the gradients, unless done, and step if none of them is infinite or not a number."""
+        """Unscale the gradients, unless that was done, and step if all of them are finite."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -174,7 +176,9 @@ class GradScaler:
         return result
 
     def update(self, new_scale: Any = None) -> None:
-        """Shrink the scale if a step was skipped, grow it after `growth_interval` good ones, or set it."""
+        """Reduce the scale if a step was skipped, increase it after `growth_interval` successful steps, or
+        set it.
+        """
         if not self._enabled:
             return
         scale, growth_tracker = self._check_scale_growth_tracker("update")
@@ -220,27 +224,27 @@ class GradScaler:
         return self._init_scale if self._scale is None else self._scale.item()
 
     def get_growth_factor(self) -> float:
-        """What the scale is multiplied with after enough good steps."""
+        """The factor by which the scale grows after `growth_interval` successful steps."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
-        """Choose what the scale is multiplied with after enough good steps."""
+        """Set the factor by which the scale grows after `growth_interval` successful steps."""
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """What the scale is multiplied with after a skipped step."""
+        """The factor by which the scale is multiplied after a skipped step."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
-        """Choose what the scale is multiplied with after a skipped step."""
+        """Set the factor by which the scale is multiplied after a skipped step."""
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """How many good steps in a row let the scale grow."""
+        """The number of successful steps in a row after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Choose how many good steps in a row let the scale grow."""
+        """Set the number of successful steps in a row after which the scale grows."""
         self._growth_interval = new_interval
 
     def _get_growth_tracker(self) -> int:
@@ -249,11 +253,11 @@ class GradScaler:
         return self._init_growth_tracker if self._growth_tracker is None else int(self._growth_tracker.item())
 
     def is_enabled(self) -> bool:
-        """Whether the scaler does anything."""
+        """Whether the scaler is enabled."""
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """What a checkpoint needs; empty when disabled."""
+        """The state to save in a checkpoint; empty when disabled."""
         if not self._enabled:
             return {}
         return {
@@ -265,7 +269,7 @@ class GradScaler:
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a checkpoint; nothing when disabled."""
+        """Restore the state from a checkpoint; no effect when disabled."""
         if not self._enabled:
             return
         if len(state_dict) == 0:

@@ -1,4 +1,4 @@
-"""Automatic differentiation: `backward` and `grad`, the modes, functions of one's own, and checks."""
+"""Automatic differentiation: `backward` and `grad`, grad modes, custom functions, and gradient checks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CYCLE = (
 
 
 class _Warned:
-    """What was said once and is not said again."""
+    """Warnings that are shown once per process."""
 
     cycle = False
 
@@ -48,7 +48,7 @@ def _as_tuple(value: Any) -> tuple:
 
 
 def _seeds(grads: Any, count: int) -> tuple:
-    """The given gradients, or None for each output; more than there are outputs do not count."""
+    """The gradients passed by the caller, or None for each output; surplus ones are ignored."""
     if grads is None:
         return (None,) * count
     seeds = _as_tuple(grads)
@@ -58,7 +58,7 @@ def _seeds(grads: Any, count: int) -> tuple:
 
 
 def _make_grads(outputs: Any, grads: Any, is_grads_batched: bool) -> tuple:
-    """A gradient for each output: the given one, checked, or ones for a scalar."""
+    """A gradient for each output: the one passed in, checked, or ones for a scalar."""
     return tuple(
         _make_grad(number, output, gradient) for number, (output, gradient) in enumerate(zip(outputs, grads))
     )
@@ -146,7 +146,7 @@ def backward(
 
 
 def _target(number: int, place: Any) -> Any:
-    """The node whose gradient `backward(inputs=...)` asks for."""
+    """The node at which the gradient for one of `backward(inputs=...)` ends."""
     if isinstance(place, GradientEdge):
         return place.node
     if place.requires_grad and place.grad_fn is None:
@@ -207,7 +207,7 @@ def _edge(place: Any) -> tuple:
 
 
 def _fill_unused(found: list, wanted: tuple, create_graph: bool, allowed: bool, zeros: bool) -> None:
-    """What `grad` gives for inputs that no output depends on."""
+    """Results of `grad` for inputs that no output depends on."""
     if not allowed:
         place = next(i for i, value in enumerate(found) if value is None)
         raise RuntimeError(
@@ -222,7 +222,7 @@ def _fill_unused(found: list, wanted: tuple, create_graph: bool, allowed: bool, 
 
 
 def variable(*args: Any, **kwargs: Any) -> Any:
-    """Refuse: the old way to make a tensor."""
+    """Raises: the old way to make a tensor."""
     raise RuntimeError("torch.autograd.variable(...) is deprecated, use torch.tensor(...) instead")
 
 
@@ -232,7 +232,7 @@ def is_multithreading_enabled() -> bool:
 
 
 def is_view_replay_enabled() -> bool:
-    """Whether views were asked to be replayed after writes to their base."""
+    """Whether views are to be replayed after writes to their base; see `_force_original_view_tracking`."""
     return grad_state.view_replay
 
 
@@ -242,28 +242,29 @@ def _current_graph_task_id() -> int:
 
 
 def _is_checkpoint_valid() -> bool:
-    """Whether the backward pass that runs reaches every leaf: a re-entrant checkpoint needs that."""
+    """Whether the running backward pass reaches every leaf: a re-entrant checkpoint needs that."""
     return grad_state.run is None or grad_state.run.needed is None
 
 
 def _profiler_enabled() -> bool:
-    """Whether a profiler is at work."""
-    return _hooks.active_recording() is not None
+    """Whether a profiler is recording."""
+    recorder = sys.modules.get(__package__.rpartition(".")[0] + ".profiler.recorder")
+    return recorder is not None and recorder.active is not None
 
 
 def _get_sequence_nr() -> int:
-    """The number that the next node of this thread will get."""
+    """The sequence number that this thread's next node will get."""
     return grad_state.seq
 
 
-# These need what stands above.
+# These modules import names defined above.
 from . import forward_ad as forward_ad  # noqa: E402
 from . import function as function  # noqa: E402
 from . import functional as functional  # noqa: E402
 from . import graph as graph  # noqa: E402
 from .gradcheck import gradcheck, gradgradcheck  # noqa: E402
 
-# The profiler's names that torch keeps here, by the module that has them; imported when asked for.
+# The profiler's names that torch keeps here, by the module that defines them; imported on first access.
 _PROFILER_NAMES = {
     **dict.fromkeys(("profiler", "profiler_legacy", "profiler_util"), ""),
     **dict.fromkeys(("DeviceType", "ProfilerActivity", "ProfilerState"), "mindtorch_prof.torch_api.enums"),

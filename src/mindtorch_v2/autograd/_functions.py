@@ -1,4 +1,4 @@
-"""Nodes that stand alone in a graph: one that sends no gradient on, and one that refuses to be differentiated."""
+"""Nodes without an op: one that drops the gradient, and one that raises when it is differentiated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .._graph import Node, attach, edge, grad_state
 
 
 class _UndefinedGradBackward(Node):
-    """Sends nothing on."""
+    """Passes no gradient on."""
 
     def name(self) -> str:
         return "UndefinedGradBackward"
@@ -30,7 +30,7 @@ class _ErrorNode(Node):
 
 
 def _behind(tensor: Any, node: Node) -> Any:
-    """An alias of `tensor` whose history starts with `node`."""
+    """An alias of `tensor` whose `grad_fn` is `node`."""
     alias = tensor.detach()
     node.next = (edge(tensor),)
     node.shapes, node.dtypes = tensor._array.shape, tensor._array.dtype
@@ -40,7 +40,7 @@ def _behind(tensor: Any, node: Node) -> Any:
 
 
 class UndefinedGrad:
-    """`UndefinedGrad()(tensor)`: the same values; their gradient is missing, whatever arrives."""
+    """`UndefinedGrad()(tensor)`: the same values; the gradient that reaches them is dropped."""
 
     def __call__(self, tensor: Any) -> Any:
         return _behind(tensor, _UndefinedGradBackward())

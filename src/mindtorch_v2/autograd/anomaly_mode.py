@@ -1,4 +1,6 @@
-"""Anomaly mode: finds the forward call behind an error or a NaN of the backward pass. Slow, for debugging only."""
+"""Anomaly mode: shows the forward call that an error or a NaN in the backward pass comes from. Slow, for
+debugging.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 def _set(mode: bool, check_nan: bool) -> tuple[bool, bool]:
-    """Switch on or off for the whole process; gives the setting before."""
+    """Set anomaly mode for the whole process; returns the previous setting."""
     before = Switches.anomaly, Switches.anomaly_check_nan
     if bool(mode) != Switches.anomaly:
         Switches.watch(1 if mode else -1)
@@ -26,7 +28,7 @@ def _set(mode: bool, check_nan: bool) -> tuple[bool, bool]:
 
 
 class detect_anomaly:
-    """Inside, a failing backward shows the forward call that led to it, and NaN raises."""
+    """Context manager: a failing backward shows the forward call that created its node, and NaN raises."""
 
     def __init__(self, check_nan: bool = True) -> None:
         self.prev = Switches.anomaly
@@ -45,7 +47,7 @@ class detect_anomaly:
 
 
 class set_detect_anomaly:
-    """Switch anomaly mode on or off, at once and as a context."""
+    """Turn anomaly mode on or off, immediately and as a context manager."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.prev, self.prev_check_nan = _set(mode, check_nan)
@@ -58,7 +60,7 @@ class set_detect_anomaly:
 
 
 def note_forward(node: Node) -> None:
-    """Keep with a new node the calls that led to it, and the node whose backward made it."""
+    """Store with a new node the stack that created it, and the node whose backward created it."""
     frame: Any = sys._getframe(1)
     while frame is not None and (frame.f_code.co_filename.startswith((_PACKAGE, "<op "))):
         frame = frame.f_back
@@ -68,7 +70,7 @@ def note_forward(node: Node) -> None:
 
 
 def _warn(node: Any) -> None:
-    """Show the forward call behind `node`, and behind the nodes whose backward made it."""
+    """Warn with the forward call that created `node`, and with those of the nodes whose backward created it."""
     if "traceback_" not in node.metadata:
         warnings.warn(
             f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during forward pass for "
@@ -100,7 +102,7 @@ def _warn(node: Any) -> None:
 
 
 def apply_watched(node: Node, buffer: list, apply: Any) -> tuple:
-    """`apply(node, buffer)`, with the forward call shown when it raises or gives NaN."""
+    """`apply(node, buffer)`, with the forward call shown if it raises or returns NaN."""
     before, grad_state.node = grad_state.node, node
     try:
         results = apply(node, buffer)

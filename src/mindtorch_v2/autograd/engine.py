@@ -1,7 +1,8 @@
-"""The backward pass: roots and their gradients in, gradients at leaves (or at asked-for tensors) out.
+"""The backward pass: roots and their gradients in, gradients at leaves (or at requested tensors) out.
 
-Nodes run as soon as all gradients for them have arrived, the youngest first (the one with the highest sequence number), which is
-torch's order. No recursion: a graph may be as deep as memory allows. A backward inside a backward is a run of its own.
+A node runs when all gradients for it have arrived; of those that are ready, the one with the highest sequence
+number runs first, as in torch. There is no recursion, so a graph may be as deep as memory allows. A backward
+pass inside another one is a `Run` of its own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from .._tensor import Tensor
 
 _new = object.__new__
 _run_numbers = itertools.count()
-_arrivals = itertools.count()  # leaves, which all come first, in the order in which their gradients are complete
+# Leaves run before all other nodes, in the order in which their gradients are complete.
+_arrivals = itertools.count()
 
 
 def _count_references(buffer: list) -> int:
@@ -27,24 +29,24 @@ def _count_references(buffer: list) -> int:
     return getrefcount(value)
 
 
-_ALONE = _count_references([object()])  # what getrefcount says of a local that nobody else holds
+_ALONE = _count_references([object()])  # getrefcount of an object that only one local refers to
 
 
 class Run:
-    """A backward pass while it runs."""
+    """A running backward pass."""
 
     def __init__(self, planned: set, needed: set | None, keep_graph: bool) -> None:
         self.number = next(_run_numbers)
         self.planned, self.needed, self.keep_graph = planned, needed, keep_graph
-        self.callbacks: list[Any] = []  # called when all nodes have run
+        self.callbacks: list[Any] = []  # called after all nodes have run
 
     def reaches(self, node: Node) -> bool:
-        """Whether this pass will run `node`, or has."""
+        """Whether this pass runs `node`, or has run it."""
         return node in (self.planned if self.needed is None else self.needed)
 
 
 class Captures:
-    """For `grad(inputs=...)`: which gradients to keep, as (node, output number) -> place in the answer."""
+    """For `grad(inputs=...)`: which gradients to keep, as (node, output number) -> index in the result."""
 
     def __init__(self, edges: list) -> None:
         self.wanted: dict[Node, dict[int, list[int]]] = {}
@@ -54,7 +56,9 @@ class Captures:
 
 
 def _plan(roots: list[Node]) -> tuple[dict[Node, int], list[Node], set[Node]]:
-    """How many gradients each node waits for, the nodes in postorder (what a node leads to stands before it), and as a set."""
+    """The number of gradients that each node waits for, the nodes in postorder (a node after those it leads
+    to), and as a set.
+    """
     waiting: dict[Node, int] = {}
     order: list[Node] = []
     seen: set[Node] = set()
@@ -82,12 +86,12 @@ def _plan(roots: list[Node]) -> tuple[dict[Node, int], list[Node], set[Node]]:
 
 
 def reach(root: Node) -> set[Node]:
-    """All nodes that a gradient put into `root` may reach."""
+    """All nodes that a gradient at `root` may reach."""
     return _plan([root])[2]
 
 
 def _needed(order: list[Node], captures: Captures | None, leaves: set | None) -> set | None:
-    """The nodes on a way to what was asked for; None when everything is."""
+    """The nodes on a path to a requested gradient; None if all gradients are requested."""
     if captures is None and leaves is None:
         return None
     targets = set(captures.wanted) if captures is not None else leaves or set()
@@ -105,8 +109,12 @@ def run(
     captures: Captures | None = None,
     leaves: set | None = None,
 ) -> None:
-    """Send gradients from the roots through the graph. `captures`: keep these and touch no leaf; `leaves`: only these."""
-    if Switches.quietly is not None and Switches.quietly(run, roots, keep_graph, create_graph, captures, leaves):
+    """Propagate gradients from the roots through the graph. `captures`: keep these and write to no leaf;
+    `leaves`: only these.
+    """
+    if Switches.quietly is not None and Switches.quietly(
+        run, roots, keep_graph, create_graph, captures, leaves
+    ):
         return
     calls = _dispatch.calls
     if calls is not None and calls.sees():
@@ -153,7 +161,7 @@ def run(
 
 
 def call_user(function: Any, *arguments: Any) -> Any:
-    """Call a function that the user gave: traced like any other call of theirs."""
+    """Call a user's function, recorded like any other call in the user's program."""
     calls = _dispatch.calls
     return function(*arguments) if calls is None else calls.seen(function, *arguments)
 
@@ -169,7 +177,7 @@ def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_gra
     if not create_graph:
         buffer[number] = None
         storage = held._storage
-        # held, storage: the local, the tensor's attribute and getrefcount's own argument
+        # the local `held`, the tensor's attribute and getrefcount's own argument refer to the storage
         if (
             getrefcount(held) == _ALONE
             and (storage is None or getrefcount(storage) == _ALONE + 1)
@@ -186,7 +194,7 @@ def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_gra
 
 
 def _is_dense(array: Any) -> bool:
-    """Whether an array fills its memory, in whatever order of dimensions."""
+    """Whether an array is dense in memory, in whatever order of dimensions."""
     from .._ops._layout import is_dense
 
     return is_dense(array)
@@ -202,8 +210,8 @@ def _evaluate(
     buffers: dict,
     heap: list,
 ) -> None:
-    """Run one node, all of whose gradients have arrived, and send what it gives on."""
-    buffer = buffers.pop(node)  # held here alone, so that gradients are freed as soon as they were used
+    """Run one node, all of whose gradients have arrived, and pass its results on."""
+    buffer = buffers.pop(node)  # the only reference, so that gradients are freed right after their use
     if node._output_hooks is not None or node._pre_hooks is not None or node._retain is not None:
         buffer = _run_pre_hooks(node, buffer)
     if captures is not None:
@@ -266,7 +274,7 @@ def _apply(node: Node, buffer: list) -> tuple:
 
 
 def _apply_needed(node: Node, buffer: list, needed: set) -> tuple:
-    """Run an op's node for those of its gradients alone that lead to what was asked for."""
+    """Run an op's node, but compute only the gradients on a path to a requested one."""
     edges = node.next
     wanted = tuple([edge if edge is not None and edge[0] in needed else None for edge in edges])
     if wanted == edges:
@@ -300,7 +308,7 @@ def _apply_recorded(node: Node, buffer: list) -> tuple:
 
 
 def _real_parts(node: Node, results: tuple) -> tuple:
-    """Complex gradients of real tensors made real, by the node itself."""
+    """Make complex gradients of real tensors real, inside the node's event."""
     for place, gradient in enumerate(results):
         if gradient.__class__ is Tensor and not gradient._array_missing and gradient._array.dtype.kind == "c":
             edge = node.next[place] if place < len(node.next) else None
@@ -319,7 +327,7 @@ def _match_results(node: Node, results: tuple, count: int) -> tuple:
 
 
 def _fit(node: Node, place: int, gradient: Tensor, following: Node, number: int) -> Tensor:
-    """The gradient in the shape and dtype of the tensor it belongs to."""
+    """The gradient with the shape and dtype of the tensor it belongs to."""
     shape, np_dtype = following._input_metadata_of(number)
     if (gradient._array_missing or gradient.is_sparse) and _has_no_layout(gradient):
         return gradient
@@ -336,7 +344,7 @@ def _fit(node: Node, place: int, gradient: Tensor, following: Node, number: int)
 
 
 def _fit_all(node: Node, results: tuple) -> tuple:
-    """All gradients as hooks see them."""
+    """All gradients in the form that hooks get."""
     edges = node.next
     if len(results) != len(edges):
         results = _match_results(node, results, len(edges))
@@ -366,7 +374,9 @@ def _reduce_to(node: Node, place: int, gradient: Tensor, shape: tuple) -> Tensor
 
 
 def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, seen: tuple) -> None:
-    """Add the gradient in `buffer` to the leaf's `.grad`. Held by `seen`, it is not the leaf's alone."""
+    """Add the gradient in `buffer` to the leaf's `.grad`. If `seen` refers to it, the leaf does not own it
+    alone.
+    """
     variable = node.variable
     if variable._hooks:
         buffer[0] = run_tensor_hooks(variable._hooks, buffer[0])
@@ -393,7 +403,7 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, seen: tu
             variable._grad = gradient + held
         else:
             held.add_(gradient)
-        gradient = None  # freed here, if nobody else holds it
+        gradient = None  # frees it here, if there is no other reference
     finally:
         if ranges is not None:
             ranges.exit(token)
@@ -404,11 +414,11 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, seen: tu
                 check_hook_result(hook, result, variable)
 
 
-sparse_seen = False  # whether there may be sparse gradients: set by the module that makes them
+sparse_seen = False  # whether sparse gradients may exist; set by the module that creates them
 
 
 def _shown(buffer: Any) -> tuple:
-    """Gradients as a profile describes them: of sparse ones the size."""
+    """Gradients as a profiler records them: sparse ones by their size."""
     if not sparse_seen:
         return tuple(buffer)
     from .._ops.sparse_steps import sized_like
@@ -417,14 +427,14 @@ def _shown(buffer: Any) -> tuple:
 
 
 def _sparse_leaf(gradient: Tensor) -> Tensor:
-    """A sparse gradient that a leaf keeps, while something records."""
+    """A sparse gradient as a leaf stores it, with the ops that torch records for it."""
     from .._ops.sparse_steps import accumulated
 
     return accumulated(gradient)
 
 
 def _has_no_layout(gradient: Tensor) -> bool:
-    """Sparse and meta tensors; those of a class that wraps others have one."""
+    """Whether a tensor has no strides: sparse and meta tensors; wrapper subclasses have them."""
     return gradient.is_sparse or (gradient._array_missing and gradient.is_meta)
 
 
@@ -449,7 +459,7 @@ def _layout_copy(gradient: Tensor, variable: Tensor, with_graph: bool = False) -
 
 
 def run_tensor_hooks(hooks: dict, gradient: Any) -> Any:
-    """Send a gradient through a tensor's hooks."""
+    """Pass a gradient through a tensor's hooks."""
     for hook in list(hooks.values()):
         result = call_user(hook, gradient)
         if result is not None:
@@ -458,7 +468,7 @@ def run_tensor_hooks(hooks: dict, gradient: Any) -> Any:
 
 
 def check_hook_result(hook: Any, result: Any, gradient: Any) -> Any:
-    """Refuse a replacement gradient of another shape or dtype."""
+    """Raise if a hook returned a gradient of another shape or dtype."""
     if not isinstance(result, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
     if gradient is None:
@@ -478,7 +488,7 @@ def _hook_name(hook: Any) -> str:
 
 
 def _replaced(hook: Any, result: Any, gradients: tuple) -> tuple:
-    """All gradients, as a hook on a node gave them back."""
+    """All gradients after a hook on a node; the hook may replace them."""
     if result is None:
         return gradients
     if not isinstance(result, tuple):

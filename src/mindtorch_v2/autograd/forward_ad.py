@@ -1,7 +1,8 @@
-"""Forward-mode differentiation: tensors with a tangent in, results with theirs out.
+"""Forward-mode differentiation: tensors with tangents in, results with tangents out.
 
-A tangent is worked out when it is asked for, by differentiating a backward pass with respect to the gradient put into it. So
-what depends on a dual tensor takes part in autograd while its level lasts, and turning gradients off inside is refused.
+A tangent is computed on demand, by differentiating a backward pass with respect to the gradient put into it.
+So everything that depends on a dual tensor takes part in autograd until the level is closed, and disabling
+gradients inside a level is an error.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ __all__ = [
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A tensor and its tangent; None where it has none."""
+    """A tensor and its tangent; None if it has no tangent."""
 
     primal: torch.Tensor
     tangent: torch.Tensor | None
 
 
 class _Dual(Node):
-    """The place in the graph where a tensor got its tangent."""
+    """The node at which a tensor got its tangent."""
 
     tangent: Any
 
@@ -41,14 +42,14 @@ class _Dual(Node):
 
 
 class _Level:
-    """The dual tensors of the level that is open on a thread; they live as long as it does."""
+    """The dual tensors of the level that is open on a thread; freed with it."""
 
     def __init__(self) -> None:
         self.nodes: list[_Dual] = []
 
 
 def enter_dual_level() -> int:
-    """Open a level in which tensors may have tangents; gives its number."""
+    """Open a level in which tensors may have tangents; returns its number."""
     if grad_state.dual_level is not None:
         raise RuntimeError("Nested forward mode AD is not supported at the moment")
     grad_state.dual_level = _Level()
@@ -56,7 +57,7 @@ def enter_dual_level() -> int:
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
-    """Close the level; tangents are gone."""
+    """Close the level; its tangents are dropped."""
     if grad_state.dual_level is None:
         raise RuntimeError("Dual level must be a positive number.")
     if level not in (None, 0):
@@ -67,7 +68,7 @@ def exit_dual_level(*, level: int | None = None) -> None:
 
 
 class dual_level(_GradContext):
-    """A level as a context."""
+    """A level as a context manager."""
 
     def __enter__(self) -> int:
         return enter_dual_level()
@@ -130,7 +131,7 @@ def unpack_dual(tensor: torch.Tensor, *, level: int | None = None) -> UnpackedDu
 
 
 class _set_fwd_grad_enabled:
-    """Accepted for torch's sake: tangents follow from the graph, which is not cut here."""
+    """Accepted for compatibility: tangents follow from the graph, which is never cut here."""
 
     def __init__(self, mode: bool) -> None:
         self.mode = mode
@@ -143,7 +144,7 @@ class _set_fwd_grad_enabled:
 
 
 def jacobian_columns(func: Any, inputs: tuple, number: int) -> list[np.ndarray]:
-    """For gradcheck: the Jacobian of each output with respect to one real input, a tangent for each of its elements."""
+    """For gradcheck: the Jacobian of each output with respect to one real input, one tangent per element."""
     primal = inputs[number].detach()
     rows: list[list] = []
     unit = torch.zeros_like(primal, memory_format=torch.contiguous_format)

@@ -1,4 +1,6 @@
-"""Functions of one's own: `Function` with forward and backward, its context, and the node that calls backward."""
+"""Custom autograd functions: `Function` with forward and backward, its context, and the node that calls
+backward.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,10 @@ __all__ = [
 
 
 class FunctionCtx:
-    """What `forward` leaves for `backward`."""
+    """The context that `forward` fills and `backward` reads."""
 
     def save_for_backward(self, *tensors: Any) -> None:
-        """Keep inputs or outputs for the backward pass."""
+        """Save inputs or outputs for the backward pass."""
         for place, tensor in enumerate(tensors):
             if tensor is not None and not isinstance(tensor, Tensor):
                 raise TypeError(
@@ -33,7 +35,7 @@ class FunctionCtx:
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """Keep tensors for forward-mode derivatives."""
+        """Save tensors for forward-mode derivatives."""
         for tensor in tensors:
             if tensor is not None and not isinstance(tensor, Tensor):
                 raise AssertionError(
@@ -42,11 +44,11 @@ class FunctionCtx:
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *args: Any) -> None:
-        """Say which inputs `forward` wrote to."""
+        """Declare the inputs that `forward` wrote to."""
         self.dirty_tensors = args
 
     def mark_shared_storage(self, *pairs: Any) -> None:
-        """Deprecated: sharing is found out without it."""
+        """Deprecated: shared storage is detected without it."""
         warnings.warn(
             "`mark_shared_storage` is deprecated. Tensors with shared storages are automatically tracked. Note that calls to `set_()` "
             "are not tracked",
@@ -55,11 +57,11 @@ class FunctionCtx:
         )
 
     def mark_non_differentiable(self, *args: Any) -> None:
-        """Say which outputs have no gradient."""
+        """Declare outputs without a gradient."""
         self.non_differentiable = args
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Say whether missing gradients reach `backward` as zeros (the default) or as None."""
+        """Set whether missing gradients reach `backward` as zeros (the default) or as None."""
         self.materialize_grads = value
 
 
@@ -67,7 +69,7 @@ _ContextMethodMixin = FunctionCtx
 
 
 class _HookMixin:
-    """Kept for its name."""
+    """Kept for compatibility: torch exports this name."""
 
     @staticmethod
     def _register_hook(backward_hooks: Any, hook: Any) -> Any:
@@ -81,9 +83,9 @@ class _HookMixin:
 
 
 class _FunctionBase(Node):
-    """What a user's function and its node have in common: the state between forward and backward."""
+    """State shared by a user's function and its node between forward and backward."""
 
-    to_save: Any = None  # during forward
+    to_save: Any = None  # set during forward
     saved_for_forward: Any = None
     dirty_tensors: Any = None
     non_differentiable: Any = None
@@ -91,15 +93,15 @@ class _FunctionBase(Node):
     frees_gradients = True
     needs_input_grad: tuple = ()
     saved_names = saved_tensor_names = ("tensors",)
-    s_tensors: Any = ()  # what was saved, once forward has ended; then freed
+    s_tensors: Any = ()  # what was saved, after forward; released after backward
     v_tensors: tuple = ()
-    _input_map: tuple = ()  # for each edge, the place of its tensor among the arguments
+    _input_map: tuple = ()  # for each edge, the index of its tensor among the arguments
     _clear_on_access = False
     _accessed = False
 
     @property
     def saved_tensors(self) -> tuple:
-        """What save_for_backward kept, checked for writes since."""
+        """The tensors saved by `save_for_backward`, checked for later writes."""
         if self._clear_on_access:
             if self._accessed:
                 raise RuntimeError(
@@ -126,12 +128,12 @@ class _FunctionBase(Node):
         return any(self.needs_input_grad)
 
     def maybe_clear_saved_tensors(self) -> None:
-        """Let go of what was saved, unless the backward pass that runs is to keep the graph."""
+        """Release what was saved, unless the running backward pass keeps the graph."""
         if grad_state.run is None or not grad_state.run.keep_graph:
             Node.release(self)
 
     def _keep(self, outputs: tuple) -> None:
-        """Turn `to_save` into what is saved: outputs without history, so that no cycle arises."""
+        """Turn `to_save` into saved values: outputs without history, so that there is no reference cycle."""
         saved: list[Any] = []
         tensors = self.to_save or ()
         for tensor in tensors:
@@ -183,7 +185,7 @@ class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin):
         return tuple([results[place] for place in self._input_map])
 
     def _check_complex(self, place: int) -> None:
-        """A complex gradient for a real input is an error of the user's."""
+        """Raise if a real input gets a complex gradient from the user's backward."""
         following = self.next[place]
         if following is not None and following[0]._input_metadata_of(following[1])[1].kind != "c":
             raise RuntimeError(
@@ -227,18 +229,16 @@ class FunctionMeta(type):
 
 
 class _SingleLevelFunction(_FunctionBase, FunctionCtx, _HookMixin, metaclass=FunctionMeta):
-    """What `Function` is apart from how it is called."""
+    """The part of `Function` that does not concern how it is called."""
 
     _backward_cls: Any
 
 
 class Function(_SingleLevelFunction):
-    """Base of one's own differentiable functions: static `forward` and `backward`, called through `apply`."""
+    """Base class of custom differentiable functions: static `forward` and `backward`, called through `apply`."""
 
     generate_vmap_rule = False
-    clear_saved_tensors_on_access = (
-        False  # True: backward may look at saved_tensors once, and they are freed then
-    )
+    clear_saved_tensors_on_access = False  # True: backward may read saved_tensors once; they are freed then
     boxed_grads_call = False  # True: backward gets its gradients as one list
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -261,7 +261,7 @@ class Function(_SingleLevelFunction):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple, output: Any) -> Any:
-        """Keep what backward needs, when forward takes no ctx."""
+        """Save what backward needs, if forward takes no ctx."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
@@ -289,7 +289,7 @@ class Function(_SingleLevelFunction):
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Run forward and, if gradients are recorded, put a node into the graph."""
+        """Run forward and, if gradients are enabled, add a node to the graph."""
         if cls.setup_context is not Function.setup_context:
             bound = _signature(cls.forward).bind(*args, **kwargs)
             bound.apply_defaults()
@@ -313,7 +313,9 @@ _NUMBERS = (int, float, complex, type(None))
 
 
 def _is_shown(argument: Any) -> bool:
-    """Whether a profile counts an argument among the inputs: tensors, numbers, lists of numbers, None; no other object."""
+    """Whether a profiler records an argument as an input: tensors, numbers, lists of numbers and None; no
+    other object.
+    """
     if isinstance(argument, (Tensor, *_NUMBERS)):
         return True
     return isinstance(argument, (list, tuple)) and all(isinstance(item, _NUMBERS) for item in argument)
@@ -344,12 +346,8 @@ def _apply(cls: Any, args: tuple, kwargs: dict) -> Any:
     outputs = output if isinstance(output, tuple) else (output,)
     _check_dirty(ctx, outputs, recording)
     ctx.n_outputs = len(outputs)
-    shapes = tuple(
-        [o._array.shape if isinstance(o, Tensor) and not is_meta(o) else () for o in outputs]
-    )
-    dtypes = tuple(
-        [o._array.dtype if isinstance(o, Tensor) and not is_meta(o) else None for o in outputs]
-    )
+    shapes = tuple([o._array.shape if isinstance(o, Tensor) and not is_meta(o) else () for o in outputs])
+    dtypes = tuple([o._array.dtype if isinstance(o, Tensor) and not is_meta(o) else None for o in outputs])
     ctx.shapes, ctx.dtypes = (shapes[0], dtypes[0]) if len(outputs) == 1 else (shapes, dtypes)
     if recording:
         ctx.seq = state.seq
@@ -383,14 +381,15 @@ def _check_dirty(ctx: Any, outputs: tuple, recording: bool) -> None:
                 raise RuntimeError(
                     "a leaf Variable that requires grad has been used in an in-place operation."
                 )
-            if dirty._seen_version != version_of(dirty):  # what forward itself wrote is told to autograd here
+            # autograd learns here that forward wrote to the tensor
+            if dirty._seen_version != version_of(dirty):
                 dirty._seen_version = version_of(dirty)
             check_inplace(dirty)
         storage_of(dirty)._version += 1
 
 
 def _as_alias(tensor: Tensor) -> Any:
-    """A view of an input that a function returned as it was."""
+    """A view of an input that a function returned unchanged."""
     state, enabled = grad_state, grad_state.enabled
     state.enabled = False
     try:
@@ -400,7 +399,7 @@ def _as_alias(tensor: Tensor) -> Any:
 
 
 def _attach_outputs(ctx: Any, outputs: tuple, inputs: list) -> tuple:
-    """Tie the outputs to the node: new tensors, inputs passed through, inputs written in place."""
+    """Attach the node to the outputs: new tensors, inputs passed through, inputs written in place."""
     made: list[Any] = []
     for number, output in enumerate(outputs):
         if not isinstance(output, Tensor) or output.dtype._rank < 2:
@@ -427,7 +426,7 @@ def _attach(ctx: Any, output: Any, number: int, is_input: bool) -> Any:
 
 
 def once_differentiable(fn: Any) -> Any:
-    """A backward that is not differentiable itself: differentiating it again raises."""
+    """Decorate a backward that is not differentiable: differentiating it again raises."""
 
     @functools.wraps(fn)
     def once(ctx: Any, *args: Any) -> Any:
@@ -472,7 +471,9 @@ def _filled(tree: Any, tensors: Any) -> Any:
 
 
 class NestedIOFunction(Function):
-    """A function whose inputs and outputs are nested lists and tuples: `forward_extended` and `backward_extended` see them so."""
+    """A function whose inputs and outputs are nested lists and tuples, as `forward_extended` and
+    `backward_extended` see them.
+    """
 
     def _do_forward(self, *input: Any) -> Any:
         self._nested_input = input

@@ -1,6 +1,7 @@
-"""Derivatives of functions: a function of tensors and a point in; Jacobians, Hessians and their products with vectors out.
+"""Derivatives of functions: Jacobians, Hessians and their products with vectors, at a point.
 
-Products from the right (`jvp`, `hvp`) come from differentiating a backward pass with respect to the gradient put into it.
+Products from the right (`jvp`, `hvp`) come from differentiating a backward pass with respect to the gradient
+put into it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _STRATEGIES = ("forward-mode", "reverse-mode")
 
 
 def _tensors(value: Any, what: str, caller: str) -> tuple[bool, tuple]:
-    """Whether a tuple was given, and the tensors as one."""
+    """Whether a tuple was passed, and the tensors as a tuple."""
     given = value if isinstance(value, tuple) else (value,)
     for place, item in enumerate(given):
         if not isinstance(item, torch.Tensor):
@@ -31,7 +32,7 @@ def _tensors(value: Any, what: str, caller: str) -> tuple[bool, tuple]:
 
 
 def _prepared(inputs: tuple, create_graph: bool) -> tuple:
-    """Inputs to differentiate at: apart from the user's history unless that is to be kept."""
+    """Inputs to differentiate at: detached from the user's graph unless it is to be kept."""
     return tuple(
         x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(True) for x in inputs
     )
@@ -48,7 +49,7 @@ def _unpacked(values: tuple, as_tuple: bool) -> Any:
 
 
 def _called(func: Any, inputs: Any, caller: str, create_graph: bool) -> tuple[bool, tuple, bool, tuple]:
-    """Inputs made ready and the function's outputs, both with whether they are tuples."""
+    """The prepared inputs and the function's outputs, each with whether it is a tuple."""
     is_tuple, given = _tensors(inputs, "inputs", caller)
     ready = _prepared(given, create_graph)
     several, outputs = _tensors(func(*ready), "outputs of the user-provided function", caller)
@@ -56,7 +57,9 @@ def _called(func: Any, inputs: Any, caller: str, create_graph: bool) -> tuple[bo
 
 
 def _vector(v: Any, others: tuple, others_tuple: bool, caller: str, source: str, create_graph: bool) -> tuple:
-    """The vector of a product, checked against the tensors it belongs to; 1 where that is the only choice."""
+    """The vector of a product, checked against the tensors it belongs to; 1 if that is the only possible
+    shape.
+    """
     if v is None:
         if len(others) != 1 or others[0].numel() != 1:
             raise RuntimeError(
@@ -112,7 +115,7 @@ def _need_jacobian(jacobian: tuple, strict: bool) -> None:
 
 
 def _filled(grads: tuple, like: tuple, strict: bool, create_graph: bool, what: str, whole: str) -> tuple:
-    """Zeros for missing gradients, or an error when `strict`; `{}` in `what` is the place that was missing."""
+    """Zeros for missing gradients, or an error if `strict`; `{}` in `what` is replaced by the index."""
     made = []
     for place, (gradient, other) in enumerate(zip(grads, like)):
         if gradient is None:
@@ -142,7 +145,7 @@ _HESSIAN_TRICK = (
 def _grad(
     outputs: tuple, inputs: tuple, seeds: Any = None, create_graph: bool = False, keep: bool | None = None
 ) -> tuple:
-    """`autograd.grad` that passes over outputs without history."""
+    """`autograd.grad` that skips outputs without history."""
     if seeds is None:
         seeds = (None,) * len(outputs)
     pairs = [(o, s) for o, s in zip(outputs, seeds) if o is not None and o.requires_grad]
@@ -269,14 +272,14 @@ def jacobian(
 
 
 def _rows(output: Any, place: int, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
-    """The part of a Jacobian that belongs to one output: a backward pass for each of its elements."""
+    """The part of a Jacobian that belongs to one output: one backward pass per element."""
     parts: list[list] = [[] for _ in inputs]
     for number in range(output.numel()):
         found = _grad((output.reshape(-1)[number],), inputs, create_graph=create_graph, keep=True)
         for column, (part, gradient, x) in enumerate(zip(parts, found, inputs)):
             if gradient is not None:
                 if strict and create_graph and not gradient.requires_grad:
-                    raise RuntimeError(  # the number is the output's, as in torch
+                    raise RuntimeError(  # as in torch, the number is that of the output
                         f"The jacobian of the user-provided function is independent of input {place}.{_STRICT} when "
                         "create_graph=True."
                     )
@@ -315,7 +318,7 @@ def _check_forward(create_graph: bool, strict: bool, vectorize: bool) -> None:
 
 
 def _forward_jacobian(func: Any, inputs: Any) -> Any:
-    """A Jacobian column by column: one product with a unit vector for each element of the inputs."""
+    """A Jacobian by columns: one product with a unit vector for each element of the inputs."""
     is_tuple, given = _tensors(inputs, "inputs", "jacobian")
     with torch.enable_grad():
         ready = tuple(x.detach().requires_grad_(True) for x in given)
@@ -348,7 +351,9 @@ def hessian(
     vectorize: Any = False,
     outer_jacobian_strategy: Any = "reverse-mode",
 ) -> Any:
-    """The Hessian of a scalar `func`: for each pair of inputs a tensor of the one's shape followed by the other's."""
+    """The Hessian of a scalar `func`: for each pair of inputs a tensor with the first one's shape, then the
+    second's.
+    """
     is_tuple, given = _tensors(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in _STRATEGIES:
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')

@@ -1,4 +1,6 @@
-"""Grad modes as contexts and decorators: no_grad, enable_grad, set_grad_enabled, inference_mode. They set per-thread flags."""
+"""Grad modes as context managers and decorators: no_grad, enable_grad, set_grad_enabled, inference_mode. They
+set per-thread flags.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ __all__ = [
 
 
 def _decorate(context: Any, func: Any) -> Any:
-    """`func` run inside a fresh context each time; a generator has it on only while its own code runs."""
+    """`func` run inside a new context each time; a generator is inside it only while its own code runs."""
     if inspect.isclass(func):
         import warnings
 
@@ -73,18 +75,18 @@ _DUAL = (
 
 
 class _GradContext:
-    """What the grad contexts share."""
+    """What the grad-mode contexts share."""
 
     def __call__(self, func: Any) -> Any:
         return _decorate(self.clone, func)
 
     def clone(self) -> Any:
-        """Another context with the same setting."""
+        """A context with the same setting."""
         return self.__class__()
 
 
 class _DecoratorContext(_GradContext):
-    """A context that also decorates without brackets: `@no_grad`."""
+    """A context that also decorates without parentheses: `@no_grad`."""
 
     def __new__(cls, orig_func: Any = None) -> Any:
         made = object.__new__(cls)
@@ -92,7 +94,7 @@ class _DecoratorContext(_GradContext):
 
 
 class no_grad(_DecoratorContext):
-    """Inside, nothing is recorded for gradients."""
+    """Context manager and decorator: operations are not recorded for gradients."""
 
     def __init__(self) -> None:
         self.prev = False
@@ -108,7 +110,7 @@ class no_grad(_DecoratorContext):
 
 
 class enable_grad(_DecoratorContext):
-    """Inside, operations are recorded for gradients."""
+    """Context manager and decorator: operations are recorded for gradients."""
 
     def __enter__(self) -> None:
         self.prev = grad_state.enabled
@@ -119,7 +121,7 @@ class enable_grad(_DecoratorContext):
 
 
 class set_grad_enabled(_GradContext):
-    """Switch recording for gradients on or off, at once and as a context."""
+    """Turn recording for gradients on or off, immediately and as a context manager."""
 
     def __init__(self, mode: bool) -> None:
         if not mode and grad_state.dual_level is not None:
@@ -144,25 +146,29 @@ class set_grad_enabled(_GradContext):
     __repr__ = __str__
 
     def clone(self) -> set_grad_enabled:
-        """Another context with the same setting."""
+        """A context with the same setting."""
         return self.__class__(self.mode)
 
 
 class _Inference:
-    """How many inference contexts are open, in all threads."""
+    """The number of open inference contexts, in all threads."""
 
     count = 0
 
 
 def _count_inference(change: int) -> None:
-    """While there are some, tensors are made by a function that marks those of their threads; otherwise nobody asks."""
+    """While an inference context is open, tensors are created by a function that marks them; otherwise there
+    is no check.
+    """
     with Switches.lock:
         _Inference.count += change
         _dispatch.new = _dispatch.new_in_inference if _Inference.count else object.__new__
 
 
 class inference_mode(_GradContext):
-    """Inside, nothing is recorded for gradients, and new tensors may never take part in them."""
+    """Context manager: operations are not recorded for gradients, and new tensors can never take part in
+    them.
+    """
 
     def __new__(cls, mode: Any = True) -> Any:
         if isinstance(mode, bool):
@@ -185,12 +191,12 @@ class inference_mode(_GradContext):
         _count_inference(-1)
 
     def clone(self) -> inference_mode:
-        """Another context with the same setting."""
+        """A context with the same setting."""
         return self.__class__(self.mode)
 
 
 class set_multithreading_enabled(_GradContext):
-    """Say whether a backward pass may use threads; here it runs on the calling thread either way."""
+    """Set whether a backward pass may use threads; here it always runs on the calling thread."""
 
     def __init__(self, mode: bool) -> None:
         self.prev = grad_state.multithreading
@@ -204,12 +210,14 @@ class set_multithreading_enabled(_GradContext):
         grad_state.multithreading = self.prev
 
     def clone(self) -> set_multithreading_enabled:
-        """Another context with the same setting."""
+        """A context with the same setting."""
         return self.__class__(self.mode)
 
 
 class enforce_grad_layout_policy(_GradContext):
-    """Say whether a leaf's new `.grad` gets the leaf's strides (the default), at once and as a context."""
+    """Set whether a leaf's new `.grad` gets the leaf's strides (the default), immediately and as a context
+    manager.
+    """
 
     def __init__(self, enable: bool = True) -> None:
         self.prev = grad_state.layout_policy
@@ -227,12 +235,12 @@ class enforce_grad_layout_policy(_GradContext):
         grad_state.layout_policy = self.prev
 
     def clone(self) -> enforce_grad_layout_policy:
-        """Another context with the same setting."""
+        """A context with the same setting."""
         return self.__class__(self.enable)
 
 
 class _force_original_view_tracking(_GradContext):
-    """Says what `is_view_replay_enabled` answers; views are always tracked the same way here."""
+    """Sets what `is_view_replay_enabled` returns; views are always tracked the same way here."""
 
     def __init__(self, mode: bool) -> None:
         self.prev = grad_state.view_replay
@@ -250,12 +258,12 @@ class _force_original_view_tracking(_GradContext):
         grad_state.view_replay = self.prev
 
     def clone(self) -> _force_original_view_tracking:
-        """Another context with the same setting."""
+        """A context with the same setting."""
         return self.__class__(self.mode)
 
 
 class _unsafe_preserve_version_counter:
-    """Writes inside do not count as changes of the tensors."""
+    """Context manager: writes do not increase the version counters of the tensors."""
 
     def __init__(self, tensors: Any) -> None:
         self.tensors = (tensors,) if not isinstance(tensors, tuple) else tensors

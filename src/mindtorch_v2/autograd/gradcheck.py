@@ -1,7 +1,8 @@
-"""Checks derivatives: a function and its inputs in, True or a GradcheckError out. Compares what backward gives with finite differences.
+"""Gradient checks: compares the gradients of a function with finite differences; raises GradcheckError if
+they differ.
 
-A Jacobian here has a row for each element of the input and a column for each element of the output. Outputs are real while
-they are checked: a complex one is looked at by its real and its imaginary part.
+A Jacobian here has a row per element of the input and a column per element of the output. Outputs are real
+while they are checked: of a complex one, the real and the imaginary part are checked separately.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ __all__ = [
 
 
 class GradcheckError(RuntimeError):
-    """What `gradcheck` and `gradgradcheck` raise when a derivative is wrong."""
+    """Raised by `gradcheck` and `gradgradcheck` when a derivative is wrong."""
 
 
 _REENTRANT = """Backward is not reentrant, i.e., running backward with same input and grad_output multiple times gives different values, \
@@ -76,7 +77,7 @@ def _is_inexact(value: Any) -> bool:
 
 
 def _checked(inputs: tuple) -> list[tuple[int, Any]]:
-    """The inputs with respect to which derivatives are checked, with their places."""
+    """The inputs whose derivatives are checked, with their indices."""
     return [(i, x) for i, x in enumerate(inputs) if _is_inexact(x) and x.requires_grad]
 
 
@@ -134,7 +135,7 @@ def _arrays(outputs: Any) -> list[np.ndarray]:
 def _directions(
     fn: Callable[[], Any], array: np.ndarray, where: Any, step: Any, eps: float, index: Any
 ) -> list[np.ndarray]:
-    """(fn(x + step) - fn(x - step)) / 2 eps, for each output; x is changed in place and put back."""
+    """(fn(x + step) - fn(x - step)) / 2 eps for each output; x is changed in place and restored."""
     before = np.array(array[where])
     try:
         array[where] = before - step
@@ -225,7 +226,7 @@ def _dense(gradient: Any) -> np.ndarray:
 
 
 def _analytical(output: Any, inputs: list, check_dtypes: bool = False) -> list[np.ndarray]:
-    """The Jacobian of one output with respect to each input, one backward pass for each of its elements."""
+    """The Jacobian of one output with respect to each input, one backward pass per element."""
     made = [np.zeros((x.numel(), output.numel()), x._array.dtype) for x in inputs]
     with torch.no_grad():
         seed = torch.zeros_like(output, memory_format=torch.contiguous_format)
@@ -249,7 +250,9 @@ def _check_gradient(gradient: Any, tensor: Any, check_dtypes: bool) -> None:
 
 
 def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, grad_out: Any = 1.0) -> tuple:
-    """Deprecated: Jacobians of `output` by backward; whether running twice agrees, and sizes and dtypes fit."""
+    """Deprecated: Jacobians of `output` by backward, whether two runs agree, and whether sizes and dtypes
+    fit.
+    """
     _warn_private("get_analytical_jacobian", grad_out)
     if output.is_complex():
         raise ValueError(
@@ -304,7 +307,7 @@ def _real(dtype: Any) -> Any:
 
 
 def _fast(func: Any, inputs: tuple, outputs: tuple, part: str, options: dict) -> None:
-    """Compare v J u for random u and v only: one pair of calls for each input and one backward for each output."""
+    """Compare v J u for random u and v only: two calls per input and one backward pass per output."""
     checked = _checked(inputs)
     wanted = [x for _, x in checked]
     generator = torch.Generator()
@@ -369,7 +372,7 @@ def _slow_text(func: Any, inputs: tuple, outputs: tuple, place: int, x: Any, opt
 
 
 def _check_no_outputs(func: Any, inputs: tuple, outputs: tuple, eps: float) -> None:
-    """Nothing of the output requires grad: then nothing may depend on the inputs."""
+    """If no output requires grad, no output may depend on the inputs."""
     kept = [o for o in outputs if _is_inexact(o)]
     for _, x in _checked(inputs):
         for matrix in _numerical(
@@ -380,7 +383,7 @@ def _check_no_outputs(func: Any, inputs: tuple, outputs: tuple, eps: float) -> N
 
 
 def _parts(outputs: tuple) -> list[tuple[str, Any]]:
-    """How to look at the outputs: as they are, or by imaginary and real part where some are complex."""
+    """The parts of the outputs to check: themselves, or imaginary and real part if some are complex."""
     if not any(o.is_complex() for o in outputs):
         return [("", lambda outs: outs)]
 
@@ -398,7 +401,7 @@ def _parts(outputs: tuple) -> list[tuple[str, Any]]:
 
 
 def _check_multiplied(outputs: tuple, inputs: tuple) -> None:
-    """A zero gradient must stay zero."""
+    """A zero gradient must give zero gradients."""
     wanted = [x for _, x in _checked(inputs)]
     zeros = [torch.zeros_like(o, memory_format=torch.legacy_contiguous_format) for o in outputs]
     given = _grads(outputs, wanted, zeros)
@@ -414,7 +417,7 @@ def _check_multiplied(outputs: tuple, inputs: tuple) -> None:
 
 
 def _check_undefined(func: Any, inputs: tuple) -> None:
-    """Missing gradients must be taken as zeros."""
+    """Missing gradients must be treated as zeros."""
     wanted = [x for _, x in _checked(inputs)]
     outputs = _differentiable(func(*inputs))
 
@@ -586,7 +589,7 @@ def gradgradcheck(
 
 
 def _random_grad(output: Any, scattered: bool) -> Any:
-    """A random gradient for `output`, that requires grad itself."""
+    """A random gradient for `output` that itself requires grad."""
     seed = torch.testing.make_tensor(
         output.shape, dtype=output.dtype, device=output.device, low=-1, high=1, noncontiguous=scattered
     )

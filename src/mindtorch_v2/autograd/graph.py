@@ -1,4 +1,4 @@
-"""The graph from outside: nodes and edges, hooks on what is saved for backward, hooks on several gradients at once."""
+"""The autograd graph as users see it: nodes and edges, saved-tensor hooks, and hooks on several gradients."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class GradientEdge(NamedTuple):
 
 
 def get_gradient_edge(tensor: torch.Tensor) -> GradientEdge:
-    """The place of `tensor` in the graph; usable in `grad` and `backward` instead of it."""
+    """The gradient edge of `tensor`; `grad` and `backward` accept it in place of the tensor."""
     if not tensor.requires_grad:
         raise RuntimeError(
             "It is not possible to get the gradient edge for a Tensor that does not require gradients"
@@ -55,16 +55,18 @@ def _get_grad_fn_or_grad_acc(t: torch.Tensor | GradientEdge) -> Node:
 
 
 def increment_version(tensor: torch.Tensor | Iterable[torch.Tensor]) -> None:
-    """Count a write to `tensor` that autograd could not see."""
+    """Count a write to `tensor` that autograd did not see."""
     for written in (tensor,) if isinstance(tensor, torch.Tensor) else tensor:
         storage_of(written)._version += 1
 
 
-# ---------------------------------------------------------------------------------------------------- what is saved
+# ---------------------------------------------------------------------------------------------------- saved-tensor hooks
 
 
 class saved_tensors_hooks:
-    """Inside, each tensor saved for backward becomes `pack_hook(tensor)`; `unpack_hook` gives it back when needed."""
+    """Context manager: a tensor saved for backward is replaced by `pack_hook(tensor)`; `unpack_hook` restores
+    it.
+    """
 
     def __init__(
         self, pack_hook: Callable[[torch.Tensor], Any], unpack_hook: Callable[[Any], torch.Tensor]
@@ -91,7 +93,7 @@ def _pop_hooks() -> None:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Inside, saved tensors wait in memory of the CPU, where they are here anyway: a copy is kept."""
+    """Context manager: saved tensors are copied to CPU memory, where they already are."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         def pack(tensor: torch.Tensor) -> Any:
@@ -108,7 +110,7 @@ class save_on_cpu(saved_tensors_hooks):
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Generator[None, None, None]:
-    """Inside, using saved-tensor hooks raises `error_message`."""
+    """Context manager: using saved-tensor hooks raises `error_message`."""
     before = grad_state.saved_hooks_error
     if grad_state.saved_hooks:
         raise RuntimeError(error_message)
@@ -120,14 +122,14 @@ def disable_saved_tensors_hooks(error_message: str) -> Generator[None, None, Non
 
 
 class _AllowMutationOnSavedContext:
-    """The copies that one `allow_mutation_on_saved_tensors` keeps."""
+    """The copies kept by one `allow_mutation_on_saved_tensors`."""
 
     def __init__(self) -> None:
         self.copies: dict[int, torch.Tensor] = {}
         self.count = 0
 
     def clear(self) -> None:
-        """Let go of all copies."""
+        """Drop all copies."""
         self.copies.clear()
 
 
@@ -140,7 +142,9 @@ _mutation = _Mutation()
 
 @contextlib.contextmanager
 def allow_mutation_on_saved_tensors() -> Generator[_AllowMutationOnSavedContext, None, None]:
-    """Inside, tensors may be written after they were saved for backward: a copy of each is kept until the context ends."""
+    """Context manager: tensors may be written after they were saved for backward; a copy is kept until the
+    context ends.
+    """
     kept = _AllowMutationOnSavedContext()
 
     def pack(tensor: torch.Tensor) -> int:
@@ -166,7 +170,7 @@ def allow_mutation_on_saved_tensors() -> Generator[_AllowMutationOnSavedContext,
         _mutation.active = False
 
 
-# ---------------------------------------------------------------------------------------------------- several gradients
+# ---------------------------------------------------------------------------------------------------- hooks on several gradients
 
 
 class _MultiHandle(RemovableHandle):
@@ -195,7 +199,9 @@ def register_multi_grad_hook(
     *,
     mode: Literal["all", "any"] = "all",
 ) -> RemovableHandle:
-    """Call `fn` once in each backward pass: with all gradients of `tensors` when the last of them is there, or with the first."""
+    """Call `fn` once in each backward pass: with all gradients of `tensors` when the last one arrives, or
+    with the first.
+    """
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     hooks = _AllGradients(tensors, fn) if mode == "all" else _AnyGradient(fn)
@@ -205,13 +211,13 @@ def register_multi_grad_hook(
 
 
 class _AllGradients:
-    """Collects the gradients of one backward pass."""
+    """Collects the gradients of each backward pass."""
 
     def __init__(self, tensors: Sequence[torch.Tensor], fn: Any) -> None:
         self.nodes = [_get_grad_fn_or_grad_acc(tensor) for tensor in tensors]
         self.fn = fn
         self.lock = threading.Lock()
-        self.runs: dict[int, list] = {}  # run number -> [how many are awaited, the gradients]
+        self.runs: dict[int, list] = {}  # run number -> [number of gradients still to come, the gradients]
 
     def hook(self, place: int) -> Callable[[torch.Tensor], None]:
         """The hook for the tensor at `place`."""
@@ -235,7 +241,7 @@ class _AllGradients:
 
 
 class _AnyGradient:
-    """Passes the first gradient of each backward pass on."""
+    """Passes on the first gradient of each backward pass."""
 
     def __init__(self, fn: Any) -> None:
         self.fn = fn
@@ -258,11 +264,11 @@ class _AnyGradient:
         return first
 
 
-# ---------------------------------------------------------------------------------------------------- what a CPU has no use for
+# ---------------------------------------------------------------------------------------------------- not applicable to a CPU
 
 
 def region_activation_memory_budget(budget: float) -> contextlib.AbstractContextManager[None]:
-    """Refuse, as torch does outside of `torch.compile`."""
+    """Raises, as torch does outside of `torch.compile`."""
     raise RuntimeError(
         "torch.autograd.graph.region_activation_memory_budget can only be used inside a torch.compile region; it has no effect in "
         "eager mode."
@@ -270,8 +276,8 @@ def region_activation_memory_budget(budget: float) -> contextlib.AbstractContext
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
-    """Nothing to warn of: the CPU has no streams."""
+    """No effect: the CPU has no streams."""
 
 
 def set_override_stale_capture_stream(enabled: bool) -> None:
-    """Nothing to override: the CPU has no streams."""
+    """No effect: the CPU has no streams."""

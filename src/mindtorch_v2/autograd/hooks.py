@@ -11,7 +11,7 @@ from ..utils.hooks import RemovableHandle
 
 
 def register_tensor_hook(tensor: Any, hook: Any) -> RemovableHandle:
-    """Call `hook` with the gradient of `tensor`; kept on the node that makes it, or on the leaf itself."""
+    """Call `hook` with the gradient of `tensor`; stored on the node that produces it, or on the leaf."""
     if not tensor._rg:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
     node = tensor.grad_fn
@@ -52,7 +52,7 @@ def retain_grad(tensor: Any) -> None:
 
 
 def retain_on(tensor: Any, node: Node) -> None:
-    """Tell `node` to leave the gradient of its output with `tensor`."""
+    """Let `node` store the gradient of its output in `tensor`."""
     old = tensor._retain_handle
     if old is not None and old[0]._retain:
         old[0]._retain.pop(old[1], None)

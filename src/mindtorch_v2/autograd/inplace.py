@@ -1,4 +1,6 @@
-"""Writes under autograd: what may be written, and how the history of a tensor, its base and its views changes then."""
+"""In-place writes under autograd: which are allowed, and how they change the history of a tensor, its base
+and its views.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ _CHANGED = "its base or another view of its base has been modified inplace"
 
 
 def _refuse_view(view: Any, what: str) -> None:
-    """Raise torch's error if a view must not be written, or used after a write to its memory (`what` says which)."""
+    """Raise torch's error if a view must not be written, or used after a write to its memory (`what` says
+    which).
+    """
     kind, fn = view._view_made_in, view._grad_fn
     if kind in (None, "before") and not view._multi_view:
         return
@@ -54,7 +58,7 @@ def _refuse_view(view: Any, what: str) -> None:
 
 
 def check_inplace(tensor: Any) -> None:
-    """Raise torch's error if `tensor` must not be written while gradients are recorded."""
+    """Raise torch's error if `tensor` must not be written while gradients are enabled."""
     base = tensor._base
     if base is None:
         if tensor._rg and tensor._grad_fn is None:
@@ -68,9 +72,9 @@ def check_inplace(tensor: Any) -> None:
 
 
 def keep_before_write(tensor: Any) -> Any:
-    """A copy of what is about to be overwritten and that the backward pass needs; it keeps its history.
+    """A copy of a value that the backward pass needs, taken before it is overwritten; it keeps its history.
 
-    The number that comes next belongs to the node of the write, which is made after this copy: it is left free for it.
+    The next sequence number is reserved for the node of the write, which is created after this copy.
     """
     state = grad_state
     first = state.seq
@@ -90,7 +94,7 @@ class CopySlices(Node):
     geometry: tuple
     base_shape: tuple
     base_stride: tuple
-    replay: Any = None  # how a class that wraps tensors made the view
+    replay: Any = None  # the view ops to replay, where the base is a wrapper subclass
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"
@@ -114,7 +118,7 @@ class CopySlices(Node):
         return (answer, *results[1:])
 
     def _for_inner(self, gradient: Any) -> tuple:
-        """The gradients of all outputs of the inner node: it wrote one of them only."""
+        """The gradients of all outputs of the inner node; only one of them was written."""
         return tuple([gradient if i == self.number else None for i in range(self.fn.n_outputs)])
 
     def _apply_inner(self, gradient: Any) -> tuple:
@@ -128,12 +132,12 @@ class CopySlices(Node):
             ranges.exit(token)
 
     def release(self) -> None:
-        """Let go of what the op that wrote has saved."""
+        """Release what the writing op has saved."""
         self.fn.release()
         self.released = True
 
     def through_view(self) -> Node:
-        """A node for what was written, as the part of the base that it is."""
+        """A node for the written tensor as a part of its base."""
         node = _PartOfBase()
         node.geometry, node.base_shape, node.base_stride = self.geometry, self.base_shape, self.base_stride
         node.next = ((self, 0),)
@@ -143,7 +147,7 @@ class CopySlices(Node):
 
 
 class _PartOfBase(Node):
-    """The gradient of a part of a base tensor, as one of the whole base."""
+    """Turns the gradient of a part of a base tensor into one of the whole base."""
 
     geometry: tuple
     base_shape: tuple
@@ -158,7 +162,7 @@ class _PartOfBase(Node):
 
 
 def rebase(tensor: Any, node: Node, number: int = 0) -> None:
-    """`tensor` was written by the op of `node`, whose output `number` it is: from now on its history starts there."""
+    """`tensor` was written by the op of `node`, as its output `number`: its history starts there from now on."""
     if grad_state.numbers_taken:
         grad_state.seq += grad_state.numbers_taken
         grad_state.numbers_taken = 0
@@ -179,7 +183,7 @@ def rebase(tensor: Any, node: Node, number: int = 0) -> None:
     copy.geometry = (tuple(tensor.shape), tensor.stride(), tensor.storage_offset() - base_offset)
     copy.base_shape, copy.base_stride = tuple(base.shape), base.stride()
     copy.shapes, copy.dtypes = base._array.shape, base._array.dtype
-    # the node runs inside CopySlices: its first edge only says whether that gradient is wanted
+    # the node runs inside CopySlices: its first edge only says whether that gradient is needed
     copy.next = (edge(base), *node.next[1:])
     if copy.next[0] is not None and node.next[0] is None:
         node.next = (copy.next[0], *node.next[1:])
@@ -199,16 +203,17 @@ def rebase(tensor: Any, node: Node, number: int = 0) -> None:
 
 
 def tell_views(base: Any, known: int = 0) -> None:
-    """`base` takes part in gradients from now on: so do the views that were made of it before.
+    """`base` takes part in gradients from now on: so do the views that were taken of it earlier.
 
-    Looking for them goes through all objects, so it is done only where somebody else than `base` and `known` views holds the storage.
+    Finding them walks over all objects, so it is done only if the storage has references besides those of
+    `base` and of `known` views.
     """
     storage = base._storage
     if storage is None or sys.getrefcount(storage) <= _STORAGE_ALONE + known:
         return
     is_leaf = base.grad_fn is None
     for holder in gc.get_referrers(storage):
-        # a tensor, or its __dict__ where Python keeps that apart
+        # the referrer is a tensor, or its __dict__ where Python stores that separately
         for view in gc.get_referrers(holder) if type(holder) is dict else (holder,):
             if not isinstance(view, Tensor) or view._base is not base:
                 continue
@@ -219,7 +224,7 @@ def tell_views(base: Any, known: int = 0) -> None:
 
 
 def refresh_view(view: Any) -> None:
-    """Make the history of a view anew from its base, whose memory was written since."""
+    """Rebuild the history of a view from its base, whose memory has been written since."""
     base = view._base
     if not base._rg:
         view._seen_version = version_of(view)
@@ -256,7 +261,7 @@ _DETACHED = (
 
 
 def detach_(tensor: Any) -> Any:
-    """Forget the history of `tensor`, in place."""
+    """Drop the history of `tensor`, in place."""
     if tensor._base is not None:
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for training, and "
@@ -270,7 +275,7 @@ def detach_(tensor: Any) -> Any:
 
 
 def _storage_references() -> int:
-    """What getrefcount says of a storage that one tensor holds and nobody looks at."""
+    """getrefcount of a storage that only one tensor refers to."""
     tensor = _dispatch.wrap(np.zeros(1))
     storage_of(tensor)
     storage = tensor._storage

@@ -1,4 +1,4 @@
-"""torch.autograd.profiler's names: the older face of the profiler."""
+"""torch.autograd.profiler: the older interface of the profiler."""
 
 # Programs also use names that are not in torch's __all__.
 # ruff: noqa: F401
@@ -49,7 +49,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'torch.autograd.profiler' has no attribute '{name}'")
 
 
-# the profiler's low functions, which torch.autograd has too
+# low-level profiler functions, which torch.autograd has too
 _BY_HAND = frozenset(
     "_ProfilerResult _disable_profiler _enable_profiler _kineto_step _prepare_profiler _supported_activities "
     "_toggle_collection_dynamic".split()
@@ -57,7 +57,7 @@ _BY_HAND = frozenset(
 
 
 class _Emitter:
-    """A block whose ops another tool would see. There is no such tool here, so the block simply runs."""
+    """Context manager that would emit ops to another tool. There is no such tool, so it has no effect."""
 
     def __init__(self, enabled: bool = True, record_shapes: bool = False) -> None:
         self.enabled = enabled
@@ -79,13 +79,13 @@ class _Emitter:
 
 
 class emit_itt(_Emitter):
-    """Ops for Intel's tools: the block runs, nothing is emitted."""
+    """Emit ops to Intel's ITT: has no effect here."""
 
     _tool = "ITT"
 
 
 class emit_nvtx(_Emitter):
-    """Ops for NVIDIA's tools: the block runs, nothing is emitted."""
+    """Emit ops to NVIDIA's NVTX: has no effect here."""
 
     _tool = "NVTX"
 
@@ -97,19 +97,19 @@ class EnforceUnique:
         self.seen: set[tuple] = set()
 
     def see(self, *key: Any) -> None:
-        """Note a key."""
+        """Record a key; raise if it was recorded before."""
         if key in self.seen:
             raise RuntimeError("duplicate key: " + str(key))
         self.seen.add(key)
 
 
 def load_nvprof(path: str) -> EventList:
-    """Refused: nvprof's databases hold CUDA runs."""
+    """Raises: nvprof's databases hold CUDA runs."""
     return EventList(parse_nvprof_trace(path))
 
 
 def parse_nvprof_trace(path: str) -> list[FunctionEvent]:
-    """Refused: nvprof's databases hold CUDA runs."""
+    """Raises: nvprof's databases hold CUDA runs."""
     raise NotImplementedError(
         f"{path}: nvprof databases are not read; export the run as a Chrome trace instead"
     )

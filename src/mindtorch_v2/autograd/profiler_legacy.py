@@ -1,4 +1,4 @@
-"""torch.autograd.profiler_legacy: the profiler as it was before Kineto; programs that still name it get the same recorder."""
+"""torch.autograd.profiler_legacy: the profiler before Kineto, on top of the same recorder."""
 
 # Programs also use names that are not in torch's __all__.
 # ruff: noqa: F401
@@ -21,7 +21,7 @@ _UNFINISHED = "<unfinished profile.profiler_legacy.profile>"
 
 
 class profile:
-    """Record what happens inside the `with` block."""
+    """Record the ops inside the `with` block."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class profile:
         self.profiler_kind = ProfilerState.CPU
 
     def config(self) -> ProfilerConfig:
-        """The settings as torch's C++ side would get them."""
+        """The settings in the form of torch's C++ class."""
         return ProfilerConfig(
             self.profiler_kind,
             self.record_shapes,
@@ -136,5 +136,5 @@ class profile:
 
     @property
     def self_cpu_time_total(self) -> float:
-        """Time spent in the events themselves, in microseconds."""
+        """The sum of self CPU time, in microseconds."""
         return self._check_finish().self_cpu_time_total

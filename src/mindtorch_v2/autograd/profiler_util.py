@@ -1,4 +1,4 @@
-"""torch.autograd.profiler_util's names: events, averages and their list."""
+"""torch.autograd.profiler_util: events, averages and their list."""
 
 # Programs also use names that are not in torch's __all__.
 # ruff: noqa: F401
@@ -53,17 +53,17 @@ def _filter_name(name: str) -> bool:
 
 
 def _filter_stack_entry(entry: str) -> bool:
-    """Whether a frame of a stack is worth showing: the engine's own are not."""
+    """Whether a stack frame is shown: those of the engine are not."""
     return not any(file in entry and function in entry for file, function in _HIDDEN_CALLS)
 
 
 def _rewrite_name(name: str, with_wildcard: bool = False) -> str:
-    """A name as it is shown; `with_wildcard`: without what tells steps apart."""
+    """The name as displayed; `with_wildcard`: without the number of the step."""
     return "ProfilerStep*" if with_wildcard and name.startswith(_STEP) else StringTable()[name]
 
 
 def _attr_formatter(name: str) -> Any:
-    """A property that shows another one, a time, as text."""
+    """A property that formats another property, a time, as text."""
     return property(lambda self: _format_time(getattr(self, name)))
 
 

@@ -13,16 +13,16 @@ __all__ = ["VariableMeta", "Variable"]
 
 
 class ImperativeEngine:
-    """The engine as old code knows it: `Variable._execution_engine`."""
+    """The engine in the form of old code: `Variable._execution_engine`."""
 
     def queue_callback(self, callback: Callable[[], Any]) -> None:
-        """Call `callback()` when the backward pass that runs now has ended."""
+        """Call `callback()` when the running backward pass has ended."""
         if grad_state.run is None:
             raise RuntimeError("Final callbacks can only be installed during backward pass.")
         grad_state.run.callbacks.append(callback)
 
     def is_checkpoint_valid(self) -> bool:
-        """Whether the backward pass that runs now goes to all leaves."""
+        """Whether the running backward pass reaches all leaves."""
         return grad_state.run is None or grad_state.run.needed is None
 
 

@@ -1,4 +1,6 @@
-"""torch.func: derivatives and maps of functions, and modules as functions. This file only names the parts."""
+"""torch.func: derivatives and maps of functions, and functional calls of modules. This file only collects
+names.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules as functions: a module and tensors in, the result of a call out; states of many modules stacked."""
+"""Functional calls of modules with given parameters and buffers, and stacked states of several modules."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _stack_leaves(name: str, tensors: list[torch.Tensor]) -> torch.Tensor:
-    """A stack that is a leaf: gradients end at it, as they do at the tensors."""
+    """A stack that is a leaf: gradients stop at it."""
     if len({t.requires_grad for t in tensors}) > 1:
         raise RuntimeError(f"Expected {name} from each model to have the same .requires_grad")
     return torch.stack([t.detach() for t in tensors]).requires_grad_(tensors[0].requires_grad)
 
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:
-    """Let every batch norm below `root` work without running statistics, in place."""
+    """Make every batch norm below `root` work without running statistics, in place."""
     for module in root.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and module.track_running_stats:
             module.running_mean = None

@@ -9,16 +9,16 @@ from typing import Any
 import mindtorch_v2 as torch
 
 _ELLIPSIS = "..."
-_REST = [_ELLIPSIS]  # an ellipsis that stands by itself; one in brackets is a dimension made of it
+_REST = [_ELLIPSIS]  # an ellipsis outside brackets; one inside is part of a dimension
 _TOKEN = re.compile(r"\.\.\.|[A-Za-z_]\w*|\d+|[()]|\S")
 
 
 class DimensionBindError(Exception):
-    """The lengths of a pattern do not fit the tensor."""
+    """The lengths in a pattern do not match the tensor."""
 
 
 def _parsed(side: str) -> list[list[str]]:
-    """The dimensions of one side: each a list of the names it is made of."""
+    """The dimensions of one side of a pattern: each a list of names."""
     dims: list[list[str]] = []
     group: list[str] | None = None
     for symbol in _TOKEN.findall(side):
@@ -50,7 +50,7 @@ def _names(dims: list[list[str]]) -> list[str]:
 
 
 def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> torch.Tensor:
-    """Reshape and permute a tensor, or a list of tensors that is stacked first, as a pattern says."""
+    """Reshape and permute a tensor, or a list of tensors that is stacked first, according to a pattern."""
     if not isinstance(tensor, torch.Tensor):
         tensor = torch.stack(list(tensor))
     sides = pattern.split("->")
@@ -59,10 +59,10 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> torch.Tensor:
     left, right = _parsed(sides[0]), _parsed(sides[1])
     _check(left, right, tensor, axes_lengths)
 
-    rest = tensor.dim() - (len(left) - (_ELLIPSIS in _names(left)))  # dimensions that "..." stands for
+    rest = tensor.dim() - (len(left) - (_ELLIPSIS in _names(left)))  # dimensions matched by "..."
     sizes: dict[str, int] = {}
     flat: list[int] = []  # the length of every name, in the order of the left side
-    order: dict[str, list[int]] = {}  # name -> its places in `flat`
+    order: dict[str, list[int]] = {}  # name -> its indices in `flat`
     place = 0
     for dim in left:
         if dim is _REST:
@@ -123,7 +123,7 @@ def _check(
 
 
 def _lengths(names: list[str], length: int, given: dict[str, int]) -> dict[str, int]:
-    """The length of each name that makes up a dimension; one may be left to find."""
+    """The length of each name in a dimension; at most one of them is inferred."""
     unknown = [name for name in names if name not in given]
     known = {name: given[name] for name in names if name in given}
     product = math.prod(known.values())

@@ -1,7 +1,8 @@
-"""Transforms of functions: a function of tensors in, one that computes its derivatives (by reverse mode) out.
+"""Transforms of functions: a function of tensors in, a function that computes its derivatives (reverse mode)
+out.
 
-Inside a transform the arguments are fresh tensors that need gradients. A result that depends on nothing but
-such tensors comes back without history; one that depends on others keeps its graph, so transforms nest.
+Inside a transform the arguments are new tensors that require grad. A result that depends only on such tensors
+is returned without history; one that depends on others keeps its graph, so transforms nest.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _NOT_TENSORS = "expected f(*primals) to return only tensors, got unsupported typ
 
 
 class _Levels(threading.local):
-    """How many transforms are running in this thread."""
+    """The number of transforms running in this thread."""
 
     depth = 0
 
@@ -39,7 +40,7 @@ def _level() -> Iterator[int]:
 
 
 def _fresh(value: Any, level: int) -> Any:
-    """An argument as the transformed function sees it."""
+    """An argument in the form that the transformed function gets: a tensor that requires grad."""
     if not isinstance(value, torch.Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
     if not (value.is_floating_point() or value.is_complex()):
@@ -52,7 +53,7 @@ def _fresh(value: Any, level: int) -> Any:
 
 
 def _comes_from_outside(tensor: torch.Tensor, level: int) -> bool:
-    """Whether a tensor's history reaches a leaf that was not made by this transform or one inside it."""
+    """Whether a tensor's history reaches a leaf that neither this transform nor an inner one created."""
     if tensor.grad_fn is None:
         return getattr(tensor, "_func_level", 0) < level
     seen = {tensor.grad_fn}
@@ -70,7 +71,9 @@ def _comes_from_outside(tensor: torch.Tensor, level: int) -> bool:
 
 
 def _returned(tree: Any, level: int) -> Any:
-    """The results as the caller gets them."""
+    """The results in the form that the caller gets: detached where they depend on this transform's arguments
+    only.
+    """
 
     def leave(value: Any) -> Any:
         if not isinstance(value, torch.Tensor) or not value.requires_grad:
@@ -87,7 +90,7 @@ def _check_tensors(values: list[Any], text: str) -> None:
 
 
 def _places(argnums: Any, count: int) -> tuple[int, ...]:
-    """The positions that `argnums` names, from the start."""
+    """The positions in `argnums`, as non-negative integers."""
     if not isinstance(argnums, (int, tuple)):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     if isinstance(argnums, tuple):
@@ -106,7 +109,7 @@ def _places(argnums: Any, count: int) -> tuple[int, ...]:
 
 
 def _gradients(outputs: list[Any], inputs: list[Any], cotangents: list[Any]) -> list[Any]:
-    """Gradients for every input, zeros where nothing flows, themselves differentiable."""
+    """Gradients for every input, zeros where it is not used; differentiable themselves."""
     pairs = [(out, v) for out, v in zip(outputs, cotangents) if out.requires_grad]
     if not pairs or not inputs:
         return [torch.zeros_like(x) for x in inputs]
@@ -117,7 +120,7 @@ def _gradients(outputs: list[Any], inputs: list[Any], cotangents: list[Any]) -> 
 
 
 def _with_fresh(args: tuple[Any, ...], argnums: Any, level: int) -> tuple[list[Any], list[Any], Any]:
-    """(all arguments, the fresh tensors among them, the structure their gradients get)."""
+    """All arguments, the tensors among them that require grad, and the structure of their gradients."""
     places = _places(argnums, len(args))
     chosen = tuple(args[place] for place in places) if isinstance(argnums, tuple) else args[places[0]]
     flat, spec = tree_flatten(chosen)
@@ -139,7 +142,7 @@ def _split_aux(result: Any, has_aux: bool, text: str) -> tuple[Any, Any]:
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives the gradient of `func` and its value."""
+    """A function that returns the gradient of `func` and its value."""
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -168,7 +171,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
 
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that gives the gradient of `func`, which returns a scalar tensor."""
+    """A function that returns the gradient of `func`, which returns a scalar tensor."""
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func)
@@ -328,7 +331,7 @@ def jacrev(
     chunk_size: int | None = None,
     _preallocate_and_copy: bool = False,
 ) -> Callable[..., Any]:
-    """A function that gives the Jacobian of `func`, row by row."""
+    """A function that returns the Jacobian of `func`, row by row."""
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
@@ -342,7 +345,9 @@ def jacrev(
 def jacfwd(
     func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *, randomness: str = "error"
 ) -> Callable[..., Any]:
-    """A function that gives the Jacobian of `func`; the same as `jacrev` here, which has no forward mode."""
+    """A function that returns the Jacobian of `func`; the same as `jacrev`, because there is no forward mode
+    here.
+    """
 
     @functools.wraps(func)
     def wrapper(*args: Any) -> Any:
@@ -352,12 +357,12 @@ def jacfwd(
 
 
 def hessian(func: Callable[..., Any], argnums: Any = 0) -> Callable[..., Any]:
-    """A function that gives the Hessian of `func`."""
+    """A function that returns the Hessian of `func`."""
     return jacfwd(jacrev(func, argnums), argnums)
 
 
 def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
-    """The function itself: nothing here records a graph from which mutations would have to be removed."""
+    """Return the function itself: nothing here records a graph from which mutations would have to be removed."""
     if remove not in ("mutations", "mutations_and_views"):
         raise RuntimeError(
             f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid "
@@ -378,5 +383,5 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 def debug_unwrap(tensor: torch.Tensor, *, recurse: bool = True) -> torch.Tensor:
-    """The tensor under the transforms' wrappers, of which there are none here."""
+    """Return the tensor itself: there are no wrappers here."""
     return tensor

@@ -1,6 +1,5 @@
-"""vmap: a function of one example in, one of a batch out.
-
-Calls it once an example and stacks what it returns.
+"""vmap: a function of one example in, a function of a batch out. Calls it once per example and stacks the
+results.
 """
 
 from __future__ import annotations
