@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _in_projection_packed(
     q: Tensor, k: Tensor, v: Tensor, w: Tensor, b: Tensor | None = None
 ) -> tuple[Tensor, ...]:
-    """q, k and v through the three thirds of one weight; what is the same tensor goes through one product."""
+    """q, k and v projected by the three thirds of one weight; tensors that are identical share one product."""
     size = q.size(-1)
     if k is v:
         if q is k:
@@ -47,7 +47,7 @@ def _in_projection(
     b_k: Tensor | None = None,
     b_v: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """q, k and v through weights of their own."""
+    """q, k and v projected by separate weights."""
     size, k_size, v_size = q.size(-1), k.size(-1), v.size(-1)
     wanted = {
         "query weights": (w_q, (size, size)),
@@ -71,7 +71,7 @@ def _mha_shape_check(
     attn_mask: Tensor | None,
     num_heads: int,
 ) -> bool:
-    """Whether the inputs have a batch dimension; raises where they do not agree."""
+    """Whether the inputs have a batch dimension; raises if they do not agree."""
     ndim = query.dim()
     if ndim not in (2, 3):
         raise AssertionError(
@@ -173,7 +173,7 @@ def multi_head_attention_forward(
     average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:
-    """Attention of several heads over (length, batch, features): the output and, if asked, the weights."""
+    """Attention of several heads over (length, batch, features): the output and, on request, the weights."""
     batched = _mha_shape_check(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
         query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)

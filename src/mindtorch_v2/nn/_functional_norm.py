@@ -145,7 +145,7 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """The rows of `weight` that `input` names."""
+    """The rows of `weight` at the indices in `input`."""
     if padding_idx is None:
         padding_idx = -1
     elif padding_idx > 0:

@@ -27,7 +27,7 @@ def max_pool1d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The maximum of each window and where it was found."""
+    """The maximum of each window and its index."""
     return ops.max_pool1d_with_indices(
         input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
     )
@@ -56,7 +56,7 @@ def max_pool2d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The maximum of each window and where it was found in its plane."""
+    """The maximum of each window and its index in the plane."""
     return ops.max_pool2d_with_indices(
         input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
     )
@@ -85,7 +85,7 @@ def max_pool3d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> tuple[Tensor, Tensor]:
-    """The maximum of each window and where it was found in its volume."""
+    """The maximum of each window and its index in the volume."""
     return ops.max_pool3d_with_indices(
         input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode
     )
@@ -262,7 +262,9 @@ def _unpool_output_size(
     padding: Sequence[int],
     output_size: Sequence[int] | None,
 ) -> Sequence[int]:
-    """The size that max pooling made `input` from; where several would do, `output_size` decides."""
+    """The input size of the max pooling that produced `input`; `output_size` decides where several are
+    possible.
+    """
     spatial = input.size()[-len(kernel_size) :]
     default = [
         (spatial[d] - 1) * stride[d] + kernel_size[d] - 2 * padding[d] for d in range(len(kernel_size))
@@ -289,7 +291,7 @@ def max_unpool1d(
     padding: _Size = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """The maxima back at their places, zeros elsewhere."""
+    """The maxima at their original positions, zeros elsewhere."""
     kernel = _single(kernel_size)
     steps = _single(stride) if stride is not None else kernel
     size = _unpool_output_size(input, kernel, steps, _single(padding), output_size)
@@ -304,7 +306,7 @@ def max_unpool2d(
     padding: _Size = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """The maxima back at their places in the plane, zeros elsewhere."""
+    """The maxima at their original positions in the plane, zeros elsewhere."""
     kernel = _pair(kernel_size)
     steps = _pair(stride) if stride is not None else kernel
     size = _unpool_output_size(input, kernel, steps, _pair(padding), output_size)
@@ -319,7 +321,7 @@ def max_unpool3d(
     padding: _Size = 0,
     output_size: Sequence[int] | None = None,
 ) -> Tensor:
-    """The maxima back at their places in the volume, zeros elsewhere."""
+    """The maxima at their original positions in the volume, zeros elsewhere."""
     kernel = _triple(kernel_size)
     steps = _triple(stride) if stride is not None else kernel
     pads = _triple(padding)

@@ -105,7 +105,7 @@ def interpolate(
 def _output_size_or_factors(
     input: Tensor, spatial: int, size: Any, scale_factor: Any
 ) -> tuple[list[int] | None, list[float] | None]:
-    """One value a spatial dimension, of whichever of the two was given."""
+    """The output size or the factors, whichever was passed, with one value per spatial dimension."""
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if size is not None:
@@ -144,7 +144,7 @@ def upsample(
     mode: str = "nearest",
     align_corners: bool | None = None,
 ) -> Tensor:
-    """The old name of interpolate."""
+    """Deprecated name of interpolate."""
     warnings.warn(
         "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.", stacklevel=2
     )
@@ -156,7 +156,7 @@ def upsample_nearest(
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
 ) -> Tensor:
-    """The old name of interpolate with mode 'nearest'."""
+    """Deprecated name of interpolate with mode 'nearest'."""
     warnings.warn(
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
         stacklevel=2,
@@ -169,7 +169,7 @@ def upsample_bilinear(
     size: int | Sequence[int] | None = None,
     scale_factor: float | Sequence[float] | None = None,
 ) -> Tensor:
-    """The old name of interpolate with mode 'bilinear' and align_corners."""
+    """Deprecated name of interpolate with mode 'bilinear' and align_corners."""
     warnings.warn(
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
         stacklevel=2,
@@ -247,7 +247,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Adds elements at the ends of the last dimensions, given as pairs from the last dimension on."""
+    """Pads the ends of the last dimensions; `pad` has one pair per dimension, from the last dimension on."""
     return ops.pad(input, pad, mode, value)
 
 

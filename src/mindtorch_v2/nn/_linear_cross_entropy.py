@@ -1,6 +1,7 @@
-"""linear_cross_entropy: a linear layer and cross entropy in one call; whole, or chunk by chunk of the batch.
+"""linear_cross_entropy: a linear layer and cross entropy in one call, for the whole batch or in chunks.
 
-The chunked way never holds the logits of the whole batch: it makes the gradients while it computes the loss.
+The chunked version never holds the logits of the whole batch: it computes the gradients together with the
+loss.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def _check(input: Tensor, linear_weight: Tensor, linear_bias: Tensor | None) -> 
 
 
 def _gradients_of(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-    """What the forward pass kept, times the incoming gradient."""
+    """The gradients saved by the forward pass, times the incoming gradient."""
     if ctx.gradients is None:
         raise RuntimeError(
             "linear_cross_entropy chunked backward called twice; "
@@ -102,11 +103,11 @@ def _gradients_of(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
 
 
 class LinearCrossEntropyBatchChunked(torch.autograd.Function):
-    """The loss of a batch taken in chunks; arguments are those of _forward."""
+    """The loss of a batch computed in chunks; the arguments are those of _forward."""
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Tensor:
-        """The loss, with the gradients kept for backward unless there is no reduction."""
+        """The loss; the gradients are saved for backward unless there is no reduction."""
         return _forward(ctx, *args)
 
     @staticmethod

@@ -21,7 +21,7 @@ def get_enum(reduction: str) -> int:
 
 
 def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
-    """The reduction's name that the flags used before names existed stand for."""
+    """The reduction's name for the two deprecated flags."""
     if reduce is not None and not reduce:
         reduction = "none"
     elif size_average is None or size_average:
@@ -37,5 +37,5 @@ def legacy_get_string(size_average: bool | None, reduce: bool | None, emit_warni
 
 
 def legacy_get_enum(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> int:
-    """The integer aten uses for what the old flags stand for."""
+    """The integer aten uses for the two deprecated flags."""
     return get_enum(legacy_get_string(size_average, reduce, emit_warning))

@@ -1,6 +1,6 @@
-"""torch.nn.functional: Python functions from the _functional_* files, and aten ops by their names.
+"""torch.nn.functional: Python functions from the _functional_* files, and aten ops under their names.
 
-Ops that need no Python around them are bound to this module when they are first asked for.
+Ops without a Python wrapper are bound to this module on first access.
 """
 
 # ruff: noqa: F401  the names of this module are imports
@@ -147,7 +147,7 @@ if TYPE_CHECKING:
     from mindtorch_v2 import Tensor
     from mindtorch_v2 import dtype as DType
 
-# Names of this module that are an aten op as it is.
+# Names in this module that are an aten op without a wrapper.
 _OPS = {
     name: name
     for name in (
@@ -168,7 +168,7 @@ def grouped_mm(
     bias: Tensor | None = None,
     out_dtype: DType | None = None,
 ) -> Tensor:
-    """Products of the groups of two matrices, which `offs` ends."""
+    """Products of groups of two matrices; `offs` holds the end of each group."""
     return _ops._grouped_mm(mat_a, mat_b, offs, bias, out_dtype)
 
 
@@ -185,6 +185,6 @@ def __dir__() -> list[str]:
 
 
 for _function in list(globals().values()):
-    # A function belongs where people find it: pickles and tracebacks name this module.
+    # Functions report this module as theirs: pickles and tracebacks name it.
     if getattr(_function, "__module__", "").startswith(__package__ + "._functional"):
         _function.__module__ = __name__

@@ -1,4 +1,4 @@
-"""Initialisers: a tensor in, the same tensor out, filled with torch's numbers for the generator's state."""
+"""Initialisers: fill a tensor in place and return it, with the numbers torch draws for the generator's state."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _GAINS: dict[str, float] = {
 
 
 def calculate_gain(nonlinearity: _NonlinearityType, param: float | None = None) -> float:
-    """The factor by which a nonlinearity asks the standard deviation of its weights to grow."""
+    """The recommended gain for a nonlinearity: the factor for the standard deviation of its weights."""
     if nonlinearity == "leaky_relu":
         if param is None:
             param = 0.01
@@ -122,7 +122,7 @@ def _no_grad_trunc_normal_(
 def _redraw_outside(
     tensor: Tensor, mean: float, std: float, a: float, b: float, generator: torch.Generator | None
 ) -> Tensor:
-    """Normals, those outside [a, b] drawn again: for intervals that hold much of the distribution."""
+    """Normal numbers, redrawn while outside [a, b]: for intervals that contain much of the distribution."""
     low = tensor.new_tensor(a, device="cpu").item()
     high = tensor.new_tensor(b, device="cpu").item()
     values = tensor.normal_(mean, std, generator=generator)
@@ -138,7 +138,9 @@ def _redraw_outside(
 def _reject_uniforms(
     tensor: Tensor, mean: float, std: float, a: float, b: float, generator: torch.Generator | None
 ) -> Tensor:
-    """Uniforms of [a, b], each kept with the probability its density has against the highest in there."""
+    """Rejection sampling from uniform numbers in [a, b]: each is accepted with probability density / maximum
+    density.
+    """
     log_top = -0.5 * ((min(max(mean, a), b) - mean) / std) ** 2
     log_density, log_chance = torch.empty_like(tensor), torch.empty_like(tensor)
 
@@ -159,7 +161,7 @@ def _reject_uniforms(
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: torch.Generator | None = None
 ) -> Tensor:
-    """Fill with uniform numbers of [a, b)."""
+    """Fill with uniform numbers in [a, b)."""
     return _no_grad_uniform_(tensor, a, b, generator)
 
 
@@ -178,7 +180,7 @@ def trunc_normal_(
     b: float = 2.0,
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Fill with normal numbers of [a, b]."""
+    """Fill with normal numbers in [a, b]."""
     return _no_grad_trunc_normal_(tensor, mean, std, a, b, generator=generator)
 
 
@@ -198,7 +200,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 
 def eye_(tensor: Tensor) -> Tensor:
-    """Make a matrix the identity, as far as its shape allows."""
+    """Set a matrix to the identity, as far as its shape allows."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     with torch.no_grad():
@@ -207,7 +209,9 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Make a convolution's weight pass its input channels on, as many as it can."""
+    """Set a convolution's weight so that it copies input channels to output channels, as far as the shape
+    allows.
+    """
     dimensions = tensor.ndimension()
     if dimensions not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -232,7 +236,9 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
-    """Fill with uniform numbers whose spread keeps forward and backward signals level (Glorot and Bengio)."""
+    """Fill with uniform numbers whose variance preserves that of activations and gradients (Glorot and
+    Bengio).
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
     a = math.sqrt(3.0) * std
@@ -240,7 +246,9 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: torch.Generato
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
-    """Fill with normal numbers whose spread keeps forward and backward signals level (Glorot and Bengio)."""
+    """Fill with normal numbers whose variance preserves that of activations and gradients (Glorot and
+    Bengio).
+    """
     fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
     std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
     return _no_grad_normal_(tensor, 0.0, std, generator)
@@ -271,7 +279,7 @@ def kaiming_uniform_(
     nonlinearity: _NonlinearityType = "leaky_relu",
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Fill with uniform numbers whose spread keeps the signal level through rectifiers (He et al.)."""
+    """Fill with uniform numbers whose variance preserves that of activations through rectifiers (He et al.)."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
         return tensor
@@ -286,13 +294,13 @@ def kaiming_normal_(
     nonlinearity: _NonlinearityType = "leaky_relu",
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    """Fill with normal numbers whose spread keeps the signal level through rectifiers (He et al.)."""
+    """Fill with normal numbers whose variance preserves that of activations through rectifiers (He et al.)."""
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else _no_grad_normal_(tensor, 0, std, generator)
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: torch.Generator | None = None) -> Tensor:
-    """Make the tensor, flattened to a matrix of its first dimension, (semi-)orthogonal times gain."""
+    """Make the tensor, flattened to a matrix with its first dimension as rows, (semi-)orthogonal times gain."""
     if tensor.ndimension() < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
     if tensor.numel() == 0:
@@ -315,7 +323,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: torch.Generator | No
 def sparse_(
     tensor: Tensor, sparsity: float, std: float = 0.01, generator: torch.Generator | None = None
 ) -> Tensor:
-    """Fill a matrix with normal numbers, in each column a share of zeros at random places."""
+    """Fill a matrix with normal numbers and set a fraction of each column, at random rows, to zero."""
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape
@@ -323,7 +331,7 @@ def sparse_(
     with torch.no_grad():
         tensor.normal_(0, std, generator=generator)
         for column in range(columns):
-            # The places come from the default generator, also in torch.
+            # As in torch, the rows come from the default generator.
             tensor[torch.randperm(rows)[:n_zeros], column] = 0
     return tensor
 

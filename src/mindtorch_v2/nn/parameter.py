@@ -1,4 +1,4 @@
-"""Parameters and buffers: a tensor in, the same memory marked for a module out. Knows nothing of modules."""
+"""Parameters and buffers: a tensor in, a tensor on the same memory that modules register out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
 
 
 def _has_gradients(data: Any) -> bool:
-    """Whether the dtype is a floating one or complex; no mode is asked about it."""
+    """Whether the dtype is floating-point or complex; read without calling `__torch_function__` handlers."""
     if data.is_sparse:
         return data.is_floating_point() or data.is_complex()
     kind = _dtype.BY_NUM[(data._meta if data._array_missing else data._array).dtype.num]
@@ -54,7 +54,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if type(data) is Tensor or type(data) is Parameter:
             if requires_grad and not _has_gradients(data):
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-            if _dispatch.recorder is not None:  # detach is how torch takes the data, and what a profile shows
+            if _dispatch.recorder is not None:  # torch calls detach here, and a profiler records it
                 data = _detach_without_overrides(data) if process_state.n_function_modes else data.detach()
             return Tensor._make_subclass(cls, data, requires_grad)
         made = data.detach().requires_grad_(requires_grad)
@@ -83,7 +83,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
 
 
 class _BufferMeta(type(Tensor)):  # type: ignore[misc]
-    """Tensors made by Buffer keep their class; a mark on them makes them instances of Buffer."""
+    """Tensors made by Buffer keep their class; a marker attribute makes them instances of Buffer."""
 
     def __instancecheck__(self, instance: Any) -> bool:
         if self is Buffer and isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False):
@@ -104,12 +104,12 @@ class Buffer(Tensor, metaclass=_BufferMeta):
 
 
 def is_lazy(param: Any) -> bool:
-    """Whether a parameter or buffer waits for its shape."""
+    """Whether a parameter or buffer is uninitialised."""
     return isinstance(param, UninitializedTensorMixin)
 
 
 class UninitializedTensorMixin:
-    """A tensor whose shape is not known yet; becomes an ordinary one by `materialize`."""
+    """A tensor whose shape is not known yet; `materialize` turns it into an ordinary one."""
 
     cls_to_become: Any = None
     _lazy_dtype: Any
@@ -126,7 +126,7 @@ class UninitializedTensorMixin:
 
     @property
     def _array(self) -> Any:
-        """Where kernels look for the elements: there are none yet."""
+        """Read by kernels for the elements; raises, because there are none yet."""
         op = sys._getframe(1).f_code.co_filename.removeprefix("<op ").partition(".")[0].rstrip(">")
         raise ValueError(
             f"Attempted to use an uninitialized parameter in <method '{op}' of 'torch._C.TensorBase' "
@@ -139,7 +139,7 @@ class UninitializedTensorMixin:
 
     @property
     def shape(self) -> Any:
-        """Fails: the shape is what is missing."""
+        """Raises: there is no shape yet."""
         raise RuntimeError(
             "Can't access the shape of an uninitialized parameter or buffer. "
             "This error usually happens in `load_state_dict` when trying to load "
@@ -225,17 +225,17 @@ class UninitializedTensorMixin:
         return self._like("cpu")
 
     def cuda(self, *args: Any, **kwargs: Any) -> Any:
-        """Fails as it does for any tensor: there is no CUDA."""
+        """Raises as for any tensor: there is no CUDA."""
         return torch.empty(0).cuda(*args, **kwargs)
 
     def copy_(self, other: Any, *args: Any) -> Any:
-        """Take over dtype and device of another uninitialized tensor: there are no values to copy."""
+        """Copy dtype and device of another uninitialized tensor: there are no values."""
         if not is_lazy(other):
             return self._array
         return self
 
     def share_memory_(self) -> Any:
-        """Fails: there is no memory yet."""
+        """Raises: there is no memory yet."""
         raise RuntimeError(
             "Can't share memory on an uninitialized parameter or buffer. "
             "Call `forward` to initialize the parameters before calling "
@@ -250,7 +250,7 @@ class UninitializedTensorMixin:
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
-    """A parameter whose shape is found at the first call of a lazy module."""
+    """A parameter whose shape is inferred at the first call of a lazy module."""
 
     cls_to_become = Parameter
 
@@ -265,7 +265,7 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
 
 
 class UninitializedBuffer(UninitializedTensorMixin, Tensor):
-    """A buffer whose shape is found at the first call of a lazy module."""
+    """A buffer whose shape is inferred at the first call of a lazy module."""
 
     cls_to_become = Tensor
 

@@ -1,4 +1,6 @@
-"""torch.nn.attention: which ways scaled_dot_product_attention may take; a context over switches."""
+"""torch.nn.attention: the backends that scaled_dot_product_attention may use, and a context manager that
+restricts them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ WARN_FOR_UNFUSED_KERNELS = False
 
 
 class SDPBackend(Enum):
-    """The ways torch knows to compute attention."""
+    """torch's backends for attention."""
 
     ERROR = -1
     MATH = 0
@@ -37,7 +39,7 @@ class SDPBackend(Enum):
         return self.value
 
 
-# Each way's name among the switches of torch.backends.cuda, in the order torch lists them.
+# The name of each backend's flag in torch.backends.cuda, in torch's order.
 _SWITCHES = {
     SDPBackend.CUDNN_ATTENTION: "cudnn",
     SDPBackend.FLASH_ATTENTION: "flash",
@@ -47,7 +49,7 @@ _SWITCHES = {
 
 
 def _cur_sdpa_kernel_backends(with_priority: bool = False) -> list[SDPBackend]:
-    """The ways that are allowed now."""
+    """The backends that are enabled."""
     cuda = torch.backends.cuda
     backends = [b for b, name in _SWITCHES.items() if getattr(cuda, f"{name}_sdp_enabled")()]
     backends.append(SDPBackend.OVERRIDEABLE)
@@ -67,7 +69,7 @@ def _sdpa_kernel(backends: Iterable[SDPBackend], set_priority: bool = False) -> 
 def sdpa_kernel(
     backends: list[SDPBackend] | SDPBackend, set_priority: bool = False
 ) -> Iterator[dict[Any, Any]]:
-    """Inside, attention may take the given ways only."""
+    """Context manager: attention may use only the given backends."""
     if not isinstance(backends, (list, SDPBackend)):
         raise AssertionError(
             "Backend must be an instance of SDPBackend or a list of SDPBackend instances, "
@@ -93,16 +95,16 @@ def current_flash_attention_impl() -> str | None:
 
 
 def activate_flash_attention_impl(impl: str) -> None:
-    """Refused: implementations of flash attention are for GPUs."""
+    """Raises: implementations of flash attention are for GPUs."""
     raise ValueError(
         f"Unknown flash attention impl '{impl}'. Available implementations: {list_flash_attention_impls()}"
     )
 
 
 def register_flash_attention_impl(impl: str, *, register_fn: Callable[..., Any]) -> None:
-    """Refused: implementations of flash attention are for GPUs."""
+    """Raises: implementations of flash attention are for GPUs."""
     raise RuntimeError(f"cannot register flash attention impl '{impl}': this library runs on the CPU only")
 
 
 def restore_flash_attention_impl(_raise_warn: bool = True) -> None:
-    """Nothing: no other implementation can have been activated."""
+    """No effect: no other implementation can have been activated."""

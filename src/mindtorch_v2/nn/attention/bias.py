@@ -1,4 +1,4 @@
-"""Causal masks for attention between sequences of different lengths: two lengths in, a mask of what may be seen out."""
+"""Causal masks for attention between sequences of different lengths."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ __all__ = ["causal_upper_left", "causal_lower_right", "CausalVariant", "CausalBi
 
 
 class CausalVariant(IntEnum):
-    """Where the diagonal starts: at the first key, or so that it ends at the last one."""
+    """Alignment of the diagonal: it starts at the first key, or ends at the last one."""
 
     UPPER_LEFT = auto()
     LOWER_RIGHT = auto()
 
 
 class CausalBias(Tensor):
-    """A lower triangular mask, which attention takes in place of `is_causal=True` where it can."""
+    """A lower triangular mask; attention replaces it by `is_causal=True` where possible."""
 
-    __module__ = "torch.nn.attention.bias"  # classes of this package are not asked how functions treat them
+    # a name outside this package, whose own classes have no `__torch_function__` overrides
+    __module__ = "torch.nn.attention.bias"
     variant: CausalVariant
     seq_len_q: int
     seq_len_kv: int
@@ -85,14 +86,14 @@ def _attend(
 
 
 def causal_upper_left(*size: int) -> CausalBias:
-    """Query i sees keys 0 to i."""
+    """Query i attends to keys 0 to i."""
     if len(size) != 2:
         raise AssertionError("causal_upper_left only supports 2D tensors")
     return CausalBias(CausalVariant.UPPER_LEFT, *size)
 
 
 def causal_lower_right(*size: int) -> CausalBias:
-    """The last query sees all keys, the one before it one less."""
+    """The last query attends to all keys, the one before it to one key less."""
     if len(size) != 2:
         raise AssertionError("causal_lower_right only supports 2D tensors")
     return CausalBias(CausalVariant.LOWER_RIGHT, *size)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from . import utils as utils  # first: nn.functional, which the layers import, takes its helpers from there
+from . import utils as utils  # first: nn.functional, which the layers import, uses its helpers
 from .module import Module
 from .linear import Bilinear, Identity, LazyLinear, Linear
 from .activation import (

@@ -1,7 +1,4 @@
-"""A module's call with hooks: a module and its arguments in, the result out, every hook run in torch's order.
-
-A call without hooks never comes here.
-"""
+"""Module calls with hooks, run in torch's order. Calls without hooks do not come here."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ _Hook = Callable[..., Any]
 
 
 class _Progress:
-    """How far a call has come: what an always-called hook sees after a failure."""
+    """The progress of a call: what an always-called hook gets after a failure."""
 
     def __init__(self) -> None:
         self.called: set[int] = set()
@@ -35,7 +32,7 @@ class _Progress:
 
 
 def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Call the module; when that fails, still run the forward hooks that are to be called always."""
+    """Call the module; if that fails, still run the forward hooks registered with `always_call`."""
     progress = _Progress()
     if not (module._forward_hooks_always_called or _global_forward_hooks_always_called):
         return _call(module, args, kwargs, progress)
@@ -96,7 +93,7 @@ def _run_forward_pre_hooks(
 
 
 def _forward_hooks(module: Any) -> list[tuple[int, _Hook, bool]]:
-    """The forward hooks that apply, global ones first: (id, hook, takes keyword arguments)."""
+    """The forward hooks that apply, global ones first: (id, hook, whether it takes keyword arguments)."""
     found = [(i, hook, i in _global_forward_hooks_with_kwargs) for i, hook in _global_forward_hooks.items()]
     found += [(i, hook, i in module._forward_hooks_with_kwargs) for i, hook in module._forward_hooks.items()]
     return found
@@ -112,7 +109,7 @@ def _run_forward_hook(
 
 
 def _run_remaining_always_called(module: Any, args: Any, kwargs: dict[str, Any], progress: _Progress) -> None:
-    """After a failure: the always-called hooks that did not run yet. Their own errors only warn."""
+    """After a failure: run the always-called hooks that have not run yet. Their own errors only warn."""
     for handle_id, hook, with_kwargs in _forward_hooks(module):
         is_global = handle_id in _global_forward_hooks_always_called
         if handle_id in progress.called or not (
@@ -163,7 +160,7 @@ def _set_non_full_backward_hooks(module: Any, hooks: list[_Hook], args: Any, res
 
 
 def warn_non_full_backward_hook(inputs: Any, result: Any, grad_fn: Any) -> None:
-    """Say what a non-full hook cannot see of a call."""
+    """Warn about gradients of a call that a non-full hook does not get."""
     advice = "Please use register_full_backward_hook to get the documented behavior."
     for value, what, part in ((result, "return", "grad_output"), (inputs, "take as input", "grad_input")):
         if not _tensors_only(value):

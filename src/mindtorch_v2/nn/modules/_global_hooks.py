@@ -1,4 +1,4 @@
-"""Hooks for all modules at once: a hook in, a handle that removes it out. Knows nothing of Module."""
+"""Hooks for all modules at once: a hook in, a handle that removes it out. Independent of Module."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ _global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
 _global_backward_pre_hooks: _Hooks = OrderedDict()
 _global_backward_hooks: _Hooks = OrderedDict()
 
-# None until a global backward hook is registered, then whether they are full ones: the two kinds do not mix.
+# None until a global backward hook is registered, then whether they are full ones: the two kinds cannot be
+# mixed.
 _global_is_full_backward_hook: bool | None = None
 
-# Every hook above that runs when a module is called: a call without hooks asks one dictionary and not four.
+# All hooks above that run when a module is called: a call checks this one dictionary instead of four.
 _global_call_hooks: _Hooks = OrderedDict()
 
 
@@ -49,17 +50,17 @@ def _register_for_calls(
 
 
 def register_module_buffer_registration_hook(hook: Callable[..., None]) -> RemovableHandle:
-    """Call `hook(module, name, buffer)` for every new buffer; what it returns is used instead."""
+    """Call `hook(module, name, buffer)` for every new buffer; its result replaces the buffer."""
     return _register(_global_buffer_registration_hooks, hook)
 
 
 def register_module_module_registration_hook(hook: Callable[..., None]) -> RemovableHandle:
-    """Call `hook(module, name, submodule)` for every new child; what it returns is used instead."""
+    """Call `hook(module, name, submodule)` for every new child; its result replaces the child."""
     return _register(_global_module_registration_hooks, hook)
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., None]) -> RemovableHandle:
-    """Call `hook(module, name, param)` for every new parameter; what it returns is used instead."""
+    """Call `hook(module, name, param)` for every new parameter; its result replaces the parameter."""
     return _register(_global_parameter_registration_hooks, hook)
 
 
@@ -91,7 +92,9 @@ def _only_one_kind(full: bool) -> None:
 
 
 def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
-    """Call `hook(module, grad_input, grad_output)` at the last node of every module; full hooks see more."""
+    """Call `hook(module, grad_input, grad_output)` at the last node of every module; full hooks get more
+    gradients.
+    """
     _only_one_kind(full=False)
     return _register_for_calls(_global_backward_hooks, hook)
 

@@ -119,7 +119,7 @@ class MultiheadAttention(Module):
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        """The attended values and, if asked, the attention weights."""
+        """The attended values and, on request, the attention weights."""
         fast = not self.training and self._has_fast_path(query, key, value, key_padding_mask, attn_mask)
         if key_padding_mask is not None:
             key_padding_mask = F._canonical_mask(
@@ -146,7 +146,7 @@ class MultiheadAttention(Module):
             )
         swapped = self.batch_first and query.dim() == 3
         if swapped:
-            # Tensors that are the same stay the same: the projection looks at that.
+            # Tensors that are identical stay identical: the projection relies on that.
             if key is value:
                 if query is key:
                     query = key = value = query.transpose(1, 0)
@@ -190,7 +190,7 @@ class MultiheadAttention(Module):
         key_padding_mask: Tensor | None,
         attn_mask: Tensor | None,
     ) -> bool:
-        """Whether torch would take its one-op way: self-attention in inference with nothing unusual in it."""
+        """Whether torch would use its fused op: plain self-attention in inference."""
         if query is not key or key is not value or query.dim() != 3:
             return False
         if not (self.batch_first and self._qkv_same_embed_dim) or self.num_heads % 2 != 0:
@@ -215,7 +215,7 @@ class MultiheadAttention(Module):
     def merge_masks(
         self, attn_mask: Tensor | None, key_padding_mask: Tensor | None, query: Tensor
     ) -> tuple[Tensor | None, int | None]:
-        """One mask of both, and aten's number for its kind: 0 attention, 1 padding, 2 both."""
+        """Both masks as one, and aten's number for its type: 0 attention, 1 padding, 2 both."""
         mask, mask_type = None, None
         if key_padding_mask is not None:
             mask, mask_type = key_padding_mask, 1

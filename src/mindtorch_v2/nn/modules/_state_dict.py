@@ -1,4 +1,4 @@
-"""Saving and loading modules: a module in, an ordered dictionary of tensors out, and the way back.
+"""Saving and loading modules: a module in, an ordered dictionary of tensors out, and the reverse.
 
 Works through the module's own `_save_to_state_dict` and `_load_from_state_dict`, which subclasses override.
 """
@@ -18,11 +18,11 @@ from ..parameter import Parameter, is_lazy
 
 _EXTRA_STATE_KEY_SUFFIX = "_extra_state"
 
-Module: Any = None  # the class, set by .module, which stands on this file
+Module: Any = None  # the class, set by .module, which imports this file
 
 
 class _IncompatibleKeys(NamedTuple):
-    """What `load_state_dict` found missing and unexpected."""
+    """The missing and unexpected keys reported by `load_state_dict`."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -39,7 +39,7 @@ class _IncompatibleKeys(NamedTuple):
 
 
 class _WrappedHook:
-    """A hook that may want its module as the first argument; held weakly, so that there is no cycle."""
+    """A hook that may take its module as the first argument; a weak reference, so that there is no cycle."""
 
     def __init__(self, hook: Callable[..., Any], module: Any = None) -> None:
         self.hook = hook
@@ -89,7 +89,7 @@ def save_members(module: Any, destination: dict[str, Any], prefix: str, keep_var
 
 
 def save(module: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
-    """The state of a module and all below it."""
+    """The state of a module and its submodules."""
     if destination is None:
         destination = OrderedDict()
         destination._metadata = OrderedDict()
@@ -122,7 +122,7 @@ def load_members(
     unexpected_keys: list[str],
     error_msgs: list[str],
 ) -> None:
-    """Take a module's own members from `state_dict` and note what did not fit."""
+    """Load a module's own members from `state_dict` and record what did not fit."""
     for hook in module._load_state_dict_pre_hooks.values():
         hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
     members = {
@@ -153,13 +153,13 @@ def load_members(
         for key in state_dict:
             if key.startswith(prefix) and key != extra_key:
                 name, *rest = key[len(prefix) :].split(".", 1)
-                # What lies below a child is the child's matter.
+                # Keys below a child are checked by the child.
                 if name not in (module._modules if rest else members):
                     unexpected_keys.append(key)
 
 
 def _load_member(module: Any, name: str, key: str, member: Any, value: Any, assign: bool) -> str | None:
-    """Give one parameter or buffer its new value. The text of the problem, if there is one."""
+    """Set one parameter or buffer to its new value. Returns the error text, if any."""
     if not (isinstance(value, torch.Tensor) or hasattr(value, "__torch_function__")):
         return (
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from '
@@ -168,7 +168,7 @@ def _load_member(module: Any, name: str, key: str, member: Any, value: Any, assi
     lazy = is_lazy(member)
     if not lazy:
         if member.dim() == 0 and value.dim() == 1 and len(value) == 1:
-            value = value[0]  # scalars were saved with one dimension long ago
+            value = value[0]  # very old files store scalars with one dimension
         if value.shape != member.shape:
             return (
                 f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
@@ -207,14 +207,14 @@ def _assign(module: Any, name: str, member: Any, value: Any) -> None:
 
 
 def load(module: Any, state_dict: Mapping[str, Any], strict: bool, assign: bool) -> _IncompatibleKeys:
-    """Load a whole state dict into a module and all below it; raises when something does not fit."""
+    """Load a whole state dict into a module and its submodules; raises if something does not fit."""
     if not isinstance(state_dict, Mapping):
         raise TypeError(f"Expected state_dict to be dict-like, got {type(state_dict)}.")
     missing_keys: list[str] = []
     unexpected_keys: list[str] = []
     error_msgs: list[str] = []
     metadata = getattr(state_dict, "_metadata", None)
-    state_dict = OrderedDict(state_dict)  # subclasses take keys out while they load
+    state_dict = OrderedDict(state_dict)  # a copy: subclasses remove keys while they load
     if metadata is not None:
         state_dict._metadata = metadata  # type: ignore[attr-defined]
 

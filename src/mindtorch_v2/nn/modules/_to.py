@@ -15,7 +15,7 @@ _REST = "bool non_blocking = False, bool copy = False, *, torch.memory_format me
 
 
 def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-    """Understand `to(device, dtype)`, `to(dtype)` and `to(tensor)` with their options."""
+    """Parse `to(device, dtype)`, `to(dtype)` and `to(tensor)` with their options."""
     given = dict(kwargs)
     memory_format = given.pop("memory_format", None)
     first = args[0] if args else None

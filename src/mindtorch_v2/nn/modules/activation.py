@@ -414,7 +414,7 @@ class Softplus(Module):
 
 
 class Softshrink(Module):
-    """x pulled towards zero by lambd."""
+    """x moved towards zero by lambd."""
 
     lambd: float
 
@@ -446,7 +446,7 @@ class PReLU(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Every slope the initial one."""
+        """Set every slope to the initial one."""
         init.constant_(self.weight, self.init)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -454,7 +454,7 @@ class PReLU(Module):
         return F.prelu(input, self.weight)
 
     def extra_repr(self) -> str:
-        """How many slopes."""
+        """The number of slopes."""
         return f"num_parameters={self.num_parameters}"
 
 

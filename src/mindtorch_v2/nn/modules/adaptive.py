@@ -1,4 +1,4 @@
-"""AdaptiveLogSoftmaxWithLoss: cut-offs in, a softmax that spends little on rare classes out."""
+"""AdaptiveLogSoftmaxWithLoss: a softmax that groups rare classes in clusters, which are cheaper to compute."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
 
     def reset_parameters(self) -> None:
-        """As the Linear layers do it."""
+        """Initialise the Linear layers."""
         self.head.reset_parameters()
         for to_hidden, to_classes in self.tail:
             to_hidden.reset_parameters()
@@ -132,7 +132,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return self._get_full_log_prob(input, self.head(input))
 
     def predict(self, input: Tensor) -> Tensor:
-        """The most probable class of each row; a cluster is computed only where the head points to one."""
+        """The most probable class of each row; a cluster is computed only for rows whose head selects it."""
         head_output = self.head(input)
         output = head_output.argmax(dim=1)
         not_in_shortlist = output >= self.shortlist_size

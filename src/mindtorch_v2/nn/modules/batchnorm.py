@@ -78,7 +78,7 @@ class _NormBase(Module):
             self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Weight 1, bias 0, fresh statistics."""
+        """Weight 1, bias 0, reset statistics."""
         self.reset_running_stats()
         if self.affine:
             init.ones_(self.weight)
@@ -134,7 +134,7 @@ class _BatchNorm(_NormBase):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias)
 
     def forward(self, input: Tensor) -> Tensor:
-        """F.batch_norm, with the batch's statistics in training or where none are tracked."""
+        """F.batch_norm, with the batch's statistics in training or if none are tracked."""
         self._check_input_dim(input)
         return self._batch_norm(input)
 
@@ -169,7 +169,7 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
         *,
         bias: bool = True,
     ) -> None:
-        # Affine parameters and statistics are made below, without a size.
+        # Affine parameters and statistics are created below, without a size.
         super().__init__(0, eps, momentum, False, False, device=device, dtype=dtype, bias=bias)
         self.affine = affine
         self.track_running_stats = track_running_stats
@@ -183,12 +183,12 @@ class _LazyNormBase(LazyModuleMixin, _NormBase):
             self.num_batches_tracked = torch.tensor(0, dtype=torch.long, device=device)
 
     def reset_parameters(self) -> None:
-        """As _NormBase, once the size is known."""
+        """As _NormBase, if the size is known."""
         if not self.has_uninitialized_params() and self.num_features != 0:
             super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor) -> None:
-        """The size that this input asks for."""
+        """Set the size from this input."""
         if not self.has_uninitialized_params():
             return
         self.num_features = input.shape[1]

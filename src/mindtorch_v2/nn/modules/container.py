@@ -1,4 +1,4 @@
-"""Containers: modules or parameters in a list or dictionary that registers them. Know nothing of layers."""
+"""Containers: modules or parameters in a list or dictionary that registers them. Independent of layers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Container", "Sequential", "ModuleList", "ModuleDict", "ParameterList
 
 
 class Container(Module):
-    """Modules by keyword; torch keeps it for old programs, which should subclass Module."""
+    """Modules by keyword; kept for old programs, which should subclass Module."""
 
     __deprecated__ = (
         "`nn.Container` is deprecated. All of its functionality is now implemented in `nn.Module`. "
@@ -38,7 +38,7 @@ class Container(Module):
 
 
 def _position(index: Any, length: int) -> int:
-    """An index, negative or not, as one from the start."""
+    """A non-negative index from an index that may be negative."""
     index = operator.index(index)
     if not -length <= index < length:
         raise IndexError(f"index {index} is out of range")
@@ -66,7 +66,7 @@ def _check_factor(module: Module, other: Any) -> None:
 
 
 class Sequential(Module):
-    """Modules that feed each other in the order they are given in."""
+    """Modules applied one after another."""
 
     _modules: dict[str, Module]  # type: ignore[assignment]
 
@@ -211,7 +211,7 @@ class ModuleList(Module):
         return combined
 
     def __repr__(self) -> str:
-        """Neighbours with the same repr stand in one line: `(0-3): 4 x Linear(...)`."""
+        """Consecutive children with the same repr share one line: `(0-3): 4 x Linear(...)`."""
         texts = [repr(module) for module in self]
         if not texts:
             return self._get_name() + "()"
@@ -259,7 +259,7 @@ class ModuleList(Module):
 
 
 def _pairs(who: str, pairs: Any) -> Iterator[tuple[str, Any]]:
-    """The key/value pairs of an iterable, checked one by one."""
+    """The key/value pairs of an iterable, each checked."""
     for i, pair in enumerate(pairs):
         if not isinstance(pair, collections.abc.Iterable):
             raise TypeError(f"{who} update sequence element #{i} should be Iterable; is{type(pair).__name__}")
@@ -335,7 +335,7 @@ class ModuleDict(Module):
 
 
 def _as_parameter(value: Any) -> Any:
-    """Plain tensors become parameters; everything else stays what it is."""
+    """Plain tensors as parameters; everything else unchanged."""
     if isinstance(value, torch.Tensor) and not isinstance(value, Parameter):
         return Parameter(value)
     return value
@@ -474,9 +474,9 @@ class ParameterDict(Module):
         return value
 
     def popitem(self) -> tuple[str, Any]:
-        """Remove the pair that came last and return it."""
+        """Remove the last pair and return it."""
         key, _ = self._keys.popitem()
-        self._keys[key] = None  # so that the removal below finds it
+        self._keys[key] = None  # the removal below looks for the key
         value = self[key]
         del self[key]
         return key, value

@@ -93,7 +93,7 @@ class _ConvNd(Module):
         self.output_padding = output_padding
         self.groups = groups
         self.padding_mode = padding_mode
-        # What F.pad needs for the other padding modes: pairs, from the last dimension on.
+        # The argument of F.pad for the other padding modes: pairs, from the last dimension on.
         if isinstance(padding, str):
             self._reversed_padding_repeated_twice: Sequence[int] = [0, 0] * len(kernel_size)
             if padding == "same":
@@ -124,7 +124,7 @@ class _ConvNd(Module):
                 init.uniform_(self.bias, -bound, bound)
 
     def extra_repr(self) -> str:
-        """Channels and kernel, and what differs from the defaults."""
+        """Channels and kernel, and options that differ from the defaults."""
         text = (
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"
         )
@@ -350,7 +350,7 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """The gradient of Conv1d as a layer of its own."""
+    """The gradient of Conv1d as a layer."""
 
     def __init__(
         self,
@@ -407,7 +407,7 @@ class ConvTranspose1d(_ConvTransposeNd):
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """The gradient of Conv2d as a layer of its own."""
+    """The gradient of Conv2d as a layer."""
 
     def __init__(
         self,
@@ -464,7 +464,7 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """The gradient of Conv3d as a layer of its own."""
+    """The gradient of Conv3d as a layer."""
 
     def __init__(
         self,
@@ -532,12 +532,12 @@ class _LazyConvXdMixin(LazyModuleMixin):
     bias: Any
 
     def reset_parameters(self) -> None:
-        """As the convolution, once the sizes are known."""
+        """As the convolution, if the sizes are known."""
         if not self.has_uninitialized_params() and self.in_channels != 0:
             super().reset_parameters()  # type: ignore[misc]
 
     def initialize_parameters(self, input: Tensor, *args: Any, **kwargs: Any) -> None:
-        """The sizes that this input asks for."""
+        """Set the sizes from this input."""
         if not self.has_uninitialized_params():
             return
         self.in_channels = self._get_in_channels(input)
@@ -587,7 +587,7 @@ class LazyConv1d(_LazyConvXdMixin, Conv1d):  # type: ignore[misc]
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        # The bias is made below, without a size.
+        # The bias is created below, without a size.
         super().__init__(
             0,
             0,
@@ -628,7 +628,7 @@ class LazyConv2d(_LazyConvXdMixin, Conv2d):  # type: ignore[misc]
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        # The bias is made below, without a size.
+        # The bias is created below, without a size.
         super().__init__(
             0,
             0,
@@ -669,7 +669,7 @@ class LazyConv3d(_LazyConvXdMixin, Conv3d):  # type: ignore[misc]
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        # The bias is made below, without a size.
+        # The bias is created below, without a size.
         super().__init__(
             0,
             0,
@@ -711,7 +711,7 @@ class LazyConvTranspose1d(_LazyConvXdMixin, ConvTranspose1d):  # type: ignore[mi
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        # The bias is made below, without a size.
+        # The bias is created below, without a size.
         super().__init__(
             0,
             0,
@@ -754,7 +754,7 @@ class LazyConvTranspose2d(_LazyConvXdMixin, ConvTranspose2d):  # type: ignore[mi
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        # The bias is made below, without a size.
+        # The bias is created below, without a size.
         super().__init__(
             0,
             0,
@@ -797,7 +797,7 @@ class LazyConvTranspose3d(_LazyConvXdMixin, ConvTranspose3d):  # type: ignore[mi
         device: Any = None,
         dtype: Any = None,
     ) -> None:
-        # The bias is made below, without a size.
+        # The bias is created below, without a size.
         super().__init__(
             0,
             0,

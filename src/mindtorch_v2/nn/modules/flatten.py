@@ -60,5 +60,5 @@ class Unflatten(Module):
         return input.unflatten(self.dim, self.unflattened_size)
 
     def extra_repr(self) -> str:
-        """The dimension and what it becomes."""
+        """The dimension and its new size."""
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"

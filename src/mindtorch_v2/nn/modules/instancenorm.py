@@ -65,7 +65,7 @@ class _InstanceNorm(_NormBase):
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        # Before version 1 statistics were tracked by default, so old state dicts carry them.
+        # Before version 1 statistics were tracked by default, so old state dicts contain them.
         if local_metadata.get("version") is None and not self.track_running_stats:
             names = [n for n in ("running_mean", "running_var") if prefix + n in state_dict]
             if names:

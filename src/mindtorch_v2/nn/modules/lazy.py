@@ -1,4 +1,4 @@
-"""LazyModuleMixin: a module with parameters of unknown shape in, one that finds them at its first call."""
+"""LazyModuleMixin: modules whose parameter shapes are inferred from their first call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["LazyModuleMixin"]
 
 
 class _LazyProtocol(Protocol):  # noqa: PYI046  (torch's name; the mixin itself types `self` as Any)
-    """What the mixin uses of the module it is mixed into."""
+    """The attributes that the mixin uses of its module."""
 
     def _register_load_state_dict_pre_hook(self, hook: Any) -> Any: ...
 
@@ -55,7 +55,7 @@ class _LazyProtocol(Protocol):  # noqa: PYI046  (torch's name; the mixin itself 
 class LazyModuleMixin:
     """Mixed in before a Module: calls `initialize_parameters` with the arguments of the first call.
 
-    A subclass names in `cls_to_become` the class it turns into once all shapes are known.
+    `cls_to_become` is the class of the module once all shapes are known.
     """
 
     cls_to_become: type[Any] | None = None
@@ -83,7 +83,7 @@ class LazyModuleMixin:
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Give waiting members the shapes of the tensors that are about to be loaded."""
+        """Give uninitialised members the shapes of the tensors that are about to be loaded."""
         for name, param in itertools.chain(self._parameters.items(), self._buffers.items()):
             key = prefix + name
             if key in state_dict and param is not None and is_lazy(param):
@@ -97,11 +97,11 @@ class LazyModuleMixin:
         raise NotImplementedError(f"initialize_parameters is not implemented for {type(self).__name__}")
 
     def has_uninitialized_params(self: Any) -> bool:
-        """Whether any parameter or buffer still waits for its shape."""
+        """Whether any parameter or buffer is still uninitialised."""
         return any(is_lazy(p) for p in itertools.chain(self._parameters.values(), self._buffers.values()))
 
     def _infer_parameters(self: Any, module: Any, args: Any, kwargs: Any = None) -> None:
-        """The forward pre-hook: initialise, then remove what made the module lazy."""
+        """The forward pre-hook: initialise, then remove everything lazy from the module."""
         module.initialize_parameters(*args, **(kwargs or {}))
         if module.has_uninitialized_params():
             raise RuntimeError(f"module {self._get_name()} has not been fully initialized")

@@ -18,13 +18,13 @@ __all__ = ["Bilinear", "Identity", "LazyLinear", "Linear"]
 
 
 class Identity(Module):
-    """Gives back its input; takes any arguments, so that it can stand in for another layer."""
+    """Returns its input; accepts any arguments, so that it can replace another layer."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
 
     def forward(self, input: Tensor) -> Tensor:
-        """The input as it is."""
+        """Return the input."""
         return input
 
 
@@ -145,7 +145,7 @@ class LazyLinear(LazyModuleMixin, Linear):
     bias: Any
 
     def __init__(self, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None) -> None:
-        # The bias is made below, without a size: there is nothing to initialise it from yet.
+        # The bias is created below, without a size: it cannot be initialised yet.
         super().__init__(0, 0, False)
         self.weight = UninitializedParameter(device=device, dtype=dtype)
         self.out_features = out_features
@@ -153,12 +153,12 @@ class LazyLinear(LazyModuleMixin, Linear):
             self.bias = UninitializedParameter(device=device, dtype=dtype)
 
     def reset_parameters(self) -> None:
-        """As Linear, once the sizes are known."""
+        """As Linear, if the sizes are known."""
         if not self.has_uninitialized_params() and self.in_features != 0:
             super().reset_parameters()
 
     def initialize_parameters(self, input: Tensor) -> None:
-        """The sizes that this input asks for."""
+        """Set the sizes from this input."""
         if self.has_uninitialized_params():
             with torch.no_grad():
                 self.in_features = input.shape[-1]

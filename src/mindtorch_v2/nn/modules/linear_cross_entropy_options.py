@@ -1,4 +1,4 @@
-"""How linear_cross_entropy cuts its batch: the options people give, and what they come to for given sizes."""
+"""Options of linear_cross_entropy for splitting the batch, and their values for given sizes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ class LinearCrossEntropyOptions:
     def _compute_batch_chunk_size(
         self, num_batches: int, in_features: int, num_classes: int, method: str | None = None
     ) -> int:
-        """So many rows that a chunk's logits take about as much memory as the input, over the method's n."""
+        """The number of rows for which a chunk's logits take about as much memory as the input, over the
+        method's n.
+        """
         method = self.chunking_method if method is None else method
         if method is None:
             return num_batches
@@ -83,7 +85,7 @@ class LinearCrossEntropyOptions:
         dtype: DType,
         device: Device | None = None,
     ) -> LinearCrossEntropyOptions:
-        """The same options with nothing left open."""
+        """The same options with all values decided."""
         low = dtype in (torch.float16, torch.bfloat16)
         default = _AUTO_LOW_PRECISION if low else _AUTO_FALLBACK
         changes: dict[str, Any] = {}

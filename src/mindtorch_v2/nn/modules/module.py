@@ -1,7 +1,7 @@
-"""Module: the base of every layer. Keeps parameters, buffers, children and hooks; knows nothing of any layer.
+"""Module: the base class of layers. Holds parameters, buffers, children and hooks.
 
-What a module holds lives in plain dictionaries of the instance (`_parameters`, `_buffers`, `_modules`,
-one for each kind of hook), under torch's names, because programs reach into them.
+They are stored in plain dictionaries of the instance (`_parameters`, `_buffers`, `_modules`, one for each
+type of hook) under torch's names, because programs access them directly.
 """
 
 from __future__ import annotations
@@ -62,18 +62,18 @@ __all__ = [
 T = TypeVar("T", bound="Module")
 _grad_t = tuple[Tensor, ...] | Tensor
 
-# Values of these types are never registered anywhere, so setting one asks no further questions.
+# Values of these types are never registered, so that assigning them needs no further checks.
 _PLAIN_TYPES = frozenset((int, float, bool, str, bytes, tuple, list, dict, set))
 _setattr = object.__setattr__
 
 
 def _addindent(s_: str, numSpaces: int) -> str:
-    """The text with every line but the first moved to the right."""
+    """The text with every line but the first indented."""
     return s_.replace("\n", "\n" + numSpaces * " ")
 
 
 def _forward_unimplemented(self: Module, *input: Any) -> None:
-    """What the module computes: every subclass defines it."""
+    """The module's computation: defined by subclasses."""
     raise NotImplementedError(f'Module [{type(self).__name__}] is missing the required "forward" function')
 
 
@@ -156,12 +156,12 @@ def _apply_to_parameter(module: Module, fn: Callable[[Tensor], Tensor], name: st
         if _dispatch.recorder is not None:
             _show_apply(param, applied)
         if applied is not param:
-            param.data = applied  # it keeps its identity, so that optimisers still hold it
+            param.data = applied  # the parameter object stays the same, because optimisers refer to it
     _apply_to_gradient(fn, param, kept)
 
 
 def _show_apply(param: Parameter, applied: Tensor) -> None:
-    """Two questions that a profile shows: one here, one when the memory is exchanged."""
+    """Two events that torch records: one here, one when the memory is exchanged."""
     from ..._ops.copies import show_data
 
     show_data(param, applied)
@@ -170,7 +170,7 @@ def _show_apply(param: Parameter, applied: Tensor) -> None:
 
 
 def _apply_to_gradient(fn: Callable[[Tensor], Tensor], param: Parameter, kept: Tensor) -> None:
-    """What happened to a parameter happens to its gradient, which stays with the one that was kept."""
+    """Apply `fn` to a parameter's gradient as well; the result is set on the parameter that is kept."""
     grad = param.grad
     if grad is None:
         return
@@ -188,7 +188,7 @@ class Module:
     """Base class of all layers and models."""
 
     dump_patches: bool = False
-    _version: int = 1  # of the layout of the state dict; subclasses that change it count up
+    _version: int = 1  # version of the state dict's layout; subclasses that change it increase it
     training: bool
     _parameters: dict[str, Parameter | None]
     _buffers: dict[str, Tensor | None]
@@ -207,7 +207,7 @@ class Module:
                 )
             given = len(args) + 1
             raise TypeError(f"{name}.__init__() takes 1 positional argument but {given} were given")
-        own = self.__dict__  # past __setattr__, which would look at every one of these
+        own = self.__dict__  # bypasses __setattr__, which would check each of these
         own["training"] = True
         own["_parameters"] = {}
         own["_buffers"] = {}
@@ -251,7 +251,7 @@ class Module:
     _wrapped_call_impl = __call__
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
-        """A call with every hook there is."""
+        """A call with hooks."""
         return _call.call_with_hooks(self, args, kwargs)
 
     def _get_backward_hooks(self) -> tuple[list[Callable[..., Any]], list[Callable[..., Any]]]:
@@ -265,13 +265,13 @@ class Module:
         _call.warn_non_full_backward_hook(inputs, result, grad_fn)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Pass the call through `torch.compile`, which runs it eagerly here and says so once."""
+        """Compile the call with `torch.compile`, which here runs it eagerly and warns once."""
         self._compiled_call_impl = torch.compile(self._call_impl, *args, **kwargs)
 
     # ------------------------------------------------------------------------------ registering
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that belongs to the module's state but is no parameter."""
+        """Add a tensor that is part of the module's state but no parameter."""
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         _check_new_name(self, "buffer", name, self._buffers)
@@ -391,7 +391,7 @@ class Module:
     def register_forward_pre_hook(
         self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call `hook(module, args)` before forward; what it returns replaces the arguments."""
+        """Call `hook(module, args)` before forward; its result replaces the arguments."""
         marks = (self._forward_pre_hooks_with_kwargs,) if with_kwargs else ()
         return _register_hook(self._forward_pre_hooks, hook, prepend, marks)
 
@@ -403,7 +403,7 @@ class Module:
         with_kwargs: bool = False,
         always_call: bool = False,
     ) -> RemovableHandle:
-        """Call `hook(module, args, output)` after forward; what it returns replaces the output."""
+        """Call `hook(module, args, output)` after forward; its result replaces the output."""
         marks = (self._forward_hooks_with_kwargs,) if with_kwargs else ()
         if always_call:
             marks += (self._forward_hooks_always_called,)
@@ -426,7 +426,7 @@ class Module:
         return _register_hook(self._backward_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after saving; it may return another one."""
+        """Call `hook(module, state_dict, prefix, local_metadata)` after saving; it may return another dict."""
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
                 "Cannot register the same function as the state dict post hook that was previously "
@@ -436,12 +436,14 @@ class Module:
         return _register_hook(self._state_dict_hooks, hook)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, state_dict, prefix, local_metadata)` after saving; it changes it in place."""
+        """Call `hook(module, state_dict, prefix, local_metadata)` after saving; it may change the dict in
+        place.
+        """
         hook._from_public_api = True  # type: ignore[attr-defined]
         return _register_hook(self._state_dict_hooks, hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call `hook(module, prefix, keep_vars)` before `state_dict` looks at this module."""
+        """Call `hook(module, prefix, keep_vars)` before `state_dict` reads this module."""
         return _register_hook(self._state_dict_pre_hooks, hook)
 
     def _register_load_state_dict_pre_hook(
@@ -462,7 +464,7 @@ class Module:
     # ------------------------------------------------------------------------------ saving and loading
 
     def get_extra_state(self) -> Any:
-        """What else to put in the state dict: defined by subclasses, together with `set_extra_state`."""
+        """Additional state for the state dict: defined by subclasses, together with `set_extra_state`."""
         raise RuntimeError(
             "Reached a code path in Module.get_extra_state() that should never be called. "
             "Please file an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml "
@@ -470,7 +472,7 @@ class Module:
         )
 
     def set_extra_state(self, state: Any) -> None:
-        """Take what `get_extra_state` gave from a loaded state dict."""
+        """Restore the result of `get_extra_state` from a loaded state dict."""
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called. "
             "Please file an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml "
@@ -478,13 +480,13 @@ class Module:
         )
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
-        """Put this module's own state, without its children's, into `destination`."""
+        """Add this module's own state, without its children's, to `destination`."""
         _state_dict.save_members(self, destination, prefix, keep_vars)
 
     def state_dict(
         self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False
     ) -> dict[str, Any]:
-        """Parameters and persistent buffers of this module and all below it, by their dotted names."""
+        """Parameters and persistent buffers of this module and its submodules, by their dotted names."""
         if args:
             warnings.warn(
                 "Positional args are being deprecated, use kwargs instead. Refer to "
@@ -508,7 +510,7 @@ class Module:
         unexpected_keys: list[str],
         error_msgs: list[str],
     ) -> None:
-        """Take this module's own state, without its children's, from `state_dict`."""
+        """Load this module's own state, without its children's, from `state_dict`."""
         _state_dict.load_members(
             self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )
@@ -516,7 +518,7 @@ class Module:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> Any:
-        """Copy (or with `assign` put) the values of a state dict into this module and all below it."""
+        """Copy (or with `assign` set) the values of a state dict into this module and its submodules."""
         return _state_dict.load(self, state_dict, strict, assign)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -547,7 +549,7 @@ class Module:
         return module
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
-        """Put a module at a dotted path; with `strict` there has to be one already."""
+        """Set the module at a dotted path; with `strict` one must exist already."""
         if target == "":
             raise ValueError("Cannot set the submodule without a target name!")
         if not isinstance(module, Module):
@@ -641,14 +643,14 @@ class Module:
                 yield name, module
 
     def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
-        """This module and all below it."""
+        """This module and its submodules."""
         for _name, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all below it, with their dotted names; those in `memo` are left out."""
+        """This module and its submodules, with their dotted names; those in `memo` are left out."""
         if memo is None:
             memo = set()
         if self in memo:
@@ -664,7 +666,7 @@ class Module:
     # ------------------------------------------------------------------------------ changing all members
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Replace every parameter, gradient and buffer by what `fn` makes of it."""
+        """Replace every parameter, gradient and buffer by `fn` of it."""
         if recurse:
             for module in self.children():
                 module._apply(fn)
@@ -684,19 +686,19 @@ class Module:
         return self
 
     def cuda(self, device: Any = None) -> Self:
-        """Move to CUDA, of which there is none here: fails for a module that has tensors."""
+        """Move to CUDA; there is none here, so this raises for a module that has tensors."""
         return self._apply(lambda t: t.cuda(device))
 
     def ipu(self, device: Any = None) -> Self:
-        """Move to an IPU, of which there is none here: fails for a module that has tensors."""
+        """Move to an IPU; there is none here, so this raises for a module that has tensors."""
         return self._apply(lambda t: t.to("ipu" if device is None else torch.device("ipu", device)))
 
     def xpu(self, device: Any = None) -> Self:
-        """Move to an XPU, of which there is none here: fails for a module that has tensors."""
+        """Move to an XPU; there is none here, so this raises for a module that has tensors."""
         return self._apply(lambda t: t.xpu(device))
 
     def mtia(self, device: Any = None) -> Self:
-        """Move to MTIA, of which there is none here: fails for a module that has tensors."""
+        """Move to MTIA; there is none here, so this raises for a module that has tensors."""
         return self._apply(lambda t: t.to("mtia" if device is None else torch.device("mtia", device)))
 
     def cpu(self) -> Self:
@@ -765,7 +767,7 @@ class Module:
         return self._apply(convert)
 
     def train(self, mode: bool = True) -> Self:
-        """Set training mode here and below."""
+        """Set training mode for this module and its submodules."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -774,11 +776,11 @@ class Module:
         return self
 
     def eval(self) -> Self:
-        """Leave training mode here and below."""
+        """Set evaluation mode for this module and its submodules."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Say whether autograd records operations on the parameters."""
+        """Set whether autograd records operations on the parameters."""
         for param in self.parameters():
             param.requires_grad_(requires_grad)
         return self
@@ -825,7 +827,7 @@ class Module:
         return sorted(name for name in names if not name[:1].isdigit())
 
     def _replicate_for_data_parallel(self) -> Module:
-        """A copy that shares everything but its dictionaries and has no parameters of its own."""
+        """A copy that shares everything but its dictionaries and has no parameters."""
         replica = self.__new__(type(self))
         replica.__dict__ = self.__dict__.copy()
         replica._parameters = {}

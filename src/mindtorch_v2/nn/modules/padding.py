@@ -51,7 +51,7 @@ class _CircularPadNd(Module):
 
 
 class CircularPad1d(_CircularPadNd):
-    """Padding from the other end."""
+    """Circular padding: values come from the opposite end."""
 
     padding: tuple[int, ...]
 
@@ -65,7 +65,7 @@ class CircularPad1d(_CircularPadNd):
 
 
 class CircularPad2d(_CircularPadNd):
-    """Padding from the other end."""
+    """Circular padding: values come from the opposite end."""
 
     padding: tuple[int, ...]
 
@@ -79,7 +79,7 @@ class CircularPad2d(_CircularPadNd):
 
 
 class CircularPad3d(_CircularPadNd):
-    """Padding from the other end."""
+    """Circular padding: values come from the opposite end."""
 
     padding: tuple[int, ...]
 
@@ -152,7 +152,7 @@ class _ReflectionPadNd(Module):
 
 
 class ReflectionPad1d(_ReflectionPadNd):
-    """The input mirrored at its edge."""
+    """Padding by reflecting the input at its edge."""
 
     padding: tuple[int, ...]
 
@@ -162,7 +162,7 @@ class ReflectionPad1d(_ReflectionPadNd):
 
 
 class ReflectionPad2d(_ReflectionPadNd):
-    """The input mirrored at its edge."""
+    """Padding by reflecting the input at its edge."""
 
     padding: tuple[int, ...]
 
@@ -172,7 +172,7 @@ class ReflectionPad2d(_ReflectionPadNd):
 
 
 class ReflectionPad3d(_ReflectionPadNd):
-    """The input mirrored at its edge."""
+    """Padding by reflecting the input at its edge."""
 
     padding: tuple[int, ...]
 
@@ -194,7 +194,7 @@ class _ReplicationPadNd(Module):
 
 
 class ReplicationPad1d(_ReplicationPadNd):
-    """The edge repeated."""
+    """Padding by repeating the edge."""
 
     padding: tuple[int, ...]
 
@@ -204,7 +204,7 @@ class ReplicationPad1d(_ReplicationPadNd):
 
 
 class ReplicationPad2d(_ReplicationPadNd):
-    """The edge repeated."""
+    """Padding by repeating the edge."""
 
     padding: tuple[int, ...]
 
@@ -214,7 +214,7 @@ class ReplicationPad2d(_ReplicationPadNd):
 
 
 class ReplicationPad3d(_ReplicationPadNd):
-    """The edge repeated."""
+    """Padding by repeating the edge."""
 
     padding: tuple[int, ...]
 

@@ -1,4 +1,4 @@
-"""PixelShuffle and PixelUnshuffle: a factor in, a module that trades channels for pixels out."""
+"""PixelShuffle and PixelUnshuffle: a factor in, a module that moves elements between channels and pixels out."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """Puts maxima back where MaxPool1d found them."""
+    """Puts maxima back at their positions before MaxPool1d."""
 
     def __init__(
         self, kernel_size: _size_1_t, stride: _size_1_t | None = None, padding: _size_1_t = 0
@@ -149,7 +149,7 @@ class MaxUnpool1d(_MaxUnpoolNd):
 
 
 class MaxUnpool2d(_MaxUnpoolNd):
-    """Puts maxima back where MaxPool2d found them."""
+    """Puts maxima back at their positions before MaxPool2d."""
 
     def __init__(
         self, kernel_size: _size_2_t, stride: _size_2_t | None = None, padding: _size_2_t = 0
@@ -165,7 +165,7 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """Puts maxima back where MaxPool3d found them."""
+    """Puts maxima back at their positions before MaxPool3d."""
 
     def __init__(
         self, kernel_size: _size_3_t, stride: _size_3_t | None = None, padding: _size_3_t = 0

@@ -27,7 +27,7 @@ def _apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Ten
 
 
 def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tensor:
-    """The old name of tensor.index_select(dim, permutation)."""
+    """Deprecated name of tensor.index_select(dim, permutation)."""
     warnings.warn(
         "`apply_permutation` is deprecated, please use `tensor.index_select(dim, permutation)` instead",
         FutureWarning,
@@ -37,7 +37,7 @@ def apply_permutation(tensor: Tensor, permutation: Tensor, dim: int = 1) -> Tens
 
 
 class RNNBase(Module):
-    """What RNN, LSTM and GRU share: weights by layer and direction, and the checks of their inputs."""
+    """What RNN, LSTM and GRU share: weights per layer and direction, and input checks."""
 
     mode: str
     input_size: int
@@ -96,7 +96,7 @@ class RNNBase(Module):
                     kind: Parameter(torch.empty(shape, device=device, dtype=dtype))
                     for kind, shape in shapes.items()
                 }
-                # biases are made without being asked for, and not kept
+                # torch creates biases in any case and drops them here
                 kept = [kind for kind in made if bias or not kind.startswith("bias")]
                 names = [f"{kind}_l{layer}{suffix}" for kind in kept]
                 for name, kind in zip(names, kept):
@@ -138,7 +138,7 @@ class RNNBase(Module):
         self._flat_weights = [getattr(self, name, None) for name in self._flat_weights_names]
 
     def _update_flat_weights(self) -> None:
-        """The list that the op takes, with what the module holds now."""
+        """Update the list of weights that the op takes."""
         held = self._parameters
         for name, weight in zip(self._flat_weights_names, self._flat_weights):
             if held.get(name) is not weight:
@@ -154,7 +154,7 @@ class RNNBase(Module):
         super().__setattr__(attr, value)
 
     def flatten_parameters(self) -> None:
-        """Nothing: only a GPU library wants all weights in one block."""
+        """No effect: only GPU libraries need all weights in one block."""
 
     def _apply(self, fn: Any, recurse: bool = True) -> RNNBase:
         super()._apply(fn, recurse)
@@ -162,13 +162,13 @@ class RNNBase(Module):
         return self
 
     def reset_parameters(self) -> None:
-        """Everything uniform within 1 / sqrt(hidden_size)."""
+        """Initialise all weights uniformly within 1 / sqrt(hidden_size)."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
-        """Raises where dtype, dimensions or features are not the layer's."""
+        """Raise if dtype, dimensions or features do not match the layer."""
         weight = self._flat_weights[0]
         if input.dtype != weight.dtype and not torch.is_autocast_enabled():
             raise ValueError(
@@ -201,23 +201,23 @@ class RNNBase(Module):
         expected_hidden_size: tuple[int, int, int],
         msg: str = "Expected hidden size {}, got {}",
     ) -> None:
-        """Raises where the hidden state has another size."""
+        """Raise if the hidden state has another size."""
         if hx.size() != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.size())))
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
-        """Raises where input and hidden state do not fit the layer or each other."""
+        """Raise if input and hidden state do not match the layer or each other."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
-        """The hidden state in another order of the batch."""
+        """The hidden state with the batch permuted."""
         if permutation is None:
             return hx
         return _apply_permutation(hx, permutation)
 
     def extra_repr(self) -> str:
-        """Sizes, and what differs from the defaults."""
+        """Sizes, and options that differ from the defaults."""
         text = f"{self.input_size}, {self.hidden_size}"
         if self.proj_size != 0:
             text += f", proj_size={self.proj_size}"
@@ -327,7 +327,7 @@ class GRU(RNNBase):
 
 
 class LSTM(RNNBase):
-    """A long short-term memory over a sequence, with projections if proj_size is given."""
+    """A long short-term memory over a sequence, with projections if proj_size > 0."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
@@ -337,7 +337,7 @@ class LSTM(RNNBase):
         return self._expected_size(input, batch_sizes, self.hidden_size)
 
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
-        """Raises where input and states do not fit the layer or each other."""
+        """Raise if input and states do not match the layer or each other."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(
             hidden[0], self.get_expected_hidden_size(input, batch_sizes), "Expected hidden[0] size {}, got {}"
@@ -347,7 +347,7 @@ class LSTM(RNNBase):
         )
 
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
-        """Both states in another order of the batch."""
+        """Both states with the batch permuted."""
         if permutation is None:
             return hx
         return _apply_permutation(hx[0], permutation), _apply_permutation(hx[1], permutation)
@@ -430,7 +430,7 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     def extra_repr(self) -> str:
-        """Sizes, and what differs from the defaults."""
+        """Sizes, and options that differ from the defaults."""
         text = f"{self.input_size}, {self.hidden_size}"
         if self.bias is not True:
             text += f", bias={self.bias}"
@@ -440,7 +440,7 @@ class RNNCellBase(Module):
         return text
 
     def reset_parameters(self) -> None:
-        """Everything uniform within 1 / sqrt(hidden_size)."""
+        """Initialise all weights uniformly within 1 / sqrt(hidden_size)."""
         bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)

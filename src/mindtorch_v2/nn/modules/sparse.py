@@ -1,4 +1,4 @@
-"""Embedding and EmbeddingBag: sizes in, a module of a table of rows out."""
+"""Embedding and EmbeddingBag: modules with a table of rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class Embedding(Module):
-    """Rows of a table, by their numbers."""
+    """Rows of a table, by index."""
 
     num_embeddings: int
     embedding_dim: int
@@ -89,7 +89,7 @@ class Embedding(Module):
         )
 
     def extra_repr(self) -> str:
-        """Sizes, and what differs from the defaults."""
+        """Sizes, and options that differ from the defaults."""
         text = f"{self.num_embeddings}, {self.embedding_dim}"
         if self.padding_idx is not None:
             text += f", padding_idx={self.padding_idx}"
@@ -212,7 +212,7 @@ class EmbeddingBag(Module):
         )
 
     def extra_repr(self) -> str:
-        """Sizes, and what differs from the defaults."""
+        """Sizes, and options that differ from the defaults."""
         text = f"{self.num_embeddings}, {self.embedding_dim}"
         if self.max_norm is not None:
             text += f", max_norm={self.max_norm}"

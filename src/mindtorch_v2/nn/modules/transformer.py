@@ -32,7 +32,7 @@ _Activation = str | Callable[[Tensor], Tensor]
 
 
 def _generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-    """Minus infinity above the diagonal, zero elsewhere: no position sees a later one."""
+    """Minus infinity above the diagonal, zero elsewhere: no position attends to a later one."""
     return torch.triu(torch.full((sz, sz), float("-inf"), dtype=dtype, device=device), diagonal=1)
 
 
@@ -58,7 +58,7 @@ def _get_activation_fn(activation: str) -> Callable[[Tensor], Tensor]:
 def _detect_is_causal_mask(
     mask: Tensor | None, is_causal: bool | None = None, size: int | None = None
 ) -> bool:
-    """Whether the mask is the causal one: as the caller says, else by comparing it."""
+    """Whether the mask is causal: as stated by the caller, else by comparison."""
     if is_causal is not None or mask is None:
         return is_causal is True
     sz = size if size is not None else mask.size(-2)
@@ -146,7 +146,7 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-        """The mask that lets each position see itself and those before it."""
+        """The mask that lets each position attend to itself and earlier ones."""
         return _generate_square_subsequent_mask(sz, dtype=dtype, device=device)
 
     def _reset_parameters(self) -> None:
@@ -158,8 +158,8 @@ class Transformer(Module):
 class TransformerEncoder(Module):
     """A stack of encoder layers.
 
-    Where torch runs a padded batch as a nested tensor in inference, the layers here get the padding mask, and
-    the padded positions of the result are set to zero as torch's are.
+    In inference torch runs a padded batch as a nested tensor. Here the layers get the padding mask instead,
+    and the padded positions of the result are set to zero, as in torch.
     """
 
     def __init__(
@@ -227,7 +227,7 @@ class TransformerEncoder(Module):
         return output
 
     def _uses_nested_tensor(self, src: Tensor) -> bool:
-        """Whether torch would take its nested way for this call: inference by the layer's one-op path."""
+        """Whether torch would use nested tensors for this call: inference through the layer's fused op."""
         layer = self.layers[0]
         return (
             self.use_nested_tensor
@@ -239,7 +239,7 @@ class TransformerEncoder(Module):
 
 
 def _left_aligned(kept: Tensor) -> bool:
-    """Whether no row has a kept position after a dropped one."""
+    """Whether all padding is on the right."""
     return not bool((kept[:, 1:] & ~kept[:, :-1]).any())
 
 
@@ -290,7 +290,7 @@ class TransformerDecoder(Module):
         tgt_is_causal: bool | None = None,
         memory_is_causal: bool = False,
     ) -> Tensor:
-        """The target through all layers, which look at the memory, then the norm."""
+        """The target through all layers, which attend to the memory, then the norm."""
         first = self.layers[0]
         batch_first = first.self_attn.batch_first if hasattr(first, "self_attn") else False
         tgt_is_causal = _detect_is_causal_mask(tgt_mask, tgt_is_causal, _get_seq_len(tgt, batch_first))
@@ -343,7 +343,7 @@ class TransformerEncoderLayer(Module):
         self.dropout2 = Dropout(dropout)
         if isinstance(activation, str):
             activation = _get_activation_fn(activation)
-        # The number aten's one-op path takes for the activation; 0 keeps it from that path.
+        # The number of the activation in aten's fused op; 0 disables that path.
         if activation is F.relu or isinstance(activation, ReLU):
             self.activation_relu_or_gelu = 1
         elif activation is F.gelu or isinstance(activation, GELU):
@@ -385,7 +385,7 @@ class TransformerEncoderLayer(Module):
         return self.norm2(x + self._ff_block(x))
 
     def _has_fast_path(self, src: Tensor) -> bool:
-        """Whether torch would take its one-op way: inference with nothing unusual in the layer."""
+        """Whether torch would use its fused op: inference with a standard layer."""
         attention = self.self_attn
         if src.dim() != 3 or not self.activation_relu_or_gelu or self.norm1.eps != self.norm2.eps:
             return False

@@ -1,4 +1,4 @@
-"""Small helpers of layers: numbers in, tuples of a fixed length out; keys of state dicts without a prefix."""
+"""Helpers of layers: tuples of a fixed length from numbers; state-dict keys without a prefix."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["consume_prefix_in_state_dict_if_present"]
 
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
-    """A function that repeats a single value n times and turns an iterable into a tuple as it is."""
+    """A function that repeats a single value n times and converts an iterable to a tuple."""
 
     def parse(x: Any) -> tuple[Any, ...]:
         if isinstance(x, collections.abc.Iterable):
@@ -51,6 +51,6 @@ def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: 
     if metadata is None:
         return
     for key in list(metadata.keys()):
-        # A key is a module's name, "" for the outermost: the prefix "module." belongs to the key "module".
+        # A key is a module's name, "" for the outermost: prefix "module." belongs to key "module".
         if key and (key == prefix.rstrip(".") or key.startswith(prefix)):
             metadata[key[len(prefix) :]] = metadata.pop(key)

@@ -1,4 +1,4 @@
-"""torch.nn.parallel: there is one device here, so DataParallel passes through and the rest refuses."""
+"""torch.nn.parallel: there is one device here, so DataParallel only calls its module and the rest raises."""
 
 from __future__ import annotations
 

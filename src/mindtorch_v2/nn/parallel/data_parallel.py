@@ -1,4 +1,4 @@
-"""DataParallel: a module in, the same module behind the name `module` out; with no GPU nothing is split."""
+"""DataParallel: a wrapper with the module as `module`; without GPUs nothing is split."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T", bound=Module)
 
 
 class DataParallel(Module, Generic[T]):
-    """The module itself, as torch's DataParallel is where there is no GPU."""
+    """Calls the module, as torch's DataParallel does without GPUs."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class DataParallel(Module, Generic[T]):
         self.device_ids: list[int] = []
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """What the module gives."""
+        """Call the module."""
         return self.module(*inputs, **kwargs)
 
 
@@ -39,5 +39,5 @@ def data_parallel(
     dim: int = 0,
     module_kwargs: Any | None = None,
 ) -> Any:
-    """Refused, as torch refuses it where there is no GPU."""
+    """Raises, as in torch without GPUs."""
     raise RuntimeError("device type could not be determined")

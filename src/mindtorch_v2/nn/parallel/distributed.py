@@ -1,4 +1,4 @@
-"""DistributedDataParallel: refused, because no process group can be initialised here."""
+"""DistributedDataParallel: raises, because no process group can be initialised here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies between GPUs: refused, because there are none."""
+"""Copies between GPUs: raise, because there are none."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ __all__ = ["gather", "parallel_apply", "replicate", "scatter"]
 
 
 def scatter(inputs: Any, target_gpus: Sequence[Any], dim: int = 0) -> Any:
-    """Refused: there is no GPU to scatter to."""
+    """Raises: there is no GPU to scatter to."""
     raise RuntimeError("torch.nn.parallel.scatter needs GPUs; this library runs on the CPU only")
 
 
 def gather(outputs: Any, target_device: Any, dim: int = 0) -> Any:
-    """Refused: there is no GPU to gather from."""
+    """Raises: there is no GPU to gather from."""
     raise AssertionError("Gather function not implemented for CPU tensors")
 
 
 def replicate(network: Module, devices: Sequence[Any], detach: bool = False) -> list[Module]:
-    """Refused: there is no GPU to copy the network to."""
+    """Raises: there is no GPU to copy the network to."""
     raise AssertionError("Broadcast function not implemented for CPU tensors")
 
 
@@ -31,5 +31,5 @@ def parallel_apply(
     kwargs_tup: Sequence[dict[str, Any]] | None = None,
     devices: Sequence[Any] | None = None,
 ) -> list[Any]:
-    """Refused: modules run in parallel on GPUs only."""
+    """Raises: modules run in parallel on GPUs only."""
     raise RuntimeError("Cannot access accelerator device when none is available.")

@@ -1,7 +1,4 @@
-"""torch.nn.utils: what is done to modules and their parameters from outside.
-
-This file only names the parts.
-"""
+"""torch.nn.utils: functions that act on modules and their parameters. This file only collects names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A module's tensors by dotted name: names in, tensors out or exchanged.
-
-Knows nothing of what is done with them.
-"""
+"""Read and replace a module's tensors by dotted name."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ _MISSING: Any = object()
 
 
 def set_tensor(module: Any, name: str, tensor: torch.Tensor) -> None:
-    """Put a tensor where a module has a parameter, a buffer or an attribute of this name."""
+    """Set a module's parameter, buffer or attribute of this name to a tensor."""
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"{module} is not an instance of torch.nn.Module")
     if not isinstance(tensor, torch.Tensor) and tensor is not None:
@@ -32,7 +29,7 @@ def set_tensor(module: Any, name: str, tensor: torch.Tensor) -> None:
 
 
 def swap_tensor(module: Any, name: str, tensor: Any, allow_missing: bool = False) -> Any:
-    """Put a tensor in place of another and return the other. `_MISSING` stands for none."""
+    """Replace a tensor and return the old one. `_MISSING` means none."""
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"{module} is not an instance of torch.nn.Module")
     if tensor is not _MISSING and not isinstance(tensor, torch.Tensor) and tensor is not None:
@@ -66,7 +63,7 @@ def swap_tensor(module: Any, name: str, tensor: Any, allow_missing: bool = False
 
 
 def swap_submodule(module: Any, name: str, submodule: Any) -> Any:
-    """Put a child module in place of another and return the other."""
+    """Replace a child module and return the old one."""
     for value in (module, submodule):
         if not isinstance(value, torch.nn.Module):
             raise TypeError(f"{value} is not an instance of torch.nn.Module")
@@ -84,7 +81,7 @@ def swap_submodule(module: Any, name: str, submodule: Any) -> Any:
 
 
 class NamedMemberAccessor:
-    """Reads and exchanges the tensors of one module and all below it."""
+    """Reads and replaces the tensors of a module and its submodules."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -110,7 +107,7 @@ class NamedMemberAccessor:
         return self.get_submodule(prefix), attr
 
     def swap_submodule(self, path: str, value: Any) -> Any:
-        """Exchange the module at a dotted path."""
+        """Replace the module at a dotted path and return the old one."""
         module, attr = self._at(path)
         return swap_submodule(module, attr, value)
 
@@ -125,7 +122,7 @@ class NamedMemberAccessor:
         return tensor
 
     def set_tensor(self, name: str, value: torch.Tensor) -> None:
-        """Put a tensor at a dotted path."""
+        """Set the tensor at a dotted path."""
         set_tensor(*self._at(name), value)
 
     def del_tensor(self, name: str) -> None:
@@ -136,7 +133,7 @@ class NamedMemberAccessor:
         delattr(module, attr)
 
     def swap_tensor(self, name: str, value: torch.Tensor, allow_missing: bool = False) -> torch.Tensor:
-        """Exchange the tensor at a dotted path."""
+        """Replace the tensor at a dotted path and return the old one."""
         return swap_tensor(*self._at(name), value, allow_missing=allow_missing)
 
     def get_tensors(self, names: Iterable[str]) -> list[torch.Tensor]:
@@ -144,11 +141,11 @@ class NamedMemberAccessor:
         return [self.get_tensor(name) for name in names]
 
     def set_tensors(self, names: Iterable[str], values: Iterable[torch.Tensor]) -> None:
-        """Put tensors at several paths."""
+        """Set the tensors at several paths."""
         self.set_tensors_dict(_paired(names, values))
 
     def set_tensors_dict(self, named_tensors: dict[str, torch.Tensor]) -> None:
-        """Put each tensor at its path."""
+        """Set each tensor at its path."""
         for name, value in named_tensors.items():
             self.set_tensor(name, value)
 
@@ -160,7 +157,7 @@ class NamedMemberAccessor:
     def swap_tensors(
         self, names: Iterable[str], values: Iterable[torch.Tensor], allow_missing: bool = False
     ) -> list[torch.Tensor]:
-        """Exchange the tensors at several paths."""
+        """Replace the tensors at several paths and return the old ones."""
         return [
             self.swap_tensor(name, value, allow_missing) for name, value in _paired(names, values).items()
         ]
@@ -168,9 +165,8 @@ class NamedMemberAccessor:
     def swap_tensors_dict(
         self, named_tensors: dict[str, torch.Tensor], allow_missing: bool = False
     ) -> tuple[dict[str, torch.Tensor], list[str]]:
-        """Exchange each tensor at its path: (what was there, names that had nothing).
-
-        All or none are exchanged.
+        """Replace each tensor at its path: (old tensors, names that had none). Either all or none are
+        replaced.
         """
         before: dict[str, torch.Tensor] = {}
         missing: list[str] = []
@@ -189,7 +185,7 @@ class NamedMemberAccessor:
         return before, missing
 
     def check_keys(self, keys: Iterable[str]) -> tuple[list[str], list[str]]:
-        """(names that are not among the keys, keys that are no names)."""
+        """(names that are not among the keys, keys that are not names)."""
         given = set(keys)
         valid = {name for name, _ in self.named_tensors(remove_duplicate=False)}
         return sorted(valid - given), sorted(given - valid)
@@ -208,7 +204,7 @@ class NamedMemberAccessor:
         yield from self.module.named_buffers(remove_duplicate=remove_duplicate)
 
     def named_modules(self, remove_duplicate: bool = True) -> Iterable[tuple[str, Any]]:
-        """The module and all below it."""
+        """The module and its submodules."""
         yield from self.module.named_modules(remove_duplicate=remove_duplicate)
 
 

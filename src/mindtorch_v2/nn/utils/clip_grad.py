@@ -1,7 +1,4 @@
-"""Clipping: parameters with gradients in, the same gradients scaled or clamped in place.
-
-Knows nothing of modules.
-"""
+"""Gradient clipping: scales or clamps the gradients of parameters in place."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _no_grad(func: _F) -> _F:
-    """The function, run without recording gradients."""
+    """The function, run with gradients disabled."""
 
     @functools.wraps(func)
     def without_gradients(*args: Any, **kwargs: Any) -> Any:
@@ -95,13 +92,13 @@ def _clip_grads_with_norm_(
     total_norm: torch.Tensor,
     foreach: bool | None = None,
 ) -> None:
-    """Scale the gradients by `max_norm / total_norm` where that makes them smaller."""
+    """Scale the gradients by `max_norm / total_norm` if that is less than 1."""
     grads = [p.grad for p in _as_list(parameters) if p.grad is not None]
     max_norm = float(max_norm)
     if not grads:
         return
     clip_coef = max_norm / (total_norm + 1e-6)
-    # Multiplying always, also by 1, spares the comparison on the host that a device would have to wait for.
+    # Multiplying by 1 too avoids a comparison on the host, for which a device would have to synchronise.
     clip_coef_clamped = torch.clamp(clip_coef, max=1.0)
     for device, group in _groups(grads):
         factor = clip_coef_clamped.to(device)
@@ -135,7 +132,7 @@ def clip_grad_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> torch.Tensor:
-    """The old name of `clip_grad_norm_`."""
+    """Deprecated name of `clip_grad_norm_`."""
     warnings.warn(
         "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
         category=FutureWarning,

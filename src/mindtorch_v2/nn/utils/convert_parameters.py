@@ -1,4 +1,4 @@
-"""Parameters in, one flat vector out, and the way back. Knows nothing of modules."""
+"""Parameters to one flat vector, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A layer and the batch norm after it in, one layer out that computes both in evaluation mode."""
+"""Fusion of a layer with the batch norm after it, into one layer for evaluation mode."""
 
 from __future__ import annotations
 

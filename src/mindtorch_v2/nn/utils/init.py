@@ -1,4 +1,4 @@
-"""A module class in, a module out whose parameters were never initialised."""
+"""Creates modules without initialising their parameters."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import mindtorch_v2 as torch
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """Make a module on the meta device, then give it memory with undefined values."""
+    """Create a module on the meta device, then allocate memory with undefined values."""
     if not issubclass(module_cls, torch.nn.Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:

@@ -1,4 +1,4 @@
-"""A module in, the same module out with its convolution weights in another memory format."""
+"""Converts a module's convolution weights to another memory format."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def _convert(module: Any, kinds: tuple[type, ...], memory_format: torch.memory_f
 
 
 def convert_conv2d_weight_memory_format(module: _M, memory_format: torch.memory_format) -> _M:
-    """Put the weights of all Conv2d and ConvTranspose2d layers into a memory format."""
+    """Convert the weights of all Conv2d and ConvTranspose2d layers to a memory format."""
     return _convert(module, (torch.nn.Conv2d, torch.nn.ConvTranspose2d), memory_format)
 
 
 def convert_conv3d_weight_memory_format(module: _M, memory_format: torch.memory_format) -> _M:
-    """Put the weights of all Conv3d and ConvTranspose3d layers into a memory format."""
+    """Convert the weights of all Conv3d and ConvTranspose3d layers to a memory format."""
     return _convert(module, (torch.nn.Conv3d, torch.nn.ConvTranspose3d), memory_format)

@@ -1,4 +1,4 @@
-"""Ready-made parametrizations: a module in; out, one whose weight stays orthogonal or has a normed length."""
+"""Ready-made parametrizations: orthogonal weights, weight norm and spectral norm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _is_orthogonal(Q: Any, eps: float | None = None) -> bool:
     n, k = Q.size(-2), Q.size(-1)
     Id = torch.eye(k, dtype=Q.dtype, device=Q.device)
     if eps is None:
-        eps = 10.0 * n * torch.finfo(Q.dtype).eps  # what a good orthogonalisation leaves as error
+        eps = 10.0 * n * torch.finfo(Q.dtype).eps  # the error of a good orthogonalisation
     return torch.allclose(Q.mH @ Q, Id, atol=eps)
 
 
@@ -37,9 +37,9 @@ class _OrthMaps(Enum):
 
 
 class _Orthogonal(Module):
-    """A matrix with orthonormal columns (rows, where it is wide) from one without constraints.
+    """A matrix with orthonormal columns (rows, if it is wide) from an unconstrained one.
 
-    With `use_trivialization` the map is taken around `base`, an orthogonal matrix that assignment sets.
+    With `use_trivialization` the map is centred at `base`, an orthogonal matrix that assignment sets.
     """
 
     base: torch.Tensor
@@ -61,7 +61,7 @@ class _Orthogonal(Module):
             n, k = k, n
         # From here n >= k: tall or square.
         if self.orthogonal_map is _OrthMaps.householder:
-            # The strictly lower part holds the reflectors; the diagonal the signs of the columns.
+            # The strictly lower part contains the reflectors; the diagonal the signs of the columns.
             A = X.tril(diagonal=-1)
             tau = 2.0 / (1.0 + (A * A).sum(dim=-2))
             Q = torch.linalg.householder_product(A, tau)
@@ -85,7 +85,7 @@ class _Orthogonal(Module):
         return Q
 
     def right_inverse(self, Q: torch.Tensor) -> torch.Tensor:
-        """What `forward` gives Q for; a Q that is not orthogonal is made so."""
+        """The original for which `forward` returns Q; a Q that is not orthogonal is made so."""
         if Q.shape != self.shape:
             raise ValueError(
                 f"Expected a matrix or batch of matrices of shape {self.shape}. Got a tensor of shape "
@@ -98,18 +98,20 @@ class _Orthogonal(Module):
             return X.mT if wide else X
 
     def _reflectors(self, Q: torch.Tensor) -> torch.Tensor:
-        """Without a base only the reflectors can be found again."""
+        """Without a base only the reflectors can be recovered."""
         if self.orthogonal_map is not _OrthMaps.householder:
             raise NotImplementedError(
                 "It is not possible to assign to the matrix exponential or the Cayley parametrizations "
                 "when use_trivialization=False."
             )
         A, _ = torch.geqrf(Q)
-        A.diagonal(dim1=-2, dim2=-1).sign_()  # the signs of R's diagonal, where `forward` looks for them
+        A.diagonal(dim1=-2, dim2=-1).sign_()  # the signs of R's diagonal, which `forward` reads here
         return A
 
     def _set_base(self, Q: torch.Tensor) -> torch.Tensor:
-        """Make Q, completed to a square matrix, the base, and return what every map takes to the identity."""
+        """Set Q, completed to a square matrix, as the base; returns a matrix that every map takes to the
+        identity.
+        """
         n, k = Q.size(-2), Q.size(-1)
         if n == k:
             base = Q.clone() if _is_orthogonal(Q) else _make_orthogonal(Q)
@@ -117,7 +119,7 @@ class _Orthogonal(Module):
             N = torch.randn(*(Q.size()[:-2] + (n, n - k)), dtype=Q.dtype, device=Q.device)
             base = _make_orthogonal(torch.cat([Q, N], dim=-1))
         self.base = base
-        # Only the diagonal is set: a skew matrix drops it, and the reflectors read it as signs.
+        # Only the diagonal is set: a skew matrix ignores it, and the reflectors read it as signs.
         neg_Id = torch.zeros_like(Q)
         neg_Id.diagonal(dim1=-2, dim2=-1).fill_(-1.0)
         return neg_Id
@@ -175,7 +177,7 @@ def weight_norm(module: Module, name: str = "weight", dim: int = 0) -> Any:
         unexpected_keys: Any,
         error_msgs: Any,
     ) -> None:
-        """Checkpoints of the old `weight_norm` call the two tensors `name_g` and `name_v`."""
+        """Checkpoints of the older `weight_norm` name the two tensors `name_g` and `name_v`."""
         g_key, v_key = f"{prefix}{name}_g", f"{prefix}{name}_v"
         if g_key in state_dict and v_key in state_dict:
             state_dict[f"{prefix}parametrizations.{name}.original0"] = state_dict.pop(g_key)
@@ -205,7 +207,7 @@ class _SpectralNorm(Module):
         self.dim = dim if dim >= 0 else dim + ndim
         self.eps = eps
         if ndim > 1:
-            # A vector is simply normalised; a matrix needs the two singular vectors.
+            # A vector is normalised directly; a matrix needs the two singular vectors.
             self.n_power_iterations = n_power_iterations
             normalize = torch.nn.functional.normalize
             weight_mat = self._reshape_weight_to_matrix(weight)
@@ -214,7 +216,7 @@ class _SpectralNorm(Module):
             v = weight_mat.new_empty(w).normal_(0, 1)
             self.register_buffer("_u", normalize(u, dim=0, eps=self.eps))
             self.register_buffer("_v", normalize(v, dim=0, eps=self.eps))
-            self._power_method(weight_mat, 15)  # near the solution from the start
+            self._power_method(weight_mat, 15)  # start close to the solution
 
     def _reshape_weight_to_matrix(self, weight: torch.Tensor) -> torch.Tensor:
         if self.dim != 0:
@@ -225,7 +227,7 @@ class _SpectralNorm(Module):
         normalize = torch.nn.functional.normalize
         with torch.no_grad():
             for _ in range(n_power_iterations):
-                # In place: the buffers' memory is what other references share.
+                # In place: other references share the buffers' memory.
                 self._u = normalize(torch.mv(weight_mat, self._v), dim=0, eps=self.eps, out=self._u)
                 self._v = normalize(torch.mv(weight_mat.H, self._u), dim=0, eps=self.eps, out=self._v)
 
@@ -235,7 +237,7 @@ class _SpectralNorm(Module):
         weight_mat = self._reshape_weight_to_matrix(weight)
         if self.training:
             self._power_method(weight_mat, self.n_power_iterations)
-        # Copies, so that the next iteration does not change what this call's backward pass needs.
+        # Copies, so that the next iteration does not change values that this call's backward pass needs.
         u = self._u.clone(memory_format=torch.contiguous_format)
         v = self._v.clone(memory_format=torch.contiguous_format)
         sigma = torch.vdot(u, torch.mv(weight_mat, v))

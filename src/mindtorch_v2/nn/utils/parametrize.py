@@ -1,4 +1,4 @@
-"""Parametrizations: a module and a function of one of its tensors in; out, one that computes it when read."""
+"""Parametrizations: a tensor of a module becomes a function of another tensor, computed when it is read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _cache: dict[tuple[int, str], torch.Tensor | None] = {}
 
 @contextmanager
 def cached() -> Iterator[None]:
-    """Within the block, a parametrized tensor is computed once and then kept."""
+    """Context manager: a parametrized tensor is computed once and then cached."""
     global _cache, _cache_enabled
     _cache_enabled += 1
     try:
@@ -49,7 +49,9 @@ def _register_parameter_or_buffer(module: Any, name: str, X: Any) -> None:
 
 
 def _maybe_set(dest: torch.Tensor, src: torch.Tensor) -> None:
-    """Give `dest` the memory of `src`: the tensor keeps its identity, which an optimiser may already know."""
+    """Give `dest` the memory of `src`: the tensor object stays the same, because an optimiser may refer to
+    it.
+    """
     if dest is not src or _dispatch.recorder is not None:
         dest.set_(src)
 
@@ -57,7 +59,7 @@ def _maybe_set(dest: torch.Tensor, src: torch.Tensor) -> None:
 class ParametrizationList(ModuleList):
     """The parametrizations of one tensor, in order, and the tensor or tensors they start from.
 
-    They start from `original`, or from `original0`, `original1` ... where `right_inverse` gives several.
+    They start from `original`, or from `original0`, `original1` ... if `right_inverse` returns several.
     """
 
     original: torch.Tensor
@@ -88,7 +90,7 @@ class ParametrizationList(ModuleList):
             _check_unchanged(self(), original_shape, original_dtype)
 
     def _invert_all(self, original: torch.Tensor) -> Any:
-        """What `original` was made from, as far as the parametrizations can tell."""
+        """The value that `original` is computed from, as far as the parametrizations can invert it."""
         new: Any = original
         with torch.no_grad():
             for module in reversed(self):
@@ -130,10 +132,7 @@ class ParametrizationList(ModuleList):
             _register_parameter_or_buffer(self, f"original{i}", original_i)
 
     def right_inverse(self, value: torch.Tensor) -> None:
-        """Set the originals so that the parametrizations give `value`.
-
-        Called when the tensor is assigned to.
-        """
+        """Set the originals so that the parametrizations return `value`. Called when the tensor is assigned."""
         with torch.no_grad():
             for module in reversed(self):
                 if not hasattr(module, "right_inverse"):
@@ -196,7 +195,7 @@ def _check_unchanged(made: Any, shape: Any, dtype: Any) -> None:
 
 
 def _inject_new_class(module: Module) -> None:
-    """Give the module a class of its own, where properties can stand for its parametrized tensors."""
+    """Give the module a class of its own, with properties for its parametrized tensors."""
     cls = module.__class__
 
     def default_deepcopy(self: Any, memo: dict[int, Any]) -> Any:
@@ -246,7 +245,7 @@ def _inject_property(module: Module, tensor_name: str) -> None:
 
 
 def _check_one_more(module: Module, tensor_name: str, parametrization: Module) -> None:
-    """A parametrization on top of others must keep dtype and shape, and so must its inverse."""
+    """A parametrization on top of others must preserve dtype and shape, and so must its inverse."""
     Y = getattr(module, tensor_name)
     X = parametrization(Y)
     if not isinstance(X, torch.Tensor):
@@ -319,7 +318,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
 
 
 def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
-    """Make a tensor ordinary again, with its present value or with that of its original."""
+    """Make a tensor ordinary again, with its current value or with that of its original."""
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
     parametrizations = module.parametrizations[tensor_name]
@@ -354,7 +353,7 @@ def type_before_parametrizations(module: Module) -> type:
 def transfer_parametrizations_and_params(
     from_module: Module, to_module: Module, tensor_name: str | None = None
 ) -> Module:
-    """Give one module the parametrizations, and the tensors they start from, of another."""
+    """Copy the parametrizations of one module, and the tensors they start from, to another."""
     if not is_parametrized(from_module):
         return to_module
     parametrizations = from_module.parametrizations

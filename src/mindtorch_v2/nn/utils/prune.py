@@ -1,4 +1,4 @@
-"""Pruning: a module and a rule in; out, one whose `name` is `name_orig * name_mask`, set before each call."""
+"""Pruning: replaces a module's tensor `name` by `name_orig * name_mask`, computed before each call."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BasePruningMethod(ABC):
 
     @classmethod
     def apply(cls, module: Any, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any) -> Any:
-        """Prune a parameter of the module and register the hook; earlier ones of this parameter stay."""
+        """Prune a parameter of the module and register the hook; earlier methods of this parameter stay."""
         old_method, hook_id = _present_method(module, name)
         method = cls(*args, **kwargs)
         method._tensor_name = name
@@ -91,7 +91,7 @@ class BasePruningMethod(ABC):
         return t * self.compute_mask(importance_scores, default_mask=default_mask)
 
     def remove(self, module: Any) -> None:
-        """Make the pruned tensor an ordinary parameter again. The zeros stay."""
+        """Make the pruned tensor an ordinary parameter again. Pruned elements stay zero."""
         if self._tensor_name is None:
             raise AssertionError(f"Module {module} has to be pruned before pruning can be removed")
         weight = self.apply_mask(module)
@@ -120,7 +120,7 @@ def _present_method(module: Any, name: str) -> tuple[Any, Any]:
 
 
 class PruningContainer(BasePruningMethod):
-    """Several pruning methods of one parameter, each working on what the ones before left."""
+    """Several pruning methods of one parameter, each applied to what the earlier ones left."""
 
     def __init__(self, *args: Any) -> None:
         self._pruning_methods: tuple[Any, ...] = ()
@@ -135,7 +135,7 @@ class PruningContainer(BasePruningMethod):
                 self.add_pruning_method(method)
 
     def add_pruning_method(self, method: Any) -> None:
-        """Add one more method, for the same parameter."""
+        """Add another method for the same parameter."""
         if not isinstance(method, BasePruningMethod) and method is not None:
             raise TypeError(f"{type(method)} is not a BasePruningMethod subclass")
         if method is not None and self._tensor_name != method._tensor_name:
@@ -155,7 +155,7 @@ class PruningContainer(BasePruningMethod):
         return self._pruning_methods[idx]
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
-        """The mask that the last method computes on what the present mask leaves."""
+        """The mask of the last method, applied to what the current mask leaves."""
         method = self._pruning_methods[-1]
         mask = default_mask.to(dtype=t.dtype)
         if method.PRUNING_TYPE == "unstructured":
@@ -170,7 +170,7 @@ class PruningContainer(BasePruningMethod):
                 dim += t.dim()
                 if dim < 0:
                     raise IndexError(f"Index is out of bounds for tensor with dimensions {t.dim()}")
-            # Only the channels that are not all pruned yet.
+            # Only channels that are not completely pruned yet.
             keep_channel = mask.sum(dim=[d for d in range(t.dim()) if d != dim]) != 0
             where = [slice(None)] * t.dim()
             where[dim] = keep_channel
@@ -315,7 +315,7 @@ class LnStructured(BasePruningMethod):
 
 
 class CustomFromMask(BasePruningMethod):
-    """Prunes by a mask that is given."""
+    """Prunes by a given mask."""
 
     PRUNING_TYPE = "global"
 
@@ -338,7 +338,7 @@ class CustomFromMask(BasePruningMethod):
 
 
 def _keep_channels(t: Any, dim: int, channels: Any) -> Any:
-    """A mask of zeros with ones in the channels along `dim`."""
+    """A mask with ones in the channels along `dim` and zeros elsewhere."""
     mask = torch.zeros_like(t)
     where: list[Any] = [slice(None)] * t.dim()
     where[dim] = channels
@@ -424,7 +424,7 @@ def custom_from_mask(module: Any, name: str, mask: Any) -> Any:
 
 
 def remove(module: Any, name: str) -> Any:
-    """Make a pruned parameter ordinary again. The zeros stay."""
+    """Make a pruned parameter ordinary again. Pruned elements stay zero."""
     for k, hook in module._forward_pre_hooks.items():
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name:
             hook.remove(module)

@@ -1,4 +1,4 @@
-"""Sequences of different lengths: padded tensors or lists in, PackedSequence out, and the way back."""
+"""Sequences of different lengths: padded tensors or lists to PackedSequence, and back."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ def bind(optional: _T | None, fn: Callable[[_T], _R]) -> _R | None:
 
 
 class PackedSequence(PackedSequence_):
-    """A batch of sequences, step by step: `data` holds all steps, `batch_sizes` their counts."""
+    """A batch of sequences, step by step: `data` holds all steps, `batch_sizes` the number of sequences per
+    step.
+    """
 
     def __new__(
         cls,
@@ -66,10 +68,7 @@ class PackedSequence(PackedSequence_):
         )
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
-        """Convert `data` as `Tensor.to` does; the indices follow its device.
-
-        `batch_sizes` stay on the CPU.
-        """
+        """Convert `data` as `Tensor.to` does; the indices move to its device. `batch_sizes` stay on the CPU."""
         data = self.data.to(*args, **kwargs)
         if data is self.data:
             return self
@@ -82,7 +81,7 @@ class PackedSequence(PackedSequence_):
         )
 
     def cuda(self, *args: Any, **kwargs: Any) -> Self:
-        """Move to CUDA, of which there is none here: fails."""
+        """Move to CUDA; there is none here, so this raises."""
         return self.to(*args, device="cuda", **kwargs)
 
     def cpu(self, *args: Any, **kwargs: Any) -> Self:
@@ -137,7 +136,7 @@ def _packed_sequence_init_args(
     sorted_indices: torch.Tensor | None = None,
     unsorted_indices: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None, torch.Tensor | None]:
-    """Complete the fields; a pair (data, batch_sizes) may stand for the first two."""
+    """Complete the fields; the first argument may be a pair (data, batch_sizes)."""
     if unsorted_indices is None:
         unsorted_indices = invert_permutation(sorted_indices)
     if batch_sizes is None:
@@ -166,7 +165,7 @@ def _packed_sequence_init(
 
 
 def invert_permutation(permutation: torch.Tensor | None) -> torch.Tensor | None:
-    """The permutation that undoes this one."""
+    """The inverse permutation."""
     if permutation is None:
         return None
     output = torch.empty_like(permutation, memory_format=torch.contiguous_format)
@@ -200,7 +199,7 @@ def pad_packed_sequence(
     padding_value: float = 0.0,
     total_length: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The padded batch of a packed one, in the order it had before packing, and the lengths."""
+    """The padded batch of a packed one, in the order before packing, and the lengths."""
     max_seq_length = sequence.batch_sizes.size(0)
     if total_length is not None:
         if total_length < max_seq_length:
@@ -224,7 +223,7 @@ def pad_sequence(
     padding_value: float = 0.0,
     padding_side: str = "right",
 ) -> torch.Tensor:
-    """Stack sequences of different lengths, filled up to the longest."""
+    """Stack sequences of different lengths, padded to the longest."""
     if not isinstance(sequences, Iterable):
         raise RuntimeError(
             f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
@@ -237,7 +236,7 @@ def pad_sequence(
 def unpad_sequence(
     padded_sequences: torch.Tensor, lengths: torch.Tensor, batch_first: bool = False
 ) -> list[torch.Tensor]:
-    """The list of sequences that a padded batch was made of."""
+    """The list of sequences in a padded batch."""
     if not batch_first:
         padded_sequences = padded_sequences.transpose(0, 1)
     idx = torch.arange(padded_sequences.shape[1], device=lengths.device)
@@ -251,6 +250,6 @@ def pack_sequence(sequences: list[torch.Tensor], enforce_sorted: bool = True) ->
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[torch.Tensor]:
-    """The list of sequences that a packed one was made of."""
+    """The list of sequences in a packed batch."""
     padded_sequences, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded_sequences, lengths, batch_first=True)

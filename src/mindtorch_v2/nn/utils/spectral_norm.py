@@ -1,6 +1,6 @@
-"""The old spectral_norm: a module in; out, one whose weight is divided by its largest singular value.
+"""The older spectral_norm: divides a module's weight by its largest singular value.
 
-A forward pre-hook does so before each call; `parametrizations.spectral_norm` is the newer way.
+A forward pre-hook does so before each call; `parametrizations.spectral_norm` replaces it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class SpectralNorm:
         return weight.reshape(weight.size(0), -1)
 
     def compute_weight(self, module: Module, do_power_iteration: bool) -> torch.Tensor:
-        """The weight divided by its largest singular value, as the vectors u and v estimate it."""
+        """The weight divided by its largest singular value, estimated with the vectors u and v."""
         normalize = torch.nn.functional.normalize
         weight = getattr(module, self.name + "_orig")
         u = getattr(module, self.name + "_u")
@@ -61,10 +61,11 @@ class SpectralNorm:
         if do_power_iteration:
             with torch.no_grad():
                 for _ in range(self.n_power_iterations):
-                    # In place: u and v are buffers whose memory other references share.
+                    # In place: other references share the memory of u and v, which are buffers.
                     v = normalize(torch.mv(weight_mat.t(), u), dim=0, eps=self.eps, out=v)
                     u = normalize(torch.mv(weight_mat, v), dim=0, eps=self.eps, out=u)
-                # Copies, so that the next iteration does not change what this call's backward pass needs.
+                # Copies, so that the next iteration does not change values that this call's backward pass
+                # needs.
                 u = u.clone(memory_format=torch.contiguous_format)
                 v = v.clone(memory_format=torch.contiguous_format)
         sigma = torch.dot(u, torch.mv(weight_mat, v))
@@ -84,7 +85,7 @@ class SpectralNorm:
         setattr(module, self.name, self.compute_weight(module, do_power_iteration=module.training))
 
     def _solve_v_and_rescale(self, weight_mat: Any, u: Any, target_sigma: Any) -> torch.Tensor:
-        """The v for which `u @ weight_mat @ v` is `target_sigma`, for checkpoints that did not keep v."""
+        """The v for which `u @ weight_mat @ v` is `target_sigma`, for checkpoints without v."""
         v = torch.linalg.multi_dot(
             [weight_mat.t().mm(weight_mat).pinverse(), weight_mat.t(), u.unsqueeze(1)]
         ).squeeze(1)
@@ -112,7 +113,7 @@ class SpectralNorm:
             v = normalize(weight.new_empty(w).normal_(0, 1), dim=0, eps=fn.eps)
         delattr(module, fn.name)
         module.register_parameter(fn.name + "_orig", weight)
-        # A plain attribute until the first call, so that programs which look at it find a tensor there.
+        # A plain attribute until the first call, for programs that read it.
         setattr(module, fn.name, weight.data)
         module.register_buffer(fn.name + "_u", u)
         module.register_buffer(fn.name + "_v", v)
@@ -123,7 +124,7 @@ class SpectralNorm:
 
 
 class SpectralNormLoadStateDictPreHook:
-    """Adds the vector v to checkpoints of before version 1, which have u and the normalised weight."""
+    """Adds the vector v to checkpoints before version 1, which contain u and the normalised weight."""
 
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn
@@ -166,7 +167,7 @@ class SpectralNormLoadStateDictPreHook:
 
 
 class SpectralNormStateDictHook:
-    """Notes the version in the metadata of the state dict."""
+    """Stores the version in the metadata of the state dict."""
 
     def __init__(self, fn: SpectralNorm) -> None:
         self.fn = fn

@@ -1,7 +1,4 @@
-"""A module and other tensors for its parameters in, the result of one call with them out.
-
-The module stays as it was.
-"""
+"""Calls a module with other tensors as its parameters, without changing the module."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ __all__ = ["functional_call"]
 def _untie_named_tensors_map(
     module: Any, parameters_and_buffers: dict[str, torch.Tensor]
 ) -> dict[str, torch.Tensor]:
-    """The given tensors, also under every other name of a member that has several."""
+    """The given tensors, also under the other names of tied members."""
     named: dict[str, Any] = {}
     named.update(module.named_parameters(remove_duplicate=False))
     named.update(module.named_buffers(remove_duplicate=False))
@@ -51,7 +48,9 @@ def _reparametrize_module(
     strict: bool = False,
     stack_weights: bool = False,
 ) -> Iterator[None]:
-    """Within the block the module has the given tensors; what it sets instead goes into the dictionary."""
+    """Context manager: the module uses the given tensors; tensors that it sets itself are stored in the
+    dictionary.
+    """
     tensors = parameters_and_buffers
     if tie_weights:
         tensors = _untie_named_tensors_map(module, parameters_and_buffers)
@@ -86,7 +85,7 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """The old place of `torch.func.functional_call`."""
+    """Deprecated location of `torch.func.functional_call`."""
     warnings.warn(
         "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in "
         "a future "

@@ -1,6 +1,6 @@
-"""The old weight_norm: a module in; out, one whose weight is computed from a length and a direction.
+"""The older weight_norm: computes a module's weight from a length and a direction.
 
-A forward pre-hook does so before each call; `parametrizations.weight_norm` is the newer way.
+A forward pre-hook does so before each call; `parametrizations.weight_norm` replaces it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class WeightNorm:
         self.dim = -1 if dim is None else dim
 
     def compute_weight(self, module: Module) -> Any:
-        """The weight of the present length and direction."""
+        """The weight for the current length and direction."""
         g = getattr(module, self.name + "_g")
         v = getattr(module, self.name + "_v")
         return torch._weight_norm(v, g, self.dim)
