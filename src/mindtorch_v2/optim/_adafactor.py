@@ -1,4 +1,6 @@
-"""Adafactor: the mean square of a matrix's gradient as a row and a column. Parameters changed in place."""
+"""Adafactor: stores the mean square of a matrix's gradient as a row and a column. Updates parameters in
+place.
+"""
 
 from __future__ import annotations
 

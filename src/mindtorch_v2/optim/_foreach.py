@@ -1,7 +1,7 @@
-"""The updates of the optimisers on whole lists (`foreach=True`): lists of tensors in, changed in place by `torch._foreach_*`.
+"""Optimiser updates on lists of tensors (`foreach=True`), in place, by `torch._foreach_*`.
 
-Each function is the update of the file it is named after, for tensors of one dtype; `by_dtype` makes such lists. Numbers that
-belong to one tensor (its count of steps, its corrections) are lists of the same length.
+Each function is the update of the file it is named after, for tensors of one dtype; `by_dtype` makes such
+lists. Values per tensor (its number of steps, its corrections) are lists of the same length.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ Lists = tuple[list[Any], ...]
 
 
 def by_dtype(*lists: list[Any]) -> Iterator[Lists]:
-    """The lists cut into groups whose tensors of the first list are of one dtype. An empty list stays empty."""
+    """The lists split into groups in which the tensors of the first list have one dtype. Empty lists stay
+    empty.
+    """
     places: dict[Any, list[int]] = {}
     for place, tensor in enumerate(lists[0]):
         places.setdefault(tensor.dtype, []).append(place)
@@ -31,7 +33,7 @@ def by_dtype(*lists: list[Any]) -> Iterator[Lists]:
 
 
 def _real(*lists: list[Any]) -> None:
-    """Put real views into lists that hold complex tensors."""
+    """Replace complex tensors in the lists by real views."""
     for tensors in lists:
         for place, tensor in enumerate(tensors):
             if tensor.is_complex():
@@ -47,7 +49,7 @@ def _counts(steps: list[Any]) -> list[Any]:
 
 
 def _decayed(grads: list[Any], params: list[Any], weight_decay: Any, own: bool) -> list[Any]:
-    """Gradients with weight decay; `own` ones may be written to."""
+    """Gradients with weight decay; those in `own` may be overwritten."""
     if own:
         torch._foreach_add_(grads, params, alpha=weight_decay)
         return grads
@@ -70,7 +72,7 @@ def sgd(
     nesterov: bool,
     maximize: bool,
 ) -> None:
-    """SGD. Buffers that are None are put into their list."""
+    """SGD. Buffers that are None are created in their list."""
     grads = _turned(grads, maximize)
     if weight_decay != 0:
         grads = _decayed(grads, params, weight_decay, maximize)
@@ -111,7 +113,7 @@ def adam(
     maximize: bool,
     decoupled_weight_decay: bool,
 ) -> None:
-    """Adam, AMSGrad where there are largest squares, AdamW where the decay is decoupled."""
+    """Adam; AMSGrad if there are maxima of the squares, AdamW if the decay is decoupled."""
     _real(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs)
     grads = _turned(grads, maximize)
     _count(steps)
@@ -223,7 +225,7 @@ def radam(
     maximize: bool,
     decoupled_weight_decay: bool,
 ) -> None:
-    """RAdam: a tensor whose variance is not known well enough yet is moved by its mean alone."""
+    """RAdam: a tensor whose variance estimate is not reliable yet is updated by its mean only."""
     _real(params, grads, exp_avgs, exp_avg_sqs)
     grads = _turned(grads, maximize)
     _count(steps)
@@ -309,7 +311,7 @@ def adagrad(
     eps: float,
     maximize: bool,
 ) -> None:
-    """Adagrad, of dense gradients."""
+    """Adagrad for dense gradients."""
     _real(params, grads, sums)
     grads = _turned(grads, maximize)
     _count(steps)
@@ -420,7 +422,7 @@ def rprop(
     torch._foreach_mul_(step_sizes, signs)
     for step_size in step_sizes:
         step_size.clamp_(step_size_min, step_size_max)
-    # An element whose gradient turned stands still this time.
+    # An element whose gradient changed its sign is not updated in this step.
     for prev, sign in zip(prevs, signs):
         prev.copy_(torch.where(sign.eq(etaminus), 0, prev))
     torch._foreach_addcmul_(params, [prev.sign() for prev in prevs], step_sizes, value=-1)
@@ -442,7 +444,7 @@ def adafactor(
     eps2: float,
     maximize: bool,
 ) -> None:
-    """Adafactor, of matrices (that have a row and a column) or of vectors (that have a variance)."""
+    """Adafactor for matrices (with a row and a column variance) or for vectors (with one variance)."""
     grads = _turned(grads, maximize)
     _count(steps)
     decays = [_get_value(step) ** beta2_decay for step in steps]
@@ -478,14 +480,14 @@ def adafactor(
 
 
 def each(update: Callable[..., None], *lists: list[Any], **options: Any) -> None:
-    """Do an update on each group of tensors of one dtype."""
+    """Apply an update to each group of tensors of one dtype."""
     if lists[0]:
         for group in by_dtype(*lists):
             update(*group, **options)
 
 
 def fused(name: str, lists: Lists, grad_scale: Any, found_inf: Any, **options: Any) -> None:
-    """Do the step `torch.<name>` on each group of tensors of one dtype; the last list is that of the counts of steps."""
+    """Apply `torch.<name>` to each group of tensors of one dtype; the last list contains the step counts."""
     if not lists[0]:
         return
     for group in by_dtype(*lists):
@@ -503,7 +505,7 @@ def _moved(param: Any, *tensors: Any) -> list[Any]:
 def fused_sgd(
     params: list[Any], grads: list[Any], buffers: list[Any], grad_scale: Any, found_inf: Any, **options: Any
 ) -> None:
-    """SGD in one op. Buffers that are None are put into their list."""
+    """SGD in one op. Buffers that are None are created in their list."""
     momentum = options["momentum"]
     first = momentum != 0 and all(buffer is None for buffer in buffers)
     if first:

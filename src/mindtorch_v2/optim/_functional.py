@@ -1,4 +1,4 @@
-"""The updates as plain functions of lists of tensors, gathered from the files of the optimisers."""
+"""The updates as functions of lists of tensors, collected from the optimisers' files."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def sparse_adam(
     lr: float,
     maximize: bool,
 ) -> None:
-    """Update the rows of `params` and of their moments that the sparse `grads` name."""
+    """Update the rows of `params` and of their moments at the indices of the sparse `grads`."""
     for param, grad, exp_avg, exp_avg_sq, step in zip(params, grads, exp_avgs, exp_avg_sqs, state_steps):
         grad = (-grad if maximize else grad).coalesce()
         indices, values, size = grad._indices(), grad._values(), grad.size()

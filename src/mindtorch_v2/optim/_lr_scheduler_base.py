@@ -1,4 +1,4 @@
-"""What every learning-rate scheduler shares: the base class, its checks and warnings. Knows no schedule."""
+"""The base class of learning-rate schedulers, with its checks and warnings."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ORDER = "See more details at https://pytorch.org/docs/stable/optim.html#how-to-
 
 
 def _copy(value: Any) -> Any:
-    """A learning rate that later changes in place cannot reach."""
+    """A copy of a learning rate, safe from later in-place changes."""
     return value.clone() if isinstance(value, torch.Tensor) else value
 
 
@@ -36,7 +36,7 @@ def _param_groups_val_list(optimizer: Optimizer, key: str) -> list[Any]:
 
 
 def _update_param_group_val(param_group: dict[str, Any], key: str, val: Any) -> None:
-    """Set an option of a group; a tensor keeps its identity."""
+    """Set an option of a group; a tensor is written in place."""
     if isinstance(param_group[key], torch.Tensor):
         param_group[key].fill_(_to_scalar(val))
     else:
@@ -62,7 +62,7 @@ def _check_optimizer(optimizer: Any) -> None:
 
 
 def _mark_steps(optimizer: Any) -> None:
-    """Let the optimiser note that it stepped, so that a wrong order of calls can be seen."""
+    """Count the optimiser's steps, to detect a wrong order of calls."""
     step = optimizer.step
     if hasattr(step, "_wrapped_by_lr_sched"):
         return
@@ -79,7 +79,7 @@ def _mark_steps(optimizer: Any) -> None:
 
 
 class LRScheduler:
-    """Base of the schedulers: counts steps and writes what `get_lr` says into the groups."""
+    """Base class of schedulers: counts steps and sets the groups' learning rates to those of `get_lr`."""
 
     __module__ = "mindtorch_v2.optim.lr_scheduler"
 
@@ -111,7 +111,7 @@ class LRScheduler:
         self._initial_step()
 
     def _initial_step(self) -> None:
-        """Step from before the first epoch to it."""
+        """The initial step, to epoch 0."""
         self._step_count = 0
         with _flag(self, "_is_initial"):
             self.step()
@@ -121,11 +121,11 @@ class LRScheduler:
         return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the attributes that `state_dict` gave."""
+        """Restore the attributes from `state_dict`."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self) -> list[float | Tensor]:
-        """The learning rates of the groups as the scheduler last set them."""
+        """The groups' learning rates, as last set by the scheduler."""
         return self._last_lr
 
     def get_lr(self) -> list[float | Tensor]:
@@ -133,7 +133,7 @@ class LRScheduler:
         raise NotImplementedError
 
     def step(self, epoch: int | None = None) -> None:
-        """Go to the next epoch, or to a given one, and set its learning rates."""
+        """Advance to the next epoch, or to a given one, and set its learning rates."""
         if self._step_count == 1:
             if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
                 warnings.warn(
@@ -182,14 +182,14 @@ class LRScheduler:
 
 
 class _LRScheduler(LRScheduler):
-    """The base under its name of before torch 2.0."""
+    """Deprecated name of the base class (before torch 2.0)."""
 
     __module__ = "mindtorch_v2.optim.lr_scheduler"
 
 
 @contextmanager
 def _flag(scheduler: LRScheduler, name: str) -> Iterator[None]:
-    """Set an attribute to True for a while."""
+    """Context manager: set an attribute to True temporarily."""
     setattr(scheduler, name, True)
     try:
         yield

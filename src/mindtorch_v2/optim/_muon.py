@@ -1,4 +1,4 @@
-"""Muon: the momentum of a matrix, made orthogonal before it is subtracted. Matrices in, changed in place."""
+"""Muon: orthogonalises the momentum of a matrix before subtracting it. Updates matrices in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An optimiser run for a while on parameters and state that are not its own."""
+"""Runs an optimiser on other parameters and state than its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME = "swap_in_optimizer_params_and_state"
 def swap_in_optimizer_params_and_state(
     optimizer: Optimizer, swapin_parameters: dict[str, Tensor], swapin_optim_state: dict[str, Any]
 ) -> Iterator[None]:
-    """Within the context the optimiser holds the given parameters and state, afterwards its own again."""
+    """Context manager: the optimiser uses the given parameters and state, afterwards its own again."""
     saved_groups = _checked_groups(optimizer, swapin_optim_state)
     own_state, own_groups = optimizer.state, [dict(group) for group in optimizer.param_groups]
     params = list(swapin_parameters.values())
@@ -46,7 +46,7 @@ def swap_in_optimizer_params_and_state(
 
 
 def _fill(groups: list[dict[str, Any]], contents: list[dict[str, Any]]) -> None:
-    """Change what the groups hold and leave the groups themselves, which schedulers may know."""
+    """Replace the contents of the groups but keep the group objects, because schedulers may refer to them."""
     for group, content in zip(groups, contents):
         ordered = {key: content[key] for key in group if key in content}
         group.clear()
@@ -54,7 +54,7 @@ def _fill(groups: list[dict[str, Any]], contents: list[dict[str, Any]]) -> None:
 
 
 def _checked_groups(optimizer: Optimizer, state_dict: Any) -> list[dict[str, Any]]:
-    """The groups of a state dict that fits the optimiser."""
+    """The groups of a state dict, checked against the optimiser."""
     if not optimizer.state:
         raise RuntimeError(f"{_NAME} requires initialized optimizer state.")
     if not isinstance(state_dict, dict):

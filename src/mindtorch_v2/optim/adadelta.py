@@ -1,4 +1,4 @@
-"""Adadelta: steps scaled by the ratio of past steps to past gradients. Parameters changed in place."""
+"""Adadelta: scales steps by the ratio of past steps to past gradients. Updates parameters in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Adagrad: steps divided by the root of all squared gradients so far. Dense or sparse gradients in."""
+"""Adagrad: divides steps by the root of the sum of squared gradients, dense or sparse."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = ["Adagrad", "adagrad"]
 
 
 class Adagrad(Optimizer):
-    """Adagrad; its state exists from the start, so that processes may share it."""
+    """Adagrad; its state is created in the constructor, so that processes can share it."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Adagrad(Optimizer):
         self._numbers_to_tensors("step")
 
     def share_memory(self) -> None:
-        """Move the state into memory that other processes see."""
+        """Move the state into memory shared between processes."""
         for group in self.param_groups:
             for param in group["params"]:
                 self.state[param]["sum"].share_memory_()
@@ -170,7 +170,7 @@ def adagrad(
 
 
 def _update_rows(param: Tensor, grad: Tensor, total: Tensor, lr: Any, eps: float) -> None:
-    """Update what a sparse gradient names."""
+    """Update the rows at the indices of a sparse gradient."""
     grad = grad.coalesce()
     indices, values = grad._indices(), grad._values()
     total.add_(torch.sparse_coo_tensor(indices, values.pow(2), grad.size(), check_invariants=False))

@@ -1,4 +1,4 @@
-"""Adam, AdamW and AMSGrad: parameters, gradients and running moments in, parameters and moments changed."""
+"""Adam, AdamW and AMSGrad: update parameters and their running moments in place."""
 
 from __future__ import annotations
 
@@ -273,7 +273,7 @@ def _move_differentiably(
     lr: Any,
     eps: float,
 ) -> None:
-    """The end of an update when a gradient may flow through it: the count of steps stays a tensor."""
+    """The end of a differentiable update: the step count stays a tensor."""
     correction1 = 1 - _power(beta1, step)
     correction2 = 1 - _power(beta2, step)
     step_size = (lr / correction1).neg()
@@ -286,5 +286,5 @@ def _move_differentiably(
 
 
 def _power(beta: Any, step: Any) -> Any:
-    # A learned beta saves its exponent for the backward pass, and the next step changes `step` in place.
+    # The backward pass of a learned beta needs its exponent, and the next step changes `step` in place.
     return beta ** (step.clone() if isinstance(beta, torch.Tensor) and beta.requires_grad else step)

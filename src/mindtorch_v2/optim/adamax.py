@@ -1,4 +1,4 @@
-"""Adamax: Adam with the largest gradient so far in place of the mean square. Parameters changed in place."""
+"""Adamax: Adam with the largest gradient so far instead of the mean square. Updates parameters in place."""
 
 from __future__ import annotations
 

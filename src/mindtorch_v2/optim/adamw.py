@@ -1,4 +1,4 @@
-"""AdamW: Adam whose weight decay shrinks the parameters and leaves the moments alone."""
+"""AdamW: Adam with weight decay applied to the parameters and not to the moments."""
 
 from __future__ import annotations
 

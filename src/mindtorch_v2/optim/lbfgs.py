@@ -1,6 +1,6 @@
-"""L-BFGS, with a fixed step or a search for the strong Wolfe conditions: a closure in, parameters changed.
+"""L-BFGS, with a fixed step or a line search for the strong Wolfe conditions.
 
-Knows the parameters only as one vector; the line search knows only a function of the distance on a line.
+The optimiser treats the parameters as one vector; the line search uses a function of the distance only.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class LBFGS(Optimizer):
             offset += count
 
     def _losses_along(self, closure: Callable[[], Any], direction: Any) -> Callable[[Any], tuple[float, Any]]:
-        """Loss and gradient as a function of the distance along `direction`; the parameters stay."""
+        """Loss and gradient as a function of the distance along `direction`; the parameters are restored."""
         here = [param.clone(memory_format=torch.contiguous_format) for param in self._params]
 
         def evaluate(step_size: Any) -> tuple[float, Any]:
@@ -94,7 +94,7 @@ class LBFGS(Optimizer):
     # The step
 
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
-        """Iterate until an optimum, a limit or a standstill; the closure computes loss and gradients."""
+        """Iterate until an optimum, a limit or no progress; the closure computes loss and gradients."""
         with torch.no_grad():
             return self._iterate(torch.enable_grad()(closure))
 
@@ -149,7 +149,7 @@ class LBFGS(Optimizer):
                 optimal = gradient.abs().max() <= group["tolerance_grad"]
             else:
                 self._move(t, d)
-                # After the last move nobody would use the loss.
+                # The loss after the last move is not needed.
                 if n_iter != group["max_iter"]:
                     loss = float(closure())
                     gradient = self._gather_flat_grad()
@@ -193,14 +193,14 @@ class _History:
 
     @classmethod
     def of(cls, state: dict[str, Any], size: int) -> _History:
-        """What the steps before left in an optimiser's state."""
+        """The history in an optimiser's state."""
         get = state.get
         return cls(
             get("old_dirs", []), get("old_stps", []), get("ro", []), get("H_diag", 1), get("al", []), size
         )
 
     def add(self, change: Any, move: Any) -> None:
-        """Remember a pair, if the function bends upwards there."""
+        """Add a pair if the curvature is positive there."""
         product = change.dot(move)
         if not product > 1e-10:
             return
@@ -229,7 +229,7 @@ class _History:
 
 
 class _Point(NamedTuple):
-    """A place on the line: distance, loss, gradient, and the slope along the line."""
+    """A point on the line: distance, loss, gradient, and the slope along the line."""
 
     t: Any
     f: Any
@@ -237,12 +237,12 @@ class _Point(NamedTuple):
     slope: Any
 
     def kept(self) -> _Point:
-        """The same point with a gradient of its own."""
+        """The same point with a copy of the gradient."""
         return self._replace(g=self.g.clone(memory_format=torch.contiguous_format))
 
 
 def _cubic_minimum(a: _Point, b: _Point, bounds: tuple[Any, Any]) -> Any:
-    """Where the cubic through two points and their slopes is least, within bounds; else their middle."""
+    """The minimum of the cubic through two points with their slopes, within bounds; else the midpoint."""
     low, high = bounds
     d1 = a.slope + b.slope - 3 * (a.f - b.f) / (a.t - b.t)
     square = d1**2 - a.slope * b.slope
@@ -268,9 +268,10 @@ def _strong_wolfe(
     tolerance_change: float = 1e-9,
     max_ls: int = 25,
 ) -> tuple[float, Any, Any, int]:
-    """Loss, gradient and distance of a point lower and flatter than the start, and how often `evaluate` ran.
+    """Loss, gradient and distance of a point with lower loss and slope than the start, and the number of
+    evaluations.
 
-    First the step grows until a bracket surely holds such a point, then the bracket shrinks around it.
+    First the step grows until a bracket contains such a point, then the bracket shrinks around it.
     """
     d_norm = d.abs().max()
     n_evals = 0
@@ -318,7 +319,7 @@ def _strong_wolfe(
             break
         left, right = min(ends), max(ends)
         t = _cubic_minimum(bracket[0], bracket[1], (left, right))
-        # A point next to an end makes no progress: the second time in a row go a tenth into the bracket.
+        # A point next to an end makes no progress: the second time in a row, move a tenth into the bracket.
         margin = 0.1 * (right - left)
         if min(right - t, t - left) < margin:
             if stalled or t >= right or t <= left:

@@ -1,6 +1,6 @@
-"""Learning-rate schedulers: an optimiser in, new learning rates and momenta in its groups, step by step.
+"""Learning-rate schedulers: set the learning rates and momenta in an optimiser's groups, step by step.
 
-Knows an optimiser only as groups of options and a `step` that is called before the scheduler's.
+They use only the optimiser's groups and its `step`, which must be called before the scheduler's.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ __all__ = [
 
 
 class _ByFunction(LRScheduler):
-    """A function for each group. Functions are not saved; of callable objects their attributes are."""
+    """One function per group. Functions are not saved; of callable objects, the attributes are."""
 
     lr_lambdas: list[Callable[[int], float]]
 
@@ -75,7 +75,7 @@ class _ByFunction(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """All attributes but the optimiser; of the functions, what callable objects hold."""
+        """All attributes but the optimiser; of callable objects, their attributes."""
         state_dict = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "lr_lambdas")}
         state_dict["lr_lambdas"] = [
             None if isinstance(function, _FUNCTION) else function.__dict__.copy()
@@ -84,7 +84,7 @@ class _ByFunction(LRScheduler):
         return state_dict
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the attributes that `state_dict` gave; the functions stay."""
+        """Restore the attributes from `state_dict`; the functions stay."""
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "lr_lambdas"})
         for function, saved in zip(self.lr_lambdas, state_dict["lr_lambdas"]):
             if saved is not None:
@@ -188,7 +188,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Times a factor that goes from `start_factor` to `end_factor` in `total_iters` epochs."""
+    """Times a factor that changes from `start_factor` to `end_factor` within `total_iters` epochs."""
 
     def __init__(
         self,
@@ -243,7 +243,7 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """Falls to zero in `total_iters` epochs along a polynomial."""
+    """Decreases to zero within `total_iters` epochs along a polynomial."""
 
     def __init__(
         self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1
@@ -267,7 +267,7 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Swings between the initial learning rate and `eta_min` along a cosine of half period `T_max`."""
+    """Oscillates between the initial learning rate and `eta_min` along a cosine of half period `T_max`."""
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max = T_max
@@ -284,7 +284,7 @@ class CosineAnnealingLR(LRScheduler):
             swing = (1 + math.cos(self.last_epoch * math.pi / self.T_max)) / 2
             return [self.eta_min + (base - self.eta_min) * swing for base in self.base_lrs]
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
-            # The cosine of the epoch before is -1: no ratio to it exists.
+            # The cosine of the epoch before is -1: there is no ratio to it.
             rise = 1 - math.cos(math.pi / self.T_max)
             return [
                 group["lr"] + (base - self.eta_min) * rise / 2 for base, group in zip(self.base_lrs, groups)
@@ -299,7 +299,9 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Falls along a cosine and starts again, after `T_0` epochs and then `T_mult` times as many each time."""
+    """Decreases along a cosine and restarts, after `T_0` epochs and then after `T_mult` times as many each
+    time.
+    """
 
     def __init__(
         self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
@@ -324,7 +326,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (base - self.eta_min) * swing / 2 for base in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Go to the next epoch, or to a given one, which may be a fraction."""
+        """Advance to the next epoch, or to a given one, which may be fractional."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0
         if epoch is None:
@@ -371,25 +373,25 @@ def _check_members(owner: str, schedulers: Any, optimizer: Any) -> None:
 
 
 class _Compound(LRScheduler):
-    """A scheduler whose state holds the states of others."""
+    """A scheduler whose state contains the states of others."""
 
     _schedulers: Sequence[LRScheduler]
 
     def state_dict(self) -> dict[str, Any]:
-        """All attributes but the optimiser, with the state dicts of the schedulers inside."""
+        """All attributes but the optimiser, with the state dicts of the inner schedulers."""
         state_dict = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_schedulers")}
         state_dict["_schedulers"] = [scheduler.state_dict() for scheduler in self._schedulers]
         return state_dict
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the attributes that `state_dict` gave, here and in the schedulers inside."""
+        """Restore the attributes from `state_dict`, here and in the inner schedulers."""
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "_schedulers"})
         for scheduler, saved in zip(self._schedulers, state_dict["_schedulers"]):
             scheduler.load_state_dict(saved)
 
 
 class SequentialLR(_Compound):
-    """One scheduler after the other, changing at the milestones."""
+    """One scheduler after another, switching at the milestones."""
 
     def __init__(
         self,
@@ -414,7 +416,7 @@ class SequentialLR(_Compound):
         self._milestones = milestones
         self.last_epoch = last_epoch + 1
         self.optimizer = optimizer
-        # Each scheduler made its first step when it was made; only the first one's counts.
+        # Each scheduler made its initial step in its constructor; only that of the first one counts.
         for group in optimizer.param_groups:
             _update_param_group_val(group, "lr", group["initial_lr"])
         self.recursive_undo()
@@ -422,7 +424,7 @@ class SequentialLR(_Compound):
         self._last_lr = schedulers[0].get_last_lr()
 
     def recursive_undo(self, sched: Any = None) -> None:
-        """Take back one epoch of a scheduler, or of all inside it."""
+        """Undo one epoch of a scheduler, or of all inner ones."""
         sched = self if sched is None else sched
         if hasattr(sched, "_schedulers"):
             for inner in sched._schedulers:
@@ -431,7 +433,7 @@ class SequentialLR(_Compound):
             sched.last_epoch -= 1
 
     def step(self) -> None:  # type: ignore[override]
-        """Step the scheduler whose turn it is; at its milestone it begins with epoch 0."""
+        """Step the current scheduler; at a milestone the next one starts with epoch 0."""
         self.last_epoch += 1
         place = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[place]
@@ -443,7 +445,7 @@ class SequentialLR(_Compound):
 
 
 class ChainedScheduler(_Compound):
-    """Several schedulers that all step at once."""
+    """Several schedulers that step together."""
 
     def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None) -> None:
         if len(schedulers) < 1:
@@ -466,7 +468,7 @@ class ChainedScheduler(_Compound):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Lowers the learning rate when a metric has not got better for more than `patience` epochs."""
+    """Lowers the learning rate when a metric has not improved for more than `patience` epochs."""
 
     def __init__(
         self,
@@ -514,13 +516,13 @@ class ReduceLROnPlateau(LRScheduler):
         self.threshold_mode = threshold_mode
 
     def _reset(self) -> None:
-        """Forget the metrics seen so far."""
+        """Forget the metrics recorded so far."""
         self.best = self.mode_worse
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
     def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]
-        """Note an epoch's metric and lower the learning rates if it is time."""
+        """Record an epoch's metric and lower the learning rates if `patience` is exceeded."""
         current = float(metrics)
         if epoch is None:
             epoch = self.last_epoch + 1
@@ -560,7 +562,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether bad epochs are not counted just now."""
+        """Whether bad epochs are not counted at the moment."""
         return self.cooldown_counter > 0
 
     def _is_better(self, a: float, best: float) -> bool:
@@ -572,7 +574,7 @@ class ReduceLROnPlateau(LRScheduler):
         return a < bound if self.mode == "min" else a > bound
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the attributes that `state_dict` gave."""
+        """Restore the attributes from `state_dict`."""
         self.__dict__.update(state_dict)
         self._init_is_better(mode=self.mode, threshold=self.threshold, threshold_mode=self.threshold_mode)
 
@@ -581,7 +583,7 @@ class ReduceLROnPlateau(LRScheduler):
 
 
 def _uses_beta1(optimizer: Optimizer) -> bool:
-    """Whether momentum goes by the name of the first beta."""
+    """Whether momentum is stored as the first beta."""
     if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
         raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
     return "betas" in optimizer.defaults
@@ -595,7 +597,7 @@ def _set_momentum(group: dict[str, Any], momentum: Any, use_beta1: bool) -> None
 
 
 class CyclicLR(LRScheduler):
-    """Goes up and down between `base_lr` and `max_lr`, step by step, and momentum the other way."""
+    """Oscillates between `base_lr` and `max_lr`, step by step, and momentum inversely."""
 
     def __init__(
         self,
@@ -660,7 +662,7 @@ class CyclicLR(LRScheduler):
             self.scale_mode = "iterations"
 
     def scale_fn(self, x: float) -> float:
-        """How much of the amplitude is left, in cycle or iteration `x`."""
+        """The factor of the amplitude in cycle or iteration `x`."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         return self._scale_fn_ref(x)
@@ -692,7 +694,7 @@ class CyclicLR(LRScheduler):
         return lrs
 
     def state_dict(self) -> dict[str, Any]:
-        """All attributes but the optimiser; of a custom scale function, what a callable object holds."""
+        """All attributes but the optimiser; of a callable object as scale function, its attributes."""
         left_out = ("optimizer", "_scale_fn_ref", "_scale_fn_custom")
         state_dict = {key: value for key, value in self.__dict__.items() if key not in left_out}
         custom = self._scale_fn_custom
@@ -701,7 +703,7 @@ class CyclicLR(LRScheduler):
         return state_dict
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the attributes that `state_dict` gave; a custom scale function stays."""
+        """Restore the attributes from `state_dict`; a custom scale function stays."""
         self.__dict__.update({k: v for k, v in state_dict.items() if k != "_scale_fn_custom"})
         saved = state_dict.get("_scale_fn_custom")
         if saved is not None and self._scale_fn_custom is not None:
@@ -710,7 +712,9 @@ class CyclicLR(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """Up to `max_lr` and then down far below the start, once in `total_steps`; momentum the other way."""
+    """Increases to `max_lr` and then decreases far below the start, once in `total_steps`; momentum
+    inversely.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""NAdam: Adam with Nesterov's look ahead. Parameters changed in place."""
+"""NAdam: Adam with Nesterov momentum. Updates parameters in place."""
 
 from __future__ import annotations
 

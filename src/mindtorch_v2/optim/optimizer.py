@@ -1,7 +1,7 @@
-"""The base of all optimisers: parameter groups, state, state dicts, hooks and the one loop over parameters.
+"""The base class of optimisers: parameter groups, state, state dicts, hooks and the loop over parameters.
 
-In: parameters with gradients. Out: parameters changed in place. Knows no update rule: a subclass of this
-package gives `_first_state` and `_update_group`, a user's subclass gives `step`.
+An optimiser updates parameters with gradients in place. The update rule is in the subclass: one in this
+package defines `_first_state` and `_update_group`, a user's subclass defines `step`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _global_optimizer_post_hooks: dict[int, GlobalOptimizerPostHook] = OrderedDict()
 
 _USER_SCOPE = 7  # torch's RecordScope::USER_SCOPE: an annotation
 
-# The dictionaries of hooks an optimiser owns; they are neither pickled nor copied.
+# The hook dictionaries of an optimiser; they are neither pickled nor copied.
 _HOOKS = (
     "_optimizer_step_pre_hooks",
     "_optimizer_step_post_hooks",
@@ -53,7 +53,7 @@ _HOOKS = (
 
 
 class _RequiredParameter:
-    """Stands in `defaults` for an option every group must give."""
+    """The default of an option that every group must set."""
 
     def __repr__(self) -> str:
         return "<required parameter>"
@@ -66,7 +66,7 @@ required = _RequiredParameter()
 
 
 def _use_grad_for_differentiable(func: Callable[P, R]) -> Callable[P, R]:
-    """Run a step without gradient, or with it where the optimiser is differentiable."""
+    """Run a step with gradients disabled, or enabled if the optimiser is differentiable."""
 
     @functools.wraps(func)
     def step(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -81,7 +81,7 @@ def _use_grad_for_differentiable(func: Callable[P, R]) -> Callable[P, R]:
 
 
 def _get_scalar_dtype(is_fused: bool | None = None) -> Any:
-    """The dtype of step counts and other numbers an optimiser remembers."""
+    """The dtype of step counts and other numbers in an optimiser's state."""
     if is_fused or torch.get_default_dtype() != torch.float64:
         return torch.float32
     return torch.float64
@@ -93,12 +93,12 @@ def _get_value(x: Any) -> Any:
 
 
 def _to_scalar(x: Any) -> Any:
-    """A tensor of one element without its dimensions; numbers as they are."""
+    """A tensor of one element without its dimensions; numbers unchanged."""
     return x.squeeze() if isinstance(x, torch.Tensor) and x.dim() != 0 else x
 
 
 def _view_as_real(*tensors: Any) -> tuple[Any, ...]:
-    """Complex tensors as real ones that share their memory; None stays None."""
+    """Complex tensors as real ones on the same memory; None stays None."""
     return tuple(tensor if tensor is None else torch.view_as_real(tensor) for tensor in tensors)
 
 
@@ -131,7 +131,7 @@ def _check_flags(
     capturable_of: str = "params",
     supports_xla: bool = True,
 ) -> None:
-    """Refuse what torch refuses on the CPU. `foreach` changes no result and takes the same path."""
+    """Raise for flags that torch rejects on the CPU."""
     if not params:
         return
     if foreach and differentiable:
@@ -146,7 +146,7 @@ def _check_flags(
 def _check_fused(
     optimizer: Optimizer, fused: bool | None, foreach: bool | None, differentiable: bool
 ) -> None:
-    """Refuse options that exclude each other; a fused optimiser takes a GradScaler's scale itself."""
+    """Raise for options that exclude each other; a fused optimiser applies a GradScaler's scale itself."""
     if not fused:
         return
     if differentiable:
@@ -166,13 +166,13 @@ def _check_fused_param(param: Tensor) -> None:
 
 
 def _refuse_scale(grad_scale: Tensor | None, found_inf: Tensor | None) -> None:
-    """Only a fused step takes a GradScaler's scale itself."""
+    """Raise if there is a GradScaler's scale: only a fused step applies it itself."""
     if grad_scale is not None or found_inf is not None:
         raise AssertionError("Expected grad_scale and found_inf to be None")
 
 
 def _keep_larger(target: Tensor, other: Tensor) -> None:
-    """Write the larger of both, element by element, to `target`."""
+    """Write the element-wise maximum to `target`."""
     if _dispatch.recorder is None:
         torch.maximum(target, other, out=target)
     else:
@@ -205,12 +205,12 @@ def _add_hook(hooks: Any, hook: Any, prepend: bool = False) -> RemovableHandle:
 
 
 class Optimizer:
-    """Base class: parameters in groups with their options, and what each parameter's update remembers."""
+    """Base class: parameters in groups with their options, and the state of each parameter's update."""
 
     OptimizerPreHook: TypeAlias = Callable[["Optimizer", Args, Kwargs], tuple[Args, Kwargs] | None]
     OptimizerPostHook: TypeAlias = Callable[["Optimizer", Args, Kwargs], None]
 
-    # The error for a sparse gradient; None where the update takes one.
+    # The error for a sparse gradient; None if the update accepts one.
     _sparse_refusal: str | None = None
     _step_supports_amp_scaling: bool
 
@@ -294,18 +294,20 @@ class Optimizer:
         return loss
 
     def _first_state(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> dict[str, Any]:
-        """What the update of `param` remembers, as it is before the first step."""
+        """The initial state of the update of `param`."""
         return {}
 
     def _update_group(
         self, group: dict[str, Any], params: list[Tensor], grads: list[Tensor], states: list[dict[str, Any]]
     ) -> None:
-        """Change the parameters of one group that have a gradient."""
+        """Update the parameters of one group that have a gradient."""
         raise NotImplementedError
 
     @staticmethod
     def profile_hook_step(func: Callable[P, R]) -> Callable[P, R]:
-        """Wrap a step function so that it calls the hooks and shows in a profile under the class's name."""
+        """Wrap a step function so that it calls the hooks and is recorded by profilers under the class's
+        name.
+        """
 
         @functools.wraps(func)
         def step(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -367,7 +369,7 @@ class Optimizer:
     # Groups
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add parameters with options of their own; options not given are the optimiser's defaults."""
+        """Add parameters with their own options; missing options get the optimiser's defaults."""
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
         params = param_group["params"]
@@ -428,7 +430,7 @@ class Optimizer:
         return _add_hook(self._optimizer_state_dict_post_hooks, hook, prepend)
 
     def state_dict(self) -> StateDict:
-        """State and groups, with the parameters named by their place in the groups, as torch writes them."""
+        """State and groups, with the parameters replaced by their index in the groups, as in torch."""
         for pre_hook in self._optimizer_state_dict_pre_hooks.values():
             pre_hook(self)
         places: dict[int, int] = {}
@@ -466,7 +468,7 @@ class Optimizer:
     def _process_value_according_to_param_policy(
         param: Tensor, value: Tensor, param_id: int, param_groups: list[dict[Any, Any]], key: Hashable = None
     ) -> Tensor:
-        """A loaded tensor as the state of `param` needs it: in its dtype, except the count of steps."""
+        """A loaded tensor converted for the state of `param`: to its dtype, except the step count."""
         if key == "step":
             group = next((group for group in param_groups if param_id in group["params"]), {})
             if group.get("capturable") or group.get("fused"):
@@ -477,7 +479,7 @@ class Optimizer:
         return value.to(device=param.device)
 
     def load_state_dict(self, state_dict: StateDict) -> None:
-        """Take over the state and options that `state_dict` of a like optimiser gave."""
+        """Restore state and options from a `state_dict` of an optimiser with the same groups."""
         state_dict = state_dict.copy()
         for pre_hook in self._optimizer_load_state_dict_pre_hooks.values():
             replaced = pre_hook(self, state_dict)
@@ -511,7 +513,7 @@ class Optimizer:
     def _adapt(
         self, param: Tensor, value: Any, param_id: int, groups: list[Any], key: Hashable = None
     ) -> Any:
-        """A loaded value with all tensors in it made fit for `param`."""
+        """A loaded value with all its tensors converted for `param`."""
         if isinstance(value, torch.Tensor):
             return self._process_value_according_to_param_policy(param, value, param_id, groups, key)
         if isinstance(value, dict):
@@ -521,13 +523,13 @@ class Optimizer:
         return value
 
     def _fill_groups(self, **options: Any) -> None:
-        """Give options that older state dicts lack the values they stood for."""
+        """Add options that older state dicts lack, with the values they had then."""
         for group in self.param_groups:
             for name, value in options.items():
                 group.setdefault(name, value)
 
     def _numbers_to_tensors(self, *names: str) -> None:
-        """Make tensors of counts that older state dicts keep as numbers."""
+        """Convert counts that older state dicts store as numbers to tensors."""
         for group in self.param_groups:
             dtype = _get_scalar_dtype(group.get("fused"))
             for param in group["params"]:
@@ -538,7 +540,7 @@ class Optimizer:
 
 
 def _in_range(name: str, call: Callable[..., R], *args: Any) -> R:
-    """Call inside a named span of what records."""
+    """Call `call` inside a named event of the profiler."""
     ranges = _dispatch.ranges
     token = ranges.enter(name, _USER_SCOPE, -1, 0, ())
     try:
@@ -548,7 +550,7 @@ def _in_range(name: str, call: Callable[..., R], *args: Any) -> R:
 
 
 def _optimizer_step_code(self: Optimizer) -> None:
-    """Where a recording looks at what an optimizer holds."""
+    """Let an active recording read the optimiser's parameters and state."""
     stepped = getattr(_dispatch.ranges, "stepped", None)
     if stepped is not None:
         stepped(self)
@@ -577,7 +579,7 @@ def _step_with_hooks(func: Callable[..., R], self: Optimizer, args: Args, kwargs
 
 
 def _split_names(param_group: dict[str, Any]) -> None:
-    """Part (name, parameter) pairs into `params` and `param_names`."""
+    """Split (name, parameter) pairs into `params` and `param_names`."""
     params = param_group["params"]
     named = [isinstance(param, tuple) for param in params]
     if not any(named):
@@ -589,7 +591,7 @@ def _split_names(param_group: dict[str, Any]) -> None:
 
 
 def _with_params_of(own: dict[str, Any], new: dict[str, Any]) -> dict[str, Any]:
-    """A loaded group that keeps this optimiser's parameters, and their names if it brings none."""
+    """A loaded group with this optimiser's parameters, and their names if it has none."""
     new["params"] = own["params"]
     if "param_names" in own and "param_names" not in new:
         new["param_names"] = own["param_names"]
@@ -607,5 +609,5 @@ def _count_step(optimizer: Optimizer, args: Args, kwargs: Kwargs) -> None:
     KinetoStepTracker.increment_step("Optimizer")
 
 
-if os.environ.get("KINETO_USE_DAEMON"):  # a daemon that profiles from outside wants to know of every step
+if os.environ.get("KINETO_USE_DAEMON"):  # an external profiling daemon is notified of every step
     register_optimizer_step_post_hook(_count_step)

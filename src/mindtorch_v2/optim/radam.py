@@ -1,4 +1,6 @@
-"""RAdam: Adam that scales only once the variance is known well enough. Parameters changed in place."""
+"""RAdam: Adam that applies its scaling only once the variance estimate is reliable. Updates parameters in
+place.
+"""
 
 from __future__ import annotations
 

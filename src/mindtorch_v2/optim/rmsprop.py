@@ -1,4 +1,4 @@
-"""RMSprop, plain, centred and with momentum: parameters and gradients in, parameters changed."""
+"""RMSprop, plain, centred and with momentum. Updates parameters in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rprop: each element's step grows while its gradient keeps its sign and shrinks when it turns."""
+"""Rprop: each element's step grows while its gradient keeps its sign and shrinks when the sign changes."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def rprop(
         factor[factor.lt(0)] = etaminus
         factor[factor.eq(0)] = 1
         step_size.mul_(factor).clamp_(step_size_min, step_size_max)
-        # An element whose gradient turned stands still this time.
+        # An element whose gradient changed its sign is not updated in this step.
         grad = grad.clone(memory_format=torch.preserve_format)
         grad[factor.eq(etaminus)] = 0
         param.addcmul_(grad.sign(), step_size, value=-1)

@@ -1,4 +1,4 @@
-"""SGD with momentum, dampening, weight decay and Nesterov's look ahead. Parameters changed in place."""
+"""SGD with momentum, dampening, weight decay and Nesterov momentum. Updates parameters in place."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def sgd(
     nesterov: bool,
     maximize: bool,
 ) -> None:
-    """Update `params` in place; a buffer that is None is made from the gradient and put into its list."""
+    """Update `params` in place; a buffer that is None is created from the gradient in its list."""
     if fused and has_sparse_grad:
         raise RuntimeError("`_fused_sgd` does not support sparse gradients")
     options: dict[str, Any] = {"weight_decay": weight_decay, "momentum": momentum, "lr": _to_scalar(lr), "dampening": dampening,

@@ -1,4 +1,6 @@
-"""SparseAdam: Adam that touches only the rows a sparse gradient names. Sparse gradients in, no dense ones."""
+"""SparseAdam: Adam that updates only the rows at the indices of a sparse gradient. Dense gradients are
+rejected.
+"""
 
 from __future__ import annotations
 

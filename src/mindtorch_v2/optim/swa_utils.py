@@ -1,4 +1,4 @@
-"""Averages of a model's weights over training (SWA, EMA), and the learning rate that goes with them."""
+"""Averages of a model's weights over training (SWA, EMA), and the learning-rate scheduler for them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _check_decay(decay: float) -> None:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[[Any, Any, Any], None]:
-    """A function that moves averages towards parameters, lists of them: the exponential moving average."""
+    """A function that updates lists of averages from lists of parameters: exponential moving average."""
     _check_decay(decay)
 
     @torch.no_grad()
@@ -52,7 +52,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[[Any, Any, Any], None
 
 
 def get_swa_multi_avg_fn() -> Callable[[Any, Any, Any], None]:
-    """A function that moves averages towards parameters, lists of them: the mean of all seen so far."""
+    """A function that updates lists of averages from lists of parameters: mean of all values so far."""
 
     @torch.no_grad()
     def swa_update(
@@ -68,7 +68,7 @@ def get_swa_multi_avg_fn() -> Callable[[Any, Any, Any], None]:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Callable[[Any, Any, Any], Any]:
-    """A function of an average and a parameter that gives the next exponential moving average."""
+    """A function of an average and a parameter that returns the next exponential moving average."""
     _check_decay(decay)
 
     @torch.no_grad()
@@ -79,7 +79,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Callable[[Any, Any, Any], Any]:
 
 
 def get_swa_avg_fn() -> Callable[[Any, Any, Any], Any]:
-    """A function of an average, a parameter and how many were averaged that gives the next mean."""
+    """A function of an average, a parameter and the number averaged so far that returns the next mean."""
 
     @torch.no_grad()
     def swa_update(averaged_param: Tensor, current_param: Tensor, num_averaged: Any) -> Tensor:
@@ -97,7 +97,7 @@ def _number(value: Any) -> Any:
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages of those the model had at each `update_parameters`."""
+    """A copy of a model whose parameters are averages of the model's parameters at each `update_parameters`."""
 
     n_averaged: Tensor
 
@@ -121,11 +121,11 @@ class AveragedModel(Module):
         self.use_buffers = use_buffers
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the averaged model computes."""
+        """Call the averaged model."""
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Take the model's parameters as they are now into the average."""
+        """Add the model's current parameters to the average."""
         own, new = self._averaged(self.module), self._averaged(model)
         first = bool(self.n_averaged == 0)
         averages, currents = [], []
@@ -143,7 +143,7 @@ class AveragedModel(Module):
         self.n_averaged += 1
 
     def _averaged(self, model: Module) -> Iterable[Tensor]:
-        """What is averaged of a model."""
+        """The tensors of a model that are averaged."""
         return (
             itertools.chain(model.parameters(), model.buffers()) if self.use_buffers else model.parameters()
         )
@@ -163,7 +163,7 @@ class AveragedModel(Module):
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: int | torch.device | None = None) -> None:
-    """Compute a model's batch-norm statistics anew from one pass over the data."""
+    """Recompute a model's batch-norm statistics in one pass over the data."""
     momenta = {}
     for module in model.modules():
         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm):
@@ -186,7 +186,7 @@ def update_bn(loader: Iterable[Any], model: Module, device: int | torch.device |
 
 
 class SWALR(LRScheduler):
-    """Goes from the learning rates of the optimiser to a constant `swa_lr` in `anneal_epochs`."""
+    """Changes from the optimiser's learning rates to a constant `swa_lr` within `anneal_epochs`."""
 
     def __init__(
         self,
@@ -245,6 +245,6 @@ class SWALR(LRScheduler):
         return {key: value for key, value in self.__dict__.items() if key not in left_out}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over the attributes that `state_dict` gave."""
+        """Restore the attributes from `state_dict`."""
         self.__dict__.update(state_dict)
         self._set_anneal_func(self._anneal_strategy)
