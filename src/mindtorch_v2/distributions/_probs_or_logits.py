@@ -1,4 +1,6 @@
-"""Distributions with a parameter in two forms: probabilities or logits in, the other when asked for."""
+"""Distributions whose parameter has two forms, probabilities and logits; one is computed from the other on
+demand.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +11,13 @@ from .utils import lazy_property, logits_to_probs, probs_to_logits
 
 
 def require_one(probs: Any, logits: Any) -> None:
-    """Raise ValueError unless exactly one of the two is given."""
+    """Raise ValueError unless exactly one of the two is None."""
     if (probs is None) == (logits is None):
         raise ValueError("Either `probs` or `logits` must be specified, but not both.")
 
 
 class ProbsOrLogits(Distribution):
-    """Holds `probs` or `logits` and works the other out; `_param` is the one that was given."""
+    """Holds `probs` or `logits` and computes the other; `_param` is the one that was passed in."""
 
     _binary = True
     _param: Any

@@ -12,7 +12,7 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """Functions that make a transform, by the type of constraint."""
+    """Factories of transforms, by the type of constraint."""
 
     def __init__(self) -> None:
         self._registry: dict[type, Callable[[Any], transforms.Transform]] = {}

@@ -1,4 +1,4 @@
-"""Constraints: a tensor in, for each element or event whether it lies in a region out."""
+"""Constraints: for each element or event of a tensor, whether it lies in a region."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Constraint:
 
 
 class _Dependent(Constraint):
-    """A region that depends on other variables; some of its facts may still be known."""
+    """A region that depends on other variables; its discreteness and event dimension may still be known."""
 
     def __init__(self, *, is_discrete: Any = NotImplemented, event_dim: Any = NotImplemented) -> None:
         self._is_discrete = is_discrete
@@ -93,7 +93,7 @@ def is_dependent(constraint: Any) -> bool:
 
 
 class _DependentProperty(property, _Dependent):
-    """A property that gives the region of an instance, and on the class is a dependent constraint."""
+    """A property that returns the region of an instance, and on the class is a dependent constraint."""
 
     def __init__(
         self,
@@ -401,7 +401,7 @@ class _PositiveDefinite(_Symmetric):
 
 
 class _Cat(Constraint):
-    """Regions side by side along a dimension, each over its length of it."""
+    """Regions concatenated along a dimension, each with its length."""
 
     def __init__(
         self, cseq: Sequence[Constraint], dim: int = 0, lengths: Sequence[int] | None = None
@@ -436,7 +436,7 @@ class _Cat(Constraint):
 
 
 class _Stack(Constraint):
-    """Regions one after the other along a dimension."""
+    """Regions stacked along a dimension."""
 
     def __init__(self, cseq: Sequence[Constraint], dim: int = 0) -> None:
         if not all(isinstance(one, Constraint) for one in cseq):

@@ -36,7 +36,8 @@ class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
         require_one(probs, logits)
         if probs is not None:
             (self.probs,) = broadcast_all(probs)
-            # Values are checked here, because clamping would hide them from the base class.
+            # Values are checked here: after clamping, the base class could not see that they were out of
+            # range.
             if validate_args is not None and not self.arg_constraints["probs"].check(self.probs).all():
                 raise ValueError("The parameter probs has invalid values")
             self.probs = clamp_probs(self.probs)

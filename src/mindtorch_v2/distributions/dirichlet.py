@@ -67,7 +67,7 @@ class Dirichlet(ExponentialFamily):
     def mode(self) -> Any:
         above = (self.concentration - 1).clamp(min=0.0)
         mode = above / above.sum(-1, True)
-        # Where no weight is above 1 the density is greatest in a corner.
+        # If no weight is above 1, the density is greatest in a corner.
         corner = (self.concentration < 1).all(dim=-1)
         mode[corner] = torch.nn.functional.one_hot(mode[corner].argmax(dim=-1), above.shape[-1]).to(mode)
         return mode

@@ -1,4 +1,4 @@
-"""The base of all distributions: shapes, checks of parameters and values, and what a distribution offers."""
+"""The base class of all distributions: shapes, validation of parameters and values, and the common interface."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Distribution:
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:
-        """Whether distributions check their arguments when not told."""
+        """Set whether distributions validate their arguments by default."""
         if value not in (True, False):
             raise ValueError
         Distribution._validate_args = value
@@ -55,7 +55,7 @@ class Distribution:
             if constraints.is_dependent(constraint):
                 continue
             if name not in self.__dict__ and isinstance(_static(type(self), name), lazy_property):
-                continue  # worked out from the other parameter, which is checked
+                continue  # computed from the other parameter, which is validated
             value = getattr(self, name)
             if not torch._is_all_true(constraint.check(value)):
                 raise ValueError(
@@ -195,7 +195,7 @@ class Distribution:
     def _expand_parameters(
         self, cls: type, batch_shape: Any, _instance: Any, event_dims: dict[str, int]
     ) -> Any:
-        """A copy with expanded parameters: by name, how many of their last dimensions belong to the event."""
+        """A copy with expanded parameters: by name, the number of last dimensions that belong to the event."""
         new = self._get_checked_instance(cls, _instance)
         batch_shape = torch.Size(batch_shape)
         for name, event_dim in event_dims.items():

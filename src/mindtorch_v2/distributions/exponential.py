@@ -14,7 +14,7 @@ __all__ = ["Exponential"]
 
 
 class Exponential(ExponentialFamily):
-    """Waiting times with `rate` events a unit of time."""
+    """Waiting times with `rate` events per unit of time."""
 
     arg_constraints = {"rate": constraints.positive}
     support = constraints.nonnegative

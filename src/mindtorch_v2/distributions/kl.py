@@ -369,7 +369,7 @@ def _lowrank_multivariate_normal(p: Any, q: Any) -> Any:
     return 0.5 * (log_det + trace + distance - p.event_shape[0])
 
 
-# ---------------------------------------------------------------------- where q misses values of p
+# ---------------------------------------------------------------------- infinite: q excludes values of p
 
 
 def _register_infinite(type_p: type, like: Callable[[Any], Any], *types_q: type) -> None:

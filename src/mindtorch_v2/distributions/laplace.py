@@ -14,7 +14,7 @@ __all__ = ["Laplace"]
 
 
 class Laplace(Distribution):
-    """Two exponentials back to back around `loc`."""
+    """Exponential on both sides of `loc`."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
     support = constraints.real

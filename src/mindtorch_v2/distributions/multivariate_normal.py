@@ -22,13 +22,9 @@ def _batch_mv(bmat: Any, bvec: Any) -> Any:
 def _batch_mahalanobis(bL: Any, bx: Any) -> Any:
     """x' (L L')^-1 x for a batch of lower triangular L and a batch of vectors x, which broadcast."""
     n, count = bx.shape[-1], bL.dim() - 2
-    lead = bx.dim() - 1 - count  # dimensions of x's batch that L's has not
-    # where L has fewer members than x, each serves several: those become columns of one system
-    parts = [
-        size
-        for have, want in zip(bL.shape[:-2], bx.shape[lead:-1])
-        for size in (want // have, have)
-    ]
+    lead = bx.dim() - 1 - count  # batch dimensions of x that L does not have
+    # where L has fewer batch members than x, each is used for several: those become columns of one system
+    parts = [size for have, want in zip(bL.shape[:-2], bx.shape[lead:-1]) for size in (want // have, have)]
     split = bx.reshape((*bx.shape[:lead], *parts, n))
     last = split.dim() - 1
     split = split.permute((*range(lead), *range(lead, last, 2), *range(lead + 1, last, 2), last))
@@ -41,7 +37,7 @@ def _batch_mahalanobis(bL: Any, bx: Any) -> Any:
 
 
 def _precision_to_scale_tril(P: Any) -> Any:
-    """The Cholesky factor of P^-1, without inverting P: that of P read backwards, transposed and inverted."""
+    """The Cholesky factor of P^-1, without inverting P: that of the flipped P, transposed and inverted."""
     backwards = torch.linalg.cholesky(torch.flip(P, (-2, -1)))
     inverse = torch.transpose(torch.flip(backwards, (-2, -1)), -2, -1)
     identity = torch.eye(P.shape[-1], dtype=P.dtype, device=P.device)

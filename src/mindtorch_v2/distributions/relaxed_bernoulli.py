@@ -56,7 +56,7 @@ class LogitRelaxedBernoulli(ProbsOrLogits):
 
 
 class RelaxedBernoulli(TransformedDistribution):
-    """A number in (0, 1) that comes close to 0 or 1 as `temperature` falls."""
+    """A number in (0, 1) that approaches 0 or 1 as `temperature` falls."""
 
     arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
     support = constraints.unit_interval
@@ -75,7 +75,7 @@ class RelaxedBernoulli(TransformedDistribution):
 
     @property
     def temperature(self) -> Any:
-        """How soft the samples are."""
+        """The temperature: higher values give softer samples."""
         return self.base_dist.temperature
 
     @property

@@ -20,7 +20,7 @@ class ExpRelaxedCategorical(Distribution):
     """The logarithm of a relaxed one-hot vector."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support = constraints.real_vector  # in truth only vectors whose exponentials sum to 1
+    support = constraints.real_vector  # more precisely only vectors whose exponentials sum to 1
     has_rsample = True
 
     def __init__(
@@ -74,7 +74,7 @@ class ExpRelaxedCategorical(Distribution):
 
 
 class RelaxedOneHotCategorical(TransformedDistribution):
-    """A probability vector that comes close to one-hot as `temperature` falls."""
+    """A probability vector that approaches one-hot as `temperature` falls."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
     support = constraints.simplex
@@ -93,7 +93,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     @property
     def temperature(self) -> Any:
-        """How soft the samples are."""
+        """The temperature: higher values give softer samples."""
         return self.base_dist.temperature
 
     @property

@@ -1,4 +1,4 @@
-"""A distribution seen through transforms."""
+"""A distribution whose samples go through transforms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["TransformedDistribution"]
 
 
 class TransformedDistribution(Distribution):
-    """Samples of a base distribution, sent through transforms."""
+    """Samples of a base distribution after a sequence of transforms."""
 
     arg_constraints: Any = {}
 
@@ -41,8 +41,9 @@ class TransformedDistribution(Distribution):
                 f"base_distribution needs to have shape with size at least {domain_event_dim}, "
                 f"but got {base_shape}."
             )
-        # The base takes the shape the transforms need: their parameters may broadcast it, and their events
-        # may be made of several of its own.
+        # Expand the base to the shape that the transforms need: their parameters may broadcast it, and one of
+        # their
+        # events may consist of several of its own.
         forward_shape = transform.forward_shape(base_shape)
         expanded = transform.inverse_shape(forward_shape)
         if base_shape != expanded:
@@ -113,7 +114,7 @@ class TransformedDistribution(Distribution):
         return log_prob + _sum_rightmost(base, event_dim - len(self.base_dist.event_shape))
 
     def _monotonize_cdf(self, value: Any) -> Any:
-        """The cdf as it is, or turned round when the transforms reverse the order."""
+        """The cdf unchanged, or 1 minus it when the transforms reverse the order."""
         sign = 1
         for transform in self.transforms:
             sign = sign * transform.sign

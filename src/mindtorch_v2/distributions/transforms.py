@@ -1,4 +1,4 @@
-"""Transforms: a tensor in, its image and the log of the Jacobian's determinant out, and back again."""
+"""Transforms: a tensor in, its image and the log of the Jacobian's determinant out; invertible."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class Transform:
-    """A map from `domain` to `codomain`; a cache of size 1 remembers the last pair of input and output."""
+    """A map from `domain` to `codomain`; a cache of size 1 stores the last pair of input and output."""
 
     bijective: Any = False
     domain: Any
@@ -51,7 +51,7 @@ class Transform:
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
         self._cache_size = cache_size
-        self._inv: Any = None  # a weak reference to the inverse, which holds this one
+        self._inv: Any = None  # a weak reference to the inverse, which refers to this one
         self._cached_x_y: tuple[Any, Any] = (None, None)
         super().__init__()
 
@@ -138,7 +138,7 @@ class Transform:
 
 
 class _SameTypeIsEqual(Transform):
-    """A transform without parameters: two of a kind are equal."""
+    """A transform without parameters: two of the same type are equal."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -147,7 +147,7 @@ class _SameTypeIsEqual(Transform):
 
 
 class _InverseTransform(Transform):
-    """A transform run backwards."""
+    """The inverse of a transform."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -198,7 +198,7 @@ class _InverseTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Several transforms, one after the other."""
+    """A composition of transforms, applied in order."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -352,7 +352,7 @@ class IndependentTransform(Transform):
 
 
 class ReshapeTransform(Transform):
-    """Another shape for the event, with the same elements."""
+    """Reshapes the event."""
 
     bijective = True
 
@@ -628,7 +628,7 @@ class SoftmaxTransform(_SameTypeIsEqual):
 
 
 class StickBreakingTransform(_SameTypeIsEqual):
-    """n numbers to n + 1 probabilities, by breaking a stick again and again; one to one."""
+    """n numbers to n + 1 probabilities by stick breaking; one to one."""
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -736,7 +736,7 @@ class PositiveDefiniteTransform(_SameTypeIsEqual):
 
 
 class CatTransform(Transform):
-    """Transforms side by side along a dimension, each over its length of it."""
+    """Transforms concatenated along a dimension, each with its length."""
 
     transforms: list[Transform]
 
@@ -813,7 +813,7 @@ class CatTransform(Transform):
 
 
 class StackTransform(Transform):
-    """Transforms one after the other along a dimension."""
+    """Transforms stacked along a dimension."""
 
     transforms: list[Transform]
 

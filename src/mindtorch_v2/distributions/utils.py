@@ -1,4 +1,4 @@
-"""Small helpers of the distributions: parameters in, parameters of one shape or another form out."""
+"""Helpers of the distributions: broadcasting and conversion of parameters."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def probs_to_logits(probs: Any, is_binary: bool = False) -> Any:
 
 
 class lazy_property:
-    """An attribute worked out when first asked for, with gradients on, and then kept in the instance."""
+    """An attribute computed on first access, with gradients enabled, and then stored in the instance."""
 
     def __init__(self, wrapped: Callable[[Any], Any]) -> None:
         self.wrapped = wrapped

@@ -16,7 +16,7 @@ __all__ = ["Weibull"]
 
 
 class Weibull(TransformedDistribution):
-    """scale times a power of an exponential variable: the life of what wears out."""
+    """scale times a power of an exponential variable; models lifetimes."""
 
     arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
     support = constraints.positive

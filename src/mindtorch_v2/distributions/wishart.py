@@ -159,10 +159,10 @@ class Wishart(ExponentialFamily):
         return factor @ factor.transpose(-2, -1)
 
     def rsample(self, sample_shape: Any = torch.Size(), max_try_correction: int | None = None) -> Any:
-        """Samples by Bartlett's decomposition; singular ones are drawn again, `max_try_correction` times.
+        """Samples by Bartlett's decomposition; singular ones are redrawn up to `max_try_correction` times.
 
-        torch takes a first draw for singular when it is not, and so gives the second; to follow its random
-        stream the first draw is only used when no correction is allowed.
+        torch mistakes the first draw for a singular one and returns the second. To follow its random stream,
+        the first draw is used only if no correction is allowed.
         """
         if max_try_correction is None:
             max_try_correction = 10
