@@ -1,4 +1,4 @@
-"""torch.utils: the helpers around tensors. Each part is imported when it is first named."""
+"""torch.utils: helpers around tensors. Each part is imported on first access."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def __dir__() -> list[str]:
 
 
 def set_module(obj: Any, mod: str) -> None:
-    """Say that the object was defined in module `mod`, for nicer printing."""
+    """Set the module in which the object claims to be defined, for nicer printing."""
     if not isinstance(mod, str):
         raise TypeError("The mod argument should be a string")
     obj.__module__ = mod

@@ -1,6 +1,6 @@
-"""Trees of Python containers: a nested structure in, its leaves and its shape out, and back.
+"""Trees of Python containers: flattens a nested structure into its leaves and its spec, and rebuilds it.
 
-A container counts as a node when its type is registered; everything else, None included, is a leaf.
+A container is a node if its type is registered; everything else, None included, is a leaf.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _IsLeaf = Callable[[Any], bool] | None
 
 
 class KeyEntry(Protocol):
-    """One step from a container to one of its parts."""
+    """One step of a path, from a container to one of its children."""
 
     def __hash__(self) -> int: ...
 
@@ -92,7 +92,7 @@ class KeyEntry(Protocol):
     def __str__(self) -> str: ...
 
     def get(self, parent: Any) -> Any:
-        """The part."""
+        """The child."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ def keystr(kp: KeyPath) -> str:
 
 
 def key_get(obj: Any, kp: KeyPath) -> Any:
-    """What a path leads to."""
+    """The value at a path."""
     for step in kp:
         obj = step.get(obj)
     return obj
@@ -156,7 +156,7 @@ def key_get(obj: Any, kp: KeyPath) -> Any:
 
 
 class NodeDef(NamedTuple):
-    """How containers of one type are taken apart and put together."""
+    """How containers of one type are flattened and rebuilt."""
 
     type: Any
     flatten_fn: FlattenFunc
@@ -167,8 +167,8 @@ class NodeDef(NamedTuple):
 _NAMEDTUPLE: Any = namedtuple  # noqa: PYI024  (the function stands for all named tuples, as in torch)
 
 SUPPORTED_NODES: dict[Any, NodeDef] = {}
-_written: dict[Any, Written] = {}  # how specs of these types are written
-_named_tuples: dict[type, str] = {}  # classes of named tuples that are written, by name
+_written: dict[Any, Written] = {}  # how specs of these types are serialised
+_named_tuples: dict[type, str] = {}  # classes of named tuples with a serialised name
 
 
 def register_pytree_node(
@@ -181,7 +181,7 @@ def register_pytree_node(
     from_dumpable_context: FromDumpableContextFn | None = None,
     flatten_with_keys_fn: Any = None,
 ) -> None:
-    """Make a type a node: `flatten_fn(obj) -> children, context` takes it apart, `unflatten_fn` builds it."""
+    """Register a node type: `flatten_fn(obj) -> children, context` flattens it, `unflatten_fn` rebuilds it."""
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     if (to_dumpable_context is None) != (from_dumpable_context is None):
@@ -198,14 +198,14 @@ def _deregister_pytree_node(cls: type[Any]) -> None:
 
 
 def _register_namedtuple(cls: type[Any], *, serialized_type_name: str) -> None:
-    """The name under which a class of named tuples is written."""
+    """The serialised name of a class of named tuples."""
     _named_tuples[cls] = serialized_type_name
 
 
 def _register_pytree_node(
     cls: type[Any], flatten_fn: FlattenFunc, unflatten_fn: UnflattenFunc, **_: Any
 ) -> None:
-    """The old name of `register_pytree_node`."""
+    """Deprecated name of `register_pytree_node`."""
     warnings.warn(
         "`torch.utils._pytree._register_pytree_node` is deprecated. Please use "
         "`torch.utils._pytree.register_pytree_node` instead.",
@@ -222,7 +222,7 @@ def register_dataclass(
     drop_field_names: list[str] | None = None,
     serialized_type_name: str | None = None,
 ) -> None:
-    """Make a dataclass a node whose children are its fields."""
+    """Register a dataclass as a node whose children are its fields."""
     dropped = set(drop_field_names or ())
     if field_names is None:
         field_names = [field.name for field in dataclasses.fields(cls) if field.init]
@@ -250,7 +250,7 @@ def register_dataclass(
 
 @dataclasses.dataclass(frozen=True)
 class ConstantNode:
-    """A value that is part of a tree's shape."""
+    """A value that is part of a tree's spec."""
 
     value: Any
 
@@ -259,7 +259,7 @@ CONSTANT_NODES: set[type] = set()
 
 
 def register_constant(cls: type[Any]) -> None:
-    """Make a type part of the shape of trees: its values are no leaves. They are compared when shapes are."""
+    """Register a type whose values are part of the spec, not leaves. They are compared when specs are."""
     if cls.__eq__ is object.__eq__:
         raise TypeError("register_constant(cls) expects `cls` to have a non-default `__eq__` implementation.")
     if cls.__hash__ is None:
@@ -276,17 +276,19 @@ def register_constant(cls: type[Any]) -> None:
 
 
 def is_constant_class(cls: type[Any]) -> bool:
-    """Whether values of a class are part of the shape of trees."""
+    """Whether values of a class are part of the spec."""
     return isinstance(cls, type) and cls in CONSTANT_NODES
 
 
 def is_structseq(obj: object) -> bool:
-    """Whether this is a tuple of the kind that C code makes (such as `torch.return_types.max`), or a class of them."""
+    """Whether this is a struct sequence as created by C code (such as `torch.return_types.max`), or a class
+    of them.
+    """
     return is_structseq_class(obj if isinstance(obj, type) else type(obj))
 
 
 def is_structseq_class(cls: type) -> bool:
-    """Whether this is a class of such tuples."""
+    """Whether this is a class of struct sequences."""
     if not isinstance(cls, type) or not issubclass(cls, tuple):
         return False
     counts = ("n_fields", "n_sequence_fields", "n_unnamed_fields")
@@ -296,7 +298,7 @@ def is_structseq_class(cls: type) -> bool:
 
 
 def is_structseq_instance(obj: object) -> bool:
-    """Whether this is such a tuple."""
+    """Whether this is a struct sequence."""
     return is_structseq_class(type(obj))
 
 
@@ -422,7 +424,7 @@ def _get_node_type(tree: Any) -> Any:
 
 
 def _node_of(tree: Any, is_leaf: _IsLeaf) -> NodeDef | None:
-    """How to take this apart; None for a leaf."""
+    """How to flatten this value; None for a leaf."""
     if is_leaf is not None and is_leaf(tree):
         return None
     return SUPPORTED_NODES.get(_get_node_type(tree))
@@ -432,7 +434,7 @@ def _node_of(tree: Any, is_leaf: _IsLeaf) -> NodeDef | None:
 
 
 class TreeSpec:
-    """The shape of a tree: its root's type, what that type needs to be rebuilt, and its children's shapes."""
+    """The structure of a tree: its root's type, the type's context, and the specs of the children."""
 
     __slots__ = ("type", "_context", "_children", "num_nodes", "num_leaves", "num_children")
     num_nodes: int
@@ -453,23 +455,23 @@ class TreeSpec:
 
     @property
     def children_specs(self) -> list[TreeSpec]:
-        """The shapes of the children."""
+        """The specs of the children."""
         return self._children
 
     def is_leaf(self) -> bool:
-        """Whether this is the shape of a leaf."""
+        """Whether this is the spec of a leaf."""
         return self.type is None
 
     def children(self) -> list[TreeSpec]:
-        """The shapes of the children, as a new list."""
+        """The specs of the children, as a new list."""
         return list(self._children)
 
     def child(self, index: int) -> TreeSpec:
-        """The shape of one child."""
+        """The spec of one child."""
         return self._children[index]
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
-        """The parts of `tree` where this shape has its leaves."""
+        """The parts of `tree` at the leaves of this spec."""
         leaves: list[Any] = []
         self._collect(tree, leaves)
         return leaves
@@ -505,7 +507,7 @@ class TreeSpec:
         return parts
 
     def unflatten(self, leaves: Iterable[Any]) -> Any:
-        """The tree of this shape with the given leaves."""
+        """The tree with this spec and the given leaves."""
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
             raise ValueError(
@@ -546,7 +548,7 @@ PyTreeSpec = TreeSpec
 
 
 class LeafSpec(TreeSpec):
-    """The shape of a leaf."""
+    """The spec of a leaf."""
 
     __slots__ = ()
 
@@ -558,7 +560,7 @@ _LEAF = _LEAF_SPEC = LeafSpec()
 
 
 def treespec_leaf() -> LeafSpec:
-    """The shape of a leaf."""
+    """The spec of a leaf."""
     return _LEAF_SPEC
 
 
@@ -570,7 +572,7 @@ def _check_spec(treespec: Any) -> None:
 
 
 def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """A shape as JSON."""
+    """A spec as JSON."""
     import json
 
     _check_spec(treespec)
@@ -580,7 +582,7 @@ def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
 
 
 def treespec_loads(serialized: str) -> TreeSpec:
-    """A shape from JSON."""
+    """A spec from JSON."""
     import json
 
     protocol, plain = json.loads(serialized)
@@ -589,7 +591,7 @@ def treespec_loads(serialized: str) -> TreeSpec:
 
 
 def treespec_pprint(treespec: TreeSpec) -> str:
-    """A tree of this shape with stars for leaves."""
+    """A tree with this spec, with stars for leaves."""
     import pprint
 
     _check_spec(treespec)
@@ -597,12 +599,12 @@ def treespec_pprint(treespec: TreeSpec) -> str:
 
 
 def treespec_tuple(iterable: Iterable[TreeSpec] = (), /) -> TreeSpec:
-    """The shape of a tuple of trees."""
+    """The spec of a tuple of trees."""
     return TreeSpec(tuple, None, list(iterable))
 
 
 def treespec_dict(mapping: Any = (), /, **kwargs: TreeSpec) -> TreeSpec:
-    """The shape of a dict of trees."""
+    """The spec of a dict of trees."""
     children = dict(mapping, **kwargs)
     return TreeSpec(dict, list(children), list(children.values()))
 
@@ -625,14 +627,14 @@ def _flatten(tree: Any, leaves: list[Any], is_leaf: _IsLeaf) -> TreeSpec:
 
 
 def tree_flatten(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[Any], TreeSpec]:
-    """The leaves of a tree and its shape."""
+    """The leaves of a tree and its spec."""
     leaves: list[Any] = []
     spec = _flatten(tree, leaves, is_leaf)
     return leaves, spec
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
-    """The tree of the given shape with the given leaves."""
+    """The tree with the given spec and leaves."""
     if not isinstance(treespec, TreeSpec):
         raise TypeError(
             f"Expected `treespec` to be an instance of PyTreeSpec but got item of type {type(treespec)}."
@@ -661,7 +663,7 @@ def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
 
 
 def tree_structure(tree: Any, is_leaf: _IsLeaf = None) -> TreeSpec:
-    """The shape of a tree."""
+    """The spec of a tree."""
     return tree_flatten(tree, is_leaf)[1]
 
 
@@ -685,7 +687,7 @@ def tree_leaves_with_path(tree: Any, is_leaf: _IsLeaf = None) -> list[tuple[KeyP
 
 
 def tree_flatten_with_path(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
-    """The leaves with the paths to them, and the shape."""
+    """The leaves with the paths to them, and the spec."""
     return tree_leaves_with_path(tree, is_leaf), tree_structure(tree, is_leaf)
 
 
@@ -693,13 +695,13 @@ def tree_flatten_with_path(tree: Any, is_leaf: _IsLeaf = None) -> tuple[list[tup
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _IsLeaf = None) -> Any:
-    """A tree of the same shape with `func(leaf, *leaves of the rests)` for leaves."""
+    """A tree with the same spec whose leaves are `func(leaf, *leaves of the rests)`."""
     leaves, spec = tree_flatten(tree, is_leaf)
     return spec.unflatten(map(func, leaves, *(spec.flatten_up_to(rest) for rest in rests)))
 
 
 def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: _IsLeaf = None) -> Any:
-    """Call `func` for each leaf and return the tree as it is."""
+    """Call `func` for each leaf and return the tree itself."""
     leaves, spec = tree_flatten(tree, is_leaf)
     deque(map(func, leaves, *(spec.flatten_up_to(rest) for rest in rests)), maxlen=0)
     return tree
@@ -732,7 +734,7 @@ def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], 
 def tree_map_only(
     type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: Any, is_leaf: _IsLeaf = None
 ) -> Any:
-    """`tree_map` for the leaves of some types; the others stay."""
+    """`tree_map` for the leaves of some types; the others are unchanged."""
     return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
 
 
@@ -768,7 +770,7 @@ def tree_any_only(
 
 
 def _broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: _IsLeaf = None) -> list[Any] | None:
-    """The leaves of `tree`, each once for every leaf of the shape below it; None where they disagree."""
+    """The leaves of `tree`, each repeated for every leaf of the spec below it; None if they disagree."""
     node = _node_of(tree, is_leaf)
     if node is None:
         return [tree] * treespec.num_leaves

@@ -1,4 +1,4 @@
-"""Shapes of trees as text: a spec in, JSON out, and back; and the tree with a star for each leaf, to look at."""
+"""Tree specs as text: to JSON and back, and as a tree with a star for each leaf."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL = 1
 
 
 class Written(NamedTuple):
-    """How specs of one type of nodes are written."""
+    """How specs of one node type are serialised."""
 
     name: str | None
     to_dumpable: Callable[[Any], Any] | None = None
@@ -23,14 +23,14 @@ class EnumEncoder(json.JSONEncoder):
     """JSON with enumerations, by their module, class and name."""
 
     def default(self, o: Any) -> Any:
-        """What an object is written as."""
+        """The serialised form of an object."""
         if isinstance(o, Enum):
             return {"__enum__": True, "fqn": f"{type(o).__module__}:{type(o).__qualname__}", "name": o.name}
         return super().default(o)
 
 
 def enum_object_hook(obj: dict[str, Any]) -> Any:
-    """An enumeration's member, from what it was written as."""
+    """The member of an enumeration, from its serialised form."""
     if "__enum__" not in obj:
         return obj
     module, _, path = obj["fqn"].partition(":")
@@ -41,7 +41,7 @@ def enum_object_hook(obj: dict[str, Any]) -> Any:
 
 
 class Star:
-    """Stands for a leaf."""
+    """Represents a leaf."""
 
     def __repr__(self) -> str:
         return "*"
@@ -72,7 +72,7 @@ def to_plain(treespec: Any, ways: dict[Any, Written]) -> dict[str, Any]:
 
 
 def from_plain(plain: dict[str, Any], ways: dict[Any, Written], make: Callable[..., Any], leaf: Any) -> Any:
-    """The spec again."""
+    """The spec from JSON's own types."""
     if plain["type"] is None:
         return leaf
     kind = next((kind for kind, way in ways.items() if way.name == plain["type"]), None)
@@ -93,7 +93,7 @@ def from_plain(plain: dict[str, Any], ways: dict[Any, Written], make: Callable[.
 
 
 def check_protocol(protocol: int) -> None:
-    """Refuse a way of writing that is not known."""
+    """Raise for an unknown protocol number."""
     if protocol != DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL:
         raise ValueError(
             f"Unknown protocol {protocol}. Available protocols: {[DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL]}"

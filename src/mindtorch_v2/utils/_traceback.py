@@ -1,4 +1,4 @@
-"""Tracebacks: kept cheaply, formatted when somebody looks; file names made short."""
+"""Tracebacks: captured cheaply, formatted on demand; shortened file names."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = [
 
 @contextmanager
 def report_compile_source_on_error() -> Iterator[None]:
-    """Errors inside would show generated source; nothing is compiled here, so they pass as they are."""
+    """Context manager for errors in generated source; nothing is compiled here, so it has no effect."""
     yield
 
 
 def shorten_filename(fn: str, *, base: str | None = None) -> str:
-    """A file's name seen from `base`, or from this package."""
+    """A file's name relative to `base`, or to this package."""
     base = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) if base is None else base
     try:
         return fn[len(os.path.commonpath([fn, base])) + 1 :]
@@ -47,7 +47,7 @@ def format_traceback_short(tb: Any) -> str:
 
 
 class CapturedTraceback:
-    """Where something happened; costs little until it is looked at."""
+    """A stack trace; formatted only on demand."""
 
     __slots__ = ("tb", "skip")
 
@@ -57,7 +57,7 @@ class CapturedTraceback:
 
     @staticmethod
     def extract(*, script: bool = False, cpp: bool = False, skip: int = 0) -> CapturedTraceback:
-        """The traceback of now, without the `skip` innermost frames."""
+        """The current stack, without the `skip` innermost frames."""
         if (script or cpp) and skip:
             raise AssertionError("skip with script/cpp NYI")
         return CapturedTraceback(
@@ -65,7 +65,7 @@ class CapturedTraceback:
         )
 
     def cleanup(self) -> None:
-        """Let go of it."""
+        """Release the captured frames."""
         self.tb = None
 
     def summary(self) -> traceback.StackSummary:
@@ -80,7 +80,7 @@ class CapturedTraceback:
 
     @staticmethod
     def format_all(tbs: list[CapturedTraceback]) -> list[list[str]]:
-        """Many at once."""
+        """Format several tracebacks."""
         return [tb.format() for tb in tbs]
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""Checkpointing: a function and its inputs in, its outputs out; what it saves for backward is computed again.
+"""Checkpointing: calls a function without keeping the tensors it saves for backward; they are recomputed.
 
-Knows saved-tensor hooks, custom functions and the random state. Without re-entry, tensors that ops save are
-replaced by empty holders; the first one that backward opens runs the function once more and fills the others.
+Without re-entry, each saved tensor is replaced by an empty holder. The first holder that backward opens runs
+the function again, which fills the others.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ _ContextFn = Callable[[], tuple[Any, Any]]
 
 
 class CheckpointError(RuntimeError):
-    """The recomputation did not do what the forward pass did."""
+    """The recomputation saved other tensors than the forward pass."""
 
 
 class DefaultDeviceType:
-    """The kind of device whose random state is kept besides the CPU's: here there is only the CPU."""
+    """The device type whose random state is preserved besides the CPU's: here there is only the CPU."""
 
     _default_device_type = "cpu"
 
     @staticmethod
     def set_device_type(device: str = "cuda") -> None:
-        """Set the kind of device; only the CPU exists here."""
+        """Set the device type; only the CPU exists here."""
         if device != "cpu":
             raise RuntimeError(
                 f"Cannot use device type {device!r} for checkpointing: this build has the CPU only."
@@ -63,15 +63,16 @@ class DefaultDeviceType:
 
     @staticmethod
     def get_device_type() -> str:
-        """The kind of device."""
+        """The device type."""
         return DefaultDeviceType._default_device_type
 
 
-# ----------------------------------------------------------------------------------------- what both ways use
+# ----------------------------------------------------------------------------------------- shared by both
+# variants
 
 
 def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The inputs, tensors without their history but with their requires_grad."""
+    """The inputs, with tensors detached but their requires_grad kept."""
     if not isinstance(inputs, tuple):
         raise RuntimeError(
             f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}"
@@ -83,7 +84,7 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def check_backward_validity(inputs: Iterable[Any]) -> None:
-    """Warn when no gradient can come out."""
+    """Warn if no input requires grad."""
     if not any(value.requires_grad for value in inputs if isinstance(value, torch.Tensor)):
         warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
 
@@ -94,7 +95,7 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Any]]:
 
 
 def set_device_states(devices: Any, states: Any, *, device_type: str | None = None) -> None:
-    """Put back random states of other devices; there are none."""
+    """Restore random states of other devices; there are none."""
     if len(devices) or len(states):
         raise RuntimeError("There is no device besides the CPU whose random state could be set.")
 
@@ -105,9 +106,9 @@ def noop_context_fn() -> tuple[Any, Any]:
 
 
 class _Surroundings:
-    """What a function's results depend on besides its inputs: random state and autocast.
+    """State that a function's results depend on besides its inputs: random state and autocast.
 
-    Taken now, put back later.
+    Captured at construction, restored for the recomputation.
     """
 
     def __init__(self, preserve_rng_state: bool) -> None:
@@ -120,7 +121,7 @@ class _Surroundings:
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
-        """Recreate them inside; what was there before comes back after."""
+        """Context manager: restore the captured state, and at the end the state before."""
         before = None if self.rng_state is None else torch.get_rng_state()
         if self.rng_state is not None:
             torch.set_rng_state(self.rng_state)
@@ -140,7 +141,7 @@ class CheckpointFunction(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, run_function: Any, preserve_rng_state: bool, *args: Any) -> Any:
-        """Run the function and keep its inputs."""
+        """Run the function and save its inputs."""
         check_backward_validity(args)
         ctx.run_function = run_function
         ctx.surroundings = _Surroundings(preserve_rng_state)
@@ -152,7 +153,7 @@ class CheckpointFunction(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *args: Any) -> Any:
-        """Run the function again and go back through it."""
+        """Run the function again and differentiate it."""
         if not torch.autograd._is_checkpoint_valid():
             raise RuntimeError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an "
@@ -187,7 +188,9 @@ _debug_override: bool | None = None
 
 @contextlib.contextmanager
 def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
-    """Inside, say for all checkpoints whether recomputation stops once everything needed is there."""
+    """Context manager: set for all checkpoints whether recomputation stops once all needed tensors are
+    recomputed.
+    """
     global _early_stop_override
     before, _early_stop_override = _early_stop_override, enable
     try:
@@ -198,7 +201,7 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
 
 @contextlib.contextmanager
 def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
-    """Inside, say for all checkpoints whether errors list the ops that ran; None leaves it to each."""
+    """Context manager: set for all checkpoints whether errors list the ops that ran; None leaves it to each."""
     global _debug_override
     before, _debug_override = _debug_override, enabled
     try:
@@ -215,11 +218,11 @@ _determinism_checks: dict[str, Callable[[Any], Any]] = {"default": _metadata, "n
 
 
 class _StopRecomputationError(Exception):
-    """Everything that was saved is there again."""
+    """Raised to stop the recomputation once all saved tensors are recomputed."""
 
 
 class _SaveInputs(torch.autograd.Function):
-    """Keeps tensors as an op would keep them, so that a checkpoint around this one sees and drops them."""
+    """Saves tensors as an op does, so that an outer checkpoint sees and drops them."""
 
     @staticmethod
     def forward(ctx: Any, *tensors: Any) -> Any:
@@ -228,7 +231,7 @@ class _SaveInputs(torch.autograd.Function):
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
-        """Without being seen in a profile, nor counted: it computes nothing."""
+        """Apply without an event in a profile and without using a sequence number: it computes nothing."""
         count = _dispatch.grad_state.seq
         try:
             return _apply(cls, args, kwargs)
@@ -241,7 +244,9 @@ class _SaveInputs(torch.autograd.Function):
 
 
 class _Holder:
-    """Stands in the graph for a saved tensor; `found` has it recomputed for each running backward pass."""
+    """Replaces a saved tensor in the graph; `found` maps the number of a backward pass to the recomputed
+    tensor.
+    """
 
     __slots__ = ("__weakref__", "found")
 
@@ -250,7 +255,7 @@ class _Holder:
 
 
 class _Frame:
-    """One call of a checkpointed function: how to run it again, and the holders of what it saved."""
+    """One call of a checkpointed function: how to rerun it, and the holders of the tensors it saved."""
 
     def __init__(
         self, run_again: Callable[..., Any], metadata_of: Callable[[Any], Any], early_stop: bool
@@ -263,7 +268,7 @@ class _Frame:
         self.recomputed_in: set[int] = set()
 
     def save_inputs(self, args: tuple[Any, ...]) -> None:
-        """Keep the inputs; tensors in a node of their own, which is never run."""
+        """Save the inputs; tensors in a node of their own, which never runs."""
         self.places = [i for i, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
         self.flags = [args[i].requires_grad for i in self.places]
         self.inputs = [None if isinstance(arg, torch.Tensor) else arg for arg in args]
@@ -271,7 +276,7 @@ class _Frame:
         self.node = _SaveInputs.apply(anchor, *(args[i] for i in self.places)).grad_fn
 
     def get_inputs(self) -> list[Any]:
-        """The inputs again."""
+        """The saved inputs."""
         inputs = list(self.inputs)
         for i, needs_grad, tensor in zip(self.places, self.flags, self.node.saved_tensors[1:]):
             same = tensor.requires_grad == needs_grad
@@ -279,14 +284,14 @@ class _Frame:
         return inputs
 
     def pack(self, tensor: Any) -> _Holder:
-        """Put a holder in place of what an op saves."""
+        """A holder in place of a tensor that an op saves."""
         holder = _Holder()
         self.holders.append(weakref.ref(holder))
         self.metadata.append(self.metadata_of(tensor))
         return holder
 
     def unpack(self, holder: _Holder) -> Any:
-        """The tensor of a holder, recomputed with all others if this backward pass has not done so yet."""
+        """The tensor of a holder; recomputes all of them if this backward pass has not done so yet."""
         run = _current_run()
         if run not in self.recomputed_in:
             self.recompute(run)
@@ -301,7 +306,7 @@ class _Frame:
                 "open an issue with details on your use case."
             )
         value = holder.found.pop(run)
-        if run < 0:  # nobody will ask for the others of this run
+        if run < 0:  # the other tensors of this run are not needed
             for reference in self.holders:
                 other = reference()
                 if other is not None:
@@ -338,7 +343,7 @@ class _Frame:
         self.check(seen)
 
     def check(self, seen: list[Any]) -> None:
-        """Compare what was recomputed with what the forward pass saved."""
+        """Compare the recomputed tensors' metadata with that of the forward pass."""
         if len(seen) != len(self.holders):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original "
@@ -370,7 +375,7 @@ _outside_runs = itertools.count(-1, -1)
 
 
 def _current_run() -> int:
-    """The number of the backward pass that runs on this thread; a new negative one when none does."""
+    """The number of the backward pass running on this thread; a new negative number if there is none."""
     run = torch.autograd._current_graph_task_id()
     return run if run >= 0 else next(_outside_runs)
 
@@ -411,18 +416,18 @@ def _checkpoint_without_reentrant(
 
 
 class _OpLog:
-    """For debug=True: the ops of the forward pass and of the recomputation, for the message of an error."""
+    """For debug=True: the ops of the forward pass and of the recomputation, for error messages."""
 
     def __init__(self) -> None:
         self.ops: tuple[list[str], list[str]] = ([], [])
 
     def forward(self) -> Any:
-        """Note the ops of the forward pass."""
-        return _hooks.observed_by(_OpNames(self.ops[0]))
+        """Context manager: log the ops of the forward pass."""
+        return _noting(self.ops[0])
 
     def again(self) -> Any:
-        """Note the ops of the recomputation."""
-        return _hooks.observed_by(_OpNames(self.ops[1]))
+        """Context manager: log the ops of the recomputation."""
+        return _noting(self.ops[1])
 
     def explaining(self, unpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """`unpack` whose errors list the ops of both runs."""
@@ -449,19 +454,18 @@ class _OpNames:
         self.ops = ops
         ops.clear()
 
-    def wrap(self, recorder: Any, ranges: Any) -> tuple[Any, Any]:
-        def note(op: Any, *arguments: Any) -> Any:
-            if op.name != "detach":  # the checkpoint's own
-                shapes = ", ".join(
-                    str(list(value.shape)) for value in arguments if isinstance(value, torch.Tensor)
-                )
-                self.ops.append(f"  {op.qualified_name}({shapes})")
-            return op.run(*arguments) if recorder is None else recorder[op.uid](*arguments)
+    def note(op: Any, *arguments: Any) -> Any:
+        if op.name != "detach":  # called by the checkpoint itself
+            shapes = ", ".join(
+                str(list(value.shape)) for value in arguments if isinstance(value, torch.Tensor)
+            )
+            ops.append(f"  {op.qualified_name}({shapes})")
+        return op.run(*arguments) if before is None else before[op.uid](*arguments)
 
         return _dispatch.Hook(note), ranges
 
 
-# ------------------------------------------------------------------------------------------- what people call
+# ------------------------------------------------------------------------------------------- public functions
 
 
 def checkpoint(
@@ -474,7 +478,7 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """Call `function` and drop what it saves for backward; backward computes it again."""
+    """Call `function` and drop what it saves for backward; backward recomputes it."""
     if use_reentrant is None:
         warnings.warn(
             "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in "
@@ -544,7 +548,7 @@ def _in_sequence(functions: Any) -> Callable[[Any], Any]:
 
 
 class CheckpointPolicy(enum.Enum):
-    """What to do with the result of an op in selective checkpointing."""
+    """The treatment of an op's result in selective checkpointing."""
 
     MUST_SAVE = 0
     PREFER_SAVE = 1
@@ -555,7 +559,7 @@ class CheckpointPolicy(enum.Enum):
 
 
 class SelectiveCheckpointContext:
-    """What a policy of selective checkpointing is told about a call."""
+    """Information about a call that is passed to a policy of selective checkpointing."""
 
     def __init__(self, *, is_recompute: bool, op_output: Any = None) -> None:
         self.is_recompute = is_recompute
@@ -563,14 +567,14 @@ class SelectiveCheckpointContext:
 
 
 class _Kept:
-    """A result that is kept, and what was written to it since."""
+    """A cached result, and its version at the time."""
 
     def __init__(self, value: Any) -> None:
         self.value = value.detach() if isinstance(value, torch.Tensor) else value
         self.version = value._version if isinstance(value, torch.Tensor) else 0
 
     def get(self, allow_mutation: bool) -> Any:
-        """The result, unless it has been written to."""
+        """The result; raises if it has been written to."""
         tensor = isinstance(self.value, torch.Tensor)
         if tensor and not allow_mutation and self.value._version != self.version:
             raise RuntimeError("Tensor cached during selective activation checkpoint has been mutated")
@@ -578,12 +582,12 @@ class _Kept:
 
 
 def _modes() -> tuple[type, type]:
-    """The modes of the two passes; made when asked for, since modes are."""
+    """The mode classes of the two passes; created on demand, because their base class is imported on demand."""
     from ._python_dispatch import TorchDispatchMode
     from ._pytree import tree_map
 
     class _CachingTorchDispatchMode(TorchDispatchMode):
-        """The first pass: keeps what the policy wants to be kept."""
+        """First pass: caches the results that the policy selects."""
 
         def __init__(self, policy_fn: Callable[..., Any], storage: dict[Any, list]) -> None:
             super().__init__()
@@ -601,7 +605,7 @@ def _modes() -> tuple[type, type]:
             return out
 
     class _CachedTorchDispatchMode(TorchDispatchMode):
-        """The second pass: gives what was kept, computes the rest."""
+        """Second pass: returns cached results, computes the others."""
 
         def __init__(self, storage: dict[Any, list], allow_cache_entry_mutation: bool) -> None:
             super().__init__()
@@ -638,14 +642,16 @@ _RECOMPUTED = (CheckpointPolicy.MUST_RECOMPUTE, CheckpointPolicy.PREFER_RECOMPUT
 
 @functools.cache
 def _ignored() -> frozenset:
-    """Ops that no policy is asked about."""
+    """Ops for which the policy is not called."""
     return frozenset((torch.ops.aten.detach.default,))
 
 
 def create_selective_checkpoint_contexts(
     policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
 ) -> tuple[Any, Any]:
-    """The two contexts of a checkpoint that keeps the results of some ops: those of a list, or those for which a policy says so."""
+    """The two contexts of a checkpoint that caches the results of some ops: those in a list, or those that a
+    policy selects.
+    """
     if isinstance(policy_fn_or_list, list):
         for op in policy_fn_or_list:
             if not isinstance(op, torch.ops.OpOverload):

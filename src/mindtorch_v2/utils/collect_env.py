@@ -1,4 +1,4 @@
-"""The environment: nothing in, a short report of versions and of the machine out. Run with `python -m`."""
+"""A report of versions and of the machine. Run with `python -m`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 __all__ = ["SystemEnv", "get_env_info", "get_pretty_env_info", "main", "pretty_str"]
 
-# Those of torch's fields that exist here: there is neither a compiler nor an accelerator to report on.
+# Those of torch's fields that apply here: there is neither a compiler nor an accelerator.
 SystemEnv = namedtuple(  # noqa: PYI024  (torch's own form)
     "SystemEnv",
     "torch_version os libc_version python_version python_platform is_cuda_available pip_packages cpu_info",

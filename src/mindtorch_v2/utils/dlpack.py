@@ -1,4 +1,4 @@
-"""DLPack: a tensor in, a capsule on its memory out; another library's array in, a tensor on it out."""
+"""DLPack: exports a tensor's memory as a capsule, and imports other libraries' arrays as tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["DLDeviceType", "from_dlpack"]
 
 
 class DLDeviceType(enum.IntEnum):
-    """The protocol's numbers for kinds of devices."""
+    """The protocol's numbers for device types."""
 
     kDLCPU = 1  # noqa: N815
     kDLCUDA = 2  # noqa: N815
@@ -33,7 +33,7 @@ class DLDeviceType(enum.IntEnum):
 
 
 class _Exporter:
-    """A bare capsule, dressed as an array that NumPy can import."""
+    """Wraps a bare capsule in the interface that NumPy imports."""
 
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule
@@ -46,7 +46,9 @@ class _Exporter:
 
 
 class _Writeable:
-    """An array that NumPy took from a capsule without a version, which cannot say that writing is allowed."""
+    """An array that NumPy imported from a capsule without a version, which cannot state that writing is
+    allowed.
+    """
 
     def __init__(self, array: np.ndarray[Any, Any]) -> None:
         self.array = array
@@ -55,7 +57,7 @@ class _Writeable:
 
 
 def to_dlpack(tensor: Any) -> Any:
-    """A capsule on the tensor's memory. It can be taken once."""
+    """A capsule on the tensor's memory. It can be consumed once."""
     if not isinstance(tensor, torch.Tensor):
         raise TypeError(
             f"_to_dlpack(): argument 'data' (position 1) must be Tensor, not {type(tensor).__name__}"
@@ -64,7 +66,9 @@ def to_dlpack(tensor: Any) -> Any:
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
-    """A tensor on the memory of an array, tensor or capsule; on a copy when asked, or if it is read-only."""
+    """A tensor on the memory of an array, tensor or capsule; on a copy on request, or if the memory is
+    read-only.
+    """
     if device is not None and torch.device(device).type != "cpu":
         raise BufferError(f"Cannot pack tensors on {torch.device(device).type}")
     if isinstance(ext_tensor, torch.Tensor):

@@ -1,4 +1,4 @@
-"""torch.utils.flop_counter: a block of tensor code in, floating point operations by module and op out."""
+"""torch.utils.flop_counter: counts floating-point operations by module and op."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ flop_registry: dict[Any, Any] = {}
 
 
 def get_shape(i: Any) -> Any:
-    """The shape of a tensor; anything else as it is."""
+    """The shape of a tensor; anything else unchanged."""
     return i.shape if isinstance(i, torch.Tensor) else i
 
 
 def shape_wrapper(f: Callable) -> Callable:
-    """A formula of shapes as a function of an op's arguments and its result."""
+    """A formula of shapes as a function of an op's arguments and result."""
 
     @wraps(f)
     def of_tensors(*args: Any, out_val: Any = None, **kwargs: Any) -> Any:
@@ -47,7 +47,9 @@ def shape_wrapper(f: Callable) -> Callable:
 def register_flop_formula(
     targets: Any, get_raw: bool = False
 ) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
-    """A decorator: this function says how many operations an op takes, from the shapes of its tensors (`get_raw`: from themselves)."""
+    """Decorator: register the formula for the operations of an op, a function of the shapes of its tensors
+    (`get_raw`: of the tensors).
+    """
 
     def declare(formula: Callable[_P, _T]) -> Callable[_P, _T]:
         counted = formula if get_raw else shape_wrapper(formula)
@@ -69,31 +71,33 @@ def register_flop_formula(
 
 
 def mm_flop(a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
-    """Two matrices."""
+    """The product of two matrices."""
     (m, k), (_, n) = a_shape, b_shape
     return m * n * 2 * k
 
 
 def addmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, out_shape: Any = None, **kwargs: Any) -> int:
-    """Two matrices; adding the third is not counted."""
+    """The product of two matrices; the addition is not counted."""
     return mm_flop(a_shape, b_shape)
 
 
 def bmm_flop(a_shape: Any, b_shape: Any, out_shape: Any = None, **kwargs: Any) -> int:
-    """Batches of matrices."""
+    """Products of batches of matrices."""
     (batch, m, k), (_, _, n) = a_shape, b_shape
     return batch * m * n * 2 * k
 
 
 def baddbmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, out_shape: Any = None, **kwargs: Any) -> int:
-    """Batches of matrices; adding is not counted."""
+    """Products of batches of matrices; the addition is not counted."""
     return bmm_flop(a_shape, b_shape)
 
 
 def conv_flop_count(
     x_shape: list[int], w_shape: list[int], out_shape: list[int], transposed: bool = False
 ) -> int:
-    """A convolution: each place of the output (of the input, if transposed) meets every weight."""
+    """A convolution: every position of the output (of the input, if transposed) is multiplied with every
+    weight.
+    """
     places = (x_shape if transposed else out_shape)[2:]
     c_out, c_in, *filter_size = w_shape
     return prod(places) * prod(filter_size) * x_shape[0] * c_out * c_in * 2
@@ -130,7 +134,7 @@ def conv_backward_flop(
     out_shape: Any,
     **kwargs: Any,
 ) -> int:
-    """The gradients of a convolution that are asked for; each is a convolution."""
+    """The requested gradients of a convolution; each is a convolution."""
     count = 0
     if output_mask[0]:
         count += conv_flop_count(grad_out_shape, w_shape, get_shape(out_shape[0]), not transposed)
@@ -160,7 +164,7 @@ def sdpa_flop(
 
 
 def sdpa_backward_flop_count(grad_out_shape: Any, query_shape: Any, key_shape: Any, value_shape: Any) -> int:
-    """Its gradients: the scores once more, then two products for each of the two."""
+    """The gradients of attention: the scores again, then two products for each of the two."""
     b, h, s_q, d_q = query_shape
     s_k, d_v = key_shape[2], value_shape[-1]
     scores = bmm_flop((b * h, s_q, d_q), (b * h, d_q, s_k))
@@ -204,12 +208,12 @@ suffixes = ["", "K", "M", "B", "T"]
 
 
 def get_suffix_str(number: int) -> str:
-    """The suffix under which a number has at least two digits before the point."""
+    """The suffix for which a number has at least two digits before the point."""
     return suffixes[max(0, min(len(suffixes) - 1, (len(str(number)) - 2) // 3))]
 
 
 def convert_num_with_suffix(number: int, suffix: str) -> str:
-    """A number in thousands, millions... with three digits after the point."""
+    """A number in thousands, millions, ... with three digits after the point."""
     power = suffixes.index(suffix)
     if power == 0:
         return str(number)
@@ -217,17 +221,17 @@ def convert_num_with_suffix(number: int, suffix: str) -> str:
 
 
 def convert_to_percent_str(num: float, denom: float) -> str:
-    """A share of a whole."""
+    """A fraction of a total, as a percentage."""
     return "0%" if denom == 0 else f"{num / denom:.2%}"
 
 
 def normalize_tuple(x: Any) -> tuple:
-    """A tuple; anything else as the only entry of one."""
+    """A tuple; anything else as a tuple of one."""
     return x if isinstance(x, tuple) else (x,)
 
 
 def _table(header: tuple[str, ...], rows: list[list[str]]) -> str:
-    """Columns two blanks apart, the first one to the left."""
+    """Columns separated by two blanks, the first one left-aligned."""
     widths = [max(len(title) + 2, *(len(row[i]) for row in rows)) for i, title in enumerate(header)]
     lines = [header, ["-" * width for width in widths], *rows]
     return "\n".join(
@@ -243,9 +247,10 @@ def _table(header: tuple[str, ...], rows: list[list[str]]) -> str:
 
 
 class FlopCounterMode:
-    """A block in which floating point operations are counted, for each module and op; at its end a table of them is printed.
+    """Context manager: count floating-point operations per module and op, and print a table at the end.
 
-    custom_mapping: formulas for further ops, which take shapes; one with the attribute `_get_raw` set takes tensors.
+    `custom_mapping` has formulas for further ops, which take shapes; one with the attribute `_get_raw` set
+    takes tensors.
     """
 
     def __init__(
@@ -269,11 +274,11 @@ class FlopCounterMode:
         self.mod_tracker = ModuleTracker()
 
     def get_total_flops(self) -> int:
-        """All that was counted."""
+        """The total count."""
         return sum(self.flop_counts["Global"].values())
 
     def get_flop_counts(self) -> dict[str, dict[Any, int]]:
-        """What was counted, by the full name of a module and by op."""
+        """The counts, by the full name of a module and by op."""
         return {name: dict(counts) for name, counts in self.flop_counts.items()}
 
     def get_table(self, depth: Any = None) -> str:
@@ -285,7 +290,7 @@ class FlopCounterMode:
         modules = [name for name in sorted(self.flop_counts) if name != "Global" and name.count(".") < depth]
         counts = {name: sum(self.flop_counts[name].values()) for name in modules}
         if not any(count >= total for count in counts.values()):
-            modules.insert(0, "Global")  # some of it is in no module
+            modules.insert(0, "Global")  # some operations are in no module
         rows = [row for name in modules for row in self._rows(name, total, suffix)]
         return _table(("Module", "FLOP", "% Total"), rows)
 
@@ -319,7 +324,7 @@ class FlopCounterMode:
 
 
 class _FlopCounterMode(TorchDispatchMode):
-    """Sees the ops."""
+    """The dispatch mode that counts the ops."""
 
     def __init__(self, counter: FlopCounterMode) -> None:
         super().__init__()

@@ -1,7 +1,4 @@
-"""Hooks: a dictionary of hooks in, a handle that takes one out again. Also full backward hooks of modules.
-
-Knows nothing of who calls the hooks in the dictionary.
-"""
+"""Handles that remove hooks from a dictionary, and full backward hooks of modules."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 class _NoDict(dict):  # type: ignore[type-arg]
-    """Stands in for a dictionary that is gone: unlike `dict` it can be referred to weakly."""
+    """Replaces a dictionary that no longer exists: unlike `dict` it supports weak references."""
 
 
 def _dead_reference() -> weakref.ref[Any]:
@@ -28,7 +25,7 @@ def _dead_reference() -> weakref.ref[Any]:
 
 
 class RemovableHandle:
-    """Takes a hook out of the dictionary it was put in; holds the dictionary weakly."""
+    """Removes a hook from its dictionary; holds the dictionary weakly."""
 
     id: int
     next_id: int = 0
@@ -44,7 +41,7 @@ class RemovableHandle:
             self.extra_dict_ref = tuple(weakref.ref(extra) for extra in extra_dict)
 
     def remove(self) -> None:
-        """Remove the hook. A second call does nothing."""
+        """Remove the hook. A second call has no effect."""
         for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
             hooks = reference()
             if hooks is not None:
@@ -70,13 +67,13 @@ class RemovableHandle:
 
 
 def unserializable_hook(f: _F) -> _F:
-    """Mark a hook so that saving a tensor which carries it does not warn."""
+    """Mark a hook so that saving its tensor does not warn."""
     f.__torch_unserializable__ = True  # type: ignore[attr-defined]
     return f
 
 
 def warn_if_has_hooks(tensor: Any) -> None:
-    """Warn for each backward hook of the tensor that would be lost in saving."""
+    """Warn for each backward hook of the tensor that saving would lose."""
     for hook in (tensor._backward_hooks or {}).values():
         if not hasattr(hook, "__torch_unserializable__"):
             warnings.warn(
@@ -89,9 +86,8 @@ def warn_if_has_hooks(tensor: Any) -> None:
 
 @functools.cache
 def _backward_hook_function() -> Any:
-    """An identity Function whose node carries the hooks.
-
-    Made on first use: the package is complete by then.
+    """An identity Function whose node has the hooks. Created on first use, because autograd imports this
+    module.
     """
 
     class BackwardHookFunction(torch.autograd.Function):
@@ -110,8 +106,8 @@ def _backward_hook_function() -> Any:
 class BackwardHook:
     """Calls a module's full backward hooks with the gradients of its inputs and outputs.
 
-    Identity nodes are put behind the inputs and the outputs. The output's node runs the pre-hooks and keeps
-    the output gradients; the input's node runs the hooks with both.
+    Identity nodes are inserted after the inputs and the outputs. The output's node runs the pre-hooks and
+    stores the output gradients; the input's node runs the hooks with both.
     """
 
     def __init__(self, module: Any, user_hooks: Sequence[Any], user_pre_hooks: Sequence[Any]) -> None:
@@ -125,15 +121,14 @@ class BackwardHook:
         self.input_tensors_index: list[int] | None = None
 
     def setup_input_hook(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The inputs, led through the node that will run the hooks."""
+        """The inputs, passed through the node that will run the hooks."""
         args, self.input_tensors_index = self._through_node(self._set_user_hook, args)
         self.n_inputs = len(args)
         return args
 
     def setup_output_hook(self, args: Any) -> Any:
-        """The output, led through the node that will run the pre-hooks.
-
-        Only tensors and tuples are looked into.
+        """The output, passed through the node that will run the pre-hooks. Only tensors and tuples are
+        searched.
         """
         if not isinstance(args, tuple):
             if not isinstance(args, torch.Tensor):
@@ -161,7 +156,7 @@ class BackwardHook:
 
     def _set_user_hook(self, grad_fn: Any) -> None:
         def hook(grad_input: Any, _: Any) -> Any:
-            if self.grad_outputs is None:  # the gradient came past the module's output
+            if self.grad_outputs is None:  # the gradient did not come through the module's output
                 return None
             assert self.input_tensors_index is not None
             gradients = _spread(self.input_tensors_index, grad_input, self.n_inputs)
@@ -192,7 +187,9 @@ class BackwardHook:
         grad_fn.register_prehook(hook)
 
     def _run_without_inputs(self) -> None:
-        """No input needs a gradient, so its node does not exist: the hooks run here, to look on."""
+        """No input requires grad, so there is no input node: run the hooks here; they cannot change
+        gradients.
+        """
         warnings.warn(
             "Full backward hook is firing when gradients are computed with respect to module outputs since "
             "no inputs "
@@ -212,7 +209,7 @@ class BackwardHook:
 
 
 def _level_of_the_caller() -> int:
-    """How far up the stack the first frame outside this package is: where the user called backward."""
+    """The stack level of the first frame outside this package, where the user called backward."""
     package = __name__.partition(".")[0]
     frame, level = sys._getframe(1), 1
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == package:

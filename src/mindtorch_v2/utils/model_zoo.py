@@ -1,4 +1,4 @@
-"""torch.utils.model_zoo: the old name of torch.hub's download, which refuses."""
+"""torch.utils.model_zoo: deprecated name of torch.hub's download, which raises."""
 
 from __future__ import annotations
 

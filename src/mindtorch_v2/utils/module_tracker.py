@@ -1,4 +1,6 @@
-"""torch.utils.module_tracker: module calls in, the names of the modules that run now out, in the forward and in the backward pass."""
+"""torch.utils.module_tracker: the names of the modules that are running, in the forward and in the backward
+pass.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,10 @@ logger = logging.getLogger(__name__)
 
 
 class ModuleTracker:
-    """A block in which `parents` holds the full names of the modules that are being run, and "Global".
+    """Context manager: `parents` has the full names of the running modules, and "Global".
 
-    A name is the path from the outermost module that was called, which goes by its class. In the backward pass a module runs from
-    when the gradients of its outputs are there until those of its inputs are.
+    A name is the path from the outermost called module, which is named by its class. In the backward pass a
+    module runs from when the gradients of its outputs arrive until those of its inputs do.
     """
 
     parents: set[str]
@@ -34,11 +36,11 @@ class ModuleTracker:
 
     @property
     def is_bw(self) -> bool:
-        """Whether a backward pass runs."""
+        """Whether a backward pass is running."""
         return torch.autograd._current_graph_task_id() != -1
 
     def _maybe_set_engine_callback(self) -> None:
-        """At the end of this backward pass nothing runs any more."""
+        """Reset the running modules at the end of this backward pass."""
         if self._has_callback:
             return
 
@@ -96,7 +98,7 @@ class ModuleTracker:
         self._watch(output, self._get_append_fn(name, True))
 
     def _watch(self, values: Any, call: Callable[..., None]) -> None:
-        """Call when the gradients of all tensors in `values` are there."""
+        """Call `callback` when the gradients of all tensors in `values` have arrived."""
         tensors = [t for t in tree_leaves(values) if isinstance(t, torch.Tensor) and t.requires_grad]
         if tensors:
             self._hooks.append(torch.autograd.graph.register_multi_grad_hook(tensors, call))

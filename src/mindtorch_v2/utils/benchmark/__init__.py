@@ -1,4 +1,4 @@
-"""torch.utils.benchmark: timing of statements, with tables that compare them, and random tasks to time. Python statements only."""
+"""torch.utils.benchmark: timing of Python statements, tables that compare them, and random inputs."""
 
 from __future__ import annotations
 

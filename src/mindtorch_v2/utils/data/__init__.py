@@ -1,4 +1,4 @@
-"""torch.utils.data: datasets, samplers, collating, and the loader that puts them together."""
+"""torch.utils.data: datasets, samplers, collating, and the data loader."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The loader: a dataset and a sampler in, batches out, made here or by worker processes.
+"""The data loader: batches of a dataset, fetched in this process or by worker processes.
 
-Each worker has a connection of its own and answers in the order it was asked, so the batch that is due is
-always the next answer of a known worker; a worker that dies closes its connection, and leaves no lock behind.
+Each worker has its own connection and replies in the order of its tasks, so the next batch is always the next
+reply of a known worker. A worker that dies closes its connection and leaves no lock behind.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _DatasetKind:
 
 
 class _InfiniteConstantSampler(Sampler[None]):
-    """Says "one more" for ever: the sampler of iterable datasets."""
+    """Yields None for ever: the sampler of iterable datasets."""
 
     def __iter__(self) -> Iterator[None]:
         return itertools.repeat(None)
@@ -186,7 +186,7 @@ class DataLoader(Generic[_T_co]):
 
     @property
     def multiprocessing_context(self) -> Any:
-        """How workers are started: a context of `multiprocessing`, or None for its default."""
+        """The `multiprocessing` context that starts workers, or None for the default."""
         return self.__multiprocessing_context
 
     @multiprocessing_context.setter
@@ -237,7 +237,7 @@ class DataLoader(Generic[_T_co]):
         return length // self.batch_size if self.drop_last else -(-length // self.batch_size)
 
     def check_worker_number_rationality(self) -> None:
-        """Warn when more workers are asked for than there are processors."""
+        """Warn if there are more workers than processors."""
         if not self.num_workers:
             return
         affinity = getattr(os, "sched_getaffinity", None)
@@ -257,7 +257,7 @@ class DataLoader(Generic[_T_co]):
 
 
 def _as_held(dataset: Any) -> Any:
-    """A dataset as a loader holds it: pipes in a wrapper."""
+    """A dataset in the form that the loader stores: pipes are wrapped."""
     if isinstance(dataset, IterDataPipe):
         return _IterDataPipeSerializationWrapper(dataset)
     return _MapDataPipeSerializationWrapper(dataset) if isinstance(dataset, MapDataPipe) else dataset
@@ -273,7 +273,9 @@ def _seed_pipes(dataset: Any, generator: Any) -> int | None:
 
 
 def _share_pipes(init_fn: Callable[[int], None] | None, worker_id: int) -> None:
-    """In a worker: the items of pipes that share them, for this one; then what people want to be called."""
+    """In a worker: assign this worker its share of the items of sharding pipes, then call the user's
+    `worker_init_fn`.
+    """
     info = get_worker_info()
     assert info is not None
     apply_sharding(info.dataset, info.num_workers, info.id, SHARDING_PRIORITIES.MULTIPROCESSING)
@@ -396,7 +398,7 @@ def _warn_of_pinning(device: str) -> None:
 
 
 class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
-    """Fetches each batch when it is asked for."""
+    """Fetches each batch on demand."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         super().__init__(loader)
@@ -413,7 +415,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
 
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
-    """Keeps `prefetch_factor` tasks waiting at each worker and gives out their answers."""
+    """Keeps `prefetch_factor` tasks queued at each worker and yields their results."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._shutdown = True  # until there is something to shut down
@@ -462,15 +464,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
                 _explain_start_failure(error, context)
                 raise
             finally:
-                theirs.close()  # so that the connection ends when the worker does
+                theirs.close()  # the worker then holds the only reference, so the connection ends with it
             self._workers.append(worker)
 
     def _begin(self) -> None:
         """Send out the first tasks of a pass."""
         assert self._prefetch_factor is not None
-        self._tasks: deque[int] = deque()  # which worker has each task that is not answered yet, oldest first
+        self._tasks: deque[int] = deque()  # the worker of each unanswered task, oldest first
         self._n_waiting = [0] * self._num_workers
-        self._working = [True] * self._num_workers  # an iterable dataset ends in each worker by itself
+        self._working = [True] * self._num_workers  # with an iterable dataset, each worker ends separately
         self._turn = 0
         for _ in range(self._prefetch_factor * self._num_workers):
             self._try_put_index()
@@ -479,7 +481,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         super()._reset(loader, first_iter)
         for connection in self._connections:
             self._send(connection, _ResumeIteration())
-        for worker_id in range(self._num_workers):  # what is left of the last pass comes first
+        for worker_id in range(self._num_workers):  # results left over from the last pass come first
             while not isinstance(_utils.transport.decode(self._receive(worker_id)), _ResumeIteration):
                 pass
         self._begin()
@@ -498,7 +500,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._n_waiting[worker_id] += 1
 
     def _next_worker(self) -> int | None:
-        """In turn; out of order, the next one with the fewest tasks: a slow worker then holds up nobody."""
+        """Round robin; with `in_order=False`, the next worker with the fewest tasks, so that a slow one
+        delays nobody.
+        """
         order = [(self._turn + i) % self._num_workers for i in range(self._num_workers)]
         able = [i for i in order if self._working[i]]
         if not able:
@@ -508,7 +512,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _send(self, connection: Any, task: Any) -> None:
         try:
             connection.send(task)
-        except OSError:  # a dead worker is reported when its answer is due
+        except OSError:  # a dead worker is reported when its result is due
             pass
 
     def _next_data(self) -> Any:
@@ -538,7 +542,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             return data
 
     def _first_ready(self) -> int:
-        """The worker whose answer is there first."""
+        """The worker whose result arrives first."""
         from multiprocessing.connection import wait
 
         busy = {self._connections[i]: i for i in self._tasks}
@@ -561,7 +565,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             return _utils.transport.receive(connection)
         except (EOFError, ConnectionError):
             self._raise_dead([self._workers[worker_id]])
-        except BaseException:  # interrupted inside a message: what follows on this connection means nothing
+        except BaseException:  # interrupted inside a message: the rest of this connection is unusable
             self._shutdown_workers()
             raise
 
@@ -570,7 +574,9 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         return longest if deadline is None else max(0.0, min(longest, deadline - time.monotonic()))
 
     def _check(self, deadline: float | None) -> None:
-        """Nothing came: has time run out, or a worker died without its connection closing?"""
+        """No result arrived: raise if the time limit is exceeded or a worker died without closing its
+        connection.
+        """
         if deadline is not None and time.monotonic() >= deadline:
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds")
         dead = [self._workers[i] for i in set(self._tasks) if not self._workers[i].is_alive()]
@@ -578,7 +584,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._raise_dead(dead)
 
     def _raise_dead(self, workers: list[Any]) -> NoReturn:
-        for worker in workers:  # its connection may end a moment before the process does
+        for worker in workers:  # its connection may close shortly before the process ends
             worker.join(_utils.MP_STATUS_CHECK_INTERVAL)
         pids = ", ".join(str(worker.pid) for worker in workers)
         cause = next((_killed(worker) for worker in workers if (worker.exitcode or 0) < 0), None)
@@ -607,13 +613,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         self._shutdown_workers()
 
 
-# The iterators that have workers. A forked worker inherits them and must not act for its parent.
+# The iterators with workers. A forked worker inherits this and must not act for its parent.
 _live: weakref.WeakSet[_MultiProcessingDataLoaderIter] = weakref.WeakSet()
 
 
 @functools.cache
 def _shut_down_at_exit() -> None:
-    """Once: have the workers stop before the interpreter goes, while everything they need still stands."""
+    """Register once: stop the workers before the interpreter shuts down, while the modules they need still
+    exist.
+    """
 
     def shut_down() -> None:
         for iterator in list(_live):
@@ -623,7 +631,7 @@ def _shut_down_at_exit() -> None:
 
 
 def _forget_loaders() -> None:
-    """In a new worker: let go of the connections inherited from the parent."""
+    """In a new worker: drop the connections inherited from the parent."""
     for iterator in list(_live):
         iterator._shutdown = True
         for connection in iterator._connections:

@@ -1,4 +1,4 @@
-"""Datasets: what answers to an index, or gives items one by one. Knows no batches and no processes."""
+"""Datasets: indexed or iterable collections of items. Batches and processes are handled by the loader."""
 
 from __future__ import annotations
 
@@ -29,9 +29,8 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class Dataset(Generic[_T_co]):
-    """Items by index.
-
-    A subclass writes `__getitem__` and `__len__`, and `__getitems__` where whole batches are cheaper.
+    """Items by index. A subclass defines `__getitem__` and `__len__`, and `__getitems__` if whole batches are
+    cheaper.
     """
 
     def __getitem__(self, index: Any) -> _T_co:
@@ -42,7 +41,7 @@ class Dataset(Generic[_T_co]):
 
 
 class IterableDataset(Dataset[_T_co], Iterable[_T_co]):
-    """Items one after another. A subclass writes `__iter__`."""
+    """Items in order. A subclass defines `__iter__`."""
 
     def __add__(self, other: Dataset[_T_co]) -> ChainDataset:  # type: ignore[override]
         return ChainDataset([self, other])
@@ -110,14 +109,14 @@ def _items(dataset: Any, indices: list[Any]) -> list[Any]:
 
 
 class ConcatDataset(Dataset[_T_co]):
-    """Several datasets, one behind the other."""
+    """Several datasets concatenated."""
 
     datasets: list[Dataset[_T_co]]
     cumulative_sizes: list[int]
 
     @staticmethod
     def cumsum(sequence: Any) -> list[int]:
-        """Where each dataset ends."""
+        """The end index of each dataset."""
         return list(itertools.accumulate(len(part) for part in sequence))
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
@@ -142,7 +141,7 @@ class ConcatDataset(Dataset[_T_co]):
 
     @property
     def cummulative_sizes(self) -> list[int]:
-        """An old misspelling of `cumulative_sizes`."""
+        """Deprecated misspelling of `cumulative_sizes`."""
         warnings.warn(
             "`cummulative_sizes` attribute is renamed to `cumulative_sizes`",
             category=FutureWarning,
@@ -152,7 +151,7 @@ class ConcatDataset(Dataset[_T_co]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Several iterable datasets, one after the other."""
+    """Several iterable datasets, one after another."""
 
     def __init__(self, datasets: Iterable[Dataset[Any]]) -> None:
         super().__init__()
@@ -202,7 +201,7 @@ def _lengths_of_fractions(total: int, fractions: Sequence[float]) -> list[int]:
         if fraction < 0 or fraction > 1:
             raise ValueError(f"Fraction at index {i} is not between 0 and 1")
     lengths = [math.floor(total * fraction) for fraction in fractions]
-    for i in range(total - sum(lengths)):  # what rounding left over goes round, one each
+    for i in range(total - sum(lengths)):  # the remainder of rounding is distributed, one each
         lengths[i % len(lengths)] += 1
     for i, length in enumerate(lengths):
         if length == 0:

@@ -1,4 +1,4 @@
-"""The sampler of one process among many: dataset, rank and seed in, this rank's share of the indices out."""
+"""The sampler of one process among many: yields this rank's share of the indices."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class DistributedSampler(Sampler[_T_co]):
             indices = torch.randperm(length, generator=generator).tolist()
         else:
             indices = list(range(length))
-        if not self.drop_last and indices:  # the first ones once more, so that all ranks get equally many
+        if not self.drop_last and indices:  # repeat the first ones, so that all ranks get equally many
             indices = (indices * math.ceil(self.total_size / len(indices)))[: self.total_size]
         indices = indices[: self.total_size]
         return iter(indices[self.rank : self.total_size : self.num_replicas])

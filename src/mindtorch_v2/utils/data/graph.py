@@ -1,4 +1,4 @@
-"""How pipes hang together: a pipe in, a graph of all that it takes items from out."""
+"""The graph of a pipe: all pipes that it takes items from."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _stub_unpickler() -> str:
 
 
 def _below(datapipe: Any, only_datapipe: bool, seen: set[int]) -> list[Any]:
-    """The pipes that a pipe refers to: in what it would be pickled as, or among its attributes alone."""
+    """The pipes that a pipe refers to: in its pickled form, or only among its attributes."""
     captured: list[Any] = []
 
     def note(obj: Any) -> Any:
@@ -64,12 +64,12 @@ def _below(datapipe: Any, only_datapipe: bool, seen: set[int]) -> list[Any]:
 
 
 def traverse_dps(datapipe: DataPipe) -> DataPipeGraph:
-    """The graph of a pipe, by its attributes that are pipes or collections of pipes."""
+    """The graph of a pipe, from attributes that are pipes or collections of pipes."""
     return _traverse(datapipe, True, set())
 
 
 def traverse(datapipe: DataPipe, only_datapipe: bool | None = None) -> DataPipeGraph:
-    """The graph of a pipe, by all that it would be pickled with; `traverse_dps` is the form that stays."""
+    """The graph of a pipe, from everything it would be pickled with; `traverse_dps` replaces this."""
     text = (
         "`traverse` function is deprecated and will be removed after 1.13. Please use `traverse_dps` instead."
     )

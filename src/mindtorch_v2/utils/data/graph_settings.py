@@ -1,4 +1,4 @@
-"""Settings of all pipes of a graph: shuffling, seeds and parts for workers."""
+"""Settings for all pipes of a graph: shuffling, seeds and shards."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def apply_sharding(
     instance_id: int,
     sharding_group: SHARDING_PRIORITIES = SHARDING_PRIORITIES.DEFAULT,
 ) -> DataPipe:
-    """Tell all pipes that share items of how many this one is which."""
+    """Set the number of shards, and the index of this one, in all sharding pipes."""
 
     def tell(graph: DataPipeGraph, before: Any = None) -> None:
         for pipe, below in graph.values():
@@ -77,7 +77,9 @@ def _is_shuffle_datapipe(datapipe: Any) -> bool:
 
 
 def apply_shuffle_settings(datapipe: DataPipe, shuffle: bool | None = None) -> DataPipe:
-    """Let all pipes that can shuffle do it, or not; None changes nothing. A shuffler is added where there is none."""
+    """Enable or disable shuffling in all pipes that can shuffle; None changes nothing. A shuffler is added if
+    there is none.
+    """
     if shuffle is None:
         return datapipe
     shufflers = [pipe for pipe in get_all_graph_pipes(traverse_dps(datapipe)) if _is_shuffle_datapipe(pipe)]
@@ -95,7 +97,7 @@ def apply_shuffle_settings(datapipe: DataPipe, shuffle: bool | None = None) -> D
 
 
 def apply_shuffle_seed(datapipe: DataPipe, rng: Any) -> DataPipe:
-    """The former name of `apply_random_seed`."""
+    """Deprecated name of `apply_random_seed`."""
     warnings.warn(
         "`apply_shuffle_seed` is deprecated since 1.12 and will be removed in the future releases.\nPlease use `apply_random_seed` instead.",
         FutureWarning,
@@ -109,7 +111,7 @@ def _is_random_datapipe(datapipe: Any) -> bool:
 
 
 def apply_random_seed(datapipe: DataPipe, rng: torch.Generator) -> DataPipe:
-    """Give a seed to each pipe that takes one."""
+    """Set the seed of each pipe that takes one."""
     for pipe in get_all_graph_pipes(traverse_dps(datapipe)):
         if _is_random_datapipe(pipe):
             pipe.set_seed(int(torch.empty((), dtype=torch.int64).random_(generator=rng).item()))

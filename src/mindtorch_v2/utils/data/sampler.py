@@ -1,4 +1,4 @@
-"""Samplers: a dataset's length in, the order of its indices out. The random ones draw as torch draws."""
+"""Samplers: the order of a dataset's indices. The random ones draw the same numbers as torch."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = [
 
 _T_co = TypeVar("_T_co", covariant=True)
 
-_DRAWN_AT_ONCE = 32  # how many indices with replacement torch draws in one call
+_DRAWN_AT_ONCE = 32  # the number of indices that torch draws per call, with replacement
 
 
 class Sampler(Generic[_T_co]):
-    """Gives indices, or lists of them. A subclass writes `__iter__` and, where it is known, `__len__`."""
+    """Yields indices, or lists of them. A subclass defines `__iter__` and, if the length is known, `__len__`."""
 
     def __iter__(self) -> Iterator[_T_co]:
         raise NotImplementedError
@@ -45,7 +45,7 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """Indices at random: each once per round, or with replacement."""
+    """Random indices: each once per pass, or with replacement."""
 
     data_source: Sized
     replacement: bool
@@ -67,7 +67,7 @@ class RandomSampler(Sampler[int]):
 
     @property
     def num_samples(self) -> int:
-        """How many indices one pass gives."""
+        """The number of indices per pass."""
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
@@ -87,7 +87,7 @@ class RandomSampler(Sampler[int]):
         else:
             for _ in range(self.num_samples // n):
                 yield from torch.randperm(n, generator=generator).tolist()
-            # Drawn even when nothing is left over, as torch does: the generator must end where torch's ends.
+            # Drawn even if nothing is left over: the generator must end in the same state as torch's.
             yield from torch.randperm(n, generator=generator).tolist()[: self.num_samples % n]
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""The options of `torch.save` and `torch.load`: plain values that both read at each call."""
+"""The options of `torch.save` and `torch.load`, read at each call."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ if TYPE_CHECKING:
 
 
 class save:
-    """How files are written."""
+    """Options for writing files."""
 
     compute_crc32: bool = True
     storage_alignment: int = 64
 
 
 class load:
-    """How files are read. `mmap_flags`: 2 keeps writes to oneself (MAP_PRIVATE), 1 writes to the file."""
+    """Options for reading files. `mmap_flags`: 2 keeps writes private (MAP_PRIVATE), 1 writes to the file."""
 
     mmap: bool = False
     endianness: LoadEndianness | None = None

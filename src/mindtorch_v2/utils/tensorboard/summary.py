@@ -1,4 +1,4 @@
-"""Summaries: a tag and a value in, TensorBoard's record of it out. Writes nothing."""
+"""Summaries: a tag and a value in, TensorBoard's record out."""
 
 from __future__ import annotations
 
@@ -57,10 +57,7 @@ def _exponential_bins() -> np.ndarray[Any, Any]:
 
 
 def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) -> Summary:
-    """The record of a distribution.
-
-    `bins`: "tensorflow" for exponential ones, else what np.histogram takes.
-    """
+    """The record of a distribution. `bins`: "tensorflow" for exponential bins, else as in np.histogram."""
     flat = make_np(values).astype(float).reshape(-1)
     if flat.size == 0:
         raise ValueError("The input has no element.")
@@ -78,7 +75,7 @@ def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) ->
     if used.size == 0:
         raise ValueError("The histogram is empty, please file a bug report.")
     first, last = int(used[0]), int(used[-1]) + 1
-    # The record has right edges only: an empty bucket in front says where the first used one begins.
+    # The record has right edges only: an empty bucket first sets the left edge of the first used one.
     if first > 0:
         kept, limits = counts[first - 1 : last], edges[first : last + 1]
     else:
@@ -91,7 +88,7 @@ def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) ->
 
 
 def _as_hwc(array: np.ndarray[Any, Any], dataformats: str) -> np.ndarray[Any, Any]:
-    """A picture, or several side by side, with height, width and colour channels in this order."""
+    """An image, or several side by side, with dimensions (height, width, channel)."""
     formats = dataformats.upper()
     if array.ndim != len(formats):
         raise AssertionError(
@@ -119,7 +116,7 @@ def _as_hwc(array: np.ndarray[Any, Any], dataformats: str) -> np.ndarray[Any, An
 
 
 def image(tag: str, tensor: Any, dataformats: str = "NCHW") -> Summary:
-    """The record of a picture, as PNG."""
+    """The record of an image, as PNG."""
     from PIL import Image  # type: ignore[import-not-found,unused-ignore]
 
     array = _as_hwc(make_np(tensor), dataformats)

@@ -28,26 +28,26 @@ class FileWriter:
         return self.event_writer.get_logdir()
 
     def add_event(self, event: Any, step: Any = None, walltime: float | None = None) -> None:
-        """Write an event of TensorBoard's."""
+        """Write a TensorBoard event."""
         event.wall_time = time.time() if walltime is None else walltime
         if step is not None:
             event.step = int(step)
         self.event_writer.add_event(event)
 
     def add_summary(self, summary: Any, global_step: Any = None, walltime: float | None = None) -> None:
-        """Write a summary of TensorBoard's."""
+        """Write a TensorBoard summary."""
         self.add_event(event_pb2.Event(summary=summary), global_step, walltime)
 
     def flush(self) -> None:
-        """Have everything on disk."""
+        """Write everything to disk."""
         self.event_writer.flush()
 
     def close(self) -> None:
-        """Have everything on disk and close the file."""
+        """Write everything to disk and close the file."""
         self.event_writer.close()
 
     def reopen(self) -> None:
-        """Begin a new file after `close`."""
+        """Start a new file after `close`."""
         self.event_writer.reopen()
 
 
@@ -113,7 +113,7 @@ class SummaryWriter:
         global_step: int | None = None,
         walltime: float | None = None,
     ) -> None:
-        """Write several numbers that belong in one plot, each to a folder of its own."""
+        """Write several numbers of one plot, each to a folder of its own."""
         walltime = time.time() if walltime is None else walltime
         folder = self._get_file_writer().get_logdir()
         assert self.all_writers is not None
@@ -132,7 +132,7 @@ class SummaryWriter:
         walltime: float | None = None,
         max_bins: int | None = None,
     ) -> None:
-        """Write how values are distributed."""
+        """Write a histogram of values."""
         value = summary.histogram(tag, values, bins, max_bins=max_bins)
         self._get_file_writer().add_summary(value, global_step, walltime)
 
@@ -144,7 +144,7 @@ class SummaryWriter:
         walltime: float | None = None,
         dataformats: str = "CHW",
     ) -> None:
-        """Write a picture: integers from 0 to 255, or floats from 0 to 1."""
+        """Write an image: integers from 0 to 255, or floats from 0 to 1."""
         value = summary.image(tag, img_tensor, dataformats=dataformats)
         self._get_file_writer().add_summary(value, global_step, walltime)
 
@@ -156,13 +156,13 @@ class SummaryWriter:
         walltime: float | None = None,
         dataformats: str = "NCHW",
     ) -> None:
-        """Write pictures side by side."""
+        """Write images side by side."""
         self.add_image(tag, img_tensor, global_step, walltime, dataformats)
 
     def add_text(
         self, tag: str, text_string: str, global_step: int | None = None, walltime: float | None = None
     ) -> None:
-        """Write a text; TensorBoard reads it as Markdown."""
+        """Write a text; TensorBoard renders it as Markdown."""
         self._get_file_writer().add_summary(summary.text(tag, text_string), global_step, walltime)
 
     def __getattr__(self, name: str) -> Any:
@@ -171,12 +171,12 @@ class SummaryWriter:
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'{hint}")
 
     def flush(self) -> None:
-        """Have everything on disk."""
+        """Write everything to disk."""
         for writer in (self.all_writers or {}).values():
             writer.flush()
 
     def close(self) -> None:
-        """Have everything on disk and close the files. Writing again begins new ones."""
+        """Write everything to disk and close the files. Writing again starts new ones."""
         for writer in (self.all_writers or {}).values():
             writer.flush()
             writer.close()

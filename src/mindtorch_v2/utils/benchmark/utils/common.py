@@ -1,7 +1,4 @@
-"""Measurements: times of a statement in, their statistics and a summary in words out.
-
-Measures nothing itself.
-"""
+"""Measurements: statistics and a summary of the times of a statement."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ __all__ = [
 ]
 
 _MAX_SIGNIFICANT_FIGURES = 4
-_MIN_CONFIDENCE_INTERVAL = 25e-9  # seconds: no clock is better than this
+_MIN_CONFIDENCE_INTERVAL = 25e-9  # seconds: the limit of clock resolution
 _IQR_WARN_THRESHOLD = 0.1  # of the median
 _IQR_GROSS_THRESHOLD = 0.25
 _SLIGHT, _GROSS = "could indicate system fluctuation", "suggests significant environmental influence"
@@ -36,7 +33,7 @@ _Z_VALUE = 1.645  # two-sided 90 %
 
 @dataclasses.dataclass(init=True, repr=False, eq=True, frozen=True)
 class TaskSpec:
-    """What was measured, and the names it goes by."""
+    """The statement that was measured, and its labels."""
 
     stmt: str
     setup: str
@@ -49,7 +46,7 @@ class TaskSpec:
 
     @property
     def title(self) -> str:
-        """The label, or the statement where there is none, with the sub-label."""
+        """The label, or the statement if there is none, with the sub-label."""
         if self.label is not None:
             return self.label + (f": {self.sub_label}" if self.sub_label else "")
         if "\n" not in self.stmt:
@@ -57,7 +54,7 @@ class TaskSpec:
         return f"stmt:{f' ({self.sub_label})' if self.sub_label else ''}\n{textwrap.indent(self.stmt, '  ')}"
 
     def setup_str(self) -> str:
-        """The setup with a heading; nothing for the default one."""
+        """The setup with a heading; empty for the default one."""
         if self.setup == "pass" or not self.setup:
             return ""
         if "\n" in self.setup:
@@ -65,7 +62,7 @@ class TaskSpec:
         return f"setup: {self.setup}"
 
     def summarize(self) -> str:
-        """Title, description and setup on lines of their own."""
+        """Title, description and setup on separate lines."""
         sections = [self.title, self.description or "", self.setup_str()]
         return "\n".join(section + ("\n" if "\n" in section else "") for section in sections if section)
 
@@ -94,12 +91,12 @@ class Measurement:
 
     @property
     def median(self) -> float:
-        """The middle one of the times; -1 where there are none."""
+        """The median of the times; -1 if there are none."""
         return float(np.median(self.times)) if self.raw_times else -1.0
 
     @property
     def mean(self) -> float:
-        """The average time; -1 where there are none."""
+        """The mean of the times; -1 if there are none."""
         return float(np.mean(self.times)) if self.raw_times else -1.0
 
     def _quartiles(self) -> tuple[float, float]:
@@ -116,7 +113,7 @@ class Measurement:
 
     @property
     def significant_figures(self) -> int:
-        """How many digits of the median can be trusted, from the spread of the middle half of the times."""
+        """The number of reliable digits of the median, estimated from the interquartile range."""
         n = len(self.raw_times)
         middle = sorted(self.times)[n // 4 : n - n // 4]
         interval = max(_Z_VALUE * float(np.std(middle)) / math.sqrt(len(middle)), _MIN_CONFIDENCE_INTERVAL)
@@ -125,7 +122,7 @@ class Measurement:
 
     @property
     def has_warnings(self) -> bool:
-        """Whether the times spread so much that they should not be trusted."""
+        """Whether the spread of the times is too large to trust them."""
         return not self.meets_confidence()
 
     def meets_confidence(self, threshold: float = _IQR_WARN_THRESHOLD) -> bool:
@@ -139,12 +136,12 @@ class Measurement:
 
     @property
     def env(self) -> str | None:
-        """Where it was measured."""
+        """The environment of the measurement."""
         return self.task_spec.env
 
     @property
     def as_row_name(self) -> str:
-        """The name of its row in a table."""
+        """The row name in a table."""
         return self.task_spec.sub_label or self.task_spec.stmt or "[Unknown]"
 
     def __repr__(self) -> str:
@@ -174,7 +171,7 @@ class Measurement:
 
     @staticmethod
     def merge(measurements: Iterable[Measurement]) -> list[Measurement]:
-        """One measurement for each task, from all measurements of it."""
+        """One measurement per task, merged from all measurements of it."""
         grouped: dict[TaskSpec, list[Measurement]] = {}
         for measurement in measurements:
             grouped.setdefault(measurement.task_spec, []).append(measurement)
@@ -215,7 +212,7 @@ def ordered_unique(elements: Iterable[Any]) -> list[Any]:
 
 @contextlib.contextmanager
 def set_torch_threads(n: int) -> Iterator[None]:
-    """Use `n` threads inside."""
+    """Context manager: use `n` threads."""
     before = torch.get_num_threads()
     torch.set_num_threads(n)
     try:

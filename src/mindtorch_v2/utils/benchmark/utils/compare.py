@@ -1,4 +1,4 @@
-"""The table: measurements in, text with a row for each sub-label and a column for each description out."""
+"""The table of measurements, with a row per sub-label and a column per description."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _GOOD = "\033[34m\033[1m"
 _BAD = "\033[2m\033[91m"
 _VERY_BAD = "\033[31m\033[1m"
 _TERMINATE = "\033[0m\033[0m"
-_SHADES = ((5.0, _VERY_BAD), (2.0, _BAD))  # times the best one, from
-_TIE = 100e-9  # seconds: nearer than this is as good as the best
-_FINE_SHADES = ((1.01, _BEST), (1.1, _GOOD))  # up to
+_SHADES = ((5.0, _VERY_BAD), (2.0, _BAD))  # ratio to the best time, lower bound
+_TIE = 100e-9  # seconds: times closer than this count as equal to the best
+_FINE_SHADES = ((1.01, _BEST), (1.1, _GOOD))  # ratio to the best time, upper bound
 
 
 class Colorize(enum.Enum):
-    """Among which cells the best one is looked for."""
+    """The cells among which the best one is highlighted."""
 
     NONE = "none"
     COLUMNWISE = "columnwise"
@@ -31,7 +31,7 @@ class Colorize(enum.Enum):
 
 @dataclass(frozen=True)
 class _Row:
-    """The place of a measurement among the rows."""
+    """The row of a measurement."""
 
     num_threads: int
     env: str | None
@@ -39,12 +39,12 @@ class _Row:
 
 
 def _digits(time: float, figures: int) -> int:
-    """Digits after the point."""
+    """The number of digits after the point."""
     return max(0, figures - math.floor(math.log10(time)) - 1) if time > 0 else 0
 
 
 class _Column:
-    """The cells of one description, all of one width and with the same number of digits."""
+    """The cells of one description, with the same width and number of digits."""
 
     def __init__(
         self, name: str, cells: dict[_Row, common.Measurement], scale: float, trim: bool, warn: bool
@@ -103,7 +103,7 @@ class _Table:
         ]
 
     def shade(self, row: _Row, column: _Column) -> str:
-        """The colour of a cell, by its distance from the best one of its row or column."""
+        """The colour of a cell, by its ratio to the best one of its row or column."""
         if self.colorize is Colorize.NONE or row not in column.cells:
             return ""
         if self.colorize is Colorize.ROWWISE:
@@ -122,7 +122,7 @@ class _Table:
         return next((shade for limit, shade in _FINE_SHADES if ratio <= limit), "")
 
     def cell(self, row: _Row, column: _Column) -> str:
-        """The cell's text in its colour."""
+        """The cell's text with its colour."""
         shade = self.shade(row, column)
         text = column.text(row)
         return shade + text + _TERMINATE if shade else text
@@ -180,15 +180,15 @@ class Compare:
         self._results.extend(results)
 
     def trim_significant_figures(self) -> None:
-        """Show only the digits that can be trusted."""
+        """Show only reliable digits."""
         self._trim_significant_figures = True
 
     def colorize(self, rowwise: bool = False) -> None:
-        """Colour the cells by their distance from the best one of the column, or of the row."""
+        """Colour the cells by their ratio to the best one of the column, or of the row."""
         self._colorize = Colorize.ROWWISE if rowwise else Colorize.COLUMNWISE
 
     def highlight_warnings(self) -> None:
-        """Mark measurements that spread too much."""
+        """Mark measurements with a large spread."""
         self._highlight_warnings = True
 
     def print(self) -> None:

@@ -1,4 +1,4 @@
-"""Random tasks for benchmarks: declared parameters and tensors in; the same random values and tensors for the same seed out."""
+"""Random inputs for benchmarks: declared parameters and tensors in, random values and tensors for a seed out."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SEEDS = 2**63 - 1
 
 
 class ParameterAlias:
-    """A value of a parameter that is the value of another one."""
+    """The value of a parameter that takes the value of another one."""
 
     def __init__(self, alias_to: str) -> None:
         self.alias_to = alias_to
@@ -49,11 +49,11 @@ class FuzzedParameter:
 
     @property
     def name(self) -> str:
-        """What tensors and constraints call it."""
+        """The name in tensors and constraints."""
         return self._name
 
     def sample(self, state: np.random.RandomState) -> Any:
-        """A value."""
+        """A random value."""
         if isinstance(self._distribution, dict):
             values = list(self._distribution)
             return values[state.choice(np.arange(len(values)), p=list(self._distribution.values()))]
@@ -67,7 +67,7 @@ class FuzzedParameter:
 
 
 class FuzzedTensor:
-    """A random tensor whose size, steps and order of dimensions follow parameters and chance."""
+    """A random tensor whose size, strides and order of dimensions depend on parameters and on the seed."""
 
     def __init__(
         self,
@@ -98,12 +98,12 @@ class FuzzedTensor:
 
     @property
     def name(self) -> str:
-        """What it is called among the tensors."""
+        """The tensor's name."""
         return self._name
 
     @staticmethod
     def default_tensor_constructor(size: tuple[int, ...], dtype: Any, **kwargs: Any) -> Any:
-        """Numbers between 0 and 1, or whole ones from 1 to 126."""
+        """Numbers between 0 and 1, or integers from 1 to 126."""
         if dtype.is_floating_point or dtype.is_complex:
             return torch.rand(size=size, dtype=dtype, device="cpu")
         return torch.randint(1, 127, size=size, dtype=dtype, device="cpu")
@@ -144,7 +144,7 @@ class FuzzedTensor:
         return size, steps, tuple(n * step for n, step in zip(size, steps))
 
     def satisfies_constraints(self, params: dict[str, Any]) -> bool:
-        """Whether the tensor would have as many elements and bytes as it may."""
+        """Whether the tensor's number of elements and bytes is within the limits."""
         size, _, allocated = self._get_size_and_steps(params)
         elements = math.prod(size)
         nbytes = math.prod(allocated) * self._dtype.itemsize
@@ -156,7 +156,7 @@ class FuzzedTensor:
 
 
 class Fuzzer:
-    """Draws parameters until they satisfy everybody, and makes the tensors."""
+    """Draws parameters until all constraints are satisfied, and creates the tensors."""
 
     def __init__(
         self,
@@ -175,7 +175,7 @@ class Fuzzer:
         self._rejections = self._total_generated = 0
 
     def take(self, n: int) -> Iterator[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]]:
-        """`n` times: the tensors, what is to be said of each, and the parameters."""
+        """Yields `n` times: the tensors, their properties, and the parameters."""
         state = np.random.RandomState(self._seed)
         torch.manual_seed(int(state.randint(low=0, high=_SEEDS, dtype=np.int64)))
         for _ in range(n):
@@ -187,7 +187,7 @@ class Fuzzer:
 
     @property
     def rejection_rate(self) -> float:
-        """The part of the drawn parameters that did not satisfy everybody."""
+        """The fraction of drawn parameters that did not satisfy the constraints."""
         return self._rejections / self._total_generated if self._total_generated else 0.0
 
     def _generate(self, state: np.random.RandomState) -> dict[str, Any]:

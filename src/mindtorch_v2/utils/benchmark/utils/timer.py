@@ -25,7 +25,7 @@ class Language(enum.Enum):
 
 
 class Timer:
-    """Measures how long a statement takes, after a setup, with a fixed number of threads."""
+    """Measures the time of a statement, after a setup, with a fixed number of threads."""
 
     _timer_cls = timeit.Timer
 
@@ -72,15 +72,15 @@ class Timer:
             return common.Measurement(number, [self._timeit(number=number)], self._task_spec)
 
     def repeat(self, repeat: int = -1, number: int = -1) -> None:
-        """Not for this timer: raises."""
+        """Raises: not supported by this timer."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def autorange(self, callback: Callable[[int, float], NoReturn] | None = None) -> None:
-        """Not for this timer: raises."""
+        """Raises: not supported by this timer."""
         raise NotImplementedError("See `Timer.blocked_autorange.`")
 
     def _estimate_block_size(self, min_run_time: float) -> int:
-        """How many runs to time at once, so that reading the clock does not count."""
+        """The number of runs per clock reading for which the cost of reading the clock is negligible."""
         with common.set_torch_threads(self._task_spec.num_threads):
             overhead = sorted(self._timeit(0) for _ in range(5))[2]
             number = 1
@@ -116,7 +116,7 @@ class Timer:
     def blocked_autorange(
         self, callback: Callable[[int, float], NoReturn] | None = None, min_run_time: float = 0.2
     ) -> common.Measurement:
-        """Measurements of blocks of runs, until `min_run_time` seconds have been measured."""
+        """Measure blocks of runs for at least `min_run_time` seconds."""
         number = self._estimate_block_size(min_run_time)
         times = self._measure_until(number, lambda times: True, min_run_time, callback=callback)
         return common.Measurement(number, times, self._task_spec)
@@ -129,7 +129,7 @@ class Timer:
         max_run_time: float = 10.0,
         callback: Callable[[int, float], NoReturn] | None = None,
     ) -> common.Measurement:
-        """Measure until the spread is at most `threshold` of the median, or `max_run_time` is over."""
+        """Measure until the spread is at most `threshold` of the median, or for `max_run_time` seconds."""
         number = self._estimate_block_size(min_run_time=0.05)
 
         def enough(times: list[float]) -> bool:
@@ -148,14 +148,14 @@ class Timer:
         collect_baseline: bool = True,
         retain_out_file: bool = False,
     ) -> NoReturn:
-        """Refuse: instruction counts need valgrind and a library built for it."""
+        """Raises: instruction counts need valgrind and a library built for it."""
         raise NotImplementedError(
             "collect_callgrind needs valgrind and a compiled library; use blocked_autorange."
         )
 
 
 def _dedent(code: str) -> str:
-    """Code without the indentation it has in the caller's source."""
+    """Code without the indentation of the caller's source."""
     if len(code) > 1 and code[0] == "\n":
         code = code[1:]
     return textwrap.dedent(code).rstrip()

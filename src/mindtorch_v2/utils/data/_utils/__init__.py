@@ -1,8 +1,8 @@
-"""What the loader is made of: collating, fetching, the worker process, and the way between processes."""
+"""The parts of the data loader: collating, fetching, the worker process, and the transport between processes."""
 
 from __future__ import annotations
 
-MP_STATUS_CHECK_INTERVAL = 5.0  # seconds between two looks whether the other process still lives
+MP_STATUS_CHECK_INTERVAL = 5.0  # seconds between two checks whether the other process is alive
 
 from . import collate, exception, fetch, pin_memory, transport, worker  # noqa: E402
 

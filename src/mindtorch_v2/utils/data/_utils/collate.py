@@ -1,6 +1,5 @@
-"""Collating: a list of samples in, one batch of the same structure out.
-
-Knows tensors, arrays, numbers, text and containers.
+"""Collating: a list of samples in, one batch of the same structure out. For tensors, arrays, numbers, strings
+and containers.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _FnMap = dict[Any, Callable[..., Any]]
 
 
 def default_convert(data: Any) -> Any:
-    """Turn NumPy arrays and numbers into tensors, inside containers too; leave everything else as it is."""
+    """Convert NumPy arrays and numbers to tensors, in containers too; everything else is unchanged."""
     if isinstance(data, torch.Tensor):
         return data
     if type(data).__module__ == "numpy" and not isinstance(data, (np.str_, np.bytes_)):
@@ -44,7 +43,7 @@ def default_convert(data: Any) -> Any:
 
 
 def collate(batch: Any, *, collate_fn_map: _FnMap | None = None) -> Any:
-    """Collate with the functions of `collate_fn_map` for single values; containers are gone through."""
+    """Collate with the functions of `collate_fn_map` for single values; containers are traversed."""
     elem = batch[0]
     elem_type = type(elem)
     if collate_fn_map is not None:
@@ -72,10 +71,11 @@ def _is_namedtuple(value: Any) -> bool:
 
 
 def _mapping_like(model: Any, content: dict[Any, Any]) -> Any:
-    """`content` in a mapping of the model's class; a plain dict where that class cannot be filled."""
+    """`content` in a mapping of the model's class; in a plain dict if that class cannot be filled."""
     try:
         if isinstance(model, collections.abc.MutableMapping):
-            made = copy.copy(model)  # keeps what the class holds besides: a default factory, attributes
+            # a copy, because the class may have further state: a default factory, attributes
+            made = copy.copy(model)
             made.update(content)
             return made
         return type(model)(content)  # type: ignore[call-arg]
@@ -84,7 +84,7 @@ def _mapping_like(model: Any, content: dict[Any, Any]) -> Any:
 
 
 def _sequence_like(model: Any, content: list[Any]) -> Any:
-    """`content` in a sequence of the model's class; a plain list where that class cannot be filled."""
+    """`content` in a sequence of the model's class; in a plain list if that class cannot be filled."""
     if type(model) is list:
         return content
     try:
@@ -124,22 +124,22 @@ def collate_numpy_array_fn(batch: Any, *, collate_fn_map: _FnMap | None = None) 
 
 
 def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: _FnMap | None = None) -> Any:
-    """Make a tensor of NumPy numbers, keeping their dtype."""
+    """Make a tensor from NumPy numbers, with their dtype."""
     return torch.as_tensor(np.array(batch))
 
 
 def collate_float_fn(batch: Any, *, collate_fn_map: _FnMap | None = None) -> Any:
-    """Make a float64 tensor of Python floats."""
+    """Make a float64 tensor from Python floats."""
     return torch.tensor(batch, dtype=torch.float64)
 
 
 def collate_int_fn(batch: Any, *, collate_fn_map: _FnMap | None = None) -> Any:
-    """Make a tensor of Python integers."""
+    """Make a tensor from Python integers."""
     return torch.tensor(batch)
 
 
 def collate_str_fn(batch: Any, *, collate_fn_map: _FnMap | None = None) -> Any:
-    """Leave texts and bytes as they are."""
+    """Return strings and bytes unchanged."""
     return batch
 
 
@@ -155,5 +155,5 @@ default_collate_fn_map: _FnMap = {
 
 
 def default_collate(batch: Any) -> Any:
-    """Put samples together: tensors are stacked, numbers become tensors, containers keep their structure."""
+    """Collate samples: tensors are stacked, numbers become tensors, containers keep their structure."""
     return collate(batch, collate_fn_map=default_collate_fn_map)

@@ -1,4 +1,4 @@
-"""Exceptions on their way from a worker: type and traceback in, the same error raised out."""
+"""Exceptions from a worker: sent as type and traceback text, raised again in the main process."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 
 class KeyErrorMessage(str):
-    """A text that `KeyError` shows as it is, line breaks included."""
+    """A text that `KeyError` prints verbatim, line breaks included."""
 
     __slots__ = ()
 
@@ -18,7 +18,7 @@ class KeyErrorMessage(str):
 
 
 class ExceptionWrapper:
-    """An exception as its type and the text of its traceback: these can be pickled, the exception may not."""
+    """An exception as its type and traceback text, which can be pickled; the exception itself may not be."""
 
     def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
         kind, error, trace = sys.exc_info() if exc_info is None else exc_info
@@ -30,13 +30,13 @@ class ExceptionWrapper:
         state = self.__dict__.copy()
         try:
             pickle.dumps(self.exc_type)
-        except Exception:  # a class that only the worker knows
+        except Exception:  # a class that only the worker has
             state["exc_type"] = RuntimeError
             state["name"] = self.exc_type.__name__
         return state
 
     def reraise(self) -> NoReturn:
-        """Raise an exception of the same type, its message telling where and how it happened."""
+        """Raise an exception of the same type whose message contains the worker's traceback."""
         name = self.__dict__.get("name", self.exc_type.__name__)
         message = f"Caught {name} {self.where}.\nOriginal {self.exc_msg}"
         if self.exc_type is KeyError:
@@ -46,6 +46,6 @@ class ExceptionWrapper:
                 error = self.exc_type(message=message)
             else:
                 error = self.exc_type(message)
-        except Exception:  # its constructor wants other arguments
+        except Exception:  # its constructor takes other arguments
             raise RuntimeError(message) from None
         raise error

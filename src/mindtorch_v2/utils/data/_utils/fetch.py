@@ -1,4 +1,4 @@
-"""Fetchers: an index, or a list of them, in; the collated data out. One class for each kind of dataset."""
+"""Fetchers: an index, or a list of indices, in; the collated data out. One class per type of dataset."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _BaseDatasetFetcher:
 
 
 class _IterableDatasetFetcher(_BaseDatasetFetcher):
-    """Takes the next items; the indices only say how many."""
+    """Takes the next items; the indices only determine how many."""
 
     def __init__(
         self, dataset: Any, auto_collation: bool, collate_fn: Callable[[Any], Any], drop_last: bool
@@ -49,7 +49,7 @@ class _IterableDatasetFetcher(_BaseDatasetFetcher):
 
 
 class _MapDatasetFetcher(_BaseDatasetFetcher):
-    """Asks the dataset for the indices."""
+    """Reads the items at the indices."""
 
     def fetch(self, possibly_batched_index: Any) -> Any:
         """The item or batch at the index."""

@@ -1,7 +1,4 @@
-"""Pinning: a batch in, the same structure with pinned tensors out.
-
-Without an accelerator a tensor refuses to be pinned.
-"""
+"""Pins the tensors of a batch. Without an accelerator, pinning a tensor raises."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from .collate import _is_namedtuple, _mapping_like, _sequence_like
 
 
 def pin_memory(data: Any, device: Any = None) -> Any:
-    """Pin every tensor inside `data`, and every object that has a `pin_memory` method of its own."""
+    """Pin every tensor in `data`, and every object with a `pin_memory` method."""
     if isinstance(data, torch.Tensor):
         return data.pin_memory()
     if hasattr(data, "pin_memory"):

@@ -1,11 +1,11 @@
-"""From process to process: an object in at one end of a connection, an equal one out at the other.
+"""Transport between processes: sends an object over a connection.
 
-Arrays and tensors travel beside the pickle, uncopied: through the connection when they are small, else as the
-pages of an anonymous file whose descriptor is sent. Nothing of it has a name, so a process that dies leaves
-nothing behind.
+Arrays and tensors are sent outside of the pickle, without a copy: through the connection if they are small,
+else as the pages of an anonymous file whose descriptor is sent. Nothing is named in the file system, so a
+process that dies leaves nothing behind.
 
-A message is: how many buffers and whether in a file | the pickle | the buffers' sizes. The buffers follow, or
-the descriptor of the file that holds them.
+A message consists of a header (the number of buffers, and whether they are in a file), the pickle, and the
+buffers' sizes. The buffers follow, or the descriptor of the file that holds them.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ import mindtorch_v2 as torch
 from ...._tensor import _INTERNAL
 
 _HAS_FILES = hasattr(os, "memfd_create") and hasattr(socket, "send_fds") and sys.maxsize > 2**32
-_FILE_FROM = 256 * 1024  # bytes from which a file costs the receiver less than the copies through a socket
+_FILE_FROM = 256 * 1024  # bytes from which on a file is cheaper for the receiver than copies through a socket
 _ALIGNMENT = 64
 _MAP_FAILED = 2 ** (8 * struct.calcsize("P")) - 1  # (void *) -1
 _HEAD = struct.Struct("<II")  # number of buffers, whether they are in a file
 
 
 class _Pickler(ForkingPickler):
-    """Takes plain dense tensors as arrays; pickle then takes the arrays' memory out of band."""
+    """Reduces plain dense tensors to arrays, whose memory pickle sends out of band."""
 
     def reducer_override(self, value: Any) -> Any:
         if type(value) is not torch.Tensor or value.is_sparse or value.is_meta or value._hooks:
             return NotImplemented
-        if not vars(value).keys() <= _INTERNAL:  # attributes of the user's own
+        if not vars(value).keys() <= _INTERNAL:  # the user's own attributes
             return NotImplemented
         if value.requires_grad and not value.is_leaf:
             raise RuntimeError(
@@ -55,7 +55,7 @@ class _Pickler(ForkingPickler):
 
 
 def _dense(array: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], tuple[int, ...] | None]:
-    """The array with its dimensions in the order of memory, and the order that brings them back."""
+    """The array with its dimensions in memory order, and the permutation that restores it."""
     if array.flags.c_contiguous:
         return array, None
     order = sorted(range(array.ndim), key=lambda d: -array.strides[d])
@@ -72,7 +72,7 @@ def _tensor_of(array: np.ndarray[Any, Any], order: tuple[int, ...] | None, requi
 
 
 def send(connection: Connection, value: Any) -> None:
-    """Send any object that can be pickled. Nothing is sent when pickling fails."""
+    """Send any object that can be pickled. If pickling fails, nothing is sent."""
     body = io.BytesIO()
     buffers: list[pickle.PickleBuffer] = []
     body.write(_HEAD.pack(0, 0))
@@ -92,7 +92,7 @@ def send(connection: Connection, value: Any) -> None:
 
 
 def receive(connection: Connection) -> tuple[memoryview, list[Any]]:
-    """The next message, whole, for `decode`. EOFError or OSError when the other side is gone."""
+    """The next complete message, for `decode`. EOFError or OSError if the other side has ended."""
     message = memoryview(connection.recv_bytes())
     n_buffers, in_file = _HEAD.unpack_from(message)
     end = len(message) - 8 * n_buffers
@@ -103,7 +103,7 @@ def receive(connection: Connection) -> tuple[memoryview, list[Any]]:
 
 
 def decode(message: tuple[memoryview, list[Any]]) -> Any:
-    """The object that was sent."""
+    """The object in a message."""
     return pickle.loads(message[0], buffers=message[1])
 
 
@@ -133,7 +133,7 @@ def _send_file(connection: Connection, views: list[memoryview]) -> None:
         with socket.socket(fileno=os.dup(connection.fileno())) as carrier:
             carrier.setblocking(
                 True
-            )  # a default timeout of the user's would make the connection non-blocking
+            )  # a default timeout set by the user would make the connection non-blocking
             socket.send_fds(carrier, [b"f"], [file])
     finally:
         os.close(file)
@@ -151,9 +151,9 @@ def _libc() -> Any:
 
 
 class _Pages:
-    """The pages of a file as memory, given back when the last array on them is gone.
+    """The pages of a file as memory, released with the last array that uses them.
 
-    Python's `mmap` would keep the file open as long: with every batch that a program keeps, a descriptor.
+    Python's `mmap` would keep the file open that long: one descriptor for every batch that a program keeps.
     """
 
     def __init__(self, file: int, nbytes: int) -> None:

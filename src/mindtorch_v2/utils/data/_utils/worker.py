@@ -1,6 +1,7 @@
-"""The worker process: tasks in from a connection, fetched data or wrapped exceptions out, in the same order.
+"""The worker process: receives tasks over a connection and sends back data or wrapped exceptions, in the same
+order.
 
-Knows fetchers and the transport; knows nothing of the loader that started it.
+It uses fetchers and the transport, and does not depend on the loader that started it.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .exception import ExceptionWrapper
 
 @dataclass(frozen=True, slots=True)
 class WorkerInfo:
-    """What a worker knows of itself: its id, how many there are, its seed, and its copy of the dataset."""
+    """A worker's id, the number of workers, its seed, and its copy of the dataset."""
 
     id: int
     num_workers: int
@@ -38,21 +39,21 @@ _worker_info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """What this worker knows of itself; None in the main process."""
+    """Information about this worker; None in the main process."""
     return _worker_info
 
 
 class _ResumeIteration:
-    """To a persistent worker: begin again. Sent back when all results of the last pass have been sent."""
+    """Sent to a persistent worker: start again. Sent back after all results of the last pass."""
 
 
 class _IterableDatasetStopIteration:
-    """To the loader: this worker's copy of the dataset is at its end."""
+    """Sent to the loader: this worker's copy of the dataset is exhausted."""
 
 
 @dataclass(frozen=True)
 class WorkerTask:
-    """What a worker is started with, besides its connection."""
+    """The arguments of a worker, besides its connection."""
 
     make_fetcher: Callable[[], Any]
     dataset: Any
@@ -64,12 +65,12 @@ class WorkerTask:
 
 
 def _generate_state(base_seed: int, worker_id: int) -> list[int]:
-    """Four words to seed NumPy's global generator with, as torch seeds it."""
+    """Four words that seed NumPy's global generator, as in torch."""
     return np.random.SeedSequence([worker_id, base_seed]).generate_state(4).tolist()
 
 
 def _worker_loop(task: WorkerTask, connection: Connection, forget_parent: Callable[[], None]) -> None:
-    """Work until the connection ends or says None."""
+    """Process tasks until the connection ends or None arrives."""
     global _worker_info
     try:
         forget_parent()
@@ -77,12 +78,12 @@ def _worker_loop(task: WorkerTask, connection: Connection, forget_parent: Callab
         seed = task.base_seed + task.worker_id
         random.seed(seed)
         torch.manual_seed(seed)
-        # A generator of its own first: the lock of the inherited one may be held by a thread of the parent.
+        # First a new generator: a thread of the parent may hold the lock of the inherited one.
         np.random.set_bit_generator(np.random.MT19937(0))
         np.random.seed(_generate_state(task.base_seed, task.worker_id))  # noqa: NPY002  (users' code draws from it)
         _worker_info = WorkerInfo(task.worker_id, task.num_workers, seed, task.dataset)
         tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        # Tasks are taken off the connection as they come: the loader must not wait for a busy worker.
+        # Tasks are read from the connection as they arrive: the loader must not wait for a busy worker.
         threading.Thread(target=_read, args=(connection, tasks), daemon=True).start()
         _work(task, tasks, connection, os.getppid())
     except (KeyboardInterrupt, BrokenPipeError, ConnectionResetError):
@@ -143,7 +144,7 @@ def _work(task: WorkerTask, tasks: queue.SimpleQueue[Any], connection: Connectio
 
 
 def _next(tasks: queue.SimpleQueue[Any], parent: int) -> Any:
-    """The next task; None when there will be no more, or the process that wants them is gone."""
+    """The next task; None if there will be no more, or the loader's process has ended."""
     while True:
         try:
             return tasks.get(timeout=MP_STATUS_CHECK_INTERVAL)

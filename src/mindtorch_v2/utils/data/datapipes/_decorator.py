@@ -1,4 +1,4 @@
-"""Decorators of data pipes: a class or method in, the same with a name, a promise or a check out."""
+"""Decorators of data pipes: register a method name, declare determinism, check types."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class functional_datapipe:
         self.enable_df_api_tracing = enable_df_api_tracing
 
     def __call__(self, cls: Any) -> Any:
-        """Register the class and give it back."""
+        """Register the class and return it."""
         if issubclass(cls, IterDataPipe):
             IterDataPipe.register_datapipe_as_function(self.name, cls, self.enable_df_api_tracing)
         elif issubclass(cls, MapDataPipe):
@@ -43,7 +43,7 @@ _validation_on = True
 
 
 class guaranteed_datapipes_determinism:
-    """While it is active, no pipe that is marked as non-deterministic can be made."""
+    """Context manager: pipes marked as non-deterministic cannot be created."""
 
     prev: bool
 
@@ -61,7 +61,7 @@ class guaranteed_datapipes_determinism:
 
 
 class non_deterministic:
-    """Mark a pipe as non-deterministic, always or when a function of its arguments says so."""
+    """Mark a pipe as non-deterministic, always or depending on its arguments."""
 
     cls: Any = None
     deterministic_fn: Callable[..., Any]
@@ -80,7 +80,7 @@ class non_deterministic:
             raise TypeError(f"{arg} can not be decorated by non_deterministic")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """With a function: decorate the class. Without: make a pipe."""
+        """Decorate a class if constructed with a function, else create a pipe."""
         if self.cls is not None:
             if _determinism_demanded:
                 raise TypeError(_refusal(self.cls, ""))
@@ -92,7 +92,7 @@ class non_deterministic:
         return self.deterministic_wrapper_fn
 
     def deterministic_wrapper_fn(self, *args: Any, **kwargs: Any) -> IterDataPipe[Any]:
-        """Make a pipe, asking first whether these arguments make it non-deterministic."""
+        """Create a pipe; raise if these arguments make it non-deterministic and that is not allowed."""
         answer = self.deterministic_fn(*args, **kwargs)
         if not isinstance(answer, bool):
             raise TypeError(
@@ -132,7 +132,7 @@ def argument_validation(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class runtime_validation_disabled:
-    """While it is active, `runtime_validation` checks nothing."""
+    """Context manager: `runtime_validation` does not check."""
 
     prev: bool
 
@@ -150,7 +150,7 @@ class runtime_validation_disabled:
 
 
 def runtime_validation(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Check that each item of a pipe is of the type that its class names: `class P(IterDataPipe[int])`."""
+    """Check that each item of a pipe has the type that its class declares: `class P(IterDataPipe[int])`."""
     if f.__name__ != "__iter__":
         raise TypeError(f"Can not decorate function {f.__name__} with 'runtime_validation'")
 
@@ -170,7 +170,7 @@ def runtime_validation(f: Callable[..., Any]) -> Callable[..., Any]:
 
 @functools.cache
 def _item_class(cls: Any) -> type:
-    """The class of items that a pipe class declares; object when it declares none."""
+    """The item type that a pipe class declares; object if it declares none."""
     for ancestor in cls.__mro__:
         for base in getattr(ancestor, "__orig_bases__", ()):
             arguments = typing.get_args(base)

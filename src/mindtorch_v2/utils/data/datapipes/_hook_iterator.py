@@ -1,5 +1,6 @@
-"""What happens around the passes over an iterable pipe: its `__iter__` and `__next__` in, the same with one valid pass at a time, errors
-that name the pipe, and a span in profiles for each item out."""
+"""Hooks around `__iter__` and `__next__` of iterable pipes: only one valid iterator at a time, errors that
+name the pipe, and a profiler event per item.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ _FEEDBACK = (
 
 
 class _SnapshotState(Enum):
-    """Where a pipe is: nothing begun, put back to a place, or in a pass."""
+    """The iteration state of a pipe: not started, restored to a position, or iterating."""
 
     NotStarted = 0
     Restored = 1
@@ -31,7 +32,7 @@ class _SnapshotState(Enum):
 
 
 def _generate_input_args_string(obj: Any) -> str:
-    """What a pipe was made with, as far as it is kept under the same names."""
+    """A pipe's constructor arguments, as far as it stores them under the same names."""
     kept = obj.__dict__
     code = getattr(type(obj).__init__, "__code__", None)
     names: tuple[str, ...] = ()
@@ -47,7 +48,7 @@ def _simplify_obj_name(obj: Any) -> str:
 
 
 def _generate_iterdatapipe_msg(datapipe: Any, simplify_dp_name: bool = False) -> str:
-    """A pipe's class and arguments; in short without "IterDataPipe" and "MapDataPipe"."""
+    """A pipe's class and arguments; the short form leaves out "IterDataPipe" and "MapDataPipe"."""
     text = f"{type(datapipe).__name__}({_generate_input_args_string(datapipe)})"
     return text.replace("IterDataPipe", "").replace("MapDataPipe", "") if simplify_dp_name else text
 
@@ -56,7 +57,7 @@ def _generate_iterdatapipe_msg(datapipe: Any, simplify_dp_name: bool = False) ->
 
 
 def _set_datapipe_valid_iterator_id(datapipe: Any) -> int:
-    """A new pass begins: older ones are over. Gives its number."""
+    """Start a new iterator, which invalidates older ones. Returns its number."""
     if getattr(datapipe, "_is_child_datapipe", False):
         datapipe._set_main_datapipe_valid_iterator_id()
     else:
@@ -67,7 +68,7 @@ def _set_datapipe_valid_iterator_id(datapipe: Any) -> int:
 
 
 def _check_iterator_valid(datapipe: Any, iterator_id: int | None) -> None:
-    """Refuse to go on with a pass that is over."""
+    """Raise if an iterator has been invalidated."""
     if getattr(datapipe, "_is_child_datapipe", False):
         if not datapipe._check_valid_iterator_id(iterator_id):
             raise RuntimeError(
@@ -83,7 +84,7 @@ def _check_iterator_valid(datapipe: Any, iterator_id: int | None) -> None:
 
 
 def _tell(error: Exception, datapipe: Any) -> None:
-    """Let an error say in which pipe it was raised, unless it says so already."""
+    """Add the name of the pipe to an error, unless it is there already."""
     said = "thrown by __iter__ of"
     told = f"\nThis exception is {said} {_generate_iterdatapipe_msg(datapipe)}"
     if not error.args or not isinstance(error.args[0], str):
@@ -96,7 +97,7 @@ def _tell(error: Exception, datapipe: Any) -> None:
 
 
 def hook_iterator(cls: type) -> None:
-    """Put the hooks around `__iter__` and `__next__` of a new class of pipes."""
+    """Wrap `__iter__` and `__next__` of a new pipe class."""
     iterate, following = cls.__dict__.get("__iter__"), cls.__dict__.get("__next__")
     if following is not None:
         cls.__next__ = _hooked_next(following)  # type: ignore[attr-defined]
@@ -115,7 +116,7 @@ def _hooked_next(following: Callable[..., Any]) -> Callable[..., Any]:
         else:
             known = args[0].__dict__
             name = known.get("_profile_name")
-            if name is None:  # it stays, also where the arguments that it tells of change
+            if name is None:  # computed once, even if the arguments in it change later
                 name = known["_profile_name"] = _generate_iterdatapipe_msg(args[0], True)
             token = ranges.enter(name, USER_SCOPE, -1, 0, ())
             try:
@@ -192,7 +193,7 @@ def _hooked_iter(iterate: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class IteratorDecorator:
-    """A pass over a pipe whose `__iter__` is no generator."""
+    """The iterator of a pipe whose `__iter__` is no generator."""
 
     def __init__(
         self, iterator: Any, datapipe: Any, iterator_id: int, self_and_has_next_method: bool
@@ -213,7 +214,7 @@ class IteratorDecorator:
 
     def __next__(self) -> Any:
         ranges = _dispatch.ranges
-        if ranges is None or self.self_and_has_next_method:  # the pipe's own `__next__` shows itself
+        if ranges is None or self.self_and_has_next_method:  # the pipe's own `__next__` records the event
             return self._get_next()
         self._name = self._name or _generate_iterdatapipe_msg(self.datapipe, True)
         token = ranges.enter(self._name, USER_SCOPE, -1, 0, ())

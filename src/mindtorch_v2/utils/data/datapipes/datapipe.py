@@ -1,4 +1,4 @@
-"""Data pipes: a dataset in, one with registered functions as methods out. Knows nothing of loaders."""
+"""The base classes of data pipes: datasets with registered functions as methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _T_co = TypeVar("_T_co", covariant=True)
 
 
 class _Pipe:
-    """What both kinds of pipe share: functions by name, hooks for pickling and printing."""
+    """What both types of pipe share: functions by name, hooks for pickling and printing."""
 
     functions: ClassVar[dict[str, Callable[..., Any]]] = {}
     reduce_ex_hook: ClassVar[Callable[[Any], Any] | None] = None
@@ -34,19 +34,19 @@ class _Pipe:
 
     @classmethod
     def register_function(cls, function_name: str, function: Callable[..., Any]) -> None:
-        """Make `function(pipe, ...)` a method of all pipes of this kind."""
+        """Make `function(pipe, ...)` a method of all pipes of this type."""
         cls.functions[function_name] = function
 
     @classmethod
     def set_getstate_hook(cls, hook_fn: Callable[[Any], Any] | None) -> None:
-        """Use `hook_fn` for the state in pickling; None goes back."""
+        """Use `hook_fn` for the state in pickling; None restores the default."""
         if cls.getstate_hook is not None and hook_fn is not None:
             raise RuntimeError("Attempt to override existing getstate_hook")
         cls.getstate_hook = hook_fn
 
     @classmethod
     def set_reduce_ex_hook(cls, hook_fn: Callable[[Any], Any] | None) -> None:
-        """Use `hook_fn` for the whole of pickling; None goes back."""
+        """Use `hook_fn` for pickling as a whole; None restores the default."""
         if cls.reduce_ex_hook is not None and hook_fn is not None:
             raise RuntimeError("Attempt to override existing reduce_ex_hook")
         cls.reduce_ex_hook = hook_fn
@@ -77,10 +77,10 @@ class _Pipe:
 
 
 class IterDataPipe(_Pipe, IterableDataset[_T_co]):
-    """A pipe that gives items one after another. `reset` is called when a pass begins, and ends all others."""
+    """A pipe that yields items in order. `reset` is called at the start of a pass, which ends all others."""
 
     functions: ClassVar[dict[str, Callable[..., Any]]] = {}
-    _valid_iterator_id: int | None = None  # the pass that is not over
+    _valid_iterator_id: int | None = None  # the iterator that is valid
     _number_of_samples_yielded: int = 0
     _snapshot_state: _SnapshotState = _SnapshotState.NotStarted
     _fast_forward_iterator: Iterator[Any] | None = None
@@ -100,11 +100,11 @@ class IterDataPipe(_Pipe, IterableDataset[_T_co]):
         _register_class(cls, function_name, cls_to_register)
 
     def reset(self) -> None:
-        """Go back to the beginning. Nothing to do for a pipe that keeps no place."""
+        """Return to the start. No effect for a pipe without state."""
 
 
 class MapDataPipe(_Pipe, Dataset[_T_co]):
-    """A pipe that answers to an index."""
+    """A pipe that is indexed."""
 
     functions: ClassVar[dict[str, Callable[..., Any]]] = {}
 
@@ -128,7 +128,7 @@ def _register_class(kind: Any, function_name: str, cls_to_register: Any) -> None
 
 
 class _DataPipeSerializationWrapper:
-    """A pipe as a loader holds it and sends it to its workers."""
+    """A pipe in the form that a loader stores and sends to its workers."""
 
     def __init__(self, datapipe: Any) -> None:
         self._datapipe = datapipe
@@ -167,7 +167,7 @@ class DFIterDataPipe(IterDataPipe[Any]):
 
 
 class DataChunk(list[_T]):
-    """A batch that remembers the items it was made of."""
+    """A batch that also holds the items it was made of."""
 
     def __init__(self, items: Iterable[_T]) -> None:
         items = list(items)

@@ -1,1 +1,1 @@
-"""Instruction counts that Callgrind made elsewhere: read, compared, shown. This library does not run it."""
+"""Instruction counts made by Callgrind elsewhere: read, compared, displayed. This library does not run it."""

@@ -1,5 +1,4 @@
-"""Counts of instructions by function: pairs of a count and a name in; sums, differences and tables out. Knows nothing of how they were
-counted."""
+"""Instruction counts by function: sums, differences and tables of (count, name) pairs."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ _PLACES = tuple((re.compile("^.+" + place), place) for place in ("build/aten/", 
 
 
 class FunctionCount(NamedTuple):
-    """How many instructions a function took."""
+    """The number of instructions of a function."""
 
     count: int  # type: ignore[assignment]  # a name of tuples too
     function: str
@@ -28,7 +27,7 @@ class FunctionCount(NamedTuple):
 
 @dataclasses.dataclass(repr=False, eq=False, frozen=True)
 class FunctionCounts:
-    """Counts of many functions, in an order."""
+    """Ordered counts of many functions."""
 
     _data: tuple[FunctionCount, ...]
     inclusive: bool
@@ -79,22 +78,22 @@ class FunctionCounts:
         return FunctionCounts(tuple(sorted(found, reverse=True)), inclusive)
 
     def transform(self, map_fn: Callable[[str], str]) -> FunctionCounts:
-        """Rename functions; counts of those that get one name are added up."""
+        """Rename functions; counts of equal names are added."""
         counts: defaultdict[str, int] = defaultdict(int)
         for count, function in self._data:
             counts[map_fn(function)] += count
         return self._from_dict(counts, self.inclusive)
 
     def filter(self, filter_fn: Callable[[str], bool]) -> FunctionCounts:
-        """Only the functions for which `filter_fn` is true."""
+        """Only the functions for which `filter_fn` returns True."""
         return FunctionCounts(tuple(i for i in self if filter_fn(i.function)), self.inclusive)
 
     def sum(self) -> int:
-        """All counts together."""
+        """The sum of all counts."""
         return sum(count for count, _ in self._data)
 
     def denoise(self) -> FunctionCounts:
-        """Without lookups in Python's dictionaries, whose number changes from run to run."""
+        """Without lookups in Python's dictionaries, whose number varies between runs."""
         return self.filter(lambda function: _NOISY not in function)
 
 
@@ -107,7 +106,7 @@ def _shortened(name: str, room: int) -> str:
 
 @dataclasses.dataclass(repr=False, eq=False, frozen=True)
 class CallgrindStats:
-    """What Callgrind counted of a statement, and of an empty one beside it."""
+    """Callgrind's counts of a statement, and of an empty statement as baseline."""
 
     task_spec: TaskSpec
     number_per_run: int
@@ -137,20 +136,20 @@ class CallgrindStats:
         return "\n".join(lines)
 
     def stats(self, inclusive: bool = False) -> FunctionCounts:
-        """The counts of the statement; `inclusive`: each function's with those of what it called."""
+        """The counts of the statement; `inclusive`: each function with its callees."""
         return self.stmt_inclusive_stats if inclusive else self.stmt_exclusive_stats
 
     def counts(self, *, denoise: bool = False) -> int:
-        """All instructions of the statement."""
+        """The total count of the statement."""
         stats = self.stmt_exclusive_stats
         return (stats.denoise() if denoise else stats).sum()
 
     def delta(self, other: CallgrindStats, inclusive: bool = False) -> FunctionCounts:
-        """How many more instructions each function took than in `other`."""
+        """The difference of each function's count to `other`."""
         return self.stats(inclusive) - other.stats(inclusive)
 
     def as_standardized(self) -> CallgrindStats:
-        """With names that are the same wherever the libraries were built and lie."""
+        """The same counts with names that do not depend on where the libraries were built and installed."""
 
         def plain(stats: FunctionCounts) -> FunctionCounts:
             return stats.transform(_standard_name)

@@ -1,4 +1,4 @@
-"""Ready-made pipes that give items one after another."""
+"""Ready-made iterable pipes."""
 
 from __future__ import annotations
 

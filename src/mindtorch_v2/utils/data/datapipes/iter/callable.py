@@ -15,7 +15,9 @@ __all__ = ["CollatorIterDataPipe", "MapperIterDataPipe"]
 
 @functional_datapipe("map")
 class MapperIterDataPipe(IterDataPipe[Any]):
-    """What a function makes of each item, or of some columns of it, put into `output_col` or in the place of the first of them."""
+    """Applies a function to each item, or to some columns of it; the result goes to `output_col` or replaces
+    the first of them.
+    """
 
     def __init__(
         self, datapipe: IterDataPipe, fn: Callable, input_col: Any = None, output_col: Any = None
@@ -65,7 +67,7 @@ class MapperIterDataPipe(IterDataPipe[Any]):
 
 @functional_datapipe("collate")
 class CollatorIterDataPipe(MapperIterDataPipe):
-    """Batches, each made into one item: by `default_collate`, or by a function."""
+    """Collates batches into single items, by `default_collate` or by a function."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Pipes in another order."""
+"""Pipes that reorder items."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["SamplerIterDataPipe", "ShufflerIterDataPipe"]
 
 
 class SamplerIterDataPipe(IterDataPipe[Any]):
-    """What a sampler of the pipe gives."""
+    """The items that a sampler of the pipe yields."""
 
     datapipe: IterDataPipe
     sampler: Any
@@ -47,7 +47,9 @@ class SamplerIterDataPipe(IterDataPipe[Any]):
 
 @functional_datapipe("shuffle")
 class ShufflerIterDataPipe(IterDataPipe[Any]):
-    """Items in random order: each is drawn from `buffer_size` that wait. `unbatch_level`: of batches so far taken apart."""
+    """Shuffles items: each is drawn at random from a buffer of `buffer_size`. `unbatch_level`: levels of
+    batches to flatten first.
+    """
 
     datapipe: IterDataPipe[Any]
     buffer_size: int
@@ -70,12 +72,12 @@ class ShufflerIterDataPipe(IterDataPipe[Any]):
         self._rng = random.Random()
 
     def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
-        """Shuffle, or leave items in their order."""
+        """Enable or disable shuffling."""
         self._enabled = shuffle
         return self
 
     def set_seed(self, seed: int) -> ShufflerIterDataPipe:
-        """The seed of the next pass."""
+        """Set the seed of the next pass."""
         self._seed = seed
         return self
 
@@ -100,7 +102,7 @@ class ShufflerIterDataPipe(IterDataPipe[Any]):
         raise TypeError(f"{type(self).__name__} instance doesn't have valid length")
 
     def reset(self) -> None:
-        """Forget what waits; take the seed, or a random one."""
+        """Clear the buffer; set the seed, or a random one."""
         self._buffer = []
         if self._enabled:
             if self._seed is None:

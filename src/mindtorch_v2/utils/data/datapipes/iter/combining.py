@@ -1,4 +1,4 @@
-"""Pipes of several pipes, and several pipes of one."""
+"""Pipes that combine several pipes, or split one into several."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = [
 
 @functional_datapipe("concat")
 class ConcaterIterDataPipe(IterDataPipe[Any]):
-    """The items of one pipe after those of another."""
+    """The items of several pipes, one pipe after another."""
 
     datapipes: tuple[IterDataPipe, ...]
 
@@ -48,7 +48,7 @@ class ConcaterIterDataPipe(IterDataPipe[Any]):
 
 @functional_datapipe("zip")
 class ZipperIterDataPipe(IterDataPipe[tuple]):
-    """Items of all pipes side by side, as long as all have some."""
+    """Tuples of items of all pipes, until the shortest ends."""
 
     datapipes: tuple[IterDataPipe, ...]
 
@@ -70,11 +70,11 @@ class ZipperIterDataPipe(IterDataPipe[tuple]):
 
 @functional_datapipe("mux")
 class MultiplexerIterDataPipe(IterDataPipe[Any]):
-    """One item of each pipe in turn, until one has no more."""
+    """One item of each pipe in turn, until the shortest ends."""
 
     def __init__(self, *datapipes: Any) -> None:
         self.datapipes = datapipes
-        self.buffer: list = []  # of the round that has begun
+        self.buffer: list = []  # items of the current round
 
     def __iter__(self) -> Iterator[Any]:
         iterators = [iter(x) for x in self.datapipes]
@@ -94,7 +94,7 @@ class MultiplexerIterDataPipe(IterDataPipe[Any]):
         raise TypeError(f"{type(self).__name__} instance doesn't have valid length")
 
     def reset(self) -> None:
-        """Forget the round that has begun."""
+        """Drop the items of the current round."""
         self.buffer = []
 
     def __getstate__(self) -> Any:
@@ -108,33 +108,34 @@ class MultiplexerIterDataPipe(IterDataPipe[Any]):
         self.buffer = []
 
 
-# ---------------------------------------------------------------------------------------------------- several of one
+# ----------------------------------------------------------------------------------------------------
+# splitting one pipe
 
 
 class _ContainerTemplate(ABC):
-    """A pipe that several others take their items from."""
+    """A pipe that several child pipes take their items from."""
 
     num_instances: int
 
     @abstractmethod
     def get_next_element_by_instance(self, instance_id: int) -> Iterator[Any]:
-        """The items of one of them."""
+        """The items of one child."""
 
     @abstractmethod
     def is_every_instance_exhausted(self) -> bool:
-        """Whether all have been read to the end, or not at all."""
+        """Whether all children have been read to the end, or none has been started."""
 
     @abstractmethod
     def reset(self) -> None:
-        """Begin again, for all."""
+        """Restart, for all children."""
 
     @abstractmethod
     def get_length_by_instance(self, instance_id: int) -> int:
-        """How many items one of them has."""
+        """The number of items of one child."""
 
 
 class _ChildDataPipe(IterDataPipe[Any]):
-    """One of several pipes that take their items from one. A second pass over it begins all of them again."""
+    """One of several child pipes of a pipe. A second pass over it restarts all of them."""
 
     _is_child_datapipe: bool = True
 
@@ -176,7 +177,9 @@ def _no_op(x: Any) -> Any:
 
 @functional_datapipe("fork")
 class ForkerIterDataPipe(IterDataPipe[Any]):
-    """Several pipes with the items of one; a list of them. At most `buffer_size` items wait for the slowest (-1: any number)."""
+    """Copies a pipe into a list of child pipes with the same items. The buffer for the slowest child holds at
+    most `buffer_size` items (-1: any number).
+    """
 
     def __new__(  # type: ignore[misc]
         cls,
@@ -221,7 +224,9 @@ class _ForkerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
         self._start()
 
     def _start(self) -> None:
-        """Places are counted from the beginning of the pass: of each child, the hindmost and the foremost."""
+        """Initialise the positions of each child, the last and the first; they count from the start of the
+        pass.
+        """
         self.child_pointers = [0] * self.num_instances
         self.slowest_ptr = 0
         self.leading_ptr = 0
@@ -232,11 +237,11 @@ class _ForkerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
         return len(self.main_datapipe)  # type: ignore[arg-type]
 
     def get_length_by_instance(self, instance_id: int) -> int:
-        """As many as the pipe has."""
+        """The number of items of the pipe."""
         return len(self.main_datapipe)  # type: ignore[arg-type]
 
     def get_next_element_by_instance(self, instance_id: int) -> Iterator[Any]:
-        """The items for one child; what others have not read yet is kept."""
+        """The items of one child; those that others have not read yet stay in the buffer."""
         if self._datapipe_iterator is None and self._child_stop[instance_id]:
             self._datapipe_iterator = iter(self.main_datapipe)
             self._snapshot_state = _SnapshotState.Iterating
@@ -282,7 +287,7 @@ class _ForkerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
         return self.end_ptr is not None and all(self.end_ptr == place for place in self.child_pointers)
 
     def reset(self) -> None:
-        """Begin again, for all children."""
+        """Restart, for all children."""
         self._datapipe_iterator = None
         self.buffer = deque()
         self._start()
@@ -318,7 +323,9 @@ def _warn_unlimited(name: str) -> None:
 
 @functional_datapipe("demux")
 class DemultiplexerIterDataPipe(IterDataPipe[Any]):
-    """Several pipes, each with the items that a function assigns to it; a list of them. At most `buffer_size` items wait."""
+    """Splits a pipe into a list of child pipes by a function that assigns each item to one. The buffer holds
+    at most `buffer_size` items.
+    """
 
     def __new__(  # type: ignore[misc]
         cls,
@@ -358,7 +365,7 @@ class _DemultiplexerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
         self._child_stop = [True] * num_instances
 
     def _find_next(self, instance_id: int) -> Any:
-        """The next item for one child; those of others are kept for them."""
+        """The next item of one child; items of others are buffered."""
         while True:
             if self.main_datapipe_exhausted or self._child_stop[instance_id]:
                 raise StopIteration
@@ -386,7 +393,7 @@ class _DemultiplexerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
                 )
 
     def get_next_element_by_instance(self, instance_id: int) -> Iterator[Any]:
-        """The items for one child."""
+        """The items of one child."""
         if self._datapipe_iterator is None and self._child_stop[instance_id]:
             self._datapipe_iterator = iter(self.main_datapipe)
             self._snapshot_state = _SnapshotState.Iterating
@@ -418,11 +425,11 @@ class _DemultiplexerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
         return self.main_datapipe_exhausted and all(self._child_stop)
 
     def get_length_by_instance(self, instance_id: int) -> int:
-        """Nobody knows: the function decides."""
+        """Raises: the lengths depend on the function."""
         raise TypeError
 
     def reset(self) -> None:
-        """Begin again, for all children."""
+        """Restart, for all children."""
         self._datapipe_iterator = None
         self.current_buffer_usage = 0
         self.child_buffers = [deque() for _ in range(self.num_instances)]

@@ -15,7 +15,7 @@ __all__ = ["FileListerIterDataPipe"]
 
 @functional_datapipe("list_files")
 class FileListerIterDataPipe(IterDataPipe[str]):
-    """Paths of the files in one or more folders whose names fit the masks."""
+    """Paths of the files in one or more folders whose names match the masks."""
 
     def __init__(
         self,

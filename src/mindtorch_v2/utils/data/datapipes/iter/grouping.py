@@ -1,4 +1,4 @@
-"""Pipes that put items together and take them apart."""
+"""Pipes that group items and split batches."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["BatcherIterDataPipe", "GrouperIterDataPipe", "UnBatcherIterDataPipe"
 
 @functional_datapipe("batch")
 class BatcherIterDataPipe(IterDataPipe[DataChunk]):
-    """Batches of so many items; the last may have fewer, or is dropped."""
+    """Batches of a fixed size; the last may be smaller, or is dropped."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class BatcherIterDataPipe(IterDataPipe[DataChunk]):
 
 @functional_datapipe("unbatch")
 class UnBatcherIterDataPipe(IterDataPipe[Any]):
-    """The items of batches, and of so many levels of batches in batches; all levels for -1."""
+    """The items of batches, flattened by a number of levels; -1 flattens all levels."""
 
     def __init__(self, datapipe: IterDataPipe, unbatch_level: int = 1) -> None:
         self.datapipe = datapipe
@@ -82,10 +82,10 @@ class UnBatcherIterDataPipe(IterDataPipe[Any]):
 
 @functional_datapipe("groupby")
 class GrouperIterDataPipe(IterDataPipe[DataChunk]):
-    """Items with the same key, together.
+    """Groups items with the same key.
 
-    A group comes when it has `group_size` items, when it is the largest and `buffer_size` items wait (with at least
-    `guaranteed_group_size` of them), or at the end.
+    A group is yielded when it has `group_size` items, when it is the largest and the buffer holds
+    `buffer_size` items (if it has at least `guaranteed_group_size`), or at the end.
     """
 
     def __init__(
@@ -155,7 +155,7 @@ class GrouperIterDataPipe(IterDataPipe[DataChunk]):
             yield self._group(key, items)
 
     def reset(self) -> None:
-        """Forget what waits."""
+        """Clear the buffer."""
         self.curr_buffer_size = 0
         self.buffer_elements = defaultdict(list)
 

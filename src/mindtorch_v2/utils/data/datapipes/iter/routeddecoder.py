@@ -15,7 +15,7 @@ __all__ = ["RoutedDecoderIterDataPipe"]
 
 @functional_datapipe("routed_decode")
 class RoutedDecoderIterDataPipe(IterDataPipe[tuple]):
-    """Paths with what decoders, chosen by the extension, make of their streams."""
+    """Paths with their decoded streams; the decoder is chosen by the extension."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class RoutedDecoderIterDataPipe(IterDataPipe[tuple]):
         self.decoder = Decoder(*handlers, key_fn=key_fn)
 
     def add_handler(self, *handler: Callable) -> None:
-        """Ask these decoders too, after the others."""
+        """Add a decoder, tried after the others."""
         self.decoder.add_handler(*handler)
 
     def __iter__(self) -> Iterator[tuple[str, Any]]:

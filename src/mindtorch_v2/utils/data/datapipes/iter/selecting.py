@@ -1,4 +1,4 @@
-"""Pipes that leave items out."""
+"""Pipes that filter items."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["FilterIterDataPipe"]
 
 @functional_datapipe("filter")
 class FilterIterDataPipe(IterDataPipe[Any]):
-    """The items for which a function, of them or of some of their columns, says True."""
+    """The items for which a function, of them or of some of their columns, returns True."""
 
     def __init__(self, datapipe: IterDataPipe[Any], filter_fn: Callable, input_col: Any = None) -> None:
         super().__init__()

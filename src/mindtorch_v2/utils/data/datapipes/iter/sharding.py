@@ -1,4 +1,4 @@
-"""Parts of a pipe for workers and ranks."""
+"""Sharding of a pipe between workers and ranks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["SHARDING_PRIORITIES", "ShardingFilterIterDataPipe"]
 
 
 class SHARDING_PRIORITIES(IntEnum):
-    """Who shares items first."""
+    """The order in which sharding groups apply."""
 
     DEFAULT = 1
     DISTRIBUTED = 2
@@ -29,7 +29,7 @@ class _ShardingIterDataPipe(IterDataPipe[Any]):
 
 @functional_datapipe("sharding_filter")
 class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
-    """Every n-th item, once somebody has said of how many this one is which."""
+    """Every n-th item, after `apply_sharding` has set the number of shards and the index of this one."""
 
     def __init__(
         self, source_datapipe: IterDataPipe, sharding_group_filter: SHARDING_PRIORITIES | None = None
@@ -47,7 +47,7 @@ class ShardingFilterIterDataPipe(_ShardingIterDataPipe):
         instance_id: int,
         sharding_group: SHARDING_PRIORITIES = SHARDING_PRIORITIES.DEFAULT,
     ) -> None:
-        """Give every `num_of_instances`-th item, beginning with number `instance_id`."""
+        """Yield every `num_of_instances`-th item, starting with number `instance_id`."""
         if instance_id >= num_of_instances:
             raise ValueError(
                 f"instance_id({instance_id}) should be smaller than num_of_instances({num_of_instances})"

@@ -1,4 +1,4 @@
-"""A pipe of what is in streams."""
+"""A pipe that reads streams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["StreamReaderIterDataPipe"]
 
 @functional_datapipe("read_from_stream")
 class StreamReaderIterDataPipe(IterDataPipe[tuple]):
-    """Labels with what is read from their streams, in pieces of `chunk` bytes, or at once."""
+    """Labels with the data read from their streams, in chunks of `chunk` bytes or at once."""
 
     def __init__(self, datapipe: IterDataPipe[tuple[str, IOBase]], chunk: int | None = None) -> None:
         self.datapipe = datapipe

@@ -1,4 +1,4 @@
-"""A pipe over something that can be iterated over."""
+"""A pipe over an iterable."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["IterableWrapperIterDataPipe"]
 
 
 class IterableWrapperIterDataPipe(IterDataPipe[Any]):
-    """The items of an iterable; copied before each pass, so that changes to them stay in the pass."""
+    """The items of an iterable; copied before each pass, so that changes to them do not affect the next."""
 
     def __init__(self, iterable: Iterable[Any], deepcopy: bool = True) -> None:
         self.iterable = iterable

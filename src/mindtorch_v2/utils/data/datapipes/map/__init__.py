@@ -1,4 +1,4 @@
-"""Ready-made pipes that answer to an index."""
+"""Ready-made indexed pipes."""
 
 from __future__ import annotations
 

@@ -13,13 +13,13 @@ __all__ = ["MapperMapDataPipe", "default_fn"]
 
 
 def default_fn(data: Any) -> Any:
-    """What it is given."""
+    """Return the argument."""
     return data
 
 
 @functional_datapipe("map")
 class MapperMapDataPipe(MapDataPipe[Any]):
-    """What a function makes of each item."""
+    """Applies a function to each item."""
 
     datapipe: MapDataPipe
     fn: Callable

@@ -1,4 +1,4 @@
-"""A pipe in another order."""
+"""A pipe that shuffles an indexed pipe."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["ShufflerIterDataPipe"]
 
 
 class ShufflerIterDataPipe(IterDataPipe[Any]):
-    """The items of a pipe with indices, in random order, one after another."""
+    """The items of an indexed pipe, in random order."""
 
     datapipe: MapDataPipe[Any]
     _enabled: bool
@@ -32,12 +32,12 @@ class ShufflerIterDataPipe(IterDataPipe[Any]):
         self._shuffled_indices: list = self.indices
 
     def set_shuffle(self, shuffle: bool = True) -> ShufflerIterDataPipe:
-        """Shuffle, or leave items in their order."""
+        """Enable or disable shuffling."""
         self._enabled = shuffle
         return self
 
     def set_seed(self, seed: int) -> ShufflerIterDataPipe:
-        """The seed of the next pass."""
+        """Set the seed of the next pass."""
         self._seed = seed
         return self
 

@@ -1,4 +1,4 @@
-"""Pipes of several pipes."""
+"""Pipes that combine several indexed pipes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _check(datapipes: tuple) -> None:
 
 @functional_datapipe("concat")
 class ConcaterMapDataPipe(MapDataPipe[Any]):
-    """The items of one pipe after those of another; places count on."""
+    """The items of several pipes, one pipe after another; indices continue."""
 
     datapipes: tuple[Any, ...]
 
@@ -44,7 +44,7 @@ class ConcaterMapDataPipe(MapDataPipe[Any]):
 
 @functional_datapipe("zip")
 class ZipperMapDataPipe(MapDataPipe[tuple]):
-    """Items of all pipes with the same index, side by side."""
+    """Tuples of the items of all pipes with the same index."""
 
     datapipes: tuple[Any, ...]
 

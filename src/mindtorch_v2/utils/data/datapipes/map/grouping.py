@@ -13,7 +13,7 @@ __all__ = ["BatcherMapDataPipe"]
 
 @functional_datapipe("batch")
 class BatcherMapDataPipe(MapDataPipe[DataChunk]):
-    """Batches of so many items; the last may have fewer, or is dropped."""
+    """Batches of a fixed size; the last may be smaller, or is dropped."""
 
     datapipe: MapDataPipe
     batch_size: int

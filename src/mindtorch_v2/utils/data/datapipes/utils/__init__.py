@@ -1,4 +1,4 @@
-"""What ready-made pipes share: files, columns, decoders."""
+"""Helpers of ready-made pipes: files, columns, decoders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and functions of pipes: names in, matching paths and open streams out; checks of what a function takes."""
+"""Helpers of pipes: matching paths and open streams for names, and checks of functions."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ DILL_AVAILABLE = False
 
 
 def validate_input_col(fn: Callable, input_col: int | tuple | list | None) -> None:
-    """Refuse a function that cannot take as many arguments as there are columns."""
+    """Raise if a function cannot take as many arguments as there are columns."""
     try:
         parameters = inspect.signature(fn).parameters.values()
-    except (ValueError, TypeError):  # built in, and does not tell
+    except (ValueError, TypeError):  # a built-in function without a signature
         return
     count = len(input_col) if isinstance(input_col, (list, tuple)) else 1
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -58,7 +58,7 @@ def _is_local_fn(fn: Any) -> bool:
 
 
 def _check_unpickable_fn(fn: Callable) -> None:
-    """Refuse what cannot be called, and warn of what cannot be pickled."""
+    """Raise if it is not callable, and warn if it cannot be pickled."""
     if not callable(fn):
         raise TypeError(f"A callable function is expected, but {type(fn)} is provided.")
     if isinstance(fn, functools.partial):
@@ -76,7 +76,7 @@ def _check_unpickable_fn(fn: Callable) -> None:
 
 
 def match_masks(name: str, masks: str | list[str]) -> bool:
-    """Whether a name fits one of the masks; no mask fits all."""
+    """Whether a name matches one of the masks; without masks all names match."""
     if not masks:
         return True
     return any(fnmatch.fnmatch(name, mask) for mask in ([masks] if isinstance(masks, str) else masks))
@@ -89,7 +89,7 @@ def get_file_pathnames_from_root(
     abspath: bool = False,
     non_deterministic: bool = False,
 ) -> Iterable[str]:
-    """Paths of the files in a folder, or of the one file that `root` is, by name."""
+    """Paths of the files in a folder in order, or `root` itself if it is a file."""
 
     def complain(error: OSError) -> None:
         warnings.warn(f"{error.filename} : {error.strerror}", stacklevel=2)
@@ -114,7 +114,7 @@ def get_file_pathnames_from_root(
 
 
 def get_file_binaries_from_pathnames(pathnames: Iterable, mode: str, encoding: str | None = None) -> Any:
-    """Each path with its file, opened."""
+    """Each path with its opened file."""
     if not isinstance(pathnames, Iterable):
         pathnames = [pathnames]
     if mode in ("b", "t"):
@@ -126,7 +126,7 @@ def get_file_binaries_from_pathnames(pathnames: Iterable, mode: str, encoding: s
 
 
 def validate_pathname_binary_tuple(data: tuple[str, IOBase]) -> None:
-    """Refuse what is no pair of a path and a stream."""
+    """Raise if this is no pair of a path and a stream."""
     if not isinstance(data, tuple):
         raise TypeError(f"pathname binary data should be tuple type, but it is type {type(data)}")
     if len(data) != 2:
@@ -143,7 +143,7 @@ def validate_pathname_binary_tuple(data: tuple[str, IOBase]) -> None:
 
 
 class StreamWrapper:
-    """An open stream that is closed when nobody needs it or what was read from it any more."""
+    """An open stream that is closed when neither it nor what was read from it is referenced any more."""
 
     def __init__(self, file_obj: Any, parent_stream: Any = None, name: str | None = None) -> None:
         self.file_obj = file_obj
@@ -159,7 +159,7 @@ class StreamWrapper:
 
     @classmethod
     def close_streams(cls, v: Any, depth: int = 0) -> None:
-        """Close all streams in a value of dicts, lists and tuples."""
+        """Close all streams in nested dicts, lists and tuples."""
         if depth > 10:
             return
         if isinstance(v, StreamWrapper):
@@ -177,7 +177,7 @@ class StreamWrapper:
         return getattr(self.file_obj, name)
 
     def close(self, *args: Any, **kwargs: Any) -> None:
-        """Close the stream, and the one it comes from once all that come from it are closed."""
+        """Close the stream, and its parent once all streams from it are closed."""
         if self.closed:
             return
         try:
@@ -191,7 +191,7 @@ class StreamWrapper:
         self.closed = True
 
     def autoclose(self) -> None:
-        """Close the stream now, or once all that come from it are closed."""
+        """Close the stream now, or once all streams from it are closed."""
         self.close_on_last_child = True
         if self.child_counter == 0:
             self.close()

@@ -1,4 +1,4 @@
-"""Decoders of files: an extension and bytes in, what they mean out; None for what a decoder does not know."""
+"""Decoders of files: an extension and bytes in, the decoded value out; None for unknown extensions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
     "videohandler",
 ]
 
-# Lists of extensions as one text each: any part of it counts, as in torch.
+# Lists of extensions as one string each: any substring matches, as in torch.
 _TEXT = "txt text transcript"
 _NUMBER = "cls cls2 class count index inx id"
 _JSON = "json jsn"
@@ -64,7 +64,7 @@ def handle_extension(extensions: Any, f: Callable) -> Callable:
     return decode
 
 
-# (array library, element type, mode) by the name of a kind of image
+# (array library, element type, mode) by the name of an image format
 _IMAGES = {
     prefix + mode + bits: (library, "uint8" if bits else "float", kind)
     for prefix, library in (("", "numpy"), ("torch", "torch"), ("pil", "pil"))
@@ -74,7 +74,7 @@ _IMAGES = {
 
 
 class ImageHandler:
-    """A decoder of images, to the library, element type and mode that `imagespec` names (such as "torchrgb8")."""
+    """A decoder of images, to the library, element type and mode in `imagespec` (such as "torchrgb8")."""
 
     def __init__(self, imagespec: str) -> None:
         if imagespec not in _IMAGES:
@@ -112,14 +112,14 @@ def imagehandler(imagespec: str) -> ImageHandler:
 
 
 def videohandler(extension: str, data: Any) -> Any:
-    """Videos, by torchvision."""
+    """Decode videos with torchvision."""
     if extension not in _VIDEO:
         return None
     return _by_file(extension, data, "torchvision", "video")
 
 
 def audiohandler(extension: str, data: Any) -> Any:
-    """Sounds, by torchaudio."""
+    """Decode audio with torchaudio."""
     if extension not in _AUDIO:
         return None
     return _by_file(extension, data, "torchaudio", "audio")
@@ -144,7 +144,7 @@ def _by_file(extension: str, data: Any, package: str, kind: str) -> Any:
 
 
 class MatHandler:
-    """A decoder of MATLAB's files."""
+    """A decoder of MATLAB files."""
 
     def __init__(self, **loadmat_kwargs: Any) -> None:
         from scipy import io as files
@@ -160,25 +160,25 @@ class MatHandler:
 
 
 def mathandler(**loadmat_kwargs: Any) -> MatHandler:
-    """A decoder of MATLAB's files."""
+    """A decoder of MATLAB files."""
     return MatHandler(**loadmat_kwargs)
 
 
 def extension_extract_fn(pathname: str) -> str:
-    """The extension of a path, without its dot."""
+    """The extension of a path, without the dot."""
     ext = os.path.splitext(pathname)[1]
     return ext[1:] if ext else ext
 
 
 class Decoder:
-    """Decoders that are asked one after another."""
+    """Decoders that are tried in order."""
 
     def __init__(self, *handler: Callable, key_fn: Callable = extension_extract_fn) -> None:
         self.handlers = list(handler) if handler else []
         self.key_fn = key_fn
 
     def add_handler(self, *handler: Callable) -> None:
-        """Ask these too, after the others."""
+        """Add a decoder, tried after the others."""
         self.handlers.extend(handler)
 
     @staticmethod
@@ -187,7 +187,7 @@ class Decoder:
         return isinstance(obj, (io.BufferedIOBase, io.RawIOBase))
 
     def decode1(self, key: str, data: Any) -> Any:
-        """What the first decoder that knows a key makes of its data; else the data."""
+        """The result of the first decoder that recognises a key; else the data itself."""
         if not data:
             return data
         if self._is_stream_handle(data):
@@ -201,7 +201,7 @@ class Decoder:
         return data
 
     def decode(self, data: Any) -> Any:
-        """A pair of a path and a stream, or a dict of such, with the streams decoded."""
+        """A pair of a path and a stream, or a dict of them, with the streams decoded."""
         pairs = data.items() if isinstance(data, dict) else ((data[0], data[1]),)
         result = {}
         for path, value in pairs:

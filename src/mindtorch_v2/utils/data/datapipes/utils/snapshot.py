@@ -1,4 +1,4 @@
-"""Snapshots of pipes: how many items were taken in, the pipe put back to that place out."""
+"""Restores a pipe to a position, given by the number of items that were taken."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .._hook_iterator import _SnapshotState
 
 
 def _simple_graph_snapshot_restoration(datapipe: Any, n_iterations: int, rng: Any = None) -> None:
-    """Go forward by so many items: the next pass continues there."""
+    """Skip a number of items: the next pass continues there."""
     from ...graph_settings import apply_random_seed
 
     if datapipe._snapshot_state == _SnapshotState.Restored:
