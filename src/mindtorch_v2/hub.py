@@ -1,4 +1,4 @@
-"""torch.hub: runs a local folder's entry points, and refuses to download; the cache folder can be asked and set."""
+"""torch.hub: calls entry points of local folders; does not download. The cache folder can be read and set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def get_dir() -> str:
 
 
 def set_dir(d: str | os.PathLike) -> None:
-    """Choose the folder of downloaded files."""
+    """Set the folder of downloaded files."""
     global _hub_dir
     _hub_dir = os.path.expanduser(d)
 
@@ -41,7 +41,9 @@ def load(
     skip_validation: bool = False,
     **kwargs: Any,
 ) -> Any:
-    """What the entry point `model` of a folder's `hubconf.py` gives; refuses to fetch a repository."""
+    """The result of entry point `model` in a folder's `hubconf.py`. Raises for a repository: nothing is
+    downloaded.
+    """
     source = source.lower()
     if source not in ("github", "local"):
         raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
@@ -51,7 +53,7 @@ def load(
 
 
 def _load_local(folder: str | os.PathLike, model: str, *args: Any, **kwargs: Any) -> Any:
-    """Run a folder's `hubconf.py`, which may import its neighbours, and call the entry point."""
+    """Run a folder's `hubconf.py`, which may import modules beside it, and call the entry point."""
     import importlib.util
 
     where = os.path.realpath(folder)
@@ -82,7 +84,7 @@ def list(
     trust_repo: Any = "check",
     verbose: bool = True,
 ) -> NoReturn:
-    """Refuses to fetch a repository."""
+    """Raises: nothing is downloaded."""
     raise _refuse("list", "import the model's own package")
 
 
@@ -93,14 +95,14 @@ def help(
     skip_validation: bool = False,
     trust_repo: Any = "check",
 ) -> NoReturn:
-    """Refuses to fetch a repository."""
+    """Raises: nothing is downloaded."""
     raise _refuse("help", "import the model's own package")
 
 
 def download_url_to_file(
     url: str, dst: str, hash_prefix: str | None = None, progress: bool = True
 ) -> NoReturn:
-    """Refuses to download."""
+    """Raises: nothing is downloaded."""
     raise _refuse("download_url_to_file", "fetch the file by other means")
 
 
@@ -113,7 +115,7 @@ def load_state_dict_from_url(
     file_name: str | None = None,
     weights_only: bool = False,
 ) -> Any:
-    """Load a state_dict that is already in the cache folder; refuses to download it."""
+    """Load a state_dict that is already in the cache folder. Raises if it is not: nothing is downloaded."""
     import mindtorch_v2 as torch
 
     folder = os.path.join(get_dir(), "checkpoints") if model_dir is None else model_dir

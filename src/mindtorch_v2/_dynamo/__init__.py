@@ -1,4 +1,4 @@
-"""torch._dynamo: the few names of the compiler's front end that programs call. Nothing is compiled."""
+"""torch._dynamo: the functions of the compiler's front end that programs call. Nothing is compiled."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def reset() -> None:
-    """Forget compiled code; there is none."""
+    """Discard compiled code; there is none."""
 
 
 def is_compiling() -> bool:
@@ -33,12 +33,12 @@ def is_compiling() -> bool:
 def disable(
     fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None, wrapping: bool = True
 ) -> Any:
-    """`fn` as it is: it is never compiled anyway. Without `fn`, a decorator."""
+    """Return `fn` unchanged: nothing is compiled. Without `fn`, a decorator."""
     return _unchanged if fn is None else fn
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """`fn` as it is."""
+    """Return `fn` unchanged."""
     return fn
 
 
@@ -55,20 +55,20 @@ def mark_dynamic(
     max: int | None = None,
     specialize_on: Any = None,
 ) -> None:
-    """Say that a dimension changes from call to call; eager code does not mind."""
+    """Declare that a dimension varies between calls; no effect in eager mode."""
 
 
 def mark_static(t: Any, index: Any = None) -> None:
-    """Say that a dimension never changes; eager code does not mind."""
+    """Declare that a dimension never varies; no effect in eager mode."""
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The compilers that can be chosen: none."""
+    """The available compilers: none."""
     return []
 
 
 def optimize(*args: Any, **kwargs: Any) -> Callable:
-    """A decorator that leaves its function as it is, with one warning."""
+    """A decorator that returns its function unchanged, with one warning."""
     from .._compile import warn_eager
 
     warn_eager("torch._dynamo.optimize")

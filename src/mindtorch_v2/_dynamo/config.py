@@ -1,4 +1,4 @@
-"""Settings of torch's compiler that programs set. They are kept, and nothing reads them."""
+"""Settings of torch's compiler that programs set. They are stored and have no effect."""
 
 suppress_errors: bool = False
 cache_size_limit: int = 8

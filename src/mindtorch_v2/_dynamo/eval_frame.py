@@ -1,4 +1,4 @@
-"""The module that torch.compile gives for a module: it holds the original and calls it."""
+"""The module that `torch.compile` returns for a module: it holds the original and calls it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..nn import Module
 
 
 class OptimizedModule(Module):
-    """A module around `_orig_mod`, which runs eagerly; parameters carry torch's `_orig_mod.` prefix."""
+    """A module around `_orig_mod`, which runs eagerly; parameter names get torch's prefix `_orig_mod.`."""
 
     def __init__(self, mod: Module, dynamo_ctx: Any = None) -> None:
         super().__init__()

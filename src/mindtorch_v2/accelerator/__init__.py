@@ -1,4 +1,4 @@
-"""torch.accelerator: the device that computes besides the CPU. There is none; what needs one raises."""
+"""torch.accelerator: devices besides the CPU. There are none; functions that need one raise."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def synchronize(device: Any = None, /) -> NoReturn:
 
 
 class device_index:
-    """A block on an accelerator; `None` changes nothing, entering with an index raises."""
+    """Context manager: use an accelerator. `None` has no effect; entering with an index raises."""
 
     def __init__(self, device: int | None, /) -> None:
         self.idx = device

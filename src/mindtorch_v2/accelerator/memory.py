@@ -19,7 +19,7 @@ __all__ = [
 
 
 def no_accelerator() -> RuntimeError:
-    """What every call that needs an accelerator raises."""
+    """Raise the error of every call that needs an accelerator."""
     return RuntimeError("Cannot access accelerator device when none is available.")
 
 

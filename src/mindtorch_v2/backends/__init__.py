@@ -1,4 +1,4 @@
-"""torch.backends: switches of libraries torch may use. They can be set and read; none changes a result."""
+"""torch.backends: flags of libraries that torch may use. They can be set and read; none changes a result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ fp32_precision: str = "none"
 
 
 def set_flags(_fp32_precision: str = "none") -> tuple[str]:
-    """Set the precision of float32 products; gives the one before."""
+    """Set the precision of float32 products; returns the previous one."""
     global fp32_precision
     before = (fp32_precision,)
     fp32_precision = _fp32_precision
@@ -22,7 +22,7 @@ def set_flags(_fp32_precision: str = "none") -> tuple[str]:
 
 @contextlib.contextmanager
 def flags(fp32_precision: str = "none") -> Iterator[None]:
-    """A block with another precision of float32 products."""
+    """Context manager: another precision of float32 products."""
     before = set_flags(fp32_precision)
     try:
         yield

@@ -1,4 +1,4 @@
-"""How precise float32 matrix products must be. NumPy's have full precision; the wish is kept and told."""
+"""The precision of float32 matrix products. NumPy's have full precision; the settings are only stored."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _precision = "highest"
 
 
 class FP32Precision:
-    """The precision wished for one kind of op of one library: none (not chosen), ieee, tf32 or bf16."""
+    """The precision setting for one kind of op of one library: none (not set), ieee, tf32 or bf16."""
 
     __slots__ = ("_chosen",)
 
@@ -17,7 +17,7 @@ class FP32Precision:
 
     @property
     def fp32_precision(self) -> str:
-        """The wish."""
+        """The setting."""
         return self._chosen
 
     @fp32_precision.setter
@@ -28,12 +28,12 @@ class FP32Precision:
 
 
 def get_float32_matmul_precision() -> str:
-    """The precision asked for: highest, high or medium."""
+    """The precision setting: highest, high or medium."""
     return _precision
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Ask for a precision: highest, high or medium. Products here always have the highest."""
+    """Set the precision: highest, high or medium. Products here always have the highest."""
     global _precision
     if precision not in ("highest", "high", "medium"):
         warnings.warn(

@@ -1,4 +1,6 @@
-"""torch.compiler: questions about a compiler that is not there, and decorators that change nothing."""
+"""torch.compiler: queries about a compiler that does not exist here, and decorators that return their
+function.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def compile(*args: Any, **kwargs: Any) -> Any:
 
 
 def reset() -> None:
-    """Forget compiled code; there is none."""
+    """Discard compiled code; there is none."""
 
 
 def is_compiling() -> bool:
@@ -48,38 +50,38 @@ def is_exporting() -> bool:
 
 
 def disable(fn: Callable | None = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """`fn` as it is: it is never compiled anyway. Without `fn`, a decorator."""
+    """Return `fn` unchanged: nothing is compiled. Without `fn`, a decorator."""
     return _unchanged if fn is None else fn
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """`fn` as it is."""
+    """Return `fn` unchanged."""
     return fn
 
 
 def assume_constant_result(fn: Any) -> Any:
-    """`fn` as it is."""
+    """Return `fn` unchanged."""
     return fn
 
 
 def nested_compile_region(
     fn: Callable | None = None, *, options: Any = None, max_reuse_entries: int = 8, reuse_hash_fn: Any = None
 ) -> Any:
-    """`fn` as it is. Without `fn`, a decorator."""
+    """Return `fn` unchanged. Without `fn`, a decorator."""
     return _unchanged if fn is None else fn
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """The compilers that can be chosen: none."""
+    """The available compilers: none."""
     return []
 
 
 def cudagraph_mark_step_begin() -> None:
-    """Mark a step for CUDA graphs; there are none."""
+    """Mark a step for CUDA graphs; no effect."""
 
 
 class set_stance:
-    """How compiled code behaves, as a call or a block; all stances mean eager here."""
+    """Set how compiled code behaves, as a call or a context manager; all stances mean eager here."""
 
     _STANCES = (
         "default",

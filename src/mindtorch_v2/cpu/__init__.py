@@ -1,4 +1,6 @@
-"""torch.cpu: the one device that computes, with streams and events that are always done."""
+"""torch.cpu: the one device that computes. Work is done when a call returns, so streams and events never
+wait.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +33,12 @@ def is_available() -> bool:
 
 
 def is_initialized() -> bool:
-    """Whether the CPU has been started: yes."""
+    """Whether the CPU is initialised: yes."""
     return True
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait for the CPU's work, which is done when a call returns."""
+    """Wait for the CPU's work: it is done already."""
 
 
 def current_device() -> str:
@@ -45,7 +47,7 @@ def current_device() -> str:
 
 
 def set_device(device: Any) -> None:
-    """Choose the device; there is one."""
+    """Select the device; there is only one."""
 
 
 def device_count() -> int:
@@ -54,7 +56,7 @@ def device_count() -> int:
 
 
 class Stream:
-    """A queue of work that is always empty."""
+    """A queue of work, always empty."""
 
     def __init__(self, priority: int = -1) -> None:
         pass
@@ -63,39 +65,39 @@ class Stream:
         """Wait for another stream."""
 
     def record_event(self) -> None:
-        """Mark this place in the queue."""
+        """Record an event."""
 
     def wait_event(self, event: Any) -> None:
-        """Wait for a mark."""
+        """Wait for an event."""
 
 
 class Event:
-    """A mark in a queue of work that is always empty, so it has always been reached."""
+    """An event of a queue that is always empty, so it has always occurred."""
 
     def query(self) -> bool:
-        """Whether the mark has been reached: yes."""
+        """Whether the event has occurred: yes."""
         return True
 
     def record(self, stream: Any = None) -> None:
-        """Set the mark."""
+        """Record the event."""
 
     def synchronize(self) -> None:
-        """Wait for the mark."""
+        """Wait for the event."""
 
     def wait(self, stream: Any = None) -> None:
-        """Let a stream wait for the mark."""
+        """Make a stream wait for the event."""
 
 
 _current_stream = Stream()
 
 
 def current_stream(device: Any = None) -> Stream:
-    """The stream work goes to."""
+    """The current stream."""
     return _current_stream
 
 
 class StreamContext(contextlib.AbstractContextManager):
-    """A block on a stream."""
+    """Context manager: use a stream."""
 
     def __init__(self, stream: Stream | None) -> None:
         self.stream = stream
@@ -113,12 +115,12 @@ class StreamContext(contextlib.AbstractContextManager):
 
 
 def stream(stream: Stream) -> StreamContext:
-    """A block on a stream."""
+    """Context manager: use a stream."""
     return StreamContext(stream)
 
 
 def get_capabilities() -> MappingProxyType[str, Any]:
-    """The processor's vector instructions, as NumPy found them, and its number of cores."""
+    """The processor's vector instructions, as detected by NumPy, and its number of cores."""
     import os
 
     from ..backends.cpu import vector_extensions

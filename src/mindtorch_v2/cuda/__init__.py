@@ -1,4 +1,4 @@
-"""torch.cuda without CUDA: questions get the answers of torch's CPU build, work raises its errors."""
+"""torch.cuda without CUDA: queries return what torch's CPU build returns, work raises its errors."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def device_count() -> int:
 
 
 def is_initialized() -> bool:
-    """Whether CUDA has been started: never."""
+    """Whether CUDA has been initialised: never."""
     return False
 
 
@@ -95,7 +95,7 @@ def get_gencode_flags() -> str:
 
 
 def init() -> NoReturn:
-    """Raises: there is no CUDA to start."""
+    """Raises: there is no CUDA to initialise."""
     raise no_cuda()
 
 
@@ -170,7 +170,7 @@ def set_sync_debug_mode(debug_mode: int | str) -> NoReturn:
 
 
 def set_device(device: Any) -> None:
-    """Chooses the CUDA device; raises unless the index is negative, which means no choice."""
+    """Select the CUDA device; raises unless the index is negative, which means no change."""
     index = device
     if isinstance(device, str):
         device = torch.device(device)
@@ -185,7 +185,9 @@ def set_device(device: Any) -> None:
 
 
 class device:
-    """A block on a CUDA device; entering raises unless the index is negative, which means no change."""
+    """Context manager: use a CUDA device. Entering raises unless the index is negative, which means no
+    change.
+    """
 
     def __init__(self, device: Any) -> None:
         self.idx = -1 if device is None else _index_of(device)
@@ -199,14 +201,14 @@ class device:
 
 
 class device_of(device):
-    """A block on the device of `obj`; a CPU tensor changes nothing."""
+    """Context manager: use the device of `obj`. A CPU tensor has no effect."""
 
     def __init__(self, obj: Any) -> None:
         super().__init__(obj.get_device() if getattr(obj, "is_cuda", False) else -1)
 
 
 class StreamContext:
-    """A block on a CUDA stream; `None` changes nothing, and there is no other."""
+    """Context manager: use a CUDA stream. Only `None` is possible, which has no effect."""
 
     cur_stream: Stream | None
 
@@ -221,12 +223,12 @@ class StreamContext:
 
 
 def stream(stream: Stream | None) -> StreamContext:
-    """A block on `stream`."""
+    """Context manager: use `stream`."""
     return StreamContext(stream)
 
 
 def set_stream(stream: Stream | None) -> None:
-    """Chooses the stream; `None` changes nothing, and there is no other."""
+    """Select the stream; only `None` is possible, which has no effect."""
     if stream is not None:
         raise no_cuda()
 
@@ -244,7 +246,7 @@ def is_current_stream_capturing() -> bool:
 
 
 class DeferredCudaCallError(Exception):
-    """A call that waited for CUDA to start has failed."""
+    """A call that was deferred until CUDA starts has failed."""
 
 
 def __getattr__(name: str) -> Any:

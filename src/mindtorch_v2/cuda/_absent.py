@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 def no_cuda() -> AssertionError:
-    """What every call that needs a CUDA device raises."""
+    """Raise the error of every call that needs a CUDA device."""
     return AssertionError("Torch not compiled with CUDA enabled")
 
 
 def no_base(name: str) -> RuntimeError:
-    """What torch's CPU build raises when a CUDA object is built."""
+    """Raise the error of torch's CPU build for constructing a CUDA object."""
     return RuntimeError(f"Tried to instantiate dummy base class {name}")

@@ -1,4 +1,4 @@
-"""CUDA's memory counters: all zero, because nothing is ever allocated there; what needs a device raises."""
+"""CUDA's memory counters: all zero, because nothing is allocated there; functions that need a device raise."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def memory_allocated(device: Any = None) -> int:
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes of tensors there ever were: 0."""
+    """The peak of bytes of tensors: 0."""
     return 0
 
 
@@ -59,7 +59,7 @@ def memory_reserved(device: Any = None) -> int:
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes the allocator ever held: 0."""
+    """The peak of bytes the allocator held: 0."""
     return 0
 
 
@@ -104,21 +104,21 @@ def host_memory_stats_as_nested_dict() -> dict[str, Any]:
 
 
 def empty_cache() -> None:
-    """Nothing is cached, nothing is freed."""
+    """No effect: nothing is cached."""
 
 
 def caching_allocator_enable(value: bool = True) -> None:
-    """There is no caching allocator to switch."""
+    """No effect: there is no caching allocator."""
 
 
 @contextlib.contextmanager
 def caching_allocator_disabled() -> Iterator[None]:
-    """A block without the caching allocator, which there is none of."""
+    """Context manager: disable the caching allocator. There is none."""
     yield
 
 
 def list_gpu_processes(device: Any = None) -> str:
-    """The processes that use the GPU; says that it cannot tell."""
+    """Text listing the processes that use the GPU; states that it is not available."""
     return "pynvml module not found, please install nvidia-ml-py"
 
 

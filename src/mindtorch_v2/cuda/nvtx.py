@@ -1,4 +1,4 @@
-"""NVTX marks: not installed without CUDA; every call raises as in torch's CPU build."""
+"""NVTX annotations: not installed without CUDA; every call raises as in torch's CPU build."""
 
 from __future__ import annotations
 
@@ -40,6 +40,6 @@ def mark(msg: str) -> NoReturn:
 
 @contextlib.contextmanager
 def range(msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
-    """A named block; raises on entry: NVTX is not installed."""
+    """Context manager: a named range. Raises on entry: NVTX is not installed."""
     range_push(msg.format(*args, **kwargs))
     yield

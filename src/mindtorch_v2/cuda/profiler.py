@@ -1,4 +1,4 @@
-"""Switches of NVIDIA's own profiler: they raise without CUDA. Ours is `torch.profiler`."""
+"""Control of NVIDIA's own profiler: raises without CUDA. Ours is `torch.profiler`."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def stop() -> NoReturn:
 
 @contextlib.contextmanager
 def profile() -> Iterator[None]:
-    """A profiled block; raises on entry: there is no CUDA."""
+    """Context manager: profile a block. Raises on entry: there is no CUDA."""
     start()
     yield

@@ -1,4 +1,4 @@
-"""CUDA's random state: seeds are taken and forgotten, there is no device to seed; reading one raises."""
+"""CUDA's random state: seeds are accepted and ignored, because there is no device; reading the state raises."""
 
 from __future__ import annotations
 
@@ -31,32 +31,32 @@ def get_rng_state_all() -> list[Any]:
 
 
 def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
-    """Takes a state for a device that never comes up, as torch's CPU build does."""
+    """Accept a state for a device that never exists, as torch's CPU build does."""
     new_state.clone()
 
 
 def set_rng_state_all(new_states: Iterable[Any]) -> None:
-    """Takes one state a device."""
+    """Accept one state per device."""
     for state in new_states:
         set_rng_state(state)
 
 
 def manual_seed(seed: int) -> None:
-    """Seeds no device; the CPU generator is seeded by `torch.manual_seed`."""
+    """No effect: there is no device to seed. `torch.manual_seed` seeds the CPU generator."""
     int(seed)
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seeds no device; the CPU generator is seeded by `torch.manual_seed`."""
+    """No effect: there is no device to seed. `torch.manual_seed` seeds the CPU generator."""
     int(seed)
 
 
 def seed() -> None:
-    """Seeds no device."""
+    """No effect: there is no device to seed."""
 
 
 def seed_all() -> None:
-    """Seeds no device."""
+    """No effect: there is no device to seed."""
 
 
 def initial_seed() -> int:

@@ -1,4 +1,4 @@
-"""Streams and events of CUDA: names that type checks and annotations lean on; building one raises."""
+"""CUDA streams and events: classes for type checks and annotations; constructing one raises."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.distributed: this library runs in one process, so no group is available or ever initialised."""
+"""torch.distributed: this library runs in one process, so no process group is available or ever initialised."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ __all__ = [
 
 
 def is_available() -> bool:
-    """Whether processes can work together: no."""
+    """Whether distributed computing is available: no."""
     return False
 
 
 def is_initialized() -> bool:
-    """Whether a group has been set up: no."""
+    """Whether a process group is initialised: no."""
     return False
 
 
@@ -64,7 +64,7 @@ def is_mpi_available() -> bool:
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether there is a back end of that name: no."""
+    """Whether a back end of that name exists: no."""
     return False
 
 
@@ -74,7 +74,7 @@ def is_torchelastic_launched() -> bool:
 
 
 class ReduceOp(IntEnum):
-    """How values of several processes are joined; a name for arguments."""
+    """How values of several processes are reduced; usable as an argument only."""
 
     SUM = 0
     AVG = 1
@@ -87,7 +87,7 @@ class ReduceOp(IntEnum):
 
 
 class ProcessGroup:
-    """A group of processes, for annotations; there is none to build."""
+    """A process group, for annotations; it cannot be constructed."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         raise _unavailable("ProcessGroup")
@@ -118,7 +118,7 @@ def init_process_group(
     device_id: Any = None,
     _ranks: Any = None,
 ) -> NoReturn:
-    """Refuses: this library runs in one process."""
+    """Raises: this library runs in one process."""
     raise _unavailable("init_process_group")
 
 

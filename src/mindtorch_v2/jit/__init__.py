@@ -1,4 +1,4 @@
-"""torch.jit: TorchScript's names for functions and modules that run eagerly. Nothing is compiled."""
+"""torch.jit: TorchScript's names. Functions and modules run eagerly; nothing is compiled."""
 
 from __future__ import annotations
 
@@ -64,18 +64,18 @@ class TracerWarning(Warning):
 
     @staticmethod
     def ignore_lib_warnings() -> None:
-        """Keep quiet about the library itself; it gives no such warnings."""
+        """Suppress warnings about the library itself; there are none."""
 
 
 class Attribute(NamedTuple):
-    """A value with the type a script would give it."""
+    """A value with its TorchScript type."""
 
     value: Any
     type: Any
 
 
 class ScriptFunction:
-    """A compiled function, for isinstance checks; `script` and `trace` give the function itself."""
+    """A compiled function, for isinstance checks; `script` and `trace` return the function itself."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> NoReturn:
         raise RuntimeError("a ScriptFunction cannot be built: this library has no compiler")
@@ -90,7 +90,7 @@ def __getattr__(name: str) -> Any:
 
 
 def is_scripting() -> bool:
-    """Whether code runs as a script: never."""
+    """Whether code runs as TorchScript: never."""
     return False
 
 
@@ -102,7 +102,7 @@ def is_tracing() -> bool:
 def script(
     obj: Any, optimize: None = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None
 ) -> Any:
-    """`obj` as it is: a function, module, class, list or dict runs eagerly."""
+    """Return `obj` unchanged: a function, module, class, list or dict runs eagerly."""
     if not callable(obj) and not builtins.isinstance(obj, (list, dict)):
         raise TypeError(f"{type(obj)} is a built-in class")
     warn_eager("torch.jit.script")
@@ -123,7 +123,7 @@ def trace(
     example_kwarg_inputs: Any = None,
     _store_inputs: bool = True,
 ) -> Any:
-    """`func` as it is: it runs eagerly, for inputs of any shape, and is not run with the examples."""
+    """Return `func` unchanged: it runs eagerly, for inputs of any shape, and is not called with the examples."""
     warn_eager("torch.jit.trace")
     return func
 
@@ -142,24 +142,24 @@ def trace_module(
     example_inputs_is_kwarg: bool = False,
     _store_inputs: bool = True,
 ) -> Any:
-    """`mod` as it is."""
+    """Return `mod` unchanged."""
     warn_eager("torch.jit.trace_module")
     return mod
 
 
 def script_method(fn: Callable) -> Callable:
-    """`fn` as it is."""
+    """Return `fn` unchanged."""
     warn_eager("torch.jit.script_method")
     return fn
 
 
 def script_if_tracing(fn: Callable) -> Callable:
-    """`fn` as it is: nothing is ever traced."""
+    """Return `fn` unchanged: nothing is ever traced."""
     return fn
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """Mark a function a script calls back into Python for; a mark only. Used bare or with arguments."""
+    """Mark a function that TorchScript leaves to Python; the mark has no effect. Used bare or with arguments."""
     if callable(drop):
         return drop
     if drop or kwargs.get("drop_on_export"):
@@ -173,27 +173,29 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
 
 
 def unused(fn: Callable) -> Callable:
-    """Mark a function a script leaves out; a mark only."""
+    """Mark a function that TorchScript leaves out; the mark has no effect."""
     return fn
 
 
 def export(fn: Callable) -> Callable:
-    """Mark a method a script includes; a mark only."""
+    """Mark a method that TorchScript includes; the mark has no effect."""
     return fn
 
 
 def interface(obj: Any) -> Any:
-    """Mark a class as a script's interface; a mark only."""
+    """Mark a class as a TorchScript interface; the mark has no effect."""
     return obj
 
 
 def annotate(the_type: Any, the_value: Any) -> Any:
-    """`the_value`; the type is for scripts."""
+    """Return `the_value`; the type is for TorchScript."""
     return the_value
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
-    """Whether `obj` has a type, looking into containers such as `list[int]`; a tuple means one of several."""
+    """Whether `obj` has a type, checking elements of containers such as `list[int]`; a tuple means any of
+    several.
+    """
     if builtins.isinstance(target_type, tuple):
         return any(isinstance(obj, one) for one in target_type)
     origin, arguments = typing.get_origin(target_type), typing.get_args(target_type)
@@ -216,7 +218,7 @@ def isinstance(obj: Any, target_type: Any) -> bool:
 
 
 def fork(func: Callable, *args: Any, **kwargs: Any) -> Future:
-    """Run `func` at once; a complete future with its result."""
+    """Run `func` immediately; returns a complete future with its result."""
     future = Future()
     future.set_result(func(*args, **kwargs))
     return future
@@ -231,7 +233,7 @@ _fork, _wait = fork, wait
 
 
 def freeze(mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics: bool = True) -> Any:
-    """`mod` as it is, if it is in evaluation mode."""
+    """Return `mod` unchanged, if it is in evaluation mode."""
     if getattr(mod, "training", False):
         raise RuntimeError(
             "Freezing is currently only implemented for modules in eval mode. Please call .eval() first"
@@ -241,13 +243,13 @@ def freeze(mod: Any, preserved_attrs: list[str] | None = None, optimize_numerics
 
 
 def optimize_for_inference(mod: Any, other_methods: list[str] | None = None) -> Any:
-    """`mod` as it is."""
+    """Return `mod` unchanged."""
     warn_eager("torch.jit.optimize_for_inference")
     return mod
 
 
 def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:
-    """Refuses: there is no script to save."""
+    """Raises: there is no TorchScript program to save."""
     raise RuntimeError(
         "torch.jit.save: there is no TorchScript program to save, because nothing is compiled; "
         "use torch.save(module.state_dict(), f)"
@@ -257,7 +259,7 @@ def save(m: Any, f: Any, _extra_files: Any = None) -> NoReturn:
 def load(
     f: Any, map_location: Any = None, _extra_files: Any = None, _restore_shapes: bool = False
 ) -> NoReturn:
-    """Refuses: TorchScript programs cannot be run."""
+    """Raises: TorchScript programs cannot be run."""
     if builtins.isinstance(f, (str, os.PathLike)) and not os.path.exists(f):
         raise ValueError(f"The provided filename {f} does not exist")
     raise RuntimeError(
@@ -268,18 +270,18 @@ def load(
 
 @contextlib.contextmanager
 def optimized_execution(should_optimize: bool) -> Iterator[None]:
-    """A block with or without optimisation of scripts; there are none."""
+    """Context manager: enable or disable optimisation of TorchScript; no effect."""
     yield
 
 
 @contextlib.contextmanager
 def fuser(name: str) -> Iterator[None]:
-    """A block with another fuser; there is none."""
+    """Context manager: another fuser; no effect."""
     yield
 
 
 class strict_fusion:
-    """A block that a script must fuse; eager code fuses nothing, as in torch."""
+    """Context manager: TorchScript must fuse the block; no effect in eager mode, as in torch."""
 
     def __init__(self) -> None:
         warn_eager("torch.jit.strict_fusion")
@@ -295,7 +297,7 @@ _fusion_strategy: list[tuple[str, int]] = [("STATIC", 2), ("DYNAMIC", 10)]
 
 
 def set_fusion_strategy(strategy: list[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Choose how scripts are specialised; gives the choice before. Without scripts it has no effect."""
+    """Set how TorchScript programs are specialised; returns the previous setting. No effect."""
     global _fusion_strategy
     before, _fusion_strategy = _fusion_strategy, strategy
     return before
@@ -305,11 +307,11 @@ _onednn_fusion = False
 
 
 def enable_onednn_fusion(enabled: bool) -> None:
-    """Choose oneDNN's fusion for scripts. Without scripts it has no effect."""
+    """Set whether TorchScript uses oneDNN's fusion. No effect."""
     global _onednn_fusion
     _onednn_fusion = enabled
 
 
 def onednn_fusion_enabled() -> bool:
-    """Whether oneDNN's fusion was chosen."""
+    """Whether oneDNN's fusion is enabled."""
     return _onednn_fusion

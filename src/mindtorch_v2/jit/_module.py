@@ -4,19 +4,19 @@ from ..nn import Module
 
 
 class ScriptModule(Module):
-    """A module written for scripting; it runs eagerly."""
+    """A module for scripting; it runs eagerly."""
 
     def __init__(self) -> None:
         super().__init__()
 
 
 class RecursiveScriptModule(ScriptModule):
-    """What `script` gives in torch; here it gives the module itself."""
+    """The result type of `script` in torch; here `script` returns the module itself."""
 
 
 class TracedModule(ScriptModule):
-    """What `trace` gives in torch; here it gives the module itself."""
+    """The result type of `trace` in torch; here `trace` returns the module itself."""
 
 
 class TopLevelTracedModule(TracedModule):
-    """What `trace` gives in torch for a whole module; here it gives the module itself."""
+    """The result type of `trace` in torch for a whole module; here `trace` returns the module itself."""

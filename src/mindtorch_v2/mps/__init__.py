@@ -1,4 +1,4 @@
-"""torch.mps: Apple's GPUs, absent here. Questions are answered, work raises as in torch's CPU build."""
+"""torch.mps: Apple's GPUs, not available here. Queries return what torch's CPU build returns, work raises."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def device_count() -> int:
 
 
 def manual_seed(seed: int) -> None:
-    """Seeds no device; the CPU generator is seeded by `torch.manual_seed`."""
+    """No effect: there is no device to seed. `torch.manual_seed` seeds the CPU generator."""
     int(seed)
 
 
@@ -86,7 +86,7 @@ def recommended_max_memory() -> NoReturn:
 
 
 class Event:
-    """A mark in an MPS queue; cannot be built without MPS."""
+    """An MPS event; cannot be built without MPS."""
 
     def __new__(cls, enable_timing: bool = False) -> NoReturn:
         raise _absent("acquireEvent")

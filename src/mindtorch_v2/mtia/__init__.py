@@ -1,4 +1,6 @@
-"""torch.mtia: accelerators absent here. Questions are answered, work raises as in torch's CPU build."""
+"""torch.mtia: accelerators that are not available here. Queries return what torch's CPU build returns, work
+raises.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ def is_available() -> bool:
 
 
 def is_initialized() -> bool:
-    """Whether MTIA has been started: no."""
+    """Whether MTIA has been initialised: no."""
     return False
 
 
@@ -54,7 +56,7 @@ def memory_allocated(device: Any = None) -> int:
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes of tensors there ever were: 0."""
+    """The peak of bytes of tensors: 0."""
     return 0
 
 
@@ -69,25 +71,25 @@ def get_rng_state_all() -> list[Any]:
 
 
 def manual_seed(seed: int) -> None:
-    """Seeds no device; the CPU generator is seeded by `torch.manual_seed`."""
+    """No effect: there is no device to seed. `torch.manual_seed` seeds the CPU generator."""
     int(seed)
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seeds no device; the CPU generator is seeded by `torch.manual_seed`."""
+    """No effect: there is no device to seed. `torch.manual_seed` seeds the CPU generator."""
     int(seed)
 
 
 def seed() -> None:
-    """Seeds no device."""
+    """No effect: there is no device to seed."""
 
 
 def seed_all() -> None:
-    """Seeds no device."""
+    """No effect: there is no device to seed."""
 
 
 def init() -> NoReturn:
-    """Raises: there is no MTIA to start."""
+    """Raises: there is no MTIA to initialise."""
     raise AssertionError("Torch not compiled with MTIA enabled.")
 
 

@@ -1,4 +1,4 @@
-"""torch.onnx: refuses to export, because nothing captures a graph here."""
+"""torch.onnx: raises on export, because no graph is captured here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def is_in_onnx_export() -> bool:
 
 
 def export(model: Any, args: tuple[Any, ...] = (), f: Any = None, **options: Any) -> NoReturn:
-    """Refuses: exporting needs a captured graph, and this library runs eagerly only."""
+    """Raises: exporting needs a captured graph, and this library runs eagerly only."""
     raise OnnxExporterError(
         "torch.onnx.export is not supported: this library runs eagerly and captures no graph; "
         "save the state_dict with torch.save and export it with torch"

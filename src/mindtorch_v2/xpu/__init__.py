@@ -1,4 +1,4 @@
-"""torch.xpu: Intel's GPUs, absent here. Questions are answered, work raises as in torch's CPU build."""
+"""torch.xpu: Intel's GPUs, not available here. Queries return what torch's CPU build returns, work raises."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def device_count() -> int:
 
 
 def is_initialized() -> bool:
-    """Whether XPU has been started: no."""
+    """Whether XPU has been initialised: no."""
     return False
 
 
@@ -94,7 +94,7 @@ def get_gencode_flags() -> str:
 
 
 def empty_cache() -> None:
-    """Nothing is cached, nothing is freed."""
+    """No effect: nothing is cached."""
 
 
 def memory_allocated(device: Any = None) -> int:
@@ -103,7 +103,7 @@ def memory_allocated(device: Any = None) -> int:
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """The most bytes of tensors there ever were: 0."""
+    """The peak of bytes of tensors: 0."""
     return 0
 
 
@@ -113,7 +113,7 @@ def memory_reserved(device: Any = None) -> int:
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most bytes the allocator ever held: 0."""
+    """The peak of bytes the allocator held: 0."""
     return 0
 
 
@@ -128,21 +128,21 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
 
 
 def manual_seed(seed: int) -> None:
-    """Seeds no device; the CPU generator is seeded by `torch.manual_seed`."""
+    """No effect: there is no device to seed. `torch.manual_seed` seeds the CPU generator."""
     int(seed)
 
 
 def manual_seed_all(seed: int) -> None:
-    """Seeds no device; the CPU generator is seeded by `torch.manual_seed`."""
+    """No effect: there is no device to seed. `torch.manual_seed` seeds the CPU generator."""
     int(seed)
 
 
 def seed() -> None:
-    """Seeds no device."""
+    """No effect: there is no device to seed."""
 
 
 def seed_all() -> None:
-    """Seeds no device."""
+    """No effect: there is no device to seed."""
 
 
 def get_rng_state_all() -> list[Any]:
@@ -151,12 +151,12 @@ def get_rng_state_all() -> list[Any]:
 
 
 def set_rng_state(new_state: Any, device: Any = "xpu") -> None:
-    """Takes a state for a device that never comes up, as torch's CPU build does."""
+    """Accept a state for a device that never exists, as torch's CPU build does."""
     new_state.clone()
 
 
 def set_rng_state_all(new_states: Iterable[Any]) -> None:
-    """Takes one state a device."""
+    """Accept one state per device."""
     for state in new_states:
         set_rng_state(state)
 
@@ -172,7 +172,7 @@ def initial_seed() -> NoReturn:
 
 
 def init() -> NoReturn:
-    """Raises: there is no XPU to start."""
+    """Raises: there is no XPU to initialise."""
     raise _no_xpu()
 
 
@@ -231,7 +231,7 @@ class Event:
 
 
 class StreamContext:
-    """A block on an XPU stream; `None` changes nothing, and there is no other."""
+    """Context manager: use an XPU stream. Only `None` is possible, which has no effect."""
 
     def __init__(self, stream: Stream | None) -> None:
         self.stream = stream
@@ -244,11 +244,11 @@ class StreamContext:
 
 
 def stream(stream: Stream | None) -> StreamContext:
-    """A block on `stream`."""
+    """Context manager: use `stream`."""
     return StreamContext(stream)
 
 
 def set_stream(stream: Stream | None) -> None:
-    """Chooses the stream; `None` changes nothing, and there is no other."""
+    """Select the stream; only `None` is possible, which has no effect."""
     if stream is not None:
         raise _no_xpu()

@@ -1,4 +1,4 @@
-"""torch.backends.cpu: what the processor can do, as NumPy found it."""
+"""torch.backends.cpu: the processor's capabilities, as detected by NumPy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["get_cpu_capability"]
 
 @functools.lru_cache(maxsize=1)
 def get_cpu_capability() -> str:
-    """The widest vector instructions in use: DEFAULT, AVX2 or AVX512 (torch's words)."""
+    """The widest vector instructions in use, in torch's terms: DEFAULT, AVX2 or AVX512."""
     features = vector_extensions()
     if features & {"AVX512_SKX", "X86_V4"}:
         return "AVX512"

@@ -1,4 +1,4 @@
-"""torch.backends.cuda: switches for kernels that are not there. They can be set and read."""
+"""torch.backends.cuda: flags of kernels that do not exist here. They can be set and read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def is_built() -> bool:
 
 
 class cuBLASModule(FP32Precision):
-    """The switches of CUDA's matrix products."""
+    """The flags of CUDA's matrix products."""
 
     __slots__ = (
         "allow_bf16_reduced_precision_reduction",
@@ -50,7 +50,7 @@ class cuBLASModule(FP32Precision):
 
     @property
     def allow_tf32(self) -> bool:
-        """Whether products may use TF32; the same switch as `torch.set_float32_matmul_precision`."""
+        """Whether products may use TF32; the same setting as `torch.set_float32_matmul_precision`."""
         return get_float32_matmul_precision() != "highest"
 
     @allow_tf32.setter
@@ -131,7 +131,7 @@ def sdp_kernel(
     enable_mem_efficient: bool = True,
     enable_cudnn: bool = True,
 ) -> Iterator[None]:
-    """A block in which only some attention kernels may be chosen."""
+    """Context manager: restrict the choice of attention kernels."""
     warnings.warn(
         "`torch.backends.cuda.sdp_kernel()` is deprecated. "
         "In the future, this context manager will be removed. "

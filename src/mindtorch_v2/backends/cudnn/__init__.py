@@ -1,4 +1,4 @@
-"""torch.backends.cudnn: switches for a library that is not there. They can be set and read."""
+"""torch.backends.cudnn: flags of a library that is not used here. They can be set and read."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def is_available() -> bool:
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """Whether cuDNN could work on a tensor: no."""
+    """Whether cuDNN accepts a tensor: no."""
     return False
 
 
@@ -45,7 +45,7 @@ def set_flags(
     _fp32_precision: str = "none",
     _depthwise_kernel: str | None = None,
 ) -> tuple[Any, ...]:
-    """Set the switches that are given; gives all of them as they were."""
+    """Set the flags that are not None; returns the previous values of all."""
     global enabled, benchmark, deterministic, allow_tf32, fp32_precision, depthwise_kernel
     before = (
         enabled,
@@ -75,7 +75,7 @@ def flags(
     fp32_precision: str = "none",
     depthwise_kernel: str = "auto",
 ) -> Iterator[None]:
-    """A block with other switches."""
+    """Context manager: other flags."""
     before = set_flags(
         enabled, benchmark, benchmark_limit, deterministic, allow_tf32, fp32_precision, depthwise_kernel
     )

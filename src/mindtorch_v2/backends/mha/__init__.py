@@ -1,4 +1,4 @@
-"""torch.backends.mha: whether attention may take a fused path in evaluation. There is one path here."""
+"""torch.backends.mha: whether attention may take a fused path in evaluation. There is only one path here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.backends.mkl: Intel's library, which this package does not call by itself."""
+"""torch.backends.mkl: Intel's library, which this package does not call directly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def is_available() -> bool:
 
 
 class verbose:
-    """A block in which MKL tells what it does; switching it on raises, because there is no MKL."""
+    """Context manager: verbose MKL. Turning it on raises, because there is no MKL."""
 
     def __init__(self, enable: int) -> None:
         self.enable = enable

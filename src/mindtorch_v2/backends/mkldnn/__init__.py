@@ -1,4 +1,4 @@
-"""torch.backends.mkldnn: oneDNN, which this package does not use. Its switches can be set and read."""
+"""torch.backends.mkldnn: oneDNN, which this package does not use. Its flags can be set and read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def set_flags(
     _allow_tf32: bool | None = None,
     _fp32_precision: str = "none",
 ) -> tuple[Any, ...]:
-    """Set the switches that are given; gives all of them as they were."""
+    """Set the flags that are not None; returns the previous values of all."""
     global enabled, deterministic, allow_tf32, fp32_precision
     before = (enabled, deterministic, allow_tf32, fp32_precision)
     enabled = enabled if _enabled is None else _enabled
@@ -56,7 +56,7 @@ def set_flags(
 def flags(
     enabled: bool = False, deterministic: bool = False, allow_tf32: bool = True, fp32_precision: str = "none"
 ) -> Iterator[None]:
-    """A block with other switches."""
+    """Context manager: other flags."""
     before = set_flags(enabled, deterministic, allow_tf32, fp32_precision)
     try:
         yield
@@ -65,7 +65,7 @@ def flags(
 
 
 class verbose:
-    """A block in which oneDNN tells what it does; switching it on raises, because there is no oneDNN."""
+    """Context manager: verbose oneDNN. Turning it on raises, because there is no oneDNN."""
 
     def __init__(self, level: int) -> None:
         self.level = level

@@ -1,4 +1,4 @@
-"""torch.backends.nnpack: a library this package does not use. Its switch can be set and read."""
+"""torch.backends.nnpack: a library this package does not use. Its flag can be set and read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def is_available() -> bool:
 
 
 def set_flags(_enabled: bool) -> tuple[bool]:
-    """Set the switch; gives it as it was."""
+    """Set the flag; returns the previous value."""
     global enabled
     before = (enabled,)
     enabled = _enabled
@@ -25,7 +25,7 @@ def set_flags(_enabled: bool) -> tuple[bool]:
 
 @contextlib.contextmanager
 def flags(enabled: bool = False) -> Iterator[None]:
-    """A block with another switch."""
+    """Context manager: another value of the flag."""
     before = set_flags(enabled)
     try:
         yield

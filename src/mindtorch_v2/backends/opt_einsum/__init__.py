@@ -1,4 +1,4 @@
-"""torch.backends.opt_einsum: the order of einsum's products. torch.einsum here goes from left to right."""
+"""torch.backends.opt_einsum: the contraction order of einsum. torch.einsum here contracts from left to right."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def get_opt_einsum() -> Any:
 
 
 def set_flags(_enabled: bool | None = None, _strategy: str | None = None) -> tuple[bool, str | None]:
-    """Set the switches; gives them as they were. Switching it on raises, because opt_einsum is not used."""
+    """Set the flags; returns the previous values. Enabling it raises, because opt_einsum is not used."""
     global enabled, strategy
     if _enabled:
         raise ValueError(
@@ -38,7 +38,7 @@ def set_flags(_enabled: bool | None = None, _strategy: str | None = None) -> tup
 
 @contextlib.contextmanager
 def flags(enabled: bool | None = None, strategy: str | None = None) -> Iterator[None]:
-    """A block with other switches."""
+    """Context manager: other flags."""
     before = set_flags(enabled, strategy)
     try:
         yield

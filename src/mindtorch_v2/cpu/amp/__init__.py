@@ -1,4 +1,4 @@
-"""torch.cpu.amp: old names, kept because programs still use them."""
+"""torch.cpu.amp: deprecated names that programs still use."""
 
 from .autocast_mode import autocast
 from .grad_scaler import GradScaler

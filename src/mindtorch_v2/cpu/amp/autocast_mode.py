@@ -1,4 +1,4 @@
-"""torch.cpu.amp's old name for autocast; it warns and leads to torch.amp."""
+"""torch.cpu.amp's deprecated name for autocast; it warns and calls torch.amp."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torch.cuda.amp: old names, kept because programs still use them."""
+"""torch.cuda.amp: deprecated names that programs still use."""
 
 from .autocast_mode import autocast, custom_bwd, custom_fwd
 from .common import amp_definitely_not_available

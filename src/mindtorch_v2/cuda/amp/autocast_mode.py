@@ -1,4 +1,4 @@
-"""torch.cuda.amp's old names for autocast; they warn and lead to torch.amp, which is off for CUDA."""
+"""torch.cuda.amp's deprecated names for autocast; they warn and call torch.amp, which is off for CUDA."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether CUDA mixed precision can be had: no."""
+"""Whether CUDA mixed precision is available: no."""
 
 __all__ = ["amp_definitely_not_available"]
 

@@ -1,4 +1,4 @@
-"""torch.cuda.amp's old name for the gradient scaler; it warns and leads to torch.amp."""
+"""torch.cuda.amp's deprecated name for the gradient scaler; it warns and calls torch.amp."""
 
 from __future__ import annotations
 
