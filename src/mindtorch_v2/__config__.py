@@ -1,4 +1,4 @@
-"""torch.__config__: what this package computes with, as text."""
+"""torch.__config__: the libraries that this package uses, as text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def show() -> str:
-    """The libraries underneath and their versions."""
+    """The libraries this package uses and their versions."""
     import numpy as np
     import scipy
 
@@ -29,7 +29,7 @@ def show() -> str:
 
 
 def parallel_info() -> str:
-    """How many threads may compute."""
+    """The number of threads available to compute."""
     import mindtorch_v2 as torch
 
     lines = [

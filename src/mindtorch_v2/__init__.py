@@ -1,4 +1,6 @@
-"""A torch-compatible library on NumPy: `import mindtorch_v2 as torch`. This file only puts the parts together."""
+"""A torch-compatible library on NumPy: `import mindtorch_v2 as torch`. This file only assembles the
+namespace.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ import math as _math
 import warnings as _warnings
 from typing import Any as _Any
 
-# NumPy warns where torch stays silent (1/0, overflow). Only what our own kernels cause is quiet; a user's NumPy code is not touched.
+# NumPy warns where torch does not (1/0, overflow). Only warnings from our own kernels are silenced, not those
+# of the user's NumPy code.
 _warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mindtorch_v2(\.|$)")
 
 from . import _allocator
@@ -63,7 +66,8 @@ from .autograd.grad_mode import (
 )
 from .torch_version import __version__
 
-# Loaded when first asked for: a bare `import mindtorch_v2` stays quick, and `torch.nn`, `torch.cuda` ... are simply there.
+# Imported on first access: a bare `import mindtorch_v2` stays fast, and `torch.nn`, `torch.cuda` ... need no
+# import of their own.
 _LAZY = {
     name: name
     for name in (

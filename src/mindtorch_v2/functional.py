@@ -1,4 +1,4 @@
-"""torch.functional: the functions of torch that are written in Python there. The same objects as `torch.einsum` and so on."""
+"""torch.functional: functions that torch implements in Python. The same objects as `torch.einsum` and so on."""
 
 from __future__ import annotations
 

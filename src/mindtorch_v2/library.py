@@ -1,4 +1,6 @@
-"""torch.library: Python functions and schemas in, ops of one's own out: `torch.ops.<namespace>.<name>`, seen by profiles and modes."""
+"""torch.library: custom ops. A Python function or a schema in, `torch.ops.<namespace>.<name>` out, visible to
+profilers and modes.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ _DEVICE_KEYS = {
 
 
 class _Begun(threading.local):
-    """Per thread: the arguments of calls that begin."""
+    """Per thread: the arguments of custom-op calls whose autograd function is about to run."""
 
     def __init__(self) -> None:
         self.calls: list[tuple] = []
@@ -56,11 +58,11 @@ class _Begun(threading.local):
 _begun = _Begun()
 
 
-# ---------------------------------------------------------------------------------------------------- one op
+# ---------------------------------------------------------------------------------------------------- a custom op
 
 
 class _Defined:
-    """An op that was defined here: its schema, its implementations, its gradient."""
+    """A custom op: its schema, implementations and gradient."""
 
     def __init__(self, namespace: str, schema: str) -> None:
         text = f"{namespace}::{schema}"
@@ -72,13 +74,13 @@ class _Defined:
         self.fake: Callable | None = None
         self.backward: Callable | None = None
         self.setup_context: Callable | None = None
-        self.watched = False  # gradients go through this op alone, not through those it is made of
+        self.watched = False  # the op has a gradient of its own; the ops it calls are not differentiated
         self.may_alias = True
-        self.shown: Any = self.key  # in errors
+        self.shown: Any = self.key  # the name in error messages
         self._function: Any = None
         before = _dispatch.OPS.get(self.full_name)
         self.op = _dispatch.Op(text, self._run, "composite", {"expose": "no"})
-        del _dispatch.OPS[self.full_name]  # where aten's ops are
+        del _dispatch.OPS[self.full_name]  # `_dispatch.OPS` has aten's ops under their bare names
         if before is not None:
             _dispatch.OPS[self.full_name] = before
         _dispatch.OPS[self.key] = self.op
@@ -94,7 +96,7 @@ class _Defined:
 
     @property
     def overload(self) -> OpOverload:
-        """The op in torch.ops."""
+        """The op's overload in torch.ops."""
         return _torch_dispatch.overload(self.op)
 
     def _run(self, *arguments: Any) -> Any:
@@ -116,7 +118,7 @@ class _Defined:
                 )
 
     def _below(self, arguments: tuple, tensors: list) -> Any:
-        """Below autograd: modes and classes first, then the implementation."""
+        """Run below autograd: `__torch_dispatch__` handlers first, then the implementation."""
         if _COMPOSITE not in self.kernels and Switches.asked is not None and Switches.asked(*tensors):
             return _torch_dispatch.call_handlers(self.op, arguments)
         kernel = self._kernel(tensors)
@@ -177,7 +179,9 @@ class _Defined:
         return list(result) if self._gives_list else result
 
     def _make_function(self) -> Any:
-        """The function whose node stands in the graph; it takes the tensors alone, the other arguments wait."""
+        """The autograd function of this op. It takes only the tensors; the other arguments are passed through
+        `_begun`.
+        """
         defined = self
 
         def forward(ctx: Any, *tensors: Any) -> Any:
@@ -232,7 +236,7 @@ _defined: dict[str, _Defined] = {}
 def _define(namespace: str, schema: str) -> _Defined:
     made = _Defined(namespace, schema)
     space = getattr(torch.ops, namespace)
-    vars(space).pop(made.op.name, None)  # its overloads are looked for again
+    vars(space).pop(made.op.name, None)  # drops the cached overloads
     _defined[made.key] = made
     return made
 
@@ -248,14 +252,15 @@ def _split(qualname: str) -> tuple[str, str]:
 
 
 def _found(op: Any) -> _Defined:
-    """The op that a name, an overload or a CustomOpDef means."""
+    """The custom op for a name, an overload or a CustomOpDef."""
     if isinstance(op, CustomOpDef):
         return op._defined
     name = op.name() if isinstance(op, OpOverload) else op
     namespace, rest = _split(name)
     found = _defined.get(f"{namespace}::{rest}")
     if found is None:
-        getattr(getattr(torch.ops, namespace), rest.partition(".")[0])  # torch's error if there is none
+        # raises torch's error if there is no such op
+        getattr(getattr(torch.ops, namespace), rest.partition(".")[0])
         raise RuntimeError(
             f"{name} is an op of the library itself: only ops that were defined by programs can be changed"
         )
@@ -266,7 +271,7 @@ def _found(op: Any) -> _Defined:
 
 
 def _types() -> dict[Any, str]:
-    """How Python's types are written in a schema."""
+    """The schema type of each Python type."""
     number = int | float | bool
     plain = {
         torch.Tensor: "Tensor",
@@ -311,7 +316,9 @@ def infer_schema(
     op_name: str | None = None,
     tags: Sequence[Any] = (),
 ) -> str:
-    """The schema of an op from a function's annotations; `mutates_args`: the arguments it writes to, or "unknown"."""
+    """The schema of an op, inferred from a function's annotations. `mutates_args` names the arguments it
+    writes to, or is "unknown".
+    """
     signature = inspect.signature(prototype_function)
 
     def refuse(what: str) -> None:
@@ -355,7 +362,7 @@ def infer_schema(
 
 
 def _hints(function: Callable) -> dict[str, Any]:
-    """Annotations as types, also where they are texts."""
+    """Annotations as types, with strings resolved."""
     try:
         return typing.get_type_hints(function)
     except (NameError, TypeError):
@@ -389,7 +396,7 @@ def _return_text(kind: Any, refuse: Callable[[str], None]) -> str:
 
 
 class CustomOpDef:
-    """An op made of a Python function: called like it, and seen as `<namespace>::<name>`."""
+    """A custom op made from a Python function: called like it, and recorded as `<namespace>::<name>`."""
 
     def __init__(
         self, namespace: str, name: str, schema: str, fn: Callable, tags: Sequence[Any] | None = None
@@ -425,17 +432,21 @@ class CustomOpDef:
         return declare if fn is None else declare(fn)
 
     def register_fake(self, fn: Callable, /) -> Callable:
-        """Use a function that makes results of the right shapes for meta tensors."""
+        """Use a function that creates results of the right shapes for meta tensors."""
         self._defined.fake = fn
         return fn
 
     def register_autograd(self, backward: Callable, /, *, setup_context: Callable | None = None) -> None:
-        """Use `backward(ctx, *grads)` for gradients; `setup_context(ctx, inputs, output)` keeps what it needs."""
+        """Use `backward(ctx, *grads)` for gradients; `setup_context(ctx, inputs, output)` saves what it
+        needs.
+        """
         self._defined.backward, self._defined.setup_context = backward, setup_context
 
     @contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
-        """Inside, a function that was registered for a device is not used; that of the op is."""
+        """Context manager: with `enabled=False`, the op's first function runs instead of the one registered
+        for a device.
+        """
         key = _DEVICE_KEYS.get(device_type, device_type.upper())
         kernels = self._defined.kernels
         before = kernels.get(key)
@@ -458,7 +469,7 @@ def custom_op(
     schema: str | None = None,
     tags: Sequence[Any] | None = None,
 ) -> Any:
-    """Make an op of a function that the library shall not look into. A decorator without `fn`."""
+    """Make an op from a function whose inner ops autograd and modes do not see. Without `fn`, a decorator."""
 
     def declare(function: Callable) -> CustomOpDef:
         text = schema
@@ -481,7 +492,7 @@ def custom_op(
 class Library:
     """Ops of one namespace: definitions ("DEF", "FRAGMENT") or implementations ("IMPL")."""
 
-    _open: typing.ClassVar[dict[str, Library]] = {}  # namespaces that have their one DEF
+    _open: typing.ClassVar[dict[str, Library]] = {}  # namespaces whose single DEF library exists
 
     def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
         if kind not in ("IMPL", "DEF", "FRAGMENT"):
@@ -502,7 +513,7 @@ class Library:
         return f"Library(kind={self.kind}, ns={self.ns}, dispatch_key={self.dispatch_key})>"
 
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
-        """Add an op; gives its name."""
+        """Define an op; returns its name."""
         if "(" not in schema:
             raise RuntimeError("Tried to parse a function schema but only the operator name was given")
         name = schema[: schema.index("(")].strip()
@@ -523,7 +534,9 @@ class Library:
         with_keyset: bool = False,
         allow_override: bool = True,
     ) -> None:
-        """Implement an op for a dispatch key: "CPU", or "CompositeImplicitAutograd" for one that is made of others."""
+        """Implement an op for a dispatch key: "CPU", or "CompositeImplicitAutograd" for a composite of other
+        ops.
+        """
         key = dispatch_key or self.dispatch_key or _COMPOSITE
         if key not in _KEYS:
             raise RuntimeError(f"could not parse dispatch key: {key}")
@@ -546,7 +559,7 @@ class Library:
 
 @contextmanager
 def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
-    """A library whose ops are gone after the block."""
+    """Context manager: a library whose ops are removed at the end."""
     made = Library(*args, **kwargs)
     try:
         yield made
@@ -555,18 +568,18 @@ def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
 
 
 def fallthrough_kernel() -> None:
-    """Stands for no implementation."""
+    """Represents a missing implementation."""
     raise NotImplementedError("fallthrough_kernel() should never be called.")
 
 
 def define(qualname: Any, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
-    """Define the op `<namespace>::<name>` with a schema that begins with its arguments."""
+    """Define the op `<namespace>::<name>`; the schema starts with the argument list."""
     namespace, name = _split(qualname)
     (lib or Library(namespace, "FRAGMENT")).define(name + schema)
 
 
 def impl(qualname: str, types: Any, func: Callable | None = None, *, lib: Library | None = None) -> Any:
-    """Implement an op for devices ("cpu", "default") or dispatch keys. A decorator without `func`."""
+    """Implement an op for devices ("cpu", "default") or dispatch keys. Without `func`, a decorator."""
     namespace, _ = _split(qualname)
 
     def declare(function: Callable) -> Callable:
@@ -598,7 +611,7 @@ def register_fake(
     _stacklevel: int = 1,
     allow_override: bool = True,
 ) -> Any:
-    """Use a function that makes results of the right shapes for meta tensors."""
+    """Use a function that creates results of the right shapes for meta tensors."""
 
     def declare(function: Callable) -> Callable:
         _found(op).fake = function
@@ -617,7 +630,9 @@ def impl_abstract(
 def register_autograd(
     op: Any, backward: Callable, /, *, setup_context: Callable | None = None, lib: Library | None = None
 ) -> None:
-    """Use `backward(ctx, *grads)` for gradients of an op; `setup_context(ctx, inputs, output)` keeps what it needs."""
+    """Use `backward(ctx, *grads)` for gradients of an op; `setup_context(ctx, inputs, output)` saves what it
+    needs.
+    """
     found = _found(op)
     found.backward, found.setup_context, found.watched = backward, setup_context, True
     found._function = None

@@ -1,4 +1,4 @@
-"""torch.ops: every declared op by its aten name and overload, as `torch.ops.aten.add.Tensor(x, y)`."""
+"""torch.ops: every declared op by namespace, name and overload, such as `torch.ops.aten.add.Tensor(x, y)`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OpOverload:
             raise
 
     def _refuse(self, count: int, kwargs: dict[str, Any]) -> None:
-        """Raise torch's error for a call that leaves out what has no default, or says too much."""
+        """Raise torch's error for a call with missing, unknown or too many arguments."""
         schema = self._schema
         names = {a.name for a in schema.arguments} | {"input", "out"}
         unknown = next((name for name in kwargs if name not in names), None)
@@ -75,7 +75,7 @@ class OpOverload:
 
     @property
     def is_view(self) -> bool:
-        """Whether results look at an argument's memory."""
+        """Whether results alias an argument's memory."""
         schema = self._schema
         return not schema.is_mutable and any(r.alias_info is not None for r in schema.returns)
 
@@ -91,7 +91,7 @@ class OpOverload:
 
 
 class OpOverloadPacket:
-    """All overloads of an op; called, it takes the one that fits the arguments."""
+    """All overloads of an op; a call uses the one that fits the arguments."""
 
     def __init__(self, namespace: str, name: str, found: dict[str, Any]) -> None:
         self._namespace, self.__name__ = namespace, name
@@ -99,11 +99,11 @@ class OpOverloadPacket:
         self._overloads = {key: OpOverload(self, key, op) for key, op in found.items()}
 
     def overloads(self) -> list[str]:
-        """The overloads' names."""
+        """The names of the overloads."""
         return list(self._overloads)
 
     def _of(self, op: Any, key: str) -> OpOverload:
-        """The overload that torch calls `key`, which `op` serves here."""
+        """The overload that torch calls `key`, implemented by `op`."""
         found = self._overloads.get(key)
         if found is None:
             from ._torch_dispatch import out_names
@@ -113,7 +113,9 @@ class OpOverloadPacket:
         return found
 
     def _served(self, key: str) -> OpOverload | None:
-        """An overload that is none of its own here: a number in a tensor's place, or `out`."""
+        """An overload that is not declared here but covered by another: a number in place of a tensor, or
+        `out`.
+        """
         from ._torch_dispatch import out_names
 
         own = [overload._op for overload in self._overloads.values() if not overload._outs]
@@ -164,7 +166,7 @@ class OpOverloadPacket:
         return f"<OpOverloadPacket(op='{self._namespace}.{self.__name__}')>"
 
 
-# Overloads that other overloads are told from by here alone.
+# Overload names that exist only in this library.
 _PRIVATE = frozenset(("inner", "written", "named", "number", "shown", "sized", "of_batch", "ready", "plain"))
 
 
@@ -198,7 +200,7 @@ class _OpNamespace:
 
 
 class _ProfilerOps(_OpNamespace):
-    """torch.ops.profiler: the beginning and the end of an annotation, by hand."""
+    """torch.ops.profiler: functions that start and end an annotation."""
 
     def __init__(self) -> None:
         super().__init__("profiler")

@@ -1,4 +1,4 @@
-"""Sobol sequences: points that fill a cube evenly, as tensors. Direction numbers are those of Joe and Kuo, which SciPy brings."""
+"""Sobol sequences: points that fill a cube evenly. Direction numbers are those of Joe and Kuo, from SciPy."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ._tensor import Tensor
 
 
 class SobolEngine:
-    """Draws points of a Sobol sequence, scrambled if asked, of up to 21201 dimensions."""
+    """Draws points of a Sobol sequence, optionally scrambled, of up to 21201 dimensions."""
 
     MAXBIT = 30
     MAXDIM = 21201
@@ -30,7 +30,7 @@ class SobolEngine:
         self.num_generated = 0
 
     def draw(self, n: int = 1, out: Tensor | None = None, dtype: torch.dtype | None = None) -> Tensor:
-        """The next `n` points, one a row."""
+        """The next `n` points, one per row."""
         dtype = torch.get_default_dtype() if dtype is None else dtype
         if self.num_generated == 0:
             first = self._first_point.to(dtype)
@@ -55,13 +55,13 @@ class SobolEngine:
         return self.draw(n=n, out=out, dtype=dtype)
 
     def reset(self) -> SobolEngine:
-        """Go back to the first point."""
+        """Return to the first point."""
         self.quasi.copy_(self.shift)
         self.num_generated = 0
         return self
 
     def fast_forward(self, n: int) -> SobolEngine:
-        """Pass over `n` points."""
+        """Skip `n` points."""
         self._walk(n - 1 if self.num_generated == 0 else n)
         self.num_generated += n
         return self
@@ -92,7 +92,9 @@ class SobolEngine:
         state[...] = (np.matmul(digits, matrices.transpose(0, 2, 1)) % 2 * high_first).sum(-1)
 
     def _walk(self, n: int) -> np.ndarray:
-        """The next `n` points as integers, one a row: each differs from the one before by one direction number."""
+        """The next `n` points as integers, one per row: each differs from the one before by one direction
+        number.
+        """
         if n <= 0:
             return np.zeros((0, self.dimension), np.int64)
         known = max(self.num_generated - 1, 0)

@@ -42,7 +42,7 @@ def seed() -> int:
 
 
 def initial_seed() -> int:
-    """The seed the default generator began with."""
+    """The initial seed of the default generator."""
     return default_generator.initial_seed()
 
 
@@ -54,7 +54,7 @@ def fork_rng(
     _devices_kw: str = "devices",
     device_type: str | None = None,
 ) -> _Iterator[None]:
-    """On leaving, the default generator continues as if nothing had been drawn inside."""
+    """Context manager: restores the state of the default generator at the end."""
     if device_type is not None and torch.device(device_type).type == "meta":
         yield
         return
@@ -71,5 +71,5 @@ def fork_rng(
 
 
 def thread_safe_generator() -> Generator | None:
-    """The generator of a data-loading thread. Workers are processes here, so there is none."""
+    """The generator of a data-loading thread: None, because workers are processes here."""
     return None

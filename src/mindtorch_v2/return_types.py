@@ -1,4 +1,4 @@
-"""Named results: a table of (name, fields) in, one tuple class a row out. Knows nothing of tensors.
+"""Named result tuples: one class per row of a table of (name, fields). Independent of tensors.
 
 An op builds its result with ``return_types.max._make((values, indices))``, which skips every check.
 """
@@ -58,7 +58,7 @@ triangular_solve triangular_solve_out: solution cloned_coefficient
 
 
 class _StructSeq(tuple[Any, ...]):
-    """The common base: a tuple whose places have names, printed as torch prints it."""
+    """The base class: a tuple with named fields, printed as in torch."""
 
     __slots__ = ()
     __match_args__: ClassVar[tuple[str, ...]] = ()
@@ -97,7 +97,7 @@ def _refuse_subclass(base: str) -> classmethod[Any, Any, None]:
 
 
 def _structseq(name: str, fields: tuple[str, ...]) -> type[_StructSeq]:
-    """Make one result class; ``_make`` is tuple's own constructor, bound to the class."""
+    """Create one result class; ``_make`` is tuple's own constructor, bound to the class."""
     places = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
     members = {
         "__slots__": (),

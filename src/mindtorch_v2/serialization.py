@@ -1,9 +1,9 @@
-"""torch.save and torch.load: objects to files in torch's own formats and back.
+"""torch.save and torch.load: objects to files in torch's formats, and back.
 
-A checkpoint is a pickle that refers to storages by key, and the storages' bytes beside it: as records of a
-zip archive (`_archive`), or one after another in the legacy format. `_pickle_names` puts our classes under
-torch's names. `weights_only=True`, the default, reads with `_weights_only_unpickler`, which runs no code of
-the file; `weights_only=False` also builds the program's own classes, but runs no function that the file
+A checkpoint is a pickle that refers to storages by key, plus the storages' bytes: as records of a zip archive
+(`_archive`), or one after another in the legacy format. `_pickle_names` maps our classes to torch's names.
+`weights_only=True`, the default, reads with `_weights_only_unpickler`, which runs no code from the file;
+`weights_only=False` also creates objects of the program's own classes, but calls no function that the file
 chose (`_trusted_names`).
 """
 
@@ -70,11 +70,11 @@ copyreg.pickle(_dtype.layout, lambda layout: (_get_layout, (repr(layout),)))  # 
 
 
 class SourceChangeWarning(Warning):
-    """A pickled module's source is not what it was; kept for programs that filter it."""
+    """The source of a pickled module has changed; kept for programs that filter this warning."""
 
 
 class LoadEndianness(Enum):
-    """The byte order that files without a record of it are read in."""
+    """The byte order assumed for files that do not record it."""
 
     NATIVE = 1
     LITTLE = 2
@@ -103,29 +103,29 @@ def get_crc32_options() -> bool:
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Say whether `save` computes checksums; without them other zip programs refuse the file."""
+    """Set whether `save` computes checksums; without them other zip programs reject the file."""
     _config().save.compute_crc32 = compute_crc32
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
-    """The byte order of files that do not say it."""
+    """The byte order assumed for files that do not record it."""
     return _config().load.endianness
 
 
 def set_default_load_endianness(endianness: Any) -> None:
-    """Set the byte order of files that do not say it."""
+    """Set the byte order assumed for files that do not record it."""
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise TypeError("Invalid argument type in function set_default_load_endianness")
     _config().load.endianness = endianness
 
 
 def get_default_mmap_options() -> int | None:
-    """How `load(mmap=True)` maps a file."""
+    """The flags with which `load(mmap=True)` maps a file."""
     return _config().load.mmap_flags
 
 
 class set_default_mmap_options:
-    """Set how `load(mmap=True)` maps a file; as a context, for its block."""
+    """Set the flags with which `load(mmap=True)` maps a file; also a context manager."""
 
     def __init__(self, flags: int) -> None:
         import mmap as mmap_module
@@ -146,7 +146,7 @@ class set_default_mmap_options:
 
 
 class skip_data:
-    """In its block `save` reserves the storages' space without writing it, and `load` leaves it unread."""
+    """Context manager: `save` reserves the storages' space without writing it, and `load` does not read it."""
 
     def __init__(self, materialize_fake_tensors: bool = False) -> None:
         self.materialize_fake_tensors = materialize_fake_tensors
@@ -168,17 +168,17 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
 
 
 def get_safe_globals() -> list[Any]:
-    """What the program allowed beyond the default."""
+    """The classes and functions that the program has allowed."""
     return list(_weights_only_unpickler._safe_globals)
 
 
 def clear_safe_globals() -> None:
-    """Allow only the default again."""
+    """Remove all that the program has allowed."""
     _weights_only_unpickler._safe_globals.clear()
 
 
 class safe_globals:
-    """`add_safe_globals` for the block of a `with`."""
+    """`add_safe_globals` as a context manager."""
 
     def __init__(self, safe_globals: list[Any]) -> None:
         self.safe_globals = safe_globals
@@ -192,7 +192,7 @@ class safe_globals:
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
-    """The names in a file that `weights_only=True` would refuse."""
+    """The names in a file that `weights_only=True` would reject."""
     with _opened(f, "rb") as file:
         if not _archive.is_archive(file):
             raise ValueError("Expected input to be a checkpoint returned by torch.save")
@@ -212,13 +212,13 @@ _package_registry: list[tuple[int, _Tagger, _Restorer]] = []
 
 
 def register_package(priority: int, tagger: _Tagger, deserializer: _Restorer) -> None:
-    """Add a place where storages can be: how its storages are tagged in a file, and how they come back."""
+    """Register a device type: a function that tags its storages in a file, and one that restores them."""
     _package_registry.append((priority, tagger, deserializer))
     _package_registry.sort(key=lambda entry: entry[0])
 
 
 def validate_cuda_device(location: Any) -> int:
-    """Refuse: there is no CUDA device."""
+    """Raises: there is no CUDA device."""
     raise RuntimeError(
         "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you "
         "are running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to "
@@ -227,7 +227,7 @@ def validate_cuda_device(location: Any) -> int:
 
 
 def validate_hpu_device(location: Any) -> int:
-    """Refuse: there is no HPU device."""
+    """Raises: there is no HPU device."""
     raise RuntimeError(
         "The HPU device module is not registered. If you are running on a CPU-only machine, please use "
         "torch.load with map_location=torch.device('cpu') to map your storages to the CPU."
@@ -280,7 +280,7 @@ def _type_name(storage: Any) -> str:
 
 
 def location_tag(storage: Any) -> str:
-    """The tag of the place where a storage is."""
+    """The device tag of a storage."""
     for _, tagger, _ in _package_registry:
         location = tagger(storage)
         if location:
@@ -289,7 +289,7 @@ def location_tag(storage: Any) -> str:
 
 
 def default_restore_location(storage: Any, location: str) -> Any:
-    """The storage where its tag says it should be."""
+    """The storage on the device of its tag."""
     for _, _, restore in _package_registry:
         result = restore(storage, location)
         if result is not None:
@@ -324,7 +324,7 @@ def _get_restore_location(map_location: Any) -> Callable[[Any, str], Any]:
 
 @contextlib.contextmanager
 def mkdtemp() -> Iterator[str]:
-    """A directory for the block of a `with`."""
+    """Context manager: a temporary directory."""
     path = tempfile.mkdtemp()
     try:
         yield path
@@ -363,7 +363,7 @@ def storage_to_tensor_type(storage: Any) -> Any:
 
 
 def _get_layout(name: str) -> _dtype.layout:
-    """The layout with the name a file gives it."""
+    """The layout of the name in a file."""
     return _LAYOUTS[name]
 
 
@@ -373,7 +373,7 @@ def _is_path(f: Any) -> bool:
 
 @contextlib.contextmanager
 def _opened(f: Any, mode: str) -> Iterator[Any]:
-    """A file for a path, or the file given."""
+    """A file object for a path, or the file object passed in."""
     if not _is_path(f):
         yield f
         return
@@ -385,7 +385,7 @@ def _opened(f: Any, mode: str) -> Iterator[Any]:
 
 
 class _SavedStorages:
-    """The storages met while pickling, each under one key."""
+    """The storages found while pickling, each under one key."""
 
     def __init__(self, legacy: bool) -> None:
         self._legacy = legacy
@@ -394,7 +394,7 @@ class _SavedStorages:
         self.by_key: dict[str, tuple[UntypedStorage, int]] = {}
 
     def persistent_id(self, obj: Any) -> Any:
-        """What stands in the pickle in place of a storage; None for everything else."""
+        """The reference that replaces a storage in the pickle; None for everything else."""
         if isinstance(obj, TypedStorage):
             storage, dtype, kind = obj._untyped_storage, obj.dtype, _LEGACY[obj._pickle_storage_type()]
         elif isinstance(obj, UntypedStorage):
@@ -410,7 +410,8 @@ class _SavedStorages:
         key = self._keys.setdefault(
             place, str(storage._cdata or id(storage)) if self._legacy else str(len(self._keys))
         )
-        self.by_key[key] = (storage, dtype.itemsize)  # alive until the end: no address is given twice
+        # keeps the storage alive, so that no address is used twice
+        self.by_key[key] = (storage, dtype.itemsize)
         parts = ("storage", kind, key, location_tag(storage), nbytes // dtype.itemsize)
         return (*parts, None) if self._legacy else parts
 
@@ -423,7 +424,7 @@ def save(
     _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
 ) -> None:
-    """Write an object to a file, so that torch can read it too."""
+    """Write an object to a file that torch can read too."""
     if not _is_path(f) and not hasattr(f, "write"):
         raise AttributeError(
             "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
@@ -512,7 +513,7 @@ _NOT_SEEKABLE = (
 
 
 def _refused(message: str) -> pickle.UnpicklingError:
-    """The error of a file that the restricted unpickler does not read, with what can be done."""
+    """The error for a file that the restricted unpickler rejects, with advice."""
     if message.startswith("Unsupported global"):
         text = (
             "Weights only load failed. This file can still be loaded, to do so you have two options, "
@@ -539,7 +540,7 @@ def load(
     mmap: bool | None = None,
     **pickle_load_args: Any,
 ) -> Any:
-    """Read an object from a file that `save`, here or in torch, wrote."""
+    """Read an object from a file written by `save`, here or in torch."""
     if weights_only is None:
         weights_only = pickle_module is None
     if weights_only and pickle_module is not None:
@@ -583,8 +584,8 @@ def _check_seekable(file: Any) -> None:
         raise type(error)(said + _NOT_SEEKABLE) from None
 
 
-# A reader takes the pickle's bytes, what to do with references to storages, and where the pickle begins; it
-# gives the object and where the pickle ended.
+# A reader takes the pickle's bytes, a function that resolves references to storages, and the pickle's start;
+# it returns the object and the pickle's end.
 _Read = Callable[[bytes, "Callable[[Any], Any] | None", int], tuple[Any, int]]
 
 
@@ -601,14 +602,14 @@ def _restricted(*, encoding: str = "utf-8", **unknown: Any) -> _Read:
 
 def _plain(pickle_module: Any, pickle_load_args: dict[str, Any]) -> _Read:
     class TorchUnpickler(pickle_module.Unpickler):  # type: ignore[misc]
-        """Finds torch's names in this package, and refuses what would act when the file is read."""
+        """Resolves torch's names in this package, and rejects callables with side effects."""
 
         def find_class(self, module: str, name: str) -> Any:
             if module.partition(".")[0] == "torch":
                 found = _pickle_names.resolve(module, name)
             else:
                 found = super().find_class(module, name)
-            if pickle_module is not pickle:  # another pickler is the caller's own choice
+            if pickle_module is not pickle:  # with another pickle module the caller decides
                 return found
             return _trusted_names.check(module, name, found, _weights_only_unpickler._safe_globals)
 
@@ -685,7 +686,7 @@ class _LoadedStorages:
         return "big" if endianness is LoadEndianness.BIG else sys.byteorder
 
     def persistent_load(self, saved_id: Any) -> TypedStorage:
-        """The storage that a reference in the pickle means."""
+        """The storage for a reference in the pickle."""
         if not isinstance(saved_id, tuple):
             raise AssertionError(f"saved_id must be a tuple, got {type(saved_id).__name__}")
         kind_of_id = saved_id[0].decode("ascii") if isinstance(saved_id[0], bytes) else saved_id[0]
@@ -714,7 +715,7 @@ class _LoadedStorages:
 
 
 class _LegacyStorages:
-    """The storages of a legacy file: made when the pickle refers to them, filled from what follows it."""
+    """The storages of a legacy file: created when the pickle refers to them, filled from the data after it."""
 
     def __init__(self, map_location: Any, room: int) -> None:
         self._restore = _get_restore_location(map_location)
@@ -724,7 +725,7 @@ class _LegacyStorages:
         self._restored: dict[str, Any] = {}
 
     def persistent_load(self, saved_id: Any) -> Any:
-        """The storage, or for modules of old files the class, that a reference means."""
+        """The storage for a reference, or, for modules in old files, the class."""
         if not isinstance(saved_id, tuple):
             raise AssertionError(f"saved_id must be a tuple, got {type(saved_id).__name__}")
         if saved_id[0] == "module":
@@ -748,7 +749,7 @@ class _LegacyStorages:
         return TypedStorage(wrap_storage=found, dtype=dtype, _internal=True)
 
     def fill(self, keys: Any, data: bytes, position: int) -> int:
-        """Copy the bytes of the storages, in the order of `keys`; where the last one ends is returned."""
+        """Copy the bytes of the storages, in the order of `keys`; returns the end of the last one."""
         for key in keys:
             storage, dtype = self.by_key[key]
             raw = storage._bytes()

@@ -1,4 +1,4 @@
-"""Typed storages: a piece of memory seen as a list of one dtype. The memory itself is `UntypedStorage`."""
+"""Typed storages: memory as a list of elements of one dtype. The memory itself is `UntypedStorage`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REMOVAL = (
     "UntypedStorage directly, use tensor.untyped_storage() instead of tensor.storage()"
 )
 _warned = False
-_Int: TypeAlias = int  # TypedStorage has methods of these names
+_Int: TypeAlias = int  # aliases: TypedStorage has methods named like the built-in types
 _Bool: TypeAlias = bool
 
 
@@ -34,7 +34,7 @@ def _warn_typed_storage_removal(stacklevel: int = 2) -> None:
 
 
 class _MetaStorage(UntypedStorage):
-    """A storage of the meta device: a number of bytes that is nowhere."""
+    """A storage of the meta device: a number of bytes without memory."""
 
     _nbytes: int
 
@@ -46,7 +46,7 @@ class _MetaStorage(UntypedStorage):
         return self
 
     def nbytes(self) -> int:
-        """The bytes there would be."""
+        """The number of bytes it would have."""
         return self._nbytes
 
     @property
@@ -122,7 +122,7 @@ class TypedStorage:
 
     @property
     def device(self) -> _device.device:
-        """Where the memory is."""
+        """The device of the memory."""
         return self._untyped_storage.device
 
     def untyped(self) -> UntypedStorage:
@@ -134,7 +134,7 @@ class TypedStorage:
         return self._untyped_storage.nbytes() // self.dtype.itemsize
 
     def size(self) -> int:
-        """How many elements."""
+        """The number of elements."""
         _warn_typed_storage_removal()
         return self._size()
 
@@ -143,7 +143,7 @@ class TypedStorage:
         return self._size()
 
     def nbytes(self) -> int:
-        """How many bytes."""
+        """The number of bytes."""
         _warn_typed_storage_removal()
         return self._untyped_storage.nbytes()
 
@@ -232,7 +232,7 @@ class TypedStorage:
         return self
 
     def clone(self) -> TypedStorage:
-        """A copy with memory of its own."""
+        """A copy with its own memory."""
         _warn_typed_storage_removal()
         return self._made(self._array().copy())
 
@@ -245,7 +245,7 @@ class TypedStorage:
         return TypedStorage(wrap_storage=twin, dtype=self.dtype, _internal=True)
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        # by its bytes: as in torch, each tensor of a plain pickle gets memory of its own
+        # by its bytes: as in torch, each tensor in a plain pickle gets its own memory
         _, (raw,) = self._untyped_storage.__reduce_ex__(protocol)
         return _typed_storage, (raw, self.dtype)
 
@@ -258,7 +258,7 @@ class TypedStorage:
         return TypedStorage(wrap_storage=self._untyped_storage.cpu(), dtype=self.dtype, _internal=True)
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
-        """Refuse: there is no CUDA device."""
+        """Raises: there is no CUDA device."""
         raise AssertionError("Torch not compiled with CUDA enabled")
 
     def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
@@ -276,7 +276,7 @@ class TypedStorage:
         return False
 
     def pin_memory(self, device: Any = None) -> TypedStorage:
-        """Refuse, as torch without an accelerator does."""
+        """Raises, as torch does without an accelerator."""
         raise RuntimeError("Cannot access accelerator device when none is available.")
 
     def share_memory_(self) -> TypedStorage:
@@ -286,12 +286,12 @@ class TypedStorage:
         return self
 
     def is_shared(self) -> bool:
-        """Whether the memory was asked to be shared between processes."""
+        """Whether the memory is marked as shared between processes."""
         _warn_typed_storage_removal()
         return self._untyped_storage.is_shared()
 
     def resizable(self) -> bool:
-        """True: the memory is this process's own."""
+        """True: the memory belongs to this process."""
         _warn_typed_storage_removal()
         return True
 
@@ -354,7 +354,7 @@ class TypedStorage:
 
     @classmethod
     def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
-        """A storage with a copy of the bytes of a buffer, in the byte order that is named."""
+        """A storage with a copy of the bytes of a buffer, read in the given byte order."""
         _warn_typed_storage_removal()
         dtype = kwargs.pop("dtype", None) or getattr(cls, "dtype", None) or _dtype.Default.dtype
         return _from_buffer(dtype, *args, **kwargs)
@@ -406,12 +406,12 @@ def _from_buffer(
 
 
 def _typed_storage(buffer: Any, dtype: _dtype.dtype) -> TypedStorage:
-    """A pickled typed storage again."""
+    """Restore a pickled typed storage."""
     return TypedStorage(wrap_storage=_storage_of_buffer(buffer), dtype=dtype, _internal=True)
 
 
 class _LegacyStorageMeta(type):
-    """Makes `isinstance(storage, torch.FloatStorage)` ask for the dtype."""
+    """Makes `isinstance(storage, torch.FloatStorage)` check the dtype."""
 
     dtype: _dtype.dtype
 
@@ -420,7 +420,7 @@ class _LegacyStorageMeta(type):
 
 
 class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
-    """The base of FloatStorage and its kin; calling one makes a TypedStorage."""
+    """The base class of FloatStorage and the other typed classes; calling one creates a TypedStorage."""
 
     def __new__(cls, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None) -> Any:
         if dtype is not None:
@@ -434,7 +434,7 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyStorageMeta):
 _NAME_OF = {
     d: d._abbr + "Storage"
     for d in _dtype.ALL
-    if d not in (_dtype.uint16, _dtype.uint32, _dtype.uint64)  # torch gives these no class of their own
+    if d not in (_dtype.uint16, _dtype.uint32, _dtype.uint64)  # torch has no class for these
 }
 _LEGACY: dict[str, Any] = {
     name: _LegacyStorageMeta(name, (_LegacyStorage,), {"dtype": d, "__module__": __name__})
@@ -453,11 +453,11 @@ BoolStorage = _LEGACY["BoolStorage"]
 BFloat16Storage = _LEGACY["BFloat16Storage"]
 ComplexDoubleStorage = _LEGACY["ComplexDoubleStorage"]
 ComplexFloatStorage = _LEGACY["ComplexFloatStorage"]
-Storage = FloatStorage  # torch.Storage: the class of the dtype that is default at first
+Storage = FloatStorage  # torch.Storage: the class of the initial default dtype
 
 
 def _load_from_bytes(b: bytes) -> Any:
-    """A storage from the bytes that torch's own pickles of storages hold."""
+    """A storage from the bytes in torch's own pickles of storages."""
     from .serialization import load
 
     return load(io.BytesIO(b))

@@ -1,4 +1,4 @@
-"""TorchVersion: a version text that compares as a version with other versions, texts and tuples."""
+"""TorchVersion: a version string that compares as a version with other versions, strings and tuples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PRE = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "previ
 
 
 def _key(text: str) -> tuple[Any, ...] | None:
-    """What to sort a version by (PEP 440); None if the text is no version."""
+    """The sort key of a version (PEP 440); None if the text is no version."""
     found = _FORM.fullmatch(text.strip())
     if found is None:
         return None
@@ -45,7 +45,7 @@ def _key(text: str) -> tuple[Any, ...] | None:
 
 
 class TorchVersion(str):
-    """A text such as "2.13.0+cpu": `version >= (2, 1)` and `version < "2.10"` compare numbers, not letters."""
+    """A string such as "2.13.0+cpu": `version >= (2, 1)` and `version < "2.10"` compare numbers, not letters."""
 
     __slots__ = ()
 
@@ -81,5 +81,5 @@ class TorchVersion(str):
         return str.__hash__(self)
 
 
-# programs ask for torch's version; what follows the plus sign is ours
+# programs check for torch's version; the part after the plus sign is ours
 __version__ = TorchVersion(f"{_torch_api}+mindtorch.{_own}")

@@ -1,4 +1,4 @@
-"""torch.types: the aliases that annotations use. Knows only the classes it names."""
+"""torch.types: aliases for annotations."""
 # ruff: noqa: PYI042, PYI047  the names are torch's, for other modules to import
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ _size: TypeAlias = Size | list[int] | tuple[int, ...]
 _symsize: TypeAlias = Size | Sequence[int]
 
 Number: TypeAlias = int | float | bool
-_Number = (int, float, bool)  # what isinstance takes
+_Number = (int, float, bool)  # for isinstance
 
 FileLike: TypeAlias = str | os.PathLike[str] | IO[bytes]
 Device: TypeAlias = _device | str | int | None
 
-# sizes are plain numbers here: nothing is traced symbolically
+# sizes are plain integers here: nothing is traced symbolically
 IntLikeType: TypeAlias = int
 FloatLikeType: TypeAlias = float
 BoolLikeType: TypeAlias = bool

@@ -1,6 +1,8 @@
-"""torch._C._autograd: the engine's and the profiler's low functions by the names under which torch's C++ side offers them."""
+"""torch._C._autograd: low-level functions of the engine and the profiler, under the names of torch's C++
+bindings.
+"""
 
-# A list of names, given on.
+# This module only re-exports names.
 # ruff: noqa: F401
 
 from __future__ import annotations
@@ -33,17 +35,17 @@ from ..profiler.session import kineto_available
 
 
 def _push_saved_tensors_default_hooks(pack_hook: Callable, unpack_hook: Callable, /) -> None:
-    """Begin what `torch.autograd.graph.saved_tensors_hooks` does inside."""
+    """Activate a pair of saved-tensor hooks; `torch.autograd.graph.saved_tensors_hooks` does this on entry."""
     _push_hooks(pack_hook, unpack_hook)
 
 
 def _pop_saved_tensors_default_hooks() -> None:
-    """End what was begun last."""
+    """Deactivate the innermost pair of saved-tensor hooks."""
     _pop_hooks()
 
 
 def _get_sequence_nr() -> int:
-    """The number that the thread's next node of the graph will get."""
+    """The sequence number that this thread's next node will get."""
     from .._graph import grad_state
 
     return grad_state.seq

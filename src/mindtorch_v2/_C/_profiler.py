@@ -1,4 +1,6 @@
-"""torch._C._profiler: the event tree's classes, settings, scopes, switches, tracebacks. Working parts of the profiler under torch's names."""
+"""torch._C._profiler: the event tree's classes, settings, scopes, flags and tracebacks, re-exported from the
+profiler.
+"""
 
 from __future__ import annotations
 
@@ -75,10 +77,12 @@ __all__ = [
 
 
 class CapturedTraceback:
-    """A Python stack as it was; `gather_traceback` makes one, `symbolize_tracebacks` reads it. No frame is kept alive."""
+    """A snapshot of a Python stack; made by `gather_traceback`, read by `symbolize_tracebacks`. Keeps no
+    frame alive.
+    """
 
     __slots__ = ("_calls",)
-    _calls: list[tuple[CodeType, int]]  # innermost first: code, the line it was at
+    _calls: list[tuple[CodeType, int]]  # innermost first: code object, line number
 
     def __new__(cls, *args: Any, **kwargs: Any) -> CapturedTraceback:
         raise TypeError("cannot create 'torch._C._profiler.CapturedTraceback' instances")
@@ -96,44 +100,47 @@ def gather_traceback(python: bool = True, script: bool = True, cpp: bool = True)
 
 
 def symbolize_tracebacks(tracebacks: list[CapturedTraceback]) -> list[list[dict[str, Any]]]:
-    """Names, files and lines of stacks, innermost first."""
+    """Function names, files and lines of tracebacks, innermost first."""
     return [
-        [{"name": code.co_name, "filename": code.co_filename, "line": line} for code, line in traceback._calls]
+        [
+            {"name": code.co_name, "filename": code.co_filename, "line": line}
+            for code, line in traceback._calls
+        ]
         for traceback in tracebacks
     ]
 
 
 def symbolize_addresses(addresses: Sequence[int], mode: str) -> list[tuple[str, int, str]]:
-    """File, line and function at addresses of machine code: unknown, there is no machine code of ours."""
+    """File, line and function at machine-code addresses: unknown, because there is no compiled code of ours."""
     return [("??", 0, "??") for _ in addresses]
 
 
 def _get_approximate_time() -> int:
-    """The clock that events are recorded with."""
+    """The current time on the clock of recorded events."""
     return time.perf_counter_ns()
 
 
 class _ApproximateClockToUnixTimeConverter:
-    """From the events' clock to nanoseconds since the epoch."""
+    """Converts times of recorded events to nanoseconds since the epoch."""
 
     def __init__(self) -> None:
         self._origin = time.time_ns() - time.perf_counter_ns()
 
     def to_unix_ns(self, at: int) -> int:
-        """When that was, since the epoch."""
+        """The time `at` in nanoseconds since the epoch."""
         return at + self._origin
 
 
 def _set_fwd_bwd_enabled_val(enabled: bool) -> None:
-    """Whether trace files tie backward nodes to the forward ops they are of."""
+    """Set whether trace files link backward nodes to their forward ops."""
     switches.forward_backward_links = bool(enabled)
 
 
 def _set_record_concrete_inputs_enabled_val(enabled: bool) -> None:
-    """Whether events show the values of lists that went in."""
+    """Set whether events show the values of list arguments."""
     switches.concrete_inputs = bool(enabled)
 
 
 def _set_cuda_sync_enabled_val(enabled: bool) -> None:
-    """Whether waiting for a CUDA device is recorded: kept, there is none."""
+    """Set whether CUDA synchronisation is recorded. The setting is stored; there is no CUDA."""
     switches.cuda_sync = bool(enabled)

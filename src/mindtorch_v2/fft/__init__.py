@@ -41,14 +41,18 @@ def _out(made: Any, out: Any) -> Any:
 
 
 def _one(op: Any, doc: str) -> Any:
-    def transform(input: Any, n: int | None = None, dim: int = -1, norm: Any = None, *, out: Any = None) -> Any:
+    def transform(
+        input: Any, n: int | None = None, dim: int = -1, norm: Any = None, *, out: Any = None
+    ) -> Any:
         return _out(op(input, n, dim, norm), out)
 
     return _named(transform, op, doc)
 
 
 def _two(op: Any, doc: str) -> Any:
-    def transform(input: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None, *, out: Any = None) -> Any:
+    def transform(
+        input: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None, *, out: Any = None
+    ) -> Any:
         return _out(op(input, s, dim, norm), out)
 
     return _named(transform, op, doc)
@@ -97,7 +101,7 @@ def fftfreq(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Any:
-    """The frequencies of a transform's entries."""
+    """The frequencies of the entries of a transform."""
     made = _ops.fftfreq(n, d, dtype=dtype)
     made.requires_grad = requires_grad
     return _out(made, out)
@@ -113,17 +117,17 @@ def rfftfreq(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Any:
-    """The frequencies of a half transform's entries."""
+    """The frequencies of the entries of a real transform."""
     made = _ops.rfftfreq(n, d, dtype=dtype)
     made.requires_grad = requires_grad
     return _out(made, out)
 
 
 def fftshift(input: Any, dim: Any = None) -> Any:
-    """Frequency zero to the middle."""
+    """Move frequency zero to the middle."""
     return _ops.fftshift(input, dim)
 
 
 def ifftshift(input: Any, dim: Any = None) -> Any:
-    """Frequency zero back to the front."""
+    """Move frequency zero back to the front."""
     return _ops.ifftshift(input, dim)

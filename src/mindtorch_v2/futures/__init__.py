@@ -1,4 +1,4 @@
-"""torch.futures: a result that comes later, or an exception. Knows nothing of tensors or devices."""
+"""torch.futures: a result, or an exception, that is set later. Independent of tensors and devices."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Future", "collect_all", "wait_all"]
 
 
 class Future:
-    """A value that is set once, waited for by any number of threads."""
+    """A value that is set once; any number of threads can wait for it."""
 
     def __init__(self, *, devices: Any = None) -> None:
         self._ready = threading.Event()
@@ -20,16 +20,16 @@ class Future:
         self._callbacks: list[Callable[[Future], None]] = []
 
     def done(self) -> bool:
-        """Whether the value, or an exception, is there."""
+        """Whether the value or an exception is set."""
         return self._ready.is_set()
 
     def wait(self) -> Any:
-        """Block until it is there, then give the value or raise the exception."""
+        """Block until the future is complete, then return the value or raise the exception."""
         self._ready.wait()
         return self.value()
 
     def value(self) -> Any:
-        """The value; raises the exception, or a RuntimeError while there is neither."""
+        """The value; raises the exception, or a RuntimeError if the future is not complete."""
         if not self._ready.is_set():
             raise RuntimeError("The future is not completed, so it has no value yet; use wait().")
         if self._error is not None:
@@ -60,7 +60,7 @@ class Future:
         return following
 
     def add_done_callback(self, callback: Callable[[Future], None]) -> None:
-        """Call `callback(self)` when this one is complete, at once if it is."""
+        """Call `callback(self)` when this future is complete, immediately if it already is."""
         with self._lock:
             if not self._ready.is_set():
                 self._callbacks.append(callback)
@@ -82,7 +82,7 @@ class Future:
 
 
 def collect_all(futures: list[Future]) -> Future:
-    """A future for the list, complete when all of them are."""
+    """A future for the list of futures, complete when all of them are."""
     collected = Future()
     remaining = len(futures)
     lock = threading.Lock()
@@ -103,5 +103,5 @@ def collect_all(futures: list[Future]) -> Future:
 
 
 def wait_all(futures: list[Future]) -> list[Any]:
-    """The values of all futures, once they are there."""
+    """The values of all futures, once all are complete."""
     return [future.wait() for future in collect_all(futures).wait()]

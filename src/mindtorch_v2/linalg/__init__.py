@@ -193,7 +193,10 @@ def _are_tensors(*bounds: Any) -> bool:
 
 
 def _as_tensors(*bounds: Any) -> list[Any]:
-    return [b if b is None or isinstance(b, torch.Tensor) else torch.tensor(b, dtype=torch.float64) for b in bounds]
+    return [
+        b if b is None or isinstance(b, torch.Tensor) else torch.tensor(b, dtype=torch.float64)
+        for b in bounds
+    ]
 
 
 def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False, out: Any = None) -> Any:
@@ -207,7 +210,7 @@ def pinv(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False,
 def matrix_rank(
     A: Any, tol: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: bool = False, out: Any = None
 ) -> Any:
-    """How many singular values are not negligible."""
+    """The number of singular values that are not negligible."""
     if tol is not None:
         atol, rtol = tol, 0.0
     if _are_tensors(atol, rtol):
@@ -246,7 +249,7 @@ def vector_norm(
 def norm(
     A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, out: Any = None, dtype: Any = None
 ) -> Any:
-    """A vector or matrix norm, by what `ord` and `dim` say."""
+    """A vector or matrix norm, depending on `ord` and `dim`."""
     made = _more.norm_named if isinstance(ord, str) else _more.linalg_norm
     return _out(made(A, ord, _dispatch.ints(dim), keepdim, dtype=dtype), out)
 
@@ -272,7 +275,7 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
 
 
 def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
-    """The cross product of vectors of three."""
+    """The cross product of three-dimensional vectors."""
     if input.ndim != other.ndim:
         raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
     if input.shape[dim] != 3 or other.shape[dim] != 3:
@@ -308,7 +311,7 @@ def tensorsolve(A: Any, B: Any, dims: Any = None, *, out: Any = None) -> Any:
 
 
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None, out: Any = None) -> Any:
-    """The X that makes AX - B smallest."""
+    """The X that minimises the norm of AX - B."""
     return _out(_more.linalg_lstsq(A, B, rcond, driver=driver), out)
 
 

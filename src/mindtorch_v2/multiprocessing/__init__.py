@@ -1,4 +1,4 @@
-"""torch.multiprocessing: the standard library's, with torch's additions. Tensors are sent as copies."""
+"""torch.multiprocessing: the standard library's module with torch's additions. Tensors are sent as copies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _sharing_strategy = "file_descriptor"
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Choose how torch would share tensor memory; tensors are copied here, whatever is chosen."""
+    """Set how torch would share tensor memory. The setting is stored; tensors are always copied here."""
     global _sharing_strategy
     if new_strategy not in _all_sharing_strategies:
         raise AssertionError(
@@ -32,10 +32,10 @@ def set_sharing_strategy(new_strategy: str) -> None:
 
 
 def get_sharing_strategy() -> str:
-    """The strategy chosen."""
+    """The current strategy."""
     return _sharing_strategy
 
 
 def get_all_sharing_strategies() -> set[str]:
-    """The strategies that can be chosen."""
+    """The possible strategies."""
     return _all_sharing_strategies

@@ -1,4 +1,4 @@
-"""Start processes that run one function each and hear of their errors: a function in, a context out."""
+"""Start processes that run one function each, and report their errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from typing import Any
 
 
 class ProcessException(Exception):
-    """A process did not end well."""
+    """A process failed."""
 
     def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
         super().__init__(msg)
@@ -51,7 +51,7 @@ def _wrap(fn: Callable, i: int, args: tuple[Any, ...], error_file: str) -> None:
     try:
         fn(i, *args)
     except KeyboardInterrupt:
-        pass  # the parent was interrupted too and speaks for both
+        pass  # the parent was interrupted too and reports for both
     except Exception:
         import traceback
 
@@ -60,7 +60,7 @@ def _wrap(fn: Callable, i: int, args: tuple[Any, ...], error_file: str) -> None:
 
 
 class ProcessContext:
-    """Running processes: `join` them, or ask for their `pids`."""
+    """Running processes: `join` waits for them, `pids` lists them."""
 
     def __init__(self, processes: list[Any], error_files: list[str]) -> None:
         self.error_files = error_files
@@ -72,7 +72,7 @@ class ProcessContext:
         return [int(process.pid) for process in self.processes]
 
     def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
-        """Wait for a process; True when all are done. The first failure stops the others and is raised."""
+        """Wait for a process; True when all have ended. The first failure stops the others and is raised."""
         if not self.sentinels:
             return True
         failed = None
@@ -136,7 +136,7 @@ def start_processes(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """Run `fn(i, *args)` in `nprocs` processes; wait for them, or give their context."""
+    """Run `fn(i, *args)` in `nprocs` processes; wait for them, or return their context."""
     context = multiprocessing.get_context(start_method)
     error_files, processes = [], []
     for i in range(nprocs):
@@ -162,7 +162,7 @@ def spawn(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """Run `fn(i, *args)` in `nprocs` fresh processes; wait for them, or give their context."""
+    """Run `fn(i, *args)` in `nprocs` new processes; wait for them, or return their context."""
     if start_method != "spawn":
         warnings.warn(
             f"This method only supports start_method=spawn (got: {start_method}).\n"

@@ -1,7 +1,7 @@
-"""torch.nested: tensors of tensors whose sizes differ. A list of tensors in; one tensor that keeps their elements one after the other, out.
+"""torch.nested: tensors whose components have different sizes, stored one after another in one buffer.
 
-Element-wise functions, `linear`, softmax over the last dimension, padding and unbinding; gradients flow through all of them. What else
-torch has for them raises NotImplementedError.
+Supported are element-wise functions, `linear`, softmax over the last dimension, padding and unbinding, all
+with gradients. Everything else that torch supports raises NotImplementedError.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _warned = False
 
 
 class _Ragged:
-    """A size that differs from part to part."""
+    """The size of a ragged dimension: it differs between components."""
 
     def __init__(self) -> None:
         self.number = next(_numbers)
@@ -43,13 +43,13 @@ class _Ragged:
 
 
 class NestedTensor(torch.Tensor):
-    """Parts of different sizes as one tensor. `_flat` holds their elements, `_shapes` their sizes."""
+    """Components of different sizes as one tensor. `_flat` holds their elements, `_shapes` their sizes."""
 
-    # by this name functions know that the class is no part of them, and ask it
+    # a module name outside the package: its own classes have no `__torch_function__` overrides
     __module__ = "torch.nested._internal.nested_tensor"
     _flat: Any
     _shapes: list[tuple[int, ...]]
-    _ragged: _Ragged | None  # of the jagged layout: what differs, in the first dimension of the parts
+    _ragged: _Ragged | None  # for the jagged layout: the size of the components' first dimension
 
     @staticmethod
     def _of(flat: Any, shapes: list[tuple[int, ...]], ragged: _Ragged | None) -> NestedTensor:
@@ -80,11 +80,11 @@ class NestedTensor(torch.Tensor):
         return self.dim()
 
     def dim(self) -> int:
-        """The parts' dimensions, and the one that counts them."""
+        """The number of dimensions: those of the components plus the one that counts them."""
         return len(self._shapes[0]) + 1 if self._shapes else 1
 
     def numel(self) -> int:
-        """All elements of all parts."""
+        """The number of elements of all components."""
         return self._flat.numel()
 
     def __len__(self) -> int:
@@ -93,7 +93,9 @@ class NestedTensor(torch.Tensor):
         return len(self._shapes)
 
     def size(self, dim: int | None = None) -> Any:
-        """The size of a dimension in which the parts agree; of the jagged layout also all of them."""
+        """The size of a dimension that is the same in all components; for the jagged layout also the whole
+        size.
+        """
         if dim is None:
             if self._ragged is None:
                 raise RuntimeError(_NO_SIZES)
@@ -109,20 +111,22 @@ class NestedTensor(torch.Tensor):
         return found.pop()
 
     def values(self) -> Any:
-        """The elements one after the other; of the jagged layout in the shape of the parts, laid end to end."""
+        """The elements as one tensor; for the jagged layout with the components concatenated along their
+        first dimension.
+        """
         return self._flat if self._ragged is None else self._flat.view(-1, *self._shapes[0][1:])
 
     def offsets(self) -> Any:
-        """Where each part begins along the jagged dimension, and the end."""
+        """The start of each component along the jagged dimension, and the end of the last one."""
         if self._ragged is None:
             raise AttributeError("'Tensor' object has no attribute 'offsets'")
         return torch.tensor([0, *itertools.accumulate(shape[0] for shape in self._shapes)])
 
     def lengths(self) -> None:
-        """None: there are no holes between the parts."""
+        """None: there are no gaps between the components."""
 
     def unbind(self, dim: int = 0) -> tuple[Any, ...]:
-        """The parts."""
+        """The components."""
         pieces = self._flat.split([math.prod(shape) for shape in self._shapes])
         return tuple(piece.view(shape) for piece, shape in zip(pieces, self._shapes))
 
@@ -132,7 +136,7 @@ class NestedTensor(torch.Tensor):
         return self.unbind()[index]
 
     def to_padded_tensor(self, padding: float, output_size: Any = None) -> Any:
-        """The parts as one ordinary tensor, made equally large with `padding`."""
+        """The components as one ordinary tensor, padded to equal size with `padding`."""
         largest = tuple(map(max, zip(*self._shapes)))
         if output_size is not None:
             largest = tuple(output_size)[1:]
@@ -184,7 +188,7 @@ class NestedTensor(torch.Tensor):
         return NestedTensor._of(flat, self._shapes, self._ragged)
 
     def _operand(self, value: Any, name: str) -> Any:
-        """The elements of the other one of two, which has to look alike."""
+        """The elements of the other operand, which must have the same structure."""
         if not isinstance(value, NestedTensor):
             if isinstance(value, torch.Tensor) and value.dim():
                 raise RuntimeError(
@@ -235,7 +239,7 @@ def nested_tensor(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> torch.Tensor:
-    """A nested tensor with a copy of the values in a list; no gradients flow back to them."""
+    """A nested tensor with a copy of the values in a list; gradients do not flow back to them."""
     parts = [torch.as_tensor(part, dtype=dtype, device=device).detach() for part in tensor_list]
     made = _put_together(parts, layout)
     if requires_grad:
@@ -258,7 +262,7 @@ def nested_tensor_from_jagged(
     min_seqlen: int | None = None,
     max_seqlen: int | None = None,
 ) -> torch.Tensor:
-    """A nested tensor of parts that lie end to end in `values`."""
+    """A nested tensor of components that are concatenated in `values`."""
     if jagged_dim not in (None, 1):
         raise NotImplementedError("parts have to lie end to end in the first dimension of the values")
     if offsets is None:
@@ -274,6 +278,6 @@ def nested_tensor_from_jagged(
 
 
 def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: Any = None) -> torch.Tensor:
-    """The parts of a nested tensor as one ordinary tensor, made equally large with `padding`."""
+    """The components of a nested tensor as one ordinary tensor, padded to equal size with `padding`."""
     made = input.to_padded_tensor(padding, output_size)
     return made if out is None else out.copy_(made)

@@ -1,4 +1,4 @@
-"""torch.sparse: products, sums and softmax of sparse COO tensors. Other sparse layouts are refused."""
+"""torch.sparse: products, sums and softmax of sparse COO tensors. Other sparse layouts are not supported."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _softmax(input: Any, dim: int, dtype: Any, log: bool) -> Any:
 
 
 def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:
-    """Softmax over the elements that are there; the others count as minus infinity."""
+    """Softmax over the specified elements; the others count as minus infinity."""
     return _softmax(input, dim, dtype, False)
 
 
@@ -97,17 +97,17 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
 def sampled_addmm(
     input: Any, mat1: Any, mat2: Any, *, beta: float = 1.0, alpha: float = 1.0, out: Any = None
 ) -> Any:
-    """Refuse: torch has it for sparse CSR tensors, which are not supported."""
+    """Raises: torch has it for sparse CSR tensors, which are not supported."""
     raise NotImplementedError("sampled_addmm needs a sparse CSR tensor, which is not supported")
 
 
 def spsolve(input: Any, other: Any, *, left: bool = True) -> Any:
-    """Refuse: torch has it for sparse CSR tensors, which are not supported."""
+    """Raises: torch has it for sparse CSR tensors, which are not supported."""
     raise NotImplementedError("spsolve needs a sparse CSR tensor, which is not supported")
 
 
 def to_sparse_semi_structured(original_tensor: Any, transposed: bool = False) -> Any:
-    """Refuse: semi-structured sparsity is a feature of CUDA devices."""
+    """Raises: semi-structured sparsity is a feature of CUDA devices."""
     raise RuntimeError("to_sparse_semi_structured needs a CUDA device, and there is none")
 
 
@@ -149,7 +149,7 @@ def as_sparse_gradcheck(gradcheck: Any) -> Any:
 
 
 class check_sparse_tensor_invariants:
-    """Inside, or from `enable` on, constructors check every index."""
+    """Context manager, or setting by `enable`: constructors check every index."""
 
     @staticmethod
     def is_enabled() -> bool:
@@ -158,12 +158,12 @@ class check_sparse_tensor_invariants:
 
     @staticmethod
     def enable() -> None:
-        """Check from now on."""
+        """Turn the checks on."""
         _Invariants.enabled = _Invariants.chosen = True
 
     @staticmethod
     def disable() -> None:
-        """Check no more."""
+        """Turn the checks off."""
         _Invariants.enabled, _Invariants.chosen = False, True
 
     def __init__(self, enable: bool = True) -> None:

@@ -27,7 +27,7 @@ def _named(function: Any, name: str, text: str) -> Any:
 
 
 def _unary(name: str, target: str | None = None) -> Any:
-    """A function of one tensor: the op of that name, or another of torch's."""
+    """A function of one tensor: the op of that name, or another function of torch."""
     call = _dispatch.OPS["special_" + name].entry if target is None else _dispatch.FUNCTIONS[target]
 
     def function(input: Any, *, out: Any = None) -> Any:
@@ -92,7 +92,7 @@ laguerre_polynomial_l, legendre_polynomial_p = (
 
 
 def ndtr(input: Any, *, out: Any = None) -> Any:
-    """The area under the normal distribution up to each element."""
+    """The cumulative distribution function of the standard normal distribution."""
     return _out(_dispatch.OPS["special_ndtr"].entry(input), out)
 
 
@@ -139,12 +139,12 @@ def multigammaln(input: Any, p: int, *, out: Any = None) -> Any:
 
 
 def logit(input: Any, eps: float | None = None, *, out: Any = None) -> Any:
-    """The logarithm of the odds; with `eps`, elements are first brought between eps and 1 - eps."""
+    """The logarithm of the odds; with `eps`, elements are first clamped to [eps, 1 - eps]."""
     return _out(torch.logit(input, eps), out)
 
 
 def round(input: Any, *, decimals: int = 0, out: Any = None) -> Any:
-    """The nearest whole number, or number of `decimals` digits."""
+    """The nearest integer, or the nearest number with `decimals` digits."""
     return _out(torch.round(input, decimals=decimals), out)
 
 

@@ -1,4 +1,4 @@
-"""torch.testing: comparing results and making test tensors."""
+"""torch.testing: comparison of results and creation of test tensors."""
 
 from ._comparison import assert_allclose, assert_close
 from ._creation import make_tensor

@@ -1,7 +1,8 @@
-"""assert_close: two nested values in, an AssertionError with torch's text if they differ. Compares in NumPy.
+"""assert_close: compares two nested values in NumPy and raises AssertionError with torch's text if they
+differ.
 
 The values are walked together down to their leaves; each leaf is a `None`, a boolean, a number or a tensor,
-and has one function that says what is wrong with it.
+with one comparison function per type.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import mindtorch_v2 as torch
 
 __all__ = ["assert_allclose", "assert_close", "default_tolerances"]
 
-# dtype name -> (rtol, atol); what is not here must be equal
+# dtype name -> (rtol, atol); other dtypes must be equal
 _TOLERANCES = {
     "torch.float16": (1e-3, 1e-5),
     "torch.bfloat16": (1.6e-2, 1e-5),
@@ -37,7 +38,7 @@ _Place = tuple[Any, ...]  # the keys that lead to a value
 
 
 class _Mismatch(Exception):
-    """What is wrong with one leaf."""
+    """The difference at one leaf."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ def _compare_arrays(
 
 
 def _as_tensors(actual: Any, expected: Any, options: _Options) -> tuple[Any, Any] | None:
-    """Both as tensors, if they are tensors or alike enough to become ones."""
+    """Both as tensors, if they are tensors or of a type that can be converted."""
     if not (isinstance(actual, type(expected)) or isinstance(expected, type(actual))):
         return None
     if not options.allow_subclasses and type(actual) is not type(expected):
@@ -251,7 +252,7 @@ def _compare_booleans(actual: Any, expected: Any, options: _Options) -> None:
 
 @dataclass(frozen=True)
 class _Leaf:
-    """Two values that are compared by one function, and the keys that lead to them."""
+    """Two values, their comparison function, and the keys that lead to them."""
 
     actual: Any
     expected: Any
@@ -283,7 +284,7 @@ def _type_text(value: Any) -> str:
 
 
 def _pairs(actual: Any, expected: Any, place: _Place) -> Iterator[tuple[Any, Any, _Place]]:
-    """The leaves of both values side by side, with the keys that lead to them."""
+    """The leaves of both values in pairs, with the keys that lead to them."""
     text = (str, bytes)
     if (
         isinstance(actual, Sequence)
@@ -307,7 +308,7 @@ def _pairs(actual: Any, expected: Any, place: _Place) -> Iterator[tuple[Any, Any
 def _in_order(keys: list[Any]) -> list[Any]:
     try:
         return sorted(keys)
-    except TypeError:  # keys of different kinds
+    except TypeError:  # keys of different types
         return keys
 
 
@@ -355,7 +356,7 @@ def assert_close(
     check_stride: bool = False,
     msg: str | Callable[[str], str] | None = None,
 ) -> None:
-    """Raise AssertionError unless two tensors, numbers or nests of them are close."""
+    """Raise AssertionError unless two tensors, numbers or nested containers of them are close."""
     if (rtol is None) is not (atol is None):
         missing = "rtol" if rtol is None else "atol"
         raise ValueError(f"Both 'rtol' and 'atol' must be either specified or omitted, but got no {missing}.")
@@ -380,7 +381,7 @@ def assert_allclose(
     equal_nan: bool = True,
     msg: str = "",
 ) -> None:
-    """The older form of `assert_close`, with wider tolerances and no look at dtype and device."""
+    """The older form of `assert_close`, with larger tolerances and no check of dtype and device."""
     warnings.warn(
         "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a future release. "
         "Please use `torch.testing.assert_close()` instead. You can find detailed upgrade instructions in "

@@ -1,4 +1,4 @@
-"""make_tensor: a shape and a range in, a tensor of random values out, the ones torch draws with a seed."""
+"""make_tensor: a tensor of random values in a range, the same that torch draws for a seed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def make_tensor(
 
 
 def _range(dtype: Any, low: float | None, high: float | None) -> tuple[float, float]:
-    """The interval to draw from, within what the dtype holds."""
+    """The interval to draw from, within the range of the dtype."""
     inexact = dtype.is_floating_point or dtype.is_complex
     lowest: float
     highest: float

@@ -40,7 +40,7 @@ def exponential(
     M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = _dtype.strided,
     device: Any = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """A window that falls off exponentially on both sides."""
+    """A window that decays exponentially on both sides."""
     dtype = _check("exponential", M, dtype, layout)
     if tau <= 0:
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
@@ -69,7 +69,7 @@ def gaussian(
     M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = _dtype.strided, device: Any = None,
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """The bell curve of deviation `std`."""
+    """A Gaussian of standard deviation `std`."""
     dtype = _check("gaussian", M, dtype, layout)
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
@@ -103,7 +103,7 @@ def kaiser(
 def hamming(
     M: int, *, sym: bool = True, dtype: Any = None, layout: Any = _dtype.strided, device: Any = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """A cosine on a pedestal of 0.08."""
+    """A raised cosine with minimum 0.08."""
     return general_hamming(M, sym=sym, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
@@ -174,7 +174,7 @@ def general_hamming(
     M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None, layout: Any = _dtype.strided, device: Any = None,
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
-    """A cosine on a pedestal: weights `alpha` and 1 - alpha."""
+    """A raised cosine with weights `alpha` and 1 - alpha."""
     return general_cosine(
         M,
         a=[alpha, 1.0 - alpha],
