@@ -92,7 +92,7 @@ class GradScaler:
     def _unscale_grads_(
         self, optimizer: Any, inv_scale: Any, found_inf: Any, allow_fp16: bool
     ) -> dict[Any, Any]:
-        grads_by_kind: dict[tuple[Any, Any], list[Any]] = {}
+        grads_by_device_and_dtype: dict[tuple[Any, Any], list[Any]] = {}
         with torch.no_grad():
             for group in optimizer.param_groups:
                 for param in group["params"]:
@@ -105,15 +105,17 @@ class GradScaler:
                         if grad.dtype is torch.float16:
                             param.grad = grad = grad.coalesce()
                         grad = grad._values()
-                    grads_by_kind.setdefault((grad.device, grad.dtype), []).append(grad)
-            found: dict[Any, Any] = {}
-            factors: dict[Any, Any] = {}
-            for (device, _), grads in grads_by_kind.items():
-                if device not in found:
-                    found[device] = found_inf.to(device=device, non_blocking=True, copy=True)
-                    factors[device] = inv_scale.to(device=device, non_blocking=True, copy=True)
-                torch._amp_foreach_non_finite_check_and_unscale_(grads, found[device], factors[device])
-        return found
+                    grads_by_device_and_dtype.setdefault((grad.device, grad.dtype), []).append(grad)
+            found_inf_per_device: dict[Any, Any] = {}
+            inv_scale_per_device: dict[Any, Any] = {}
+            for (device, _), grads in grads_by_device_and_dtype.items():
+                if device not in found_inf_per_device:
+                    found_inf_per_device[device] = found_inf.to(device=device, non_blocking=True, copy=True)
+                    inv_scale_per_device[device] = inv_scale.to(device=device, non_blocking=True, copy=True)
+                torch._amp_foreach_non_finite_check_and_unscale_(
+                    grads, found_inf_per_device[device], inv_scale_per_device[device]
+                )
+        return found_inf_per_device
 
     def unscale_(self, optimizer: Any) -> None:
         """Divide the gradients of an optimiser's parameters by the scale, for example before clipping them."""
@@ -164,10 +166,13 @@ class GradScaler:
         if state["stage"] is OptState.READY:
             self._check_inf_per_device(optimizer)
         scale = self._get_scale_async()
-        found = [one.to(scale.device, non_blocking=True) for one in state["found_inf_per_device"].values()]
+        found_infs = [
+            found_inf.to(scale.device, non_blocking=True)
+            for found_inf in state["found_inf_per_device"].values()
+        ]
         unscaled = state["stage"] is OptState.UNSCALED
         optimizer.grad_scale = None if unscaled else scale * getattr(optimizer, "grad_scale", 1)
-        optimizer.found_inf = sum(found) if found else None
+        optimizer.found_inf = sum(found_infs) if found_infs else None
         try:
             result = optimizer.step(*args, **kwargs)
         finally:
@@ -186,12 +191,12 @@ class GradScaler:
             self._set_scale(new_scale)
         else:
             states = self._per_optimizer_states.values()
-            found = [one for state in states for one in state["found_inf_per_device"].values()]
-            if not found:
+            found_infs = [value for state in states for value in state["found_inf_per_device"].values()]
+            if not found_infs:
                 raise AssertionError("No inf checks were recorded prior to update.")
-            found = [one.to(device=scale.device, non_blocking=True) for one in found]
-            found_inf = found[0]
-            for other in found[1:]:
+            found_infs = [value.to(device=scale.device, non_blocking=True) for value in found_infs]
+            found_inf = found_infs[0]
+            for other in found_infs[1:]:
                 found_inf += other
             torch._amp_update_scale_(
                 scale,

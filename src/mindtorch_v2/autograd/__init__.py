@@ -137,12 +137,12 @@ def backward(
     roots = _roots(outputs, _make_grads(outputs, _seeds(grad_tensors, len(outputs)), False))
     targets = None
     if inputs is not None:
-        targets = {_target(number, place) for number, place in enumerate(_as_tuple(inputs))}
+        targets = {_target(index, item) for index, item in enumerate(_as_tuple(inputs))}
     if create_graph and not _Warned.cycle:
         _Warned.cycle = True
         warnings.warn(_CYCLE, stacklevel=2)
-    keep = create_graph if retain_graph is None else retain_graph
-    engine.run(roots, keep, create_graph, None, targets)
+    keep_graph = create_graph if retain_graph is None else retain_graph
+    engine.run(roots, keep_graph, create_graph, None, targets)
 
 
 def _target(number: int, place: Any) -> Any:
@@ -184,17 +184,21 @@ def grad(
             stacklevel=2,
         )
     names = tuple(inputs) if isinstance(inputs, dict) else None
-    results, wanted = _as_tuple(outputs), _as_tuple(inputs if names is None else inputs.values())
-    if not wanted:
+    output_tuple, input_tuple = _as_tuple(outputs), _as_tuple(inputs if names is None else inputs.values())
+    if not input_tuple:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
-    roots = _roots(results, _make_grads(results, _seeds(grad_outputs, len(results)), is_grads_batched))
-    captures = engine.Captures([_edge(place) for place in wanted])
-    keep = create_graph if retain_graph is None else retain_graph
-    engine.run(roots, keep, create_graph, captures)
-    found = captures.found
-    if None in [value if value is None else 0 for value in found]:
-        _fill_unused(found, wanted, create_graph, materialize_grads or bool(allow_unused), materialize_grads)
-    return tuple(found) if names is None else dict(zip(names, found))
+    roots = _roots(
+        output_tuple, _make_grads(output_tuple, _seeds(grad_outputs, len(output_tuple)), is_grads_batched)
+    )
+    captures = engine.Captures([_edge(item) for item in input_tuple])
+    keep_graph = create_graph if retain_graph is None else retain_graph
+    engine.run(roots, keep_graph, create_graph, captures)
+    gradients = captures.found
+    if None in [value if value is None else 0 for value in gradients]:
+        _fill_unused(
+            gradients, input_tuple, create_graph, materialize_grads or bool(allow_unused), materialize_grads
+        )
+    return tuple(gradients) if names is None else dict(zip(names, gradients))
 
 
 def _edge(place: Any) -> tuple:
@@ -206,19 +210,19 @@ def _edge(place: Any) -> tuple:
     return accumulator(place) if node is None else node, place._output_nr
 
 
-def _fill_unused(found: list, wanted: tuple, create_graph: bool, allowed: bool, zeros: bool) -> None:
+def _fill_unused(gradients: list, inputs: tuple, create_graph: bool, allowed: bool, zeros: bool) -> None:
     """Results of `grad` for inputs that no output depends on."""
     if not allowed:
-        place = next(i for i, value in enumerate(found) if value is None)
+        index = next(i for i, value in enumerate(gradients) if value is None)
         raise RuntimeError(
-            f"The differentiated Tensor at index {place} appears to not have been used in the graph. Set allow_unused=True if this is "
+            f"The differentiated Tensor at index {index} appears to not have been used in the graph. Set allow_unused=True if this is "
             "the desired behavior."
         )
-    if zeros and any(isinstance(place, GradientEdge) for place in wanted):
+    if zeros and any(isinstance(item, GradientEdge) for item in inputs):
         raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-    for number, value in enumerate(found):
+    for number, value in enumerate(gradients):
         if value is None and zeros:
-            found[number] = _dispatch.FUNCTIONS["zeros_like"](wanted[number], requires_grad=create_graph)
+            gradients[number] = _dispatch.FUNCTIONS["zeros_like"](inputs[number], requires_grad=create_graph)
 
 
 def variable(*args: Any, **kwargs: Any) -> Any:

@@ -61,12 +61,12 @@ def _plan(roots: list[Node]) -> tuple[dict[Node, int], list[Node], set[Node]]:
     """
     waiting: dict[Node, int] = {}
     order: list[Node] = []
-    seen: set[Node] = set()
+    visited: set[Node] = set()
     stack: list[tuple[Node, Any]] = []
     for root in roots:
-        if root in seen:
+        if root in visited:
             continue
-        seen.add(root)
+        visited.add(root)
         stack.append((root, iter(root.next)))
         while stack:
             node, edges = stack[-1]
@@ -75,14 +75,14 @@ def _plan(roots: list[Node]) -> tuple[dict[Node, int], list[Node], set[Node]]:
                     continue
                 following = edge[0]
                 waiting[following] = waiting.get(following, 0) + 1
-                if following not in seen:
-                    seen.add(following)
+                if following not in visited:
+                    visited.add(following)
                     stack.append((following, iter(following.next)))
                     break
             else:
                 order.append(node)
                 stack.pop()
-    return waiting, order, seen
+    return waiting, order, visited
 
 
 def reach(root: Node) -> set[Node]:
@@ -170,27 +170,29 @@ def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_gra
     buffer = buffers.get(node)
     if buffer is None:
         buffer = buffers[node] = [None] * node.n_outputs
-    held = buffer[number]
-    if held is None:
+    accumulated = buffer[number]
+    if accumulated is None:
         buffer[number] = gradient
         return
     if not create_graph:
         buffer[number] = None
-        storage = held._storage
-        # the local `held`, the tensor's attribute and getrefcount's own argument refer to the storage
+        storage = accumulated._storage
+        # the local `accumulated`, the tensor's attribute and getrefcount's own argument refer to the storage
         if (
-            getrefcount(held) == _ALONE
+            getrefcount(accumulated) == _ALONE
             and (storage is None or getrefcount(storage) == _ALONE + 1)
-            and not held.is_sparse
+            and not accumulated.is_sparse
             and not gradient.is_sparse
-            and held._array.dtype is gradient._array.dtype
-            and held._array.shape == gradient._array.shape
-            and (held._array.flags.c_contiguous or _is_dense(held._array))
-            and (Switches.asked is None or not Switches.asked(held, gradient))
+            and accumulated._array.dtype is gradient._array.dtype
+            and accumulated._array.shape == gradient._array.shape
+            and (accumulated._array.flags.c_contiguous or _is_dense(accumulated._array))
+            and (Switches.asked is None or not Switches.asked(accumulated, gradient))
         ):
-            buffer[number] = held.add_(gradient)
+            buffer[number] = accumulated.add_(gradient)
             return
-    buffer[number] = gradient + held if held.is_sparse and not gradient.is_sparse else held + gradient
+    buffer[number] = (
+        gradient + accumulated if accumulated.is_sparse and not gradient.is_sparse else accumulated + gradient
+    )
 
 
 def _is_dense(array: Any) -> bool:
@@ -215,20 +217,20 @@ def _evaluate(
     if node._output_hooks is not None or node._pre_hooks is not None or node._retain is not None:
         buffer = _run_pre_hooks(node, buffer)
     if captures is not None:
-        wanted = captures.wanted.get(node)
-        if wanted is not None:
+        captured = captures.wanted.get(node)
+        if captured is not None:
             if isinstance(node, AccumulateGrad) and node.variable._hooks:
                 buffer = [run_tensor_hooks(node.variable._hooks, buffer[0])]
-            for number, places in wanted.items():
-                for place in places:
-                    captures.found[place] = buffer[number]
+            for number, indices in captured.items():
+                for index in indices:
+                    captures.found[index] = buffer[number]
         if needed is not None and not any(edge is not None and edge[0] in needed for edge in node.next):
             return
     if node.__class__ is AccumulateGrad:
-        seen = tuple(buffer) if node._post_hooks else ()
-        _accumulate(node, buffer, create_graph, seen)
+        hook_gradients = tuple(buffer) if node._post_hooks else ()
+        _accumulate(node, buffer, create_graph, hook_gradients)
         if node._post_hooks:
-            _run_post_hooks(node, (), seen)
+            _run_post_hooks(node, (), hook_gradients)
         return
     if buffer[0] is None and not node.takes_none and buffer.count(None) == len(buffer):
         results: tuple = (None,) * len(node.next)
@@ -244,24 +246,24 @@ def _evaluate(
     edges = node.next
     if len(results) != len(edges):
         results = _match_results(node, results, len(edges))
-    left_over = list(results)
+    gradients = list(results)
     del results
-    for place, edge in enumerate(edges):
+    for index, edge in enumerate(edges):
         if edge is None:
             continue
         following, number = edge
-        gradient = left_over[place]
-        left_over[place] = None
+        gradient = gradients[index]
+        gradients[index] = None
         if needed is None or following in needed:
             if gradient is not None:
-                gradient = _fit(node, place, gradient, following, number)
+                gradient = _fit(node, index, gradient, following, number)
                 _add_to(buffers, following, number, gradient, create_graph)
                 del gradient
             elif following not in buffers:
                 buffers[following] = [None] * following.n_outputs
-        left = waiting[following] - 1
-        waiting[following] = left
-        if not left and following in buffers:
+        n_missing = waiting[following] - 1
+        waiting[following] = n_missing
+        if not n_missing and following in buffers:
             heapq.heappush(heap, (-following.seq, next(_arrivals), following))
 
 
@@ -276,10 +278,10 @@ def _apply(node: Node, buffer: list) -> tuple:
 def _apply_needed(node: Node, buffer: list, needed: set) -> tuple:
     """Run an op's node, but compute only the gradients on a path to a requested one."""
     edges = node.next
-    wanted = tuple([edge if edge is not None and edge[0] in needed else None for edge in edges])
-    if wanted == edges:
+    needed_edges = tuple([edge if edge is not None and edge[0] in needed else None for edge in edges])
+    if needed_edges == edges:
         return _apply(node, buffer)
-    node.next = wanted
+    node.next = needed_edges
     try:
         return _apply(node, buffer)
     finally:
@@ -326,14 +328,14 @@ def _match_results(node: Node, results: tuple, count: int) -> tuple:
     )
 
 
-def _fit(node: Node, place: int, gradient: Tensor, following: Node, number: int) -> Tensor:
+def _fit(node: Node, index: int, gradient: Tensor, following: Node, number: int) -> Tensor:
     """The gradient with the shape and dtype of the tensor it belongs to."""
     shape, np_dtype = following._input_metadata_of(number)
     if (gradient._array_missing or gradient.is_sparse) and _has_no_layout(gradient):
         return gradient
     array = gradient._array
     if array.shape != shape:
-        gradient = _reduce_to(node, place, gradient, shape)
+        gradient = _reduce_to(node, index, gradient, shape)
     if array.dtype is not np_dtype and array.dtype != np_dtype:
         if array.dtype.kind == "c" and np_dtype.kind != "c":
             gradient = _dispatch.FUNCTIONS["real"](gradient)
@@ -354,28 +356,30 @@ def _fit_all(node: Node, results: tuple) -> tuple:
     )
 
 
-def _reduce_to(node: Node, place: int, gradient: Tensor, shape: tuple) -> Tensor:
+def _reduce_to(node: Node, index: int, gradient: Tensor, shape: tuple) -> Tensor:
     """Sum a gradient over the dimensions along which its tensor was broadcast."""
-    have = gradient._array.shape
-    lead = len(have) - len(shape)
-    if lead < 0 or any(n != m and m != 1 for n, m in zip(have[lead:], shape)):
+    grad_shape = gradient._array.shape
+    n_leading = len(grad_shape) - len(shape)
+    if n_leading < 0 or any(n != m and m != 1 for n, m in zip(grad_shape[n_leading:], shape)):
         raise RuntimeError(
-            f"Function {node.name()} returned an invalid gradient at index {place} - got {list(have)} but expected shape compatible "
+            f"Function {node.name()} returned an invalid gradient at index {index} - got {list(grad_shape)} but expected shape compatible "
             f"with {list(shape)}"
         )
     if not shape:
         return gradient.sum()
-    dims = list(range(lead)) + [d for d in range(lead, len(have)) if shape[d - lead] == 1 and have[d] != 1]
+    dims = list(range(n_leading)) + [
+        d for d in range(n_leading, len(grad_shape)) if shape[d - n_leading] == 1 and grad_shape[d] != 1
+    ]
     if dims:
         gradient = gradient.sum(dims, True)
-    if lead:
+    if n_leading:
         gradient = gradient.view(shape)
     return gradient
 
 
-def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, seen: tuple) -> None:
-    """Add the gradient in `buffer` to the leaf's `.grad`. If `seen` refers to it, the leaf does not own it
-    alone.
+def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, hook_gradients: tuple) -> None:
+    """Add the gradient in `buffer` to the leaf's `.grad`. If `hook_gradients`
+    refers to it too, the leaf stores a copy.
     """
     variable = node.variable
     if variable._hooks:
@@ -385,10 +389,10 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, seen: tu
     try:
         gradient = buffer[0]
         buffer[0] = None
-        held = variable._grad
+        previous = variable._grad
         if gradient is None:
             pass
-        elif held is None:
+        elif previous is None:
             if gradient.is_sparse and _dispatch.recorder is not None and not create_graph:
                 variable._grad = _sparse_leaf(gradient)
             elif create_graph:
@@ -398,11 +402,11 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, seen: tu
             else:
                 variable._grad = _layout_copy(gradient, variable)
         elif create_graph:
-            variable._grad = held + gradient
-        elif held.is_sparse and not gradient.is_sparse:
-            variable._grad = gradient + held
+            variable._grad = previous + gradient
+        elif previous.is_sparse and not gradient.is_sparse:
+            variable._grad = gradient + previous
         else:
-            held.add_(gradient)
+            previous.add_(gradient)
         gradient = None  # frees it here, if there is no other reference
     finally:
         if ranges is not None:

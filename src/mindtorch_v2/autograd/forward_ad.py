@@ -111,9 +111,9 @@ def unpack_dual(tensor: torch.Tensor, *, level: int | None = None) -> UnpackedDu
     open_level = grad_state.dual_level
     if open_level is None or not tensor.requires_grad or tensor.grad_fn is None:
         return UnpackedDualTensor(tensor, None)
-    behind = engine.reach(tensor.grad_fn)
-    nodes = [node for node in open_level.nodes if node in behind]
-    recorded = any(isinstance(node, AccumulateGrad) for node in behind)
+    reachable = engine.reach(tensor.grad_fn)
+    nodes = [node for node in open_level.nodes if node in reachable]
+    recorded = any(isinstance(node, AccumulateGrad) for node in reachable)
     primal = tensor.view_as(tensor) if recorded else tensor.detach()
     if not nodes:
         return UnpackedDualTensor(primal, None)
@@ -122,12 +122,12 @@ def unpack_dual(tensor: torch.Tensor, *, level: int | None = None) -> UnpackedDu
         captures = engine.Captures([(node, 0) for node in nodes])
         engine.run([(tensor.grad_fn, tensor.output_nr, seed)], True, True, captures)
         pairs = [(g, n.tangent) for g, n in zip(captures.found, nodes) if g is not None and g.requires_grad]
-        keep = recorded or any(t.requires_grad for _, t in pairs)
+        create_graph = recorded or any(t.requires_grad for _, t in pairs)
         if not pairs:
             return UnpackedDualTensor(primal, torch.zeros_like(primal))
-        pulled, tangents = zip(*pairs)
-        (found,) = torch.autograd.grad(pulled, seed, tangents, create_graph=keep, allow_unused=True)
-    return UnpackedDualTensor(primal, torch.zeros_like(primal) if found is None else found)
+        vjps, tangents = zip(*pairs)
+        (tangent,) = torch.autograd.grad(vjps, seed, tangents, create_graph=create_graph, allow_unused=True)
+    return UnpackedDualTensor(primal, torch.zeros_like(primal) if tangent is None else tangent)
 
 
 class _set_fwd_grad_enabled:
@@ -153,7 +153,7 @@ def jacobian_columns(func: Any, inputs: tuple, number: int) -> list[np.ndarray]:
         flat[element] = 1
         with dual_level():
             dual = make_dual(primal, unit.clone())
-            outputs = func(*[dual if place == number else x for place, x in enumerate(inputs)])
+            outputs = func(*[dual if index == number else x for index, x in enumerate(inputs)])
             tangents = [
                 unpack_dual(o) for o in (outputs if isinstance(outputs, (tuple, list)) else (outputs,))
             ]

@@ -109,10 +109,10 @@ class _FunctionBase(Node):
                     "Either access saved_tensors only once, or set clear_saved_tensors_on_access=False."
                 )
             self._accessed = True
-        found = tuple(unpack(self, "tensors"))
+        tensors = tuple(unpack(self, "tensors"))
         if self._clear_on_access:
             self.maybe_clear_saved_tensors()
-        return found
+        return tensors
 
     @property
     def saved_variables(self) -> tuple:
@@ -170,19 +170,19 @@ class BackwardCFunction(_FunctionBase, FunctionCtx, _HookMixin):
             raise RuntimeError(
                 f"function {self.name()} returned an incorrect number of gradients (expected {count}, got {len(results)})"
             )
-        for place, result in enumerate(results):
+        for index, result in enumerate(results):
             if result is None:
                 continue
-            if place not in self._input_map:
+            if index not in self._input_map:
                 raise RuntimeError(
-                    f"function {self.name()} returned a gradient different than None at position {place + 1}, but the corresponding "
+                    f"function {self.name()} returned a gradient different than None at position {index + 1}, but the corresponding "
                     "forward input was not a Variable"
                 )
             if not isinstance(result, Tensor):
                 raise RuntimeError(f"expected Variable or None (got {type(result).__name__})")
             if result.dtype.is_complex:
-                self._check_complex(self._input_map.index(place))
-        return tuple([results[place] for place in self._input_map])
+                self._check_complex(self._input_map.index(index))
+        return tuple([results[index] for index in self._input_map])
 
     def _check_complex(self, place: int) -> None:
         """Raise if a real input gets a complex gradient from the user's backward."""
@@ -297,8 +297,10 @@ class Function(_SingleLevelFunction):
         ranges = _dispatch.ranges
         if ranges is None:
             return _apply(cls, args, kwargs)
-        shown = tuple([a for a in args if _is_shown(a)])
-        token = ranges.enter(cls.__name__, 0, grad_state.seq if grad_state.enabled else -1, 0, shown)
+        recorded_inputs = tuple([a for a in args if _is_shown(a)])
+        token = ranges.enter(
+            cls.__name__, 0, grad_state.seq if grad_state.enabled else -1, 0, recorded_inputs
+        )
         try:
             return _apply(cls, args, kwargs)
         finally:
@@ -328,11 +330,11 @@ def _apply(cls: Any, args: tuple, kwargs: dict) -> Any:
     state = grad_state
     enabled = state.enabled
     ctx = cls._backward_cls()
-    places = [place for place, a in enumerate(args) if isinstance(a, Tensor)]
-    tensors = [args[place] for place in places]
+    tensor_indices = [index for index, a in enumerate(args) if isinstance(a, Tensor)]
+    tensors = [args[index] for index in tensor_indices]
     ctx.needs_input_grad = tuple([isinstance(a, Tensor) and a._rg for a in args])
     recording = enabled and any(ctx.needs_input_grad)
-    ctx._input_map = tuple(places)
+    ctx._input_map = tuple(tensor_indices)
     ctx.next = tuple([edge(a) for a in tensors]) if recording else ()
     state.enabled = False
     try:
@@ -400,18 +402,18 @@ def _as_alias(tensor: Tensor) -> Any:
 
 def _attach_outputs(ctx: Any, outputs: tuple, inputs: list) -> tuple:
     """Attach the node to the outputs: new tensors, inputs passed through, inputs written in place."""
-    made: list[Any] = []
+    attached: list[Any] = []
     for number, output in enumerate(outputs):
         if not isinstance(output, Tensor) or output.dtype._rank < 2:
-            made.append(output)
+            attached.append(output)
         elif _among(output, ctx.non_differentiable):
-            made.append(output.detach() if _among(output, inputs) else output)
+            attached.append(output.detach() if _among(output, inputs) else output)
         elif _among(output, ctx.dirty_tensors):
             rebase(output, ctx, number)
-            made.append(output)
+            attached.append(output)
         else:
-            made.append(_attach(ctx, output, number, _among(output, inputs)))
-    return tuple(made)
+            attached.append(_attach(ctx, output, number, _among(output, inputs)))
+    return tuple(attached)
 
 
 def _attach(ctx: Any, output: Any, number: int, is_input: bool) -> Any:
@@ -441,9 +443,9 @@ def once_differentiable(fn: Any) -> Any:
         error = DelayedError(
             "trying to differentiate twice a function that was marked with @once_differentiable"
         )
-        listed = outputs if isinstance(outputs, tuple) else (outputs,)
-        made = tuple([None if output is None else error(output) for output in listed])
-        return made if isinstance(outputs, tuple) else made[0]
+        output_tuple = outputs if isinstance(outputs, tuple) else (outputs,)
+        delayed = tuple([None if output is None else error(output) for output in output_tuple])
+        return delayed if isinstance(outputs, tuple) else delayed[0]
 
     return once
 

@@ -56,29 +56,29 @@ def _called(func: Any, inputs: Any, caller: str, create_graph: bool) -> tuple[bo
     return is_tuple, ready, several, outputs
 
 
-def _vector(v: Any, others: tuple, others_tuple: bool, caller: str, source: str, create_graph: bool) -> tuple:
+def _vector(v: Any, tensors: tuple, is_tuple: bool, caller: str, source: str, create_graph: bool) -> tuple:
     """The vector of a product, checked against the tensors it belongs to; 1 if that is the only possible
     shape.
     """
     if v is None:
-        if len(others) != 1 or others[0].numel() != 1:
+        if len(tensors) != 1 or tensors[0].numel() != 1:
             raise RuntimeError(
                 f"The vector v can only be None if {source} a single Tensor with a single element."
             )
-        return (torch.ones_like(others[0]),)
+        return (torch.ones_like(tensors[0]),)
     _, vectors = _tensors(v, "v", caller)
     vectors = tuple(x.view_as(x) if create_graph and x.requires_grad else x.detach() for x in vectors)
-    if len(others) != len(vectors):
-        if others_tuple:
+    if len(tensors) != len(vectors):
+        if is_tuple:
             raise RuntimeError(
-                f"v is a tuple of invalid length: should be {len(others)} but got {len(vectors)}."
+                f"v is a tuple of invalid length: should be {len(tensors)} but got {len(vectors)}."
             )
         raise RuntimeError("The given v should contain a single Tensor.")
-    for place, (vector, other) in enumerate(zip(vectors, others)):
-        if vector.size() != other.size():
-            prefix = f"Entry {place} in " if others_tuple else ""
+    for index, (vector, tensor) in enumerate(zip(vectors, tensors)):
+        if vector.size() != tensor.size():
+            prefix = f"Entry {index} in " if is_tuple else ""
             raise RuntimeError(
-                f"{prefix}v has invalid size: should be {other.size()} but got {vector.size()}."
+                f"{prefix}v has invalid size: should be {tensor.size()} but got {vector.size()}."
             )
     return vectors
 
@@ -114,20 +114,24 @@ def _need_jacobian(jacobian: tuple, strict: bool) -> None:
             )
 
 
-def _filled(grads: tuple, like: tuple, strict: bool, create_graph: bool, what: str, whole: str) -> tuple:
-    """Zeros for missing gradients, or an error if `strict`; `{}` in `what` is replaced by the index."""
-    made = []
-    for place, (gradient, other) in enumerate(zip(grads, like)):
+def _filled(
+    grads: tuple, like: tuple, strict: bool, create_graph: bool, missing_text: str, matrix_name: str
+) -> tuple:
+    """Zeros for missing gradients, or an error if `strict`; `{}` in `missing_text` is its
+    index.
+    """
+    filled = []
+    for index, (gradient, other) in enumerate(zip(grads, like)):
         if gradient is None:
             if strict:
-                raise RuntimeError(f"{what.format(place)}{_STRICT}.")
+                raise RuntimeError(f"{missing_text.format(index)}{_STRICT}.")
             gradient = torch.zeros_like(other)
         elif strict and create_graph and not gradient.requires_grad:
             raise RuntimeError(
-                f"The {whole} of the user-provided function is independent of input {place}.{_STRICT} when create_graph=True."
+                f"The {matrix_name} of the user-provided function is independent of input {index}.{_STRICT} when create_graph=True."
             )
-        made.append(gradient)
-    return tuple(made)
+        filled.append(gradient)
+    return tuple(filled)
 
 
 _OUTPUT = "The output of the user-provided function is independent of input {}."
@@ -143,7 +147,11 @@ _HESSIAN_TRICK = (
 
 
 def _grad(
-    outputs: tuple, inputs: tuple, seeds: Any = None, create_graph: bool = False, keep: bool | None = None
+    outputs: tuple,
+    inputs: tuple,
+    seeds: Any = None,
+    create_graph: bool = False,
+    retain_graph: bool | None = None,
 ) -> tuple:
     """`autograd.grad` that skips outputs without history."""
     if seeds is None:
@@ -151,9 +159,14 @@ def _grad(
     pairs = [(o, s) for o, s in zip(outputs, seeds) if o is not None and o.requires_grad]
     if not pairs:
         return (None,) * len(inputs)
-    kept, given = zip(*pairs)
+    differentiable, used_seeds = zip(*pairs)
     return torch.autograd.grad(
-        kept, inputs, given, allow_unused=True, create_graph=create_graph, retain_graph=keep
+        differentiable,
+        inputs,
+        used_seeds,
+        allow_unused=True,
+        create_graph=create_graph,
+        retain_graph=retain_graph,
     )
 
 
@@ -176,17 +189,17 @@ def jvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
     """The outputs of `func`, and the product of its Jacobian with a vector."""
     source = "the input to the user-provided function is"
     with torch.enable_grad():
-        is_tuple, given = _tensors(inputs, "inputs", "jvp")
-        ready = _prepared(given, create_graph)
-        vector = _vector(v, ready, is_tuple, "jvp", source, create_graph)
-        several, outputs = _tensors(func(*ready), "outputs of the user-provided function", "jvp")
+        is_tuple, input_tensors = _tensors(inputs, "inputs", "jvp")
+        prepared = _prepared(input_tensors, create_graph)
+        vector = _vector(v, prepared, is_tuple, "jvp", source, create_graph)
+        several, outputs = _tensors(func(*prepared), "outputs of the user-provided function", "jvp")
         _need_outputs(outputs, strict)
         seeds = tuple(torch.zeros_like(o, requires_grad=True) for o in outputs)
-        found = _grad(outputs, ready, seeds, create_graph=True)
-        pulled = _filled(found, ready, strict, False, _OUTPUT, "jacobian")
+        gradients = _grad(outputs, prepared, seeds, create_graph=True)
+        vjps = _filled(gradients, prepared, strict, False, _OUTPUT, "jacobian")
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
-        pushed = _grad(pulled, seeds, vector, create_graph)
-        product = _filled(pushed, outputs, strict, create_graph, _TRICK, "jacobian")
+        jvps = _grad(vjps, seeds, vector, create_graph)
+        product = _filled(jvps, outputs, strict, create_graph, _TRICK, "jacobian")
     return _answers(outputs, several, product, several, create_graph)
 
 
@@ -194,17 +207,19 @@ def vhp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
     """The value of a scalar `func`, and the product of a vector with its Hessian."""
     source = "the input to the user-provided function is"
     with torch.enable_grad():
-        is_tuple, given = _tensors(inputs, "inputs", "vhp")
-        ready = _prepared(given, create_graph)
-        vector = _vector(v, ready, is_tuple, "vhp", source, create_graph)
-        several, outputs = _tensors(func(*ready), "outputs of the user-provided function", "vhp")
+        is_tuple, input_tensors = _tensors(inputs, "inputs", "vhp")
+        prepared = _prepared(input_tensors, create_graph)
+        vector = _vector(v, prepared, is_tuple, "vhp", source, create_graph)
+        several, outputs = _tensors(func(*prepared), "outputs of the user-provided function", "vhp")
         _single(outputs, several, "vhp")
         _need_outputs(outputs, strict)
-        first = _filled(_grad(outputs, ready, create_graph=True), ready, strict, False, _OUTPUT, "jacobian")
+        first = _filled(
+            _grad(outputs, prepared, create_graph=True), prepared, strict, False, _OUTPUT, "jacobian"
+        )
         _need_jacobian(first, strict)
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
-        second = _grad(first, ready, vector, create_graph)
-        product = _filled(second, ready, strict, create_graph, _JACOBIAN, "hessian")
+        second = _grad(first, prepared, vector, create_graph)
+        product = _filled(second, prepared, strict, create_graph, _JACOBIAN, "hessian")
     return _answers(outputs, several, product, is_tuple, create_graph)
 
 
@@ -212,20 +227,22 @@ def hvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
     """The value of a scalar `func`, and the product of its Hessian with a vector."""
     source = "the input to the user-provided function is"
     with torch.enable_grad():
-        is_tuple, given = _tensors(inputs, "inputs", "hvp")
-        ready = _prepared(given, create_graph)
-        vector = _vector(v, ready, is_tuple, "hvp", source, create_graph)
-        several, outputs = _tensors(func(*ready), "outputs of the user-provided function", "hvp")
+        is_tuple, input_tensors = _tensors(inputs, "inputs", "hvp")
+        prepared = _prepared(input_tensors, create_graph)
+        vector = _vector(v, prepared, is_tuple, "hvp", source, create_graph)
+        several, outputs = _tensors(func(*prepared), "outputs of the user-provided function", "hvp")
         _single(outputs, several, "hvp")
         _need_outputs(outputs, strict)
-        first = _filled(_grad(outputs, ready, create_graph=True), ready, strict, False, _OUTPUT, "jacobian")
+        first = _filled(
+            _grad(outputs, prepared, create_graph=True), prepared, strict, False, _OUTPUT, "jacobian"
+        )
         _need_jacobian(first, strict)
-        seeds = tuple(torch.zeros_like(x, requires_grad=True) for x in ready)
-        second = _grad(first, ready, seeds, create_graph=True)
-        pulled = _filled(second, ready, strict, False, _JACOBIAN, "hessian")
+        seeds = tuple(torch.zeros_like(x, requires_grad=True) for x in prepared)
+        second = _grad(first, prepared, seeds, create_graph=True)
+        vjps = _filled(second, prepared, strict, False, _JACOBIAN, "hessian")
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
-        pushed = _grad(pulled, seeds, vector, create_graph)
-        product = _filled(pushed, ready, strict, create_graph, _HESSIAN_TRICK, "hessian")
+        jvps = _grad(vjps, seeds, vector, create_graph)
+        product = _filled(jvps, prepared, strict, create_graph, _HESSIAN_TRICK, "hessian")
     return _answers(outputs, several, product, is_tuple, create_graph)
 
 
@@ -257,7 +274,7 @@ def jacobian(
         _check_forward(create_graph, strict, vectorize)
         return _forward_jacobian(func, inputs)
     with torch.enable_grad():
-        is_tuple, ready, several, outputs = _called(func, inputs, "jacobian", create_graph)
+        is_tuple, prepared, several, outputs = _called(func, inputs, "jacobian", create_graph)
         _need_outputs(outputs, strict)
         if vectorize and strict:
             raise RuntimeError(
@@ -265,29 +282,31 @@ def jacobian(
                 "`strict=False` or `vectorize=False`."
             )
         rows = tuple(
-            _rows(output, place, ready, create_graph, strict) for place, output in enumerate(outputs)
+            _rows(output, index, prepared, create_graph, strict) for index, output in enumerate(outputs)
         )
     rows = _finished(rows, create_graph)
     return _unpacked(tuple(_unpacked(row, is_tuple) for row in rows), several)
 
 
-def _rows(output: Any, place: int, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
+def _rows(output: Any, output_index: int, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
     """The part of a Jacobian that belongs to one output: one backward pass per element."""
     parts: list[list] = [[] for _ in inputs]
-    for number in range(output.numel()):
-        found = _grad((output.reshape(-1)[number],), inputs, create_graph=create_graph, keep=True)
-        for column, (part, gradient, x) in enumerate(zip(parts, found, inputs)):
+    for element in range(output.numel()):
+        gradients = _grad(
+            (output.reshape(-1)[element],), inputs, create_graph=create_graph, retain_graph=True
+        )
+        for column, (part, gradient, x) in enumerate(zip(parts, gradients, inputs)):
             if gradient is not None:
                 if strict and create_graph and not gradient.requires_grad:
-                    raise RuntimeError(  # as in torch, the number is that of the output
-                        f"The jacobian of the user-provided function is independent of input {place}.{_STRICT} when "
+                    raise RuntimeError(  # as in torch, the index is that of the output
+                        f"The jacobian of the user-provided function is independent of input {output_index}.{_STRICT} when "
                         "create_graph=True."
                     )
                 part.append(gradient)
                 continue
             if strict:
                 raise RuntimeError(
-                    f"Output {place} of the user-provided function is independent of input {column}.{_STRICT}."
+                    f"Output {output_index} of the user-provided function is independent of input {column}.{_STRICT}."
                 )
             part.append(torch.zeros_like(x))
     return tuple(_stacked(part, output, x) for part, x in zip(parts, inputs))
@@ -319,26 +338,26 @@ def _check_forward(create_graph: bool, strict: bool, vectorize: bool) -> None:
 
 def _forward_jacobian(func: Any, inputs: Any) -> Any:
     """A Jacobian by columns: one product with a unit vector for each element of the inputs."""
-    is_tuple, given = _tensors(inputs, "inputs", "jacobian")
+    is_tuple, input_tensors = _tensors(inputs, "inputs", "jacobian")
     with torch.enable_grad():
-        ready = tuple(x.detach().requires_grad_(True) for x in given)
-        several, outputs = _tensors(func(*ready), "outputs of the user-provided function", "jacobian")
+        prepared = tuple(x.detach().requires_grad_(True) for x in input_tensors)
+        several, outputs = _tensors(func(*prepared), "outputs of the user-provided function", "jacobian")
         seeds = tuple(torch.zeros_like(o, requires_grad=True) for o in outputs)
-        pulled = _grad(outputs, ready, seeds, create_graph=True)
+        vjps = _grad(outputs, prepared, seeds, create_graph=True)
     parts: list[list] = [[] for _ in outputs]
-    for x, back in zip(ready, pulled):
+    for x, vjp in zip(prepared, vjps):
         columns: list[list] = [[] for _ in outputs]
         unit = torch.zeros_like(x, memory_format=torch.contiguous_format).detach()
         flat = unit.view(-1)
         for number in range(x.numel()):
             flat[number] = 1
-            found = _grad((back,), seeds, (unit.clone(),), keep=True)
+            jvps = _grad((vjp,), seeds, (unit.clone(),), retain_graph=True)
             flat[number] = 0
-            for column, pushed, output in zip(columns, found, outputs):
-                column.append(torch.zeros_like(output) if pushed is None else pushed)
+            for column, jvp_part, output in zip(columns, jvps, outputs):
+                column.append(torch.zeros_like(output) if jvp_part is None else jvp_part)
         for part, column, output in zip(parts, columns, outputs):
-            whole = torch.stack(column, -1) if column else output.new_zeros(*output.shape, 0)
-            part.append(whole.reshape(output.size() + x.size()).detach())
+            matrix = torch.stack(column, -1) if column else output.new_zeros(*output.shape, 0)
+            part.append(matrix.reshape(output.size() + x.size()).detach())
     rows = [part if is_tuple else part[0] for part in parts]
     return rows if several else rows[0]
 
@@ -354,7 +373,7 @@ def hessian(
     """The Hessian of a scalar `func`: for each pair of inputs a tensor with the first one's shape, then the
     second's.
     """
-    is_tuple, given = _tensors(inputs, "inputs", "hessian")
+    is_tuple, input_tensors = _tensors(inputs, "inputs", "hessian")
     if outer_jacobian_strategy not in _STRATEGIES:
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
@@ -367,13 +386,13 @@ def hessian(
     def gradient(*point: Any) -> Any:
         if outer_jacobian_strategy == "forward-mode":
             point = tuple(x.requires_grad_(True) for x in point)
-        found = jacobian(scalar, point, create_graph=True)
-        _need_jacobian(found, strict)
-        return found
+        rows = jacobian(scalar, point, create_graph=True)
+        _need_jacobian(rows, strict)
+        return rows
 
     result = jacobian(
         gradient,
-        given,
+        input_tensors,
         create_graph=create_graph,
         strict=strict,
         vectorize=vectorize,

@@ -82,11 +82,11 @@ def _checked(inputs: tuple) -> list[tuple[int, Any]]:
 
 
 def _check_inputs(inputs: tuple) -> None:
-    found = False
+    any_requires_grad = False
     for number, value in enumerate(inputs):
         if not isinstance(value, torch.Tensor) or not value.requires_grad:
             continue
-        found = True
+        any_requires_grad = True
         if value.dtype not in (torch.float64, torch.complex128):
             warnings.warn(
                 f"Input #{number} requires gradient and is not a double precision floating point or complex. This check will likely fail "
@@ -98,7 +98,7 @@ def _check_inputs(inputs: tuple) -> None:
                 "to compute the numerical gradients correctly. You should call .contiguous on the input before passing it to gradcheck."
             )
         value.retain_grad()
-    if not found:
+    if not any_requires_grad:
         raise ValueError(
             "gradcheck expects at least one input tensor to require gradient, but none of them have requires_grad=True."
         )
@@ -153,11 +153,11 @@ def _numerical(fn: Callable[[], Any], tensor: Any, shapes: list, eps: float) -> 
     array = tensor._array
     rows = [np.zeros((array.size, size), np.promote_types(array.dtype, kind)) for size, kind in shapes]
     for row, index in enumerate(np.ndindex(array.shape)):
-        found = _directions(fn, array, index, eps, eps, index)
+        derivatives = _directions(fn, array, index, eps, eps, index)
         if array.dtype.kind == "c":
-            across = _directions(fn, array, index, 1j * eps, eps, index)
-            found = [x + 1j * y for x, y in zip(found, across)]
-        for matrix, column in zip(rows, found):
+            imaginary = _directions(fn, array, index, 1j * eps, eps, index)
+            derivatives = [x + 1j * y for x, y in zip(derivatives, imaginary)]
+        for matrix, column in zip(rows, derivatives):
             matrix[row] = column.reshape(-1)
     if array.dtype.kind != "c":
         rows = [matrix.astype(kind, copy=False) for matrix, (_, kind) in zip(rows, shapes)]
@@ -227,19 +227,19 @@ def _dense(gradient: Any) -> np.ndarray:
 
 def _analytical(output: Any, inputs: list, check_dtypes: bool = False) -> list[np.ndarray]:
     """The Jacobian of one output with respect to each input, one backward pass per element."""
-    made = [np.zeros((x.numel(), output.numel()), x._array.dtype) for x in inputs]
+    jacobians = [np.zeros((x.numel(), output.numel()), x._array.dtype) for x in inputs]
     with torch.no_grad():
         seed = torch.zeros_like(output, memory_format=torch.contiguous_format)
     flat = seed._array.reshape(-1)
     for column in range(flat.size):
         flat[column] = 1
-        for matrix, x, gradient in zip(made, inputs, _grads(output, inputs, seed.clone())):
+        for matrix, x, gradient in zip(jacobians, inputs, _grads(output, inputs, seed.clone())):
             if gradient is None:
                 continue
             _check_gradient(gradient, x, check_dtypes)
             matrix[:, column] = _dense(gradient).reshape(-1)
         flat[column] = 0
-    return made
+    return jacobians
 
 
 def _check_gradient(gradient: Any, tensor: Any, check_dtypes: bool) -> None:
@@ -258,8 +258,8 @@ def get_analytical_jacobian(inputs: Any, output: Any, nondet_tol: float = 0.0, g
         raise ValueError(
             "Expected output to be non-complex. get_analytical_jacobian no longer supports functions that return complex outputs."
         )
-    wanted = [x for _, x in _checked(_as_tuple(inputs))]
-    first, second = _analytical(output, wanted), _analytical(output, wanted)
+    tensors = [x for _, x in _checked(_as_tuple(inputs))]
+    first, second = _analytical(output, tensors), _analytical(output, tensors)
     return tuple(_tensor(m) for m in first), _reentrant(first, second, nondet_tol), True, True
 
 
@@ -283,16 +283,16 @@ def _mismatch(numerical: Any, analytical: Any, output: int, number: int, part: s
 
 def _slow(func: Any, inputs: tuple, outputs: tuple, part: str, options: dict) -> None:
     checked = _checked(inputs)
-    wanted = [x for _, x in checked]
-    numerical = [_numerical(lambda: func(*inputs), x, _kinds(outputs), options["eps"]) for x in wanted]
-    for place, output in enumerate(outputs):
-        analytical = _analytical(output, wanted, options["check_grad_dtypes"])
-        again = _analytical(output, wanted, options["check_grad_dtypes"])
+    tensors = [x for _, x in checked]
+    numerical = [_numerical(lambda: func(*inputs), x, _kinds(outputs), options["eps"]) for x in tensors]
+    for output_index, output in enumerate(outputs):
+        analytical = _analytical(output, tensors, options["check_grad_dtypes"])
+        repeated = _analytical(output, tensors, options["check_grad_dtypes"])
         for number, (name, _) in enumerate(checked):
-            a, n = analytical[number], numerical[number][place]
+            a, n = analytical[number], numerical[number][output_index]
             if not _close(a, n, options["rtol"], options["atol"]):
-                raise GradcheckError(_mismatch(_tensor(n), _tensor(a), place, name, part))
-        if not _reentrant(analytical, again, options["nondet_tol"]):
+                raise GradcheckError(_mismatch(_tensor(n), _tensor(a), output_index, name, part))
+        if not _reentrant(analytical, repeated, options["nondet_tol"]):
             raise GradcheckError(_REENTRANT.format(options["nondet_tol"]))
 
 
@@ -309,30 +309,39 @@ def _real(dtype: Any) -> Any:
 def _fast(func: Any, inputs: tuple, outputs: tuple, part: str, options: dict) -> None:
     """Compare v J u for random u and v only: two calls per input and one backward pass per output."""
     checked = _checked(inputs)
-    wanted = [x for _, x in checked]
+    tensors = [x for _, x in checked]
     generator = torch.Generator()
-    along = []
-    for x in wanted:
+    input_directions = []
+    for x in tensors:
         kind = x._array.dtype
         parts = 2 if kind.kind == "c" else 1
-        along.append([_unit(x.numel(), _real(kind), generator) for _ in range(parts)])
-    across = [_unit(o.numel(), o._array.dtype, generator) for o in outputs]
-    numerical = [_fast_numerical(func, inputs, x, u, options["eps"]) for x, u in zip(wanted, along)]
-    for place, (output, v) in enumerate(zip(outputs, across)):
+        input_directions.append([_unit(x.numel(), _real(kind), generator) for _ in range(parts)])
+    output_directions = [_unit(o.numel(), o._array.dtype, generator) for o in outputs]
+    numerical = [
+        _fast_numerical(func, inputs, x, u, options["eps"]) for x, u in zip(tensors, input_directions)
+    ]
+    for output_index, (output, v) in enumerate(zip(outputs, output_directions)):
         seed = _tensor(v.reshape(output._array.shape))
-        results = [_grads(output, wanted, seed.clone()) for _ in range(2)]
+        results = [_grads(output, tensors, seed.clone()) for _ in range(2)]
         for number, (name, x) in enumerate(checked):
             pair = [
-                _fast_analytical(g[number], x, along[number], options["check_grad_dtypes"]) for g in results
+                _fast_analytical(g[number], x, input_directions[number], options["check_grad_dtypes"])
+                for g in results
             ]
             if abs(pair[0] - pair[1]) > options["nondet_tol"]:
                 raise GradcheckError(_REENTRANT.format(options["nondet_tol"]))
-            expected = [np.dot(v, column.reshape(-1)) for column in numerical[number]["outputs"][place]]
+            expected = [
+                np.dot(v, column.reshape(-1)) for column in numerical[number]["outputs"][output_index]
+            ]
             value = expected[0] + 1j * expected[1] if len(expected) == 2 else expected[0]
-            tolerance = options["atol"] * sum(float(np.sum(u)) for u in along[number]) * float(np.sum(v).real)
+            tolerance = (
+                options["atol"]
+                * sum(float(np.sum(u)) for u in input_directions[number])
+                * float(np.sum(v).real)
+            )
             if not _close(pair[0], value, options["rtol"], tolerance):
-                text = _mismatch(_number(value), _number(pair[0]), place, name, part)
-                raise GradcheckError(text + _slow_text(func, inputs, outputs, place, x, options))
+                text = _mismatch(_number(value), _number(pair[0]), output_index, name, part)
+                raise GradcheckError(text + _slow_text(func, inputs, outputs, output_index, x, options))
 
 
 def _fast_numerical(func: Any, inputs: tuple, x: Any, u: list, eps: float) -> dict:
@@ -402,10 +411,10 @@ def _parts(outputs: tuple) -> list[tuple[str, Any]]:
 
 def _check_multiplied(outputs: tuple, inputs: tuple) -> None:
     """A zero gradient must give zero gradients."""
-    wanted = [x for _, x in _checked(inputs)]
+    tensors = [x for _, x in _checked(inputs)]
     zeros = [torch.zeros_like(o, memory_format=torch.legacy_contiguous_format) for o in outputs]
-    given = _grads(outputs, wanted, zeros)
-    for gradient, x in zip(given, wanted):
+    gradients = _grads(outputs, tensors, zeros)
+    for gradient, x in zip(gradients, tensors):
         if gradient is None:
             continue
         if np.any(_dense(gradient)):
@@ -418,18 +427,18 @@ def _check_multiplied(outputs: tuple, inputs: tuple) -> None:
 
 def _check_undefined(func: Any, inputs: tuple) -> None:
     """Missing gradients must be treated as zeros."""
-    wanted = [x for _, x in _checked(inputs)]
+    tensors = [x for _, x in _checked(inputs)]
     outputs = _differentiable(func(*inputs))
 
-    def check(tried: list) -> None:
-        zeros = [torch.zeros_like(o, memory_format=torch.legacy_contiguous_format) for o in tried]
+    def check(checked_outputs: list) -> None:
+        zeros = [torch.zeros_like(o, memory_format=torch.legacy_contiguous_format) for o in checked_outputs]
         try:
-            found = torch.autograd.grad(tried, wanted, zeros, allow_unused=True)
+            gradients = torch.autograd.grad(checked_outputs, tensors, zeros, allow_unused=True)
         except RuntimeError as error:
             raise GradcheckError(
                 _UNDEFINED.format("backward function to handle undefined output grads")
             ) from error
-        if any(g is not None and np.any(_dense(g)) for g in found):
+        if any(g is not None and np.any(_dense(g)) for g in gradients):
             text = "all input grads to be undefined or zero when all output grads are undefined or zero"
             raise GradcheckError(_UNDEFINED.format(text))
 
@@ -437,9 +446,9 @@ def _check_undefined(func: Any, inputs: tuple) -> None:
 
     check([UndefinedGrad()(o) for o in outputs])
     if len(outputs) > 1:
-        for place in range(len(outputs)):
+        for undefined in range(len(outputs)):
             outputs = _differentiable(func(*inputs))
-            check([UndefinedGrad()(o) if other == place else o for other, o in enumerate(outputs)])
+            check([UndefinedGrad()(o) if index == undefined else o for index, o in enumerate(outputs)])
 
 
 def _check_forward(func: Any, inputs: tuple, outputs: tuple, options: dict) -> None:
@@ -452,10 +461,10 @@ def _check_forward(func: Any, inputs: tuple, outputs: tuple, options: dict) -> N
         )
     for number, x in _checked(inputs):
         numerical = _numerical(lambda: _differentiable(func(*inputs)), x, _kinds(outputs), options["eps"])
-        analytical = jacobian_columns(lambda *given: _differentiable(func(*given)), inputs, number)
-        for place, (a, n) in enumerate(zip(analytical, numerical)):
+        analytical = jacobian_columns(lambda *args: _differentiable(func(*args)), inputs, number)
+        for output_index, (a, n) in enumerate(zip(analytical, numerical)):
             if not _close(a, n, options["rtol"], options["atol"]):
-                text = _mismatch(_tensor(n), _tensor(a), place, number, "")
+                text = _mismatch(_tensor(n), _tensor(a), output_index, number, "")
                 raise GradcheckError(
                     text.replace("Jacobian mismatch", "Jacobian computed with forward mode mismatch")
                 )
@@ -533,7 +542,7 @@ def _gradcheck(
     check = _fast if fast_mode else _slow
     for text, part in _parts(outputs):
         check(
-            lambda *given, part=part: part(_differentiable(func(*given))),
+            lambda *args, part=part: part(_differentiable(func(*args))),
             inputs,
             part(outputs),
             text,
@@ -574,12 +583,14 @@ def gradgradcheck(
         seeds = _as_tuple(grad_outputs)
     count = len(seeds)
 
-    def gradients(*given: Any) -> tuple:
-        own, grads = given[: len(given) - count], given[len(given) - count :]
-        outputs = _differentiable(func(*own))
-        wanted = tuple(x for x in own if isinstance(x, torch.Tensor) and x.requires_grad)
-        found = torch.autograd.grad(outputs, wanted, grads, create_graph=True, allow_unused=True)
-        return tuple(g for g in found if g is not None)
+    def gradients(*args: Any) -> tuple:
+        func_inputs, grads = args[: len(args) - count], args[len(args) - count :]
+        outputs = _differentiable(func(*func_inputs))
+        differentiated = tuple(x for x in func_inputs if isinstance(x, torch.Tensor) and x.requires_grad)
+        input_grads = torch.autograd.grad(
+            outputs, differentiated, grads, create_graph=True, allow_unused=True
+        )
+        return tuple(g for g in input_grads if g is not None)
 
     return gradcheck(
         gradients, arguments + seeds, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, nondet_tol=nondet_tol,

@@ -145,28 +145,28 @@ def allow_mutation_on_saved_tensors() -> Generator[_AllowMutationOnSavedContext,
     """Context manager: tensors may be written after they were saved for backward; a copy is kept until the
     context ends.
     """
-    kept = _AllowMutationOnSavedContext()
+    context = _AllowMutationOnSavedContext()
 
     def pack(tensor: torch.Tensor) -> int:
-        kept.count += 1
-        kept.copies[kept.count] = tensor.detach().clone()
-        return kept.count
+        context.count += 1
+        context.copies[context.count] = tensor.detach().clone()
+        return context.count
 
     def unpack(number: int) -> torch.Tensor:
-        if number not in kept.copies:
+        if number not in context.copies:
             raise AssertionError(
                 "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was originally recorded."
             )
-        return kept.copies[number]
+        return context.copies[number]
 
     if _mutation.active:
         raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
     _mutation.active = True
     try:
         with saved_tensors_hooks(pack, unpack):
-            yield kept
+            yield context
     finally:
-        kept.clear()
+        context.clear()
         _mutation.active = False
 
 
@@ -206,7 +206,7 @@ def register_multi_grad_hook(
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     hooks = _AllGradients(tensors, fn) if mode == "all" else _AnyGradient(fn)
     return _MultiHandle(
-        tuple(tensor.register_hook(hooks.hook(place)) for place, tensor in enumerate(tensors))
+        tuple(tensor.register_hook(hooks.hook(index)) for index, tensor in enumerate(tensors))
     )
 
 
@@ -219,8 +219,8 @@ class _AllGradients:
         self.lock = threading.Lock()
         self.runs: dict[int, list] = {}  # run number -> [number of gradients still to come, the gradients]
 
-    def hook(self, place: int) -> Callable[[torch.Tensor], None]:
-        """The hook for the tensor at `place`."""
+    def hook(self, index: int) -> Callable[[torch.Tensor], None]:
+        """The hook for the tensor at `index`."""
 
         def collect(gradient: torch.Tensor) -> None:
             run = grad_state.run
@@ -229,11 +229,11 @@ class _AllGradients:
             with self.lock:
                 state = self.runs.get(run.number)
                 if state is None:
-                    awaited = sum(run.reaches(node) for node in self.nodes)
-                    state = self.runs[run.number] = [awaited, [None] * len(self.nodes)]
+                    n_missing = sum(run.reaches(node) for node in self.nodes)
+                    state = self.runs[run.number] = [n_missing, [None] * len(self.nodes)]
                     run.callbacks.append(lambda: self.runs.pop(run.number, None))
                 state[0] -= 1
-                state[1][place] = gradient
+                state[1][index] = gradient
             if state[0] == 0:
                 self.fn(state[1])
 
@@ -248,8 +248,8 @@ class _AnyGradient:
         self.lock = threading.Lock()
         self.last = -1
 
-    def hook(self, place: int) -> Callable[[torch.Tensor], None]:
-        """The hook for the tensor at `place`."""
+    def hook(self, index: int) -> Callable[[torch.Tensor], None]:
+        """The hook for the tensor at `index`."""
 
         def first(gradient: torch.Tensor) -> None:
             run = grad_state.run

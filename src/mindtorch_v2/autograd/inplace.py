@@ -35,21 +35,21 @@ _WRITTEN = "is being modified inplace"
 _CHANGED = "its base or another view of its base has been modified inplace"
 
 
-def _refuse_view(view: Any, what: str) -> None:
-    """Raise torch's error if a view must not be written, or used after a write to its memory (`what` says
-    which).
+def _refuse_view(view: Any, action: str) -> None:
+    """Raise torch's error if a view must not be written, or used after a write to its memory (`action`
+    is the text for either).
     """
     kind, fn = view._view_made_in, view._grad_fn
     if kind in (None, "before") and not view._multi_view:
         return
     if fn is not None:
         start = (
-            f"Output {view._output_nr} of {re.sub('Backward[0-9]*$', '', fn.name())} is a view and {what}. "
+            f"Output {view._output_nr} of {re.sub('Backward[0-9]*$', '', fn.name())} is a view and {action}. "
         )
     elif kind == "inference":
-        start = f"A view was created in inference mode and {what} in normal mode. "
+        start = f"A view was created in inference mode and {action} in normal mode. "
     else:
-        start = f"A view was created in no_grad mode and {what} with grad mode enabled. "
+        start = f"A view was created in no_grad mode and {action} with grad mode enabled. "
     if view._multi_view:
         raise RuntimeError(start + _MULTIPLE)
     if kind == "function":
@@ -79,10 +79,10 @@ def keep_before_write(tensor: Any) -> Any:
     state = grad_state
     first = state.seq
     state.seq = first + 1
-    made = tensor.clone()
+    copy = tensor.clone()
     state.numbers_taken = state.seq - first - 1
     state.seq = first
-    return made
+    return copy
 
 
 class CopySlices(Node):
@@ -101,9 +101,11 @@ class CopySlices(Node):
 
     def apply(self, gradient: Any) -> tuple:
         size, stride, offset = self.geometry
-        whole = gradient.new_empty_strided(self.base_shape, self.base_stride).copy_(gradient)
+        base_gradient = gradient.new_empty_strided(self.base_shape, self.base_stride).copy_(gradient)
         part = (
-            whole.as_strided(size, stride, offset) if self.replay is None else replay_view(self.replay, whole)
+            base_gradient.as_strided(size, stride, offset)
+            if self.replay is None
+            else replay_view(self.replay, base_gradient)
         )
         results = self._apply_inner(part.clone(memory_format=_dtype.contiguous_format))
         first = results[0]
@@ -112,10 +114,10 @@ class CopySlices(Node):
                 part.zero_()
             else:
                 part.copy_(first)
-            answer = whole
+            base_result = base_gradient
         else:
-            answer = None
-        return (answer, *results[1:])
+            base_result = None
+        return (base_result, *results[1:])
 
     def _for_inner(self, gradient: Any) -> tuple:
         """The gradients of all outputs of the inner node; only one of them was written."""
@@ -202,14 +204,14 @@ def rebase(tensor: Any, node: Node, number: int = 0) -> None:
     refresh_view(tensor)
 
 
-def tell_views(base: Any, known: int = 0) -> None:
+def tell_views(base: Any, n_known_views: int = 0) -> None:
     """`base` takes part in gradients from now on: so do the views that were taken of it earlier.
 
     Finding them walks over all objects, so it is done only if the storage has references besides those of
-    `base` and of `known` views.
+    `base` and of `n_known_views` views.
     """
     storage = base._storage
-    if storage is None or sys.getrefcount(storage) <= _STORAGE_ALONE + known:
+    if storage is None or sys.getrefcount(storage) <= _STORAGE_ALONE + n_known_views:
         return
     is_leaf = base.grad_fn is None
     for holder in gc.get_referrers(storage):
@@ -235,15 +237,13 @@ def refresh_view(view: Any) -> None:
     state.enabled = True
     try:
         if steps is not None:
-            again = replay_view(steps, base)
+            rebuilt = replay_view(steps, base)
         else:
-            # torch makes the node without a call of the op: neither a recorder nor an override sees one
-            as_strided = _dispatch.OPS["as_strided"]
-            run = as_strided.bodies.get("run", as_strided.run)
-            again = run(base, tuple(view.shape), view.stride(), view.storage_offset())
+            rebuilt = base.as_strided(tuple(view.shape), view.stride(), view.storage_offset())
     finally:
         state.enabled = enabled
-    view._grad_fn, view._output_nr, view._rg = again._grad_fn, 0, again._rg
+        _dispatch.recorder = recorder
+    view._grad_fn, view._output_nr, view._rg = rebuilt._grad_fn, 0, rebuilt._rg
     view._seen_version = version_of(view)
 
 

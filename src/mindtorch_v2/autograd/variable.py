@@ -48,7 +48,7 @@ class Variable(metaclass=VariableMeta):
                 "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
                 stacklevel=2,
             )
-        made = data.detach()
+        tensor = data.detach()
         if requires_grad:
-            made.requires_grad_(True)
-        return made
+            tensor.requires_grad_(True)
+        return tensor

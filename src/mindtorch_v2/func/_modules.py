@@ -54,7 +54,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         raise RuntimeError("stack_module_state: Expected all models to be of the same class.")
 
     def stacked(members: list[dict[str, Any]]) -> dict[str, Any]:
-        return {name: _stack_leaves(name, [each[name] for each in members]) for name in members[0]}
+        return {name: _stack_leaves(name, [member[name] for member in members]) for name in members[0]}
 
     params = stacked([dict(model.named_parameters()) for model in models])
     buffers = stacked([dict(model.named_buffers()) for model in models])

@@ -9,7 +9,7 @@ from typing import Any
 import mindtorch_v2 as torch
 
 _ELLIPSIS = "..."
-_REST = [_ELLIPSIS]  # an ellipsis outside brackets; one inside is part of a dimension
+_BARE_ELLIPSIS = [_ELLIPSIS]  # an ellipsis outside brackets; one inside is part of a dimension
 _TOKEN = re.compile(r"\.\.\.|[A-Za-z_]\w*|\d+|[()]|\S")
 
 
@@ -17,7 +17,7 @@ class DimensionBindError(Exception):
     """The lengths in a pattern do not match the tensor."""
 
 
-def _parsed(side: str) -> list[list[str]]:
+def _parse_side(side: str) -> list[list[str]]:
     """The dimensions of one side of a pattern: each a list of names."""
     dims: list[list[str]] = []
     group: list[str] | None = None
@@ -39,7 +39,7 @@ def _parsed(side: str) -> list[list[str]]:
         elif group is not None:
             group.append(symbol)
         else:
-            dims.append(_REST if symbol == _ELLIPSIS else [symbol])
+            dims.append(_BARE_ELLIPSIS if symbol == _ELLIPSIS else [symbol])
     if group is not None:
         raise ValueError("brackets are not balanced in rearrange expression")
     return dims
@@ -56,22 +56,22 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> torch.Tensor:
     sides = pattern.split("->")
     if len(sides) != 2:
         raise ValueError("Pattern must contain a single '->' separator")
-    left, right = _parsed(sides[0]), _parsed(sides[1])
+    left, right = _parse_side(sides[0]), _parse_side(sides[1])
     _check(left, right, tensor, axes_lengths)
 
-    rest = tensor.dim() - (len(left) - (_ELLIPSIS in _names(left)))  # dimensions matched by "..."
+    n_ellipsis = tensor.dim() - (len(left) - (_ELLIPSIS in _names(left)))  # dimensions matched by "..."
     sizes: dict[str, int] = {}
     flat: list[int] = []  # the length of every name, in the order of the left side
     order: dict[str, list[int]] = {}  # name -> its indices in `flat`
-    place = 0
+    axis = 0
     for dim in left:
-        if dim is _REST:
-            order[_ELLIPSIS] = list(range(len(flat), len(flat) + rest))
-            flat += tensor.shape[place : place + rest]
-            place += rest
+        if dim is _BARE_ELLIPSIS:
+            order[_ELLIPSIS] = list(range(len(flat), len(flat) + n_ellipsis))
+            flat += tensor.shape[axis : axis + n_ellipsis]
+            axis += n_ellipsis
             continue
-        length = tensor.shape[place]
-        place += 1
+        length = tensor.shape[axis]
+        axis += 1
         sizes.update(_lengths(dim, length, axes_lengths))
         for name in dim:
             order[name] = [len(flat)]
@@ -80,7 +80,7 @@ def rearrange(tensor: Any, pattern: str, **axes_lengths: int) -> torch.Tensor:
     permuted = split.permute([i for name in _names(right) for i in order[name]])
     shape: list[int] = []
     for dim in right:
-        if dim is _REST:
+        if dim is _BARE_ELLIPSIS:
             shape += [flat[i] for i in order[_ELLIPSIS]]
         else:
             shape.append(math.prod(flat[i] for name in dim for i in order[name]))
@@ -122,18 +122,18 @@ def _check(
         )
 
 
-def _lengths(names: list[str], length: int, given: dict[str, int]) -> dict[str, int]:
+def _lengths(names: list[str], length: int, axes_lengths: dict[str, int]) -> dict[str, int]:
     """The length of each name in a dimension; at most one of them is inferred."""
-    unknown = [name for name in names if name not in given]
-    known = {name: given[name] for name in names if name in given}
-    product = math.prod(known.values())
+    unknown = [name for name in names if name not in axes_lengths]
+    known_lengths = {name: axes_lengths[name] for name in names if name in axes_lengths}
+    product = math.prod(known_lengths.values())
     if len(unknown) > 1:
         raise DimensionBindError(
             f"cannot infer the sizes of two dimensions at once {unknown[0]} and {unknown[1]}"
         )
     if length % product or (not unknown and product != length):
-        shape = tuple(given.get(name, "?") for name in names)
+        shape = tuple(axes_lengths.get(name, "?") for name in names)
         raise DimensionBindError(
             f"inferred dimension does not evenly fit into larger dimension: {length} vs {shape}"
         )
-    return {**known, **dict.fromkeys(unknown, length // product)}
+    return {**known_lengths, **dict.fromkeys(unknown, length // product)}

@@ -39,7 +39,7 @@ def _level() -> Iterator[int]:
         _levels.depth -= 1
 
 
-def _fresh(value: Any, level: int) -> Any:
+def _differentiable_argument(value: Any, level: int) -> Any:
     """An argument in the form that the transformed function gets: a tensor that requires grad."""
     if not isinstance(value, torch.Tensor):
         raise ValueError(f"Thing passed to transform API must be Tensor, got {type(value)}")
@@ -47,16 +47,16 @@ def _fresh(value: Any, level: int) -> Any:
         raise RuntimeError("only Tensors of floating point dtype can require gradients")
     if value.requires_grad:
         return value.view_as(value)
-    made = value.detach().requires_grad_()
-    made._func_level = level
-    return made
+    argument = value.detach().requires_grad_()
+    argument._func_level = level
+    return argument
 
 
 def _comes_from_outside(tensor: torch.Tensor, level: int) -> bool:
     """Whether a tensor's history reaches a leaf that neither this transform nor an inner one created."""
     if tensor.grad_fn is None:
         return getattr(tensor, "_func_level", 0) < level
-    seen = {tensor.grad_fn}
+    visited = {tensor.grad_fn}
     waiting = [tensor.grad_fn]
     while waiting:
         node = waiting.pop()
@@ -64,13 +64,13 @@ def _comes_from_outside(tensor: torch.Tensor, level: int) -> bool:
         if variable is not None and getattr(variable, "_func_level", 0) < level:
             return True
         for following, _ in node.next_functions:
-            if following is not None and following not in seen:
-                seen.add(following)
+            if following is not None and following not in visited:
+                visited.add(following)
                 waiting.append(following)
     return False
 
 
-def _returned(tree: Any, level: int) -> Any:
+def _detached_results(tree: Any, level: int) -> Any:
     """The results in the form that the caller gets: detached where they depend on this transform's arguments
     only.
     """
@@ -89,7 +89,7 @@ def _check_tensors(values: list[Any], text: str) -> None:
             raise RuntimeError(f"{text} {type(value)}")
 
 
-def _places(argnums: Any, count: int) -> tuple[int, ...]:
+def _argument_indices(argnums: Any, count: int) -> tuple[int, ...]:
     """The positions in `argnums`, as non-negative integers."""
     if not isinstance(argnums, (int, tuple)):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
@@ -102,10 +102,10 @@ def _places(argnums: Any, count: int) -> tuple[int, ...]:
     for argnum in numbers:
         if not -count <= argnum < count:
             raise RuntimeError(f"Got argnum={argnum}, but only {count} positional inputs")
-    made = tuple(argnum % count for argnum in numbers)
-    if len(set(made)) != len(made):
+    indices = tuple(argnum % count for argnum in numbers)
+    if len(set(indices)) != len(indices):
         raise RuntimeError(f"argnums elements must be unique, got {argnums}")
-    return made
+    return indices
 
 
 def _gradients(outputs: list[Any], inputs: list[Any], cotangents: list[Any]) -> list[Any]:
@@ -119,17 +119,19 @@ def _gradients(outputs: list[Any], inputs: list[Any], cotangents: list[Any]) -> 
     return [torch.zeros_like(x) if g is None else g for x, g in zip(inputs, found)]
 
 
-def _with_fresh(args: tuple[Any, ...], argnums: Any, level: int) -> tuple[list[Any], list[Any], Any]:
+def _differentiable_arguments(
+    args: tuple[Any, ...], argnums: Any, level: int
+) -> tuple[list[Any], list[Any], Any]:
     """All arguments, the tensors among them that require grad, and the structure of their gradients."""
-    places = _places(argnums, len(args))
-    chosen = tuple(args[place] for place in places) if isinstance(argnums, tuple) else args[places[0]]
+    indices = _argument_indices(argnums, len(args))
+    chosen = tuple(args[index] for index in indices) if isinstance(argnums, tuple) else args[indices[0]]
     flat, spec = tree_flatten(chosen)
-    fresh = [_fresh(value, level) for value in flat]
-    rebuilt = tree_unflatten(fresh, spec)
-    called = list(args)
-    for place, value in zip(places, rebuilt if isinstance(argnums, tuple) else (rebuilt,)):
-        called[place] = value
-    return called, fresh, spec
+    leaves = [_differentiable_argument(value, level) for value in flat]
+    rebuilt = tree_unflatten(leaves, spec)
+    call_args = list(args)
+    for index, value in zip(indices, rebuilt if isinstance(argnums, tuple) else (rebuilt,)):
+        call_args[index] = value
+    return call_args, leaves, spec
 
 
 def _split_aux(result: Any, has_aux: bool, text: str) -> tuple[Any, Any]:
@@ -147,9 +149,9 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         with _level() as level:
-            called, fresh, spec = _with_fresh(args, argnums, level)
+            call_args, leaves, spec = _differentiable_arguments(args, argnums, level)
             output, aux = _split_aux(
-                func(*called, **kwargs),
+                func(*call_args, **kwargs),
                 has_aux,
                 "grad_and_value(f)(*args): output of function f should be a tuple: (output, aux) "
                 "if has_aux is True",
@@ -163,9 +165,9 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = F
                     "grad_and_value(f)(*args): Expected f(*args) to return a scalar Tensor, got tensor with "
                     f"{output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs instead?"
                 )
-            grads = tree_unflatten(_gradients([output], fresh, [torch.ones_like(output)]), spec)
+            grads = tree_unflatten(_gradients([output], leaves, [torch.ones_like(output)]), spec)
             value = (output, aux) if has_aux else output
-            return _returned((grads, value), level)
+            return _detached_results((grads, value), level)
 
     return wrapper
 
@@ -185,9 +187,9 @@ def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> C
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The output of `func` and a function that multiplies a vector by its Jacobian from the left."""
     with _level() as level:
-        called, fresh, spec = _with_fresh(primals, tuple(range(len(primals))), level)
+        call_args, leaves, spec = _differentiable_arguments(primals, tuple(range(len(primals))), level)
         output, aux = _split_aux(
-            func(*called),
+            func(*call_args),
             has_aux,
             "vjp(f, *primals): output of function f should be a tuple: (output, aux) if has_aux is True",
         )
@@ -195,14 +197,14 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         _check_tensors(outputs, f"vjp(f, *primals): {_NOT_TENSORS}")
 
     def vjp_fn(*cotangents: Any) -> Any:
-        given, given_spec = tree_flatten(cotangents[0] if len(cotangents) == 1 else cotangents)
-        if given_spec != out_spec:
+        flat_cotangents, cotangents_spec = tree_flatten(cotangents[0] if len(cotangents) == 1 else cotangents)
+        if cotangents_spec != out_spec:
             raise RuntimeError(
                 "Expected pytree structure of cotangents to be the same as pytree structure of outputs to "
                 "the "
-                f"function. cotangents: {given_spec}, primal output: {out_spec}"
+                f"function. cotangents: {cotangents_spec}, primal output: {out_spec}"
             )
-        for i, (out, v) in enumerate(zip(outputs, given)):
+        for i, (out, v) in enumerate(zip(outputs, flat_cotangents)):
             if out.shape != v.shape:
                 raise RuntimeError(
                     f"Mismatch in shape: grad_output[{i}] has a shape of {v.shape} and output[{i}] has a "
@@ -210,11 +212,11 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
                     f"{out.shape}."
                 )
         with torch.enable_grad():
-            grads = _gradients(outputs, fresh, given)
-        return _returned(tree_unflatten(grads, spec), level)
+            grads = _gradients(outputs, leaves, flat_cotangents)
+        return _detached_results(tree_unflatten(grads, spec), level)
 
-    result = _returned(output, level)
-    return (result, vjp_fn, _returned(aux, level)) if has_aux else (result, vjp_fn)
+    result = _detached_results(output, level)
+    return (result, vjp_fn, _detached_results(aux, level)) if has_aux else (result, vjp_fn)
 
 
 def jvp(
@@ -226,17 +228,17 @@ def jvp(
             "jvp(f, primals, tangents): Expected primals to be a tuple. E.g. it should be valid to call "
             "f(*primals)."
         )
-    given, given_spec = tree_flatten(tangents)
+    flat_tangents, tangents_spec = tree_flatten(tangents)
     _, primals_spec = tree_flatten(primals)
-    if given_spec != primals_spec:
+    if tangents_spec != primals_spec:
         raise RuntimeError(
             "jvp(f, primals, tangents): Expected primals and tangents to have the same python structure. For "
             "example, if primals is a tuple of 3 tensors, tangents also must be. Got primals with structure "
-            f"{primals_spec} and tangents with structure {given_spec}"
+            f"{primals_spec} and tangents with structure {tangents_spec}"
         )
     with _level() as level:
-        called, fresh, _ = _with_fresh(primals, tuple(range(len(primals))), level)
-        for x, v in zip(fresh, given):
+        call_args, leaves, _ = _differentiable_arguments(primals, tuple(range(len(primals))), level)
+        for x, v in zip(leaves, flat_tangents):
             if x.shape != v.shape:
                 raise RuntimeError(
                     "Trying to set a forward gradient that has a different size than that of the original "
@@ -246,21 +248,23 @@ def jvp(
                     f"of size {list(v.shape)}."
                 )
         output, aux = _split_aux(
-            func(*called),
+            func(*call_args),
             has_aux,
             "jvp(f, primals, tangents): output of function f should be a tuple: (output, aux) if has_aux "
             "is True",
         )
         outputs, out_spec = tree_flatten(output)
         _check_tensors(outputs, f"jvp(f, primals, tangents): {_NOT_TENSORS}")
-        pushed = tree_unflatten(_push(outputs, fresh, given, level), out_spec)
-        found = (output, pushed, aux) if has_aux else (output, pushed)
-        return _returned(found, level)
+        jvp_output = tree_unflatten(_jacobian_times_tangents(outputs, leaves, flat_tangents, level), out_spec)
+        results = (output, jvp_output, aux) if has_aux else (output, jvp_output)
+        return _detached_results(results, level)
 
 
-def _push(outputs: list[Any], inputs: list[Any], tangents: list[Any], level: int) -> list[Any]:
+def _jacobian_times_tangents(
+    outputs: list[Any], inputs: list[Any], tangents: list[Any], level: int
+) -> list[Any]:
     """The Jacobian times the tangents: the gradient in u of the product of u with the Jacobian."""
-    u = [_fresh(torch.zeros_like(out).detach(), level) for out in outputs]
+    u = [_differentiable_argument(torch.zeros_like(out).detach(), level) for out in outputs]
     products = _gradients(outputs, inputs, u)
     return _gradients(products, u, tangents)
 
@@ -268,20 +272,20 @@ def _push(outputs: list[Any], inputs: list[Any], tangents: list[Any], level: int
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The output of `func` and a function that multiplies tangents by its Jacobian, computed once."""
     with _level() as level:
-        called, fresh, spec = _with_fresh(primals, tuple(range(len(primals))), level)
-        output = func(*called)
+        call_args, leaves, spec = _differentiable_arguments(primals, tuple(range(len(primals))), level)
+        output = func(*call_args)
         outputs, out_spec = tree_flatten(output)
         _check_tensors(outputs, f"linearize(f, *primals): {_NOT_TENSORS}")
-        u = [_fresh(torch.zeros_like(out).detach(), level) for out in outputs]
-        products = _gradients(outputs, fresh, u)
+        u = [_differentiable_argument(torch.zeros_like(out).detach(), level) for out in outputs]
+        products = _gradients(outputs, leaves, u)
 
     def jvp_fn(*tangents: Any) -> Any:
-        given, given_spec = tree_flatten(tangents)
-        if given_spec != spec:
+        flat_tangents, tangents_spec = tree_flatten(tangents)
+        if tangents_spec != spec:
             raise RuntimeError(
-                f"Expected the tangents {given_spec} to have the same argspec as the primals {spec}"
+                f"Expected the tangents {tangents_spec} to have the same argspec as the primals {spec}"
             )
-        for i, (x, v) in enumerate(zip(fresh, given)):
+        for i, (x, v) in enumerate(zip(leaves, flat_tangents)):
             if x.shape != v.shape:
                 raise RuntimeError(
                     f"Expected the argument {i} of tangents to have the same shape as the primal, got "
@@ -289,26 +293,26 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
                     f"and {x.shape}"
                 )
         with torch.enable_grad():
-            return _returned(tree_unflatten(_gradients(products, u, given), out_spec), level)
+            return _detached_results(tree_unflatten(_gradients(products, u, flat_tangents), out_spec), level)
 
-    return _returned(output, level), jvp_fn
+    return _detached_results(output, level), jvp_fn
 
 
 def _jacobian(
     name: str, func: Callable[..., Any], argnums: Any, has_aux: bool, args: tuple, kwargs: dict
 ) -> Any:
     with _level() as level:
-        called, fresh, spec = _with_fresh(args, argnums, level)
+        call_args, leaves, spec = _differentiable_arguments(args, argnums, level)
         output, aux = _split_aux(
-            func(*called, **kwargs),
+            func(*call_args, **kwargs),
             has_aux,
             f"{name}(f)(*args): output of function f should be a tuple: (output, aux) if has_aux is True",
         )
         outputs, out_spec = tree_flatten(output)
         _check_tensors(outputs, f"{name}: {_NOT_TENSORS}")
-        rows = [tree_unflatten(_rows(out, fresh), spec) for out in outputs]
-        found = tree_unflatten(rows, out_spec)
-        return _returned((found, aux) if has_aux else found, level)
+        rows = [tree_unflatten(_rows(out, leaves), spec) for out in outputs]
+        matrix = tree_unflatten(rows, out_spec)
+        return _detached_results((matrix, aux) if has_aux else matrix, level)
 
 
 def _rows(output: torch.Tensor, inputs: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -66,8 +66,8 @@ def _mapped(
     for i in range(sizes[0]):
         if i and randomness == "same":
             torch.set_rng_state(before)
-        one = [v if d is None else v.select(d, i) for v, d in zip(values, dims)]
-        results.append(func(*tree_unflatten(one, spec), **kwargs))
+        example = [v if d is None else v.select(d, i) for v, d in zip(values, dims)]
+        results.append(func(*tree_unflatten(example, spec), **kwargs))
     if randomness == "error" and not torch.equal(before, torch.get_rng_state()):
         torch.set_rng_state(before)
         raise RuntimeError(_RANDOM)
@@ -79,10 +79,10 @@ def _checked_inputs(
 ) -> tuple[list[Any], list[Any], Any]:
     """The arguments flattened, the dimension to map over for each (or None), and their structure."""
     name = _name(func)
-    who = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
+    call_text = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(
-            f"{who}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure "
+            f"{call_text}: expected `in_dims` to be int or a (potentially nested) tuple matching the structure "
             "of inputs, "
             f"got: {type(in_dims)}."
         )
@@ -96,26 +96,26 @@ def _checked_inputs(
     dims = _broadcast_to_and_flatten(in_dims, spec)
     if dims is None:
         raise ValueError(
-            f"{who}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+            f"{call_text}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
             f"{tree_flatten(in_dims)[1]} but inputs has structure {spec}."
         )
     for i, (value, dim) in enumerate(zip(values, dims)):
         if not isinstance(dim, int) and dim is not None:
             raise ValueError(
-                f"{who}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or "
+                f"{call_text}: Got in_dim={dim} for an input but in_dim must be either an integer dimension or "
                 "None."
             )
         if dim is None:
             continue
         if not isinstance(value, torch.Tensor):
             raise ValueError(
-                f"{who}: Got in_dim={dim} for an input but the input is of type {type(value)}. We cannot "
+                f"{call_text}: Got in_dim={dim} for an input but the input is of type {type(value)}. We cannot "
                 "vmap over "
                 "non-Tensor arguments, please use None as the respective in_dim"
             )
         if not -value.dim() <= dim < value.dim():
             raise ValueError(
-                f"{who}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality "
+                f"{call_text}: Got in_dim={dim} for some input, but that input is a Tensor of dimensionality "
                 f"{value.dim()} so expected in_dim to satisfy -{value.dim()} <= in_dim < {value.dim()}."
             )
         dims[i] = dim % value.dim()
@@ -140,10 +140,10 @@ def _stacked(func: Callable[..., Any], out_dims: Any, results: list[Any]) -> Any
             "structure of "
             f"`outputs`. out_dims has structure {tree_flatten(out_dims)[1]} but outputs has structure {spec}."
         )
-    made = []
+    stacked = []
     for values, dim in zip(zip(*flat), dims):
         if dim is None:
-            made.append(values[0])
+            stacked.append(values[0])
             continue
         if not isinstance(values[0], torch.Tensor):
             raise ValueError(
@@ -151,5 +151,5 @@ def _stacked(func: Callable[..., Any], out_dims: Any, results: list[Any]) -> Any
                 "you mean to "
                 "set out_dims= to None for output?"
             )
-        made.append(torch.stack(values, dim))
-    return tree_unflatten(made, spec)
+        stacked.append(torch.stack(values, dim))
+    return tree_unflatten(stacked, spec)
