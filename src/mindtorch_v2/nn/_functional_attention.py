@@ -49,7 +49,7 @@ def _in_projection(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """q, k and v projected by separate weights."""
     size, k_size, v_size = q.size(-1), k.size(-1), v.size(-1)
-    wanted = {
+    expected_shapes = {
         "query weights": (w_q, (size, size)),
         "key weights": (w_k, (size, k_size)),
         "value weights": (w_v, (size, v_size)),
@@ -57,7 +57,7 @@ def _in_projection(
         "key bias": (b_k, (size,)),
         "value bias": (b_v, (size,)),
     }
-    for name, (tensor, shape) in wanted.items():
+    for name, (tensor, shape) in expected_shapes.items():
         if tensor is not None and tensor.shape != shape:
             raise AssertionError(f"expecting {name} shape of {shape}, but got {tensor.shape}")
     return ops.linear(q, w_q, b_q), ops.linear(k, w_k, b_k), ops.linear(v, w_v, b_v)
@@ -96,9 +96,11 @@ def _mha_shape_check(
                 f"but found {attn_mask.dim()}-D tensor instead"
             )
         if not batched and attn_mask.dim() == 3:
-            wanted = (num_heads, query.shape[0], key.shape[0])
-            if attn_mask.shape != wanted:
-                raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {attn_mask.shape}")
+            expected_shape = (num_heads, query.shape[0], key.shape[0])
+            if attn_mask.shape != expected_shape:
+                raise AssertionError(
+                    f"Expected `attn_mask` shape to be {expected_shape} but got {attn_mask.shape}"
+                )
     return batched
 
 
@@ -298,14 +300,14 @@ def _projected(
 def _with_three_dims(attn_mask: Tensor, tgt_len: int, src_len: int, heads: int) -> Tensor:
     ndim = attn_mask.dim()
     if ndim == 2:
-        wanted: tuple[int, ...] = (tgt_len, src_len)
+        expected_shape: tuple[int, ...] = (tgt_len, src_len)
     elif ndim == 3:
-        wanted = (heads, tgt_len, src_len)
+        expected_shape = (heads, tgt_len, src_len)
     else:
         raise RuntimeError(f"attn_mask's dimension {ndim} is not supported")
-    if attn_mask.shape != wanted:
+    if attn_mask.shape != expected_shape:
         raise RuntimeError(
-            f"The shape of the {ndim}D attn_mask is {attn_mask.shape}, but should be {wanted}."
+            f"The shape of the {ndim}D attn_mask is {attn_mask.shape}, but should be {expected_shape}."
         )
     return attn_mask.unsqueeze(0) if ndim == 2 else attn_mask
 

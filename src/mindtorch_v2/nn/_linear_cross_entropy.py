@@ -196,8 +196,8 @@ def _logits_gradient(logits: Tensor, target: Tensor, weight: Tensor | None, igno
 
 def _per_row(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
     """The gradients without reduction, where each row has an incoming gradient of its own."""
-    input, linear_weight, target, *rest = ctx.saved_tensors
-    linear_bias = rest[0] if ctx.has_bias else None
+    input, linear_weight, target, *optional_bias = ctx.saved_tensors
+    linear_bias = optional_bias[0] if ctx.has_bias else None
     g_input: list[Tensor] = []
     g_weight, g_bias = torch.zeros_like(linear_weight), None
     if linear_bias is not None:

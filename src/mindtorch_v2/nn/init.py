@@ -141,20 +141,20 @@ def _reject_uniforms(
     """Rejection sampling from uniform numbers in [a, b]: each is accepted with probability density / maximum
     density.
     """
-    log_top = -0.5 * ((min(max(mean, a), b) - mean) / std) ** 2
-    log_density, log_chance = torch.empty_like(tensor), torch.empty_like(tensor)
+    log_max_density = -0.5 * ((min(max(mean, a), b) - mean) / std) ** 2
+    log_density, log_uniform = torch.empty_like(tensor), torch.empty_like(tensor)
 
     def rejected() -> Tensor:
-        log_density.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(log_top)
-        return log_chance.uniform_(generator=generator).log_() > log_density
+        log_density.sub_(mean).div_(std).pow_(2).mul_(-0.5).sub_(log_max_density)
+        return log_uniform.uniform_(generator=generator).log_() > log_density
 
     values = tensor.uniform_(a, b, generator=generator)
     log_density.copy_(values)
-    again = rejected()
-    while again.any():
+    redrawn = rejected()
+    while redrawn.any():
         log_density.uniform_(a, b, generator=generator)
-        values = torch.where(again, log_density, values)
-        again = torch.where(again, rejected(), again)
+        values = torch.where(redrawn, log_density, values)
+        redrawn = torch.where(redrawn, rejected(), redrawn)
     return tensor if values is tensor else tensor.copy_(values)
 
 

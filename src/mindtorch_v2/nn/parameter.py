@@ -57,19 +57,19 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             if _dispatch.recorder is not None:  # torch calls detach here, and a profiler records it
                 data = _detach_without_overrides(data) if process_state.n_function_modes else data.detach()
             return Tensor._make_subclass(cls, data, requires_grad)
-        made = data.detach().requires_grad_(requires_grad)
-        if type(made) is not type(data):
+        parameter = data.detach().requires_grad_(requires_grad)
+        if type(parameter) is not type(data):
             raise RuntimeError(
                 f"Creating a Parameter from an instance of type {type(data).__name__} requires that "
                 "detach() returns "
-                f"an instance of the same type, but return type {type(made).__name__} was found instead. "
+                f"an instance of the same type, but return type {type(parameter).__name__} was found instead. "
                 "To use the "
                 "type as a Parameter, please correct the detach() semantics defined by its "
                 "__torch_dispatch__() "
                 "implementation."
             )
-        made._is_param = True
-        return made
+        parameter._is_param = True
+        return parameter
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) in memo:

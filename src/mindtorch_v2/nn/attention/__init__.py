@@ -75,10 +75,10 @@ def sdpa_kernel(
             "Backend must be an instance of SDPBackend or a list of SDPBackend instances, "
             f"got {type(backends).__name__}"
         )
-    wanted = [backends] if isinstance(backends, SDPBackend) else list(dict.fromkeys(backends))
+    enabled = [backends] if isinstance(backends, SDPBackend) else list(dict.fromkeys(backends))
     before = _cur_sdpa_kernel_backends(with_priority=set_priority)
     try:
-        _sdpa_kernel(wanted, set_priority)
+        _sdpa_kernel(enabled, set_priority)
         yield {}
     finally:
         _sdpa_kernel(before, set_priority)

@@ -39,8 +39,8 @@ class CausalBias(Tensor):
                 stacklevel=3,
             )
         offset = seq_len_kv - seq_len_q if variant == CausalVariant.LOWER_RIGHT else 0
-        seen = torch.tril(torch.ones(seq_len_q, seq_len_kv, dtype=torch.bool), diagonal=offset)
-        return Tensor._make_subclass(cls, seen)
+        mask = torch.tril(torch.ones(seq_len_q, seq_len_kv, dtype=torch.bool), diagonal=offset)
+        return Tensor._make_subclass(cls, mask)
 
     def __init__(self, variant: CausalVariant, seq_len_q: int, seq_len_kv: int) -> None:
         self.variant, self.seq_len_q, self.seq_len_kv = variant, seq_len_q, seq_len_kv

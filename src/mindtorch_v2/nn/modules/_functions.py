@@ -36,10 +36,10 @@ class CrossMapLRN2d(torch.autograd.Function):
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
         ctx.size, ctx.alpha, ctx.beta = size, alpha, beta
-        reach = (size - 1) // 2
+        radius = (size - 1) // 2
         square = input.pow(2)
-        scale = _window_sum(square, -reach, reach)
-        scale[:, reach + 1 :] += square[:, :1]
+        scale = _window_sum(square, -radius, radius)
+        scale[:, radius + 1 :] += square[:, :1]
         scale.mul_(alpha / size).add_(k)
         output = scale.pow(-beta).mul_(input)
         ctx.save_for_backward(input, output, scale)

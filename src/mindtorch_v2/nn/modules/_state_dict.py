@@ -152,9 +152,9 @@ def load_members(
     if strict:
         for key in state_dict:
             if key.startswith(prefix) and key != extra_key:
-                name, *rest = key[len(prefix) :].split(".", 1)
+                name, *sub_key = key[len(prefix) :].split(".", 1)
                 # Keys below a child are checked by the child.
-                if name not in (module._modules if rest else members):
+                if name not in (module._modules if sub_key else members):
                     unexpected_keys.append(key)
 
 

@@ -16,29 +16,29 @@ _REST = "bool non_blocking = False, bool copy = False, *, torch.memory_format me
 
 def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """Parse `to(device, dtype)`, `to(dtype)` and `to(tensor)` with their options."""
-    given = dict(kwargs)
-    memory_format = given.pop("memory_format", None)
+    options = dict(kwargs)
+    memory_format = options.pop("memory_format", None)
     first = args[0] if args else None
     names: tuple[str, ...]
-    if isinstance(first, torch.Tensor) or (not args and "tensor" in given):
+    if isinstance(first, torch.Tensor) or (not args and "tensor" in options):
         names = ("tensor",)
     elif isinstance(first, torch.dtype):
         names = ("dtype",)
     else:
         names = ("device", "dtype")
     names += ("non_blocking", "copy")
-    if len(args) > len(names) or not given.keys() <= set(names[len(args) :]):
+    if len(args) > len(names) or not options.keys() <= set(names[len(args) :]):
         raise TypeError(_no_such_form(args, kwargs))
-    given.update(zip(names, args))
-    if not _of_right_types(given, memory_format):
+    options.update(zip(names, args))
+    if not _of_right_types(options, memory_format):
         raise TypeError(_no_such_form(args, kwargs))
-    if "tensor" in given:
-        like = given["tensor"]
-        return like.device, like.dtype, given.get("non_blocking", False), memory_format
-    device = given.get("device")
+    if "tensor" in options:
+        like = options["tensor"]
+        return like.device, like.dtype, options.get("non_blocking", False), memory_format
+    device = options.get("device")
     if device is not None and not isinstance(device, torch.device):
         device = torch.device(device)
-    return device, given.get("dtype"), given.get("non_blocking", False), memory_format
+    return device, options.get("dtype"), options.get("non_blocking", False), memory_format
 
 
 def _of_right_types(given: dict[str, Any], memory_format: Any) -> bool:

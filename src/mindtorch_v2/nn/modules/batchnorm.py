@@ -111,8 +111,8 @@ class _NormBase(Module):
             key = prefix + "num_batches_tracked"
             if key not in state_dict:
                 tracked = self.num_batches_tracked
-                keep = tracked is not None and tracked.device != torch.device("meta")
-                state_dict[key] = tracked if keep else torch.tensor(0, dtype=torch.long)
+                has_data = tracked is not None and tracked.device != torch.device("meta")
+                state_dict[key] = tracked if has_data else torch.tensor(0, dtype=torch.long)
         super()._load_from_state_dict(
             state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
         )

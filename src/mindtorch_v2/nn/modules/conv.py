@@ -324,16 +324,16 @@ class _ConvTransposeNd(_ConvNd):
         if output_size is None:
             return _single(self.output_padding)
         batched = input.dim() == num_spatial_dims + 2
-        others = 2 if batched else 1
-        if len(output_size) == others + num_spatial_dims:
-            output_size = output_size[others:]
+        n_non_spatial_dims = 2 if batched else 1
+        if len(output_size) == n_non_spatial_dims + num_spatial_dims:
+            output_size = output_size[n_non_spatial_dims:]
         if len(output_size) != num_spatial_dims:
             raise ValueError(
                 f"ConvTranspose{num_spatial_dims}D: for {input.dim()}D input, output_size must have "
-                f"{num_spatial_dims} or {others + num_spatial_dims} elements (got {len(output_size)})"
+                f"{num_spatial_dims} or {n_non_spatial_dims + num_spatial_dims} elements (got {len(output_size)})"
             )
         smallest = [
-            (input.size(d + others) - 1) * stride[d]
+            (input.size(d + n_non_spatial_dims) - 1) * stride[d]
             - 2 * padding[d]
             + (dilation[d] if dilation is not None else 1) * (kernel_size[d] - 1)
             + 1

@@ -149,15 +149,15 @@ def _member_at(module: Module, target: str) -> tuple[Module, str, Any]:
 def _apply_to_parameter(module: Module, fn: Callable[[Tensor], Tensor], name: str, param: Parameter) -> None:
     with torch.no_grad():
         applied = fn(param)
-    kept: Tensor = param
+    new_param: Tensor = param
     if param.device.type != applied.device.type:
-        kept = module._parameters[name] = Parameter(applied, param.requires_grad)
+        new_param = module._parameters[name] = Parameter(applied, param.requires_grad)
     else:
         if _dispatch.recorder is not None:
             _show_apply(param, applied)
         if applied is not param:
             param.data = applied  # the parameter object stays the same, because optimisers refer to it
-    _apply_to_gradient(fn, param, kept)
+    _apply_to_gradient(fn, param, new_param)
 
 
 def _show_apply(param: Parameter, applied: Tensor) -> None:
@@ -169,19 +169,19 @@ def _show_apply(param: Parameter, applied: Tensor) -> None:
         show_data(param, applied)
 
 
-def _apply_to_gradient(fn: Callable[[Tensor], Tensor], param: Parameter, kept: Tensor) -> None:
+def _apply_to_gradient(fn: Callable[[Tensor], Tensor], param: Parameter, new_param: Tensor) -> None:
     """Apply `fn` to a parameter's gradient as well; the result is set on the parameter that is kept."""
     grad = param.grad
     if grad is None:
         return
     with torch.no_grad():
         applied = fn(grad)
-    if applied is grad and kept is param:
+    if applied is grad and new_param is param:
         return
-    if kept is param and grad.device.type == applied.device.type:
+    if new_param is param and grad.device.type == applied.device.type:
         grad.data = applied
     else:
-        kept.grad = applied.requires_grad_(grad.requires_grad)
+        new_param.grad = applied.requires_grad_(grad.requires_grad)
 
 
 class Module:
@@ -205,39 +205,39 @@ class Module:
                 raise TypeError(
                     f"{name}.__init__() got an unexpected keyword argument '{next(iter(kwargs))}'"
                 )
-            given = len(args) + 1
-            raise TypeError(f"{name}.__init__() takes 1 positional argument but {given} were given")
-        own = self.__dict__  # bypasses __setattr__, which would check each of these
-        own["training"] = True
-        own["_parameters"] = {}
-        own["_buffers"] = {}
-        own["_non_persistent_buffers_set"] = set()
-        own["_backward_pre_hooks"] = OrderedDict()
-        own["_backward_hooks"] = OrderedDict()
-        own["_is_full_backward_hook"] = None
-        own["_forward_hooks"] = OrderedDict()
-        own["_forward_hooks_with_kwargs"] = OrderedDict()
-        own["_forward_hooks_always_called"] = OrderedDict()
-        own["_forward_pre_hooks"] = OrderedDict()
-        own["_forward_pre_hooks_with_kwargs"] = OrderedDict()
-        own["_state_dict_hooks"] = OrderedDict()
-        own["_state_dict_pre_hooks"] = OrderedDict()
-        own["_load_state_dict_pre_hooks"] = OrderedDict()
-        own["_load_state_dict_post_hooks"] = OrderedDict()
-        own["_modules"] = {}
+            n_args = len(args) + 1
+            raise TypeError(f"{name}.__init__() takes 1 positional argument but {n_args} were given")
+        attributes = self.__dict__  # bypasses __setattr__, which would check each of these
+        attributes["training"] = True
+        attributes["_parameters"] = {}
+        attributes["_buffers"] = {}
+        attributes["_non_persistent_buffers_set"] = set()
+        attributes["_backward_pre_hooks"] = OrderedDict()
+        attributes["_backward_hooks"] = OrderedDict()
+        attributes["_is_full_backward_hook"] = None
+        attributes["_forward_hooks"] = OrderedDict()
+        attributes["_forward_hooks_with_kwargs"] = OrderedDict()
+        attributes["_forward_hooks_always_called"] = OrderedDict()
+        attributes["_forward_pre_hooks"] = OrderedDict()
+        attributes["_forward_pre_hooks_with_kwargs"] = OrderedDict()
+        attributes["_state_dict_hooks"] = OrderedDict()
+        attributes["_state_dict_pre_hooks"] = OrderedDict()
+        attributes["_load_state_dict_pre_hooks"] = OrderedDict()
+        attributes["_load_state_dict_post_hooks"] = OrderedDict()
+        attributes["_modules"] = {}
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
     # ------------------------------------------------------------------------------ calling
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        own = self.__dict__
+        attributes = self.__dict__
         try:
             hooked = (
-                own["_forward_hooks"]
-                or own["_forward_pre_hooks"]
-                or own["_backward_hooks"]
-                or own["_backward_pre_hooks"]
+                attributes["_forward_hooks"]
+                or attributes["_forward_pre_hooks"]
+                or attributes["_backward_hooks"]
+                or attributes["_backward_pre_hooks"]
                 or _global_call_hooks
             )
         except KeyError:
@@ -314,35 +314,35 @@ class Module:
         self.add_module(name, module)
 
     def __getattr__(self, name: str) -> Any:
-        own = self.__dict__
-        if "_parameters" in own:
-            members = own["_parameters"]
+        attributes = self.__dict__
+        if "_parameters" in attributes:
+            members = attributes["_parameters"]
             if name in members:
                 return members[name]
-        if "_modules" in own:
-            members = own["_modules"]
+        if "_modules" in attributes:
+            members = attributes["_modules"]
             if name in members:
                 return members[name]
-        if "_buffers" in own:
-            members = own["_buffers"]
+        if "_buffers" in attributes:
+            members = attributes["_buffers"]
             if name in members:
                 return members[name]
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        own = self.__dict__
-        parameters = own.get("_parameters")
+        attributes = self.__dict__
+        parameters = attributes.get("_parameters")
         if parameters is None:
             _set_before_init(self, name, value)
         elif (
             type(value) in _PLAIN_TYPES
             and name not in parameters
-            and name not in own["_modules"]
-            and name not in own["_buffers"]
+            and name not in attributes["_modules"]
+            and name not in attributes["_buffers"]
         ):
             _setattr(self, name, value)
         elif isinstance(value, Parameter):
-            _forget(self, name, own, own["_buffers"], own["_modules"])
+            _forget(self, name, attributes, attributes["_buffers"], attributes["_modules"])
             self.register_parameter(name, value)
         elif name in parameters:
             if value is not None:
@@ -351,16 +351,18 @@ class Module:
                     "(torch.nn.Parameter or None expected)"
                 )
             self.register_parameter(name, value)
-        elif isinstance(value, Module) or name in own["_modules"]:
+        elif isinstance(value, Module) or name in attributes["_modules"]:
             if isinstance(value, Module):
-                _forget(self, name, own, parameters, own["_buffers"])
+                _forget(self, name, attributes, parameters, attributes["_buffers"])
             elif value is not None:
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as child module '{name}' "
                     "(torch.nn.Module or None expected)"
                 )
-            own["_modules"][name] = _replaced_by_hooks(_global_module_registration_hooks, self, name, value)
-        elif name in own["_buffers"]:
+            attributes["_modules"][name] = _replaced_by_hooks(
+                _global_module_registration_hooks, self, name, value
+            )
+        elif name in attributes["_buffers"]:
             if value is not None and not (isinstance(value, Tensor) or hasattr(value, "__torch_function__")):
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as buffer '{name}' "
@@ -751,11 +753,11 @@ class Module:
                 )
 
         def convert(t: Tensor) -> Tensor:
-            wanted = dtype if t.is_floating_point() or t.is_complex() else None
+            new_dtype = dtype if t.is_floating_point() or t.is_complex() else None
             try:
                 if memory_format is not None and t.dim() in (4, 5):
-                    return t.to(device, wanted, non_blocking, memory_format=memory_format)
-                return t.to(device, wanted, non_blocking)
+                    return t.to(device, new_dtype, non_blocking, memory_format=memory_format)
+                return t.to(device, new_dtype, non_blocking)
             except NotImplementedError as error:
                 if str(error) == "Cannot copy out of meta tensor; no data!":
                     raise NotImplementedError(

@@ -92,15 +92,15 @@ class RNNBase(Module):
             if proj_size > 0:
                 shapes["weight_hr"] = (proj_size, hidden_size)
             for suffix in ("", "_reverse")[:num_directions]:
-                made = {
+                parameters = {
                     kind: Parameter(torch.empty(shape, device=device, dtype=dtype))
                     for kind, shape in shapes.items()
                 }
                 # torch creates biases in any case and drops them here
-                kept = [kind for kind in made if bias or not kind.startswith("bias")]
-                names = [f"{kind}_l{layer}{suffix}" for kind in kept]
-                for name, kind in zip(names, kept):
-                    setattr(self, name, made[kind])
+                kinds = [kind for kind in parameters if bias or not kind.startswith("bias")]
+                names = [f"{kind}_l{layer}{suffix}" for kind in kinds]
+                for name, kind in zip(names, kinds):
+                    setattr(self, name, parameters[kind])
                 self._flat_weights_names.extend(names)
                 self._all_weights.append(names)
         self._init_flat_weights()
@@ -247,7 +247,7 @@ class RNNBase(Module):
         layers = self.num_layers * (2 if self.bidirectional else 1)
         return torch.zeros(layers, batch, size, dtype=like.dtype, device=like.device)
 
-    def _run(self, op: Any, input: Any, hx: Tensor | None, name: str, instead: str) -> Any:
+    def _run(self, op: Any, input: Any, hx: Tensor | None, name: str, error_suffix: str) -> Any:
         """The forward pass of RNN and GRU, which differ in the op only."""
         self._update_flat_weights()
         options = (self.bias, self.num_layers, self.dropout, self.training, self.bidirectional)
@@ -263,7 +263,7 @@ class RNNBase(Module):
             packed = PackedSequence(output, batch_sizes, sorted_indices, unsorted_indices)
             return packed, self.permute_hidden(hidden, unsorted_indices)
         if input.dim() not in (2, 3):
-            raise ValueError(f"{name}: Expected input to be 2D or 3D, got {input.dim()}D {instead}")
+            raise ValueError(f"{name}: Expected input to be 2D or 3D, got {input.dim()}D {error_suffix}")
         batched = input.dim() == 3
         batch_dim = 0 if self.batch_first else 1
         if not batched:
@@ -381,10 +381,10 @@ class LSTM(RNNBase):
         if hx is None:
             hx = self._zero_states(input, input.size(batch_dim))
         else:
-            wanted, kind = (3, "batched 3-D") if batched else (2, "unbatched 2-D")
-            if hx[0].dim() != wanted or hx[1].dim() != wanted:
+            expected_dim, kind = (3, "batched 3-D") if batched else (2, "unbatched 2-D")
+            if hx[0].dim() != expected_dim or hx[1].dim() != expected_dim:
                 raise RuntimeError(
-                    f"For {kind} input, hx and cx should also be {wanted}-D but got "
+                    f"For {kind} input, hx and cx should also be {expected_dim}-D but got "
                     f"({hx[0].dim()}-D, {hx[1].dim()}-D) tensors"
                 )
             if not batched:

@@ -210,9 +210,9 @@ class TransformerEncoder(Module):
         output = src
         padded = None
         if src_key_padding_mask is not None and mask is None and self._uses_nested_tensor(src):
-            kept = src_key_padding_mask.logical_not()
-            if not self.mask_check or _left_aligned(kept):
-                padded = kept.logical_not().unsqueeze(-1)
+            not_padding = src_key_padding_mask.logical_not()
+            if not self.mask_check or _left_aligned(not_padding):
+                padded = not_padding.logical_not().unsqueeze(-1)
         first = self.layers[0]
         batch_first = first.self_attn.batch_first if hasattr(first, "self_attn") else False
         is_causal = _detect_is_causal_mask(mask, is_causal, _get_seq_len(src, batch_first))

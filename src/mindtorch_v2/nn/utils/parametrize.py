@@ -199,9 +199,9 @@ def _inject_new_class(module: Module) -> None:
     cls = module.__class__
 
     def default_deepcopy(self: Any, memo: dict[int, Any]) -> Any:
-        seen = memo.get(id(self))
-        if seen is not None:
-            return seen
+        memoized = memo.get(id(self))
+        if memoized is not None:
+            return memoized
         replica = self.__new__(self.__class__)
         memo[id(self)] = replica
         replica.__dict__ = deepcopy(self.__dict__, memo)
@@ -250,13 +250,13 @@ def _check_one_more(module: Module, tensor_name: str, parametrization: Module) -
     X = parametrization(Y)
     if not isinstance(X, torch.Tensor):
         raise ValueError(f"A parametrization must return a tensor. Got {type(X).__name__}.")
-    for what in ("dtype", "shape"):
-        if getattr(X, what) != getattr(Y, what):
+    for attribute in ("dtype", "shape"):
+        if getattr(X, attribute) != getattr(Y, attribute):
             raise ValueError(
-                f"Registering a parametrization may not change the {what} of the tensor, unless the "
+                f"Registering a parametrization may not change the {attribute} of the tensor, unless the "
                 "`unsafe` flag "
-                f"is enabled.\nmodule.{tensor_name}.{what}: {getattr(Y, what)}\n"
-                f"parametrization(module.{tensor_name}).{what}: {getattr(X, what)}"
+                f"is enabled.\nmodule.{tensor_name}.{attribute}: {getattr(Y, attribute)}\n"
+                f"parametrization(module.{tensor_name}).{attribute}: {getattr(X, attribute)}"
             )
     if not hasattr(parametrization, "right_inverse"):
         return
@@ -360,13 +360,13 @@ def transfer_parametrizations_and_params(
     for name in list(parametrizations) if tensor_name is None else [tensor_name]:
         if name not in parametrizations:
             continue
-        found = parametrizations[name]
+        source = parametrizations[name]
         if not hasattr(to_module, name):
             setattr(to_module, name, Parameter(getattr(from_module, name)))
-        for function in found:
+        for function in source:
             register_parametrization(to_module, name, function)
         target = to_module.parametrizations[name]
-        originals = ["original"] if found.is_tensor else [f"original{i}" for i in range(found.ntensors)]
+        originals = ["original"] if source.is_tensor else [f"original{i}" for i in range(source.ntensors)]
         for original in originals:
-            setattr(target, original, getattr(found, original))
+            setattr(target, original, getattr(source, original))
     return to_module

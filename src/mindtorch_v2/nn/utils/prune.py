@@ -106,17 +106,17 @@ class BasePruningMethod(ABC):
 
 def _present_method(module: Any, name: str) -> tuple[Any, Any]:
     """The pruning hook of a parameter and its id, or None."""
-    found = [
+    methods = [
         (hook, k)
         for k, hook in module._forward_pre_hooks.items()
         if isinstance(hook, BasePruningMethod) and hook._tensor_name == name
     ]
-    if len(found) > 1:
+    if len(methods) > 1:
         raise AssertionError(
             f"Avoid adding multiple pruning hooks to the same tensor {name} of module {module}. "
             "Use a PruningContainer."
         )
-    return found[0] if found else (None, None)
+    return methods[0] if methods else (None, None)
 
 
 class PruningContainer(BasePruningMethod):

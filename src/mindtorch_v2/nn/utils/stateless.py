@@ -18,22 +18,22 @@ def _untie_named_tensors_map(
     module: Any, parameters_and_buffers: dict[str, torch.Tensor]
 ) -> dict[str, torch.Tensor]:
     """The given tensors, also under the other names of tied members."""
-    named: dict[str, Any] = {}
-    named.update(module.named_parameters(remove_duplicate=False))
-    named.update(module.named_buffers(remove_duplicate=False))
+    members: dict[str, Any] = {}
+    members.update(module.named_parameters(remove_duplicate=False))
+    members.update(module.named_buffers(remove_duplicate=False))
     names_of: dict[int, list[str]] = {}
-    for name, tensor in named.items():
+    for name, tensor in members.items():
         names_of.setdefault(id(tensor), []).append(name)
 
     untied = dict(parameters_and_buffers)
     for name, tensor in parameters_and_buffers.items():
-        if name not in named:
+        if name not in members:
             continue
-        tied = names_of[id(named[name])]
-        given = [other for other in tied if other in parameters_and_buffers]
-        if any(parameters_and_buffers[other] is not tensor for other in given):
+        tied = names_of[id(members[name])]
+        passed_names = [other for other in tied if other in parameters_and_buffers]
+        if any(parameters_and_buffers[other] is not tensor for other in passed_names):
             raise ValueError(
-                f"functional_call got multiple values for keys {sorted(given)}, which are tied. "
+                f"functional_call got multiple values for keys {sorted(passed_names)}, which are tied. "
                 "Consider using tie_weights=False"
             )
         untied.update(dict.fromkeys(tied, tensor))
