@@ -132,9 +132,9 @@ def adafactor(
     lr = _to_scalar(lr)
     if foreach:
         for matrices in (True, False):
-            places = [place for place, grad in enumerate(grads) if (grad.dim() > 1) is matrices]
-            everything = (params, grads, row_vars, col_vars, variances, state_steps)
-            for group in _foreach.by_dtype(*[[tensors[place] for place in places] for tensors in everything]):
+            indices = [index for index, grad in enumerate(grads) if (grad.dim() > 1) is matrices]
+            all_lists = (params, grads, row_vars, col_vars, variances, state_steps)
+            for group in _foreach.by_dtype(*[[tensors[index] for index in indices] for tensors in all_lists]):
                 floor = torch.finfo(group[0][0].dtype).eps if eps1 is None else eps1
                 _foreach.adafactor(*group, d=d, lr=lr, beta2_decay=beta2_decay, weight_decay=weight_decay, eps1=floor,
                                    eps2=eps2, maximize=maximize)  # fmt: skip

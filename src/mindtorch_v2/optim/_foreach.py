@@ -20,16 +20,16 @@ def by_dtype(*lists: list[Any]) -> Iterator[Lists]:
     """The lists split into groups in which the tensors of the first list have one dtype. Empty lists stay
     empty.
     """
-    places: dict[Any, list[int]] = {}
-    for place, tensor in enumerate(lists[0]):
-        places.setdefault(tensor.dtype, []).append(place)
-    if len(places) < 2:
-        if not places:
+    indices_by_dtype: dict[Any, list[int]] = {}
+    for index, tensor in enumerate(lists[0]):
+        indices_by_dtype.setdefault(tensor.dtype, []).append(index)
+    if len(indices_by_dtype) < 2:
+        if not indices_by_dtype:
             return
         yield tuple(list(tensors) for tensors in lists)
         return
-    for chosen in places.values():
-        yield tuple([tensors[place] for place in chosen] if tensors else [] for tensors in lists)
+    for indices in indices_by_dtype.values():
+        yield tuple([tensors[index] for index in indices] if tensors else [] for tensors in lists)
 
 
 def _real(*lists: list[Any]) -> None:
@@ -81,11 +81,11 @@ def sgd(
             torch._foreach_mul_(buffers, momentum)
             torch._foreach_add_(buffers, grads, alpha=1 - dampening)
         else:
-            for place, buffer in enumerate(buffers):
+            for index, buffer in enumerate(buffers):
                 if buffer is None:
-                    buffers[place] = grads[place].detach().clone()
+                    buffers[index] = grads[index].detach().clone()
                 else:
-                    buffer.mul_(momentum).add_(grads[place], alpha=1 - dampening)
+                    buffer.mul_(momentum).add_(grads[index], alpha=1 - dampening)
         if nesterov:
             torch._foreach_add_(grads, buffers, alpha=momentum)
         else:
@@ -200,14 +200,16 @@ def nadam(
     roots = torch._foreach_sqrt(exp_avg_sqs)
     scales = [(1 - beta2**count) ** 0.5 for count in _counts(steps)]
     mus = [beta1 * (1.0 - 0.5 * 0.96 ** (count * momentum_decay)) for count in _counts(steps)]
-    nexts = [beta1 * (1.0 - 0.5 * 0.96 ** ((count + 1) * momentum_decay)) for count in _counts(steps)]
+    next_mus = [beta1 * (1.0 - 0.5 * 0.96 ** ((count + 1) * momentum_decay)) for count in _counts(steps)]
     torch._foreach_mul_(mu_products, mus)
     torch._foreach_div_(roots, scales)
     torch._foreach_add_(roots, eps)
-    now = [-(lr * (1.0 - mu) / (1.0 - product)) for mu, product in zip(mus, _counts(mu_products))]
-    ahead = [-(lr * mu / (1.0 - product * mu)) for mu, product in zip(nexts, _counts(mu_products))]
-    torch._foreach_addcdiv_(params, grads, roots, now)
-    torch._foreach_addcdiv_(params, exp_avgs, roots, ahead)
+    grad_scales = [-(lr * (1.0 - mu) / (1.0 - product)) for mu, product in zip(mus, _counts(mu_products))]
+    momentum_scales = [
+        -(lr * mu / (1.0 - product * mu)) for mu, product in zip(next_mus, _counts(mu_products))
+    ]
+    torch._foreach_addcdiv_(params, grads, roots, grad_scales)
+    torch._foreach_addcdiv_(params, exp_avgs, roots, momentum_scales)
 
 
 def radam(
@@ -242,21 +244,23 @@ def radam(
     torch._foreach_lerp_(exp_avgs, grads, 1 - beta1)
     torch._foreach_mul_(exp_avg_sqs, beta2)
     torch._foreach_addcmul_(exp_avg_sqs, grads, grads, 1 - beta2)
-    known = [
+    rectifications = [
         ((rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho)) ** 0.5 if rho > 5 else 0
         for rho in rhos
     ]
     sizes = [-(lr / (1 - beta1**count)) for count in _counts(steps)]
-    plain = [0 if rectified > 0 else size for rectified, size in zip(known, sizes)]
+    unrectified_sizes = [
+        0 if rectification > 0 else size for rectification, size in zip(rectifications, sizes)
+    ]
     scales = [
-        (1 - beta2**count) ** 0.5 * size * rectified
-        for count, size, rectified in zip(_counts(steps), sizes, known)
+        (1 - beta2**count) ** 0.5 * size * rectification
+        for count, size, rectification in zip(_counts(steps), sizes, rectifications)
     ]
     roots = torch._foreach_sqrt(exp_avg_sqs)
     torch._foreach_add_(roots, eps)
     torch._foreach_div_(roots, scales)
     torch._foreach_reciprocal_(roots)
-    torch._foreach_add_(roots, plain)
+    torch._foreach_add_(roots, unrectified_sizes)
     torch._foreach_addcmul_(params, exp_avgs, roots)
 
 
@@ -379,10 +383,10 @@ def asgd(
     _real(params, grads, axs)
     grads = _turned(grads, maximize)
     _count(steps)
-    own = maximize
+    writable = maximize
     if weight_decay != 0:
-        grads, own = _decayed(grads, params, weight_decay, own), True
-    moves = _decayed(grads, params, lambd, own)
+        grads, writable = _decayed(grads, params, weight_decay, writable), True
+    moves = _decayed(grads, params, lambd, writable)
     torch._foreach_addcmul_(params, moves, etas, value=-1)
     moves = list(torch._foreach_sub(params, axs))
     torch._foreach_addcmul_(axs, moves, mus)
@@ -509,8 +513,8 @@ def fused_sgd(
     momentum = options["momentum"]
     first = momentum != 0 and all(buffer is None for buffer in buffers)
     if first:
-        for place, grad in enumerate(grads):
-            buffers[place] = torch.empty_like(grad)
+        for index, grad in enumerate(grads):
+            buffers[index] = torch.empty_like(grad)
     for group in by_dtype(params, grads, buffers) if params else ():
         scale, inf = _moved(params[0], grad_scale, found_inf)
         torch._fused_sgd_(*group[:2], group[2] if momentum != 0 else [], grad_scale=scale, found_inf=inf,

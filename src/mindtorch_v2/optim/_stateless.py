@@ -33,9 +33,9 @@ def swap_in_optimizer_params_and_state(
     for saved in saved_groups:
         new = {**saved, "params": [next(remaining) for _ in saved["params"]]}
         new_groups.append(new)
-        for place, param in zip(saved["params"], new["params"]):
-            if place in swapin_optim_state["state"]:
-                state[param] = dict(swapin_optim_state["state"][place])
+        for packed_id, param in zip(saved["params"], new["params"]):
+            if packed_id in swapin_optim_state["state"]:
+                state[param] = dict(swapin_optim_state["state"][packed_id])
     try:
         optimizer.state = state
         _fill(optimizer.param_groups, new_groups)
@@ -74,10 +74,10 @@ def _checked_groups(optimizer: Optimizer, state_dict: Any) -> list[dict[str, Any
         raise RuntimeError(
             "swapin_optim_state has a different number of parameter groups than the live optimizer."
         )
-    for i, (own, new) in enumerate(zip(optimizer.param_groups, groups)):
-        _check_group(i, own, new)
-    places = {place for group in groups for place in group["params"]}
-    extra = [key for key in state if key not in places]
+    for i, (own_group, new_group) in enumerate(zip(optimizer.param_groups, groups)):
+        _check_group(i, own_group, new_group)
+    packed_ids = {packed_id for group in groups for packed_id in group["params"]}
+    extra = [key for key in state if key not in packed_ids]
     if extra:
         raise RuntimeError(
             f"{_NAME} requires swapin_optim_state['state'] to be keyed only by packed parameter ids from "
@@ -88,23 +88,23 @@ def _checked_groups(optimizer: Optimizer, state_dict: Any) -> list[dict[str, Any
     return groups
 
 
-def _check_group(i: int, own: dict[str, Any], new: Any) -> None:
-    if not isinstance(new, dict):
+def _check_group(i: int, own_group: dict[str, Any], new_group: Any) -> None:
+    if not isinstance(new_group, dict):
         raise RuntimeError(f"{_NAME} requires each optimizer param group to be a dictionary.")
-    places = new.get("params")
-    if not isinstance(places, list) or not all(isinstance(place, int) for place in places):
+    packed_ids = new_group.get("params")
+    if not isinstance(packed_ids, list) or not all(isinstance(packed_id, int) for packed_id in packed_ids):
         raise RuntimeError(
             f"{_NAME} requires optimizer.state_dict()-style param_groups[*]['params'] entries keyed by "
             "packed parameter ids."
         )
-    if len(places) != len(own["params"]):
+    if len(packed_ids) != len(own_group["params"]):
         raise RuntimeError(
             f"swapin_optim_state param group {i} has a different number of params than the live optimizer "
             "param group."
         )
-    if own.keys() != new.keys():
+    if own_group.keys() != new_group.keys():
         raise RuntimeError(
             f"{_NAME} requires optimizer.state_dict()-style param group keys to exactly match the live "
-            f"optimizer group keys for group {i}. Keys only in swap-in: {sorted(new.keys() - own.keys())}. "
-            f"Keys only in live: {sorted(own.keys() - new.keys())}."
+            f"optimizer group keys for group {i}. Keys only in swap-in: {sorted(new_group.keys() - own_group.keys())}. "
+            f"Keys only in live: {sorted(own_group.keys() - new_group.keys())}."
         )

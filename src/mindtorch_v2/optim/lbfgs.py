@@ -80,12 +80,12 @@ class LBFGS(Optimizer):
 
     def _losses_along(self, closure: Callable[[], Any], direction: Any) -> Callable[[Any], tuple[float, Any]]:
         """Loss and gradient as a function of the distance along `direction`; the parameters are restored."""
-        here = [param.clone(memory_format=torch.contiguous_format) for param in self._params]
+        saved_params = [param.clone(memory_format=torch.contiguous_format) for param in self._params]
 
         def evaluate(step_size: Any) -> tuple[float, Any]:
             self._move(step_size, direction)
             loss, gradient = float(closure()), self._gather_flat_grad()
-            for param, old in zip(self._params, here):
+            for param, old in zip(self._params, saved_params):
                 param.copy_(old)
             return loss, gradient
 

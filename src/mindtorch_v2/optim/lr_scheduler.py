@@ -281,17 +281,18 @@ class CosineAnnealingLR(LRScheduler):
             return self._current_lrs()
         groups = self.optimizer.param_groups
         if self._step_count == 1 and self.last_epoch > 0:
-            swing = (1 + math.cos(self.last_epoch * math.pi / self.T_max)) / 2
-            return [self.eta_min + (base - self.eta_min) * swing for base in self.base_lrs]
+            factor = (1 + math.cos(self.last_epoch * math.pi / self.T_max)) / 2
+            return [self.eta_min + (base - self.eta_min) * factor for base in self.base_lrs]
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             # The cosine of the epoch before is -1: there is no ratio to it.
-            rise = 1 - math.cos(math.pi / self.T_max)
+            cosine_step = 1 - math.cos(math.pi / self.T_max)
             return [
-                group["lr"] + (base - self.eta_min) * rise / 2 for base, group in zip(self.base_lrs, groups)
+                group["lr"] + (base - self.eta_min) * cosine_step / 2
+                for base, group in zip(self.base_lrs, groups)
             ]
-        now = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
-        before = 1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
-        return [now / before * (group["lr"] - self.eta_min) + self.eta_min for group in groups]
+        cosine = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
+        previous_cosine = 1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
+        return [cosine / previous_cosine * (group["lr"] - self.eta_min) + self.eta_min for group in groups]
 
     def _get_closed_form_lr(self) -> list[Any]:
         swing = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
@@ -622,10 +623,10 @@ class CyclicLR(LRScheduler):
             for lr, group in zip(base_lrs, optimizer.param_groups):
                 _update_param_group_val(group, "lr", lr)
         self.max_lrs = _format_param("max_lr", optimizer, max_lr)
-        up = float(step_size_up)
-        down = float(step_size_down) if step_size_down is not None else up
-        self.total_size = up + down
-        self.step_ratio = up / self.total_size
+        steps_up = float(step_size_up)
+        steps_down = float(step_size_down) if step_size_down is not None else steps_up
+        self.total_size = steps_up + steps_down
+        self.step_ratio = steps_up / self.total_size
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise ValueError("mode is invalid and scale_fn is None")
         self.mode = mode
@@ -744,8 +745,8 @@ class OneCycleLR(LRScheduler):
             self.total_steps = epochs * steps_per_epoch
         else:
             raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
-        up = float(pct_start * self.total_steps) - 1
-        phases = [(up, "initial_lr", "max_lr", "max_momentum", "base_momentum")]
+        end_of_rise = float(pct_start * self.total_steps) - 1
+        phases = [(end_of_rise, "initial_lr", "max_lr", "max_momentum", "base_momentum")]
         if three_phase:
             phases += [
                 (
@@ -769,9 +770,11 @@ class OneCycleLR(LRScheduler):
             )
         self._anneal_func_type = anneal_strategy
         if last_epoch == -1:
-            for top, group in zip(_format_param("max_lr", optimizer, max_lr), optimizer.param_groups):
-                group["initial_lr"] = top / div_factor
-                group["max_lr"] = top
+            for group_max_lr, group in zip(
+                _format_param("max_lr", optimizer, max_lr), optimizer.param_groups
+            ):
+                group["initial_lr"] = group_max_lr / div_factor
+                group["max_lr"] = group_max_lr
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:

@@ -160,10 +160,10 @@ def nadam(
         if differentiable:
             root = root.add(eps)
             product_next = mu_product * mu_next
-            now = grad * (-lr * (1.0 - mu) / (1.0 - mu_product))
-            ahead = exp_avg * (-lr * mu_next / (1.0 - product_next))
-            param.addcdiv_(now, root)
-            param.addcdiv_(ahead, root)
+            scaled_grad = grad * (-lr * (1.0 - mu) / (1.0 - mu_product))
+            scaled_exp_avg = exp_avg * (-lr * mu_next / (1.0 - product_next))
+            param.addcdiv_(scaled_grad, root)
+            param.addcdiv_(scaled_exp_avg, root)
         else:
             product_next = _get_value(mu_product) * mu_next
             root.add_(eps)

@@ -404,8 +404,8 @@ class Optimizer:
                 "an error; see github.com/pytorch/pytorch/issues/40967 for more information",
                 stacklevel=3,
             )
-        known = set(chain.from_iterable(group["params"] for group in self.param_groups))
-        if not known.isdisjoint(params):
+        existing_params = set(chain.from_iterable(group["params"] for group in self.param_groups))
+        if not existing_params.isdisjoint(params):
             raise ValueError("some parameters appear in more than one parameter group")
         if self.param_groups and ("param_names" in param_group) != ("param_names" in self.param_groups[0]):
             kind = "with" if "param_names" in param_group else "without"
@@ -433,16 +433,16 @@ class Optimizer:
         """State and groups, with the parameters replaced by their index in the groups, as in torch."""
         for pre_hook in self._optimizer_state_dict_pre_hooks.values():
             pre_hook(self)
-        places: dict[int, int] = {}
+        indices: dict[int, int] = {}
         packed_groups = []
         for group in self.param_groups:
             packed = {key: value for key, value in group.items() if key != "params"}
-            for place, param in enumerate(group["params"], len(places)):
-                places.setdefault(id(param), place)
-            packed["params"] = [places[id(param)] for param in group["params"]]
+            for index, param in enumerate(group["params"], len(indices)):
+                indices.setdefault(id(param), index)
+            packed["params"] = [indices[id(param)] for param in group["params"]]
             packed_groups.append(packed)
         packed_state = {
-            (places[id(key)] if isinstance(key, torch.Tensor) else key): value
+            (indices[id(key)] if isinstance(key, torch.Tensor) else key): value
             for key, value in self.state.items()
         }
         state_dict: StateDict = {"state": packed_state, "param_groups": packed_groups}
@@ -488,7 +488,10 @@ class Optimizer:
         saved_groups = deepcopy(state_dict["param_groups"])
         if len(self.param_groups) != len(saved_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
-        if any(len(own["params"]) != len(new["params"]) for own, new in zip(self.param_groups, saved_groups)):
+        if any(
+            len(own_group["params"]) != len(saved_group["params"])
+            for own_group, saved_group in zip(self.param_groups, saved_groups)
+        ):
             raise ValueError(
                 "loaded state dict contains a parameter group that doesn't match the size of optimizer's "
                 "group"
@@ -505,7 +508,10 @@ class Optimizer:
                 state[params[key]] = self._adapt(params[key], value, key, state_dict["param_groups"])
             else:
                 state[key] = value
-        groups = [_with_params_of(own, new) for own, new in zip(self.param_groups, saved_groups)]
+        groups = [
+            _with_params_of(own_group, saved_group)
+            for own_group, saved_group in zip(self.param_groups, saved_groups)
+        ]
         self.__setstate__({"state": state, "param_groups": groups})
         for post_hook in self._optimizer_load_state_dict_post_hooks.values():
             post_hook(self)

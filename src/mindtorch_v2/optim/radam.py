@@ -151,6 +151,6 @@ def radam(
         if rho > 5.0:
             root = exp_avg_sq.sqrt()
             root = root.add(eps) if differentiable else root.add_(eps)
-            known = (rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho)
-            move = move * (correction**0.5 / root) * known**0.5
+            rectification = (rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho)
+            move = move * (correction**0.5 / root) * rectification**0.5
         param.add_(move, alpha=-1.0)

@@ -123,11 +123,11 @@ def sgd(
         return
     _refuse_scale(grad_scale, found_inf)
     if foreach:
-        places = list(range(len(params)))
-        for group in _foreach.by_dtype(params, d_p_list, momentum_buffer_list, places) if params else ():
+        indices = list(range(len(params)))
+        for group in _foreach.by_dtype(params, d_p_list, momentum_buffer_list, indices) if params else ():
             _foreach.sgd(*group[:3], **options)
-            for place, buffer in zip(group[3], group[2]):
-                momentum_buffer_list[place] = buffer
+            for index, buffer in zip(group[3], group[2]):
+                momentum_buffer_list[index] = buffer
         return
     lr = options["lr"]
     learned_lr = isinstance(lr, torch.Tensor) and lr.requires_grad

@@ -36,9 +36,9 @@ class SparseAdam(Optimizer):
         _check_betas(betas)
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
         sparse = [
-            [group_place, place]
-            for group_place, group in enumerate(self.param_groups)
-            for place, param in enumerate(group["params"])
+            [group_index, index]
+            for group_index, group in enumerate(self.param_groups)
+            for index, param in enumerate(group["params"])
             if param.is_sparse
         ]
         if sparse:

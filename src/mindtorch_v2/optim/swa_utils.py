@@ -126,10 +126,10 @@ class AveragedModel(Module):
 
     def update_parameters(self, model: Module) -> None:
         """Add the model's current parameters to the average."""
-        own, new = self._averaged(self.module), self._averaged(model)
+        own_tensors, new_tensors = self._averaged(self.module), self._averaged(model)
         first = bool(self.n_averaged == 0)
         averages, currents = [], []
-        for average, current in zip(own, new):
+        for average, current in zip(own_tensors, new_tensors):
             current = current.detach().to(average.device)
             averages.append(average.detach())
             currents.append(current)
@@ -150,8 +150,8 @@ class AveragedModel(Module):
 
     def _average(self, averages: list[Tensor], currents: list[Tensor]) -> None:
         if self.multi_avg_fn is not None:
-            for own, new in by_dtype(averages, currents):
-                self.multi_avg_fn(own, new, self.n_averaged.to(own[0].device))
+            for own_group, new_group in by_dtype(averages, currents):
+                self.multi_avg_fn(own_group, new_group, self.n_averaged.to(own_group[0].device))
         elif self.avg_fn is not None:
             for average, current in zip(averages, currents):
                 n_averaged = self.n_averaged.to(average.device)
@@ -227,12 +227,12 @@ class SWALR(LRScheduler):
         if self.anneal_epochs == 0:
             step = max(1, step)
         epochs = max(1, self.anneal_epochs)
-        before = self.anneal_func(max(0, min(1, (step - 1) / epochs)))
-        now = self.anneal_func(max(0, min(1, step / epochs)))
+        previous_alpha = self.anneal_func(max(0, min(1, (step - 1) / epochs)))
+        alpha = self.anneal_func(max(0, min(1, step / epochs)))
         lrs = []
         for group in self.optimizer.param_groups:
-            first = self._get_initial_lr(group["lr"], group["swa_lr"], before)
-            lrs.append(group["swa_lr"] * now + first * (1 - now))
+            first = self._get_initial_lr(group["lr"], group["swa_lr"], previous_alpha)
+            lrs.append(group["swa_lr"] * alpha + first * (1 - alpha))
         return lrs
 
     def _set_anneal_func(self, anneal_strategy: Literal["cos", "linear"]) -> None:
