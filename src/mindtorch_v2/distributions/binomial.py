@@ -70,14 +70,14 @@ class Binomial(ProbsOrLogits):
     def log_prob(self, value: Any) -> Any:
         if self._validate_args:
             self._validate_sample(value)
-        all_ways = torch.lgamma(self.total_count + 1)
-        chosen, left = torch.lgamma(value + 1), torch.lgamma(self.total_count - value + 1)
+        log_total = torch.lgamma(self.total_count + 1)
+        log_successes, log_failures = torch.lgamma(value + 1), torch.lgamma(self.total_count - value + 1)
         # total_count * log(1 + exp(logits)), without overflow for large logits.
         normalizer = self.total_count * _at_least_zero(self.logits) + self.total_count * torch.log1p(
             torch.exp(-torch.abs(self.logits))
         )
-        normalizer = normalizer - all_ways
-        return value * self.logits - chosen - left - normalizer
+        normalizer = normalizer - log_total
+        return value * self.logits - log_successes - log_failures - normalizer
 
     def entropy(self) -> Any:
         total_count = int(self.total_count.max())

@@ -163,8 +163,8 @@ class Distribution:
                 f"The right-most size of value must match event_shape: {value.size()} vs {self._event_shape}."
             )
         expected = self._batch_shape + self._event_shape
-        for have, want in zip(reversed(value.size()), reversed(expected)):
-            if have != want and 1 not in (have, want):
+        for actual_size, expected_size in zip(reversed(value.size()), reversed(expected)):
+            if actual_size != expected_size and 1 not in (actual_size, expected_size):
                 raise ValueError(
                     f"Value is not broadcastable with batch_shape+event_shape: {value.size()} vs {expected}."
                 )

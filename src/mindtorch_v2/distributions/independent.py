@@ -31,10 +31,12 @@ class Independent(Distribution):
                 f"actual {reinterpreted_batch_ndims} vs {len(base_distribution.batch_shape)}"
             )
         shape = base_distribution.batch_shape + base_distribution.event_shape
-        cut = len(base_distribution.batch_shape) - reinterpreted_batch_ndims
+        batch_ndim = len(base_distribution.batch_shape) - reinterpreted_batch_ndims
         self.base_dist = base_distribution
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
-        super().__init__(torch.Size(shape[:cut]), torch.Size(shape[cut:]), validate_args=validate_args)
+        super().__init__(
+            torch.Size(shape[:batch_ndim]), torch.Size(shape[batch_ndim:]), validate_args=validate_args
+        )
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Independent:
         new = self._get_checked_instance(Independent, _instance)

@@ -38,8 +38,8 @@ class MixtureSameFamily(Distribution):
         self._component_distribution = component_distribution
         mixture_shape = mixture_distribution.batch_shape
         component_shape = component_distribution.batch_shape[:-1]
-        for one, other in zip(reversed(mixture_shape), reversed(component_shape)):
-            if one != other and 1 not in (one, other):
+        for mixture_size, component_size in zip(reversed(mixture_shape), reversed(component_shape)):
+            if mixture_size != component_size and 1 not in (mixture_size, component_size):
                 raise ValueError(
                     f"`mixture_distribution.batch_shape` ({mixture_shape}) is not compatible with "
                     f"`component_distribution.batch_shape`({component_shape})"

@@ -22,18 +22,26 @@ def _batch_mv(bmat: Any, bvec: Any) -> Any:
 def _batch_mahalanobis(bL: Any, bx: Any) -> Any:
     """x' (L L')^-1 x for a batch of lower triangular L and a batch of vectors x, which broadcast."""
     n, count = bx.shape[-1], bL.dim() - 2
-    lead = bx.dim() - 1 - count  # batch dimensions of x that L does not have
+    n_leading = bx.dim() - 1 - count  # batch dimensions of x that L does not have
     # where L has fewer batch members than x, each is used for several: those become columns of one system
-    parts = [size for have, want in zip(bL.shape[:-2], bx.shape[lead:-1]) for size in (want // have, have)]
-    split = bx.reshape((*bx.shape[:lead], *parts, n))
+    parts = [
+        size
+        for l_size, x_size in zip(bL.shape[:-2], bx.shape[n_leading:-1])
+        for size in (x_size // l_size, l_size)
+    ]
+    split = bx.reshape((*bx.shape[:n_leading], *parts, n))
     last = split.dim() - 1
-    split = split.permute((*range(lead), *range(lead, last, 2), *range(lead + 1, last, 2), last))
+    split = split.permute(
+        (*range(n_leading), *range(n_leading, last, 2), *range(n_leading + 1, last, 2), last)
+    )
     factors = bL.reshape(-1, n, n)
     columns = split.reshape(-1, factors.shape[0], n).permute(1, 2, 0)
     lengths = torch.linalg.solve_triangular(factors, columns, upper=False).pow(2).sum(-2)
     lengths = lengths.t().reshape(split.shape[:-1])
-    back = [d for pair in zip(range(lead, lead + count), range(lead + count, last)) for d in pair]
-    return lengths.permute((*range(lead), *back)).reshape(bx.shape[:-1])
+    batch_order = [
+        d for pair in zip(range(n_leading, n_leading + count), range(n_leading + count, last)) for d in pair
+    ]
+    return lengths.permute((*range(n_leading), *batch_order)).reshape(bx.shape[:-1])
 
 
 def _precision_to_scale_tril(P: Any) -> Any:
@@ -66,17 +74,17 @@ class MultivariateNormal(Distribution):
     ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        given = {
+        parameters = {
             "covariance_matrix": covariance_matrix,
             "precision_matrix": precision_matrix,
             "scale_tril": scale_tril,
         }
-        given = {name: value for name, value in given.items() if value is not None}
-        if len(given) != 1:
+        parameters = {name: value for name, value in parameters.items() if value is not None}
+        if len(parameters) != 1:
             raise ValueError(
                 "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
             )
-        ((name, matrix),) = given.items()
+        ((name, matrix),) = parameters.items()
         if matrix.dim() < 2:
             title = "scale_tril matrix" if name == "scale_tril" else name
             raise ValueError(

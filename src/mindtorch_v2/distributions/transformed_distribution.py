@@ -41,9 +41,8 @@ class TransformedDistribution(Distribution):
                 f"base_distribution needs to have shape with size at least {domain_event_dim}, "
                 f"but got {base_shape}."
             )
-        # Expand the base to the shape that the transforms need: their parameters may broadcast it, and one of
-        # their
-        # events may consist of several of its own.
+        # Expand the base to the shape that the transforms need: their parameters may broadcast it, and one
+        # of their events may consist of several of its own.
         forward_shape = transform.forward_shape(base_shape)
         expanded = transform.inverse_shape(forward_shape)
         if base_shape != expanded:
@@ -58,9 +57,11 @@ class TransformedDistribution(Distribution):
             transform.codomain.event_dim,
             base_event_dim + transform.codomain.event_dim - domain_event_dim,
         )
-        cut = len(forward_shape) - event_dim
+        batch_ndim = len(forward_shape) - event_dim
         super().__init__(
-            torch.Size(forward_shape[:cut]), torch.Size(forward_shape[cut:]), validate_args=validate_args
+            torch.Size(forward_shape[:batch_ndim]),
+            torch.Size(forward_shape[batch_ndim:]),
+            validate_args=validate_args,
         )
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:

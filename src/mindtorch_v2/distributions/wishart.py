@@ -49,17 +49,17 @@ class Wishart(ExponentialFamily):
         scale_tril: Any = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {
+        parameters = {
             "scale_tril": scale_tril,
             "covariance_matrix": covariance_matrix,
             "precision_matrix": precision_matrix,
         }
-        given = {name: value for name, value in given.items() if value is not None}
-        if len(given) != 1:
+        parameters = {name: value for name, value in parameters.items() if value is not None}
+        if len(parameters) != 1:
             raise AssertionError(
                 "Exactly one of covariance_matrix or precision_matrix or scale_tril may be specified."
             )
-        ((name, matrix),) = given.items()
+        ((name, matrix),) = parameters.items()
         if matrix.dim() < 2:
             raise ValueError(
                 "scale_tril must be at least two-dimensional, with optional leading batch dimensions"
