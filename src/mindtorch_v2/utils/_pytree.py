@@ -779,10 +779,10 @@ def _broadcast_to_and_flatten(tree: Any, treespec: TreeSpec, is_leaf: _IsLeaf = 
     parts, context = node.flatten_fn(tree)
     if (node.type, len(parts), context) != (treespec.type, treespec.num_children, treespec.context):
         return None
-    found: list[Any] = []
+    leaves: list[Any] = []
     for part, child in zip(parts, treespec.children()):
         flat = _broadcast_to_and_flatten(part, child, is_leaf)
         if flat is None:
             return None
-        found += flat
-    return found
+        leaves += flat
+    return leaves

@@ -47,18 +47,18 @@ class Star:
         return "*"
 
 
-def to_plain(treespec: Any, ways: dict[Any, Written]) -> dict[str, Any]:
+def to_plain(treespec: Any, serializers: dict[Any, Written]) -> dict[str, Any]:
     """A spec as JSON's own types."""
     if treespec.is_leaf():
         return {"type": None, "context": None, "children_spec": []}
-    way = ways.get(treespec.type, Written(None))
-    if way.name is None:
+    serializer = serializers.get(treespec.type, Written(None))
+    if serializer.name is None:
         raise NotImplementedError(
             f"No registered serialization name for {treespec.type} found. Please update your _register_pytree_node call with a "
             "`serialized_type_name` kwarg."
         )
-    if way.to_dumpable is not None:
-        context = way.to_dumpable(treespec._context)
+    if serializer.to_dumpable is not None:
+        context = serializer.to_dumpable(treespec._context)
     else:
         try:
             context = json.dumps(treespec._context, cls=EnumEncoder)
@@ -67,29 +67,35 @@ def to_plain(treespec: Any, ways: dict[Any, Written]) -> dict[str, Any]:
                 "Unable to serialize context. Please make the context json dump-able, or register a custom serializer using "
                 "_register_pytree_node."
             ) from error
-    children = [to_plain(child, ways) for child in treespec.children()]
-    return {"type": way.name, "context": context, "children_spec": children}
+    children = [to_plain(child, serializers) for child in treespec.children()]
+    return {"type": serializer.name, "context": context, "children_spec": children}
 
 
-def from_plain(plain: dict[str, Any], ways: dict[Any, Written], make: Callable[..., Any], leaf: Any) -> Any:
+def from_plain(
+    plain: dict[str, Any], serializers: dict[Any, Written], make: Callable[..., Any], leaf: Any
+) -> Any:
     """The spec from JSON's own types."""
     if plain["type"] is None:
         return leaf
-    kind = next((kind for kind, way in ways.items() if way.name == plain["type"]), None)
-    if kind is None:
+    node_type = next(
+        (node_type for node_type, serializer in serializers.items() if serializer.name == plain["type"]), None
+    )
+    if node_type is None:
         raise NotImplementedError(
             f"Deserialization of {plain['type']} in pytree is not registered. This could be because (i) the pytree node that you are trying "
             "to deserialize is not registered, or (ii) the serialized type name is different."
         )
-    way = ways[kind]
-    if way.from_dumpable is not None:
+    serializer = serializers[node_type]
+    if serializer.from_dumpable is not None:
         try:
-            context = way.from_dumpable(plain["context"])
+            context = serializer.from_dumpable(plain["context"])
         except TypeError as error:
             raise TypeError("Unable to deserialize context.") from error
     else:
         context = json.loads(plain["context"], object_hook=enum_object_hook)
-    return make(kind, context, [from_plain(child, ways, make, leaf) for child in plain["children_spec"]])
+    return make(
+        node_type, context, [from_plain(child, serializers, make, leaf) for child in plain["children_spec"]]
+    )
 
 
 def check_protocol(protocol: int) -> None:

@@ -105,7 +105,7 @@ def noop_context_fn() -> tuple[Any, Any]:
     return contextlib.nullcontext(), contextlib.nullcontext()
 
 
-class _Surroundings:
+class _CapturedState:
     """State that a function's results depend on besides its inputs: random state and autocast.
 
     Captured at construction, restored for the recomputation.
@@ -144,10 +144,10 @@ class CheckpointFunction(torch.autograd.Function):
         """Run the function and save its inputs."""
         check_backward_validity(args)
         ctx.run_function = run_function
-        ctx.surroundings = _Surroundings(preserve_rng_state)
-        ctx.tensor_places = [i for i, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
+        ctx.captured_state = _CapturedState(preserve_rng_state)
+        ctx.tensor_indices = [i for i, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
         ctx.inputs = [None if isinstance(arg, torch.Tensor) else arg for arg in args]
-        ctx.save_for_backward(*(args[i] for i in ctx.tensor_places))
+        ctx.save_for_backward(*(args[i] for i in ctx.tensor_indices))
         with torch.no_grad():
             return run_function(*args)
 
@@ -161,21 +161,23 @@ class CheckpointFunction(torch.autograd.Function):
                 "use_reentrant=False, or call .backward() without passing the `inputs` argument."
             )
         inputs = list(ctx.inputs)
-        for i, tensor in zip(ctx.tensor_places, ctx.saved_tensors):
+        for i, tensor in zip(ctx.tensor_indices, ctx.saved_tensors):
             inputs[i] = tensor
         detached = detach_variable(tuple(inputs))
-        with ctx.surroundings.again():
+        with ctx.captured_state.again():
             outputs = ctx.run_function(*detached)
         if isinstance(outputs, torch.Tensor):
             outputs = (outputs,)
-        wanted = [
+        differentiable = [
             (output, gradient)
             for output, gradient in zip(outputs, args)
             if isinstance(output, torch.Tensor) and output.requires_grad
         ]
-        if not wanted:
+        if not differentiable:
             raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
-        torch.autograd.backward([output for output, _ in wanted], [gradient for _, gradient in wanted])
+        torch.autograd.backward(
+            [output for output, _ in differentiable], [gradient for _, gradient in differentiable]
+        )
         gradients = tuple(value.grad if isinstance(value, torch.Tensor) else None for value in detached)
         return (None, None, *gradients)
 
@@ -315,22 +317,22 @@ class _Frame:
 
     def recompute(self, run: int) -> None:
         """Run the function again and fill the holders."""
-        seen: list[Any] = []
+        recomputed: list[Any] = []
 
         def fill(tensor: Any) -> Any:
-            place = len(seen)
-            if place >= len(self.holders):
+            index = len(recomputed)
+            if index >= len(self.holders):
                 raise CheckpointError(
                     "torch.utils.checkpoint: trying to save more tensors during recomputation than during "
                     "the "
                     "original forward pass.\n" + _TIP
                 )
-            seen.append(self.metadata_of(tensor))
+            recomputed.append(self.metadata_of(tensor))
             value = tensor.detach()
-            holder = self.holders[place]()
+            holder = self.holders[index]()
             if holder is not None:
                 holder.found[run] = value
-            if self.early_stop and len(seen) == len(self.holders):
+            if self.early_stop and len(recomputed) == len(self.holders):
                 raise _StopRecomputationError
             return value
 
@@ -340,21 +342,23 @@ class _Frame:
                 self.run_again(*inputs)
         except _StopRecomputationError:
             pass
-        self.check(seen)
+        self.check(recomputed)
 
-    def check(self, seen: list[Any]) -> None:
+    def check(self, recomputed: list[Any]) -> None:
         """Compare the recomputed tensors' metadata with that of the forward pass."""
-        if len(seen) != len(self.holders):
+        if len(recomputed) != len(self.holders):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original "
                 "forward and "
                 f"recomputation.\nNumber of tensors saved during forward: {len(self.holders)}\n"
-                f"Number of tensors saved during recomputation: {len(seen)}.\n" + _TIP
+                f"Number of tensors saved during recomputation: {len(recomputed)}.\n" + _TIP
             )
         differing = [
-            f"tensor at position {i}:\nsaved metadata: {before}\nrecomputed metadata: {now}\n"
-            for i, (holder, before, now) in enumerate(zip(self.holders, self.metadata, seen))
-            if holder() is not None and before != now
+            f"tensor at position {i}:\nsaved metadata: {saved_metadata}\nrecomputed metadata: {recomputed_metadata}\n"
+            for i, (holder, saved_metadata, recomputed_metadata) in enumerate(
+                zip(self.holders, self.metadata, recomputed)
+            )
+            if holder() is not None and saved_metadata != recomputed_metadata
         ]
         if differing:
             raise CheckpointError(
@@ -398,13 +402,13 @@ def _checkpoint_without_reentrant(
     if debug and context_fn is not noop_context_fn:
         raise ValueError("debug=True is incompatible with non-default context_fn")
     log = _OpLog() if debug else None
-    forward_context, again_context = context_fn() if log is None else (log.forward(), log.again())
-    surroundings = _Surroundings(preserve_rng_state)
+    forward_context, recompute_context = context_fn() if log is None else (log.forward(), log.again())
+    captured_state = _CapturedState(preserve_rng_state)
     kwarg_names = tuple(kwargs)
     n_args = len(args)
 
     def run_again(*inputs: Any) -> None:
-        with surroundings.again(), again_context:
+        with captured_state.again(), recompute_context:
             function(*inputs[:n_args], **dict(zip(kwarg_names, inputs[n_args:])))
 
     frame = _Frame(run_again, metadata_of, early_stop)
@@ -566,7 +570,7 @@ class SelectiveCheckpointContext:
         self.op_output = op_output
 
 
-class _Kept:
+class _CachedResult:
     """A cached result, and its version at the time."""
 
     def __init__(self, value: Any) -> None:
@@ -601,7 +605,7 @@ def _modes() -> tuple[type, type]:
             context = SelectiveCheckpointContext(is_recompute=False, op_output=out)
             policy = self.policy_fn(context, func, *args, **kwargs)
             saved = isinstance(policy, CheckpointPolicy) and policy not in _RECOMPUTED
-            self.storage.setdefault(func, []).append(tree_map(_Kept, out) if saved else None)
+            self.storage.setdefault(func, []).append(tree_map(_CachedResult, out) if saved else None)
             return out
 
     class _CachedTorchDispatchMode(TorchDispatchMode):
@@ -610,7 +614,7 @@ def _modes() -> tuple[type, type]:
         def __init__(self, storage: dict[Any, list], allow_cache_entry_mutation: bool) -> None:
             super().__init__()
             self.storage, self.allow_cache_entry_mutation = storage, allow_cache_entry_mutation
-            self.places: dict[Any, int] = {}
+            self.call_counts: dict[Any, int] = {}
             self.entered = False
 
         def __enter__(self) -> Any:
@@ -626,13 +630,13 @@ def _modes() -> tuple[type, type]:
             kwargs = kwargs or {}
             if func in _ignored():
                 return func(*args, **kwargs)
-            place = self.places[func] = self.places.get(func, -1) + 1
-            kept = self.storage.get(func, [])
-            found = kept[place] if place < len(kept) else None
-            if found is None:
+            index = self.call_counts[func] = self.call_counts.get(func, -1) + 1
+            cached_results = self.storage.get(func, [])
+            result = cached_results[index] if index < len(cached_results) else None
+            if result is None:
                 return func(*args, **kwargs)
-            kept[place] = None
-            return tree_map(lambda item: item.get(self.allow_cache_entry_mutation), found)
+            cached_results[index] = None
+            return tree_map(lambda item: item.get(self.allow_cache_entry_mutation), result)
 
     return _CachingTorchDispatchMode, _CachedTorchDispatchMode
 
@@ -666,8 +670,8 @@ def create_selective_checkpoint_contexts(
                 )
 
         def policy_fn(ctx: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
-            wanted = op in policy_fn_or_list
-            return CheckpointPolicy.MUST_SAVE if wanted else CheckpointPolicy.PREFER_RECOMPUTE
+            is_listed = op in policy_fn_or_list
+            return CheckpointPolicy.MUST_SAVE if is_listed else CheckpointPolicy.PREFER_RECOMPUTE
 
     elif callable(policy_fn_or_list):
         policy_fn = policy_fn_or_list

@@ -266,11 +266,11 @@ class FlopCounterMode:
         self.mode: _FlopCounterMode | None = None
         if mods is not None:
             warnings.warn("mods argument is not needed anymore, you can stop passing it", stacklevel=2)
-        own = {
+        custom_formulas = {
             op: formula if getattr(formula, "_get_raw", False) else shape_wrapper(formula)
             for op, formula in (custom_mapping or {}).items()
         }
-        self.flop_registry = {**flop_registry, **own}
+        self.flop_registry = {**flop_registry, **custom_formulas}
         self.mod_tracker = ModuleTracker()
 
     def get_total_flops(self) -> int:

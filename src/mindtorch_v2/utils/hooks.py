@@ -86,8 +86,8 @@ def warn_if_has_hooks(tensor: Any) -> None:
 
 @functools.cache
 def _backward_hook_function() -> Any:
-    """An identity Function whose node has the hooks. Created on first use, because autograd imports this
-    module.
+    """An identity Function whose node has the hooks. Created on first use: when this
+    module is imported, torch.autograd is not complete.
     """
 
     class BackwardHookFunction(torch.autograd.Function):
@@ -144,15 +144,15 @@ class BackwardHook:
     def _through_node(
         self, set_hook: Callable[[Any], None], args: tuple[Any, ...]
     ) -> tuple[Any, list[int] | None]:
-        where = [i for i, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
-        if not (torch.is_grad_enabled() and any(args[i].requires_grad for i in where)):
+        tensor_indices = [i for i, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
+        if not (torch.is_grad_enabled() and any(args[i].requires_grad for i in tensor_indices)):
             return args, None
-        outputs = _backward_hook_function().apply(*(args[i] for i in where))
+        outputs = _backward_hook_function().apply(*(args[i] for i in tensor_indices))
         set_hook(next(out.grad_fn for out in outputs if out.grad_fn is not None))
-        led = list(args)
-        for i, out in zip(where, outputs):
-            led[i] = out
-        return tuple(led), where
+        new_args = list(args)
+        for i, out in zip(tensor_indices, outputs):
+            new_args[i] = out
+        return tuple(new_args), tensor_indices
 
     def _set_user_hook(self, grad_fn: Any) -> None:
         def hook(grad_input: Any, _: Any) -> Any:

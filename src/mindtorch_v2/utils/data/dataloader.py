@@ -286,25 +286,25 @@ def _share_pipes(init_fn: Callable[[int], None] | None, worker_id: int) -> None:
 _FIXED = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"})
 
 
-def _context(wanted: Any) -> Any:
+def _context(context: Any) -> Any:
     import multiprocessing
     from multiprocessing.context import BaseContext
 
-    if isinstance(wanted, str):
+    if isinstance(context, str):
         methods = multiprocessing.get_all_start_methods()
-        if wanted not in methods:
+        if context not in methods:
             raise ValueError(
                 f"multiprocessing_context option should specify a valid start method in {methods!r}, "
-                f"but got multiprocessing_context={wanted!r}"
+                f"but got multiprocessing_context={context!r}"
             )
-        return multiprocessing.get_context(wanted)
-    if not isinstance(wanted, BaseContext):
+        return multiprocessing.get_context(context)
+    if not isinstance(context, BaseContext):
         raise TypeError(
             "multiprocessing_context option should be a valid context object or a string specifying the "
             "start "
-            f"method, but got multiprocessing_context={wanted}"
+            f"method, but got multiprocessing_context={context}"
         )
-    return wanted
+    return context
 
 
 class _BaseDataLoaderIter:
@@ -451,20 +451,22 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         if isinstance(self._dataset, (IterDataPipe, MapDataPipe)):
             init_fn = functools.partial(_share_pipes, init_fn)
         for worker_id in range(self._num_workers):
-            ours, theirs = context.Pipe()
-            self._connections.append(ours)
+            loader_end, worker_end = context.Pipe()
+            self._connections.append(loader_end)
             task = WorkerTask(
                 make_fetcher, self._dataset, self._dataset_kind == _DatasetKind.Iterable, self._base_seed,
                 init_fn, worker_id, self._num_workers,
             )  # fmt: skip
-            worker = context.Process(target=_worker_loop, args=(task, theirs, _forget_loaders), daemon=True)
+            worker = context.Process(
+                target=_worker_loop, args=(task, worker_end, _forget_loaders), daemon=True
+            )
             try:
                 worker.start()
             except (TypeError, AttributeError, ValueError, OSError) as error:
                 _explain_start_failure(error, context)
                 raise
             finally:
-                theirs.close()  # the worker then holds the only reference, so the connection ends with it
+                worker_end.close()  # the worker then holds the only reference, so the connection ends with it
             self._workers.append(worker)
 
     def _begin(self) -> None:

@@ -20,11 +20,11 @@ def _stub_unpickler() -> str:
     return "STUB"
 
 
-def _below(datapipe: Any, only_datapipe: bool, seen: set[int]) -> list[Any]:
+def _referenced_pipes(datapipe: Any, only_datapipe: bool, seen: set[int]) -> list[Any]:
     """The pipes that a pipe refers to: in its pickled form, or only among its attributes."""
     captured: list[Any] = []
 
-    def note(obj: Any) -> Any:
+    def capture(obj: Any) -> Any:
         if obj is datapipe or id(obj) in seen:
             raise NotImplementedError
         captured.append(obj)
@@ -34,13 +34,15 @@ def _below(datapipe: Any, only_datapipe: bool, seen: set[int]) -> list[Any]:
         values = (
             state.items() if isinstance(state, dict) else enumerate(state) if isinstance(state, tuple) else ()
         )
-        kept: dict[Any, Any] = {}
+        pipe_attributes: dict[Any, Any] = {}
         for key, value in values:
             if isinstance(value, (IterDataPipe, MapDataPipe)):
-                kept[key] = value
+                pipe_attributes[key] = value
             elif isinstance(value, Collection) and not isinstance(value, str):
-                kept[key] = [item for item in value if isinstance(item, (IterDataPipe, MapDataPipe))]
-        return kept
+                pipe_attributes[key] = [
+                    item for item in value if isinstance(item, (IterDataPipe, MapDataPipe))
+                ]
+        return pipe_attributes
 
     hooks = (
         IterDataPipe.reduce_ex_hook,
@@ -49,7 +51,7 @@ def _below(datapipe: Any, only_datapipe: bool, seen: set[int]) -> list[Any]:
         MapDataPipe.getstate_hook,
     )
     try:
-        IterDataPipe.reduce_ex_hook = MapDataPipe.reduce_ex_hook = note
+        IterDataPipe.reduce_ex_hook = MapDataPipe.reduce_ex_hook = capture
         if only_datapipe:
             IterDataPipe.getstate_hook = MapDataPipe.getstate_hook = attributes
         pickle.Pickler(io.BytesIO()).dump(datapipe)
@@ -86,6 +88,6 @@ def _traverse(datapipe: Any, only_datapipe: bool, above: set[int]) -> DataPipeGr
         return {}
     inner = {*above, id(datapipe)}
     found: DataPipeGraph = {}
-    for pipe in _below(datapipe, only_datapipe, inner):
+    for pipe in _referenced_pipes(datapipe, only_datapipe, inner):
         found.update(_traverse(pipe, only_datapipe, inner))
     return {id(datapipe): (datapipe, found)}

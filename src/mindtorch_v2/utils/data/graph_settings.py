@@ -22,16 +22,16 @@ __all__ = [
 
 def get_all_graph_pipes(graph: DataPipeGraph) -> list[DataPipe]:
     """All pipes of a graph, each once."""
-    found: dict[int, DataPipe] = {}
+    pipes: dict[int, DataPipe] = {}
 
     def collect(part: DataPipeGraph) -> None:
         for number, (pipe, below) in part.items():
-            if number not in found:
-                found[number] = pipe
+            if number not in pipes:
+                pipes[number] = pipe
                 collect(below)
 
     collect(graph)
-    return list(found.values())
+    return list(pipes.values())
 
 
 def _is_sharding_datapipe(datapipe: Any) -> bool:
@@ -48,22 +48,22 @@ def apply_sharding(
 ) -> DataPipe:
     """Set the number of shards, and the index of this one, in all sharding pipes."""
 
-    def tell(graph: DataPipeGraph, before: Any = None) -> None:
+    def apply_to(graph: DataPipeGraph, outer_sharding_pipe: Any = None) -> None:
         for pipe, below in graph.values():
-            mine = before
+            sharding_pipe = outer_sharding_pipe
             if _is_sharding_datapipe(pipe):
-                if before is not None:
+                if outer_sharding_pipe is not None:
                     raise RuntimeError(
                         "Sharding twice on a single pipeline is likely unintended and will cause data loss. Sharding already applied to "
-                        f"{before} while trying to apply to {pipe}"
+                        f"{outer_sharding_pipe} while trying to apply to {pipe}"
                     )
                 takes_group = len(inspect.signature(pipe.apply_sharding).parameters) > 2
                 arguments = (num_of_instances, instance_id, *([sharding_group] if takes_group else []))
                 pipe.apply_sharding(*arguments)
-                mine = pipe
-            tell(below, mine)
+                sharding_pipe = pipe
+            apply_to(below, sharding_pipe)
 
-    tell(traverse_dps(datapipe))
+    apply_to(traverse_dps(datapipe))
     return datapipe
 
 

@@ -65,24 +65,24 @@ def histogram(name: str, values: Any, bins: Any, max_bins: int | None = None) ->
         bins = _exponential_bins()
     counts, edges = np.histogram(flat, bins=bins)
     if max_bins is not None and len(counts) > max_bins:
-        every = len(counts) // max_bins
-        rest = len(counts) % every
-        if rest:
-            counts = np.pad(counts, (0, every - rest))
-        counts = counts.reshape(-1, every).sum(axis=-1)
-        edges = np.append(edges[:-1][::every], edges[-1])
+        bins_per_bucket = len(counts) // max_bins
+        remainder = len(counts) % bins_per_bucket
+        if remainder:
+            counts = np.pad(counts, (0, bins_per_bucket - remainder))
+        counts = counts.reshape(-1, bins_per_bucket).sum(axis=-1)
+        edges = np.append(edges[:-1][::bins_per_bucket], edges[-1])
     used = np.flatnonzero(counts)
     if used.size == 0:
         raise ValueError("The histogram is empty, please file a bug report.")
     first, last = int(used[0]), int(used[-1]) + 1
     # The record has right edges only: an empty bucket first sets the left edge of the first used one.
     if first > 0:
-        kept, limits = counts[first - 1 : last], edges[first : last + 1]
+        bucket_counts, limits = counts[first - 1 : last], edges[first : last + 1]
     else:
-        kept, limits = np.concatenate([[0], counts[:last]]), edges[: last + 1]
+        bucket_counts, limits = np.concatenate([[0], counts[:last]]), edges[: last + 1]
     proto = HistogramProto(
         min=float(flat.min()), max=float(flat.max()), num=flat.size, sum=float(flat.sum()),
-        sum_squares=float(flat.dot(flat)), bucket_limit=limits.tolist(), bucket=kept.tolist(),
+        sum_squares=float(flat.dot(flat)), bucket_limit=limits.tolist(), bucket=bucket_counts.tolist(),
     )  # fmt: skip
     return Summary(value=[Summary.Value(tag=name, histo=proto)])
 

@@ -87,14 +87,14 @@ class _Table:
         self.colorize = colorize
         self.warned = warn and any(result.has_warnings for result in results)
         self.unit, scale = common.select_unit(min(result.median for result in results))
-        place = {id(result): _Row(result.num_threads, result.env, result.as_row_name) for result in results}
+        row_of = {id(result): _Row(result.num_threads, result.env, result.as_row_name) for result in results}
         self.rows = sorted(
-            common.ordered_unique(place.values()), key=lambda row: (row.num_threads, row.env or "")
+            common.ordered_unique(row_of.values()), key=lambda row: (row.num_threads, row.env or "")
         )
         self.columns = [
             _Column(
                 name or "",
-                {place[id(result)]: result for result in results if result.description == name},
+                {row_of[id(result)]: result for result in results if result.description == name},
                 scale,
                 trim,
                 warn,

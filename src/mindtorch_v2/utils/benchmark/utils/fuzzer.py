@@ -192,11 +192,11 @@ class Fuzzer:
 
     def _generate(self, state: np.random.RandomState) -> dict[str, Any]:
         for _ in range(_TRIES):
-            drawn = {parameter.name: parameter.sample(state) for parameter in self._parameters}
+            samples = {parameter.name: parameter.sample(state) for parameter in self._parameters}
             self._total_generated += 1
             params = {
-                name: drawn[value.alias_to] if isinstance(value, ParameterAlias) else value
-                for name, value in drawn.items()
+                name: samples[value.alias_to] if isinstance(value, ParameterAlias) else value
+                for name, value in samples.items()
             }
             if all(check(params) for check in self._constraints) and all(
                 tensor.satisfies_constraints(params) for tensor in self._tensors

@@ -85,10 +85,10 @@ class Timer:
             overhead = sorted(self._timeit(0) for _ in range(5))[2]
             number = 1
             while True:
-                taken = self._timeit(number)
-                if overhead <= 1e-4 * taken and taken >= min_run_time / 1000:
+                elapsed = self._timeit(number)
+                if overhead <= 1e-4 * elapsed and elapsed >= min_run_time / 1000:
                     return number
-                if taken > min_run_time:
+                if elapsed > min_run_time:
                     return number
                 number *= 10
 
@@ -103,11 +103,11 @@ class Timer:
         total, stop, times = 0.0, False, []
         with common.set_torch_threads(self._task_spec.num_threads):
             while total < min_run_time or not stop:
-                taken = self._timeit(number)
-                times.append(taken)
+                elapsed = self._timeit(number)
+                times.append(elapsed)
                 if callback:
-                    callback(number, taken)
-                total += taken
+                    callback(number, elapsed)
+                total += elapsed
                 stop = enough(times)
                 if max_run_time is not None and total > max_run_time:
                     break

@@ -75,9 +75,9 @@ def _mapping_like(model: Any, content: dict[Any, Any]) -> Any:
     try:
         if isinstance(model, collections.abc.MutableMapping):
             # a copy, because the class may have further state: a default factory, attributes
-            made = copy.copy(model)
-            made.update(content)
-            return made
+            mapping = copy.copy(model)
+            mapping.update(content)
+            return mapping
         return type(model)(content)  # type: ignore[call-arg]
     except TypeError:
         return content
@@ -89,10 +89,10 @@ def _sequence_like(model: Any, content: list[Any]) -> Any:
         return content
     try:
         if isinstance(model, collections.abc.MutableSequence):
-            made = copy.copy(model)
+            sequence = copy.copy(model)
             for i, item in enumerate(content):
-                made[i] = item
-            return made
+                sequence[i] = item
+            return sequence
         return type(model)(content)  # type: ignore[call-arg]
     except TypeError:
         return content

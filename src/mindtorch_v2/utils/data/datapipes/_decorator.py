@@ -85,21 +85,21 @@ class non_deterministic:
             if _determinism_demanded:
                 raise TypeError(_refusal(self.cls, ""))
             return self.cls(*args, **kwargs)
-        found = args[0]
-        if not (inspect.isclass(found) and issubclass(found, IterDataPipe)):
-            raise TypeError(f"Only `IterDataPipe` can be decorated, but {found.__name__} is found")
-        self.cls = found
+        decorated = args[0]
+        if not (inspect.isclass(decorated) and issubclass(decorated, IterDataPipe)):
+            raise TypeError(f"Only `IterDataPipe` can be decorated, but {decorated.__name__} is found")
+        self.cls = decorated
         return self.deterministic_wrapper_fn
 
     def deterministic_wrapper_fn(self, *args: Any, **kwargs: Any) -> IterDataPipe[Any]:
         """Create a pipe; raise if these arguments make it non-deterministic and that is not allowed."""
-        answer = self.deterministic_fn(*args, **kwargs)
-        if not isinstance(answer, bool):
+        is_non_deterministic = self.deterministic_fn(*args, **kwargs)
+        if not isinstance(is_non_deterministic, bool):
             raise TypeError(
                 "deterministic_fn of `non_deterministic` decorator is required to return a boolean value, "
-                f"but {type(answer)} is found"
+                f"but {type(is_non_deterministic)} is found"
             )
-        if _determinism_demanded and answer:
+        if _determinism_demanded and is_non_deterministic:
             raise TypeError(_refusal(self.cls, " with the inputs"))
         return self.cls(*args, **kwargs)
 

@@ -107,20 +107,20 @@ def hook_iterator(cls: type) -> None:
     cls.__iter__ = hook(iterate)  # type: ignore[attr-defined]
 
 
-def _hooked_next(following: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(following)
+def _hooked_next(next_fn: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(next_fn)
     def step(*args: Any, **kwargs: Any) -> Any:
         ranges = _dispatch.ranges
         if ranges is None:
-            item = following(*args, **kwargs)
+            item = next_fn(*args, **kwargs)
         else:
-            known = args[0].__dict__
-            name = known.get("_profile_name")
+            attributes = args[0].__dict__
+            name = attributes.get("_profile_name")
             if name is None:  # computed once, even if the arguments in it change later
-                name = known["_profile_name"] = _generate_iterdatapipe_msg(args[0], True)
+                name = attributes["_profile_name"] = _generate_iterdatapipe_msg(args[0], True)
             token = ranges.enter(name, USER_SCOPE, -1, 0, ())
             try:
-                item = following(*args, **kwargs)
+                item = next_fn(*args, **kwargs)
             finally:
                 ranges.exit(token)
         args[0]._number_of_samples_yielded += 1

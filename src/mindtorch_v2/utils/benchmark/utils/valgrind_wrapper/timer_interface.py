@@ -47,8 +47,8 @@ class FunctionCounts:
     def __repr__(self) -> str:
         widest = max([len(str(count)) + (count < 0) for count, _ in self._data], default=0)
         line = self._linewidth or torch._tensor_str.PRINT_OPTS.linewidth
-        room = max(line - widest - 4, 40)
-        rows = [f"  {count:>{widest}}  {_shortened(name, room)}" for count, name in self._data]
+        name_width = max(line - widest - 4, 40)
+        rows = [f"  {count:>{widest}}  {_shortened(name, name_width)}" for count, name in self._data]
         if self.truncate_rows and len(rows) > 2 * _SHOWN_AT_EACH_END:
             rows[_SHOWN_AT_EACH_END:-_SHOWN_AT_EACH_END] = ["...".rjust(widest + 2)]
         lines = [object.__repr__(self), *rows]

@@ -42,18 +42,18 @@ class MapperIterDataPipe(IterDataPipe[Any]):
             return self.fn(data)
         several = isinstance(self.input_col, (list, tuple))
         columns = tuple(self.input_col) if several else (self.input_col,)
-        made = self.fn(*[data[column] for column in columns])
-        given = type(data)
+        result = self.fn(*[data[column] for column in columns])
+        data_type = type(data)
         data = list(data) if isinstance(data, tuple) else data.copy()
         if self.output_col is None:
-            data[columns[0]] = made
+            data[columns[0]] = result
             for column in sorted(columns[1:], reverse=True):
                 del data[column]
         elif self.output_col == -1 and isinstance(data, list):
-            data.append(made)
+            data.append(result)
         else:
-            data[self.output_col] = made
-        return tuple(data) if issubclass(given, tuple) else data
+            data[self.output_col] = result
+        return tuple(data) if issubclass(data_type, tuple) else data
 
     def __iter__(self) -> Iterator[Any]:
         for data in self.datapipe:

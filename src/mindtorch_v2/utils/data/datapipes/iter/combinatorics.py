@@ -87,14 +87,14 @@ class ShufflerIterDataPipe(IterDataPipe[Any]):
             return
         for item in self.datapipe:
             if len(self._buffer) == self.buffer_size:
-                place = self._rng.randint(0, len(self._buffer) - 1)
-                drawn, self._buffer[place] = self._buffer[place], item
-                yield drawn
+                index = self._rng.randint(0, len(self._buffer) - 1)
+                drawn_item, self._buffer[index] = self._buffer[index], item
+                yield drawn_item
             else:
                 self._buffer.append(item)
         while self._buffer:
-            place = self._rng.randint(0, len(self._buffer) - 1)
-            yield self._buffer.pop(place)
+            index = self._rng.randint(0, len(self._buffer) - 1)
+            yield self._buffer.pop(index)
 
     def __len__(self) -> int:
         if hasattr(self.datapipe, "__len__"):

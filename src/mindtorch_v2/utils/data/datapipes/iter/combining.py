@@ -249,14 +249,14 @@ class _ForkerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
         try:
             while not self._child_stop[instance_id]:
                 self.child_pointers[instance_id] += 1
-                place = self.child_pointers[instance_id]
-                if self.end_ptr is not None and place == self.end_ptr:
+                position = self.child_pointers[instance_id]
+                if self.end_ptr is not None and position == self.end_ptr:
                     self._child_stop[instance_id] = True
                     break
-                if self.buffer and place <= self.leading_ptr:
-                    item = self.buffer[place - self.slowest_ptr - 1]
+                if self.buffer and position <= self.leading_ptr:
+                    item = self.buffer[position - self.slowest_ptr - 1]
                 else:
-                    self.leading_ptr = place
+                    self.leading_ptr = position
                     try:
                         assert self._datapipe_iterator is not None
                         item = next(self._datapipe_iterator)
@@ -266,10 +266,10 @@ class _ForkerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
                         self._datapipe_iterator = None
                         self.end_ptr = self.leading_ptr
                         continue
-                if place == self.slowest_ptr + 1:
-                    hindmost = min(self.child_pointers)
-                    if self.slowest_ptr < hindmost:
-                        self.slowest_ptr = hindmost
+                if position == self.slowest_ptr + 1:
+                    slowest = min(self.child_pointers)
+                    if self.slowest_ptr < slowest:
+                        self.slowest_ptr = slowest
                         self.buffer.popleft()
                 if self.buffer_size >= 0 and self.leading_ptr > self.buffer_size + self.slowest_ptr:
                     raise BufferError(
@@ -375,17 +375,17 @@ class _DemultiplexerIterDataPipe(IterDataPipe[Any], _ContainerTemplate):
                     "without invoking get_next_element_by_instance() first."
                 )
             value = next(self._datapipe_iterator)
-            place = self.classifier_fn(value)
-            if place is None and self.drop_none:
+            child_id = self.classifier_fn(value)
+            if child_id is None and self.drop_none:
                 StreamWrapper.close_streams(value)
                 continue
-            if place is None or place >= self.num_instances or place < 0:
+            if child_id is None or child_id >= self.num_instances or child_id < 0:
                 raise ValueError(
-                    f"Output of the classification fn should be between 0 and {self.num_instances - 1}. {place} is returned."
+                    f"Output of the classification fn should be between 0 and {self.num_instances - 1}. {child_id} is returned."
                 )
-            if place == instance_id:
+            if child_id == instance_id:
                 return value
-            self.child_buffers[place].append(value)
+            self.child_buffers[child_id].append(value)
             self.current_buffer_usage += 1
             if self.buffer_size >= 0 and self.current_buffer_usage > self.buffer_size:
                 raise BufferError(

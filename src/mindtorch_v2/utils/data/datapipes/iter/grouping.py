@@ -146,9 +146,9 @@ class GrouperIterDataPipe(IterDataPipe[DataChunk]):
                 self.curr_buffer_size -= len(self.buffer_elements[key])
                 del self.buffer_elements[key]
             if self.curr_buffer_size == self.max_buffer_size:
-                made = self._remove_biggest_key()
-                if made is not None:
-                    yield made
+                biggest_group = self._remove_biggest_key()
+                if biggest_group is not None:
+                    yield biggest_group
         for key in tuple(self.buffer_elements):
             items = self.buffer_elements.pop(key)
             self.curr_buffer_size -= len(items)
