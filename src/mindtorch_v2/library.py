@@ -130,9 +130,9 @@ class _Defined:
             result = kernel(*arguments[:first], **dict(zip(self.keyword_only, arguments[first:])))
         finally:
             grad_state.below = before
-        for place in self.written:
-            if self.watched and isinstance(arguments[place], torch.Tensor):
-                storage_of(arguments[place])._version += 1
+        for index in self.written:
+            if self.watched and isinstance(arguments[index], torch.Tensor):
+                storage_of(arguments[index])._version += 1
         if not self.may_alias:
             self._refuse_aliases(result, tensors)
         return result
@@ -155,11 +155,11 @@ class _Defined:
         )
 
     def _refuse_aliases(self, result: Any, tensors: list) -> None:
-        seen = {id(storage_of(t)) for t in tensors if not t._array_missing}
+        storage_ids = {id(storage_of(t)) for t in tensors if not t._array_missing}
         for tensor in _dispatch._tensors_in(result if isinstance(result, (tuple, list)) else (result,)):
             if tensor._array_missing:
                 continue
-            if id(storage_of(tensor)) in seen:
+            if id(storage_of(tensor)) in storage_ids:
                 raise RuntimeError(
                     f"{self.full_name} (with implementation in {inspect.getmodule(self.kernels.get('CPU'))}): The output of this custom "
                     "operator (1) must not also be an input to this custom operator and (2) may not alias any inputs to this custom operator "
@@ -167,7 +167,7 @@ class _Defined:
                     "Tensor. Please instead return a clone of the offending output tensor(s) (e.g. return x.clone()) or refactor the custom "
                     "operator to not return y."
                 )
-            seen.add(id(storage_of(tensor)))
+            storage_ids.add(id(storage_of(tensor)))
 
     # -- gradients
 
@@ -197,14 +197,18 @@ class _Defined:
                     f"Trying to backward through {defined.overload} but no autograd formula was registered. Please use register_autograd "
                     "to add one."
                 )
-            found = defined.backward(ctx, *((list(grads),) if defined._gives_list else grads))
-            found = found if isinstance(found, tuple) else (found,)
+            input_grads = defined.backward(ctx, *((list(grads),) if defined._gives_list else grads))
+            input_grads = input_grads if isinstance(input_grads, tuple) else (input_grads,)
             flat: list[Any] = []
-            for value, places in zip(found, ctx._arguments_of_op):
-                if places is True:
+            for value, is_tensor_argument in zip(input_grads, ctx._arguments_of_op):
+                if is_tensor_argument is True:
                     flat.append(value)
-                elif places:
-                    flat += [v for v, is_tensor in zip(value or [None] * len(places), places) if is_tensor]
+                elif is_tensor_argument:
+                    flat += [
+                        v
+                        for v, is_tensor in zip(value or [None] * len(is_tensor_argument), is_tensor_argument)
+                        if is_tensor
+                    ]
             return tuple(flat)
 
         name = f"GeneratedBackwardFor_{self.op.namespace}_{self.op.name}_{self.op.overload or 'default'}"
@@ -256,15 +260,15 @@ def _found(op: Any) -> _Defined:
     if isinstance(op, CustomOpDef):
         return op._defined
     name = op.name() if isinstance(op, OpOverload) else op
-    namespace, rest = _split(name)
-    found = _defined.get(f"{namespace}::{rest}")
-    if found is None:
+    namespace, op_name = _split(name)
+    defined = _defined.get(f"{namespace}::{op_name}")
+    if defined is None:
         # raises torch's error if there is no such op
-        getattr(getattr(torch.ops, namespace), rest.partition(".")[0])
+        getattr(getattr(torch.ops, namespace), op_name.partition(".")[0])
         raise RuntimeError(
             f"{name} is an op of the library itself: only ops that were defined by programs can be changed"
         )
-    return found
+    return defined
 
 
 # ---------------------------------------------------------------------------------------------------- schemas
@@ -282,18 +286,18 @@ def _types() -> dict[Any, str]:
         number: "Scalar",
     }
     plain |= {_dtype.dtype: "ScalarType", _device.device: "Device"}
-    found: dict[Any, str] = {}
-    for kind, text in plain.items():
-        found[kind] = text
-        found[typing.Optional[kind]] = text + "?"  # noqa: UP045  (the key that annotations have)
-        for listed in _lists(kind):
-            found[listed] = text + "[]"
-            found[typing.Optional[listed]] = text + "[]?"  # noqa: UP045
-        for listed in _lists(typing.Optional[kind]) if kind is torch.Tensor else ():  # noqa: UP045
-            found[listed] = "Tensor?[]"
-    for listed in _lists(torch.Tensor):
-        del found[typing.Optional[listed]]  # noqa: UP045
-    return found
+    schema_types: dict[Any, str] = {}
+    for python_type, text in plain.items():
+        schema_types[python_type] = text
+        schema_types[typing.Optional[python_type]] = text + "?"  # noqa: UP045  (the key that annotations have)
+        for list_type in _lists(python_type):
+            schema_types[list_type] = text + "[]"
+            schema_types[typing.Optional[list_type]] = text + "[]?"  # noqa: UP045
+        for list_type in _lists(typing.Optional[python_type]) if python_type is torch.Tensor else ():  # noqa: UP045
+            schema_types[list_type] = "Tensor?[]"
+    for list_type in _lists(torch.Tensor):
+        del schema_types[typing.Optional[list_type]]  # noqa: UP045
+    return schema_types
 
 
 def _lists(kind: Any) -> tuple[Any, ...]:
@@ -321,12 +325,12 @@ def infer_schema(
     """
     signature = inspect.signature(prototype_function)
 
-    def refuse(what: str) -> None:
-        raise ValueError(f"infer_schema(func): {what} Got func with signature {signature})")
+    def refuse(reason: str) -> None:
+        raise ValueError(f"infer_schema(func): {reason} Got func with signature {signature})")
 
-    known, parts, star, names = _types(), [], False, set()
+    schema_types, parts, star, names = _types(), [], False, set()
     hints = _hints(prototype_function)
-    for place, (name, parameter) in enumerate(signature.parameters.items()):
+    for index, (name, parameter) in enumerate(signature.parameters.items()):
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             refuse("We do not support positional-only args, varargs, or varkwargs.")
         if parameter.kind is parameter.KEYWORD_ONLY and not star:
@@ -334,16 +338,16 @@ def infer_schema(
             star = True
         if parameter.annotation is parameter.empty:
             refuse(f"Parameter {name} must have a type annotation.")
-        kind = known.get(hints[name])
+        kind = schema_types.get(hints[name])
         if kind is None:
             refuse(
-                f"Parameter {name} has unsupported type {hints[name]}. The valid types are: {known.keys()}."
+                f"Parameter {name} has unsupported type {hints[name]}. The valid types are: {schema_types.keys()}."
             )
             raise AssertionError
         names.add(name)
         written = mutates_args == "unknown" if isinstance(mutates_args, str) else name in mutates_args
         if written and kind.startswith("Tensor"):
-            kind = kind.replace("Tensor", f"Tensor(a{place}!)", 1)
+            kind = kind.replace("Tensor", f"Tensor(a{index}!)", 1)
         elif written and not isinstance(mutates_args, str):
             refuse(
                 f"Parameter {name} is in mutable_args but only Tensors or collections of Tensors can be mutated"
@@ -476,12 +480,12 @@ def custom_op(
         if text is None:
             text = infer_schema(function, mutates_args=mutates_args)
         namespace, op_name = name.split("::")
-        made = CustomOpDef(namespace, op_name, text, function, tags)
+        op = CustomOpDef(namespace, op_name, text, function, tags)
         if device_types is not None:
-            made.register_kernel(device_types)(function)
+            op.register_kernel(device_types)(function)
         else:
-            made._defined.kernels["CPU"] = function
-        return made
+            op._defined.kernels["CPU"] = function
+        return op
 
     return declare if fn is None else declare(fn)
 
@@ -541,11 +545,11 @@ class Library:
         if key not in _KEYS:
             raise RuntimeError(f"could not parse dispatch key: {key}")
         name = op_name._opname if isinstance(op_name, OpOverload) else op_name.rpartition("::")[2]
-        found = _defined.get(f"{self.ns}::{name}")
-        if found is not None:
+        defined = _defined.get(f"{self.ns}::{name}")
+        if defined is not None:
             if key == "Meta":
-                found.fake = fn
-            found.kernels[key] = fn
+                defined.fake = fn
+            defined.kernels[key] = fn
 
     def _destroy(self) -> None:
         for key in self._made:
@@ -583,10 +587,10 @@ def impl(qualname: str, types: Any, func: Callable | None = None, *, lib: Librar
     namespace, _ = _split(qualname)
 
     def declare(function: Callable) -> Callable:
-        found = _found(qualname)
+        defined = _found(qualname)
         for kind in (types,) if isinstance(types, str) else types:
             key = _DEVICE_KEYS.get(kind, kind)
-            (lib or Library(namespace, "IMPL")).impl(found.full_name, function, key)
+            (lib or Library(namespace, "IMPL")).impl(defined.full_name, function, key)
         return function
 
     return declare if func is None else declare(func)

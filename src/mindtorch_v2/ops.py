@@ -43,9 +43,9 @@ class OpOverload:
                 f"{schema.name}() expected at most {len(schema.arguments)} argument(s) but received {count} argument(s). "
                 f"Declaration: {schema}"
             ) from None
-        for place, argument in enumerate(schema.arguments):
+        for index, argument in enumerate(schema.arguments):
             name = "input" if argument.name == "self" else argument.name
-            positional = place < count and not argument.kwarg_only
+            positional = index < count and not argument.kwarg_only
             if not (positional or argument.is_out or argument.has_default_value() or name in kwargs):
                 raise RuntimeError(
                     f"{schema.name}() is missing value for argument '{argument.name}'. Declaration: {schema}"
@@ -118,8 +118,8 @@ class OpOverloadPacket:
         """
         from ._torch_dispatch import out_names
 
-        own = [overload._op for overload in self._overloads.values() if not overload._outs]
-        for op in own:
+        declared_ops = [overload._op for overload in self._overloads.values() if not overload._outs]
+        for op in declared_ops:
             number = key == "Scalar" and op.overload == "Tensor" and op.promote
             if number or (
                 out_names(op)[0] == key and op.schema.returns[:1] and op.schema.returns[0] == "Tensor"
@@ -181,14 +181,14 @@ class _OpNamespace:
         self.name = name
 
     def __getattr__(self, op_name: str) -> OpOverloadPacket:
-        found = {
+        overloads = {
             op.overload or "default": op
             for full_name, op in _dispatch.OPS.items()
             if op.name == op_name and op.namespace == self.name and _is_torchs(full_name, op)
         }
-        if not found:
+        if not overloads:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{op_name}'")
-        packet = OpOverloadPacket(self.name, op_name, found)
+        packet = OpOverloadPacket(self.name, op_name, overloads)
         setattr(self, op_name, packet)
         return packet
 

@@ -84,9 +84,9 @@ class SobolEngine:
         shifts = torch.randint(2, (self.dimension, bits), generator=generator)
         self.shift = torch.mv(shifts, torch.pow(2, torch.arange(0, bits)))
         matrices = torch.randint(2, (self.dimension, bits, bits), generator=generator).tril().numpy()
-        places = np.arange(bits)
-        matrices[:, places, places] = 1
-        high_first = np.left_shift(1, places[::-1])
+        bit_indices = np.arange(bits)
+        matrices[:, bit_indices, bit_indices] = 1
+        high_first = np.left_shift(1, bit_indices[::-1])
         state = self.sobolstate.numpy()
         digits = (state[..., None] & high_first != 0).astype(np.int64)
         state[...] = (np.matmul(digits, matrices.transpose(0, 2, 1)) % 2 * high_first).sum(-1)
@@ -97,9 +97,9 @@ class SobolEngine:
         """
         if n <= 0:
             return np.zeros((0, self.dimension), np.int64)
-        known = max(self.num_generated - 1, 0)
-        turns = np.arange(known, known + n)
-        lowest_zero = np.log2((~turns & (turns + 1)).astype(np.float64)).astype(np.int64)
+        n_generated = max(self.num_generated - 1, 0)
+        point_indices = np.arange(n_generated, n_generated + n)
+        lowest_zero = np.log2((~point_indices & (point_indices + 1)).astype(np.float64)).astype(np.int64)
         steps = self.sobolstate.numpy()[:, lowest_zero].T.copy()
         steps[0] ^= self.quasi.numpy()
         points = np.bitwise_xor.accumulate(steps, axis=0)

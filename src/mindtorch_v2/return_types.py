@@ -98,7 +98,7 @@ def _refuse_subclass(base: str) -> classmethod[Any, Any, None]:
 
 def _structseq(name: str, fields: tuple[str, ...]) -> type[_StructSeq]:
     """Create one result class; ``_make`` is tuple's own constructor, bound to the class."""
-    places = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
+    field_properties = {field: property(itemgetter(i)) for i, field in enumerate(fields)}
     members = {
         "__slots__": (),
         "__module__": __name__,
@@ -107,7 +107,7 @@ def _structseq(name: str, fields: tuple[str, ...]) -> type[_StructSeq]:
         "n_sequence_fields": len(fields),
         "__init_subclass__": _refuse_subclass(name),
     }
-    cls = type(name, (_StructSeq,), members | places)
+    cls = type(name, (_StructSeq,), members | field_properties)
     cls._make = partial(tuple.__new__, cls)
     return cls
 

@@ -307,8 +307,8 @@ def _get_restore_location(map_location: Any) -> Callable[[Any, str], Any]:
             storage, map_location.get(location, location)
         )
     if isinstance(map_location, (str, bytes)):
-        wanted = map_location.decode() if isinstance(map_location, bytes) else map_location
-        return lambda storage, location: default_restore_location(storage, wanted)
+        target = map_location.decode() if isinstance(map_location, bytes) else map_location
+        return lambda storage, location: default_restore_location(storage, target)
     if isinstance(map_location, _device.device):
         return lambda storage, location: default_restore_location(storage, str(map_location))
 
@@ -338,7 +338,7 @@ def check_module_version_greater_or_equal(
     """Whether a module's version is at least the one given."""
     try:
         parts = module.__version__.split(".")[: len(req_version_tuple)]
-        version = tuple(type(wanted)(part) for part, wanted in zip(parts, req_version_tuple))
+        version = tuple(type(required)(part) for part, required in zip(parts, req_version_tuple))
     except Exception as error:
         message = (
             f"'{module.__name__}' module version string is malformed '{module.__version__}' and cannot be "
@@ -406,9 +406,9 @@ class _SavedStorages:
             raise RuntimeError(
                 "Cannot save multiple tensors or storages that view the same data as different types"
             )
-        place = (address, nbytes) if nbytes else (id(storage), -1)
+        memory = (address, nbytes) if nbytes else (id(storage), -1)
         key = self._keys.setdefault(
-            place, str(storage._cdata or id(storage)) if self._legacy else str(len(self._keys))
+            memory, str(storage._cdata or id(storage)) if self._legacy else str(len(self._keys))
         )
         # keeps the storage alive, so that no address is used twice
         self.by_key[key] = (storage, dtype.itemsize)
@@ -606,12 +606,12 @@ def _plain(pickle_module: Any, pickle_load_args: dict[str, Any]) -> _Read:
 
         def find_class(self, module: str, name: str) -> Any:
             if module.partition(".")[0] == "torch":
-                found = _pickle_names.resolve(module, name)
+                resolved = _pickle_names.resolve(module, name)
             else:
-                found = super().find_class(module, name)
+                resolved = super().find_class(module, name)
             if pickle_module is not pickle:  # with another pickle module the caller decides
-                return found
-            return _trusted_names.check(module, name, found, _weights_only_unpickler._safe_globals)
+                return resolved
+            return _trusted_names.check(module, name, resolved, _weights_only_unpickler._safe_globals)
 
     def read(data: bytes, persistent_load: Any, position: int = 0) -> tuple[Any, int]:
         stream = io.BytesIO(data)
@@ -719,7 +719,7 @@ class _LegacyStorages:
 
     def __init__(self, map_location: Any, room: int) -> None:
         self._restore = _get_restore_location(map_location)
-        self._room = room
+        self._bytes_left = room
         self.by_key: dict[str, tuple[UntypedStorage, _dtype.dtype]] = {}
         self._views: dict[str, UntypedStorage] = {}
         self._restored: dict[str, Any] = {}
@@ -735,18 +735,18 @@ class _LegacyStorages:
         kind, key, location, numel, view = saved_id[1:]
         dtype = _storage_dtype(kind)
         if key not in self.by_key:
-            if not 0 <= numel * dtype.itemsize <= self._room:
+            if not 0 <= numel * dtype.itemsize <= self._bytes_left:
                 raise RuntimeError("a storage is longer than the file. The file might be corrupted.")
-            self._room -= numel * dtype.itemsize
+            self._bytes_left -= numel * dtype.itemsize
             storage = UntypedStorage._from_bytes(np.zeros(numel * dtype.itemsize, np.uint8))
             self.by_key[key] = (storage, dtype)
             self._restored[key] = self._restore(storage, location)
-        found = _untyped(self._restored[key])
+        restored = _untyped(self._restored[key])
         if view is not None:
             view_key, offset, length = view
             first = offset * dtype.itemsize
-            found = self._views.setdefault(view_key, found[first : first + length * dtype.itemsize])
-        return TypedStorage(wrap_storage=found, dtype=dtype, _internal=True)
+            restored = self._views.setdefault(view_key, restored[first : first + length * dtype.itemsize])
+        return TypedStorage(wrap_storage=restored, dtype=dtype, _internal=True)
 
     def fill(self, keys: Any, data: bytes, position: int) -> int:
         """Copy the bytes of the storages, in the order of `keys`; returns the end of the last one."""

@@ -225,8 +225,10 @@ class TypedStorage:
         else:
             array = source._bytes().view(self.dtype._np)
         if array.nbytes != self._untyped_storage.nbytes():
-            own = self._untyped_storage.nbytes()
-            raise RuntimeError(f"size does not match, self was {own} bytes but src was {array.nbytes} bytes")
+            own_nbytes = self._untyped_storage.nbytes()
+            raise RuntimeError(
+                f"size does not match, self was {own_nbytes} bytes but src was {array.nbytes} bytes"
+            )
         self._array()[...] = array
         self._untyped_storage._version += 1
         return self
@@ -395,11 +397,11 @@ def _from_buffer(
     if byte_order not in ("native", "little", "big"):
         raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or 'native')")
     array = np.frombuffer(buffer, np.uint8, offset=offset)
-    whole = array.size // dtype.itemsize if count < 0 else count
-    if whole * dtype.itemsize > array.size:
-        has = f"buffer has only {array.size} bytes after offset {offset}"
-        raise ValueError(f"{has}, but specified a count of {count}")
-    typed = array[: whole * dtype.itemsize].copy().view(dtype._np)
+    n_elements = array.size // dtype.itemsize if count < 0 else count
+    if n_elements * dtype.itemsize > array.size:
+        available = f"buffer has only {array.size} bytes after offset {offset}"
+        raise ValueError(f"{available}, but specified a count of {count}")
+    typed = array[: n_elements * dtype.itemsize].copy().view(dtype._np)
     if byte_order not in ("native", sys.byteorder):
         typed = typed.byteswap()
     return TypedStorage(wrap_storage=UntypedStorage._of(typed), dtype=dtype, _internal=True)

@@ -20,28 +20,28 @@ _PRE = {"a": 0, "alpha": 0, "b": 1, "beta": 1, "c": 2, "rc": 2, "pre": 2, "previ
 
 def _key(text: str) -> tuple[Any, ...] | None:
     """The sort key of a version (PEP 440); None if the text is no version."""
-    found = _FORM.fullmatch(text.strip())
-    if found is None:
+    match = _FORM.fullmatch(text.strip())
+    if match is None:
         return None
-    release = [int(n) for n in found["release"].split(".")]
+    release = [int(n) for n in match["release"].split(".")]
     while len(release) > 1 and release[-1] == 0:
         release.pop()
     pre: tuple[float, int]
-    if found["pre"]:
-        pre = (_PRE[found["pre"].lower()], int(found["pre_n"] or 0))
+    if match["pre"]:
+        pre = (_PRE[match["pre"].lower()], int(match["pre_n"] or 0))
     else:
-        pre = (-1, 0) if found["dev"] and not found["post"] else (float("inf"), 0)
-    post = -1 if found["post"] is None else int(found["post"])
-    dev = int(found["dev_n"] or 0) if found["dev"] else float("inf")
+        pre = (-1, 0) if match["dev"] and not match["post"] else (float("inf"), 0)
+    post = -1 if match["post"] is None else int(match["post"])
+    dev = int(match["dev_n"] or 0) if match["dev"] else float("inf")
     local = (
         ()
-        if found["local"] is None
+        if match["local"] is None
         else tuple(
             (1, int(part), "") if part.isdigit() else (0, 0, part)
-            for part in re.split(r"[.\-_]", found["local"].lower())
+            for part in re.split(r"[.\-_]", match["local"].lower())
         )
     )
-    return int(found["epoch"] or 0), tuple(release), pre, post, dev, local
+    return int(match["epoch"] or 0), tuple(release), pre, post, dev, local
 
 
 class TorchVersion(str):

@@ -102,9 +102,9 @@ def fftfreq(
     requires_grad: bool = False,
 ) -> Any:
     """The frequencies of the entries of a transform."""
-    made = _ops.fftfreq(n, d, dtype=dtype)
-    made.requires_grad = requires_grad
-    return _out(made, out)
+    frequencies = _ops.fftfreq(n, d, dtype=dtype)
+    frequencies.requires_grad = requires_grad
+    return _out(frequencies, out)
 
 
 def rfftfreq(
@@ -118,9 +118,9 @@ def rfftfreq(
     requires_grad: bool = False,
 ) -> Any:
     """The frequencies of the entries of a real transform."""
-    made = _ops.rfftfreq(n, d, dtype=dtype)
-    made.requires_grad = requires_grad
-    return _out(made, out)
+    frequencies = _ops.rfftfreq(n, d, dtype=dtype)
+    frequencies.requires_grad = requires_grad
+    return _out(frequencies, out)
 
 
 def fftshift(input: Any, dim: Any = None) -> Any:

@@ -197,7 +197,7 @@ def isinstance(obj: Any, target_type: Any) -> bool:
     several.
     """
     if builtins.isinstance(target_type, tuple):
-        return any(isinstance(obj, one) for one in target_type)
+        return any(isinstance(obj, option) for option in target_type)
     origin, arguments = typing.get_origin(target_type), typing.get_args(target_type)
     if origin is None:
         if target_type in (list, dict, tuple, typing.List, typing.Dict, typing.Tuple):  # noqa: UP006
@@ -207,7 +207,7 @@ def isinstance(obj: Any, target_type: Any) -> bool:
             )
         return builtins.isinstance(obj, target_type)
     if origin in (typing.Union, types.UnionType):
-        return any(isinstance(obj, type(None) if one is None else one) for one in arguments)
+        return any(isinstance(obj, type(None) if option is None else option) for option in arguments)
     if not builtins.isinstance(obj, origin):
         return False
     if origin is dict:

@@ -105,10 +105,10 @@ class NestedTensor(torch.Tensor):
             return len(self._shapes)
         if dim == 1 and self._ragged is not None:
             return self._ragged
-        found = {shape[dim - 1] for shape in self._shapes}
-        if len(found) != 1:
+        sizes = {shape[dim - 1] for shape in self._shapes}
+        if len(sizes) != 1:
             raise RuntimeError(f"Given dimension {dim} is irregular and does not have a size.")
-        return found.pop()
+        return sizes.pop()
 
     def values(self) -> Any:
         """The elements as one tensor; for the jagged layout with the components concatenated along their
@@ -142,8 +142,8 @@ class NestedTensor(torch.Tensor):
             largest = tuple(output_size)[1:]
         rows = []
         for part in self.unbind():
-            ends = [(0, wanted - have) for wanted, have in zip(largest, part.shape)]
-            flat = [amount for pair in reversed(ends) for amount in pair]
+            padding_pairs = [(0, padded_size - size) for padded_size, size in zip(largest, part.shape)]
+            flat = [amount for pair in reversed(padding_pairs) for amount in pair]
             rows.append(torch.nn.functional.pad(part, flat, value=padding))
         return torch.stack(rows)
 
@@ -162,18 +162,18 @@ class NestedTensor(torch.Tensor):
         if first is None:
             raise NotImplementedError(f"torch.nested has no {name} here")
         if name in _QUESTIONS:
-            answer = func(first._flat, *args[1:], **kwargs)
-            if not isinstance(answer, torch.Tensor):
-                return answer
+            result = func(first._flat, *args[1:], **kwargs)
+            if not isinstance(result, torch.Tensor):
+                return result
         if name in _UNARY:
             return first._with(func(first._flat, *args[1:], **kwargs))
         if name in _BINARY:
             return first._with(func(*[first._operand(value, name) for value in args], **kwargs))
         if name == "linear":
             rows = first._flat.view(-1, first.size(-1))
-            made = func(rows, *args[1:], **kwargs)
-            shapes = [(*shape[:-1], made.shape[-1]) for shape in first._shapes]
-            return NestedTensor._of(made.reshape(-1), shapes, first._ragged)
+            output = func(rows, *args[1:], **kwargs)
+            shapes = [(*shape[:-1], output.shape[-1]) for shape in first._shapes]
+            return NestedTensor._of(output.reshape(-1), shapes, first._ragged)
         if name == "sum" and first._ragged is not None and len(args) == 1 and not kwargs:
             return first._flat.sum()
         if name in ("softmax", "log_softmax") and (args[1] if len(args) > 1 else kwargs.get("dim")) in (
@@ -241,10 +241,10 @@ def nested_tensor(
 ) -> torch.Tensor:
     """A nested tensor with a copy of the values in a list; gradients do not flow back to them."""
     parts = [torch.as_tensor(part, dtype=dtype, device=device).detach() for part in tensor_list]
-    made = _put_together(parts, layout)
+    nested = _put_together(parts, layout)
     if requires_grad:
-        made._flat.requires_grad_()
-    return made
+        nested._flat.requires_grad_()
+    return nested
 
 
 def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any = None) -> torch.Tensor:

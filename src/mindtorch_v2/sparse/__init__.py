@@ -44,29 +44,29 @@ def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
 
 
 def _softmax(input: Any, dim: int, dtype: Any, log: bool) -> Any:
-    parts = (input if dtype is None else input.to(dtype)).coalesce()
-    values = parts.values()
-    dim %= parts.ndim
-    if dim >= parts.sparse_dim():
-        inner = dim - parts.sparse_dim() + 1
-        made = torch.log_softmax(values, inner) if log else torch.softmax(values, inner)
+    coalesced = (input if dtype is None else input.to(dtype)).coalesce()
+    values = coalesced.values()
+    dim %= coalesced.ndim
+    if dim >= coalesced.sparse_dim():
+        inner = dim - coalesced.sparse_dim() + 1
+        new_values = torch.log_softmax(values, inner) if log else torch.softmax(values, inner)
     else:
-        others = np.delete(parts._places, dim, 0)
-        extent = tuple(n for d, n in enumerate(parts._extent[: parts.sparse_dim()]) if d != dim)
-        _, group = np.unique(_sparse.keys(others, extent), return_inverse=True)
+        other_indices = np.delete(coalesced._places, dim, 0)
+        extent = tuple(n for d, n in enumerate(coalesced._extent[: coalesced.sparse_dim()]) if d != dim)
+        _, group = np.unique(_sparse.keys(other_indices, extent), return_inverse=True)
         groups, count = _dispatch.wrap(group.astype(np.int64)), int(group.max(initial=-1)) + 1
         largest = torch.full((count, *values.shape[1:]), float("-inf"), dtype=values.dtype)
         index = groups.reshape(-1, *[1] * (values.ndim - 1)).expand(values.shape)
         largest = largest.scatter_reduce(0, index, values.detach(), "amax")
         shifted = values - largest.index_select(0, groups)
         sums = torch.zeros(count, *values.shape[1:], dtype=values.dtype).index_add(0, groups, shifted.exp())
-        made = (
+        new_values = (
             shifted - sums.log().index_select(0, groups)
             if log
             else shifted.exp() / sums.index_select(0, groups)
         )
     return torch.sparse_coo_tensor(
-        parts._indices(), made, parts.shape, check_invariants=False, is_coalesced=True
+        coalesced._indices(), new_values, coalesced.shape, check_invariants=False, is_coalesced=True
     )
 
 
@@ -115,35 +115,35 @@ def as_sparse_gradcheck(gradcheck: Any) -> Any:
     """`gradcheck` for functions of sparse tensors: their values are checked."""
 
     def checked(func: Any, inputs: Any, **options: Any) -> bool:
-        given = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
-        plain, where = [], []
-        for tensor in given:
+        input_tuple = inputs if isinstance(inputs, (tuple, list)) else (inputs,)
+        values_or_tensors, patterns = [], []
+        for tensor in input_tuple:
             if isinstance(tensor, torch.Tensor) and tensor.is_sparse:
                 parts = tensor.detach().coalesce()
-                where.append(parts)
-                plain.append(parts.values().clone().requires_grad_(tensor.requires_grad))
+                patterns.append(parts)
+                values_or_tensors.append(parts.values().clone().requires_grad_(tensor.requires_grad))
             else:
-                where.append(None)
-                plain.append(tensor)
+                patterns.append(None)
+                values_or_tensors.append(tensor)
 
         def on_values(*values: Any) -> Any:
-            again = [
+            arguments = [
                 v
                 if p is None
                 else torch.sparse_coo_tensor(
                     p._indices(), v, p.shape, check_invariants=False, is_coalesced=True
                 )
-                for v, p in zip(values, where)
+                for v, p in zip(values, patterns)
             ]
-            made = func(*again)
-            results = made if isinstance(made, (tuple, list)) else (made,)
+            output = func(*arguments)
+            results = output if isinstance(output, (tuple, list)) else (output,)
             dense = tuple(
                 r.coalesce().values() if isinstance(r, torch.Tensor) and r.is_sparse else r for r in results
             )
-            return dense if isinstance(made, (tuple, list)) else dense[0]
+            return dense if isinstance(output, (tuple, list)) else dense[0]
 
         options.pop("masked", None)
-        return gradcheck(on_values, tuple(plain), **options)
+        return gradcheck(on_values, tuple(values_or_tensors), **options)
 
     return checked
 

@@ -34,7 +34,7 @@ _ALLCLOSE_TOLERANCES = {
     "torch.float64": (1e-5, 1e-8),
 }
 _NUMBERS = (int, float, complex, np.number)
-_Place = tuple[Any, ...]  # the keys that lead to a value
+_KeyPath = tuple[Any, ...]  # the keys that lead to a value
 
 
 class _Mismatch(Exception):
@@ -257,23 +257,23 @@ class _Leaf:
     actual: Any
     expected: Any
     compare: Callable[[Any, Any, _Options], None]
-    place: _Place
+    path: _KeyPath
 
 
-def _leaf(actual: Any, expected: Any, options: _Options, place: _Place) -> _Leaf:
+def _leaf(actual: Any, expected: Any, options: _Options, path: _KeyPath) -> _Leaf:
     booleans = [isinstance(v, (bool, np.bool_)) for v in (actual, expected)]
     if actual is None or expected is None:
-        return _Leaf(actual, expected, _compare_none, place)
+        return _Leaf(actual, expected, _compare_none, path)
     if all(booleans):
-        return _Leaf(actual, expected, _compare_booleans, place)
+        return _Leaf(actual, expected, _compare_booleans, path)
     if not any(booleans) and isinstance(actual, _NUMBERS) and isinstance(expected, _NUMBERS):
-        return _Leaf(actual, expected, _compare_numbers, place)
+        return _Leaf(actual, expected, _compare_numbers, path)
     tensors = _as_tensors(actual, expected, options)
     if tensors is None:
         types = f"{_type_text(actual)} and {_type_text(expected)}"
         text = f"No comparison pair was able to handle inputs of type {types}."
-        raise TypeError(_located(text, place))
-    return _Leaf(*tensors, _compare_tensors, place)
+        raise TypeError(_located(text, path))
+    return _Leaf(*tensors, _compare_tensors, path)
 
 
 def _type_text(value: Any) -> str:
@@ -283,7 +283,7 @@ def _type_text(value: Any) -> str:
 # ---------------------------------------------------------------------------------------------- the walk
 
 
-def _pairs(actual: Any, expected: Any, place: _Place) -> Iterator[tuple[Any, Any, _Place]]:
+def _pairs(actual: Any, expected: Any, path: _KeyPath) -> Iterator[tuple[Any, Any, _KeyPath]]:
     """The leaves of both values in pairs, with the keys that lead to them."""
     text = (str, bytes)
     if (
@@ -294,15 +294,15 @@ def _pairs(actual: Any, expected: Any, place: _Place) -> Iterator[tuple[Any, Any
     ):
         if len(actual) != len(expected):
             wrong = f"The length of the sequences mismatch: {len(actual)} != {len(expected)}"
-            raise _Mismatch(_located(wrong, place))
+            raise _Mismatch(_located(wrong, path))
         for i, (left, right) in enumerate(zip(actual, expected)):
-            yield from _pairs(left, right, (*place, i))
+            yield from _pairs(left, right, (*path, i))
     elif isinstance(actual, Mapping) and isinstance(expected, Mapping):
-        _check_keys(actual, expected, place)
+        _check_keys(actual, expected, path)
         for key in _in_order(list(actual)):
-            yield from _pairs(actual[key], expected[key], (*place, key))
+            yield from _pairs(actual[key], expected[key], (*path, key))
     else:
-        yield actual, expected, place
+        yield actual, expected, path
 
 
 def _in_order(keys: list[Any]) -> list[Any]:
@@ -312,7 +312,7 @@ def _in_order(keys: list[Any]) -> list[Any]:
         return keys
 
 
-def _check_keys(actual: Any, expected: Any, place: _Place) -> None:
+def _check_keys(actual: Any, expected: Any, path: _KeyPath) -> None:
     missing, additional = expected.keys() - actual.keys(), actual.keys() - expected.keys()
     if missing or additional:
         wrong = "The keys of the mappings do not match:"
@@ -320,25 +320,25 @@ def _check_keys(actual: Any, expected: Any, place: _Place) -> None:
             wrong += f"\nMissing keys in the actual mapping: {_in_order(list(missing))}"
         if additional:
             wrong += f"\nAdditional keys in the actual mapping: {_in_order(list(additional))}"
-        raise _Mismatch(_located(wrong, place))
+        raise _Mismatch(_located(wrong, path))
 
 
-def _located(text: str, place: _Place) -> str:
-    if not place:
+def _located(text: str, path: _KeyPath) -> str:
+    if not path:
         return text
-    return f"{text}\n\nThe failure occurred for item {''.join(f'[{key!r}]' for key in place)}"
+    return f"{text}\n\nThe failure occurred for item {''.join(f'[{key!r}]' for key in path)}"
 
 
 def _first_mismatch(actual: Any, expected: Any, options: _Options) -> str | None:
     try:
-        leaves = [_leaf(left, right, options, place) for left, right, place in _pairs(actual, expected, ())]
+        leaves = [_leaf(left, right, options, path) for left, right, path in _pairs(actual, expected, ())]
     except _Mismatch as wrong:
         return str(wrong)
     for leaf in leaves:
         try:
             leaf.compare(leaf.actual, leaf.expected, options)
         except _Mismatch as wrong:
-            return _located(str(wrong), leaf.place)
+            return _located(str(wrong), leaf.path)
     return None
 
 

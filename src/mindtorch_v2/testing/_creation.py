@@ -66,9 +66,9 @@ def _range(dtype: Any, low: float | None, high: float | None) -> tuple[float, fl
         limits = torch.finfo(dtype)
         lowest, highest, default = limits.min, limits.max, (-9, 9)
     else:
-        whole = torch.iinfo(dtype)
-        lowest, highest = whole.min, whole.max + 1
-        default = (0, 10) if whole.min == 0 else (-9, 10)
+        integer_limits = torch.iinfo(dtype)
+        lowest, highest = integer_limits.min, integer_limits.max + 1
+        default = (0, 10) if integer_limits.min == 0 else (-9, 10)
     low, high = default[0] if low is None else low, default[1] if high is None else high
     if any(isinstance(v, float) and math.isnan(v) for v in (low, high)):
         raise ValueError(f"`low` and `high` cannot be NaN, but got {low=} and {high=}")
