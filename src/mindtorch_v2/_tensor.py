@@ -386,9 +386,9 @@ class Tensor:
             )
         self._rg = value
         if value and self._storage is not None:
-            from .autograd.inplace import tell_views
+            from .autograd.inplace import update_views
 
-            tell_views(self)
+            update_views(self)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Say whether operations on this tensor are recorded for gradients."""

@@ -193,7 +193,7 @@ def grad(
     captures = engine.Captures([_edge(item) for item in input_tuple])
     keep_graph = create_graph if retain_graph is None else retain_graph
     engine.run(roots, keep_graph, create_graph, captures)
-    gradients = captures.found
+    gradients = captures.gradients
     if None in [value if value is None else 0 for value in gradients]:
         _fill_unused(
             gradients, input_tuple, create_graph, materialize_grads or bool(allow_unused), materialize_grads

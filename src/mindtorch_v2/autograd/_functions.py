@@ -29,7 +29,7 @@ class _ErrorNode(Node):
         raise RuntimeError(self.message)
 
 
-def _behind(tensor: Any, node: Node) -> Any:
+def _alias_with_node(tensor: Any, node: Node) -> Any:
     """An alias of `tensor` whose `grad_fn` is `node`."""
     alias = tensor.detach()
     node.next = (edge(tensor),)
@@ -43,7 +43,7 @@ class UndefinedGrad:
     """`UndefinedGrad()(tensor)`: the same values; the gradient that reaches them is dropped."""
 
     def __call__(self, tensor: Any) -> Any:
-        return _behind(tensor, _UndefinedGradBackward())
+        return _alias_with_node(tensor, _UndefinedGradBackward())
 
 
 class DelayedError:
@@ -57,7 +57,7 @@ class DelayedError:
         for tensor in tensors:
             node = _ErrorNode()
             node.message = self.message
-            made.append(_behind(tensor, node))
+            made.append(_alias_with_node(tensor, node))
         return made[0] if len(made) == 1 else tuple(made)
 
 

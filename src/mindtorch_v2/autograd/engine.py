@@ -29,33 +29,33 @@ def _count_references(buffer: list) -> int:
     return getrefcount(value)
 
 
-_ALONE = _count_references([object()])  # getrefcount of an object that only one local refers to
+_SOLE_REFERENCE = _count_references([object()])  # getrefcount of an object that only one local refers to
 
 
 class Run:
     """A running backward pass."""
 
-    def __init__(self, planned: set, needed: set | None, keep_graph: bool) -> None:
+    def __init__(self, nodes: set, needed: set | None, keep_graph: bool) -> None:
         self.number = next(_run_numbers)
-        self.planned, self.needed, self.keep_graph = planned, needed, keep_graph
+        self.nodes, self.needed, self.keep_graph = nodes, needed, keep_graph
         self.callbacks: list[Any] = []  # called after all nodes have run
 
     def reaches(self, node: Node) -> bool:
         """Whether this pass runs `node`, or has run it."""
-        return node in (self.planned if self.needed is None else self.needed)
+        return node in (self.nodes if self.needed is None else self.needed)
 
 
 class Captures:
     """For `grad(inputs=...)`: which gradients to keep, as (node, output number) -> index in the result."""
 
     def __init__(self, edges: list) -> None:
-        self.wanted: dict[Node, dict[int, list[int]]] = {}
-        self.found: list[Any] = [None] * len(edges)
-        for place, (node, number) in enumerate(edges):
-            self.wanted.setdefault(node, {}).setdefault(number, []).append(place)
+        self.indices: dict[Node, dict[int, list[int]]] = {}
+        self.gradients: list[Any] = [None] * len(edges)
+        for index, (node, number) in enumerate(edges):
+            self.indices.setdefault(node, {}).setdefault(number, []).append(index)
 
 
-def _plan(roots: list[Node]) -> tuple[dict[Node, int], list[Node], set[Node]]:
+def _compute_dependencies(roots: list[Node]) -> tuple[dict[Node, int], list[Node], set[Node]]:
     """The number of gradients that each node waits for, the nodes in postorder (a node after those it leads
     to), and as a set.
     """
@@ -85,16 +85,16 @@ def _plan(roots: list[Node]) -> tuple[dict[Node, int], list[Node], set[Node]]:
     return waiting, order, visited
 
 
-def reach(root: Node) -> set[Node]:
+def reachable_nodes(root: Node) -> set[Node]:
     """All nodes that a gradient at `root` may reach."""
-    return _plan([root])[2]
+    return _compute_dependencies([root])[2]
 
 
-def _needed(order: list[Node], captures: Captures | None, leaves: set | None) -> set | None:
+def _nodes_to_run(order: list[Node], captures: Captures | None, leaves: set | None) -> set | None:
     """The nodes on a path to a requested gradient; None if all gradients are requested."""
     if captures is None and leaves is None:
         return None
-    targets = set(captures.wanted) if captures is not None else leaves or set()
+    targets = set(captures.indices) if captures is not None else leaves or set()
     needed = set()
     for node in order:
         if node in targets or any(edge is not None and edge[0] in needed for edge in node.next):
@@ -120,8 +120,8 @@ def run(
     if calls is not None and calls.sees():
         calls.unseen(run, roots, keep_graph, create_graph, captures, leaves)
         return
-    waiting, order, planned = _plan([node for node, _, _ in roots])
-    needed = _needed(order, captures, leaves)
+    waiting, order, planned = _compute_dependencies([node for node, _, _ in roots])
+    needed = _nodes_to_run(order, captures, leaves)
     buffers: dict[Node, list] = {}
     for node, number, gradient in roots:
         _add_to(buffers, node, number, gradient, True)
@@ -179,8 +179,8 @@ def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_gra
         storage = accumulated._storage
         # the local `accumulated`, the tensor's attribute and getrefcount's own argument refer to the storage
         if (
-            getrefcount(accumulated) == _ALONE
-            and (storage is None or getrefcount(storage) == _ALONE + 1)
+            getrefcount(accumulated) == _SOLE_REFERENCE
+            and (storage is None or getrefcount(storage) == _SOLE_REFERENCE + 1)
             and not accumulated.is_sparse
             and not gradient.is_sparse
             and accumulated._array.dtype is gradient._array.dtype
@@ -217,13 +217,13 @@ def _evaluate(
     if node._output_hooks is not None or node._pre_hooks is not None or node._retain is not None:
         buffer = _run_pre_hooks(node, buffer)
     if captures is not None:
-        captured = captures.wanted.get(node)
+        captured = captures.indices.get(node)
         if captured is not None:
             if isinstance(node, AccumulateGrad) and node.variable._hooks:
                 buffer = [run_tensor_hooks(node.variable._hooks, buffer[0])]
             for number, indices in captured.items():
                 for index in indices:
-                    captures.found[index] = buffer[number]
+                    captures.gradients[index] = buffer[number]
         if needed is not None and not any(edge is not None and edge[0] in needed for edge in node.next):
             return
     if node.__class__ is AccumulateGrad:
@@ -292,7 +292,9 @@ def _apply_recorded(node: Node, buffer: list) -> tuple:
     ranges = _dispatch.ranges
     if ranges is None:
         return node.apply(*buffer)
-    token = ranges.enter(node.name(), 1, node._recorded_sequence(), node.forward_thread, _shown(buffer))
+    token = ranges.enter(
+        node.name(), 1, node._recorded_sequence(), node.forward_thread, _recorded_inputs(buffer)
+    )
     apply = node.apply
     if node.is_users and _dispatch.calls is not None:
         apply = partial(call_user, node.apply)
@@ -385,7 +387,11 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, hook_gra
     if variable._hooks:
         buffer[0] = run_tensor_hooks(variable._hooks, buffer[0])
     ranges = _dispatch.ranges
-    token = None if ranges is None else ranges.enter(node.name(), 1, -1, node.forward_thread, _shown(buffer))
+    token = (
+        None
+        if ranges is None
+        else ranges.enter(node.name(), 1, -1, node.forward_thread, _recorded_inputs(buffer))
+    )
     try:
         gradient = buffer[0]
         buffer[0] = None
@@ -397,7 +403,7 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, hook_gra
                 variable._grad = _sparse_leaf(gradient)
             elif create_graph:
                 variable._grad = _layout_copy(gradient, variable, True)
-            elif getrefcount(gradient) == _ALONE and _same_layout(gradient, variable):
+            elif getrefcount(gradient) == _SOLE_REFERENCE and _same_layout(gradient, variable):
                 variable._grad = gradient.detach()
             else:
                 variable._grad = _layout_copy(gradient, variable)
@@ -421,7 +427,7 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, hook_gra
 sparse_seen = False  # whether sparse gradients may exist; set by the module that creates them
 
 
-def _shown(buffer: Any) -> tuple:
+def _recorded_inputs(buffer: Any) -> tuple:
     """Gradients as a profiler records them: sparse ones by their size."""
     if not sparse_seen:
         return tuple(buffer)
@@ -491,7 +497,7 @@ def _hook_name(hook: Any) -> str:
     return getattr(hook, "__name__", "<unknown>")
 
 
-def _replaced(hook: Any, result: Any, gradients: tuple) -> tuple:
+def _replacement_gradients(hook: Any, result: Any, gradients: tuple) -> tuple:
     """All gradients after a hook on a node; the hook may replace them."""
     if result is None:
         return gradients
@@ -511,7 +517,7 @@ def _run_pre_hooks(node: Node, buffer: list) -> list:
     if node._pre_hooks:
         for hook in list(node._pre_hooks.values()):
             gradients = tuple(buffer)
-            buffer = list(_replaced(hook, call_user(hook, gradients), gradients))
+            buffer = list(_replacement_gradients(hook, call_user(hook, gradients), gradients))
     if node._retain:
         for number, reference in node._retain.items():
             tensor = reference()
@@ -524,5 +530,5 @@ def _run_pre_hooks(node: Node, buffer: list) -> list:
 def _run_post_hooks(node: Node, results: tuple, buffer: Any) -> tuple:
     gradients = tuple(buffer)
     for hook in list(node._post_hooks.values()):  # type: ignore[union-attr]
-        results = _replaced(hook, call_user(hook, results, gradients), results)
+        results = _replacement_gradients(hook, call_user(hook, results, gradients), results)
     return results

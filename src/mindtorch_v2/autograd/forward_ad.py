@@ -111,7 +111,7 @@ def unpack_dual(tensor: torch.Tensor, *, level: int | None = None) -> UnpackedDu
     open_level = grad_state.dual_level
     if open_level is None or not tensor.requires_grad or tensor.grad_fn is None:
         return UnpackedDualTensor(tensor, None)
-    reachable = engine.reach(tensor.grad_fn)
+    reachable = engine.reachable_nodes(tensor.grad_fn)
     nodes = [node for node in open_level.nodes if node in reachable]
     recorded = any(isinstance(node, AccumulateGrad) for node in reachable)
     primal = tensor.view_as(tensor) if recorded else tensor.detach()
@@ -121,7 +121,9 @@ def unpack_dual(tensor: torch.Tensor, *, level: int | None = None) -> UnpackedDu
         seed = torch.zeros_like(tensor.detach(), requires_grad=True)
         captures = engine.Captures([(node, 0) for node in nodes])
         engine.run([(tensor.grad_fn, tensor.output_nr, seed)], True, True, captures)
-        pairs = [(g, n.tangent) for g, n in zip(captures.found, nodes) if g is not None and g.requires_grad]
+        pairs = [
+            (g, n.tangent) for g, n in zip(captures.gradients, nodes) if g is not None and g.requires_grad
+        ]
         create_graph = recorded or any(t.requires_grad for _, t in pairs)
         if not pairs:
             return UnpackedDualTensor(primal, torch.zeros_like(primal))

@@ -132,7 +132,7 @@ class _FunctionBase(Node):
         if grad_state.run is None or not grad_state.run.keep_graph:
             Node.release(self)
 
-    def _keep(self, outputs: tuple) -> None:
+    def _save(self, outputs: tuple) -> None:
         """Turn `to_save` into saved values: outputs without history, so that there is no reference cycle."""
         saved: list[Any] = []
         tensors = self.to_save or ()
@@ -297,7 +297,7 @@ class Function(_SingleLevelFunction):
         ranges = _dispatch.ranges
         if ranges is None:
             return _apply(cls, args, kwargs)
-        recorded_inputs = tuple([a for a in args if _is_shown(a)])
+        recorded_inputs = tuple([a for a in args if _is_recorded_input(a)])
         token = ranges.enter(
             cls.__name__, 0, grad_state.seq if grad_state.enabled else -1, 0, recorded_inputs
         )
@@ -314,7 +314,7 @@ class Function(_SingleLevelFunction):
 _NUMBERS = (int, float, complex, type(None))
 
 
-def _is_shown(argument: Any) -> bool:
+def _is_recorded_input(argument: Any) -> bool:
     """Whether a profiler records an argument as an input: tensors, numbers, lists of numbers and None; no
     other object.
     """
@@ -357,7 +357,7 @@ def _apply(cls: Any, args: tuple, kwargs: dict) -> Any:
         if _dispatch.recorder is not None:
             _dispatch.mark_node(ctx)
         attached = _attach_outputs(ctx, outputs, tensors)
-        ctx._keep(attached)
+        ctx._save(attached)
     else:
         attached = tuple(
             [_as_alias(o) if _among(o, tensors) and not _among(o, ctx.dirty_tensors) else o for o in outputs]
@@ -458,17 +458,17 @@ class InplaceFunction(Function):
         self.inplace = inplace
 
 
-def _flat(tree: Any) -> tuple:
+def _flatten(tree: Any) -> tuple:
     """The tensors in nested lists and tuples, in order."""
     if isinstance(tree, (list, tuple)):
-        return tuple(leaf for branch in tree for leaf in _flat(branch))
+        return tuple(leaf for branch in tree for leaf in _flatten(branch))
     return (tree,) if isinstance(tree, Tensor) else ()
 
 
-def _filled(tree: Any, tensors: Any) -> Any:
+def _unflatten(tree: Any, tensors: Any) -> Any:
     """`tree` with its tensors replaced by those of an iterator, in order."""
     if isinstance(tree, (list, tuple)):
-        return type(tree)(_filled(branch, tensors) for branch in tree)
+        return type(tree)(_unflatten(branch, tensors) for branch in tree)
     return next(tensors) if isinstance(tree, Tensor) else tree
 
 
@@ -481,15 +481,15 @@ class NestedIOFunction(Function):
         self._nested_input = input
         outputs = self.forward_extended(*input)
         self._nested_output = outputs
-        return _flat(outputs)
+        return _flatten(outputs)
 
     def _do_backward(self, gradients: tuple, retain_variables: bool) -> Any:
         self.retain_variables = retain_variables
-        return _flat(self.backward_extended(*_filled(self._nested_output, iter(gradients))))
+        return _flatten(self.backward_extended(*_unflatten(self._nested_output, iter(gradients))))
 
     def backward(self, *gradients: Any) -> Any:  # type: ignore[override]
         """Call `backward_extended` with gradients nested like the outputs."""
-        return self.backward_extended(*_filled(self._nested_output, iter(gradients)))
+        return self.backward_extended(*_unflatten(self._nested_output, iter(gradients)))
 
     def forward(self, *args: Any) -> Any:  # type: ignore[override]
         """Call `forward_extended`."""

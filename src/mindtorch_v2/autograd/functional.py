@@ -31,29 +31,31 @@ def _tensors(value: Any, what: str, caller: str) -> tuple[bool, tuple]:
     return isinstance(value, tuple), given
 
 
-def _prepared(inputs: tuple, create_graph: bool) -> tuple:
+def _grad_preprocess(inputs: tuple, create_graph: bool) -> tuple:
     """Inputs to differentiate at: detached from the user's graph unless it is to be kept."""
     return tuple(
         x.view_as(x) if create_graph and x.requires_grad else x.detach().requires_grad_(True) for x in inputs
     )
 
 
-def _finished(values: Any, create_graph: bool) -> Any:
+def _grad_postprocess(values: Any, create_graph: bool) -> Any:
     if isinstance(values, tuple):
-        return tuple(_finished(v, create_graph) for v in values)
+        return tuple(_grad_postprocess(v, create_graph) for v in values)
     return values if create_graph else values.detach()
 
 
-def _unpacked(values: tuple, as_tuple: bool) -> Any:
+def _tuple_postprocess(values: tuple, as_tuple: bool) -> Any:
     return values if as_tuple else values[0]
 
 
-def _called(func: Any, inputs: Any, caller: str, create_graph: bool) -> tuple[bool, tuple, bool, tuple]:
+def _call_preprocessed(
+    func: Any, inputs: Any, caller: str, create_graph: bool
+) -> tuple[bool, tuple, bool, tuple]:
     """The prepared inputs and the function's outputs, each with whether it is a tuple."""
-    is_tuple, given = _tensors(inputs, "inputs", caller)
-    ready = _prepared(given, create_graph)
-    several, outputs = _tensors(func(*ready), "outputs of the user-provided function", caller)
-    return is_tuple, ready, several, outputs
+    is_tuple, input_tensors = _tensors(inputs, "inputs", caller)
+    prepared = _grad_preprocess(input_tensors, create_graph)
+    several, outputs = _tensors(func(*prepared), "outputs of the user-provided function", caller)
+    return is_tuple, prepared, several, outputs
 
 
 def _vector(v: Any, tensors: tuple, is_tuple: bool, caller: str, source: str, create_graph: bool) -> tuple:
@@ -95,26 +97,26 @@ def _single(outputs: tuple, several: bool, caller: str) -> None:
 # ---------------------------------------------------------------------------------------------------- strictness
 
 
-def _need_outputs(outputs: tuple, strict: bool) -> None:
-    for place, output in enumerate(outputs):
+def _check_outputs(outputs: tuple, strict: bool) -> None:
+    for index, output in enumerate(outputs):
         if strict and not output.requires_grad:
             raise RuntimeError(
-                f"Output {place} of the user-provided function does not require gradients. The outputs must be computed in a "
+                f"Output {index} of the user-provided function does not require gradients. The outputs must be computed in a "
                 "differentiable manner from the input when running in strict mode."
             )
 
 
-def _need_jacobian(jacobian: tuple, strict: bool) -> None:
-    for place, part in enumerate(jacobian):
+def _check_jacobian(jacobian: tuple, strict: bool) -> None:
+    for index, part in enumerate(jacobian):
         if strict and not part.requires_grad:
             raise RuntimeError(
                 "While computing the hessian, found that the jacobian of the user-provided function with respect to input "
-                f"{place} is independent of the input.{_STRICT}. You should ensure that your function is twice differentiable and "
+                f"{index} is independent of the input.{_STRICT}. You should ensure that your function is twice differentiable and "
                 "that the jacobian depends on the inputs (this would be violated by a linear function for example)."
             )
 
 
-def _filled(
+def _fill_missing(
     grads: tuple, like: tuple, strict: bool, create_graph: bool, missing_text: str, matrix_name: str
 ) -> tuple:
     """Zeros for missing gradients, or an error if `strict`; `{}` in `missing_text` is its
@@ -176,13 +178,13 @@ def _grad(
 def vjp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict: Any = False) -> tuple:
     """The outputs of `func`, and the product of a vector with its Jacobian."""
     with torch.enable_grad():
-        is_tuple, ready, several, outputs = _called(func, inputs, "vjp", create_graph)
-        _need_outputs(outputs, strict)
+        is_tuple, ready, several, outputs = _call_preprocessed(func, inputs, "vjp", create_graph)
+        _check_outputs(outputs, strict)
         vector = _vector(v, outputs, several, "vjp", "the user-provided function returns", create_graph)
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
         found = _grad(outputs, ready, vector, create_graph)
-        product = _filled(found, ready, strict, create_graph, _OUTPUT, "jacobian")
-    return _answers(outputs, several, product, is_tuple, create_graph)
+        product = _fill_missing(found, ready, strict, create_graph, _OUTPUT, "jacobian")
+    return _results(outputs, several, product, is_tuple, create_graph)
 
 
 def jvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict: Any = False) -> tuple:
@@ -190,17 +192,17 @@ def jvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
     source = "the input to the user-provided function is"
     with torch.enable_grad():
         is_tuple, input_tensors = _tensors(inputs, "inputs", "jvp")
-        prepared = _prepared(input_tensors, create_graph)
+        prepared = _grad_preprocess(input_tensors, create_graph)
         vector = _vector(v, prepared, is_tuple, "jvp", source, create_graph)
         several, outputs = _tensors(func(*prepared), "outputs of the user-provided function", "jvp")
-        _need_outputs(outputs, strict)
+        _check_outputs(outputs, strict)
         seeds = tuple(torch.zeros_like(o, requires_grad=True) for o in outputs)
         gradients = _grad(outputs, prepared, seeds, create_graph=True)
-        vjps = _filled(gradients, prepared, strict, False, _OUTPUT, "jacobian")
+        vjps = _fill_missing(gradients, prepared, strict, False, _OUTPUT, "jacobian")
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
         jvps = _grad(vjps, seeds, vector, create_graph)
-        product = _filled(jvps, outputs, strict, create_graph, _TRICK, "jacobian")
-    return _answers(outputs, several, product, several, create_graph)
+        product = _fill_missing(jvps, outputs, strict, create_graph, _TRICK, "jacobian")
+    return _results(outputs, several, product, several, create_graph)
 
 
 def vhp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict: Any = False) -> tuple:
@@ -208,19 +210,19 @@ def vhp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
     source = "the input to the user-provided function is"
     with torch.enable_grad():
         is_tuple, input_tensors = _tensors(inputs, "inputs", "vhp")
-        prepared = _prepared(input_tensors, create_graph)
+        prepared = _grad_preprocess(input_tensors, create_graph)
         vector = _vector(v, prepared, is_tuple, "vhp", source, create_graph)
         several, outputs = _tensors(func(*prepared), "outputs of the user-provided function", "vhp")
         _single(outputs, several, "vhp")
-        _need_outputs(outputs, strict)
-        first = _filled(
+        _check_outputs(outputs, strict)
+        first = _fill_missing(
             _grad(outputs, prepared, create_graph=True), prepared, strict, False, _OUTPUT, "jacobian"
         )
-        _need_jacobian(first, strict)
+        _check_jacobian(first, strict)
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
         second = _grad(first, prepared, vector, create_graph)
-        product = _filled(second, prepared, strict, create_graph, _JACOBIAN, "hessian")
-    return _answers(outputs, several, product, is_tuple, create_graph)
+        product = _fill_missing(second, prepared, strict, create_graph, _JACOBIAN, "hessian")
+    return _results(outputs, several, product, is_tuple, create_graph)
 
 
 def hvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict: Any = False) -> tuple:
@@ -228,28 +230,28 @@ def hvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
     source = "the input to the user-provided function is"
     with torch.enable_grad():
         is_tuple, input_tensors = _tensors(inputs, "inputs", "hvp")
-        prepared = _prepared(input_tensors, create_graph)
+        prepared = _grad_preprocess(input_tensors, create_graph)
         vector = _vector(v, prepared, is_tuple, "hvp", source, create_graph)
         several, outputs = _tensors(func(*prepared), "outputs of the user-provided function", "hvp")
         _single(outputs, several, "hvp")
-        _need_outputs(outputs, strict)
-        first = _filled(
+        _check_outputs(outputs, strict)
+        first = _fill_missing(
             _grad(outputs, prepared, create_graph=True), prepared, strict, False, _OUTPUT, "jacobian"
         )
-        _need_jacobian(first, strict)
+        _check_jacobian(first, strict)
         seeds = tuple(torch.zeros_like(x, requires_grad=True) for x in prepared)
         second = _grad(first, prepared, seeds, create_graph=True)
-        vjps = _filled(second, prepared, strict, False, _JACOBIAN, "hessian")
+        vjps = _fill_missing(second, prepared, strict, False, _JACOBIAN, "hessian")
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
         jvps = _grad(vjps, seeds, vector, create_graph)
-        product = _filled(jvps, prepared, strict, create_graph, _HESSIAN_TRICK, "hessian")
-    return _answers(outputs, several, product, is_tuple, create_graph)
+        product = _fill_missing(jvps, prepared, strict, create_graph, _HESSIAN_TRICK, "hessian")
+    return _results(outputs, several, product, is_tuple, create_graph)
 
 
-def _answers(outputs: tuple, several: bool, product: tuple, product_tuple: bool, create_graph: bool) -> tuple:
+def _results(outputs: tuple, several: bool, product: tuple, product_tuple: bool, create_graph: bool) -> tuple:
     return (
-        _unpacked(_finished(outputs, create_graph), several),
-        _unpacked(_finished(product, create_graph), product_tuple),
+        _tuple_postprocess(_grad_postprocess(outputs, create_graph), several),
+        _tuple_postprocess(_grad_postprocess(product, create_graph), product_tuple),
     )
 
 
@@ -274,8 +276,8 @@ def jacobian(
         _check_forward(create_graph, strict, vectorize)
         return _forward_jacobian(func, inputs)
     with torch.enable_grad():
-        is_tuple, prepared, several, outputs = _called(func, inputs, "jacobian", create_graph)
-        _need_outputs(outputs, strict)
+        is_tuple, prepared, several, outputs = _call_preprocessed(func, inputs, "jacobian", create_graph)
+        _check_outputs(outputs, strict)
         if vectorize and strict:
             raise RuntimeError(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. Please either set "
@@ -284,8 +286,8 @@ def jacobian(
         rows = tuple(
             _rows(output, index, prepared, create_graph, strict) for index, output in enumerate(outputs)
         )
-    rows = _finished(rows, create_graph)
-    return _unpacked(tuple(_unpacked(row, is_tuple) for row in rows), several)
+    rows = _grad_postprocess(rows, create_graph)
+    return _tuple_postprocess(tuple(_tuple_postprocess(row, is_tuple) for row in rows), several)
 
 
 def _rows(output: Any, output_index: int, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
@@ -380,14 +382,14 @@ def hessian(
     def scalar(*point: Any) -> Any:
         several, outputs = _tensors(func(*point), "outputs of the user-provided function", "hessian")
         _single(outputs, several, "hessian")
-        _need_outputs(outputs, strict)
+        _check_outputs(outputs, strict)
         return outputs[0].squeeze()
 
     def gradient(*point: Any) -> Any:
         if outer_jacobian_strategy == "forward-mode":
             point = tuple(x.requires_grad_(True) for x in point)
         rows = jacobian(scalar, point, create_graph=True)
-        _need_jacobian(rows, strict)
+        _check_jacobian(rows, strict)
         return rows
 
     result = jacobian(

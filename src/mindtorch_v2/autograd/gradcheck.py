@@ -114,7 +114,7 @@ def _check_outputs(outputs: tuple) -> None:
 # ---------------------------------------------------------------------------------------------------- numerical
 
 
-def _compare_kinds(first: list, second: list, index: Any, eps: float) -> None:
+def _check_same_outputs(first: list, second: list, index: Any, eps: float) -> None:
     for a, b in zip(first, second):
         where = f"when inputs are perturbed{'' if index is None else f' on index {index}'} by {eps}, but got:"
         if a.shape != b.shape:
@@ -144,7 +144,7 @@ def _directions(
         high = _arrays(fn())
     finally:
         array[where] = before
-    _compare_kinds(low, high, index, eps)
+    _check_same_outputs(low, high, index, eps)
     return [(b - a) / (2 * eps) for a, b in zip(low, high)]
 
 
@@ -164,7 +164,7 @@ def _numerical(fn: Callable[[], Any], tensor: Any, shapes: list, eps: float) -> 
     return rows
 
 
-def _kinds(outputs: tuple) -> list:
+def _sizes_and_dtypes(outputs: tuple) -> list:
     return [(o.numel(), o._array.dtype) for o in outputs]
 
 
@@ -179,7 +179,7 @@ def get_numerical_jacobian_wrt_specific_input(
 ) -> tuple:
     """The Jacobian of each output of `fn(*inputs)` with respect to one input, by finite differences."""
     tensor = inputs[input_idx] if input is None else input
-    return tuple(_tensor(m) for m in _numerical(lambda: fn(*inputs), tensor, _kinds(outputs), eps))
+    return tuple(_tensor(m) for m in _numerical(lambda: fn(*inputs), tensor, _sizes_and_dtypes(outputs), eps))
 
 
 def get_numerical_jacobian(
@@ -194,7 +194,7 @@ def get_numerical_jacobian(
         )
     targets = _as_tuple(inputs if target is None else target)
     return tuple(
-        _tensor(_numerical(lambda: fn(inputs), x, _kinds(outputs), eps)[0])
+        _tensor(_numerical(lambda: fn(inputs), x, _sizes_and_dtypes(outputs), eps)[0])
         for x in targets
         if x.requires_grad
     )
@@ -284,7 +284,9 @@ def _mismatch(numerical: Any, analytical: Any, output: int, number: int, part: s
 def _slow(func: Any, inputs: tuple, outputs: tuple, part: str, options: dict) -> None:
     checked = _checked(inputs)
     tensors = [x for _, x in checked]
-    numerical = [_numerical(lambda: func(*inputs), x, _kinds(outputs), options["eps"]) for x in tensors]
+    numerical = [
+        _numerical(lambda: func(*inputs), x, _sizes_and_dtypes(outputs), options["eps"]) for x in tensors
+    ]
     for output_index, output in enumerate(outputs):
         analytical = _analytical(output, tensors, options["check_grad_dtypes"])
         repeated = _analytical(output, tensors, options["check_grad_dtypes"])
@@ -340,8 +342,10 @@ def _fast(func: Any, inputs: tuple, outputs: tuple, part: str, options: dict) ->
                 * float(np.sum(v).real)
             )
             if not _close(pair[0], value, options["rtol"], tolerance):
-                text = _mismatch(_number(value), _number(pair[0]), output_index, name, part)
-                raise GradcheckError(text + _slow_text(func, inputs, outputs, output_index, x, options))
+                text = _mismatch(_python_number(value), _python_number(pair[0]), output_index, name, part)
+                raise GradcheckError(
+                    text + _slow_mode_message(func, inputs, outputs, output_index, x, options)
+                )
 
 
 def _fast_numerical(func: Any, inputs: tuple, x: Any, u: list, eps: float) -> dict:
@@ -364,13 +368,15 @@ def _fast_analytical(gradient: Any, x: Any, u: list, check_dtypes: bool) -> Any:
     return np.dot(flat, u[0])
 
 
-def _number(value: Any) -> Any:
+def _python_number(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
-def _slow_text(func: Any, inputs: tuple, outputs: tuple, place: int, x: Any, options: dict) -> str:
-    numerical = _numerical(lambda: func(*inputs), x, _kinds(outputs), options["eps"])[place]
-    analytical = _analytical(outputs[place], [x])[0]
+def _slow_mode_message(
+    func: Any, inputs: tuple, outputs: tuple, output_index: int, x: Any, options: dict
+) -> str:
+    numerical = _numerical(lambda: func(*inputs), x, _sizes_and_dtypes(outputs), options["eps"])[output_index]
+    analytical = _analytical(outputs[output_index], [x])[0]
     text = _SLOW_TOO.format(_tensor(numerical), _tensor(analytical), np.abs(numerical - analytical).max())
     if _close(analytical, numerical, options["rtol"], options["atol"]):
         text += (
@@ -385,7 +391,10 @@ def _check_no_outputs(func: Any, inputs: tuple, outputs: tuple, eps: float) -> N
     kept = [o for o in outputs if _is_inexact(o)]
     for _, x in _checked(inputs):
         for matrix in _numerical(
-            lambda: [o for o in _as_tuple(func(*inputs)) if _is_inexact(o)], x, _kinds(tuple(kept)), eps
+            lambda: [o for o in _as_tuple(func(*inputs)) if _is_inexact(o)],
+            x,
+            _sizes_and_dtypes(tuple(kept)),
+            eps,
         ):
             if matrix.size and np.abs(matrix).max() > eps:
                 raise GradcheckError("Numerical gradient for function expected to be zero")
@@ -460,7 +469,9 @@ def _check_forward(func: Any, inputs: tuple, outputs: tuple, options: dict) -> N
             "gradcheck(check_forward_ad=True) is not supported for complex tensors here"
         )
     for number, x in _checked(inputs):
-        numerical = _numerical(lambda: _differentiable(func(*inputs)), x, _kinds(outputs), options["eps"])
+        numerical = _numerical(
+            lambda: _differentiable(func(*inputs)), x, _sizes_and_dtypes(outputs), options["eps"]
+        )
         analytical = jacobian_columns(lambda *args: _differentiable(func(*args)), inputs, number)
         for output_index, (a, n) in enumerate(zip(analytical, numerical)):
             if not _close(a, n, options["rtol"], options["atol"]):

@@ -35,7 +35,7 @@ _WRITTEN = "is being modified inplace"
 _CHANGED = "its base or another view of its base has been modified inplace"
 
 
-def _refuse_view(view: Any, action: str) -> None:
+def _check_view(view: Any, action: str) -> None:
     """Raise torch's error if a view must not be written, or used after a write to its memory (`action`
     is the text for either).
     """
@@ -64,7 +64,7 @@ def check_inplace(tensor: Any) -> None:
         if tensor._rg and tensor._grad_fn is None:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         return
-    _refuse_view(tensor, _WRITTEN)
+    _check_view(tensor, _WRITTEN)
     if (tensor._rg or base._rg) and base._grad_fn is None:
         raise RuntimeError(
             "a view of a leaf Variable that requires grad is being used in an in-place operation."
@@ -119,17 +119,17 @@ class CopySlices(Node):
             base_result = None
         return (base_result, *results[1:])
 
-    def _for_inner(self, gradient: Any) -> tuple:
+    def _inner_gradients(self, gradient: Any) -> tuple:
         """The gradients of all outputs of the inner node; only one of them was written."""
         return tuple([gradient if i == self.number else None for i in range(self.fn.n_outputs)])
 
     def _apply_inner(self, gradient: Any) -> tuple:
         ranges, fn = _dispatch.ranges, self.fn
         if ranges is None:
-            return fn.apply(*self._for_inner(gradient))
+            return fn.apply(*self._inner_gradients(gradient))
         token = ranges.enter(fn.name(), 1, fn._recorded_sequence(), fn.forward_thread, (gradient,))
         try:
-            return fn.apply(*self._for_inner(gradient))
+            return fn.apply(*self._inner_gradients(gradient))
         finally:
             ranges.exit(token)
 
@@ -174,7 +174,7 @@ def rebase(tensor: Any, node: Node, number: int = 0) -> None:
         _move_retained(tensor, node)
         attach(tensor, node, number)
         if first:
-            tell_views(tensor)
+            update_views(tensor)
         return
     copy = CopySlices()
     copy.seq, grad_state.seq = grad_state.seq, grad_state.seq + 1
@@ -199,12 +199,12 @@ def rebase(tensor: Any, node: Node, number: int = 0) -> None:
     _move_retained(base, copy)
     attach(base, copy)
     if first:
-        tell_views(base, 1)
+        update_views(base, 1)
     tensor._rg = True
     refresh_view(tensor)
 
 
-def tell_views(base: Any, n_known_views: int = 0) -> None:
+def update_views(base: Any, n_known_views: int = 0) -> None:
     """`base` takes part in gradients from now on: so do the views that were taken of it earlier.
 
     Finding them walks over all objects, so it is done only if the storage has references besides those of
@@ -231,7 +231,7 @@ def refresh_view(view: Any) -> None:
     if not base._rg:
         view._seen_version = version_of(view)
         return
-    _refuse_view(view, _CHANGED)
+    _check_view(view, _CHANGED)
     state, enabled = grad_state, grad_state.enabled
     steps = view.__dict__.get("_replay")
     state.enabled = True

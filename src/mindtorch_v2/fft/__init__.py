@@ -33,62 +33,62 @@ __all__ = [
 ]
 
 
-def _out(made: Any, out: Any) -> Any:
+def _out(result: Any, out: Any) -> Any:
     if out is None:
-        return made
-    _dispatch.give_out(out, made._array)
+        return result
+    _dispatch.give_out(out, result._array)
     return out
 
 
-def _one(op: Any, doc: str) -> Any:
+def _transform_1d(op: Any, doc: str) -> Any:
     def transform(
         input: Any, n: int | None = None, dim: int = -1, norm: Any = None, *, out: Any = None
     ) -> Any:
         return _out(op(input, n, dim, norm), out)
 
-    return _named(transform, op, doc)
+    return _set_name(transform, op, doc)
 
 
-def _two(op: Any, doc: str) -> Any:
+def _transform_2d(op: Any, doc: str) -> Any:
     def transform(
         input: Any, s: Any = None, dim: Any = (-2, -1), norm: Any = None, *, out: Any = None
     ) -> Any:
         return _out(op(input, s, dim, norm), out)
 
-    return _named(transform, op, doc)
+    return _set_name(transform, op, doc)
 
 
-def _many(op: Any, doc: str) -> Any:
+def _transform_nd(op: Any, doc: str) -> Any:
     def transform(input: Any, s: Any = None, dim: Any = None, norm: Any = None, *, out: Any = None) -> Any:
         return _out(op(input, s, dim, norm), out)
 
-    return _named(transform, op, doc)
+    return _set_name(transform, op, doc)
 
 
-def _named(transform: Any, op: Any, doc: str) -> Any:
+def _set_name(transform: Any, op: Any, doc: str) -> Any:
     transform.__name__ = transform.__qualname__ = op.op.name.removeprefix("fft_")
     transform.__doc__ = doc
     return transform
 
 
-fft = _one(_ops.fft, "The transform along one dimension.")
-ifft = _one(_ops.ifft, "The inverse transform along one dimension.")
-fft2 = _two(_ops.fft2, "The transform along two dimensions.")
-ifft2 = _two(_ops.ifft2, "The inverse transform along two dimensions.")
-fftn = _many(_ops.fftn, "The transform along several dimensions.")
-ifftn = _many(_ops.ifftn, "The inverse transform along several dimensions.")
-rfft = _one(_ops.rfft, "The half of a real signal's transform that says it all.")
-irfft = _one(_ops.irfft, "The real signal of a half transform.")
-rfft2 = _two(_ops.rfft2, "The half of a real signal's transform along two dimensions.")
-irfft2 = _two(_ops.irfft2, "The real signal of a half transform along two dimensions.")
-rfftn = _many(_ops.rfftn, "The half of a real signal's transform along several dimensions.")
-irfftn = _many(_ops.irfftn, "The real signal of a half transform along several dimensions.")
-hfft = _one(_ops.hfft, "The real transform of a signal that is Hermitian in time.")
-ihfft = _one(_ops.ihfft, "The inverse of `hfft`.")
-hfft2 = _two(_ops.hfft2, "`hfftn` along two dimensions.")
-ihfft2 = _two(_ops.ihfft2, "`ihfftn` along two dimensions.")
-hfftn = _many(_ops.hfftn, "`hfft` along the last and `fft` along the other dimensions.")
-ihfftn = _many(_ops.ihfftn, "The inverse of `hfftn`.")
+fft = _transform_1d(_ops.fft, "The transform along one dimension.")
+ifft = _transform_1d(_ops.ifft, "The inverse transform along one dimension.")
+fft2 = _transform_2d(_ops.fft2, "The transform along two dimensions.")
+ifft2 = _transform_2d(_ops.ifft2, "The inverse transform along two dimensions.")
+fftn = _transform_nd(_ops.fftn, "The transform along several dimensions.")
+ifftn = _transform_nd(_ops.ifftn, "The inverse transform along several dimensions.")
+rfft = _transform_1d(_ops.rfft, "The non-redundant half of a real signal's transform.")
+irfft = _transform_1d(_ops.irfft, "The real signal of a half transform.")
+rfft2 = _transform_2d(_ops.rfft2, "The half of a real signal's transform along two dimensions.")
+irfft2 = _transform_2d(_ops.irfft2, "The real signal of a half transform along two dimensions.")
+rfftn = _transform_nd(_ops.rfftn, "The half of a real signal's transform along several dimensions.")
+irfftn = _transform_nd(_ops.irfftn, "The real signal of a half transform along several dimensions.")
+hfft = _transform_1d(_ops.hfft, "The real transform of a signal that is Hermitian in time.")
+ihfft = _transform_1d(_ops.ihfft, "The inverse of `hfft`.")
+hfft2 = _transform_2d(_ops.hfft2, "`hfftn` along two dimensions.")
+ihfft2 = _transform_2d(_ops.ihfft2, "`ihfftn` along two dimensions.")
+hfftn = _transform_nd(_ops.hfftn, "`hfft` along the last and `fft` along the other dimensions.")
+ihfftn = _transform_nd(_ops.ihfftn, "The inverse of `hfftn`.")
 
 
 def fftfreq(

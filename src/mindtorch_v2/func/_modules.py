@@ -23,7 +23,7 @@ def functional_call(
     if isinstance(parameter_and_buffer_dicts, dict):
         tensors = parameter_and_buffer_dicts
     elif isinstance(parameter_and_buffer_dicts, Sequence):
-        tensors = _joined(parameter_and_buffer_dicts)
+        tensors = _merge_dicts(parameter_and_buffer_dicts)
     else:
         raise ValueError(
             "Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of dicts, "
@@ -32,7 +32,7 @@ def functional_call(
     return _functional_call(module, tensors, args, kwargs, tie_weights=tie_weights, strict=strict)
 
 
-def _joined(dicts: Sequence[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
+def _merge_dicts(dicts: Sequence[dict[str, torch.Tensor]]) -> dict[str, torch.Tensor]:
     if not all(isinstance(d, dict) for d in dicts):
         raise ValueError("Expected all elements of parameter_and_buffer_dicts to be dictionaries")
     keys = [key for d in dicts for key in d]
