@@ -474,7 +474,7 @@ def overload(op: Any, name: str | None = None) -> Any:
     from . import ops
 
     packet = getattr(getattr(ops, op.namespace), op.name)
-    return packet._of(op, (op.overload or "default") if name is None else name or "default")
+    return packet._get_overload(op, (op.overload or "default") if name is None else name or "default")
 
 
 def _shown_call(op: Any, arguments: tuple, out: Any = None) -> tuple[Any, tuple, dict[str, Any]]:

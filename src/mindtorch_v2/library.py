@@ -48,20 +48,20 @@ _DEVICE_KEYS = {
 }
 
 
-class _Begun(threading.local):
+class _PendingCalls(threading.local):
     """Per thread: the arguments of custom-op calls whose autograd function is about to run."""
 
     def __init__(self) -> None:
         self.calls: list[tuple] = []
 
 
-_begun = _Begun()
+_pending = _PendingCalls()
 
 
 # ---------------------------------------------------------------------------------------------------- a custom op
 
 
-class _Defined:
+class _CustomOp:
     """A custom op: its schema, implementations and gradient."""
 
     def __init__(self, namespace: str, schema: str) -> None:
@@ -74,9 +74,9 @@ class _Defined:
         self.fake: Callable | None = None
         self.backward: Callable | None = None
         self.setup_context: Callable | None = None
-        self.watched = False  # the op has a gradient of its own; the ops it calls are not differentiated
+        self.opaque = False  # the op has a gradient of its own; the ops it calls are not differentiated
         self.may_alias = True
-        self.shown: Any = self.key  # the name in error messages
+        self.error_name: Any = self.key  # the name in error messages
         self._function: Any = None
         before = _dispatch.OPS.get(self.full_name)
         self.op = _dispatch.Op(text, self._run, "composite", {"expose": "no"})
@@ -91,7 +91,7 @@ class _Defined:
         self.keyword_only = [a.name for a in arguments if a.keyword_only]
 
     @property
-    def _gives_list(self) -> bool:
+    def _returns_list(self) -> bool:
         return self.op.schema.returns[:1] == ("Tensor[]",)
 
     @property
@@ -102,9 +102,9 @@ class _Defined:
     def _run(self, *arguments: Any) -> Any:
         tensors = list(_dispatch._tensors_in(arguments))
         self._check(arguments)
-        if self.watched and grad_state.enabled and any(t._rg for t in tensors) and not self.written:
+        if self.opaque and grad_state.enabled and any(t._rg for t in tensors) and not self.written:
             return self._with_gradient(arguments)
-        return self._below(arguments, tensors)
+        return self._run_below_autograd(arguments, tensors)
 
     def _check(self, arguments: tuple) -> None:
         for place in self.tensors:
@@ -117,21 +117,21 @@ class _Defined:
                     f"Cast error details: Unable to cast {value} to Tensor"
                 )
 
-    def _below(self, arguments: tuple, tensors: list) -> Any:
+    def _run_below_autograd(self, arguments: tuple, tensors: list) -> Any:
         """Run below autograd: `__torch_dispatch__` handlers first, then the implementation."""
         if _COMPOSITE not in self.kernels and Switches.asked is not None and Switches.asked(*tensors):
             return _torch_dispatch.call_handlers(self.op, arguments)
         kernel = self._kernel(tensors)
         first = len(arguments) - len(self.keyword_only)
         before = grad_state.below
-        if self.watched:
+        if self.opaque:
             grad_state.below = before or 1 + grad_state.enabled
         try:
             result = kernel(*arguments[:first], **dict(zip(self.keyword_only, arguments[first:])))
         finally:
             grad_state.below = before
         for index in self.written:
-            if self.watched and isinstance(arguments[index], torch.Tensor):
+            if self.opaque and isinstance(arguments[index], torch.Tensor):
                 storage_of(arguments[index])._version += 1
         if not self.may_alias:
             self._refuse_aliases(result, tensors)
@@ -141,7 +141,7 @@ class _Defined:
         if any(is_meta(t) for t in tensors):
             if self.fake is None:
                 raise RuntimeError(
-                    f"There was no fake impl registered for {self.shown}. This is necessary for torch.compile/export/fx tracing to work. "
+                    f"There was no fake impl registered for {self.error_name}. This is necessary for torch.compile/export/fx tracing to work. "
                     f"Please use `{self.full_name}.register_fake` to add an fake impl."
                 )
             return self.fake
@@ -174,30 +174,30 @@ class _Defined:
     def _with_gradient(self, arguments: tuple) -> Any:
         if self._function is None:
             self._function = self._make_function()
-        _begun.calls.append(arguments)
+        _pending.calls.append(arguments)
         result = self._function.apply(*_dispatch._tensors_in(arguments))
-        return list(result) if self._gives_list else result
+        return list(result) if self._returns_list else result
 
     def _make_function(self) -> Any:
         """The autograd function of this op. It takes only the tensors; the other arguments are passed through
-        `_begun`.
+        `_pending`.
         """
-        defined = self
+        custom = self
 
         def forward(ctx: Any, *tensors: Any) -> Any:
-            arguments = _begun.calls.pop()
-            result = defined._below(arguments, list(tensors))
-            defined._set_up(ctx, arguments, result)
-            ctx._arguments_of_op = tuple([_places(value) for value in arguments])
+            arguments = _pending.calls.pop()
+            result = custom._run_below_autograd(arguments, list(tensors))
+            custom._set_up(ctx, arguments, result)
+            ctx._arguments_of_op = tuple([_tensor_mask(value) for value in arguments])
             return tuple(result) if isinstance(result, list) else result
 
         def backward(ctx: Any, *grads: Any) -> Any:
-            if defined.backward is None:
+            if custom.backward is None:
                 raise RuntimeError(
-                    f"Trying to backward through {defined.overload} but no autograd formula was registered. Please use register_autograd "
+                    f"Trying to backward through {custom.overload} but no autograd formula was registered. Please use register_autograd "
                     "to add one."
                 )
-            input_grads = defined.backward(ctx, *((list(grads),) if defined._gives_list else grads))
+            input_grads = custom.backward(ctx, *((list(grads),) if custom._returns_list else grads))
             input_grads = input_grads if isinstance(input_grads, tuple) else (input_grads,)
             flat: list[Any] = []
             for value, is_tensor_argument in zip(input_grads, ctx._arguments_of_op):
@@ -227,22 +227,22 @@ class _Defined:
         self.setup_context(ctx=ctx, inputs=arguments[:first], output=result, **named)
 
 
-def _places(value: Any) -> Any:
+def _tensor_mask(value: Any) -> Any:
     """Whether an argument is a tensor; for a list, which of its items are."""
     if isinstance(value, (list, tuple)):
         return [isinstance(item, torch.Tensor) for item in value]
     return isinstance(value, torch.Tensor)
 
 
-_defined: dict[str, _Defined] = {}
+_custom_ops: dict[str, _CustomOp] = {}
 
 
-def _define(namespace: str, schema: str) -> _Defined:
-    made = _Defined(namespace, schema)
-    space = getattr(torch.ops, namespace)
-    vars(space).pop(made.op.name, None)  # drops the cached overloads
-    _defined[made.key] = made
-    return made
+def _define(namespace: str, schema: str) -> _CustomOp:
+    custom = _CustomOp(namespace, schema)
+    op_namespace = getattr(torch.ops, namespace)
+    vars(op_namespace).pop(custom.op.name, None)  # drops the cached overloads
+    _custom_ops[custom.key] = custom
+    return custom
 
 
 def _split(qualname: str) -> tuple[str, str]:
@@ -255,20 +255,20 @@ def _split(qualname: str) -> tuple[str, str]:
     return parts[0], parts[1]
 
 
-def _found(op: Any) -> _Defined:
+def _lookup(op: Any) -> _CustomOp:
     """The custom op for a name, an overload or a CustomOpDef."""
     if isinstance(op, CustomOpDef):
-        return op._defined
+        return op._custom
     name = op.name() if isinstance(op, OpOverload) else op
     namespace, op_name = _split(name)
-    defined = _defined.get(f"{namespace}::{op_name}")
-    if defined is None:
+    custom = _custom_ops.get(f"{namespace}::{op_name}")
+    if custom is None:
         # raises torch's error if there is no such op
         getattr(getattr(torch.ops, namespace), op_name.partition(".")[0])
         raise RuntimeError(
             f"{name} is an op of the library itself: only ops that were defined by programs can be changed"
         )
-    return defined
+    return custom
 
 
 # ---------------------------------------------------------------------------------------------------- schemas
@@ -407,11 +407,10 @@ class CustomOpDef:
     ) -> None:
         self._namespace, self._name, self._schema = namespace, name, schema
         self._init_fn = fn
-        self._defined = _define(namespace, name + schema)
-        self._defined.watched, self._defined.may_alias, self._defined.shown = True, False, self
-        self._qualname = self._defined.qualname
-        self._opoverload = self._defined.overload
-        self._disabled: dict[str, Callable] = {}
+        self._custom = _define(namespace, name + schema)
+        self._custom.opaque, self._custom.may_alias, self._custom.error_name = True, False, self
+        self._qualname = self._custom.qualname
+        self._opoverload = self._custom.overload
 
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._qualname})>"
@@ -428,7 +427,7 @@ class CustomOpDef:
             for kind in (
                 (device_types,) if device_types is None or isinstance(device_types, str) else device_types
             ):
-                self._defined.kernels["CPU" if kind is None else _DEVICE_KEYS.get(kind, kind.upper())] = (
+                self._custom.kernels["CPU" if kind is None else _DEVICE_KEYS.get(kind, kind.upper())] = (
                     function
                 )
             return function
@@ -437,14 +436,14 @@ class CustomOpDef:
 
     def register_fake(self, fn: Callable, /) -> Callable:
         """Use a function that creates results of the right shapes for meta tensors."""
-        self._defined.fake = fn
+        self._custom.fake = fn
         return fn
 
     def register_autograd(self, backward: Callable, /, *, setup_context: Callable | None = None) -> None:
         """Use `backward(ctx, *grads)` for gradients; `setup_context(ctx, inputs, output)` saves what it
         needs.
         """
-        self._defined.backward, self._defined.setup_context = backward, setup_context
+        self._custom.backward, self._custom.setup_context = backward, setup_context
 
     @contextmanager
     def set_kernel_enabled(self, device_type: str, enabled: bool = True) -> Iterator[None]:
@@ -452,7 +451,7 @@ class CustomOpDef:
         for a device.
         """
         key = _DEVICE_KEYS.get(device_type, device_type.upper())
-        kernels = self._defined.kernels
+        kernels = self._custom.kernels
         before = kernels.get(key)
         if not enabled:
             kernels[key] = self._init_fn
@@ -484,7 +483,7 @@ def custom_op(
         if device_types is not None:
             op.register_kernel(device_types)(function)
         else:
-            op._defined.kernels["CPU"] = function
+            op._custom.kernels["CPU"] = function
         return op
 
     return declare if fn is None else declare(fn)
@@ -509,7 +508,7 @@ class Library:
                 "TORCH_LIBRARY_FRAGMENT to explicitly indicate this"
             )
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
-        self._made: list[str] = []
+        self._op_keys: list[str] = []
         if kind == "DEF":
             Library._open[ns] = self
 
@@ -521,12 +520,12 @@ class Library:
         if "(" not in schema:
             raise RuntimeError("Tried to parse a function schema but only the operator name was given")
         name = schema[: schema.index("(")].strip()
-        if f"{self.ns}::{name}" in _defined:
+        if f"{self.ns}::{name}" in _custom_ops:
             raise RuntimeError(
                 f"Tried to register an operator ({self.ns}::{schema}) with the same name and overload name multiple times. Each overload's "
                 "schema should only be registered with a single call to def()."
             )
-        self._made.append(_define(self.ns, schema).key)
+        self._op_keys.append(_define(self.ns, schema).key)
         return name
 
     def impl(
@@ -545,18 +544,18 @@ class Library:
         if key not in _KEYS:
             raise RuntimeError(f"could not parse dispatch key: {key}")
         name = op_name._opname if isinstance(op_name, OpOverload) else op_name.rpartition("::")[2]
-        defined = _defined.get(f"{self.ns}::{name}")
-        if defined is not None:
+        custom = _custom_ops.get(f"{self.ns}::{name}")
+        if custom is not None:
             if key == "Meta":
-                defined.fake = fn
-            defined.kernels[key] = fn
+                custom.fake = fn
+            custom.kernels[key] = fn
 
     def _destroy(self) -> None:
-        for key in self._made:
-            made = _defined.pop(key)
+        for key in self._op_keys:
+            custom = _custom_ops.pop(key)
             _dispatch.OPS.pop(key, None)
-            vars(getattr(torch.ops, self.ns)).pop(made.op.name, None)
-        self._made.clear()
+            vars(getattr(torch.ops, self.ns)).pop(custom.op.name, None)
+        self._op_keys.clear()
         if Library._open.get(self.ns) is self:
             del Library._open[self.ns]
 
@@ -564,11 +563,11 @@ class Library:
 @contextmanager
 def _scoped_library(*args: Any, **kwargs: Any) -> Iterator[Library]:
     """Context manager: a library whose ops are removed at the end."""
-    made = Library(*args, **kwargs)
+    library = Library(*args, **kwargs)
     try:
-        yield made
+        yield library
     finally:
-        made._destroy()
+        library._destroy()
 
 
 def fallthrough_kernel() -> None:
@@ -587,10 +586,10 @@ def impl(qualname: str, types: Any, func: Callable | None = None, *, lib: Librar
     namespace, _ = _split(qualname)
 
     def declare(function: Callable) -> Callable:
-        defined = _found(qualname)
+        custom = _lookup(qualname)
         for kind in (types,) if isinstance(types, str) else types:
             key = _DEVICE_KEYS.get(kind, kind)
-            (lib or Library(namespace, "IMPL")).impl(defined.full_name, function, key)
+            (lib or Library(namespace, "IMPL")).impl(custom.full_name, function, key)
         return function
 
     return declare if func is None else declare(func)
@@ -618,7 +617,7 @@ def register_fake(
     """Use a function that creates results of the right shapes for meta tensors."""
 
     def declare(function: Callable) -> Callable:
-        _found(op).fake = function
+        _lookup(op).fake = function
         return function
 
     return declare if func is None else declare(func)
@@ -637,6 +636,6 @@ def register_autograd(
     """Use `backward(ctx, *grads)` for gradients of an op; `setup_context(ctx, inputs, output)` saves what it
     needs.
     """
-    found = _found(op)
-    found.backward, found.setup_context, found.watched = backward, setup_context, True
-    found._function = None
+    custom = _lookup(op)
+    custom.backward, custom.setup_context, custom.opaque = backward, setup_context, True
+    custom._function = None

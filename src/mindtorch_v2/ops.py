@@ -26,10 +26,10 @@ class OpOverload:
         try:
             return self._op.entry(*args, **kwargs)
         except TypeError:
-            self._refuse(len(args), kwargs)
+            self._check_arguments(len(args), kwargs)
             raise
 
-    def _refuse(self, count: int, kwargs: dict[str, Any]) -> None:
+    def _check_arguments(self, count: int, kwargs: dict[str, Any]) -> None:
         """Raise torch's error for a call with missing, unknown or too many arguments."""
         schema = self._schema
         names = {a.name for a in schema.arguments} | {"input", "out"}
@@ -102,7 +102,7 @@ class OpOverloadPacket:
         """The names of the overloads."""
         return list(self._overloads)
 
-    def _of(self, op: Any, key: str) -> OpOverload:
+    def _get_overload(self, op: Any, key: str) -> OpOverload:
         """The overload that torch calls `key`, implemented by `op`."""
         found = self._overloads.get(key)
         if found is None:
@@ -112,7 +112,7 @@ class OpOverloadPacket:
             found = self._overloads[key] = OpOverload(self, key, op, outs if name == key else ())
         return found
 
-    def _served(self, key: str) -> OpOverload | None:
+    def _covered_overload(self, key: str) -> OpOverload | None:
         """An overload that is not declared here but covered by another: a number in place of a tensor, or
         `out`.
         """
@@ -124,13 +124,13 @@ class OpOverloadPacket:
             if number or (
                 out_names(op)[0] == key and op.schema.returns[:1] and op.schema.returns[0] == "Tensor"
             ):
-                return self._of(op, key)
+                return self._get_overload(op, key)
         return None
 
     def __getattr__(self, key: str) -> OpOverload:
         if key.startswith("__"):
             raise AttributeError(key)
-        found = self._overloads.get(key) or self._served(key)
+        found = self._overloads.get(key) or self._covered_overload(key)
         if found is None:
             raise AttributeError(
                 f"The underlying op of '{self._namespace}.{self.__name__}' has no overload name '{key}'"
@@ -167,11 +167,13 @@ class OpOverloadPacket:
 
 
 # Overload names that exist only in this library.
-_PRIVATE = frozenset(("inner", "written", "named", "number", "shown", "sized", "of_batch", "ready", "plain"))
+_INTERNAL_OVERLOADS = frozenset(
+    ("inner", "written", "named", "number", "shown", "sized", "of_batch", "ready", "plain")
+)
 
 
-def _is_torchs(full_name: str, op: Any) -> bool:
-    return full_name.rpartition(".")[2] not in _PRIVATE
+def _is_torch_overload(full_name: str) -> bool:
+    return full_name.rpartition(".")[2] not in _INTERNAL_OVERLOADS
 
 
 class _OpNamespace:
@@ -184,7 +186,7 @@ class _OpNamespace:
         overloads = {
             op.overload or "default": op
             for full_name, op in _dispatch.OPS.items()
-            if op.name == op_name and op.namespace == self.name and _is_torchs(full_name, op)
+            if op.name == op_name and op.namespace == self.name and _is_torch_overload(full_name)
         }
         if not overloads:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{op_name}'")
