@@ -22,16 +22,16 @@ def _in_projection_packed(
     size = q.size(-1)
     if k is v:
         if q is k:
-            return _unpacked(ops.linear(q, w, b), 3, size)
+            return _split_packed(ops.linear(q, w, b), 3, size)
         w_q, w_kv = w.split([size, size * 2])
         b_q, b_kv = (None, None) if b is None else b.split([size, size * 2])
-        return (ops.linear(q, w_q, b_q), *_unpacked(ops.linear(k, w_kv, b_kv), 2, size))
+        return (ops.linear(q, w_q, b_q), *_split_packed(ops.linear(k, w_kv, b_kv), 2, size))
     w_q, w_k, w_v = w.chunk(3)
     b_q, b_k, b_v = (None, None, None) if b is None else b.chunk(3)
     return ops.linear(q, w_q, b_q), ops.linear(k, w_k, b_k), ops.linear(v, w_v, b_v)
 
 
-def _unpacked(projected: Tensor, parts: int, size: int) -> tuple[Tensor, ...]:
+def _split_packed(projected: Tensor, parts: int, size: int) -> tuple[Tensor, ...]:
     projected = projected.unflatten(-1, (parts, size)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
     return tuple(projected[i] for i in range(parts))
 
@@ -208,7 +208,7 @@ def multi_head_attention_forward(
     head_dim = embed_dim // num_heads
     if head_dim * num_heads != embed_dim:
         raise AssertionError(f"embed_dim {embed_dim} not divisible by num_heads {num_heads}")
-    q, k, v = _projected(
+    q, k, v = _project_inputs(
         query,
         key,
         value,
@@ -229,16 +229,16 @@ def multi_head_attention_forward(
             raise AssertionError("bias cannot be added to static value.")
         k = torch.cat([k, bias_k.repeat(1, bsz, 1)])
         v = torch.cat([v, bias_v.repeat(1, bsz, 1)])
-        attn_mask, key_padding_mask = _one_more_key(attn_mask), _one_more_key(key_padding_mask)
+        attn_mask, key_padding_mask = _pad_for_added_key(attn_mask), _pad_for_added_key(key_padding_mask)
     heads = bsz * num_heads
     q = q.view(tgt_len, heads, head_dim).transpose(0, 1)
-    k = _heads_of(k, static_k, "static_k", heads, head_dim)
-    v = _heads_of(v, static_v, "static_v", heads, head_dim)
+    k = _split_heads(k, static_k, "static_k", heads, head_dim)
+    v = _split_heads(v, static_v, "static_v", heads, head_dim)
     if add_zero_attn:
         shape = (heads, 1, head_dim)
         k = torch.cat([k, torch.zeros(shape, dtype=k.dtype, device=k.device)], dim=1)
         v = torch.cat([v, torch.zeros(shape, dtype=v.dtype, device=v.device)], dim=1)
-        attn_mask, key_padding_mask = _one_more_key(attn_mask), _one_more_key(key_padding_mask)
+        attn_mask, key_padding_mask = _pad_for_added_key(attn_mask), _pad_for_added_key(key_padding_mask)
     src_len = k.size(1)
     if key_padding_mask is not None:
         padding = (
@@ -271,7 +271,7 @@ def multi_head_attention_forward(
     return (output, None) if batched else (output.squeeze(1), None)
 
 
-def _projected(
+def _project_inputs(
     query: Tensor,
     key: Tensor,
     value: Tensor,
@@ -312,11 +312,11 @@ def _with_three_dims(attn_mask: Tensor, tgt_len: int, src_len: int, heads: int) 
     return attn_mask.unsqueeze(0) if ndim == 2 else attn_mask
 
 
-def _one_more_key(mask: Tensor | None) -> Tensor | None:
+def _pad_for_added_key(mask: Tensor | None) -> Tensor | None:
     return None if mask is None else ops.pad(mask, (0, 1))
 
 
-def _heads_of(projected: Tensor, static: Tensor | None, name: str, heads: int, head_dim: int) -> Tensor:
+def _split_heads(projected: Tensor, static: Tensor | None, name: str, heads: int, head_dim: int) -> Tensor:
     if static is None:
         return projected.view(projected.shape[0], heads, head_dim).transpose(0, 1)
     if static.size(0) != heads:

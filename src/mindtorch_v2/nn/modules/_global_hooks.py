@@ -81,7 +81,7 @@ def register_module_forward_hook(
     return _register_for_calls(_global_forward_hooks, hook, *marks)
 
 
-def _only_one_kind(full: bool) -> None:
+def _set_backward_hook_kind(full: bool) -> None:
     global _global_is_full_backward_hook
     if _global_is_full_backward_hook is (not full):
         raise RuntimeError(
@@ -95,7 +95,7 @@ def register_module_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` at the last node of every module; full hooks get more
     gradients.
     """
-    _only_one_kind(full=False)
+    _set_backward_hook_kind(full=False)
     return _register_for_calls(_global_backward_hooks, hook)
 
 
@@ -106,5 +106,5 @@ def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> Removabl
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Call `hook(module, grad_input, grad_output)` once the gradients of a module's inputs are computed."""
-    _only_one_kind(full=True)
+    _set_backward_hook_kind(full=True)
     return _register_for_calls(_global_backward_hooks, hook)

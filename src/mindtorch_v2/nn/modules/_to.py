@@ -28,10 +28,10 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
         names = ("device", "dtype")
     names += ("non_blocking", "copy")
     if len(args) > len(names) or not options.keys() <= set(names[len(args) :]):
-        raise TypeError(_no_such_form(args, kwargs))
+        raise TypeError(_invalid_arguments_message(args, kwargs))
     options.update(zip(names, args))
-    if not _of_right_types(options, memory_format):
-        raise TypeError(_no_such_form(args, kwargs))
+    if not _types_match(options, memory_format):
+        raise TypeError(_invalid_arguments_message(args, kwargs))
     if "tensor" in options:
         like = options["tensor"]
         return like.device, like.dtype, options.get("non_blocking", False), memory_format
@@ -41,18 +41,18 @@ def parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     return device, options.get("dtype"), options.get("non_blocking", False), memory_format
 
 
-def _of_right_types(given: dict[str, Any], memory_format: Any) -> bool:
+def _types_match(options: dict[str, Any], memory_format: Any) -> bool:
     return (
-        isinstance(given.get("device"), (torch.device, str, int, type(None)))
-        and isinstance(given.get("dtype"), (torch.dtype, type(None)))
-        and isinstance(given.get("tensor"), (torch.Tensor, type(None)))
-        and isinstance(given.get("non_blocking", False), bool)
-        and isinstance(given.get("copy", False), bool)
+        isinstance(options.get("device"), (torch.device, str, int, type(None)))
+        and isinstance(options.get("dtype"), (torch.dtype, type(None)))
+        and isinstance(options.get("tensor"), (torch.Tensor, type(None)))
+        and isinstance(options.get("non_blocking", False), bool)
+        and isinstance(options.get("copy", False), bool)
         and isinstance(memory_format, (torch.memory_format, type(None)))
     )
 
 
-def _no_such_form(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+def _invalid_arguments_message(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     got = [_type_text(value) for value in args] + [f"{k}={_type_text(v)}" for k, v in kwargs.items()]
     text = ", ".join(got) + (", " if kwargs else "")
     forms = "".join(f" * ({form}{_REST})\n" for form in _FORMS)

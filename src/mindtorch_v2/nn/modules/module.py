@@ -111,9 +111,9 @@ def _set_before_init(module: Module, name: str, value: Any) -> None:
     _setattr(module, name, value)
 
 
-def _forget(module: Module, name: str, *places: dict[str, Any]) -> None:
-    for place in places:
-        place.pop(name, None)
+def _remove_name(module: Module, name: str, *dicts: dict[str, Any]) -> None:
+    for members in dicts:
+        members.pop(name, None)
     module._non_persistent_buffers_set.discard(name)
 
 
@@ -129,7 +129,7 @@ def _register_hook(
     return handle
 
 
-def _only_one_kind_of_backward_hook(module: Module, full: bool) -> None:
+def _set_backward_hook_kind(module: Module, full: bool) -> None:
     if module._is_full_backward_hook is (not full):
         raise RuntimeError(
             "Cannot use both regular backward hooks and full backward hooks on a single Module. "
@@ -154,13 +154,13 @@ def _apply_to_parameter(module: Module, fn: Callable[[Tensor], Tensor], name: st
         new_param = module._parameters[name] = Parameter(applied, param.requires_grad)
     else:
         if _dispatch.recorder is not None:
-            _show_apply(param, applied)
+            _record_apply(param, applied)
         if applied is not param:
             param.data = applied  # the parameter object stays the same, because optimisers refer to it
     _apply_to_gradient(fn, param, new_param)
 
 
-def _show_apply(param: Parameter, applied: Tensor) -> None:
+def _record_apply(param: Parameter, applied: Tensor) -> None:
     """Two events that torch records: one here, one when the memory is exchanged."""
     from ..._ops.copies import show_data
 
@@ -342,7 +342,7 @@ class Module:
         ):
             _setattr(self, name, value)
         elif isinstance(value, Parameter):
-            _forget(self, name, attributes, attributes["_buffers"], attributes["_modules"])
+            _remove_name(self, name, attributes, attributes["_buffers"], attributes["_modules"])
             self.register_parameter(name, value)
         elif name in parameters:
             if value is not None:
@@ -353,7 +353,7 @@ class Module:
             self.register_parameter(name, value)
         elif isinstance(value, Module) or name in attributes["_modules"]:
             if isinstance(value, Module):
-                _forget(self, name, attributes, parameters, attributes["_buffers"])
+                _remove_name(self, name, attributes, parameters, attributes["_buffers"])
             elif value is not None:
                 raise TypeError(
                     f"cannot assign '{typename(value)}' as child module '{name}' "
@@ -419,12 +419,12 @@ class Module:
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` once the gradients of the inputs are computed."""
-        _only_one_kind_of_backward_hook(self, full=True)
+        _set_backward_hook_kind(self, full=True)
         return _register_hook(self._backward_hooks, hook, prepend)
 
     def register_backward_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call `hook(module, grad_input, grad_output)` at the last node only; prefer the full hook."""
-        _only_one_kind_of_backward_hook(self, full=False)
+        _set_backward_hook_kind(self, full=False)
         return _register_hook(self._backward_hooks, hook)
 
     def _register_state_dict_hook(self, hook: Callable[..., Any]) -> RemovableHandle:

@@ -102,18 +102,18 @@ class NamedMemberAccessor:
             self.memo[name] = submodule
         return self.memo[name]
 
-    def _at(self, name: str) -> tuple[Any, str]:
+    def _split_path(self, name: str) -> tuple[Any, str]:
         prefix, _, attr = name.rpartition(".")
         return self.get_submodule(prefix), attr
 
     def swap_submodule(self, path: str, value: Any) -> Any:
         """Replace the module at a dotted path and return the old one."""
-        module, attr = self._at(path)
+        module, attr = self._split_path(path)
         return swap_submodule(module, attr, value)
 
     def get_tensor(self, name: str) -> Any:
         """The tensor at a dotted path."""
-        module, attr = self._at(name)
+        module, attr = self._split_path(name)
         if not hasattr(module, attr):
             raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
         tensor = getattr(module, attr)
@@ -123,18 +123,18 @@ class NamedMemberAccessor:
 
     def set_tensor(self, name: str, value: torch.Tensor) -> None:
         """Set the tensor at a dotted path."""
-        set_tensor(*self._at(name), value)
+        set_tensor(*self._split_path(name), value)
 
     def del_tensor(self, name: str) -> None:
         """Remove the tensor at a dotted path."""
-        module, attr = self._at(name)
+        module, attr = self._split_path(name)
         if not hasattr(module, attr):
             raise AttributeError(f"{module._get_name()} has no attribute `{name}`")
         delattr(module, attr)
 
     def swap_tensor(self, name: str, value: torch.Tensor, allow_missing: bool = False) -> torch.Tensor:
         """Replace the tensor at a dotted path and return the old one."""
-        return swap_tensor(*self._at(name), value, allow_missing=allow_missing)
+        return swap_tensor(*self._split_path(name), value, allow_missing=allow_missing)
 
     def get_tensors(self, names: Iterable[str]) -> list[torch.Tensor]:
         """The tensors at several paths."""
@@ -142,7 +142,7 @@ class NamedMemberAccessor:
 
     def set_tensors(self, names: Iterable[str], values: Iterable[torch.Tensor]) -> None:
         """Set the tensors at several paths."""
-        self.set_tensors_dict(_paired(names, values))
+        self.set_tensors_dict(_zip_checked(names, values))
 
     def set_tensors_dict(self, named_tensors: dict[str, torch.Tensor]) -> None:
         """Set each tensor at its path."""
@@ -159,7 +159,8 @@ class NamedMemberAccessor:
     ) -> list[torch.Tensor]:
         """Replace the tensors at several paths and return the old ones."""
         return [
-            self.swap_tensor(name, value, allow_missing) for name, value in _paired(names, values).items()
+            self.swap_tensor(name, value, allow_missing)
+            for name, value in _zip_checked(names, values).items()
         ]
 
     def swap_tensors_dict(
@@ -208,7 +209,7 @@ class NamedMemberAccessor:
         yield from self.module.named_modules(remove_duplicate=remove_duplicate)
 
 
-def _paired(names: Iterable[str], values: Iterable[Any]) -> dict[str, Any]:
+def _zip_checked(names: Iterable[str], values: Iterable[Any]) -> dict[str, Any]:
     names, values = list(names), list(values)
     if len(names) != len(values):
         raise AssertionError(

@@ -83,9 +83,9 @@ class ParametrizationList(ModuleList):
         self.is_tensor = isinstance(new, torch.Tensor)
         self.ntensors = 1 if self.is_tensor else len(new)
         if self.is_tensor:
-            self._keep_original(original, new)
+            self._store_original(original, new)
         else:
-            self._keep_originals(original, new)
+            self._store_originals(original, new)
         if not self.unsafe:
             _check_unchanged(self(), original_shape, original_dtype)
 
@@ -102,7 +102,7 @@ class ParametrizationList(ModuleList):
                     pass
         return new
 
-    def _keep_original(self, original: torch.Tensor, new: Any) -> None:
+    def _store_original(self, original: torch.Tensor, new: Any) -> None:
         if original.dtype != new.dtype:
             raise ValueError(
                 "When `right_inverse` outputs one tensor, it may not change the dtype.\n"
@@ -119,7 +119,7 @@ class ParametrizationList(ModuleList):
             _maybe_set(original, new)
         _register_parameter_or_buffer(self, "original", original)
 
-    def _keep_originals(self, original: torch.Tensor, new: Any) -> None:
+    def _store_originals(self, original: torch.Tensor, new: Any) -> None:
         for i, original_i in enumerate(new):
             if not isinstance(original_i, torch.Tensor):
                 raise ValueError(
@@ -182,15 +182,15 @@ def _set_original(original: torch.Tensor, value: torch.Tensor, who: str, name: s
     _maybe_set(original, value)
 
 
-def _check_unchanged(made: Any, shape: Any, dtype: Any) -> None:
-    if not isinstance(made, torch.Tensor):
-        raise ValueError(f"A parametrization must return a tensor. Got {type(made).__name__}.")
-    for what, before, after in (("dtype", dtype, made.dtype), ("shape", shape, made.shape)):
+def _check_unchanged(result: Any, shape: Any, dtype: Any) -> None:
+    if not isinstance(result, torch.Tensor):
+        raise ValueError(f"A parametrization must return a tensor. Got {type(result).__name__}.")
+    for attribute, before, after in (("dtype", dtype, result.dtype), ("shape", shape, result.shape)):
         if before != after:
             raise ValueError(
-                f"Registering a parametrization may not change the {what} of the tensor, unless `unsafe` "
+                f"Registering a parametrization may not change the {attribute} of the tensor, unless `unsafe` "
                 "flag is "
-                f"enabled.\nunparametrized {what}: {before}\nparametrized {what}: {after}"
+                f"enabled.\nunparametrized {attribute}: {before}\nparametrized {attribute}: {after}"
             )
 
 
@@ -244,7 +244,7 @@ def _inject_property(module: Module, tensor_name: str) -> None:
     setattr(module.__class__, tensor_name, property(read, write))
 
 
-def _check_one_more(module: Module, tensor_name: str, parametrization: Module) -> None:
+def _check_composition(module: Module, tensor_name: str, parametrization: Module) -> None:
     """A parametrization on top of others must preserve dtype and shape, and so must its inverse."""
     Y = getattr(module, tensor_name)
     X = parametrization(Y)
@@ -287,7 +287,7 @@ def register_parametrization(
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         if not unsafe:
-            _check_one_more(module, tensor_name, parametrization)
+            _check_composition(module, tensor_name, parametrization)
         module.parametrizations[tensor_name].append(parametrization)
         module.parametrizations[tensor_name].unsafe |= unsafe
     elif tensor_name in module._buffers or tensor_name in module._parameters:

@@ -36,7 +36,7 @@ class BasePruningMethod(ABC):
     @classmethod
     def apply(cls, module: Any, name: str, *args: Any, importance_scores: Any = None, **kwargs: Any) -> Any:
         """Prune a parameter of the module and register the hook; earlier methods of this parameter stay."""
-        old_method, hook_id = _present_method(module, name)
+        old_method, hook_id = _find_pruning_method(module, name)
         method = cls(*args, **kwargs)
         method._tensor_name = name
         if old_method is not None:
@@ -104,7 +104,7 @@ class BasePruningMethod(ABC):
         setattr(module, self._tensor_name, orig)
 
 
-def _present_method(module: Any, name: str) -> tuple[Any, Any]:
+def _find_pruning_method(module: Any, name: str) -> tuple[Any, Any]:
     """The pruning hook of a parameter and its id, or None."""
     methods = [
         (hook, k)
