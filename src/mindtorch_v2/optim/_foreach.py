@@ -32,7 +32,7 @@ def by_dtype(*lists: list[Any]) -> Iterator[Lists]:
         yield tuple([tensors[index] for index in indices] if tensors else [] for tensors in lists)
 
 
-def _real(*lists: list[Any]) -> None:
+def _views_as_real(*lists: list[Any]) -> None:
     """Replace complex tensors in the lists by real views."""
     for tensors in lists:
         for place, tensor in enumerate(tensors):
@@ -48,15 +48,15 @@ def _counts(steps: list[Any]) -> list[Any]:
     return [_get_value(step) for step in steps]
 
 
-def _decayed(grads: list[Any], params: list[Any], weight_decay: Any, own: bool) -> list[Any]:
-    """Gradients with weight decay; those in `own` may be overwritten."""
-    if own:
+def _decayed(grads: list[Any], params: list[Any], weight_decay: Any, writable: bool) -> list[Any]:
+    """Gradients with weight decay; in place if `writable`."""
+    if writable:
         torch._foreach_add_(grads, params, alpha=weight_decay)
         return grads
     return list(torch._foreach_add(grads, params, alpha=weight_decay))
 
 
-def _turned(grads: list[Any], maximize: bool) -> list[Any]:
+def _negated(grads: list[Any], maximize: bool) -> list[Any]:
     return list(torch._foreach_neg(grads)) if maximize else grads
 
 
@@ -73,7 +73,7 @@ def sgd(
     maximize: bool,
 ) -> None:
     """SGD. Buffers that are None are created in their list."""
-    grads = _turned(grads, maximize)
+    grads = _negated(grads, maximize)
     if weight_decay != 0:
         grads = _decayed(grads, params, weight_decay, maximize)
     if momentum != 0:
@@ -114,8 +114,8 @@ def adam(
     decoupled_weight_decay: bool,
 ) -> None:
     """Adam; AMSGrad if there are maxima of the squares, AdamW if the decay is decoupled."""
-    _real(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs)
-    grads = _turned(grads, maximize)
+    _views_as_real(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs)
+    grads = _negated(grads, maximize)
     _count(steps)
     if weight_decay != 0:
         if decoupled_weight_decay:
@@ -151,8 +151,8 @@ def adamax(
     maximize: bool,
 ) -> None:
     """Adamax."""
-    _real(params, grads, exp_avgs, exp_infs)
-    grads = _turned(grads, maximize)
+    _views_as_real(params, grads, exp_avgs, exp_infs)
+    grads = _negated(grads, maximize)
     _count(steps)
     if weight_decay != 0:
         grads = _decayed(grads, params, weight_decay, maximize)
@@ -186,8 +186,8 @@ def nadam(
     decoupled_weight_decay: bool,
 ) -> None:
     """NAdam."""
-    _real(params, grads, exp_avgs, exp_avg_sqs)
-    grads = _turned(grads, maximize)
+    _views_as_real(params, grads, exp_avgs, exp_avg_sqs)
+    grads = _negated(grads, maximize)
     _count(steps)
     if weight_decay != 0:
         if decoupled_weight_decay:
@@ -228,8 +228,8 @@ def radam(
     decoupled_weight_decay: bool,
 ) -> None:
     """RAdam: a tensor whose variance estimate is not reliable yet is updated by its mean only."""
-    _real(params, grads, exp_avgs, exp_avg_sqs)
-    grads = _turned(grads, maximize)
+    _views_as_real(params, grads, exp_avgs, exp_avg_sqs)
+    grads = _negated(grads, maximize)
     _count(steps)
     rho_inf = 2 / (1 - beta2) - 1
     rhos = [
@@ -281,8 +281,8 @@ def rmsprop(
     maximize: bool,
 ) -> None:
     """RMSprop."""
-    _real(params, grads, square_avgs, grad_avgs, buffers)
-    grads = _turned(grads, maximize)
+    _views_as_real(params, grads, square_avgs, grad_avgs, buffers)
+    grads = _negated(grads, maximize)
     _count(steps)
     if weight_decay != 0:
         grads = _decayed(grads, params, weight_decay, maximize)
@@ -316,8 +316,8 @@ def adagrad(
     maximize: bool,
 ) -> None:
     """Adagrad for dense gradients."""
-    _real(params, grads, sums)
-    grads = _turned(grads, maximize)
+    _views_as_real(params, grads, sums)
+    grads = _negated(grads, maximize)
     _count(steps)
     if weight_decay != 0:
         grads = _decayed(grads, params, weight_decay, maximize)
@@ -346,9 +346,9 @@ def adadelta(
     maximize: bool,
 ) -> None:
     """Adadelta."""
-    _real(params, grads, square_avgs, acc_deltas)
+    _views_as_real(params, grads, square_avgs, acc_deltas)
     _count(steps)
-    grads = _turned(grads, maximize)
+    grads = _negated(grads, maximize)
     if weight_decay != 0:
         grads = _decayed(grads, params, weight_decay, maximize)
     torch._foreach_mul_(square_avgs, rho)
@@ -380,8 +380,8 @@ def asgd(
     maximize: bool,
 ) -> None:
     """ASGD."""
-    _real(params, grads, axs)
-    grads = _turned(grads, maximize)
+    _views_as_real(params, grads, axs)
+    grads = _negated(grads, maximize)
     _count(steps)
     writable = maximize
     if weight_decay != 0:
@@ -410,7 +410,7 @@ def rprop(
     maximize: bool,
 ) -> None:
     """Rprop."""
-    _real(params, grads, prevs, step_sizes)
+    _views_as_real(params, grads, prevs, step_sizes)
     _count(steps)
     signs = torch._foreach_mul(grads, prevs)
     if maximize:
@@ -449,7 +449,7 @@ def adafactor(
     maximize: bool,
 ) -> None:
     """Adafactor for matrices (with a row and a column variance) or for vectors (with one variance)."""
-    grads = _turned(grads, maximize)
+    grads = _negated(grads, maximize)
     _count(steps)
     decays = [_get_value(step) ** beta2_decay for step in steps]
     relative = [min(lr, 1 / (count**0.5)) for count in _counts(steps)]
@@ -483,7 +483,7 @@ def adafactor(
     torch._foreach_add_(params, updates)
 
 
-def each(update: Callable[..., None], *lists: list[Any], **options: Any) -> None:
+def apply_by_dtype(update: Callable[..., None], *lists: list[Any], **options: Any) -> None:
     """Apply an update to each group of tensors of one dtype."""
     if lists[0]:
         for group in by_dtype(*lists):
@@ -495,14 +495,14 @@ def fused(name: str, lists: Lists, grad_scale: Any, found_inf: Any, **options: A
     if not lists[0]:
         return
     for group in by_dtype(*lists):
-        scale, inf = _moved(group[0][0], grad_scale, found_inf)
+        scale, inf = _to_device(group[0][0], grad_scale, found_inf)
         torch._foreach_add_(group[-1], 1)
         getattr(torch, name)(*group, grad_scale=scale, found_inf=inf, **options)
         if inf is not None:
             torch._foreach_sub_(group[-1], [inf] * len(group[-1]))
 
 
-def _moved(param: Any, *tensors: Any) -> list[Any]:
+def _to_device(param: Any, *tensors: Any) -> list[Any]:
     return [None if tensor is None else tensor.to(param.device, non_blocking=True) for tensor in tensors]
 
 
@@ -516,6 +516,6 @@ def fused_sgd(
         for index, grad in enumerate(grads):
             buffers[index] = torch.empty_like(grad)
     for group in by_dtype(params, grads, buffers) if params else ():
-        scale, inf = _moved(params[0], grad_scale, found_inf)
+        scale, inf = _to_device(params[0], grad_scale, found_inf)
         torch._fused_sgd_(*group[:2], group[2] if momentum != 0 else [], grad_scale=scale, found_inf=inf,
                           is_first_step=first, **options)  # fmt: skip

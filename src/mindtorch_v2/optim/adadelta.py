@@ -115,7 +115,7 @@ def adadelta(
     _check_flags(params, foreach, differentiable, capturable, supports_xla=False)
     lr = _to_scalar(lr)
     if foreach:
-        _foreach.each(_foreach.adadelta, params, grads, square_avgs, acc_deltas, state_steps, lr=lr, rho=rho, eps=eps,
+        _foreach.apply_by_dtype(_foreach.adadelta, params, grads, square_avgs, acc_deltas, state_steps, lr=lr, rho=rho, eps=eps,
                       weight_decay=weight_decay, maximize=maximize)  # fmt: skip
         return
     for param, grad, square_avg, acc_delta, step in zip(params, grads, square_avgs, acc_deltas, state_steps):

@@ -147,7 +147,7 @@ def adagrad(
     _refuse_scale(grad_scale, found_inf)
     lr = _to_scalar(lr)
     if foreach and not has_sparse_grad:
-        _foreach.each(_foreach.adagrad, params, grads, state_sums, state_steps, lr=lr, weight_decay=weight_decay,
+        _foreach.apply_by_dtype(_foreach.adagrad, params, grads, state_sums, state_steps, lr=lr, weight_decay=weight_decay,
                       lr_decay=lr_decay, eps=eps, maximize=maximize)  # fmt: skip
         return
     for param, grad, total, step in zip(params, grads, state_sums, state_steps):

@@ -19,7 +19,7 @@ from .optimizer import (
     _check_steps,
     _get_scalar_dtype,
     _get_value,
-    _keep_larger,
+    _maximum_into,
     _refuse_scale,
     _to_scalar,
     _view_as_real,
@@ -194,7 +194,7 @@ def adam(
     _refuse_scale(grad_scale, found_inf)
     lr = _to_scalar(lr)
     if foreach:
-        _foreach.each(_foreach.adam, params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs if amsgrad else [], state_steps,
+        _foreach.apply_by_dtype(_foreach.adam, params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs if amsgrad else [], state_steps,
                       beta1=beta1, beta2=beta2, lr=lr, weight_decay=weight_decay, eps=eps, maximize=maximize,
                       decoupled_weight_decay=decoupled_weight_decay)  # fmt: skip
         return
@@ -257,7 +257,7 @@ def _update(
     step_size = lr / correction1
     scale = correction2**0.5
     if max_exp_avg_sq is not None:
-        _keep_larger(max_exp_avg_sq, exp_avg_sq)
+        _maximum_into(max_exp_avg_sq, exp_avg_sq)
         exp_avg_sq = max_exp_avg_sq
     param.addcdiv_(exp_avg, (exp_avg_sq.sqrt() / scale).add_(eps), value=-step_size)
 

@@ -17,7 +17,7 @@ from .optimizer import (
     _check_steps,
     _get_scalar_dtype,
     _get_value,
-    _keep_larger,
+    _maximum_into,
     _to_scalar,
     _view_as_real,
 )
@@ -120,7 +120,7 @@ def adamax(
     _check_flags(params, foreach, differentiable, capturable)
     lr = _to_scalar(lr)
     if foreach:
-        _foreach.each(_foreach.adamax, params, grads, exp_avgs, exp_infs, state_steps, eps=eps, beta1=beta1, beta2=beta2,
+        _foreach.apply_by_dtype(_foreach.adamax, params, grads, exp_avgs, exp_infs, state_steps, eps=eps, beta1=beta1, beta2=beta2,
                       lr=lr, weight_decay=weight_decay, maximize=maximize)  # fmt: skip
         return
     for param, grad, exp_avg, exp_inf, step in zip(params, grads, exp_avgs, exp_infs, state_steps):
@@ -136,6 +136,6 @@ def adamax(
             both = torch.cat([exp_inf.unsqueeze(0), grad.abs().add_(eps).unsqueeze_(0)], 0)
             exp_inf.copy_(torch.amax(both, 0, keepdim=False))
         else:
-            _keep_larger(exp_inf, grad.abs().add_(eps))
+            _maximum_into(exp_inf, grad.abs().add_(eps))
         correction = 1 - beta1 ** _get_value(step)
         param.addcdiv_(exp_avg, exp_inf, value=-(lr / correction))

@@ -118,7 +118,7 @@ def asgd(
     _check_flags(params, foreach, differentiable, capturable, "params, mus, etas,")
     lr = _to_scalar(lr)
     if foreach:
-        _foreach.each(_foreach.asgd, params, grads, axs, mus, etas, state_steps, lambd=lambd, lr=lr, t0=t0, alpha=alpha,
+        _foreach.apply_by_dtype(_foreach.asgd, params, grads, axs, mus, etas, state_steps, lambd=lambd, lr=lr, t0=t0, alpha=alpha,
                       weight_decay=weight_decay, maximize=maximize)  # fmt: skip
         return
     for param, grad, ax, mu, eta, step in zip(params, grads, axs, mus, etas, state_steps):

@@ -135,7 +135,7 @@ def nadam(
     _check_flags(params, foreach, differentiable, capturable, "params, mu_products")
     lr = _to_scalar(lr)
     if foreach:
-        _foreach.each(_foreach.nadam, params, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps, beta1=beta1,
+        _foreach.apply_by_dtype(_foreach.nadam, params, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps, beta1=beta1,
                       beta2=beta2, lr=lr, weight_decay=weight_decay, momentum_decay=momentum_decay, eps=eps,
                       maximize=maximize, decoupled_weight_decay=decoupled_weight_decay)  # fmt: skip
         return

@@ -171,7 +171,7 @@ def _refuse_scale(grad_scale: Tensor | None, found_inf: Tensor | None) -> None:
         raise AssertionError("Expected grad_scale and found_inf to be None")
 
 
-def _keep_larger(target: Tensor, other: Tensor) -> None:
+def _maximum_into(target: Tensor, other: Tensor) -> None:
     """Write the element-wise maximum to `target`."""
     if _dispatch.recorder is None:
         torch.maximum(target, other, out=target)
@@ -315,7 +315,7 @@ class Optimizer:
             if _dispatch.ranges is None:
                 return _step_with_hooks(func, self, args, kwargs)
             name = f"Optimizer.step#{self.__class__.__name__}.step"
-            return _in_range(name, _step_with_hooks, func, self, args, kwargs)
+            return _in_event(name, _step_with_hooks, func, self, args, kwargs)
 
         return step
 
@@ -342,7 +342,7 @@ class Optimizer:
             return
         if not hasattr(self, "_zero_grad_profile_name"):
             self._patch_step_function()
-        _in_range(self._zero_grad_profile_name, self._zero_grad, set_to_none)
+        _in_event(self._zero_grad_profile_name, self._zero_grad, set_to_none)
 
     def _zero_grad(self, set_to_none: bool) -> None:
         foreach = self.defaults.get("foreach", False) or self.defaults.get("fused", False)
@@ -505,7 +505,7 @@ class Optimizer:
         state: defaultdict[Any, Any] = defaultdict(dict)
         for key, value in state_dict["state"].items():
             if key in params:
-                state[params[key]] = self._adapt(params[key], value, key, state_dict["param_groups"])
+                state[params[key]] = self._convert_state(params[key], value, key, state_dict["param_groups"])
             else:
                 state[key] = value
         groups = [
@@ -516,16 +516,16 @@ class Optimizer:
         for post_hook in self._optimizer_load_state_dict_post_hooks.values():
             post_hook(self)
 
-    def _adapt(
+    def _convert_state(
         self, param: Tensor, value: Any, param_id: int, groups: list[Any], key: Hashable = None
     ) -> Any:
         """A loaded value with all its tensors converted for `param`."""
         if isinstance(value, torch.Tensor):
             return self._process_value_according_to_param_policy(param, value, param_id, groups, key)
         if isinstance(value, dict):
-            return {k: self._adapt(param, v, param_id, groups, k) for k, v in value.items()}
+            return {k: self._convert_state(param, v, param_id, groups, k) for k, v in value.items()}
         if isinstance(value, (list, tuple)):
-            return type(value)(self._adapt(param, item, param_id, groups) for item in value)  # type: ignore[call-arg]
+            return type(value)(self._convert_state(param, item, param_id, groups) for item in value)  # type: ignore[call-arg]
         return value
 
     def _fill_groups(self, **options: Any) -> None:
@@ -545,7 +545,7 @@ class Optimizer:
                         state[name] = torch.tensor(float(state[name]), dtype=dtype)
 
 
-def _in_range(name: str, call: Callable[..., R], *args: Any) -> R:
+def _in_event(name: str, call: Callable[..., R], *args: Any) -> R:
     """Call `call` inside a named event of the profiler."""
     ranges = _dispatch.ranges
     token = ranges.enter(name, _USER_SCOPE, -1, 0, ())

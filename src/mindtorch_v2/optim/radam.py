@@ -127,7 +127,7 @@ def radam(
     _check_flags(params, foreach, differentiable, capturable)
     lr = _to_scalar(lr)
     if foreach:
-        _foreach.each(_foreach.radam, params, grads, exp_avgs, exp_avg_sqs, state_steps, beta1=beta1, beta2=beta2, lr=lr,
+        _foreach.apply_by_dtype(_foreach.radam, params, grads, exp_avgs, exp_avg_sqs, state_steps, beta1=beta1, beta2=beta2, lr=lr,
                       weight_decay=weight_decay, eps=eps, maximize=maximize,
                       decoupled_weight_decay=decoupled_weight_decay)  # fmt: skip
         return

@@ -130,7 +130,7 @@ def rmsprop(
     _check_flags(params, foreach, differentiable, capturable)
     lr = _to_scalar(lr)
     if foreach:
-        _foreach.each(_foreach.rmsprop, params, grads, square_avgs, grad_avgs, momentum_buffer_list, state_steps, lr=lr,
+        _foreach.apply_by_dtype(_foreach.rmsprop, params, grads, square_avgs, grad_avgs, momentum_buffer_list, state_steps, lr=lr,
                       alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum, centered=centered,
                       maximize=maximize)  # fmt: skip
         return

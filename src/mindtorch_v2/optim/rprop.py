@@ -114,7 +114,7 @@ def rprop(
     _check_steps(state_steps)
     _check_flags(params, foreach, differentiable, capturable)
     if foreach:
-        _foreach.each(_foreach.rprop, params, grads, prevs, step_sizes, state_steps, step_size_min=step_size_min,
+        _foreach.apply_by_dtype(_foreach.rprop, params, grads, prevs, step_sizes, state_steps, step_size_min=step_size_min,
                       step_size_max=step_size_max, etaminus=etaminus, etaplus=etaplus, maximize=maximize)  # fmt: skip
         return
     for param, grad, prev, step_size, step in zip(params, grads, prevs, step_sizes, state_steps):
