@@ -120,7 +120,7 @@ class _CapturedState:
         }
 
     @contextlib.contextmanager
-    def again(self) -> Iterator[None]:
+    def restored(self) -> Iterator[None]:
         """Context manager: restore the captured state, and at the end the state before."""
         before = None if self.rng_state is None else torch.get_rng_state()
         if self.rng_state is not None:
@@ -164,7 +164,7 @@ class CheckpointFunction(torch.autograd.Function):
         for i, tensor in zip(ctx.tensor_indices, ctx.saved_tensors):
             inputs[i] = tensor
         detached = detach_variable(tuple(inputs))
-        with ctx.captured_state.again():
+        with ctx.captured_state.restored():
             outputs = ctx.run_function(*detached)
         if isinstance(outputs, torch.Tensor):
             outputs = (outputs,)
@@ -246,14 +246,12 @@ class _SaveInputs(torch.autograd.Function):
 
 
 class _Holder:
-    """Replaces a saved tensor in the graph; `found` maps the number of a backward pass to the recomputed
-    tensor.
-    """
+    """Replaces a saved tensor in the graph; `recomputed` maps the number of a backward pass to the tensor."""
 
-    __slots__ = ("__weakref__", "found")
+    __slots__ = ("__weakref__", "recomputed")
 
     def __init__(self) -> None:
-        self.found: dict[int, Any] = {}
+        self.recomputed: dict[int, Any] = {}
 
 
 class _Frame:
@@ -271,16 +269,16 @@ class _Frame:
 
     def save_inputs(self, args: tuple[Any, ...]) -> None:
         """Save the inputs; tensors in a node of their own, which never runs."""
-        self.places = [i for i, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
-        self.flags = [args[i].requires_grad for i in self.places]
+        self.tensor_indices = [i for i, arg in enumerate(args) if isinstance(arg, torch.Tensor)]
+        self.flags = [args[i].requires_grad for i in self.tensor_indices]
         self.inputs = [None if isinstance(arg, torch.Tensor) else arg for arg in args]
         anchor = _dispatch.wrap(np.empty(0, np.float32)).requires_grad_()
-        self.node = _SaveInputs.apply(anchor, *(args[i] for i in self.places)).grad_fn
+        self.node = _SaveInputs.apply(anchor, *(args[i] for i in self.tensor_indices)).grad_fn
 
     def get_inputs(self) -> list[Any]:
         """The saved inputs."""
         inputs = list(self.inputs)
-        for i, needs_grad, tensor in zip(self.places, self.flags, self.node.saved_tensors[1:]):
+        for i, needs_grad, tensor in zip(self.tensor_indices, self.flags, self.node.saved_tensors[1:]):
             same = tensor.requires_grad == needs_grad
             inputs[i] = tensor if same else tensor.detach().requires_grad_(needs_grad)
         return inputs
@@ -299,7 +297,7 @@ class _Frame:
             self.recompute(run)
             if run >= 0:
                 self.recomputed_in.add(run)
-        if run not in holder.found:
+        if run not in holder.recomputed:
             raise CheckpointError(
                 "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked "
                 "once. "
@@ -307,12 +305,12 @@ class _Frame:
                 "please "
                 "open an issue with details on your use case."
             )
-        value = holder.found.pop(run)
+        value = holder.recomputed.pop(run)
         if run < 0:  # the other tensors of this run are not needed
             for reference in self.holders:
                 other = reference()
                 if other is not None:
-                    other.found.pop(run, None)
+                    other.recomputed.pop(run, None)
         return value
 
     def recompute(self, run: int) -> None:
@@ -331,7 +329,7 @@ class _Frame:
             value = tensor.detach()
             holder = self.holders[index]()
             if holder is not None:
-                holder.found[run] = value
+                holder.recomputed[run] = value
             if self.early_stop and len(recomputed) == len(self.holders):
                 raise _StopRecomputationError
             return value
@@ -402,17 +400,17 @@ def _checkpoint_without_reentrant(
     if debug and context_fn is not noop_context_fn:
         raise ValueError("debug=True is incompatible with non-default context_fn")
     log = _OpLog() if debug else None
-    forward_context, recompute_context = context_fn() if log is None else (log.forward(), log.again())
+    forward_context, recompute_context = context_fn() if log is None else (log.forward(), log.recomputation())
     captured_state = _CapturedState(preserve_rng_state)
     kwarg_names = tuple(kwargs)
     n_args = len(args)
 
     def run_again(*inputs: Any) -> None:
-        with captured_state.again(), recompute_context:
+        with captured_state.restored(), recompute_context:
             function(*inputs[:n_args], **dict(zip(kwarg_names, inputs[n_args:])))
 
     frame = _Frame(run_again, metadata_of, early_stop)
-    unpack = frame.unpack if log is None else log.explaining(frame.unpack)
+    unpack = frame.unpack if log is None else log.with_op_lists(frame.unpack)
     if torch.is_grad_enabled():
         frame.save_inputs((*args, *kwargs.values()))
     with saved_tensors_hooks(frame.pack, unpack), forward_context:
@@ -429,11 +427,11 @@ class _OpLog:
         """Context manager: log the ops of the forward pass."""
         return _noting(self.ops[0])
 
-    def again(self) -> Any:
+    def recomputation(self) -> Any:
         """Context manager: log the ops of the recomputation."""
         return _noting(self.ops[1])
 
-    def explaining(self, unpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def with_op_lists(self, unpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """`unpack` whose errors list the ops of both runs."""
 
         def explained(holder: Any) -> Any:
@@ -585,7 +583,7 @@ class _CachedResult:
         return self.value
 
 
-def _modes() -> tuple[type, type]:
+def _selective_modes() -> tuple[type, type]:
     """The mode classes of the two passes; created on demand, because their base class is imported on demand."""
     from ._python_dispatch import TorchDispatchMode
     from ._pytree import tree_map
@@ -677,6 +675,6 @@ def create_selective_checkpoint_contexts(
         policy_fn = policy_fn_or_list
     else:
         raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
-    caching, cached = _modes()
+    caching, cached = _selective_modes()
     storage: dict[Any, list] = {}
     return caching(policy_fn, storage), cached(storage, allow_cache_entry_mutation)

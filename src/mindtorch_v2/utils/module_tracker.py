@@ -44,11 +44,11 @@ class ModuleTracker:
         if self._has_callback:
             return
 
-        def forget() -> None:
+        def reset() -> None:
             self.parents = {"Global"}
             self._has_callback = False
 
-        torch.autograd.Variable._execution_engine.queue_callback(forget)
+        torch.autograd.Variable._execution_engine.queue_callback(reset)
         self._has_callback = True
 
     def _get_mod_name(self, mod: Any) -> str:
@@ -67,7 +67,7 @@ class ModuleTracker:
             if is_bw:
                 self._maybe_set_engine_callback()
             if name in self.parents and not self.is_bw:
-                self._say("this Module was already entered", name, is_bw)
+                self._log_inconsistency("this Module was already entered", name, is_bw)
             self.parents.add(name)
 
         return enter
@@ -77,14 +77,14 @@ class ModuleTracker:
             if name in self.parents:
                 self.parents.remove(name)
             elif not self.is_bw:
-                self._say("the Module we are exiting was never entered", name, is_bw)
+                self._log_inconsistency("the Module we are exiting was never entered", name, is_bw)
 
         return leave
 
-    def _say(self, what: str, name: str, is_bw: bool) -> None:
+    def _log_inconsistency(self, problem: str, name: str, is_bw: bool) -> None:
         during = "backward" if is_bw else "forward"
         logger.info(
-            "The module hierarchy tracking seems to be broken as %s. %s during %s", what, name, during
+            "The module hierarchy tracking seems to be broken as %s. %s during %s", problem, name, during
         )
 
     def _fw_pre_hook(self, mod: Any, input: Any) -> None:
@@ -97,11 +97,11 @@ class ModuleTracker:
         self._get_pop_fn(name, False)()
         self._watch(output, self._get_append_fn(name, True))
 
-    def _watch(self, values: Any, call: Callable[..., None]) -> None:
+    def _watch(self, values: Any, callback: Callable[..., None]) -> None:
         """Call `callback` when the gradients of all tensors in `values` have arrived."""
         tensors = [t for t in tree_leaves(values) if isinstance(t, torch.Tensor) and t.requires_grad]
         if tensors:
-            self._hooks.append(torch.autograd.graph.register_multi_grad_hook(tensors, call))
+            self._hooks.append(torch.autograd.graph.register_multi_grad_hook(tensors, callback))
 
     def __enter__(self) -> ModuleTracker:
         from ..nn.modules import module

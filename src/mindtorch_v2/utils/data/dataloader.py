@@ -122,7 +122,7 @@ class DataLoader(Generic[_T_co]):
             raise ValueError("prefetch_factor option should be non-negative")
         if persistent_workers and num_workers == 0:
             raise ValueError("persistent_workers option needs num_workers > 0")
-        self.dataset = _as_held(dataset)
+        self.dataset = _wrap_pipe(dataset)
         self.num_workers = num_workers
         self.prefetch_factor = prefetch_factor
         self.pin_memory = pin_memory
@@ -256,7 +256,7 @@ class DataLoader(Generic[_T_co]):
             )
 
 
-def _as_held(dataset: Any) -> Any:
+def _wrap_pipe(dataset: Any) -> Any:
     """A dataset in the form that the loader stores: pipes are wrapped."""
     if isinstance(dataset, IterDataPipe):
         return _IterDataPipeSerializationWrapper(dataset)
@@ -550,7 +550,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         busy = {self._connections[i]: i for i in self._tasks}
         deadline = time.monotonic() + self._timeout if self._timeout else None
         while True:
-            ready = wait(list(busy), self._patience(deadline))
+            ready = wait(list(busy), self._poll_timeout(deadline))
             if ready:
                 return busy[ready[0]]  # type: ignore[index]
             self._check(deadline)
@@ -559,7 +559,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         connection = self._connections[worker_id]
         deadline = time.monotonic() + self._timeout if self._timeout else None
         try:
-            while not connection.poll(self._patience(deadline)):
+            while not connection.poll(self._poll_timeout(deadline)):
                 self._check(deadline)
         except (EOFError, ConnectionError):
             self._raise_dead([self._workers[worker_id]])
@@ -571,7 +571,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._shutdown_workers()
             raise
 
-    def _patience(self, deadline: float | None) -> float:
+    def _poll_timeout(self, deadline: float | None) -> float:
         longest = _utils.MP_STATUS_CHECK_INTERVAL
         return longest if deadline is None else max(0.0, min(longest, deadline - time.monotonic()))
 
@@ -589,7 +589,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         for worker in workers:  # its connection may close shortly before the process ends
             worker.join(_utils.MP_STATUS_CHECK_INTERVAL)
         pids = ", ".join(str(worker.pid) for worker in workers)
-        cause = next((_killed(worker) for worker in workers if (worker.exitcode or 0) < 0), None)
+        cause = next((_killed_error(worker) for worker in workers if (worker.exitcode or 0) < 0), None)
         self._shutdown_workers()
         raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly") from cause
 
@@ -641,7 +641,7 @@ def _forget_loaders() -> None:
     _live.clear()
 
 
-def _killed(worker: Any) -> RuntimeError:
+def _killed_error(worker: Any) -> RuntimeError:
     name = signal.strsignal(-worker.exitcode) or f"signal {-worker.exitcode}"
     return RuntimeError(f"DataLoader worker (pid {worker.pid}) is killed by signal: {name}. ")
 

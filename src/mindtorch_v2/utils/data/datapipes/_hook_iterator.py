@@ -83,14 +83,14 @@ def _check_iterator_valid(datapipe: Any, iterator_id: int | None) -> None:
         )
 
 
-def _tell(error: Exception, datapipe: Any) -> None:
+def _add_pipe_name(error: Exception, datapipe: Any) -> None:
     """Add the name of the pipe to an error, unless it is there already."""
-    said = "thrown by __iter__ of"
-    told = f"\nThis exception is {said} {_generate_iterdatapipe_msg(datapipe)}"
+    marker = "thrown by __iter__ of"
+    note = f"\nThis exception is {marker} {_generate_iterdatapipe_msg(datapipe)}"
     if not error.args or not isinstance(error.args[0], str):
-        error.args = (told,)
-    elif said not in error.args[0] and "single iterator per IterDataPipe constraint" not in error.args[0]:
-        error.args = (error.args[0] + told, *error.args[1:])
+        error.args = (note,)
+    elif marker not in error.args[0] and "single iterator per IterDataPipe constraint" not in error.args[0]:
+        error.args = (error.args[0] + note, *error.args[1:])
 
 
 # ---------------------------------------------------------------------------------------------------- hooks
@@ -158,7 +158,7 @@ def _hooked_generator(iterate: Callable[..., Any]) -> Callable[..., Any]:
                 yield item
                 _check_iterator_valid(datapipe, number)
         except Exception as error:
-            _tell(error, datapipe)
+            _add_pipe_name(error, datapipe)
             raise
         finally:
             source.close()

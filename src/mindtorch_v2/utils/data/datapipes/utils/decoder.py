@@ -115,17 +115,17 @@ def videohandler(extension: str, data: Any) -> Any:
     """Decode videos with torchvision."""
     if extension not in _VIDEO:
         return None
-    return _by_file(extension, data, "torchvision", "video")
+    return _decode_via_file(extension, data, "torchvision", "video")
 
 
 def audiohandler(extension: str, data: Any) -> Any:
     """Decode audio with torchaudio."""
     if extension not in _AUDIO:
         return None
-    return _by_file(extension, data, "torchaudio", "audio")
+    return _decode_via_file(extension, data, "torchaudio", "audio")
 
 
-def _by_file(extension: str, data: Any, package: str, kind: str) -> Any:
+def _decode_via_file(extension: str, data: Any, package: str, kind: str) -> Any:
     import importlib
     import tempfile
 
