@@ -81,11 +81,11 @@ class LoadEndianness(Enum):
     BIG = 3
 
 
-class _Local(threading.local):
+class _ThreadState(threading.local):
     skip_data = False
 
 
-_local = _Local()
+_local = _ThreadState()
 
 
 # ------------------------------------------------------------------------------------------------ options
@@ -193,7 +193,7 @@ class safe_globals:
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     """The names in a file that `weights_only=True` would reject."""
-    with _opened(f, "rb") as file:
+    with _open_file(f, "rb") as file:
         if not _archive.is_archive(file):
             raise ValueError("Expected input to be a checkpoint returned by torch.save")
         reader = _archive.Reader(file)
@@ -372,7 +372,7 @@ def _is_path(f: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _opened(f: Any, mode: str) -> Iterator[Any]:
+def _open_file(f: Any, mode: str) -> Iterator[Any]:
     """A file object for a path, or the file object passed in."""
     if not _is_path(f):
         yield f
@@ -432,10 +432,10 @@ def save(
     storages = _SavedStorages(legacy=not _use_new_zipfile_serialization)
     pickled = dumps(obj, storages.persistent_id, pickle_module, pickle_protocol)
     if not _use_new_zipfile_serialization:
-        with _opened(f, "wb") as file:
+        with _open_file(f, "wb") as file:
             _write_legacy(file, pickled, storages, pickle_protocol)
         return
-    with _opened_for_archive(f) as file:
+    with _open_archive_file(f) as file:
         writer = _archive.Writer(
             file.write, _archive.top_name(f) if _is_path(f) else "archive", get_crc32_options()
         )
@@ -443,13 +443,13 @@ def save(
 
 
 @contextlib.contextmanager
-def _opened_for_archive(f: Any) -> Iterator[Any]:
+def _open_archive_file(f: Any) -> Iterator[Any]:
     if _is_path(f):
         parent = os.path.dirname(os.fspath(f))
         if parent and not os.path.isdir(parent):
             raise RuntimeError(f"Parent directory {parent} does not exist.")
     try:
-        opened = _opened(f, "wb")
+        opened = _open_file(f, "wb")
         file = opened.__enter__()
     except OSError as error:
         raise RuntimeError(f"open file failed with strerror: {error.strerror}") from error
@@ -512,7 +512,7 @@ _NOT_SEEKABLE = (
 )
 
 
-def _refused(message: str) -> pickle.UnpicklingError:
+def _weights_only_error(message: str) -> pickle.UnpicklingError:
     """The error for a file that the restricted unpickler rejects, with advice."""
     if message.startswith("Unsupported global"):
         text = (
@@ -552,12 +552,12 @@ def load(
     if weights_only and pickle_load_args:
         warnings.warn("pickle_load_args only works if `weights_only=False`.", UserWarning, stacklevel=2)
     pickle_load_args.setdefault("encoding", "utf-8")
-    with _opened(f, "rb") as file:
+    with _open_file(f, "rb") as file:
         _check_seekable(file)
         read = (
-            _restricted(**pickle_load_args)
+            _weights_only_reader(**pickle_load_args)
             if weights_only
-            else _plain(pickle_module or pickle, pickle_load_args)
+            else _unrestricted_reader(pickle_module or pickle, pickle_load_args)
         )
         try:
             if _archive.is_archive(file):
@@ -571,7 +571,7 @@ def load(
             return _load_legacy(file, map_location, read)
         except pickle.UnpicklingError as error:
             if weights_only:
-                raise _refused(str(error)) from None
+                raise _weights_only_error(str(error)) from None
             raise
 
 
@@ -580,8 +580,8 @@ def _check_seekable(file: Any) -> None:
         file.seek(file.tell())
     except (io.UnsupportedOperation, AttributeError) as error:
         missing = isinstance(error, AttributeError) and not hasattr(file, "seek")
-        said = f"{type(file).__name__!r} object has no attribute 'seek'" if missing else str(error)
-        raise type(error)(said + _NOT_SEEKABLE) from None
+        reason = f"{type(file).__name__!r} object has no attribute 'seek'" if missing else str(error)
+        raise type(error)(reason + _NOT_SEEKABLE) from None
 
 
 # A reader takes the pickle's bytes, a function that resolves references to storages, and the pickle's start;
@@ -589,7 +589,7 @@ def _check_seekable(file: Any) -> None:
 _Read = Callable[[bytes, "Callable[[Any], Any] | None", int], tuple[Any, int]]
 
 
-def _restricted(*, encoding: str = "utf-8", **unknown: Any) -> _Read:
+def _weights_only_reader(*, encoding: str = "utf-8", **unknown: Any) -> _Read:
     for name in unknown:
         raise TypeError(f"Unpickler.__init__() got an unexpected keyword argument '{name}'")
 
@@ -600,7 +600,7 @@ def _restricted(*, encoding: str = "utf-8", **unknown: Any) -> _Read:
     return read
 
 
-def _plain(pickle_module: Any, pickle_load_args: dict[str, Any]) -> _Read:
+def _unrestricted_reader(pickle_module: Any, pickle_load_args: dict[str, Any]) -> _Read:
     class TorchUnpickler(pickle_module.Unpickler):  # type: ignore[misc]
         """Resolves torch's names in this package, and rejects callables with side effects."""
 

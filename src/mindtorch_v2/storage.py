@@ -113,7 +113,7 @@ class TypedStorage:
         raw = self._untyped_storage._bytes()
         return raw[: raw.size - raw.size % self.dtype.itemsize].view(self.dtype._np)
 
-    def _made(self, array: np.ndarray) -> TypedStorage:
+    def _from_array(self, array: np.ndarray) -> TypedStorage:
         return TypedStorage(wrap_storage=UntypedStorage._of(array), dtype=self.dtype, _internal=True)
 
     def _numbers(self) -> np.ndarray:
@@ -236,7 +236,7 @@ class TypedStorage:
     def clone(self) -> TypedStorage:
         """A copy with its own memory."""
         _warn_typed_storage_removal()
-        return self._made(self._array().copy())
+        return self._from_array(self._array().copy())
 
     __copy__ = clone
 

@@ -24,11 +24,11 @@ _BINARY = frozenset(
     "add sub mul div __add__ __sub__ __mul__ __truediv__ __radd__ __rsub__ __rmul__ __rtruediv__ rsub pow __pow__ maximum minimum "
     "true_divide multiply subtract divide".split()
 )
-_QUESTIONS = frozenset(
+_PREDICATES = frozenset(
     "__get__ element_size get_device is_complex is_contiguous is_floating_point storage_offset".split()
 )
 _NO_SIZES = "Internal error: NestedTensorImpl doesn't support sizes. Please file an issue."
-_numbers = itertools.count(1)
+_ragged_ids = itertools.count(1)
 _warned = False
 
 
@@ -36,7 +36,7 @@ class _Ragged:
     """The size of a ragged dimension: it differs between components."""
 
     def __init__(self) -> None:
-        self.number = next(_numbers)
+        self.number = next(_ragged_ids)
 
     def __repr__(self) -> str:
         return f"j{self.number}"
@@ -52,7 +52,7 @@ class NestedTensor(torch.Tensor):
     _ragged: _Ragged | None  # for the jagged layout: the size of the components' first dimension
 
     @staticmethod
-    def _of(flat: Any, shapes: list[tuple[int, ...]], ragged: _Ragged | None) -> NestedTensor:
+    def _from_flat(flat: Any, shapes: list[tuple[int, ...]], ragged: _Ragged | None) -> NestedTensor:
         made = torch.Tensor._make_subclass(NestedTensor, flat.detach(), False)
         made._flat, made._shapes, made._ragged = flat, shapes, ragged
         return made
@@ -132,7 +132,9 @@ class NestedTensor(torch.Tensor):
 
     def __getitem__(self, index: Any) -> Any:
         if not isinstance(index, int):
-            raise NotImplementedError("a nested tensor is indexed by the number of a part")
+            raise NotImplementedError(
+                "a nested tensor can be indexed only by the integer index of a component"
+            )
         return self.unbind()[index]
 
     def to_padded_tensor(self, padding: float, output_size: Any = None) -> Any:
@@ -160,20 +162,20 @@ class NestedTensor(torch.Tensor):
         kwargs = kwargs or {}
         first = next((value for value in args if isinstance(value, NestedTensor)), None)
         if first is None:
-            raise NotImplementedError(f"torch.nested has no {name} here")
-        if name in _QUESTIONS:
+            raise NotImplementedError(f"torch.nested does not support {name} here")
+        if name in _PREDICATES:
             result = func(first._flat, *args[1:], **kwargs)
             if not isinstance(result, torch.Tensor):
                 return result
         if name in _UNARY:
-            return first._with(func(first._flat, *args[1:], **kwargs))
+            return first._with_values(func(first._flat, *args[1:], **kwargs))
         if name in _BINARY:
-            return first._with(func(*[first._operand(value, name) for value in args], **kwargs))
+            return first._with_values(func(*[first._operand(value, name) for value in args], **kwargs))
         if name == "linear":
             rows = first._flat.view(-1, first.size(-1))
             output = func(rows, *args[1:], **kwargs)
             shapes = [(*shape[:-1], output.shape[-1]) for shape in first._shapes]
-            return NestedTensor._of(output.reshape(-1), shapes, first._ragged)
+            return NestedTensor._from_flat(output.reshape(-1), shapes, first._ragged)
         if name == "sum" and first._ragged is not None and len(args) == 1 and not kwargs:
             return first._flat.sum()
         if name in ("softmax", "log_softmax") and (args[1] if len(args) > 1 else kwargs.get("dim")) in (
@@ -181,11 +183,11 @@ class NestedTensor(torch.Tensor):
             first.dim() - 1,
         ):
             rows = first._flat.view(-1, first.size(-1))
-            return first._with(func(rows, dim=-1).reshape(-1))
-        raise NotImplementedError(f"torch.nested has no {name} here")
+            return first._with_values(func(rows, dim=-1).reshape(-1))
+        raise NotImplementedError(f"torch.nested does not support {name} here")
 
-    def _with(self, flat: Any) -> NestedTensor:
-        return NestedTensor._of(flat, self._shapes, self._ragged)
+    def _with_values(self, flat: Any) -> NestedTensor:
+        return NestedTensor._from_flat(flat, self._shapes, self._ragged)
 
     def _operand(self, value: Any, name: str) -> Any:
         """The elements of the other operand, which must have the same structure."""
@@ -201,12 +203,12 @@ class NestedTensor(torch.Tensor):
                     f"cannot call binary pointwise function {name.strip('_')}.Tensor with inputs of shapes {self.size()} and {value.size()}"
                 )
             raise RuntimeError(
-                f"{name.strip('_')}: the two nested tensors differ in the sizes of their parts"
+                f"{name.strip('_')}: the two nested tensors differ in the sizes of their components"
             )
         return value._flat
 
 
-def _put_together(parts: list[Any], layout: Any) -> NestedTensor:
+def _from_components(parts: list[Any], layout: Any) -> NestedTensor:
     global _warned
     if layout is None or layout is torch.strided:
         if not _warned:
@@ -227,7 +229,7 @@ def _put_together(parts: list[Any], layout: Any) -> NestedTensor:
     else:
         raise RuntimeError(f"Specified layout is unsupported for nested tensors: {layout}")
     flat = torch.cat([part.reshape(-1) for part in parts]) if parts else torch.empty(0)
-    return NestedTensor._of(flat, [tuple(part.shape) for part in parts], ragged)
+    return NestedTensor._from_flat(flat, [tuple(part.shape) for part in parts], ragged)
 
 
 def nested_tensor(
@@ -241,7 +243,7 @@ def nested_tensor(
 ) -> torch.Tensor:
     """A nested tensor with a copy of the values in a list; gradients do not flow back to them."""
     parts = [torch.as_tensor(part, dtype=dtype, device=device).detach() for part in tensor_list]
-    nested = _put_together(parts, layout)
+    nested = _from_components(parts, layout)
     if requires_grad:
         nested._flat.requires_grad_()
     return nested
@@ -251,7 +253,7 @@ def as_nested_tensor(ts: Any, dtype: Any = None, device: Any = None, layout: Any
     """A nested tensor of tensors, to which gradients flow back."""
     if isinstance(ts, NestedTensor):
         return ts
-    return _put_together([torch.as_tensor(part, dtype=dtype, device=device) for part in ts], layout)
+    return _from_components([torch.as_tensor(part, dtype=dtype, device=device) for part in ts], layout)
 
 
 def nested_tensor_from_jagged(
@@ -270,11 +272,11 @@ def nested_tensor_from_jagged(
             raise RuntimeError("nested_tensor_from_jagged(): At least one of offsets or lengths is required.")
         ends = [0, *itertools.accumulate(lengths.tolist())]
     elif lengths is not None:
-        raise NotImplementedError("parts with holes between them are not supported")
+        raise NotImplementedError("components with gaps between them are not supported")
     else:
         ends = offsets.tolist()
     shapes = [(b - a, *values.shape[1:]) for a, b in itertools.pairwise(ends)]
-    return NestedTensor._of(values.reshape(-1), shapes, _Ragged())
+    return NestedTensor._from_flat(values.reshape(-1), shapes, _Ragged())
 
 
 def to_padded_tensor(input: Any, padding: float, output_size: Any = None, out: Any = None) -> torch.Tensor:

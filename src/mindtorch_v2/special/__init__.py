@@ -20,7 +20,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _named(function: Any, name: str, text: str) -> Any:
+def _set_name(function: Any, name: str, text: str) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = text
     return function
@@ -33,7 +33,7 @@ def _unary(name: str, target: str | None = None) -> Any:
     def function(input: Any, *, out: Any = None) -> Any:
         return call(input) if out is None else call(input, out=out)
 
-    return _named(function, name, f"{name} of every element.")
+    return _set_name(function, name, f"{name} of every element.")
 
 
 def _with_number(name: str) -> Any:
@@ -45,7 +45,7 @@ def _with_number(name: str) -> Any:
             input = torch.tensor(input)
         return call(input, other) if out is None else call(input, other, out=out)
 
-    return _named(function, name, f"{name} of two arguments, element by element.")
+    return _set_name(function, name, f"{name} of two arguments, element by element.")
 
 
 def _polynomial(name: str) -> Any:
@@ -56,7 +56,7 @@ def _polynomial(name: str) -> Any:
             input = torch.tensor(input)
         return call(input, n) if out is None else call(input, n, out=out)
 
-    return _named(function, name, f"The polynomial {name} of degree `n`.")
+    return _set_name(function, name, f"The polynomial {name} of degree `n`.")
 
 
 airy_ai, bessel_j0, bessel_j1 = _unary("airy_ai"), _unary("bessel_j0"), _unary("bessel_j1")
