@@ -439,8 +439,8 @@ def _count_write(tensor: Any, version: int) -> None:
 
 def _link_views(op: Any, result: Any, arguments: tuple) -> Any:
     """Mark the views that a handler returned as views of the op's first argument. Returns the result."""
-    several, base = isinstance(result, (tuple, list)), arguments[0]
-    for index, view in enumerate(result if several else (result,)):
+    is_sequence, base = isinstance(result, (tuple, list)), arguments[0]
+    for index, view in enumerate(result if is_sequence else (result,)):
         if not isinstance(view, _dispatch.Tensor) or view is base:
             continue
         if view._base is None and view._array_missing:
@@ -449,9 +449,9 @@ def _link_views(op: Any, result: Any, arguments: tuple) -> Any:
             view._seen_version = _dispatch.version_of(base)
             view.__dict__["_replay"] = (
                 *base.__dict__.get("_replay", ()),
-                (op, arguments[1:], index if several else None),
+                (op, arguments[1:], index if is_sequence else None),
             )
-            if several:
+            if is_sequence:
                 view._multi_view = True
         if base._rg and not grad_state.enabled and view._base is not None:
             _dispatch.mark_view(view)

@@ -138,15 +138,15 @@ class OpOverloadPacket:
         return found
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        chosen = None
+        function = None
         if self._namespace == "aten":
-            chosen = _dispatch.FUNCTIONS.get(self.__name__) or _dispatch.METHODS.get(self.__name__)
+            function = _dispatch.FUNCTIONS.get(self.__name__) or _dispatch.METHODS.get(self.__name__)
         elif len(self._overloads) == 1:
             return next(iter(self._overloads.values()))(*args, **kwargs)
         if "self" in kwargs:
             kwargs["input"] = kwargs.pop("self")
-        if chosen is not None:
-            return chosen(*args, **kwargs)
+        if function is not None:
+            return function(*args, **kwargs)
         failed: Exception | None = None
         for overload in self._overloads.values():
             try:

@@ -59,7 +59,7 @@ def _compute_dependencies(roots: list[Node]) -> tuple[dict[Node, int], list[Node
     """The number of gradients that each node waits for, the nodes in postorder (a node after those it leads
     to), and as a set.
     """
-    waiting: dict[Node, int] = {}
+    dependencies: dict[Node, int] = {}
     order: list[Node] = []
     visited: set[Node] = set()
     stack: list[tuple[Node, Any]] = []
@@ -73,16 +73,16 @@ def _compute_dependencies(roots: list[Node]) -> tuple[dict[Node, int], list[Node
             for edge in edges:
                 if edge is None:
                     continue
-                following = edge[0]
-                waiting[following] = waiting.get(following, 0) + 1
-                if following not in visited:
-                    visited.add(following)
-                    stack.append((following, iter(following.next)))
+                next_node = edge[0]
+                dependencies[next_node] = dependencies.get(next_node, 0) + 1
+                if next_node not in visited:
+                    visited.add(next_node)
+                    stack.append((next_node, iter(next_node.next)))
                     break
             else:
                 order.append(node)
                 stack.pop()
-    return waiting, order, visited
+    return dependencies, order, visited
 
 
 def reachable_nodes(root: Node) -> set[Node]:
@@ -120,18 +120,18 @@ def run(
     if calls is not None and calls.sees():
         calls.unseen(run, roots, keep_graph, create_graph, captures, leaves)
         return
-    waiting, order, planned = _compute_dependencies([node for node, _, _ in roots])
+    dependencies, order, reachable = _compute_dependencies([node for node, _, _ in roots])
     needed = _nodes_to_run(order, captures, leaves)
     buffers: dict[Node, list] = {}
     for node, number, gradient in roots:
         _add_to(buffers, node, number, gradient, True)
     heap: list = []
     for node in {node for node, _, _ in roots}:
-        if not waiting.get(node):
+        if not dependencies.get(node):
             heapq.heappush(heap, (-node.seq, next(_arrivals), node))
     state = grad_state
     before = state.enabled, state.run, state.node
-    running = Run(planned, needed, keep_graph)
+    running = Run(reachable, needed, keep_graph)
     state.enabled, state.run = create_graph, running
     try:
         while heap:
@@ -141,7 +141,7 @@ def run(
                 continue
             ranges = _dispatch.ranges
             if ranges is None:
-                _evaluate(node, keep_graph, create_graph, captures, needed, waiting, buffers, heap)
+                _evaluate(node, keep_graph, create_graph, captures, needed, dependencies, buffers, heap)
                 continue
             token = ranges.enter(
                 "autograd::engine::evaluate_function: " + node.name(),
@@ -151,7 +151,7 @@ def run(
                 (),
             )
             try:
-                _evaluate(node, keep_graph, create_graph, captures, needed, waiting, buffers, heap)
+                _evaluate(node, keep_graph, create_graph, captures, needed, dependencies, buffers, heap)
             finally:
                 ranges.exit(token)
         for callback in running.callbacks:
@@ -208,7 +208,7 @@ def _evaluate(
     create_graph: bool,
     captures: Any,
     needed: Any,
-    waiting: dict,
+    dependencies: dict,
     buffers: dict,
     heap: list,
 ) -> None:
@@ -251,20 +251,20 @@ def _evaluate(
     for index, edge in enumerate(edges):
         if edge is None:
             continue
-        following, number = edge
+        next_node, number = edge
         gradient = gradients[index]
         gradients[index] = None
-        if needed is None or following in needed:
+        if needed is None or next_node in needed:
             if gradient is not None:
-                gradient = _fit(node, index, gradient, following, number)
-                _add_to(buffers, following, number, gradient, create_graph)
+                gradient = _fit(node, index, gradient, next_node, number)
+                _add_to(buffers, next_node, number, gradient, create_graph)
                 del gradient
-            elif following not in buffers:
-                buffers[following] = [None] * following.n_outputs
-        n_missing = waiting[following] - 1
-        waiting[following] = n_missing
-        if not n_missing and following in buffers:
-            heapq.heappush(heap, (-following.seq, next(_arrivals), following))
+            elif next_node not in buffers:
+                buffers[next_node] = [None] * next_node.n_outputs
+        n_missing = dependencies[next_node] - 1
+        dependencies[next_node] = n_missing
+        if not n_missing and next_node in buffers:
+            heapq.heappush(heap, (-next_node.seq, next(_arrivals), next_node))
 
 
 def _apply(node: Node, buffer: list) -> tuple:
@@ -330,9 +330,9 @@ def _match_results(node: Node, results: tuple, count: int) -> tuple:
     )
 
 
-def _fit(node: Node, index: int, gradient: Tensor, following: Node, number: int) -> Tensor:
+def _fit(node: Node, index: int, gradient: Tensor, next_node: Node, number: int) -> Tensor:
     """The gradient with the shape and dtype of the tensor it belongs to."""
-    shape, np_dtype = following._input_metadata_of(number)
+    shape, np_dtype = next_node._input_metadata_of(number)
     if (gradient._array_missing or gradient.is_sparse) and _has_no_layout(gradient):
         return gradient
     array = gradient._array

@@ -54,8 +54,8 @@ def _call_preprocessed(
     """The prepared inputs and the function's outputs, each with whether it is a tuple."""
     is_tuple, input_tensors = _tensors(inputs, "inputs", caller)
     prepared = _grad_preprocess(input_tensors, create_graph)
-    several, outputs = _tensors(func(*prepared), "outputs of the user-provided function", caller)
-    return is_tuple, prepared, several, outputs
+    outputs_is_tuple, outputs = _tensors(func(*prepared), "outputs of the user-provided function", caller)
+    return is_tuple, prepared, outputs_is_tuple, outputs
 
 
 def _vector(v: Any, tensors: tuple, is_tuple: bool, caller: str, source: str, create_graph: bool) -> tuple:
@@ -85,8 +85,8 @@ def _vector(v: Any, tensors: tuple, is_tuple: bool, caller: str, source: str, cr
     return vectors
 
 
-def _single(outputs: tuple, several: bool, caller: str) -> None:
-    if several or not isinstance(outputs[0], torch.Tensor):
+def _single(outputs: tuple, outputs_is_tuple: bool, caller: str) -> None:
+    if outputs_is_tuple or not isinstance(outputs[0], torch.Tensor):
         raise RuntimeError(f"The function given to {caller} should return a single Tensor")
     if outputs[0].numel() != 1:
         raise RuntimeError(
@@ -178,13 +178,15 @@ def _grad(
 def vjp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict: Any = False) -> tuple:
     """The outputs of `func`, and the product of a vector with its Jacobian."""
     with torch.enable_grad():
-        is_tuple, ready, several, outputs = _call_preprocessed(func, inputs, "vjp", create_graph)
+        is_tuple, ready, outputs_is_tuple, outputs = _call_preprocessed(func, inputs, "vjp", create_graph)
         _check_outputs(outputs, strict)
-        vector = _vector(v, outputs, several, "vjp", "the user-provided function returns", create_graph)
+        vector = _vector(
+            v, outputs, outputs_is_tuple, "vjp", "the user-provided function returns", create_graph
+        )
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
         found = _grad(outputs, ready, vector, create_graph)
         product = _fill_missing(found, ready, strict, create_graph, _OUTPUT, "jacobian")
-    return _results(outputs, several, product, is_tuple, create_graph)
+    return _results(outputs, outputs_is_tuple, product, is_tuple, create_graph)
 
 
 def jvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict: Any = False) -> tuple:
@@ -194,7 +196,7 @@ def jvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
         is_tuple, input_tensors = _tensors(inputs, "inputs", "jvp")
         prepared = _grad_preprocess(input_tensors, create_graph)
         vector = _vector(v, prepared, is_tuple, "jvp", source, create_graph)
-        several, outputs = _tensors(func(*prepared), "outputs of the user-provided function", "jvp")
+        outputs_is_tuple, outputs = _tensors(func(*prepared), "outputs of the user-provided function", "jvp")
         _check_outputs(outputs, strict)
         seeds = tuple(torch.zeros_like(o, requires_grad=True) for o in outputs)
         gradients = _grad(outputs, prepared, seeds, create_graph=True)
@@ -202,7 +204,7 @@ def jvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
         jvps = _grad(vjps, seeds, vector, create_graph)
         product = _fill_missing(jvps, outputs, strict, create_graph, _TRICK, "jacobian")
-    return _results(outputs, several, product, several, create_graph)
+    return _results(outputs, outputs_is_tuple, product, outputs_is_tuple, create_graph)
 
 
 def vhp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict: Any = False) -> tuple:
@@ -212,8 +214,8 @@ def vhp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
         is_tuple, input_tensors = _tensors(inputs, "inputs", "vhp")
         prepared = _grad_preprocess(input_tensors, create_graph)
         vector = _vector(v, prepared, is_tuple, "vhp", source, create_graph)
-        several, outputs = _tensors(func(*prepared), "outputs of the user-provided function", "vhp")
-        _single(outputs, several, "vhp")
+        outputs_is_tuple, outputs = _tensors(func(*prepared), "outputs of the user-provided function", "vhp")
+        _single(outputs, outputs_is_tuple, "vhp")
         _check_outputs(outputs, strict)
         first = _fill_missing(
             _grad(outputs, prepared, create_graph=True), prepared, strict, False, _OUTPUT, "jacobian"
@@ -222,7 +224,7 @@ def vhp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
         second = _grad(first, prepared, vector, create_graph)
         product = _fill_missing(second, prepared, strict, create_graph, _JACOBIAN, "hessian")
-    return _results(outputs, several, product, is_tuple, create_graph)
+    return _results(outputs, outputs_is_tuple, product, is_tuple, create_graph)
 
 
 def hvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict: Any = False) -> tuple:
@@ -232,8 +234,8 @@ def hvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
         is_tuple, input_tensors = _tensors(inputs, "inputs", "hvp")
         prepared = _grad_preprocess(input_tensors, create_graph)
         vector = _vector(v, prepared, is_tuple, "hvp", source, create_graph)
-        several, outputs = _tensors(func(*prepared), "outputs of the user-provided function", "hvp")
-        _single(outputs, several, "hvp")
+        outputs_is_tuple, outputs = _tensors(func(*prepared), "outputs of the user-provided function", "hvp")
+        _single(outputs, outputs_is_tuple, "hvp")
         _check_outputs(outputs, strict)
         first = _fill_missing(
             _grad(outputs, prepared, create_graph=True), prepared, strict, False, _OUTPUT, "jacobian"
@@ -245,12 +247,14 @@ def hvp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
         jvps = _grad(vjps, seeds, vector, create_graph)
         product = _fill_missing(jvps, prepared, strict, create_graph, _HESSIAN_TRICK, "hessian")
-    return _results(outputs, several, product, is_tuple, create_graph)
+    return _results(outputs, outputs_is_tuple, product, is_tuple, create_graph)
 
 
-def _results(outputs: tuple, several: bool, product: tuple, product_tuple: bool, create_graph: bool) -> tuple:
+def _results(
+    outputs: tuple, outputs_is_tuple: bool, product: tuple, product_tuple: bool, create_graph: bool
+) -> tuple:
     return (
-        _tuple_postprocess(_grad_postprocess(outputs, create_graph), several),
+        _tuple_postprocess(_grad_postprocess(outputs, create_graph), outputs_is_tuple),
         _tuple_postprocess(_grad_postprocess(product, create_graph), product_tuple),
     )
 
@@ -276,7 +280,9 @@ def jacobian(
         _check_forward(create_graph, strict, vectorize)
         return _forward_jacobian(func, inputs)
     with torch.enable_grad():
-        is_tuple, prepared, several, outputs = _call_preprocessed(func, inputs, "jacobian", create_graph)
+        is_tuple, prepared, outputs_is_tuple, outputs = _call_preprocessed(
+            func, inputs, "jacobian", create_graph
+        )
         _check_outputs(outputs, strict)
         if vectorize and strict:
             raise RuntimeError(
@@ -287,7 +293,7 @@ def jacobian(
             _rows(output, index, prepared, create_graph, strict) for index, output in enumerate(outputs)
         )
     rows = _grad_postprocess(rows, create_graph)
-    return _tuple_postprocess(tuple(_tuple_postprocess(row, is_tuple) for row in rows), several)
+    return _tuple_postprocess(tuple(_tuple_postprocess(row, is_tuple) for row in rows), outputs_is_tuple)
 
 
 def _rows(output: Any, output_index: int, inputs: tuple, create_graph: bool, strict: bool) -> tuple:
@@ -343,7 +349,9 @@ def _forward_jacobian(func: Any, inputs: Any) -> Any:
     is_tuple, input_tensors = _tensors(inputs, "inputs", "jacobian")
     with torch.enable_grad():
         prepared = tuple(x.detach().requires_grad_(True) for x in input_tensors)
-        several, outputs = _tensors(func(*prepared), "outputs of the user-provided function", "jacobian")
+        outputs_is_tuple, outputs = _tensors(
+            func(*prepared), "outputs of the user-provided function", "jacobian"
+        )
         seeds = tuple(torch.zeros_like(o, requires_grad=True) for o in outputs)
         vjps = _grad(outputs, prepared, seeds, create_graph=True)
     parts: list[list] = [[] for _ in outputs]
@@ -361,7 +369,7 @@ def _forward_jacobian(func: Any, inputs: Any) -> Any:
             matrix = torch.stack(column, -1) if column else output.new_zeros(*output.shape, 0)
             part.append(matrix.reshape(output.size() + x.size()).detach())
     rows = [part if is_tuple else part[0] for part in parts]
-    return rows if several else rows[0]
+    return rows if outputs_is_tuple else rows[0]
 
 
 def hessian(
@@ -380,8 +388,8 @@ def hessian(
         raise AssertionError('Expected strategy to be either "forward-mode" or "reverse-mode".')
 
     def scalar(*point: Any) -> Any:
-        several, outputs = _tensors(func(*point), "outputs of the user-provided function", "hessian")
-        _single(outputs, several, "hessian")
+        outputs_is_tuple, outputs = _tensors(func(*point), "outputs of the user-provided function", "hessian")
+        _single(outputs, outputs_is_tuple, "hessian")
         _check_outputs(outputs, strict)
         return outputs[0].squeeze()
 

@@ -388,12 +388,12 @@ def _slow_mode_message(
 
 def _check_no_outputs(func: Any, inputs: tuple, outputs: tuple, eps: float) -> None:
     """If no output requires grad, no output may depend on the inputs."""
-    kept = [o for o in outputs if _is_inexact(o)]
+    inexact_outputs = [o for o in outputs if _is_inexact(o)]
     for _, x in _checked(inputs):
         for matrix in _numerical(
             lambda: [o for o in _as_tuple(func(*inputs)) if _is_inexact(o)],
             x,
-            _sizes_and_dtypes(tuple(kept)),
+            _sizes_and_dtypes(tuple(inexact_outputs)),
             eps,
         ):
             if matrix.size and np.abs(matrix).max() > eps:

@@ -57,16 +57,16 @@ def _comes_from_outside(tensor: torch.Tensor, level: int) -> bool:
     if tensor.grad_fn is None:
         return getattr(tensor, "_func_level", 0) < level
     visited = {tensor.grad_fn}
-    waiting = [tensor.grad_fn]
-    while waiting:
-        node = waiting.pop()
+    stack = [tensor.grad_fn]
+    while stack:
+        node = stack.pop()
         variable = getattr(node, "variable", None)
         if variable is not None and getattr(variable, "_func_level", 0) < level:
             return True
-        for following, _ in node.next_functions:
-            if following is not None and following not in visited:
-                visited.add(following)
-                waiting.append(following)
+        for next_node, _ in node.next_functions:
+            if next_node is not None and next_node not in visited:
+                visited.add(next_node)
+                stack.append(next_node)
     return False
 
 
@@ -124,8 +124,8 @@ def _differentiable_arguments(
 ) -> tuple[list[Any], list[Any], Any]:
     """All arguments, the tensors among them that require grad, and the structure of their gradients."""
     indices = _argument_indices(argnums, len(args))
-    chosen = tuple(args[index] for index in indices) if isinstance(argnums, tuple) else args[indices[0]]
-    flat, spec = tree_flatten(chosen)
+    selected = tuple(args[index] for index in indices) if isinstance(argnums, tuple) else args[indices[0]]
+    flat, spec = tree_flatten(selected)
     leaves = [_differentiable_argument(value, level) for value in flat]
     rebuilt = tree_unflatten(leaves, spec)
     call_args = list(args)

@@ -48,16 +48,16 @@ class Future:
 
     def then(self, callback: Callable[[Future], Any]) -> Future:
         """A future for `callback(self)`, which runs when this one is complete."""
-        following = Future()
+        next_future = Future()
 
         def run(done: Future) -> None:
             try:
-                following.set_result(callback(done))
+                next_future.set_result(callback(done))
             except Exception as error:
-                following.set_exception(error)
+                next_future.set_exception(error)
 
         self.add_done_callback(run)
-        return following
+        return next_future
 
     def add_done_callback(self, callback: Callable[[Future], None]) -> None:
         """Call `callback(self)` when this future is complete, immediately if it already is."""

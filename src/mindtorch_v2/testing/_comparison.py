@@ -293,8 +293,8 @@ def _pairs(actual: Any, expected: Any, path: _KeyPath) -> Iterator[tuple[Any, An
         and not isinstance(expected, text)
     ):
         if len(actual) != len(expected):
-            wrong = f"The length of the sequences mismatch: {len(actual)} != {len(expected)}"
-            raise _Mismatch(_located(wrong, path))
+            message = f"The length of the sequences mismatch: {len(actual)} != {len(expected)}"
+            raise _Mismatch(_located(message, path))
         for i, (left, right) in enumerate(zip(actual, expected)):
             yield from _pairs(left, right, (*path, i))
     elif isinstance(actual, Mapping) and isinstance(expected, Mapping):

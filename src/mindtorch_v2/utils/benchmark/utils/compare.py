@@ -107,12 +107,12 @@ class _Table:
         if self.colorize is Colorize.NONE or row not in column.cells:
             return ""
         if self.colorize is Colorize.ROWWISE:
-            rivals = [other.cells[row].median for other in self.columns if row in other.cells]
+            compared_medians = [other.cells[row].median for other in self.columns if row in other.cells]
         else:
-            rivals = [
+            compared_medians = [
                 cell.median for other, cell in column.cells.items() if other.num_threads == row.num_threads
             ]
-        best, median = min(rivals), column.cells[row].median
+        best, median = min(compared_medians), column.cells[row].median
         if median <= best + _TIE:
             return _BEST
         ratio = median / best

@@ -95,7 +95,7 @@ class Timer:
     def _measure_until(
         self,
         number: int,
-        enough: Callable[[list[float]], bool],
+        stop_condition: Callable[[list[float]], bool],
         min_run_time: float,
         max_run_time: float | None = None,
         callback: Callable[[int, float], NoReturn] | None = None,
@@ -108,7 +108,7 @@ class Timer:
                 if callback:
                     callback(number, elapsed)
                 total += elapsed
-                stop = enough(times)
+                stop = stop_condition(times)
                 if max_run_time is not None and total > max_run_time:
                     break
         return times

@@ -40,8 +40,8 @@ class MapperIterDataPipe(IterDataPipe[Any]):
     def _apply_fn(self, data: Any) -> Any:
         if self.input_col is None:
             return self.fn(data)
-        several = isinstance(self.input_col, (list, tuple))
-        columns = tuple(self.input_col) if several else (self.input_col,)
+        is_list = isinstance(self.input_col, (list, tuple))
+        columns = tuple(self.input_col) if is_list else (self.input_col,)
         result = self.fn(*[data[column] for column in columns])
         data_type = type(data)
         data = list(data) if isinstance(data, tuple) else data.copy()
