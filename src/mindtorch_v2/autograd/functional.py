@@ -184,8 +184,8 @@ def vjp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict
             v, outputs, outputs_is_tuple, "vjp", "the user-provided function returns", create_graph
         )
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
-        found = _grad(outputs, ready, vector, create_graph)
-        product = _fill_missing(found, ready, strict, create_graph, _OUTPUT, "jacobian")
+        gradients = _grad(outputs, ready, vector, create_graph)
+        product = _fill_missing(gradients, ready, strict, create_graph, _OUTPUT, "jacobian")
     return _results(outputs, outputs_is_tuple, product, is_tuple, create_graph)
 
 
