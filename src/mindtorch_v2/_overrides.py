@@ -358,12 +358,7 @@ FACTORIES = frozenset(
     "scalar_tensor sparse_bsc_tensor sparse_bsr_tensor sparse_compressed_tensor sparse_coo_tensor sparse_csc_tensor sparse_csr_tensor "
     "tensor tril_indices triu_indices vander zeros".split()
 )
-INITIALIZERS = (
-    "constant_",
-    "kaiming_uniform_",
-    "normal_",
-    "uniform_",
-)  # in torch.nn.init, those with overrides
+INITIALIZERS = ("constant_", "kaiming_uniform_", "normal_", "uniform_")  # in torch.nn.init, with overrides
 # The function that handlers get for an operator.
 _OPERATOR_FUNCTIONS = {
     "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_", "__mul__": "mul", "__rmul__": "mul",
@@ -445,9 +440,8 @@ def _public_functions() -> Iterator[types.FunctionType]:
                 yield function
 
 
-_functions_by_code: dict[
-    types.CodeType, list[Any]
-] = {}  # guarded functions that are no ops, by their original code
+# Guarded functions that are no ops, by their original code.
+_functions_by_code: dict[types.CodeType, list[Any]] = {}
 
 
 def call_first_override(op: Any, arguments: tuple) -> Any:
@@ -473,9 +467,8 @@ def call_first_override(op: Any, arguments: tuple) -> Any:
         frame = frame.f_back
     original = function.__wrapped__
     defaults = original.__defaults__ or ()
-    while (
-        defaults and args and args[-1] is defaults[-1]
-    ):  # handlers get no arguments that were left at defaults
+    # handlers do not get trailing arguments that were left at their defaults
+    while defaults and args and args[-1] is defaults[-1]:
         args, defaults = args[:-1], defaults[:-1]
     return call_function(function, original, args, kwargs)
 

@@ -178,14 +178,14 @@ def _grad(
 def vjp(func: Any, inputs: Any, v: Any = None, create_graph: Any = False, strict: Any = False) -> tuple:
     """The outputs of `func`, and the product of a vector with its Jacobian."""
     with torch.enable_grad():
-        is_tuple, ready, outputs_is_tuple, outputs = _call_preprocessed(func, inputs, "vjp", create_graph)
+        is_tuple, prepared, outputs_is_tuple, outputs = _call_preprocessed(func, inputs, "vjp", create_graph)
         _check_outputs(outputs, strict)
         vector = _vector(
             v, outputs, outputs_is_tuple, "vjp", "the user-provided function returns", create_graph
         )
     with torch.set_grad_enabled(create_graph or torch.is_grad_enabled()):
-        gradients = _grad(outputs, ready, vector, create_graph)
-        product = _fill_missing(gradients, ready, strict, create_graph, _OUTPUT, "jacobian")
+        gradients = _grad(outputs, prepared, vector, create_graph)
+        product = _fill_missing(gradients, prepared, strict, create_graph, _OUTPUT, "jacobian")
     return _results(outputs, outputs_is_tuple, product, is_tuple, create_graph)
 
 

@@ -131,9 +131,8 @@ def _send_file(connection: Connection, views: list[memoryview]) -> None:
             start += _aligned(view.nbytes)
         os.ftruncate(file, start)
         with socket.socket(fileno=os.dup(connection.fileno())) as carrier:
-            carrier.setblocking(
-                True
-            )  # a default timeout set by the user would make the connection non-blocking
+            # a default timeout set by the user would make the connection non-blocking
+            carrier.setblocking(True)
             socket.send_fds(carrier, [b"f"], [file])
     finally:
         os.close(file)
