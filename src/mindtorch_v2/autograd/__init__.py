@@ -252,8 +252,7 @@ def _is_checkpoint_valid() -> bool:
 
 def _profiler_enabled() -> bool:
     """Whether a profiler is recording."""
-    recorder = sys.modules.get(__package__.rpartition(".")[0] + ".profiler.recorder")
-    return recorder is not None and recorder.active is not None
+    return _hooks.active_recording() is not None
 
 
 def _get_sequence_nr() -> int:

@@ -425,11 +425,11 @@ class _OpLog:
 
     def forward(self) -> Any:
         """Context manager: log the ops of the forward pass."""
-        return _noting(self.ops[0])
+        return _hooks.observed_by(_OpNames(self.ops[0]))
 
     def recomputation(self) -> Any:
         """Context manager: log the ops of the recomputation."""
-        return _noting(self.ops[1])
+        return _hooks.observed_by(_OpNames(self.ops[1]))
 
     def with_op_lists(self, unpack: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """`unpack` whose errors list the ops of both runs."""
@@ -456,13 +456,14 @@ class _OpNames:
         self.ops = ops
         ops.clear()
 
-    def note(op: Any, *arguments: Any) -> Any:
-        if op.name != "detach":  # called by the checkpoint itself
-            shapes = ", ".join(
-                str(list(value.shape)) for value in arguments if isinstance(value, torch.Tensor)
-            )
-            ops.append(f"  {op.qualified_name}({shapes})")
-        return op.run(*arguments) if before is None else before[op.uid](*arguments)
+    def wrap(self, recorder: Any, ranges: Any) -> tuple[Any, Any]:
+        def note(op: Any, *arguments: Any) -> Any:
+            if op.name != "detach":  # called by the checkpoint itself
+                shapes = ", ".join(
+                    str(list(value.shape)) for value in arguments if isinstance(value, torch.Tensor)
+                )
+                self.ops.append(f"  {op.qualified_name}({shapes})")
+            return op.run(*arguments) if recorder is None else recorder[op.uid](*arguments)
 
         return _dispatch.Hook(note), ranges
 
