@@ -636,7 +636,9 @@ def write_apply(w: Writer, plan: Plan) -> None:
             wanted = plan.base.values_for.get(name)
             if wanted is not None:
                 place = [a.name for a in plan.differentiable].index(wanted)
-                value = f"(node.s_{name} if e[{place}] is None and hasattr(node.s_{name}, '_array') else {value})"
+                value = (
+                    f"(node.s_{name} if e[{place}] is None and hasattr(node.s_{name}, '_array') else {value})"
+                )
             given.append(value)
         w(2, f"return RULE_{plan.uid}({', '.join(given)})")
         return

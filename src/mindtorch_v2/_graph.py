@@ -398,7 +398,9 @@ def _unpack_asked(node: Node, saved: SavedResult) -> Any:
 
     alias = saved.alias
     if version_of(alias) != saved.version:
-        raise RuntimeError(modified_text(alias, owner_text(node, saved.number), version_of(alias), saved.version))
+        raise RuntimeError(
+            modified_text(alias, owner_text(node, saved.number), version_of(alias), saved.version)
+        )
     fresh = detach_for_saving(alias)
     attach(fresh, *saved.history(node))
     return fresh

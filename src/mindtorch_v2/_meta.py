@@ -40,7 +40,9 @@ class MetaArray:
 
     def reshape(self, shape: Any, copy: bool | None = None) -> MetaArray:
         """Another shape, as a view; a ValueError where that would take a copy."""
-        seen = np.lib.stride_tricks.as_strided(np.empty(1, self.dtype), self.shape, self.strides)  # never looked into
+        seen = np.lib.stride_tricks.as_strided(
+            np.empty(1, self.dtype), self.shape, self.strides
+        )  # never looked into
         found = seen.reshape(shape, copy=False)
         return MetaArray(found.shape, self.dtype, found.strides)
 

@@ -44,7 +44,9 @@ def _form(op: Op, count: int) -> Op:
             _put(target, value._array)
 
     flops = None if op.flops is None else (lambda *arguments: op.flops(*arguments[:-count]))
-    return _hidden(text, body, "composite" if op.body == "composite" and through is _product else "tensors", flops)
+    return _hidden(
+        text, body, "composite" if op.body == "composite" and through is _product else "tensors", flops
+    )
 
 
 def _hidden(text: str, body: Any, kind: str, flops: Any) -> Op:

@@ -82,7 +82,9 @@ def promote_factor(a: np.ndarray, value: Any) -> tuple[Any, Any]:
 def promote_all(*operands: Any) -> list[Any]:
     """Any mix of arrays and Python numbers, to one dtype."""
     kinds = [
-        (_dtype.BY_NUM[x.dtype.num], x.ndim == 0) if isinstance(x, np.ndarray) else (_dtype.number_dtype(x), 2)
+        (_dtype.BY_NUM[x.dtype.num], x.ndim == 0)
+        if isinstance(x, np.ndarray)
+        else (_dtype.number_dtype(x), 2)
         for x in operands
     ]
     result = _dtype.result_dtype(kinds)._np

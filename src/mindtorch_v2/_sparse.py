@@ -210,7 +210,10 @@ class SparseTensor(Tensor):
 
     def sparse_resize_(self, size: Any, sparse_dim: int, dense_dim: int) -> Any:
         """Change the size, keeping the elements."""
-        if self._places.shape[1] and (sparse_dim, dense_dim) != (self._places.shape[0], (self._elements.ndim - 1)):
+        if self._places.shape[1] and (sparse_dim, dense_dim) != (
+            self._places.shape[0],
+            (self._elements.ndim - 1),
+        ):
             raise RuntimeError(
                 f"changing the number of sparse dimensions (from {self._places.shape[0]} to {sparse_dim}) on a non-empty sparse tensor is "
                 "not supported."
@@ -294,7 +297,11 @@ class SparseTensor(Tensor):
 
     def transpose(self, dim0: int, dim1: int) -> Any:
         """Two dimensions exchanged."""
-        return _transpose(self, dim0, dim1) if _dispatch.recorder is None else _asked(self, "transpose.int", dim0, dim1)
+        return (
+            _transpose(self, dim0, dim1)
+            if _dispatch.recorder is None
+            else _asked(self, "transpose.int", dim0, dim1)
+        )
 
     def __getitem__(self, index: Any) -> Any:
         made: Any = self

@@ -93,7 +93,11 @@ def _with_mm_node(made: Any, a: Any, b: Any, name: str) -> Any:
         if needs[0]:
             ga = _grad_of_sparse(g, a, b)
         if needs[1]:
-            gb = _dispatch.FUNCTIONS["mm"](_dispatch.FUNCTIONS["t"](a), g) if _dispatch.recorder is not None else mm(a.t(), g)
+            gb = (
+                _dispatch.FUNCTIONS["mm"](_dispatch.FUNCTIONS["t"](a), g)
+                if _dispatch.recorder is not None
+                else mm(a.t(), g)
+            )
         return ga, gb
 
     return record(name, made, inputs, rule)
@@ -209,7 +213,11 @@ def mv(a: Any, vec: Any) -> Any:
         made = functions["squeeze"](functions["matmul"](a, functions["unsqueeze"](vec, -1)), -1)
 
     def rule(g: Any) -> tuple:
-        ga = _grad_of_sparse(functions["unsqueeze"](g, 1), a, functions["unsqueeze"](vec, 1)) if a._rg else None
+        ga = (
+            _grad_of_sparse(functions["unsqueeze"](g, 1), a, functions["unsqueeze"](vec, 1))
+            if a._rg
+            else None
+        )
         return ga, functions["mv"](functions["t"](a), g) if vec._rg else None
 
     return record("MvBackward0", made, (a, vec), rule)
@@ -237,7 +245,10 @@ def _index_select(self: Any, dim: int, index: Any) -> Any:
     extent = (*self._extent[:dim], len(wanted), *self._extent[dim + 1 :])
     if dim >= self._places.shape[0]:
         return make(
-            self._places, self._elements.take(wanted, dim - self._places.shape[0] + 1), extent, self._coalesced
+            self._places,
+            self._elements.take(wanted, dim - self._places.shape[0] + 1),
+            extent,
+            self._coalesced,
         )
     pairs = [np.flatnonzero(self._places[dim] == w) for w in wanted]
     chosen = np.concatenate(pairs) if pairs else np.empty(0, np.int64)

@@ -228,7 +228,9 @@ def _dense_str(tensor: Any, begin: str, contents: str | None) -> str:
     elif empty:
         text = "[]"
     else:
-        if _dispatch.recorder is not None and (PRINT_OPTS.edgeitems or math.prod(shape) <= PRINT_OPTS.threshold):
+        if _dispatch.recorder is not None and (
+            PRINT_OPTS.edgeitems or math.prod(shape) <= PRINT_OPTS.threshold
+        ):
             from ._printing_shown import show
             from ._torch_dispatch import no_dispatch
 

@@ -82,6 +82,7 @@ def test_gamma_gradients_have_ten_digits() -> None:
     sample = torch.distributions.Gamma(a, torch.ones(1, dtype=torch.float64)).rsample()
     (found,) = torch.autograd.grad(sample.sum(), a)
     from scipy import special  # a dependency of the package
+
     x, step = sample.item(), 1e-6
     p = special.gammainc(2.5, x)
     wanted = (special.gammaincinv(2.5 + step, p) - special.gammaincinv(2.5 - step, p)) / (2 * step)
@@ -128,6 +129,7 @@ def test_denormal_numbers_are_kept_and_back_ends_are_absent() -> None:
 
 def test_bessel_functions_have_fifteen_digits() -> None:
     from scipy import special  # a dependency of the package
+
     x = torch.linspace(0.1, 20, 50, dtype=torch.float64)
     np.testing.assert_allclose(
         torch.special.bessel_j0(x).numpy(), special.j0(x.numpy()), rtol=1e-11, atol=1e-14

@@ -27,6 +27,7 @@ def _arrays(torch: Any, value: Any) -> list[np.ndarray]:
 
 def left_behind(torch: Any, setup: str, code: str, recorded: bool) -> list[np.ndarray]:
     """Values and strides of all that a snippet makes, and of the gradients it leaves."""
+
     def T(*shape: int, rg: bool = False, seed: int = 0) -> Any:  # far from singular, unlike those of profiles
         values = np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
         return torch.tensor(values, requires_grad=rg)

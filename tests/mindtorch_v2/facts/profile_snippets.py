@@ -42,7 +42,15 @@ def _names(torch: Any) -> dict[str, Any]:
     def I(*shape: int, high: int = 3, seed: int = 1) -> Any:  # noqa: E743
         return torch.tensor(_numbers(shape, seed, 0.0, float(high)).astype(np.int64))
 
-    return {"torch": torch, "nn": torch.nn, "F": torch.nn.functional, "np": np, "T": T, "I": I, "fill": lambda m: m}
+    return {
+        "torch": torch,
+        "nn": torch.nn,
+        "F": torch.nn.functional,
+        "np": np,
+        "T": T,
+        "I": I,
+        "fill": lambda m: m,
+    }
 
 
 def _fates(events: list) -> dict[int, tuple[str, Any, str]]:
@@ -100,7 +108,9 @@ def shown(torch: Any, setup: str, code: str) -> list[str]:
     for event in events:
         fate, _, name = fates[id(event)]
         if fate in ("keep", "closed"):
-            shapes = "any" if fate == "closed" else json.dumps(list(event.input_shapes), separators=(",", ":"))
+            shapes = (
+                "any" if fate == "closed" else json.dumps(list(event.input_shapes), separators=(",", ":"))
+            )
             number = event.sequence_nr - first if event.sequence_nr >= 0 else "-"
             lines[f"{path(event)} > {name} {shapes} {number}".removeprefix(" > ")] += 1
     return [f"{count} {line}" for line, count in sorted(lines.items())]

@@ -9,7 +9,8 @@ import torch
 
 torch.set_num_threads(1)
 found = {
-    f"{setup} ;; {code}": profile_snippets.shown(torch, setup, code) for setup, code in algebra_snippets.rows()
+    f"{setup} ;; {code}": profile_snippets.shown(torch, setup, code)
+    for setup, code in algebra_snippets.rows()
 }
 path = profile_snippets.FOLDER / "algebra_trees.json.gz"
 with open(path, "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as out:

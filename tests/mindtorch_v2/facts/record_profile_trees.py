@@ -7,6 +7,12 @@ import profile_snippets
 import torch
 
 torch.set_num_threads(1)
-found = {f"{setup} ;; {code}": profile_snippets.shown(torch, setup, code) for setup, code in profile_snippets.rows()}
-with open(profile_snippets.FOLDER / "profile_trees.json.gz", "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as out:
+found = {
+    f"{setup} ;; {code}": profile_snippets.shown(torch, setup, code)
+    for setup, code in profile_snippets.rows()
+}
+with (
+    open(profile_snippets.FOLDER / "profile_trees.json.gz", "wb") as raw,
+    gzip.GzipFile("", "wb", 9, raw, mtime=0) as out,
+):
     out.write(json.dumps(found, separators=(",", ":")).encode())

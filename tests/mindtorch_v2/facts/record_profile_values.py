@@ -18,7 +18,8 @@ def main() -> None:
 
     torch.set_num_threads(1)
     found = {
-        f"{setup} ;; {code}": profile_values.shown(torch, setup, code) for setup, code in profile_values.rows()
+        f"{setup} ;; {code}": profile_values.shown(torch, setup, code)
+        for setup, code in profile_values.rows()
     }
     with gzip.GzipFile(FACTS / "profile_values.json.gz", "wb", mtime=0) as file:
         file.write(json.dumps(found, indent=0).encode())
