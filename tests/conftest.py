@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import importlib.util
+import os
+import subprocess
 import sys
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2 import _hooks
+from mindtorch_v2 import _compile, _hooks
 from mindtorch_v2.profiler import process_flags
+
+
+def pytest_collection_finish() -> None:
+    """Hide the collected tests from the garbage collector.
+
+    They are some hundred thousand objects. Whatever walks the collector's lists (a collection, or
+    `gc.get_referrers`, with which the library finds the views of a tensor) takes milliseconds longer for
+    them, thousands of times in a run of the suite.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -49,9 +65,48 @@ def _process_state() -> list[str]:
     return [*_hooks.active_hooks(), *flags]
 
 
+@pytest.fixture
+def eager_warnings_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Warnings that a function runs eagerly, given once in a process, are given again."""
+    monkeypatch.setattr(_compile, "_warned", set())
+
+
 @pytest.fixture(scope="session")
 def torch_reference() -> ModuleType:
     """Real torch, for side-by-side tests; they run where it is installed."""
     if importlib.util.find_spec("torch") is None:
         pytest.skip("runs where real torch is installed")
     return importlib.import_module("torch")
+
+
+@pytest.fixture(scope="session")
+def op_names() -> Callable[[Callable[[], object]], list[str]]:
+    """Calls a function under a profiler and returns the names of the ops that it shows, without `aten::`."""
+
+    def names(call: Callable[[], object]) -> list[str]:
+        with torch.profiler.profile() as prof:
+            call()
+        return [event.name.removeprefix("aten::") for event in prof.events()]
+
+    return names
+
+
+@pytest.fixture(scope="session")
+def run_python() -> Callable[..., str]:
+    """Runs a program in a new interpreter, which must end well, and returns what it prints."""
+
+    def run(program: str, *folders: Path, **environment: str) -> str:
+        """The program imports from `folders` first; `environment` is added to this process's."""
+        path = os.pathsep.join([*map(str, folders), *filter(None, [os.environ.get("PYTHONPATH")])])
+        done = subprocess.run(
+            [sys.executable, "-c", textwrap.dedent(program)],
+            env={**os.environ, "PYTHONPATH": path, **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    return run

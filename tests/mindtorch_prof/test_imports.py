@@ -168,8 +168,8 @@ def test_importing_the_engine_brings_no_heavy_package(name: str, tmp_path: Path)
 
 def test_both_doors_give_one_class() -> None:
     import mindtorch_prof
-    import mindtorch_prof.torch_api.events as events
     import mindtorch_v2 as torch
+    from mindtorch_prof.torch_api import events
 
     assert torch.profiler.load is mindtorch_prof.load
     assert torch.autograd.profiler_util.FunctionEvent is events.FunctionEvent

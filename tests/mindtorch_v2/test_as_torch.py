@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 
-def run(program: str, *paths: Path) -> str:
-    """What a program prints; it must end well."""
-    code = "".join(f"import sys; sys.path.insert(0, {str(path)!r})\n" for path in paths) + textwrap.dedent(
-        program
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_imports_of_torch_give_the_same_module_objects() -> None:
-    run(
+def test_imports_of_torch_give_the_same_module_objects(run_python: Any) -> None:
+    run_python(
         """
         import mindtorch_v2, sys
         mindtorch_v2.as_torch()
@@ -44,14 +30,14 @@ def test_imports_of_torch_give_the_same_module_objects() -> None:
     )
 
 
-def test_other_modules_that_import_torch_run_unchanged(tmp_path: Path) -> None:
+def test_other_modules_that_import_torch_run_unchanged(run_python: Any, tmp_path: Path) -> None:
     (tmp_path / "somebody.py").write_text(
         "import torch\nimport torch.nn as nn\n\n"
         "class Net(nn.Module):\n"
         "    def __init__(self):\n        super().__init__()\n        self.a = nn.Linear(2, 1)\n"
         "    def forward(self, x):\n        return torch.relu(self.a(x))\n"
     )
-    printed = run(
+    printed = run_python(
         """
         import mindtorch_v2
         with mindtorch_v2.as_torch() as torch:
@@ -64,9 +50,9 @@ def test_other_modules_that_import_torch_run_unchanged(tmp_path: Path) -> None:
     assert printed == "(3, 1) True\n"
 
 
-def test_leaving_the_block_undoes_it(tmp_path: Path) -> None:
+def test_leaving_the_block_undoes_it(run_python: Any, tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("real = True\n")
-    run(
+    run_python(
         """
         import sys, mindtorch_v2
         finders = list(sys.meta_path)
@@ -82,8 +68,8 @@ def test_leaving_the_block_undoes_it(tmp_path: Path) -> None:
     )
 
 
-def test_blocks_nest_and_a_plain_call_stays_in_force() -> None:
-    run(
+def test_blocks_nest_and_a_plain_call_stays_in_force(run_python: Any) -> None:
+    run_python(
         """
         import mindtorch_v2
         with mindtorch_v2.as_torch():
@@ -99,9 +85,9 @@ def test_blocks_nest_and_a_plain_call_stays_in_force() -> None:
     )
 
 
-def test_it_refuses_when_real_torch_is_already_imported(tmp_path: Path) -> None:
+def test_it_refuses_when_real_torch_is_already_imported(run_python: Any, tmp_path: Path) -> None:
     (tmp_path / "torch.py").write_text("real = True\n")
-    run(
+    run_python(
         """
         import torch, mindtorch_v2
         try:
@@ -117,8 +103,8 @@ def test_it_refuses_when_real_torch_is_already_imported(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["torch.ao", "torch.nn.nothing", "torchvision_of_nobody"])
-def test_modules_this_package_does_not_have_are_not_found(name: str) -> None:
-    run(
+def test_modules_this_package_does_not_have_are_not_found(run_python: Any, name: str) -> None:
+    run_python(
         f"""
         import mindtorch_v2
         mindtorch_v2.as_torch()

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import gc
-import sys
 import weakref
-from pathlib import Path
 from typing import Any
 
 import pytest
+from autograd_steps import RECORDED, shown, steps
 
 import mindtorch_v2 as torch
 from mindtorch_v2.autograd import Function
-
-sys.path.insert(0, str(Path(__file__).parent / "facts"))
-from autograd_steps import RECORDED, shown, steps
 
 
 class Exp(Function):

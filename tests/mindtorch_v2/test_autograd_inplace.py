@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+from autograd_steps import RECORDED, shown, steps
 
 import mindtorch_v2 as torch
-
-sys.path.insert(0, str(Path(__file__).parent / "facts"))
-from autograd_steps import RECORDED, shown, steps
 
 
 @pytest.mark.parametrize(("program", "label"), steps("inplace"))
@@ -111,8 +107,7 @@ def test_a_matrix_may_be_written_to_when_only_its_own_gradient_is_wanted(product
     with torch.no_grad():
         w.add_(1)
     made.sum().backward()
-    assert w.grad is not None
-    assert w.grad.flatten()[0] == (3 if product == "bmm" else 4)
+    assert set(w.grad.flatten().tolist()) == {3.0 if product == "bmm" else 4.0}
     x.requires_grad_()
     made = x.bmm(w) if product == "bmm" else x.mm(w)
     with torch.no_grad():

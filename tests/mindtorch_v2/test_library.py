@@ -3,41 +3,19 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import textwrap
 import types
-from pathlib import Path
+from typing import Any
 
 import pytest
+import recorded_cases
+from fact_files import FACTS
 
-FACTS = Path(__file__).parent / "facts"
-RECORDED = json.loads((FACTS / "library_cases.json").read_text())
-
-
-def _shown(package: str) -> dict[str, list[str]]:
-    code = f"""
-        import json, sys
-        sys.path.insert(0, {str(FACTS)!r})
-        import case_runner, library_cases
-        found = case_runner.cases(library_cases)
-        lines = {{case: case_runner.run(found[case], {package!r}) for case in found}}
-        print(json.dumps(lines), file=sys.__stdout__)
-    """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+RECORDED = recorded_cases.facts("library_cases")
 
 
 @pytest.fixture(scope="module")
-def shown() -> dict[str, list[str]]:
-    return _shown("mindtorch_v2")
+def shown(run_python: Any) -> dict[str, list[str]]:
+    return json.loads(run_python(recorded_cases.program("library_cases"), FACTS))
 
 
 @pytest.mark.parametrize("case", list(RECORDED))
@@ -45,5 +23,6 @@ def test_ops_of_ones_own_show_what_torch_shows(case: str, shown: dict[str, list[
     assert shown[case] == RECORDED[case]
 
 
-def test_torch_still_shows_what_was_recorded(torch_reference: types.ModuleType) -> None:
-    assert _shown(torch_reference.__name__) == RECORDED
+def test_torch_still_shows_what_was_recorded(run_python: Any, torch_reference: types.ModuleType) -> None:
+    program = recorded_cases.program("library_cases", torch_reference.__name__)
+    assert json.loads(run_python(program, FACTS)) == RECORDED

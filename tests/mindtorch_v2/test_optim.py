@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib
 import json
-import sys
 import types
-from pathlib import Path
 from typing import Any
 
+import fact_files
 import numpy as np
+import optim_runs as runs
 import pytest
+import recorded_cases
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import _dispatch
 
-FACTS = Path(__file__).parent / "facts"
 CASES = ("optim_cases", "optim_scheduler_cases")
 
 
-def _load(name: str) -> Any:
-    if str(FACTS) not in sys.path:
-        sys.path.insert(0, str(FACTS))
-    return importlib.import_module(name)
-
-
-runs = _load("optim_runs")
-with gzip.open(FACTS / "optim.json.gz", "rb") as file:
-    RECORDED = json.loads(file.read())
-TEXTS = {name: json.loads((FACTS / f"{name}.json").read_text()) for name in CASES}
+RECORDED = fact_files.read("optim.json.gz")
 
 # Relative errors of a few roundings each step.
 TOLERANCE = {"float64": 1e-8, "bfloat16": 1e-2}
@@ -127,15 +116,6 @@ def test_steps_and_zeroing_are_annotated_with_the_name_of_the_class(monkeypatch:
     ]
 
 
-@pytest.mark.parametrize("expression", runs.OPTIMIZERS)
-def test_recording_changes_no_number(expression: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    row = runs.OPTIMIZERS[expression]
-    plain = runs.trajectory(torch, expression, row)
-    recorded: dict[str, Any] = {}
-    _ops_of(lambda: recorded.update(runs.trajectory(torch, expression, row)), monkeypatch)
-    assert repr(recorded) == repr(plain)
-
-
 @pytest.mark.parametrize("expression", runs.LBFGS)
 def test_lbfgs_takes_the_path_torch_takes(expression: str) -> None:
     expected = RECORDED["lbfgs"][expression]
@@ -163,11 +143,9 @@ def test_a_plateau_lowers_the_rate_when_torch_does(expression: str) -> None:
     assert runs.plateau(torch, expression) == RECORDED["plateaus"][expression]
 
 
-@pytest.mark.parametrize(("module", "case"), [(m, c) for m, found in TEXTS.items() for c in found])
+@pytest.mark.parametrize(("module", "case"), recorded_cases.recorded(*CASES))
 def test_a_case_shows_what_torch_showed(module: str, case: str) -> None:
-    runner = _load("case_runner")
-    function = runner.cases(_load(module))[case]
-    assert runner.run(function, "mindtorch_v2") == TEXTS[module][case]
+    recorded_cases.check(module, case)
 
 
 def test_an_update_writes_into_the_parameters_memory() -> None:
@@ -209,3 +187,44 @@ def test_an_optimizer_of_an_empty_parameter_does_nothing() -> None:
         param.grad = torch.zeros(0, 3)
         getattr(torch.optim, name)([param], lr=0.1).step()
         assert param.shape == (0, 3)
+
+
+FOREACH = (
+    "SGD",
+    "Adam",
+    "AdamW",
+    "RMSprop",
+    "Adagrad",
+    "Adamax",
+    "NAdam",
+    "RAdam",
+    "ASGD",
+    "Adadelta",
+    "Rprop",
+)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # RAdam divides by zero, as torch does
+@pytest.mark.parametrize("name", FOREACH)
+def test_foreach_updates_whole_lists_to_the_same_values(name: str, op_names: Any) -> None:
+    paths, shown = [], []
+    for foreach in (False, True):
+        params = [torch.arange(1.0, size + 1).sin().requires_grad_() for size in (2, 3)]
+        optimizer = getattr(torch.optim, name)(params, lr=0.1, foreach=foreach)
+        for step in range(3):
+            for param in params:
+                param.grad = (param.detach() * (step + 1)).cos()
+            shown.append(op_names(optimizer.step))
+        paths.append([param.tolist() for param in params])
+    assert paths[1] == [pytest.approx(values, rel=1e-6) for values in paths[0]]
+    plain, listed = shown[0], shown[-1]
+    assert not [op for op in plain if op.startswith("_foreach")]
+    assert [op for op in listed if op.startswith("_foreach")] != []
+
+
+def test_a_profile_of_foreach_shows_one_op_for_all_parameters(op_names: Any) -> None:
+    params = [torch.ones(size, requires_grad=True) for size in (2, 3)]
+    for param in params:
+        param.grad = torch.ones_like(param)
+    optimizer = torch.optim.SGD(params, lr=0.1, foreach=True)
+    assert op_names(optimizer.step) == ["Optimizer.step#SGD.step", "_foreach_add_", "add_", "add_"]

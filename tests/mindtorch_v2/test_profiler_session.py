@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import gzip
-import importlib.util
 import json
 import os
 import threading
@@ -15,20 +12,16 @@ import pytest
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import _dispatch, _hooks
-from mindtorch_v2.autograd import profiler as old
 from mindtorch_v2.profiler import (
-    KinetoStepTracker,
-    ProfilerAction,
     ProfilerActivity,
+    _ExperimentalConfig,
     _KinetoProfile,
-    itt,
     profile,
     record_function,
     schedule,
     session,
 )
 
-FACTS = Path(__file__).with_name("facts")
 X = torch.ones(2)
 
 
@@ -36,43 +29,7 @@ def names(prof: Any) -> list[str]:
     return [e.name for e in prof.events()]
 
 
-# -------------------------------------------------------------------------------- schedules
-
-
-def test_every_schedule_goes_as_in_torch() -> None:
-    spec = importlib.util.spec_from_file_location("schedule_cases", FACTS / "schedule_cases.py")
-    assert spec is not None
-    assert spec.loader is not None
-    cases = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(cases)
-    recorded = json.loads(gzip.decompress((FACTS / "profiler_schedules.json.gz").read_bytes()))["outcomes"]
-    made = cases.make_cases()
-    assert len(made) == len(recorded)
-    different = [case for case, there in zip(made, recorded) if cases.outcome(torch, case) != there]
-    assert different == []
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ({"wait": -1, "warmup": 0, "active": 1}, "Got wait=-1 "),
-        ({"wait": 0, "warmup": 0, "active": 0}, "active=0 "),
-    ],
-)
-def test_a_schedule_that_makes_no_sense_is_refused(arguments: dict[str, int], text: str) -> None:
-    with pytest.raises(AssertionError, match=r"Invalid profiler schedule arguments\. .*" + text):
-        schedule(**arguments)
-
-
-def test_a_schedule_refuses_negative_steps() -> None:
-    with pytest.raises(AssertionError, match=r"Step must be non-negative\. Got -1\."):
-        schedule(wait=0, warmup=1, active=1)(-1)
-
-
-def test_a_schedule_prints_what_each_step_will_do(capsys: pytest.CaptureFixture[str]) -> None:
-    schedule(wait=1, warmup=1, active=2, repeat=1).explain(7)
-    told = "step 0: NONE\nstep 1: WARMUP\nstep 2: RECORD\nstep 3: RECORD_AND_SAVE\nsteps 4-6: NONE\n"
-    assert capsys.readouterr().out == told
+# -------------------------------------------------------------------------------- cycles
 
 
 def test_each_cycle_starts_empty_and_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -273,6 +230,7 @@ def test_metadata_must_be_json() -> None:
         profile().add_metadata_json("a", "{broken")
 
 
+@pytest.mark.filterwarnings("ignore:Warning. Profiler clears events")
 def test_an_observer_is_told_when_recording_starts_and_stops() -> None:
     told = []
 
@@ -300,125 +258,147 @@ def test_trace_only_sessions_have_no_events() -> None:
         prof.events()
 
 
-# -------------------------------------------------------------------------------- the older face
+# -------------------------------------------------------------------------------- results
 
 
-def test_the_older_profile_answers_as_torchs() -> None:
-    with old.profile(record_shapes=True) as prof:
-        X + X
-    assert [e.name for e in prof.function_events] == ["aten::add"]
-    assert prof.self_cpu_time_total == prof.function_events.self_cpu_time_total > 0
-    assert prof.total_average().key == "Total"
-    assert prof.key_averages(group_by_input_shape=True)[0].input_shapes == [[2], [2], []]
-    assert str(prof) == prof.table() == prof.function_events.table()
-    with pytest.raises(RuntimeError, match="Profiler context manager is not reentrant"):
-        prof.__enter__()
+def _written(prof, path):
+    prof.export_chrome_trace(str(path))
+    return json.loads(path.read_text())["traceEvents"]
 
 
-def test_the_older_profile_unstarted_and_disabled_is_harmless() -> None:
-    prof = old.profile()
-    assert repr(prof) == str(prof) == "<unfinished torch.autograd.profile>"
-    assert prof.table() == ""
-    assert prof.self_cpu_time_total == 0
-    with old.profile(enabled=False) as nothing:
-        X + X
-    assert nothing is None
+def test_no_two_recordings_of_a_process_share_a_number_of_an_event(tmp_path):
+    seen: set[int] = set()
+    for _ in range(3):
+        with profile() as prof:
+            torch.ones(2).sin()
+        numbers = [event.correlation_id() for event in prof.profiler.kineto_results.events()]
+        assert numbers == [event.id for event in prof.events()]
+        written = [e for e in _written(prof, tmp_path / "t.json") if e.get("cat") == "cpu_op"]
+        assert [e["args"]["External id"] for e in written] == numbers
+        assert [e["args"]["Ev Idx"] for e in written] == list(range(len(numbers)))
+        roots = prof.profiler.kineto_results.experimental_event_tree()
+        assert {root.correlation_id for root in roots} <= set(numbers)
+        assert not seen & set(numbers)
+        seen |= set(numbers)
 
 
-def test_emitters_let_the_block_run() -> None:
-    for emit in (old.emit_nvtx, old.emit_itt):
-        with emit():
-            X + X
-        assert emit(enabled=False).__enter__() is None
+def test_the_recorded_window_ends_after_what_it_shows_in_floating_point_too(tmp_path):
+    for _ in range(5):
+        with profile() as prof:
+            torch.ones(2).sin()
+        events = _written(prof, tmp_path / "t.json")
+        whole = next(e for e in events if e["name"] == "PyTorch Profiler (0)")
+        assert whole["ts"] + whole["dur"] <= events[-1]["ts"]
 
 
-def test_itt_ranges_are_recorded_like_annotations() -> None:
+def test_events_are_made_when_they_are_asked_for_and_counted_then():
     with profile() as prof:
-        with itt.range("step {}", 3):
-            itt.mark("here")
-    assert names(prof) == ["step 3", "here"]
+        torch.ones(2).sin()
+    stats = prof._stats()
+    assert (stats.number_of_events, stats.function_events_build_tree_call_duration_us) == (0, 0)
+    assert len(prof.events()) == stats.number_of_events > 0
+    assert stats.function_events_build_tree_call_duration_us > 0
 
 
-def test_nvprof_files_are_refused_by_name() -> None:
-    with pytest.raises(NotImplementedError, match=r"run\.nvvp: nvprof databases are not read"):
-        old.load_nvprof("run.nvvp")
-
-
-def test_enforce_unique_refuses_a_key_seen_before() -> None:
-    unique = old.EnforceUnique()
-    unique.see(1, 2)
-    with pytest.raises(RuntimeError, match=r"duplicate key: \(1, 2\)"):
-        unique.see(1, 2)
-
-
-def test_steps_are_counted_by_the_furthest_requester(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(KinetoStepTracker, "_current_step", 0)
-    monkeypatch.setattr(KinetoStepTracker, "_step_dict", {})
-    KinetoStepTracker.init_step_count("a")
-    assert [KinetoStepTracker.increment_step(name) for name in "abb"] == [1, 2, 3]
-    assert KinetoStepTracker.erase_step_count("a")
-    assert not KinetoStepTracker.erase_step_count("a")
-    assert KinetoStepTracker.current_step() == 3
-
-
-# -------------------------------------------------------------------------------- annotations
-
-
-def test_record_function_as_context_decorator_and_by_hand() -> None:
-    @record_function("decorated")
-    def add() -> Any:
-        return X + X
-
+def test_what_records_takes_metadata_from_anywhere(tmp_path):
+    torch.autograd._add_metadata_json("nobody", "1")  # nothing records: it is lost
     with profile() as prof:
-        add()
-        span = record_function("by hand")
-        span.__enter__()
-        X * X
-        span.__exit__(None, None, None)
-    assert [(e.name, e.cpu_parent and e.cpu_parent.name) for e in prof.events()] == [
-        ("decorated", None),
-        ("aten::add", "decorated"),
-        ("by hand", None),
-        ("aten::mul", "by hand"),
-    ]
-    assert add.__name__ == "add"
-    assert [e.is_user_annotation for e in prof.events()] == [True, False, True, False]
-    assert prof.events()[0].scope == torch._C._profiler.RecordScope.USER_SCOPE.value
+        torch.autograd._add_metadata_json("run", '{"a": [1]}')
+    path = tmp_path / "t.json"
+    prof.export_chrome_trace(str(path))
+    document = json.loads(path.read_text())
+    assert document["run"] == {"a": [1]}
+    assert "nobody" not in document
 
 
-def test_spans_of_tasks_that_take_turns_keep_their_times() -> None:
-    async def task(name: str) -> None:
-        with record_function(name):
-            await asyncio.sleep(0)
-            X + X
-            await asyncio.sleep(0)
+def test_metadata_of_events_is_shown_where_it_is_asked_for():
+    config = torch._C._profiler._ExperimentalConfig(expose_kineto_event_metadata=True)
+    with profile(experimental_config=config) as prof:
+        torch.add(1, 5)
+    (event,) = prof.events()
+    with pytest.warns(FutureWarning, match="event_metadata"):
+        assert event.metadata_json == '"Ev Idx": 0'
 
-    async def both() -> None:
-        await asyncio.gather(task("one"), task("two"))
 
+def on_a_thread(run: Any, name: str) -> None:
+    worker = threading.Thread(target=run, name=name)
+    worker.start()
+    worker.join()
+
+
+def test_a_session_that_saw_ops_on_other_threads_alone_names_them() -> None:
+    with pytest.warns(UserWarning, match="no op was recorded: .* ops ran only on 'my worker'") as caught:
+        with profile() as prof:
+            on_a_thread(lambda: torch.neg(X), "my worker")
+    assert len(caught) == 1
+    assert list(prof.events()) == []
+
+
+def test_a_session_that_saw_ops_of_its_own_too_is_silent() -> None:
     with profile() as prof:
-        asyncio.run(both())
-    assert {"one", "two"} <= set(names(prof))
-    assert all(e.self_cpu_time_total >= 0 for e in prof.events())
+        on_a_thread(lambda: torch.neg(X), "my worker")
+        torch.abs(X)
+    assert prof.events()[0].name == "aten::abs"
+    with profile(experimental_config=_ExperimentalConfig(profile_all_threads=True)) as prof:
+        on_a_thread(lambda: torch.neg(X), "my worker")
+    assert [e.name for e in prof.events()] == ["aten::neg"]
 
 
-def test_a_span_that_began_before_the_profile_is_not_part_of_it() -> None:
-    span = record_function("early")
-    span.__enter__()
-    with profile() as prof:
-        X + X
-        span.__exit__(None, None, None)
-    assert names(prof) == ["aten::add"]
-
-
-def test_a_span_may_end_after_the_profile() -> None:
+def test_a_paused_session_sees_nothing() -> None:
     prof = profile()
-    prof.start()
-    with record_function("late"):
-        X + X
-        prof.stop()
-    assert names(prof) == ["late", "aten::add"]
+    prof.pause()
+    with prof:
+        torch.neg(X)
+        prof.pause()
+        torch.abs(X)
+        with record_function("unseen"):
+            pass
+        prof.resume()
+        torch.sin(X)
+    assert [e.name for e in prof.events()] == ["aten::neg", "aten::sin"]
 
 
-def test_actions_have_torchs_numbers() -> None:
-    assert [a.value for a in ProfilerAction] == [0, 1, 2, 3, 4]
+def test_a_trace_is_written_in_the_background(tmp_path: Path) -> None:
+    with profile() as prof:
+        torch.neg(X)
+    export = prof.export_in_background(str(tmp_path / "t.json"))
+    assert export.result(timeout=60) == str(tmp_path / "t.json")
+    assert export.done()
+    prof.export_chrome_trace(str(tmp_path / "now.json"))
+    there, now = (json.loads((tmp_path / name).read_text())["traceEvents"] for name in ("t.json", "now.json"))
+    assert there == now
+
+
+def test_an_export_that_fails_in_the_background_tells_whoever_waits(tmp_path: Path) -> None:
+    with profile() as prof:
+        torch.neg(X)
+    export = prof.export_in_background(str(tmp_path / "no" / "t.json"))
+    with pytest.raises(OSError, match="no"):
+        export.result()
+    assert "failed" in repr(export)
+
+
+def test_a_memory_summary_says_when_memory_was_highest_and_who_held_it() -> None:
+    with profile(profile_memory=True) as prof:
+        kept = torch.ones(256, 1024)
+        gone = torch.neg(kept)
+        del gone
+        torch.abs(kept[:1])
+    first, second, _, *rows = prof.memory_summary().splitlines()
+    assert first.startswith("peak memory: 2.00 MiB, ")
+    assert first.endswith("in aten::neg")
+    assert second.startswith("still allocated at the end: 1.00 MiB; total allocated: 2.")
+    assert [row.split() for row in rows] == [
+        ["1.00", "MiB", "1", "x", "aten::empty"],
+        ["1.00", "MiB", "1", "x", "aten::neg"],
+    ]
+
+
+def test_a_memory_summary_needs_memory() -> None:
+    with profile() as prof:
+        torch.neg(X)
+    with pytest.raises(ValueError, match="profile_memory=True"):
+        prof.memory_summary()
+    with profile(profile_memory=True) as prof:
+        pass
+    assert prof.memory_summary() == "no memory was allocated"

@@ -11,8 +11,6 @@ from typing import Any
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_prof.torch_api.event_list import EventList
-from mindtorch_prof.torch_api.events import FunctionEventAvg
 from mindtorch_v2.profiler import _ExperimentalConfig, profile, record_function
 
 HERE = "test_profiler_stacks.py"
@@ -216,43 +214,6 @@ def test_the_line_of_a_call_under_way_is_the_one_it_is_at() -> None:
 # ---------------------------------------------------------------- folded files
 
 
-def row(stack: list[str], cpu: float = 0.0, device: float = 0.0) -> FunctionEventAvg:
-    made = FunctionEventAvg()
-    made.key, made.stack, made.self_cpu_time_total, made.self_device_time_total = "x", stack, cpu, device
-    return made
-
-
-def test_stacks_are_written_outermost_first_with_whole_microseconds(tmp_path: Path) -> None:
-    rows = EventList(
-        [
-            row(["b.py(2): g x", "a.py(1): <module>;\t"], cpu=8.9),
-            row([], cpu=5),
-            row(["c.py(1): h"], cpu=0.9),
-            row(["d\ne"], 1),
-        ]
-    )
-    rows.export_stacks(str(tmp_path / "s.txt"), "self_cpu_time_total")
-    assert (tmp_path / "s.txt").read_text() == "a.py(1):_<module>__;b.py(2):_g_x 8\nd_e 1\n"
-
-
-@pytest.mark.parametrize(
-    "metric", ["self_cuda_time_total", "self_xpu_time_total", "self_privateuse1_time_total"]
-)
-def test_device_metrics_read_the_device_column(tmp_path: Path, metric: str) -> None:
-    EventList([row(["f"], cpu=1, device=7)]).export_stacks(str(tmp_path / "s.txt"), metric)
-    assert (tmp_path / "s.txt").read_text() == "f 7\n"
-
-
-def test_an_unknown_metric_is_refused_with_the_known_ones(tmp_path: Path) -> None:
-    with pytest.raises(ValueError) as raised:
-        EventList([]).export_stacks(str(tmp_path / "s.txt"), "count")
-    assert str(raised.value) == (
-        "metric should be one of: ['self_cpu_time_total', 'self_cuda_time_total', 'self_xpu_time_total', "
-        "'self_privateuse1_time_total']"
-    )
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_profile_writes_the_lines_of_its_events(tmp_path: Path) -> None:
     x = torch.ones(200, 200)
     with profile(with_stack=True) as prof:
@@ -273,3 +234,23 @@ def test_a_profile_without_stacks_says_so(tmp_path: Path) -> None:
         torch.ones(2)
     with pytest.raises(AssertionError, match=r"export_stacks\(\) requires with_stack=True"):
         prof.export_stacks(str(tmp_path / "s.txt"))
+
+
+def test_a_recording_with_stacks_keeps_nothing_of_its_callers_alive():
+    import weakref
+
+    class Sentinel:
+        pass
+
+    def outer():
+        sentinel = Sentinel()
+
+        def inner():
+            return sentinel
+
+        with profile(with_stack=True):
+            inner()
+        return weakref.ref(sentinel)
+
+    for _ in range(3):
+        assert outer()() is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import os
@@ -11,13 +10,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fact_files
 import pytest
 
 import mindtorch_v2
 
 HERE = Path(__file__).parent
-FACTS: dict[str, list[str]] = json.loads(gzip.decompress((HERE / "facts" / "programs.json.gz").read_bytes()))
+
+FACTS: dict[str, list[str]] = fact_files.read("programs.json.gz")
+
 NUMBER = re.compile(r"[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?")
+
 TOLERANCE = 2e-4
 
 
@@ -65,43 +68,3 @@ def test_a_program_prints_what_it_prints_with_torch(name: str, printed: dict[str
 
 def test_every_program_has_a_recorded_output() -> None:
     assert sorted(FACTS) == sorted(path.stem for path in (HERE / "programs").glob("*.py"))
-
-
-@pytest.mark.parametrize("kind", [float, int, bool, complex])
-def test_python_number_types_name_dtypes(kind: type) -> None:
-    torch = mindtorch_v2
-    expected = {float: torch.float64, int: torch.int64, bool: torch.bool, complex: torch.complex128}[kind]
-    x = torch.ones(2)
-    made = [
-        torch.zeros(2, dtype=kind),
-        torch.empty((2,), dtype=kind),
-        torch.full((2,), 1, dtype=kind),
-        torch.tensor([1, 0], dtype=kind),
-        torch.as_tensor([1, 0], dtype=kind),
-        torch.ones_like(x, dtype=kind),
-        x.new_zeros(2, dtype=kind),
-        x.to(kind),
-        x.sum(dtype=kind),
-        torch.eye(2, dtype=kind),
-    ]
-    assert [t.dtype for t in made] == [expected] * len(made)
-
-
-def test_a_dtype_that_is_none_is_refused_by_name() -> None:
-    for function, call in {
-        "zeros": lambda: mindtorch_v2.zeros(2, dtype="float32"),
-        "tensor": lambda: mindtorch_v2.tensor([1], dtype="float32"),
-    }.items():
-        with pytest.raises(
-            TypeError, match=rf"{function}\(\): argument 'dtype' must be torch.dtype, not str"
-        ):
-            call()
-
-
-def test_a_device_block_decides_where_tensors_are_made() -> None:
-    torch = mindtorch_v2
-    with torch.device("meta"):
-        made = [torch.ones(2), torch.linspace(0, 1, 3), torch.arange(3), torch.rand(2), torch.tensor([1])]
-        layer = torch.nn.Linear(2, 2)
-    assert {t.device.type for t in [*made, layer.weight]} == {"meta"}
-    assert torch.ones(1).device.type == "cpu"

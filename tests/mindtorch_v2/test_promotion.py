@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import gzip
-import importlib
-import json
-import sys
-from pathlib import Path
 from typing import Any
 
+import fact_files
+import promotion_cases as cases
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
 
-FACTS = Path(__file__).parent / "facts"
-sys.path.insert(0, str(FACTS))
-cases = importlib.import_module("promotion_cases")
-TABLE: dict[str, Any] = json.loads(gzip.decompress((FACTS / "promotion.json.gz").read_bytes()))
+TABLE: dict[str, Any] = fact_files.read("promotion.json.gz")
 TENSORS = [form for form in cases.SUMMED if form not in cases.NUMBERS]
 WHOLE = [d for d in cases.DTYPES if d not in ("uint16", "uint32", "uint64")]
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import io
-import json
 import os
 import pickle
 import pickletools
 import struct
 import subprocess
-import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -19,22 +16,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import record_checkpoints
+import recorded_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
 from mindtorch_v2 import _archive
 
-FACTS = Path(__file__).parent / "facts"
-CHECKPOINTS = FACTS / "checkpoints"
-RECORDED = json.loads((FACTS / "serialization_cases.json").read_text())
+CHECKPOINTS = record_checkpoints.FOLDER
 HARMLESS = {"dtypes", "views", "shapes", "objects", "attributes", "gradients", "state"}
-
-
-def _load(name: str) -> Any:
-    if str(FACTS) not in sys.path:
-        sys.path.insert(0, str(FACTS))
-    return importlib.import_module(name)
 
 
 def _saved(obj: Any, **kwargs: Any) -> io.BytesIO:
@@ -68,16 +59,14 @@ def _plain(value: Any) -> Any:
     return repr(value)
 
 
-@pytest.mark.parametrize("case", RECORDED)
-def test_a_case_shows_what_torch_showed(case: str) -> None:
-    runner = _load("case_runner")
-    function = runner.cases(_load("serialization_cases"))[case]
-    assert runner.run(function, "mindtorch_v2") == RECORDED[case]
+@pytest.mark.parametrize(("module", "case"), recorded_cases.recorded("serialization_cases"))
+def test_a_case_shows_what_torch_showed(module: str, case: str) -> None:
+    recorded_cases.check(module, case)
 
 
 @pytest.mark.parametrize("name", sorted(HARMLESS))
 def test_a_file_of_torch_loads_with_its_contents(name: str) -> None:
-    expected = _load("record_checkpoints").CONTENTS[name](torch)
+    expected = record_checkpoints.CONTENTS[name](torch)
     assert _plain(torch.load(CHECKPOINTS / f"{name}.pt")) == _plain(expected)
     assert _plain(torch.load(CHECKPOINTS / f"{name}.pt", mmap=True)) == _plain(expected)
     assert _plain(torch.load(CHECKPOINTS / f"{name}.pt", weights_only=False)) == _plain(expected)
@@ -85,7 +74,7 @@ def test_a_file_of_torch_loads_with_its_contents(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(HARMLESS | {"module"}))
 def test_saving_writes_the_pickle_and_the_bytes_that_torch_writes(name: str) -> None:
-    ours = _saved(_load("record_checkpoints").CONTENTS[name](torch))
+    ours = _saved(record_checkpoints.CONTENTS[name](torch))
     theirs = CHECKPOINTS / f"{name}.pt"
     assert _globals(_record(ours, "data.pkl")) == _globals(_record(theirs, "data.pkl"))
     assert _record(ours, "data.pkl") == _record(theirs, "data.pkl")
@@ -100,7 +89,7 @@ def test_saving_writes_the_pickle_and_the_bytes_that_torch_writes(name: str) -> 
 
 def test_a_whole_module_of_torch_loads_and_computes() -> None:
     model = torch.load(CHECKPOINTS / "module.pt", weights_only=False)
-    expected = _load("record_checkpoints").network(torch)
+    expected = record_checkpoints.network(torch)
     assert type(model) is torch.nn.Sequential
     assert _plain(model) == _plain(expected)
     x = torch.ones(2, 3)
@@ -115,7 +104,7 @@ def test_views_of_a_file_share_their_memory() -> None:
 
 
 def test_a_legacy_file_of_torch_loads() -> None:
-    expected = {name: _load("record_checkpoints").CONTENTS[name](torch) for name in ("views", "gradients")}
+    expected = {name: record_checkpoints.CONTENTS[name](torch) for name in ("views", "gradients")}
     assert _plain(torch.load(CHECKPOINTS / "legacy.pt")) == _plain(expected)
     assert _plain(torch.load(_saved(expected, _use_new_zipfile_serialization=False))) == _plain(expected)
 
@@ -136,10 +125,9 @@ def test_a_generator_of_torch_loads_with_its_state() -> None:
 
 
 def test_an_optimiser_goes_on_from_a_checkpoint_of_torch() -> None:
-    record = _load("record_checkpoints")
-    model, optimizer, scheduler = record.trained(torch)
+    model, optimizer, scheduler = record_checkpoints.trained(torch)
     state = torch.load(CHECKPOINTS / "state.pt")
-    again = record.network(torch).eval()
+    again = record_checkpoints.network(torch).eval()
     again.load_state_dict(state["model"])
     other = torch.optim.Adam(again.parameters(), lr=1.0)
     other.load_state_dict(state["optimizer"])
@@ -321,8 +309,7 @@ def test_a_random_pickle_loads_or_raises_an_ordinary_error(codes: list[bytes]) -
 
 
 def test_real_torch_opens_what_we_save(torch_reference: ModuleType, tmp_path: Path) -> None:
-    record = _load("record_checkpoints")
-    for name, content in record.CONTENTS.items():
+    for name, content in record_checkpoints.CONTENTS.items():
         for kwargs in ({}, {"_use_new_zipfile_serialization": False}, {"pickle_protocol": 4}):
             if name == "dtypes" and "_use_new_zipfile_serialization" in kwargs:
                 continue  # torch itself cannot read uint16 from a legacy file
@@ -333,8 +320,7 @@ def test_real_torch_opens_what_we_save(torch_reference: ModuleType, tmp_path: Pa
 
 
 def test_we_open_what_real_torch_saves(torch_reference: ModuleType, tmp_path: Path) -> None:
-    record = _load("record_checkpoints")
-    for name, content in record.CONTENTS.items():
+    for name, content in record_checkpoints.CONTENTS.items():
         for kwargs in ({}, {"_use_new_zipfile_serialization": False}):
             if name == "dtypes" and kwargs:
                 continue

@@ -6,30 +6,21 @@ The facts are recorded with `python facts/record_cases.py sparse_cases`.
 from __future__ import annotations
 
 import copy
-import importlib
 import io
-import json
 import pickle
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
+import recorded_cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
 
-FACTS = Path(__file__).parent / "facts"
-sys.path.insert(0, str(FACTS))
-runner = importlib.import_module("case_runner")
-cases = importlib.import_module("sparse_cases")
-RECORDED = json.loads((FACTS / "sparse_cases.json").read_text())
 
-
-@pytest.mark.parametrize("case", sorted(RECORDED))
-def test_sparse_tensors_show_what_torch_shows(case: str) -> None:
-    assert runner.run(getattr(cases, case), "mindtorch_v2") == RECORDED[case]
+@pytest.mark.parametrize(("module", "case"), recorded_cases.recorded("sparse_cases"))
+def test_sparse_tensors_show_what_torch_shows(module: str, case: str) -> None:
+    recorded_cases.check(module, case)
 
 
 def scattered(seed: int, count: int, shape: tuple[int, ...] = (4, 5)) -> torch.Tensor:
@@ -95,9 +86,12 @@ def test_sparse_tensors_are_copied_pickled_and_saved() -> None:
 
 
 def test_a_profile_shows_products_of_sparse_tensors() -> None:
-    with torch.profiler.profile() as recorded:
-        torch.mm(scattered(0, 3), torch.ones(5, 2, dtype=torch.float64))
-    assert "aten::mm" in {event.name for event in recorded.events()}
+    left, right = scattered(0, 3), torch.ones(5, 2, dtype=torch.float64)
+    with torch.profiler.profile(record_shapes=True) as recorded:
+        torch.mm(left, right)
+    first, *inside = recorded.events()
+    assert (first.name, first.input_shapes) == ("aten::mm", [[4, 5], [5, 2]])
+    assert [e.name for e in inside if e.cpu_parent is first] == ["aten::zeros", "aten::_sparse_addmm"]
 
 
 def test_products_that_give_sparse_results_hold_what_the_dense_product_holds() -> None:

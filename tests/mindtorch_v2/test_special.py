@@ -1,29 +1,25 @@
 """Special functions, windows and short-time Fourier transforms give torch's numbers, gradients and errors.
 
-The facts are recorded with `python facts/record_expressions.py special`.
+Modules of _ops: special, incomplete_gamma, spectral, windows. The facts are recorded with
+`python facts/record_expressions.py special`.
 """
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import recorded_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
 
-sys.path.insert(0, str(Path(__file__).parent / "facts"))
-rows = importlib.import_module("recorded_rows")
 
-
-@pytest.mark.parametrize(("setup", "line", "fact"), rows.recorded("special"))
+@pytest.mark.parametrize(("setup", "line", "fact"), recorded_rows.recorded("special"))
 def test_special_functions_give_what_torch_gives(setup: str, line: str, fact: Any) -> None:
-    rows.check(torch, setup, line, fact)
+    recorded_rows.check(torch, setup, line, fact)
 
 
 @settings(max_examples=40, deadline=None)

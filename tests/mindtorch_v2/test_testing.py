@@ -2,35 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
-import json
-import sys
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
+import recorded_cases
 from hypothesis import given
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
 from mindtorch_v2.testing import assert_close
 
-FACTS = Path(__file__).parent / "facts"
-RECORDED = json.loads((FACTS / "testing_cases.json").read_text())
 
-
-def _load(name: str) -> Any:
-    if str(FACTS) not in sys.path:
-        sys.path.insert(0, str(FACTS))
-    return importlib.import_module(name)
-
-
-@pytest.mark.parametrize("case", RECORDED)
-def test_a_case_shows_what_torch_showed(case: str) -> None:
-    runner = _load("case_runner")
-    function = runner.cases(_load("testing_cases"))[case]
-    assert runner.run(function, "mindtorch_v2") == RECORDED[case]
+@pytest.mark.parametrize(("module", "case"), recorded_cases.recorded("testing_cases"))
+def test_a_case_shows_what_torch_showed(module: str, case: str) -> None:
+    recorded_cases.check(module, case)
 
 
 _numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20)

@@ -6,45 +6,19 @@ In a process of their own: the first of them puts guards in front of every op, f
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-import textwrap
 import types
-from pathlib import Path
 from typing import Any
 
 import pytest
+import recorded_cases
+from fact_files import FACTS
 
-FACTS = Path(__file__).parent / "facts"
-RECORDED = json.loads((FACTS / "dispatch_cases.json").read_text())
-
-
-def _python(code: str) -> Any:
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def _shown(package: str) -> dict[str, list[str]]:
-    return _python(f"""
-        import json, sys
-        sys.path.insert(0, {str(FACTS)!r})
-        import case_runner, dispatch_cases
-        found = case_runner.cases(dispatch_cases)
-        lines = {{case: case_runner.run(found[case], {package!r}) for case in found}}
-        print(json.dumps(lines), file=sys.__stdout__)
-    """)
+RECORDED = recorded_cases.facts("dispatch_cases")
 
 
 @pytest.fixture(scope="module")
-def shown() -> dict[str, list[str]]:
-    return _shown("mindtorch_v2")
+def shown(run_python: Any) -> dict[str, list[str]]:
+    return json.loads(run_python(recorded_cases.program("dispatch_cases"), FACTS))
 
 
 @pytest.mark.parametrize("case", list(RECORDED))
@@ -52,12 +26,14 @@ def test_answers_show_what_torch_shows(case: str, shown: dict[str, list[str]]) -
     assert shown[case] == RECORDED[case]
 
 
-def test_torch_still_shows_what_was_recorded(torch_reference: types.ModuleType) -> None:
-    assert _shown(torch_reference.__name__) == RECORDED
+def test_torch_still_shows_what_was_recorded(run_python: Any, torch_reference: types.ModuleType) -> None:
+    program = recorded_cases.program("dispatch_cases", torch_reference.__name__)
+    assert json.loads(run_python(program, FACTS)) == RECORDED
 
 
-def test_plain_tensors_are_what_they_were_once_nobody_answers_any_more() -> None:
-    before, after, seen = _python("""
+def test_plain_tensors_are_what_they_were_once_nobody_answers_any_more(run_python: Any) -> None:
+    before, after, seen = json.loads(
+        run_python("""
         import gc, json
         import mindtorch_v2 as torch
         from mindtorch_v2 import _dispatch, _graph
@@ -76,6 +52,7 @@ def test_plain_tensors_are_what_they_were_once_nobody_answers_any_more() -> None
         seen += [_dispatch.recorder is None, _graph.Switches.asked is None]
         print(json.dumps([before, train(), seen]))
     """)
+    )
     assert before == after
     assert seen == [True, True, True]
 
@@ -99,8 +76,9 @@ Net.head                       0.096K      0.03%
 - aten.mm                      0.064K      0.02%"""
 
 
-def test_a_flop_counter_prints_torchs_table() -> None:
-    printed = _python("""
+def test_a_flop_counter_prints_torchs_table(run_python: Any) -> None:
+    printed = json.loads(
+        run_python("""
         import contextlib, io, json
         import mindtorch_v2 as torch
         from mindtorch_v2 import nn
@@ -124,5 +102,6 @@ def test_a_flop_counter_prints_torchs_table() -> None:
             print(nothing.get_table())
         print(json.dumps(out.getvalue()))
     """)
+    )
     empty = "Module      FLOP    % Total\n--------  ------  ---------\nGlobal         0         0%"
     assert printed == f"{TABLE}\n{empty}\n"

@@ -6,16 +6,15 @@ The names are recorded with `python facts/record_torch_names.py`.
 from __future__ import annotations
 
 import importlib
-import json
 import re
-from pathlib import Path
 from typing import Any
 
+import fact_files
 import pytest
 
 import mindtorch_v2 as torch
 
-NAMES = json.loads((Path(__file__).parent / "facts" / "torch_names.json").read_text())
+NAMES = fact_files.read("torch_names.json")
 
 # reason -> the names it holds for, as patterns of whole names
 LEFT_OUT = {
@@ -70,3 +69,18 @@ def test_no_reason_is_given_for_a_name_that_is_here() -> None:
 
 def test_the_namespace_lists_its_lazy_names() -> None:
     assert {"nn", "save", "FloatTensor", "use_deterministic_algorithms", "special"} <= set(dir(torch))
+
+
+def test_names_of_errors_and_of_arithmetic_on_sizes_are_there() -> None:
+    assert torch.cuda.OutOfMemoryError is torch.OutOfMemoryError
+    assert issubclass(torch.AcceleratorError, RuntimeError)
+    assert repr(torch.OutOfMemoryError) == "<class 'torch.OutOfMemoryError'>"
+    assert torch.GradScaler is torch.amp.GradScaler
+    assert torch.autograd.DeviceType.CPU.name == "CPU"
+    assert (torch.sym_int(-2.7), torch.sym_max(2, 3.0), torch.sym_not(False)) == (-2, 3.0, True)
+    assert (torch.sym_ite(True, 1, 2), torch.sym_sum([1, 2]), torch.sym_sqrt(4)) == (1, 3, 2.0)
+
+
+def test_functional_has_the_same_objects_as_the_top_level() -> None:
+    for name in torch.functional.__all__:
+        assert getattr(torch.functional, name) is getattr(torch, name), name

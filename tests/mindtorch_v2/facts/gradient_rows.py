@@ -6,6 +6,15 @@ An input is a kind and a shape, "n23" for a normal tensor of 2 by 3. Kinds: n no
 
 from __future__ import annotations
 
+import zlib
+from typing import Any
+
+import mindtorch_v2 as torch
+from mindtorch_v2 import _dispatch, nn
+from mindtorch_v2.nn import functional as F
+
+D = torch.float64
+
 ROWS: list[tuple[str, ...]] = [
     # complex numbers and views
     ("torch.complex(x, y)", "n23", "n23"),
@@ -352,3 +361,72 @@ WITHOUT_ROW = {
     ),
     "scatter.reduce": "refused, as in torch; scatter_reduce has one",
 }
+
+
+def _distinct(shape: tuple) -> torch.Tensor:
+    """Numbers whose distances are far greater than the steps of the finite differences."""
+    count = torch.Size(shape).numel()
+    return (torch.randperm(count).to(D) - count / 2 + 0.3).reshape(shape) * 0.3
+
+
+KINDS: dict[str, Any] = {
+    "n": lambda shape: torch.randn(shape, dtype=D),
+    "p": lambda shape: torch.rand(shape, dtype=D) + 0.3,
+    "u": lambda shape: torch.rand(shape, dtype=D) * 1.8 - 0.9,
+    "d": _distinct,
+    "a": lambda shape: (torch.rand(shape, dtype=D) + 0.3) * torch.randn(shape).sign().to(D),
+    "s": lambda shape: (
+        torch.randn(shape * 2, dtype=D) * 0.1 + torch.diag(torch.arange(1.0, shape[0] + 1).to(D))
+    ),
+    "c": lambda shape: torch.randn(shape, dtype=torch.complex128),
+}
+
+
+def index(shape: tuple, limit: int) -> torch.Tensor:
+    """Any places below `limit`."""
+    return torch.randint(0, limit, shape, generator=torch.Generator().manual_seed(1))
+
+
+def places(shape: tuple, limit: int) -> torch.Tensor:
+    """Places below `limit`, none twice in a row of the last dimension."""
+    rows = torch.Size(shape[:-1]).numel()
+    made = [
+        torch.randperm(limit, generator=torch.Generator().manual_seed(i))[: shape[-1]] for i in range(rows)
+    ]
+    return torch.stack(made).reshape(shape)
+
+
+def put_row(x: torch.Tensor, row: torch.Tensor) -> torch.Tensor:
+    """A write through a view."""
+    x[1] = row
+    x[:, 0] *= 2
+    return x
+
+
+def cell(layer: Any, x: torch.Tensor) -> torch.Tensor:
+    """A recurrent layer with its own weights, the same at each call."""
+    for number, parameter in enumerate(layer.parameters()):
+        values = torch.randn(parameter.shape, generator=torch.Generator().manual_seed(number))
+        parameter.data = values.to(D) * 0.5
+    return layer.double()(x)[0]
+
+
+SPACE = {
+    "torch": torch, "F": F, "nn": nn, "I": index, "P": places, "put_row": put_row, "cell": cell,
+    "op": lambda name: _dispatch.OPS[name].entry,
+}  # fmt: skip
+
+
+def sample(row: tuple) -> tuple[Any, tuple]:
+    """The function of a row and its inputs, the same at each call."""
+    torch.manual_seed(zlib.crc32(row[0].encode()))
+    kinds = [kind for kind in row[1:] if kind != "once"]
+    inputs = tuple(KINDS[kind[0]](tuple(map(int, kind[1:]))).requires_grad_() for kind in kinds)
+    code = compile(f"lambda {', '.join('xyzw'[: len(inputs)])}: {row[0]}", row[0], "eval")
+    function = eval(code, SPACE)
+
+    def seeded(*given: Any) -> Any:
+        torch.manual_seed(0)
+        return function(*given)
+
+    return seeded, inputs

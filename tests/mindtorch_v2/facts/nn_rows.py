@@ -151,3 +151,23 @@ def run_text(torch: Any, row: str) -> list[Any]:
         except Exception as error:
             text = f"{type(error).__name__}: {error}"
     return [text.replace("mindtorch_v2", "torch"), [f"{w.category.__name__}: {w.message}" for w in caught]]
+
+
+def assert_same(ours: Any, theirs: Any, where: str) -> None:
+    """Fail unless equal, numbers within float32's rounding of the tensor's size."""
+    if isinstance(theirs, dict) and "values" in theirs:
+        assert [ours["shape"], ours["dtype"]] == [theirs["shape"], theirs["dtype"]], where
+        size = max(1.0, abs(theirs["values"][-2]))
+        np.testing.assert_allclose(
+            ours["values"], theirs["values"], rtol=2e-5, atol=3e-6 * size, err_msg=where
+        )
+    elif isinstance(theirs, dict):
+        assert list(ours) == list(theirs), where
+        for key, value in theirs.items():
+            assert_same(ours[key], value, f"{where} {key}")
+    elif isinstance(theirs, list):
+        assert len(ours) == len(theirs), where
+        for index, value in enumerate(theirs):
+            assert_same(ours[index], value, f"{where}[{index}]")
+    else:
+        assert ours == theirs, where

@@ -1,6 +1,6 @@
-"""Runs a snippet under a profiler and gives what it shows, one line an event: path, name, shapes, sequence number.
+"""Runs snippets under a profiler and gives what it shows, one line per event: path, name, shapes, sequence number.
 
-The same for torch and for this package. What stands in `profile_bookkeeping.json` (buffers and casts inside kernels, which another
+The rows of `profile_value_rows.txt` also show numbers and lists that ops are called with. The same for torch and for this package. What stands in `profile_bookkeeping.json` (buffers and casts inside kernels, which another
 implementation need not have) is left out on both sides, and an op directly inside one of its own name is merged into it.
 """
 
@@ -19,9 +19,18 @@ _DROPPED = {(parent, name) for rule in _RULES["dropped"] for parent in rule["und
 _SAME = {(rule["under"], name): rule["name"] for rule in _RULES["same"] for name in rule["names"]}
 
 
-def rows() -> list[tuple[str, str]]:
-    """(set-up, profiled code) of each line."""
-    lines = (FOLDER / "profile_tree_rows.txt").read_text().splitlines()
+# name of the row file -> name of the file of facts
+FILES = {
+    "profile_tree": "profile_trees.json.gz",  # ordinary calls
+    "profile_value": "profile_values.json.gz",  # the same, with the values that go in
+    "layer_tree": "layer_trees.json.gz",  # optimisers on lists, layers, losses, attention
+    "algebra_tree": "algebra_trees.json.gz",  # linear algebra, transforms, order, statistics, sparse tensors
+}
+
+
+def rows(name: str) -> list[tuple[str, str]]:
+    """(set-up, profiled code) of each line of `<name>_rows.txt`."""
+    lines = (FOLDER / f"{name}_rows.txt").read_text().splitlines()
     pairs = [line.split(";;") for line in lines if ";;" in line and not line.startswith("#")]
     return [(setup.strip(), code.strip()) for setup, code in pairs]
 
@@ -34,7 +43,7 @@ def _numbers(shape: tuple, seed: int, low: float, high: float) -> np.ndarray:
     return (low + (high - low) * unit).reshape(shape)
 
 
-def _names(torch: Any) -> dict[str, Any]:
+def names(torch: Any) -> dict[str, Any]:
     def T(*shape: int, rg: bool = False, seed: int = 0, low: float = -1.0, high: float = 1.0) -> Any:
         values = _numbers(shape, seed, low, high).astype(np.float32)
         return torch.tensor(values, dtype=torch.float32, requires_grad=rg)
@@ -81,11 +90,11 @@ def _fates(events: list) -> dict[int, tuple[str, Any, str]]:
     return found
 
 
-def shown(torch: Any, setup: str, code: str) -> list[str]:
-    """What a profile of `code` shows, sorted, each line with how often it stands there."""
-    compiled = compile(code, "snippet", "exec")
+def shown(torch: Any, setup: str, code: str, values: bool) -> list[str]:
+    """What a profile of `code` shows, sorted, each line with how often it stands there; `values`: with numbers and lists."""
+    compiled = compile(code.replace("\\n", "\n"), "snippet", "exec")
     for warm in (True, False):
-        space = _names(torch)
+        space = names(torch)
         exec(setup, space)
         if warm:
             exec(compiled, space)
@@ -107,10 +116,13 @@ def shown(torch: Any, setup: str, code: str) -> list[str]:
     lines: Counter[str] = Counter()
     for event in events:
         fate, _, name = fates[id(event)]
-        if fate in ("keep", "closed"):
-            shapes = (
-                "any" if fate == "closed" else json.dumps(list(event.input_shapes), separators=(",", ":"))
-            )
+        if fate == "keep" or (fate == "closed" and not values):
+            inputs = "any" if fate == "closed" else _compact(list(event.input_shapes))
+            inputs += f" {_compact(event.concrete_inputs)}" if values else ""
             number = event.sequence_nr - first if event.sequence_nr >= 0 else "-"
-            lines[f"{path(event)} > {name} {shapes} {number}".removeprefix(" > ")] += 1
+            lines[f"{path(event)} > {name} {inputs} {number}".removeprefix(" > ")] += 1
     return [f"{count} {line}" for line, count in sorted(lines.items())]
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
 
 
 def main(names: list[str]) -> None:

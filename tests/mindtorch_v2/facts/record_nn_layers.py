@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from pathlib import Path
 
 import torch
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
 
 
 def main() -> None:

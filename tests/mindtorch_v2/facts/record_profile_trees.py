@@ -1,18 +1,28 @@
-"""Records what torch's profiler shows of the snippets in profile_tree_rows.txt: run with a Python that has torch."""
+"""Record what torch's profiler shows of the snippets in the row files: `python record_profile_trees.py [name ...]`, with real torch."""
+
+from __future__ import annotations
 
 import gzip
 import json
+import sys
 
 import profile_snippets
 import torch
+import torch.utils.checkpoint
 
-torch.set_num_threads(1)
-found = {
-    f"{setup} ;; {code}": profile_snippets.shown(torch, setup, code)
-    for setup, code in profile_snippets.rows()
-}
-with (
-    open(profile_snippets.FOLDER / "profile_trees.json.gz", "wb") as raw,
-    gzip.GzipFile("", "wb", 9, raw, mtime=0) as out,
-):
-    out.write(json.dumps(found, separators=(",", ":")).encode())
+
+def main(names: list[str]) -> None:
+    """Write the facts of each row file, or of those named."""
+    torch.set_num_threads(1)
+    for name in names or profile_snippets.FILES:
+        facts = {
+            f"{setup} ;; {code}": profile_snippets.shown(torch, setup, code, values=name == "profile_value")
+            for setup, code in profile_snippets.rows(name)
+        }
+        text = json.dumps(facts, separators=(",", ":")).encode()
+        (profile_snippets.FOLDER / profile_snippets.FILES[name]).write_bytes(gzip.compress(text, 9, mtime=0))
+        print(f"{name}: {len(facts)} rows")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))
 
 
 def main() -> None:

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import gzip
-import json
-from pathlib import Path
 from typing import Any
 
 import expression_rows
+import fact_files
 import pytest
 from row_comparison import difference
-
-HERE = Path(__file__).parent
 
 
 def recorded(name: str) -> list[Any]:
     """The rows of `<name>_rows.txt` with their facts."""
-    facts = json.loads(gzip.decompress((HERE / f"{name}_facts.json.gz").read_bytes()))
+    facts = fact_files.read(f"{name}_facts.json.gz")
     return [
         pytest.param(setup, line, fact, id=f"{number}-{line[:60]}")
         for number, ((setup, line), fact) in enumerate(zip(expression_rows.rows(name), facts, strict=True))
     ]
 
 
-def check(torch: Any, setup: str, line: str, fact: Any, scaled: bool = False) -> None:
-    """Fail with the first difference from torch."""
-    found = difference(fact, expression_rows.run(torch, setup, line), scaled=scaled)
+def check(torch: Any, setup: str, line: str, fact: Any, **how: Any) -> None:
+    """Fail with the first difference from torch; `how` is passed to `row_comparison.difference`."""
+    found = difference(fact, expression_rows.run(torch, setup, line), **how)
     assert found is None, f"{line}\n{found}"

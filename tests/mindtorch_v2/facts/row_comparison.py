@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,15 @@ TOLERANCE = {
     "torch.complex64": (2e-5, 4e-6),
     "torch.float16": (1.01 * 2**-10, 1e-7),
     "torch.bfloat16": (1.01 * 2**-7, 1e-7),
+}
+
+# relative to the largest number: sums go in another order, low floats are rounded once
+CLOSE = {
+    "torch.float64": (5e-13, 5e-13),
+    "torch.float32": (1e-6, 1e-6),
+    "torch.complex64": (1e-6, 1e-6),
+    "torch.float16": (1e-3, 1e-3),
+    "torch.bfloat16": (8e-3, 8e-3),
 }
 
 
@@ -35,10 +45,17 @@ def loosened(text: Any) -> Any:
     return text
 
 
-def difference(fact: Any, ours: Any, where: str = "result", scaled: bool = False) -> str | None:
+def difference(
+    fact: Any,
+    ours: Any,
+    where: str = "result",
+    scaled: bool = False,
+    tolerance: Mapping[str, tuple[float, float]] = TOLERANCE,
+) -> str | None:
     """Where and how the second differs from the first; None if it does not.
 
     scaled: the tolerance is relative to the largest number, for results that are sums of products.
+    tolerance: relative and absolute, by dtype.
     """
     if isinstance(fact, dict) and isinstance(ours, dict):
         if fact.keys() != ours.keys():
@@ -49,7 +66,7 @@ def difference(fact: Any, ours: Any, where: str = "result", scaled: bool = False
             if key != "values" and fact[key] != ours[key]:
                 return f"{where}.{key}: torch {fact[key]!r}, here {ours[key]!r} ({ours.get('values', '')})"
         if "values" in fact and fact["values"] != ours["values"]:
-            relative, absolute = TOLERANCE.get(fact["dtype"], (0, 0))
+            relative, absolute = tolerance.get(fact["dtype"], (0, 0))
             if scaled:
                 sizes = np.abs(numbers(fact["values"]))
                 absolute += relative * max(sizes[np.isfinite(sizes)], default=0)
@@ -62,7 +79,7 @@ def difference(fact: Any, ours: Any, where: str = "result", scaled: bool = False
         if len(fact) != len(ours):
             return f"{where}: {len(fact)} parts in torch, here {len(ours)}"
         for number, (a, b) in enumerate(zip(fact, ours)):
-            found = difference(a, b, f"{where}[{number}]", scaled)
+            found = difference(a, b, f"{where}[{number}]", scaled, tolerance)
             if found:
                 return found
         return None

@@ -1,0 +1,138 @@
+"""What a profile shows of ordinary calls: names, nesting, shapes, values, sequence numbers, all as torch's.
+
+The facts are recorded with `python facts/record_profile_trees.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fact_files
+import profile_snippets
+import pytest
+
+import mindtorch_v2 as torch
+
+RECORDED = {name: fact_files.read(file) for name, file in profile_snippets.FILES.items()}
+
+# deprecated names, attention without batch_first
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.mark.parametrize(
+    ("name", "row"),
+    [pytest.param(name, row, id=f"{name} {row[:90]}") for name, rows in RECORDED.items() for row in rows],
+)
+def test_a_profile_shows_what_torch_shows(name: str, row: str) -> None:
+    setup, code = row.split(" ;; ")
+    assert profile_snippets.shown(torch, setup, code, values=name == "profile_value") == RECORDED[name][row]
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_every_row_is_recorded(name: str) -> None:
+    assert [f"{setup} ;; {code}" for setup, code in profile_snippets.rows(name)] == list(RECORDED[name])
+
+
+def test_an_op_that_writes_is_not_mistaken_for_one_of_its_name_that_makes() -> None:
+    x, y = torch.tensor([0.5, -1.0], requires_grad=True), torch.tensor([1.0, -1.0])
+    a = torch.tensor([[2.0, 1.0], [1.0, 3.0]])
+    with torch.profiler.profile():
+        torch.nn.functional.soft_margin_loss(x, y).backward()
+        assert torch.linalg.det(a).item() == pytest.approx(5)
+
+
+@pytest.mark.parametrize(
+    ("op", "call"),
+    [
+        ("aten::_softmax", lambda x: torch.softmax(x, -1)),
+        ("aten::_log_softmax", lambda x: torch.log_softmax(x, 1)),
+        ("aten::native_layer_norm", lambda x: torch.nn.functional.layer_norm(x, (3,))),
+        ("aten::log_sigmoid_forward", torch.nn.functional.logsigmoid),
+    ],
+)
+def test_a_profile_shows_the_copy_of_a_transposed_input(op: str, call: Any) -> None:
+    x = torch.ones(2, 3, 4)
+    for given, copies in ((x.transpose(1, 2), 1), (x.transpose(1, 2).contiguous(), 0)):
+        with torch.profiler.profile() as prof:
+            call(given)
+        found = [e for e in prof.events() if e.name == "aten::contiguous" and e.cpu_parent.name == op]
+        assert len(found) == copies
+
+
+def test_a_profile_shows_how_much_memory_is_cleared() -> None:
+    shown = {}
+    for name, x in {
+        "small": torch.ones(32767), "large": torch.ones(32768), "empty": torch.ones(0),
+        "column": torch.ones(4, 4)[:, 1], "transposed": torch.ones(4, 4).t(),
+    }.items():  # fmt: skip
+        with torch.profiler.profile() as prof:
+            x.zero_()
+        shown[name] = "aten::fill_" in [e.name for e in prof.events()]
+        assert not x.any()
+        assert x._version == 1
+    assert shown == {"small": False, "large": True, "empty": True, "column": True, "transposed": False}
+
+
+def test_a_profile_shows_the_block_a_large_transpose_is_copied_through() -> None:
+    for x, blocks in ((torch.ones(60, 60), 1), (torch.ones(59, 61), 0), (torch.ones(2, 60, 60), 0)):
+        with torch.profiler.profile(profile_memory=True) as prof:
+            x.transpose(-1, -2).contiguous()
+        sizes = [
+            e.cpu_memory_usage for e in prof.events() if e.cpu_parent and e.cpu_parent.name == "aten::copy_"
+        ]
+        assert sizes == [60 * 60 * 4] * blocks
+
+
+@pytest.mark.parametrize(
+    ("steps", "batch", "width", "hidden", "nbytes"),
+    [(1, 1, 4, 3, 28672), (5, 16, 4, 3, 61440), (5, 16, 64, 128, 704512), (5, 3, 300, 260, 299008)],
+)
+def test_an_lstm_keeps_as_much_memory_as_torchs(
+    steps: int, batch: int, width: int, hidden: int, nbytes: int
+) -> None:
+    lstm = torch.nn.LSTM(width, hidden)
+    with torch.profiler.profile(record_shapes=True) as prof:
+        lstm(torch.ones(steps, batch, width))[0].sum().backward()
+    (back,) = [e for e in prof.events() if e.name == "aten::mkldnn_rnn_layer_backward"]
+    assert back.input_shapes[-1] == [nbytes]
+
+
+def test_attention_chooses_the_kernel_torch_chooses() -> None:
+    def kernel(q: Any, **options: Any) -> str:
+        with torch.profiler.profile() as prof:
+            torch.nn.functional.scaled_dot_product_attention(q, q, q, **options)
+        return "flash" if any("flash" in e.name for e in prof.events()) else "math"
+
+    q = torch.ones(2, 2, 6, 4)
+    shapes = {(6, 6): "flash", (2, 6, 6): "math", (2, 1, 6, 6): "flash", (1, 6, 6): "math"}
+    assert {shape: kernel(q, attn_mask=torch.zeros(shape)) for shape in shapes} == shapes
+    assert kernel(q.transpose(1, 2)) == "flash"
+    assert kernel(q.transpose(2, 3)) == "math"
+    mask = torch.zeros(6, 6).fill_diagonal_(-1.0)
+    low = torch.nn.functional.scaled_dot_product_attention(*[q.bfloat16()] * 3, attn_mask=mask)
+    assert low.dtype is torch.bfloat16
+
+
+def test_a_profile_shows_the_copy_of_labels_from_a_table() -> None:
+    labels = torch.zeros(3, 2, dtype=torch.long)
+    for target, copies in ((labels[:, 0], 1), (labels[:, 0].clone(), 0)):
+        with torch.profiler.profile() as prof:
+            torch.nn.functional.cross_entropy(torch.ones(3, 4), target)
+        assert [e.name for e in prof.events()].count("aten::contiguous") == copies
+
+
+@pytest.mark.parametrize(
+    ("options", "shape"),
+    [
+        ({"kernel_size": 4, "stride": 2, "padding": 1}, (2, 4, 9, 8)),
+        ({"kernel_size": 3, "stride": 2, "groups": 2}, (2, 4, 6, 7)),
+        ({"kernel_size": 3, "padding": 2, "dilation": 2}, (2, 4, 6, 7)),
+    ],
+)
+def test_a_second_derivative_shows_the_convolutions_that_it_is_made_of(options: dict, shape: tuple) -> None:
+    conv, x = torch.nn.Conv2d(4, 8, **options), torch.ones(shape, requires_grad=True)
+    with torch.profiler.profile() as prof:
+        (g,) = torch.autograd.grad(conv(x).pow(2).sum(), x, create_graph=True)
+        g.pow(2).sum().backward(inputs=list(conv.parameters()))
+    inside = [e.name for e in prof.events() if e.cpu_parent and "double_backward" in e.cpu_parent.name]
+    assert inside.count("aten::convolution") == 1 + options.get("groups", 1)
