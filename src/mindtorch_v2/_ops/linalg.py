@@ -63,21 +63,21 @@ def _singular(a: np.ndarray) -> np.ndarray:
 def linalg_inv_ex(A: np.ndarray, check_errors: bool) -> Any:
     _check_matrix(A, "linalg.inv")
     try:
-        made, info = np.linalg.inv(np.swapaxes(A, -1, -2)), np.zeros(A.shape[:-2], np.int32)
+        inverse, info = np.linalg.inv(np.swapaxes(A, -1, -2)), np.zeros(A.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         info = _singular(A)
         if check_errors:
             raise value_error("linalg.inv", info, info.ndim == 0) from None
-        made = np.full(A.shape, np.nan, A.dtype)
+        inverse = np.full(A.shape, np.nan, A.dtype)
         for place in np.ndindex(*A.shape[:-2]):
             if not info[place]:
-                made[place] = np.linalg.inv(A[place].T)
-    return np.swapaxes(made, -1, -2), info
+                inverse[place] = np.linalg.inv(A[place].T)
+    return np.swapaxes(inverse, -1, -2), info
 
 
 def _inv_grad(g: Any, inverse: Any) -> Any:
-    made = F.matmul(mh(inverse), g)
-    return F.neg(F.matmul(made, mh(inverse)))
+    product = F.matmul(mh(inverse), g)
+    return F.neg(F.matmul(product, mh(inverse)))
 
 
 linalg_inv_ex.derivative(A=_inv_grad)
@@ -85,9 +85,9 @@ linalg_inv_ex.derivative(A=_inv_grad)
 
 @composite("aten::linalg_inv(Tensor A) -> Tensor", expose="no")
 def linalg_inv(A: Any) -> Any:
-    made, info = linalg_inv_ex(A, check_errors=False)
+    inverse, info = linalg_inv_ex(A, check_errors=False)
     check(info, "linalg.inv", A.ndim == 2)
-    return made
+    return inverse
 
 
 @op(
@@ -171,20 +171,20 @@ def _linalg_solve_ex(A: np.ndarray, B: np.ndarray, left: bool, check_errors: boo
     a = A if left else np.swapaxes(A, -1, -2)
     b = B[..., None] if vector else B if left else np.swapaxes(B, -1, -2)
     try:
-        made = np.linalg.solve(a, b)
+        solution = np.linalg.solve(a, b)
     except np.linalg.LinAlgError:
         info = _singular(A)
         if check_errors:
             raise value_error("linalg.solve", info, A.ndim == 2) from None
-        made = np.full(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], np.nan, A.dtype)
-    made = (
-        np.ascontiguousarray(made[..., 0])
+        solution = np.full(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], np.nan, A.dtype)
+    solution = (
+        np.ascontiguousarray(solution[..., 0])
         if vector
-        else columns(made)
+        else columns(solution)
         if left
-        else np.swapaxes(columns(made), -1, -2)
+        else np.swapaxes(columns(solution), -1, -2)
     )
-    return made, np.empty(0, A.dtype), np.empty(0, np.int32), info
+    return solution, np.empty(0, A.dtype), np.empty(0, np.int32), info
 
 
 def check_solve(A: np.ndarray, B: np.ndarray, left: bool) -> bool:
@@ -232,16 +232,16 @@ def _(
         gb = kernels.solve_again(A, LU, pivots, right, left)
     ga = None
     if needs[0]:
-        made = F.unsqueeze(result, -1) if vector else result
-        ga = F.neg(F.matmul(gb, mh(made)) if left else F.matmul(mh(made), gb))
+        solution = F.unsqueeze(result, -1) if vector else result
+        ga = F.neg(F.matmul(gb, mh(solution)) if left else F.matmul(mh(solution), gb))
     return ga, (F.squeeze(gb, -1) if vector else gb) if needs[1] else None
 
 
 @composite("aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", expose="no")
 def linalg_solve(A: Any, B: Any, left: bool) -> Any:
-    made, info = linalg_solve_ex(A, B, left=left, check_errors=False)
+    solution, info = linalg_solve_ex(A, B, left=left, check_errors=False)
     check(info, "torch.linalg.solve", A.ndim == 2)
-    return made
+    return solution
 
 
 @op(
@@ -293,15 +293,15 @@ def linalg_cholesky_ex(self: np.ndarray, upper: bool, check_errors: bool) -> Any
     turned = np.swapaxes(self, -1, -2)
     info = np.zeros(self.shape[:-2], np.int32)
     try:
-        made = np.linalg.cholesky(
+        factor = np.linalg.cholesky(
             turned, upper=not upper
         )  # of the transpose: a result in columns without a copy
     except np.linalg.LinAlgError:
         info = _cholesky_info(turned if upper else self)
         if check_errors:
             raise value_error("linalg.cholesky", info, info.ndim == 0) from None
-        made = np.triu(turned) if not upper else np.tril(turned)
-    return np.swapaxes(made, -1, -2), info
+        factor = np.triu(turned) if not upper else np.tril(turned)
+    return np.swapaxes(factor, -1, -2), info
 
 
 def _cholesky_info(a: np.ndarray) -> np.ndarray:
@@ -317,8 +317,8 @@ def _cholesky_grad(g: Any, L: Any, upper: bool) -> Any:
     gl = mh(g) if upper else g
     phi = F.matmul(mh(low), gl)
     phi = F.mul(F.add(F.tril(phi), mh(F.tril(phi, -1))), 0.5)
-    made = linalg_solve_triangular(mh(low), phi, upper=True, left=True)
-    return linalg_solve_triangular(low, made, upper=False, left=False)
+    solved = linalg_solve_triangular(mh(low), phi, upper=True, left=True)
+    return linalg_solve_triangular(low, solved, upper=False, left=False)
 
 
 linalg_cholesky_ex.derivative(self=lambda g, L, upper: _cholesky_grad(g, L, upper))
@@ -326,9 +326,9 @@ linalg_cholesky_ex.derivative(self=lambda g, L, upper: _cholesky_grad(g, L, uppe
 
 @composite("aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", expose="no")
 def linalg_cholesky(self: Any, upper: bool) -> Any:
-    made, info = linalg_cholesky_ex(self, upper=upper, check_errors=False)
+    factor, info = linalg_cholesky_ex(self, upper=upper, check_errors=False)
     check(info, "linalg.cholesky", self.ndim == 2)
-    return made
+    return factor
 
 
 @op(
@@ -380,22 +380,22 @@ def _qr_grad(Q: Any, R: Any, gq: Any, gr: Any) -> Any:
     lower = F.tril(F.sub(turned, mh(turned)), 0 if turned.dtype.is_complex else -1)
     if turned.dtype.is_complex:
         lower = lower - 0.5 * F.diag_embed(F.diagonal(lower, 0, -2, -1))
-    made = F.matmul(Q, lower)
-    made = linalg_solve_triangular(mh(R.narrow(-1, 0, n)), made, upper=False, left=False)
-    rest = OPS["new_zeros"].entry(made, (*made.shape[:-1], R.shape[-1] - n))
-    made = F.cat([made, rest], -1)
-    return made if gr is None else F.add(made, F.matmul(Q, gr))
+    gradient = F.matmul(Q, lower)
+    gradient = linalg_solve_triangular(mh(R.narrow(-1, 0, n)), gradient, upper=False, left=False)
+    zeros = OPS["new_zeros"].entry(gradient, (*gradient.shape[:-1], R.shape[-1] - n))
+    gradient = F.cat([gradient, zeros], -1)
+    return gradient if gr is None else F.add(gradient, F.matmul(Q, gr))
 
 
 def _both_triangles(x: Any) -> Any:
     """The upper triangle, and its conjugate below."""
     upper = F.triu(x)
-    made = F.add(upper, mh(upper))
-    diagonal = F.diagonal(made, 0, -2, -1)
+    hermitian = F.add(upper, mh(upper))
+    diagonal = F.diagonal(hermitian, 0, -2, -1)
     if _dispatch.grad_state.enabled:
-        return made - 0.5 * F.diag_embed(diagonal)
+        return hermitian - 0.5 * F.diag_embed(diagonal)
     OPS["mul_.Scalar"].entry(F.real(diagonal), 0.5)
-    return made
+    return hermitian
 
 
 # ---------------------------------------------------------------------------------------------------- eigenvalues, singular values
@@ -488,8 +488,8 @@ def _(grads: Any, eigenvalues: Any, eigenvectors: Any, self_dtype: Any) -> Any:
     V, L = eigenvectors, eigenvalues
     if gv is None:
         Vh = mh(V)
-        made = linalg_solve(mh(V), _times_late(F.unsqueeze(gl, -1), Vh))
-        return (made if self_dtype.is_complex else F.real(made),)
+        gradient = linalg_solve(mh(V), _times_late(F.unsqueeze(gl, -1), Vh))
+        return (gradient if self_dtype.is_complex else F.real(gradient),)
     inner = F.diag_embed(gl) if gl is not None else None
     vg = F.matmul(mh(V), gv)
     real_part = F.real(F.diagonal(vg, 0, -2, -1)).to(V.dtype)
@@ -499,8 +499,8 @@ def _(grads: Any, eigenvalues: Any, eigenvectors: Any, self_dtype: Any) -> Any:
     off = F.ones_like(gaps) - F.eye(L.shape[-1], dtype=V.dtype)
     part = corrected / gaps * off
     inner = part if inner is None else inner + part
-    made = linalg_solve(mh(V), F.matmul(inner, mh(V)))
-    return (made if self_dtype.is_complex else F.real(made),)
+    gradient = linalg_solve(mh(V), F.matmul(inner, mh(V)))
+    return (gradient if self_dtype.is_complex else F.real(gradient),)
 
 
 @op(
@@ -558,26 +558,26 @@ def _svd_grad(U: Any, S: Any, Vh: Any, gu: Any, gs: Any, gvh: Any) -> Any:
     if gs is not None:
         inner = F.add(inner, F.diag_embed(gs))
     if m > k and gu is not None:
-        made = F.matmul(U, inner)
-        rest = F.div(gu, F.unsqueeze(S, -2))
-        known = F.matmul(U, F.matmul(mh(U), rest))
+        product = F.matmul(U, inner)
+        scaled = F.div(gu, F.unsqueeze(S, -2))
+        projection = F.matmul(U, F.matmul(mh(U), scaled))
         return (
-            F.matmul(F.sub(F.add(made, rest), known), Vh)
+            F.matmul(F.sub(F.add(product, scaled), projection), Vh)
             if n <= k or gvh is None
-            else _wider(F.sub(F.add(made, rest), known), U, S, Vh, gvh)
+            else _wider(F.sub(F.add(product, scaled), projection), U, S, Vh, gvh)
         )
     if n > k and gvh is not None:
-        made = F.matmul(inner, Vh)
-        rest = F.div(gvh, F.unsqueeze(S, -1))
-        known = F.matmul(F.matmul(rest, mh(Vh)), Vh)
-        return F.matmul(U, F.sub(F.add(made, rest), known))
+        product = F.matmul(inner, Vh)
+        scaled = F.div(gvh, F.unsqueeze(S, -1))
+        projection = F.matmul(F.matmul(scaled, mh(Vh)), Vh)
+        return F.matmul(U, F.sub(F.add(product, scaled), projection))
     return F.matmul(F.matmul(U, inner), Vh) if m >= n else F.matmul(U, F.matmul(inner, Vh))
 
 
-def _wider(made: Any, U: Any, S: Any, Vh: Any, gvh: Any) -> Any:
-    rest = F.div(gvh, F.unsqueeze(S, -1))
-    rest = F.sub(rest, F.matmul(F.matmul(rest, mh(Vh)), Vh))
-    return F.add(F.matmul(made, Vh), F.matmul(U, rest))
+def _wider(left: Any, U: Any, S: Any, Vh: Any, gvh: Any) -> Any:
+    outside = F.div(gvh, F.unsqueeze(S, -1))
+    outside = F.sub(outside, F.matmul(F.matmul(outside, mh(Vh)), Vh))
+    return F.add(F.matmul(left, Vh), F.matmul(U, outside))
 
 
 def _skew(x: Any) -> Any:
@@ -633,9 +633,9 @@ def _lu_grad(gl: Any, gu: Any, P: Any, L: Any, U: Any) -> Any:
     lower = F.tril(F.matmul(mh(L), gl), -1) if gl is not None else None
     upper = F.triu(F.matmul(gu, mh(U))) if gu is not None else None
     inner = upper if lower is None else lower if upper is None else F.add(lower, upper)
-    made = linalg_solve_triangular(mh(L), inner, upper=True, left=True, unitriangular=True)
-    made = linalg_solve_triangular(mh(U), made, upper=False, left=False)
-    return F.matmul(P, made)
+    gradient = linalg_solve_triangular(mh(L), inner, upper=True, left=True, unitriangular=True)
+    gradient = linalg_solve_triangular(mh(U), gradient, upper=False, left=False)
+    return F.matmul(P, gradient)
 
 
 @composite("aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)", expose="no")
@@ -667,13 +667,13 @@ def lu_unpack(LU_data: np.ndarray, LU_pivots: np.ndarray, unpack_data: bool, unp
 def permutation(pivots: np.ndarray, m: int, dtype: Any) -> np.ndarray:
     """The matrix that undoes the swaps of a factorisation."""
     swaps = pivots.reshape(-1, pivots.shape[-1])
-    made = np.zeros((len(swaps), m, m), dtype)
+    matrices = np.zeros((len(swaps), m, m), dtype)
     for i, row in enumerate(swaps):
         order = np.arange(m)
         for j, s in enumerate(row):
             order[[j, s - 1]] = order[[s - 1, j]]
-        made[i, order, np.arange(m)] = 1
-    return made.reshape(*pivots.shape[:-1], m, m)
+        matrices[i, order, np.arange(m)] = 1
+    return matrices.reshape(*pivots.shape[:-1], m, m)
 
 
 @lu_unpack.backward("LU_data")
@@ -763,11 +763,11 @@ def linalg_matrix_exp(self: np.ndarray) -> np.ndarray:
 def _matrix_exp_grad(g: Any, self: Any) -> Any:
     """The upper right block of the exponential of [[A^H, g], [0, A^H]]."""
     n = self.shape[-1]
-    turned = mh(self)
-    top = F.cat([turned, g], -1)
-    bottom = F.cat([F.zeros_like(turned), turned], -1)
-    made = linalg_matrix_exp(F.cat([top, bottom], -2))
-    return made.narrow(-2, 0, n).narrow(-1, n, n)
+    adjoint = mh(self)
+    top = F.cat([adjoint, g], -1)
+    bottom = F.cat([F.zeros_like(adjoint), adjoint], -1)
+    exponential = linalg_matrix_exp(F.cat([top, bottom], -2))
+    return exponential.narrow(-2, 0, n).narrow(-1, n, n)
 
 
 linalg_matrix_exp.derivative(self=_matrix_exp_grad)
@@ -786,15 +786,15 @@ def linalg_matrix_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any)
     if ord in ("nuc", 2, -2):
         order = [d for d in range(self.ndim) if d not in (first, second)] + [first, second]
         values = linalg_svdvals(self.permute(order))
-        made = (
+        norm = (
             F.sum(values, -1, keepdim)
             if ord == "nuc"
             else (F.amax if ord == 2 else F.amin)(values, -1, keepdim)
         )
         if keepdim:
             back = [order.index(d) for d in range(self.ndim)]
-            made = F.unsqueeze(made, -1).permute(back)
-        return made
+            norm = F.unsqueeze(norm, -1).permute(back)
+        return norm
     if ord not in (1, -1, math.inf, -math.inf):
         raise RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
     if abs(ord) == math.inf:
@@ -816,17 +816,17 @@ def svdvals(A: Any) -> Any:
 @op("aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", expose="no")
 def linalg_cross(self: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
     if self.dtype != other.dtype:
-        expected, found = (BY_NUM[x.dtype.num]._abbr for x in (self, other))
-        raise RuntimeError(f"expected scalar type {expected} but found {found}")
+        expected, actual = (BY_NUM[x.dtype.num]._abbr for x in (self, other))
+        raise RuntimeError(f"expected scalar type {expected} but found {actual}")
     if self.dtype.kind == "b":
         raise _dispatch.not_implemented("cross", self)
     a, b = (np.moveaxis(x, dim, 0) for x in np.broadcast_arrays(self, other))
-    made = np.empty(np.broadcast_shapes(self.shape, other.shape), self.dtype)
-    parts = np.moveaxis(made, dim, 0)
+    product = np.empty(np.broadcast_shapes(self.shape, other.shape), self.dtype)
+    parts = np.moveaxis(product, dim, 0)
     for k in range(3):
         i, j = (k + 1) % 3, (k + 2) % 3
         np.subtract(a[i] * b[j], a[j] * b[i], parts[k, ...])
-    return made
+    return product
 
 
 linalg_cross.derivative(

@@ -67,14 +67,14 @@ def _power(A: Any, n: int) -> Any:
         return base
     if n == 3:
         return F.matmul(F.matmul(base, base), base)
-    made = None
+    power = None
     while n:
         if n & 1:
-            made = base if made is None else F.matmul(made, base)
+            power = base if power is None else F.matmul(power, base)
         n >>= 1
         if n:
             base = F.matmul(base, base)
-    return made
+    return power
 
 
 def _copy(A: Any) -> Any:
@@ -113,10 +113,10 @@ def lu_with_info(self: Any, pivot: bool, check_errors: bool) -> Any:
 
 @op("aten::cholesky(Tensor self, bool upper=False) -> Tensor", expose="no")
 def cholesky_op(self: np.ndarray, upper: bool) -> Any:
-    made, info = linalg.linalg_cholesky_ex.op.kernel(self, upper, False)
+    factor, info = linalg.linalg_cholesky_ex.op.kernel(self, upper, False)
     if info.any():
         raise kernels.value_error("cholesky", info, self.ndim == 2)
-    return made
+    return factor
 
 
 cholesky_op.derivative(self=lambda g, out, upper: linalg._cholesky_grad(g, out, upper))
@@ -147,13 +147,13 @@ def cholesky_solve(self: Any, input2: Any, upper: bool) -> Any:
 
 @cholesky_solve.backward("self", "input2")
 def _(g: Any, input2: Any, out: Any, upper: bool, needs: Any) -> Any:
-    made = cholesky_solve(g, input2, upper)
+    solution = cholesky_solve(g, input2, upper)
     if not needs[1]:
-        return made, None
-    common = F.matmul(made, mh(out))
+        return solution, None
+    common = F.matmul(solution, mh(out))
     common = F.add(common, mh(common))
     factor = F.neg(F.matmul(input2, common) if upper else F.matmul(common, input2))
-    return (made if needs[0] else None), factor
+    return (solution if needs[0] else None), factor
 
 
 @op("aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor", out=True)
@@ -245,16 +245,16 @@ def _pinv_grad(g: Any, P: Any, A: Any) -> Any:
     if m <= n:
         K = F.matmul(gh, P)
         first = F.matmul(K, Ph)
-        known = F.matmul(A, F.matmul(P, first))
+        projection = F.matmul(A, F.matmul(P, first))
         other = F.matmul(Ph, F.matmul(P, F.sub(gh, F.matmul(K, A))))
-        made = F.neg(mh(F.matmul(P, K)))
+        inner = F.neg(mh(F.matmul(P, K)))
     else:
         K = F.matmul(P, gh)
         first = F.matmul(Ph, K)
-        known = F.matmul(F.matmul(first, P), A)
+        projection = F.matmul(F.matmul(first, P), A)
         other = F.matmul(F.matmul(F.sub(gh, F.matmul(A, K)), P), Ph)
-        made = F.neg(mh(F.matmul(K, P)))
-    return F.sub(F.add(F.add(made, other), first), known)
+        inner = F.neg(mh(F.matmul(K, P)))
+    return F.sub(F.add(F.add(inner, other), first), projection)
 
 
 def _declare_pinv(text: str, bounds: Any) -> Any:
@@ -294,7 +294,7 @@ def _rank(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
         raise RuntimeError(
             "torch.linalg.matrix_rank: The input tensor input must have at least 2 dimensions."
         )
-    made = F.empty(A.shape[:-2], dtype=_dtype.int64)
+    ranks = F.empty(A.shape[:-2], dtype=_dtype.int64)
     first, second = _tolerances(A, atol, rtol)
     if hermitian:
         sizes = F.abs(linalg.linalg_eigvalsh(A))
@@ -302,7 +302,7 @@ def _rank(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
     else:
         sizes = linalg.linalg_svdvals(A)
         largest = sizes.narrow(-1, 0, 1)
-    return kernels.sum_into(F.gt(sizes, _bound(largest, first, second)), -1, False, None, made)
+    return kernels.sum_into(F.gt(sizes, _bound(largest, first, second)), -1, False, None, ranks)
 
 
 @composite(
@@ -343,10 +343,10 @@ def _condition(A: Any, p: Any) -> Any:
     inverse, info = linalg.linalg_inv_ex(A)
     F.masked_fill_(inverse, F.gt(info.unsqueeze_(-1).unsqueeze_(-1), 0), math.inf)
     first, last = linalg.linalg_matrix_norm(A, p), linalg.linalg_matrix_norm(inverse, p)
-    made = F.mul(first, last)
-    if _dispatch.grad_state.enabled and made._rg:
-        return F.nan_to_num(made, math.inf, math.inf, -math.inf)
-    return F.nan_to_num_(made, math.inf, math.inf, -math.inf)
+    condition = F.mul(first, last)
+    if _dispatch.grad_state.enabled and condition._rg:
+        return F.nan_to_num(condition, math.inf, math.inf, -math.inf)
+    return F.nan_to_num_(condition, math.inf, math.inf, -math.inf)
 
 
 # ---------------------------------------------------------------------------------------------------- norms
@@ -409,8 +409,8 @@ def linalg_multi_dot(tensors: Any) -> Any:
 def chain_matmul(matrices: Any) -> Any:
     from .einsum import multi_dot
 
-    made = multi_dot(list(matrices))
-    return made.view(tuple(made.shape))
+    product = multi_dot(list(matrices))
+    return product.view(tuple(product.shape))
 
 
 @composite("aten::linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", expose="no")
@@ -450,9 +450,9 @@ def linalg_tensorinv(self: Any, ind: int) -> Any:
         raise RuntimeError(
             f"Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got {width} != {rows}"
         )
-    made, info = linalg.linalg_inv_ex(self.reshape(rows, width))
+    inverse, info = linalg.linalg_inv_ex(self.reshape(rows, width))
     check(info, "inv", True)
-    return made.reshape(*second, *first)
+    return inverse.reshape(*second, *first)
 
 
 @composite("aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor", expose="no")
@@ -466,8 +466,8 @@ def linalg_tensorsolve(self: Any, other: Any, dims: Any) -> Any:
             "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), but got "
             f"{width} != {rows}"
         )
-    made = linalg.linalg_solve(self.reshape(rows, width), other.flatten())
-    return made.reshape(shape)
+    solution = linalg.linalg_solve(self.reshape(rows, width), other.flatten())
+    return solution.reshape(shape)
 
 
 # ---------------------------------------------------------------------------------------------------- least squares
@@ -499,31 +499,36 @@ def linalg_lstsq(self: np.ndarray, b: np.ndarray, rcond: Any, driver: Any) -> An
     bound = max(m, n) * float(np.finfo(real).eps) if rcond is None else float(rcond)
     u, s, vh = np.linalg.svd(self, full_matrices=False)
     large = s > bound * (s[..., :1] if s.shape[-1] else 0)
-    kept = np.where(large, 1 / np.where(large, s, 1), 0).astype(real)
-    inverse = np.conj(np.swapaxes(vh, -1, -2)) * kept[..., None, :]
-    made = np.matmul(inverse, np.matmul(np.conj(np.swapaxes(u, -1, -2)), right))
+    reciprocals = np.where(large, 1 / np.where(large, s, 1), 0).astype(real)
+    inverse = np.conj(np.swapaxes(vh, -1, -2)) * reciprocals[..., None, :]
+    solution = np.matmul(inverse, np.matmul(np.conj(np.swapaxes(u, -1, -2)), right))
     rank, none = large.sum(-1), np.empty(0, real)
     residuals, values = none, none
     if m > n and driver != "gelsy" and bool((rank == n).all()):
-        rest = np.abs(np.matmul(self, made) - right)
-        residuals = (rest * rest).sum(-2, dtype=real)
+        errors = np.abs(np.matmul(self, solution) - right)
+        residuals = (errors * errors).sum(-2, dtype=real)
     if driver in ("gelsd", "gelss"):
         values = s
     if m > n:  # the rows that count of a solution as long as the right side
-        longer = np.empty((*made.shape[:-2], made.shape[-1], m), made.dtype)
+        longer = np.empty((*solution.shape[:-2], solution.shape[-1], m), solution.dtype)
         rows = np.swapaxes(longer, -1, -2)[..., :n, :]
-        rows[...] = made
-        made = rows[..., 0] if vector else rows
+        rows[...] = solution
+        solution = rows[..., 0] if vector else rows
     else:
-        made = np.ascontiguousarray(made[..., 0]) if vector else columns(made)
-    return made, residuals, np.asarray(rank, np.int64) if driver != "gels" else np.empty(0, np.int64), values
+        solution = np.ascontiguousarray(solution[..., 0]) if vector else columns(solution)
+    return (
+        solution,
+        residuals,
+        np.asarray(rank, np.int64) if driver != "gels" else np.empty(0, np.int64),
+        values,
+    )
 
 
 @linalg_lstsq.backward("self", "b")
 def _(grads: Any, self: Any, b: Any, solution: Any, needs: Any) -> Any:
     gx, gr = grads
     vector = b.ndim == self.ndim - 1
-    right, made = (F.unsqueeze(t, -1) if vector else t for t in (b, solution))
+    right, x = (F.unsqueeze(t, -1) if vector else t for t in (b, solution))
     ga = gb = None
     if gx is not None:
         gx = F.unsqueeze(gx, -1) if vector else gx
@@ -533,12 +538,12 @@ def _(grads: Any, self: Any, b: Any, solution: Any, needs: Any) -> Any:
         if needs[1]:
             gb = F.matmul(mh(P), gx)
     if gr is not None and gr.numel():
-        rest = 2 * (F.matmul(self, made) - right) * F.unsqueeze(gr, -2)
+        errors = 2 * (F.matmul(self, x) - right) * F.unsqueeze(gr, -2)
         if needs[0]:
-            part = F.matmul(rest, mh(made))
+            part = F.matmul(errors, mh(x))
             ga = part if ga is None else F.add(ga, part)
         if needs[1]:
-            gb = F.neg(rest) if gb is None else F.sub(gb, rest)
+            gb = F.neg(errors) if gb is None else F.sub(gb, errors)
     return ga, F.squeeze(gb, -1) if vector and gb is not None else gb
 
 
@@ -555,9 +560,9 @@ def geqrf(self: np.ndarray) -> Any:
     flat = self.reshape(-1, rows, width)
     factor = lapack.get_lapack_funcs("geqrf", (flat,))
     parts = [factor(matrix)[:2] for matrix in flat]
-    made = np.array([p[0].T for p in parts], self.dtype).reshape(*self.shape[:-2], width, rows)
+    reflectors = np.array([p[0].T for p in parts], self.dtype).reshape(*self.shape[:-2], width, rows)
     tau = np.array([p[1] for p in parts], self.dtype).reshape(*self.shape[:-2], min(rows, width))
-    return np.swapaxes(made, -1, -2), tau
+    return np.swapaxes(reflectors, -1, -2), tau
 
 
 @op("aten::linalg_householder_product(Tensor input, Tensor tau) -> Tensor", expose="no")
@@ -574,24 +579,26 @@ def linalg_householder_product(input: np.ndarray, tau: np.ndarray) -> Any:
             "torch.linalg.householder_product: input.shape[-1] must be greater than or equal to tau.shape[-1]"
         )
     flat, scales = input.reshape(-1, rows, width), tau.reshape(-1, tau.shape[-1])
-    made = np.empty((len(flat), width, rows), input.dtype)
+    q = np.empty((len(flat), width, rows), input.dtype)
     complex_kind = input.dtype.kind == "c"
-    make = lapack.get_lapack_funcs("ungqr" if complex_kind else "orgqr", (flat,))
+    build_q = lapack.get_lapack_funcs("ungqr" if complex_kind else "orgqr", (flat,))
     for i, matrix in enumerate(flat):
-        made[i] = make(matrix, scales[i])[0].T
-    return np.swapaxes(made.reshape(*input.shape[:-2], width, rows), -1, -2)
+        q[i] = build_q(matrix, scales[i])[0].T
+    return np.swapaxes(q.reshape(*input.shape[:-2], width, rows), -1, -2)
 
 
 def _reflect(A: Any, tau: Any) -> Any:
     """The product of reflections by plain ops, for its gradient."""
     m, n = A.shape[-2], A.shape[-1]
-    made = F.eye(m, dtype=A.dtype).expand(*A.shape[:-2], m, m)
+    product = F.eye(m, dtype=A.dtype).expand(*A.shape[:-2], m, m)
     for i in range(tau.shape[-1] - 1, -1, -1):
         below = A.select(-1, i).narrow(-1, i + 1, m - i - 1)
-        one = F.ones((*A.shape[:-2], 1), dtype=A.dtype)
-        v = F.cat([F.zeros((*A.shape[:-2], i), dtype=A.dtype), one, below], -1).unsqueeze(-1)
-        made = made - tau.select(-1, i).unsqueeze(-1).unsqueeze(-1) * F.matmul(v, F.matmul(mh(v), made))
-    return made.narrow(-1, 0, n)
+        ones = F.ones((*A.shape[:-2], 1), dtype=A.dtype)
+        v = F.cat([F.zeros((*A.shape[:-2], i), dtype=A.dtype), ones, below], -1).unsqueeze(-1)
+        product = product - tau.select(-1, i).unsqueeze(-1).unsqueeze(-1) * F.matmul(
+            v, F.matmul(mh(v), product)
+        )
+    return product.narrow(-1, 0, n)
 
 
 @linalg_householder_product.backward("input", "tau")
@@ -619,14 +626,14 @@ def linalg_ldl_factor_ex(self: np.ndarray, hermitian: bool, check_errors: bool) 
     linalg._check_matrix(self, "torch.linalg.ldl_factor_ex")
     flat = self.reshape(-1, *self.shape[-2:])
     factor = lapack.get_lapack_funcs("hetrf" if hermitian and self.dtype.kind == "c" else "sytrf", (flat,))
-    made, info = np.empty(flat.shape, self.dtype), np.zeros(len(flat), np.int32)
+    factors, info = np.empty(flat.shape, self.dtype), np.zeros(len(flat), np.int32)
     pivots = np.empty(flat.shape[:2], np.int32)
     for i, matrix in enumerate(flat):
-        lower, found, info[i] = factor(matrix, lower=1)
-        pivots[i] = np.where(found >= 0, found + 1, found)
-        made[i] = np.tril(lower)
+        lower, swaps, info[i] = factor(matrix, lower=1)
+        pivots[i] = np.where(swaps >= 0, swaps + 1, swaps)
+        factors[i] = np.tril(lower)
     shape = self.shape[:-2]
-    return columns(made.reshape(self.shape)), pivots.reshape(*shape, -1), info.reshape(shape)
+    return columns(factors.reshape(self.shape)), pivots.reshape(*shape, -1), info.reshape(shape)
 
 
 @composite(
@@ -650,8 +657,10 @@ def linalg_ldl_solve(LD: np.ndarray, pivots: np.ndarray, B: np.ndarray, hermitia
     rights = np.broadcast_to(B, (*LD.shape[:-2], *B.shape[-2:])).reshape(-1, *B.shape[-2:])
     swaps = pivots.reshape(-1, pivots.shape[-1])
     solver = lapack.get_lapack_funcs("hetrs" if hermitian and LD.dtype.kind == "c" else "sytrs", (flat,))
-    made = [solver(m, np.where(p > 0, p - 1, p), b, lower=1)[0].T for m, p, b in zip(flat, swaps, rights)]
-    turned = np.array(made, LD.dtype).reshape(*LD.shape[:-2], B.shape[-1], B.shape[-2])
+    solutions = [
+        solver(m, np.where(p > 0, p - 1, p), b, lower=1)[0].T for m, p, b in zip(flat, swaps, rights)
+    ]
+    turned = np.array(solutions, LD.dtype).reshape(*LD.shape[:-2], B.shape[-1], B.shape[-2])
     return np.swapaxes(turned, -1, -2)
 
 
@@ -666,8 +675,8 @@ def triangular_solve(
     self: np.ndarray, A: np.ndarray, upper: bool, transpose: bool, unitriangular: bool
 ) -> Any:
     matrix = np.swapaxes(A, -1, -2) if transpose else A
-    made = linalg.linalg_solve_triangular.op.kernel(matrix, self, upper != transpose, True, unitriangular)
-    return made, columns(np.broadcast_to(A, (*made.shape[:-2], *A.shape[-2:])))
+    solution = linalg.linalg_solve_triangular.op.kernel(matrix, self, upper != transpose, True, unitriangular)
+    return solution, columns(np.broadcast_to(A, (*solution.shape[:-2], *A.shape[-2:])))
 
 
 @triangular_solve.backward("self", "A")

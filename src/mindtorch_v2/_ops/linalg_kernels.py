@@ -113,8 +113,8 @@ def lu_arrays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     lu = np.empty((len(flat), width, rows), A.dtype)
     pivots, info = np.empty((len(flat), min(rows, width)), np.int32), np.zeros(len(flat), np.int32)
     for i, matrix in enumerate(flat):
-        made, swaps, info[i] = factor(matrix)
-        lu[i], pivots[i] = made.T, swaps[: pivots.shape[1]] + 1
+        factors, swaps, info[i] = factor(matrix)
+        lu[i], pivots[i] = factors.T, swaps[: pivots.shape[1]] + 1
     batch = A.shape[:-2]
     return (
         np.swapaxes(lu.reshape(*batch, width, rows), -1, -2),
@@ -138,10 +138,10 @@ def lu_solve_arrays(
     swaps = np.broadcast_to(pivots, (*batch, n)).reshape(-1, n)
     rights = np.broadcast_to(B, (*batch, n, k)).reshape(-1, n, k)
     solver = lapack.get_lapack_funcs("getrs", (factors, rights))
-    made = np.empty((len(factors), k, n), LU.dtype)
+    solution = np.empty((len(factors), k, n), LU.dtype)
     for i, factor in enumerate(factors):
-        made[i] = solver(factor, swaps[i] - 1, rights[i], 2 if adjoint else 0)[0].T
-    return np.swapaxes(made.reshape(*batch, k, n), -1, -2)
+        solution[i] = solver(factor, swaps[i] - 1, rights[i], 2 if adjoint else 0)[0].T
+    return np.swapaxes(solution.reshape(*batch, k, n), -1, -2)
 
 
 # ------------------------------------------------------------------------- ops called with the tensors that take their results
@@ -191,8 +191,8 @@ def resized_columns(like: Any, shape: tuple) -> Any:
     """An output that gets its size late, stored by columns."""
     from ._shown import given_size
 
-    made = given_size(like, (*shape[:-2], shape[-1], shape[-2]))
-    return made.transpose_(-2, -1)
+    resized = given_size(like, (*shape[:-2], shape[-1], shape[-2]))
+    return resized.transpose_(-2, -1)
 
 
 @step(
@@ -243,22 +243,22 @@ def _factor(A: Any, LU: Any, pivots: Any, info: Any) -> None:
     "aten::linalg_lu_factor_ex.late(Tensor A, bool pivot, bool check_errors, Tensor LU, Tensor pivots, Tensor info) -> Tensor"
 )
 def lu_factor_info(A: Any, pivot: bool, check_errors: bool, LU: Any, pivots: Any, info: Any) -> Any:
-    made = wrap(np.empty(A._array.shape[:-2], np.int32))
-    if made.ndim:
-        restrided(made)
-    _factor(A, LU, pivots, made)
-    return made
+    failures = wrap(np.empty(A._array.shape[:-2], np.int32))
+    if failures.ndim:
+        restrided(failures)
+    _factor(A, LU, pivots, failures)
+    return failures
 
 
 @step(
     "aten::linalg_lu_solve.out(Tensor LU, Tensor pivots, Tensor B, bool left, bool adjoint, Tensor out) -> Tensor(a!)"
 )
 def lu_solve_into(LU: Any, pivots: Any, B: Any, left: bool, adjoint: bool, out: Any) -> Any:
-    made = lu_solve_arrays(LU._array, pivots._array, B._array, left, adjoint)
+    solution = lu_solve_arrays(LU._array, pivots._array, B._array, left, adjoint)
     show_lu_solve(LU, pivots, B, left, out)
     if left and out._array.strides[-1] != LU.shape[-1] * out._array.itemsize:
-        F.copy_(out, wrap(made))
-    return put(out, made)
+        F.copy_(out, wrap(solution))
+    return put(out, solution)
 
 
 def show_lu_solve(LU: Any, pivots: Any, B: Any, left: bool, out: Any) -> None:

@@ -17,11 +17,11 @@ def _linalg(name: str) -> Any:
     return getattr(importlib.import_module("mindtorch_v2.linalg"), name)
 
 
-def _given(made: Any, out: Any) -> Any:
+def _given(result: Any, out: Any) -> Any:
     """`made`, or `out` with its values."""
     if out is None:
-        return made
-    for target, value in zip(out, made) if isinstance(made, tuple) else ((out, made),):
+        return result
+    for target, value in zip(out, result) if isinstance(result, tuple) else ((out, result),):
         _dispatch.give_out(target, value._array)
     return out
 
@@ -83,8 +83,8 @@ def lu(input: Any, pivot: bool = True, get_infos: bool = False, out: Any = None)
         "LU, pivots, info = torch.lu(A, compute_pivots, get_infos=True)\nshould be replaced with\n"
         "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
     )
-    made = linalg_composite.lu_with_info(input, pivot, not get_infos)
-    return _given(made if get_infos else made[:2], out)
+    factors = linalg_composite.lu_with_info(input, pivot, not get_infos)
+    return _given(factors if get_infos else factors[:2], out)
 
 
 @function()

@@ -99,15 +99,15 @@ def _(g: Any, self: Any, mat2: Any, needs: Any) -> Any:
     return first, second
 
 
-def _scaled_sum(self: np.ndarray, beta: Any, made: np.ndarray, alpha: Any) -> np.ndarray:
+def _scaled_sum(self: np.ndarray, beta: Any, products: np.ndarray, alpha: Any) -> np.ndarray:
     """beta * self + alpha * made, in the memory of `made`."""
     if alpha != 1:
-        np.multiply(made, alpha, made, casting="unsafe")
+        np.multiply(products, alpha, products, casting="unsafe")
     if beta == 0:
-        return made
+        return products
     if beta == 1:
-        return np.add(made, self, made)
-    return np.add(made, np.multiply(self, beta).astype(made.dtype, copy=False), made)
+        return np.add(products, self, products)
+    return np.add(products, np.multiply(self, beta).astype(products.dtype, copy=False), products)
 
 
 def _addmm_flops(self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> int:
@@ -136,8 +136,8 @@ def addmm(self: np.ndarray, mat1: np.ndarray, mat2: np.ndarray, beta: Any, alpha
     _no_bools("addmm_impl_cpu_", self)
     _check_expands(self, (mat1.shape[0], mat2.shape[1]))
     if mat1.dtype in LOW_FLOATS:  # the whole sum in float32, with one rounding at the end
-        made = np.matmul(mat1.astype(np.float32), mat2.astype(np.float32))
-        return _scaled_sum(self.astype(np.float32), beta, made, alpha).astype(mat1.dtype)
+        products = np.matmul(mat1.astype(np.float32), mat2.astype(np.float32))
+        return _scaled_sum(self.astype(np.float32), beta, products, alpha).astype(mat1.dtype)
     return _scaled_sum(self, beta, np.matmul(mat1, mat2), alpha)
 
 
@@ -212,9 +212,9 @@ def baddbmm(self: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any,
         raise RuntimeError(f"Input dtypes must be the same, got: input {a}, batch1: {b}, batch2: {c}")
     _check_batches(batch1, batch2, "batch1", "batch2")
     _no_bools("baddbmm", self)
-    made = product(batch1, batch2)
-    _check_expands(self, made.shape)
-    return _scaled_sum(self, beta, made, alpha)
+    products = product(batch1, batch2)
+    _check_expands(self, products.shape)
+    return _scaled_sum(self, beta, products, alpha)
 
 
 @baddbmm.backward("self", "batch1", "batch2", values_for={"batch2": "batch1", "batch1": "batch2"})
@@ -236,9 +236,9 @@ def addbmm(self: np.ndarray, batch1: np.ndarray, batch2: np.ndarray, beta: Any, 
         a, b = (BY_NUM[x.dtype.num]._abbr for x in (self, batch1))
         raise RuntimeError(f"self and mat2 must have the same dtype, but got {a} and {b}")
     _no_bools("addmm_impl_cpu_", self)
-    made = np.add.reduce(product(batch1, batch2), axis=0, dtype=batch1.dtype)
-    _check_expands(self, made.shape)
-    return _scaled_sum(self, beta, made, alpha)
+    total = np.add.reduce(product(batch1, batch2), axis=0, dtype=batch1.dtype)
+    _check_expands(self, total.shape)
+    return _scaled_sum(self, beta, total, alpha)
 
 
 @addbmm.backward("self", "batch1", "batch2", values_for={"batch2": "batch1", "batch1": "batch2"})
@@ -351,9 +351,9 @@ def ger(self: Any, vec2: Any) -> Any:
 )
 def addr(self: np.ndarray, vec1: np.ndarray, vec2: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
     self, vec1, vec2 = _dispatch.promote_all(self, vec1, vec2)
-    made = np.multiply.outer(vec1, vec2)
-    _check_expands(self, made.shape)
-    return _scaled_sum(self, beta, made, alpha)
+    products = np.multiply.outer(vec1, vec2)
+    _check_expands(self, products.shape)
+    return _scaled_sum(self, beta, products, alpha)
 
 
 addr.derivative(
@@ -396,8 +396,8 @@ def matmul(self: Any, other: Any) -> Any:
     if a <= 2 and b >= 3:
         turned = F.transpose(other, -1, -2) if b >= 2 else other
         if _folded(turned, self.t() if a == 2 else self):
-            made = _matmul_folded(turned, self.t() if a == 2 else self)
-            return F.transpose(made, -1, -2) if a == 2 else made
+            products = _matmul_folded(turned, self.t() if a == 2 else self)
+            return F.transpose(products, -1, -2) if a == 2 else products
     return _matmul_batched(self, other)
 
 
@@ -445,9 +445,9 @@ def _matmul_batched(self: Any, other: Any) -> Any:
         )
     left = F.reshape(F.expand(a, (*batch, n, k)), (count, n, k))
     right = F.reshape(F.expand(b, (*batch, k, m)), (count, k, m))
-    made = bmm(left, right)
+    products = bmm(left, right)
     shape = (*batch, *((n,) if self.ndim > 1 else ()), *((m,) if other.ndim > 1 else ()))
-    return F._unsafe_view(made, shape)
+    return F._unsafe_view(products, shape)
 
 
 _matmul_function = matmul
@@ -462,11 +462,11 @@ def matmul_front(input: Any, other: Any, *, out: Any = None) -> Any:
         )
     if out is not None and _dispatch.recorder is not None:
         return _dispatch.call_out(_dispatch.OPS["matmul"], out, (input, other))
-    made = _matmul_function(input, other)
+    result = _matmul_function(input, other)
     if out is not None:
-        _dispatch.give_out(out, made._array)
+        _dispatch.give_out(out, result._array)
         return out
-    return made
+    return result
 
 
 @function("__matmul__", expose="method")
@@ -496,12 +496,13 @@ def linear(input: Any, weight: Any, bias: Any) -> Any:
             for n in shape[:-1]:
                 rows *= n
             flat = F.view(input, (rows, shape[-1]))
-            made = addmm(bias, flat, F.t(weight))
+            output = addmm(bias, flat, F.t(weight))
             return F.view(
-                made, (*shape[:-1], made._array.shape[1] if not made._array_missing else made.shape[1])
+                output,
+                (*shape[:-1], output._array.shape[1] if not output._array_missing else output.shape[1]),
             )
-    made = _matmul_function(input, F.t(weight))
-    return made if bias is None else F.add_(made, bias)
+    output = _matmul_function(input, F.t(weight))
+    return output if bias is None else F.add_(output, bias)
 
 
 @composite(
@@ -520,6 +521,6 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any) -> Any:
     lead = tuple(input1.shape[:-1])
     a = F.reshape(input1, (-1, input1.shape[-1]))
     b = F.reshape(input2, (-1, input2.shape[-1]))
-    made = F._trilinear(a, weight, b, (1, 3), (0,), (1, 2), (2, 3))
-    made = F.reshape(made, (*lead, weight.shape[0]))
-    return made if bias is None else made + bias
+    output = F._trilinear(a, weight, b, (1, 3), (0,), (1, 2), (2, 3))
+    output = F.reshape(output, (*lead, weight.shape[0]))
+    return output if bias is None else output + bias

@@ -51,9 +51,9 @@ def linalg_vector_norm(self: np.ndarray, ord: Any, dim: Any, keepdim: bool, dtyp
     if not self.size and (float(ord) < 0 or float(ord) == math.inf):
         _check_identity(self, float(ord), dim)
     low = self.dtype in LOW_FLOATS
-    made = _norm(self.astype(np.float32) if low else self, float(ord), _dims.many(dim, self.ndim), keepdim)
+    norms = _norm(self.astype(np.float32) if low else self, float(ord), _dims.many(dim, self.ndim), keepdim)
     kind = self.dtype if self.dtype.kind != "c" else BY_NUM[self.dtype.num].to_real()._np
-    return np.asarray(made).astype(kind, copy=False)
+    return np.asarray(norms).astype(kind, copy=False)
 
 
 def _check_identity(array: np.ndarray, order: float, dim: Any) -> None:
@@ -147,17 +147,17 @@ def norm(
 ) -> Any:
     """The p-norm of all elements or along dimensions, or a matrix norm."""
     if p == "nuc":
-        made = F.linalg_matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+        result = F.linalg_matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
     elif p is None or p == "fro":
-        made = linalg_vector_norm(input, 2, dim, keepdim, dtype=dtype)
+        result = linalg_vector_norm(input, 2, dim, keepdim, dtype=dtype)
     elif isinstance(p, str):
         raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     else:
-        made = linalg_vector_norm(input, p, dim, keepdim, dtype=dtype)
+        result = linalg_vector_norm(input, p, dim, keepdim, dtype=dtype)
     if out is not None:
-        _dispatch.give_out(out, made._array)
+        _dispatch.give_out(out, result._array)
         return out
-    return made
+    return result
 
 
 @function("norm", expose="method")
@@ -209,10 +209,10 @@ dist.recorded(lambda self, other, p: norm_of_all(F.sub(self, other), p))
 @dist.backward("self", "other")
 def _(g: Any, self: Any, other: Any, out: Any, p: Any, needs: Any) -> Any:
     difference = F.sub(self, other)
-    made = _norm_grad(g, difference, out, p, None, False, difference.shape)
-    if made is None:
+    gradient = _norm_grad(g, difference, out, p, None, False, difference.shape)
+    if gradient is None:
         return None, None
-    return (made if needs[0] else None), (F.neg(made) if needs[1] else None)
+    return (gradient if needs[0] else None), (F.neg(gradient) if needs[1] else None)
 
 
 @op("aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", on="tensors", inplace=False)
@@ -224,10 +224,10 @@ def renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     if self.ndim < 2:
         raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
     size = linalg_vector_norm(self, p, _others(self, dim), True)._array
-    kept = np.where(size > maxnorm, maxnorm / (size + size.dtype.type(1e-7)), size.dtype.type(1))
-    factor = _dispatch.wrap(kept.astype(size.dtype, copy=False))
-    made = _dispatch.wrap(np.empty(self._array.shape, self._array.dtype))
-    return mul_into(self, factor, made)
+    scale = np.where(size > maxnorm, maxnorm / (size + size.dtype.type(1e-7)), size.dtype.type(1))
+    factor = _dispatch.wrap(scale.astype(size.dtype, copy=False))
+    output = _dispatch.wrap(np.empty(self._array.shape, self._array.dtype))
+    return mul_into(self, factor, output)
 
 
 def _others(self: Any, dim: int) -> list[int]:
@@ -243,8 +243,8 @@ def _renorm_grad(g: Any, self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     slope = _norm_grad(total, self, size, p, dims, True, self.shape)
     inverse = F.reciprocal(F.add(size, 1e-7))
     inner = g if slope is None else F.sub(g, F.mul(inverse, slope))
-    made = F.mul(F.mul(inverse, maxnorm), inner)
-    return F.where(F.gt(size, maxnorm), _dispatch.OPS["to.dtype"].entry(made, g.dtype), g)
+    scaled = F.mul(F.mul(inverse, maxnorm), inner)
+    return F.where(F.gt(size, maxnorm), _dispatch.OPS["to.dtype"].entry(scaled, g.dtype), g)
 
 
 renorm.derivative(self=_renorm_grad)
