@@ -78,14 +78,14 @@ def cat(tensors: list[np.ndarray], dim: int) -> np.ndarray:
 
 
 def _cat_back(g: Any, shapes: list, dim: int) -> list:
-    d, begin, found = _dims.one(dim, g._array.ndim), 0, []
+    d, begin, gradients = _dims.one(dim, g._array.ndim), 0, []
     for shape in shapes:
         if shape == (0,):
-            found.append(g.new_zeros((0,)))
+            gradients.append(g.new_zeros((0,)))
             continue
-        found.append(F.narrow(g, d, begin, shape[d]))
+        gradients.append(F.narrow(g, d, begin, shape[d]))
         begin += shape[d]
-    return found
+    return gradients
 
 
 cat.derivative(tensors=lambda g, tensors_shapes, dim: _cat_back(g, tensors_shapes, dim))

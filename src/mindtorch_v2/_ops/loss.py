@@ -95,8 +95,8 @@ def _nll_forward(
             f"weight tensor should be defined either for all {self.shape[1]} classes or no classes but got weight tensor of shape: {list(weight.shape)}"
         )
     if weight is not None and weight.dtype != self.dtype:
-        expected, found = BY_NUM[self.dtype.num]._abbr, BY_NUM[weight.dtype.num]._abbr
-        raise RuntimeError(f"expected scalar type {expected} but found {found}")
+        expected, actual = BY_NUM[self.dtype.num]._abbr, BY_NUM[weight.dtype.num]._abbr
+        raise RuntimeError(f"expected scalar type {expected} but found {actual}")
     if self.ndim == 4 and target.ndim != 3:
         raise RuntimeError(
             f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.ndim}"
@@ -132,16 +132,16 @@ def _nll_backward(
     if self.ndim == 1:
         self, target = self[None], target.reshape(1)
     _, weights, safe = _nll_pieces(self, target, weight, ignore_index)
-    made = np.zeros(self.shape, self.dtype)
+    gradient = np.zeros(self.shape, self.dtype)
     factor = grad_output if reduction != MEAN else grad_output / total
     values = -factor if weights is None else -weights * factor
     if self.ndim == 2:
-        made[np.arange(self.shape[0]), safe] = values
+        gradient[np.arange(self.shape[0]), safe] = values
     else:
         np.put_along_axis(
-            made, np.expand_dims(safe, 1), np.expand_dims(np.broadcast_to(values, safe.shape), 1), 1
+            gradient, np.expand_dims(safe, 1), np.expand_dims(np.broadcast_to(values, safe.shape), 1), 1
         )
-    return made.reshape(shape)
+    return gradient.reshape(shape)
 
 
 def _declare_nll(aten_name: str, forward_name: str, backward_name: str, node: str) -> Any:
@@ -258,8 +258,8 @@ def nll_loss_nd(self: Any, target: Any, weight: Any, reduction: int, ignore_inde
     if tuple(target.shape[1:]) != rest:
         raise RuntimeError(f"Expected target size {[n, *rest]}, got {list(target.shape)}")
     flat, places = F.view(self.contiguous(), (n, c, 1, -1)), F.view(target.contiguous(), (n, 1, -1))
-    made = nll_loss2d(flat, places, weight, reduction, ignore_index)
-    return made.view(n, *rest) if reduction == NONE else made
+    loss = nll_loss2d(flat, places, weight, reduction, ignore_index)
+    return loss.view(n, *rest) if reduction == NONE else loss
 
 
 @composite(
@@ -304,14 +304,14 @@ def _cross_entropy_probabilities(
     if smoothing > 0:
         target = F.add(F.mul(target, 1 - smoothing), smoothing / classes)
     wide = None if weight is None else _broadcast_weight(weight, self, channel)
-    made = F.mul(logs, target)
+    loss = F.mul(logs, target)
     if wide is not None:
-        made = F.mul(made, wide)
+        loss = F.mul(loss, wide)
     if reduction == NONE:
-        return F.neg(F.sum(made, channel))
-    made = F.neg(F.sum(made))
+        return F.neg(F.sum(loss, channel))
+    loss = F.neg(F.sum(loss))
     return (
-        div_scalar(made, max(self.numel() / classes, 1) if self.numel() else 1) if reduction == MEAN else made
+        div_scalar(loss, max(self.numel() / classes, 1) if self.numel() else 1) if reduction == MEAN else loss
     )
 
 
@@ -378,14 +378,16 @@ def _declare_distance(
     ) -> Any:
         if self.dtype is not target.dtype:
             self, target = _dispatch.promote_pair(self, target)
-        made = slope(np.subtract(self, target), *p)
-        factor = grad_output if reduction != MEAN else grad_output / made.dtype.type(max(made.size, 1))
+        gradient = slope(np.subtract(self, target), *p)
+        factor = (
+            grad_output if reduction != MEAN else grad_output / gradient.dtype.type(max(gradient.size, 1))
+        )
         return np.multiply(
-            made,
+            gradient,
             factor,
-            made
-            if made.__class__ is np.ndarray
-            and made.shape == np.broadcast_shapes(made.shape, np.shape(factor))
+            gradient
+            if gradient.__class__ is np.ndarray
+            and gradient.shape == np.broadcast_shapes(gradient.shape, np.shape(factor))
             else None,
         )
 
@@ -445,8 +447,8 @@ def _declare_distance(
 
 
 def _grad_output_rule(g: Any, slope: Any, reduction: int) -> Any:
-    made = g * slope
-    return made if reduction == NONE else made.sum() if reduction == SUM else made.mean()
+    products = g * slope
+    return products if reduction == NONE else products.sum() if reduction == SUM else products.mean()
 
 
 def _square(d: np.ndarray) -> np.ndarray:
@@ -541,17 +543,17 @@ def l1_loss(self: Any, target: Any, reduction: int) -> Any:
 )
 def binary_cross_entropy(self: np.ndarray, target: np.ndarray, weight: Any, reduction: int) -> Any:
     if self.dtype != target.dtype:
-        found, expected = BY_NUM[target.dtype.num]._abbr, BY_NUM[self.dtype.num]._abbr
-        raise RuntimeError(f"Found dtype {found} but expected {expected}")
+        actual, expected = BY_NUM[target.dtype.num]._abbr, BY_NUM[self.dtype.num]._abbr
+        raise RuntimeError(f"Found dtype {actual} but expected {expected}")
     if self.size and not (self.min() >= 0 and self.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
     kind = self.dtype.type
-    made = (target - 1) * np.maximum(np.log1p(-self), kind(-100)) - target * np.maximum(
+    losses = (target - 1) * np.maximum(np.log1p(-self), kind(-100)) - target * np.maximum(
         np.log(self), kind(-100)
     )
     if weight is not None:
-        made = made * weight
-    return _reduce_array(made, reduction)
+        losses = losses * weight
+    return _reduce_array(losses, reduction)
 
 
 @binary_cross_entropy.recorded
@@ -577,10 +579,10 @@ binary_cross_entropy.derivative(
 
 
 def _bce_target_grad(g: Any, self: Any, weight: Any, reduction: int, target: Any) -> Any:
-    made = (F.log1p(-self) - F.log(self)) * g
+    gradient = (F.log1p(-self) - F.log(self)) * g
     if weight is not None:
-        made = made * weight
-    return made / target.numel() if reduction == MEAN else made
+        gradient = gradient * weight
+    return gradient / target.numel() if reduction == MEAN else gradient
 
 
 @op(
@@ -591,10 +593,10 @@ def binary_cross_entropy_backward(
     grad_output: np.ndarray, self: np.ndarray, target: np.ndarray, weight: Any, reduction: int
 ) -> Any:
     kind = self.dtype.type
-    made = grad_output * (self - target) / np.maximum((1 - self) * self, kind(1e-12))
+    gradient = grad_output * (self - target) / np.maximum((1 - self) * self, kind(1e-12))
     if weight is not None:
-        made = made * weight
-    return made / kind(made.size) if reduction == MEAN else made
+        gradient = gradient * weight
+    return gradient / kind(gradient.size) if reduction == MEAN else gradient
 
 
 @binary_cross_entropy_backward.recorded
@@ -611,8 +613,8 @@ def _(grad_output: Any, self: Any, target: Any, weight: Any, reduction: int) -> 
 
 
 def _bce_slope(self: Any, target: Any, weight: Any) -> Any:
-    made = (self - target) / F.clamp((1 - self) * self, min=1e-12)
-    return made if weight is None else made * weight
+    slope = (self - target) / F.clamp((1 - self) * self, min=1e-12)
+    return slope if weight is None else slope * weight
 
 
 binary_cross_entropy_backward.derivative(
@@ -629,18 +631,18 @@ binary_cross_entropy_backward.derivative(
 
 
 def _bce_target_double(g: Any, self: Any, weight: Any, reduction: int) -> Any:
-    made = -g / F.clamp(self * (1 - self), min=1e-12)
+    gradient = -g / F.clamp(self * (1 - self), min=1e-12)
     if weight is not None:
-        made = made * weight
-    return made / self.numel() if reduction == MEAN else made
+        gradient = gradient * weight
+    return gradient / self.numel() if reduction == MEAN else gradient
 
 
 def _bce_self_double(g: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
     product = F.clamp(self * (1 - self), min=1e-12)
-    made = g * (product - (self - target) * (1 - 2 * self)) / (product * product)
+    gradient = g * (product - (self - target) * (1 - 2 * self)) / (product * product)
     if weight is not None:
-        made = made * weight
-    return made / self.numel() if reduction == MEAN else made
+        gradient = gradient * weight
+    return gradient / self.numel() if reduction == MEAN else gradient
 
 
 @op(
@@ -652,13 +654,13 @@ def binary_cross_entropy_with_logits(
 ) -> Any:
     kind = np.promote_types(self.dtype, target.dtype) if self.dtype is not target.dtype else self.dtype
     if pos_weight is None:
-        made = np.maximum(self, 0) - self * target + np.log1p(np.exp(-np.abs(self)))
+        losses = np.maximum(self, 0) - self * target + np.log1p(np.exp(-np.abs(self)))
     else:
         log_weight = (pos_weight - 1) * target + 1
-        made = (1 - target) * self + log_weight * (np.log1p(np.exp(-np.abs(self))) + np.maximum(-self, 0))
+        losses = (1 - target) * self + log_weight * (np.log1p(np.exp(-np.abs(self))) + np.maximum(-self, 0))
     if weight is not None:
-        made = made * weight
-    return _reduce_array(made.astype(kind, copy=False), reduction)
+        losses = losses * weight
+    return _reduce_array(losses.astype(kind, copy=False), reduction)
 
 
 @binary_cross_entropy_with_logits.recorded
@@ -685,19 +687,19 @@ def _logits_grad(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, r
         s = F.sigmoid(self)
         if pos_weight is not None:
             t = pos_weight * target
-            made = ((t + 1 - target) * s - t) * g
+            gradient = ((t + 1 - target) * s - t) * g
         else:
-            made = (s - target) * g
+            gradient = (s - target) * g
     elif pos_weight is not None:
         t = F.mul(pos_weight, target)
-        made = F.mul_(F.sub_(F.mul_(F.sub_(F.add(t, 1), target), F.sigmoid(self)), t), g)
+        gradient = F.mul_(F.sub_(F.mul_(F.sub_(F.add(t, 1), target), F.sigmoid(self)), t), g)
     else:
-        made = F.mul_(F.sub_(F.sigmoid(self), target), g)
+        gradient = F.mul_(F.sub_(F.sigmoid(self), target), g)
     if weight is not None:
-        made = F.mul(made, weight) if _dispatch.grad_state.enabled else F.mul_(made, weight)
+        gradient = F.mul(gradient, weight) if _dispatch.grad_state.enabled else F.mul_(gradient, weight)
     if reduction == MEAN:
-        made = made / self.numel() if _dispatch.grad_state.enabled else F.div_(made, self.numel())
-    return made
+        gradient = gradient / self.numel() if _dispatch.grad_state.enabled else F.div_(gradient, self.numel())
+    return gradient
 
 
 binary_cross_entropy_with_logits.derivative(
@@ -710,12 +712,12 @@ binary_cross_entropy_with_logits.derivative(
 
 def _logits_target_grad(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
     if pos_weight is None:
-        made = -self * g
+        gradient = -self * g
     else:
-        made = (F.log_sigmoid(-self) - pos_weight * F.log_sigmoid(self)) * g
+        gradient = (F.log_sigmoid(-self) - pos_weight * F.log_sigmoid(self)) * g
     if weight is not None:
-        made = made * weight
-    return made / target.numel() if reduction == MEAN else made
+        gradient = gradient * weight
+    return gradient / target.numel() if reduction == MEAN else gradient
 
 
 # ---------------------------------------------------------------------------------------------------- composites
@@ -728,11 +730,11 @@ def _logits_target_grad(g: Any, self: Any, target: Any, weight: Any, pos_weight:
 def kl_div(self: Any, target: Any, reduction: int, log_target: bool) -> Any:
     if log_target:
         difference = F.sub(target, self)
-        made = F.mul(F.exp(target), difference)
+        losses = F.mul(F.exp(target), difference)
     else:
         product = F.mul(self, target)
-        made = F.sub(F.xlogy(target, target), product)
-    return reduced(made, reduction)
+        losses = F.sub(F.xlogy(target, target), product)
+    return reduced(losses, reduction)
 
 
 @composite(
@@ -742,13 +744,13 @@ def kl_div(self: Any, target: Any, reduction: int, log_target: bool) -> Any:
 def poisson_nll_loss(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Any:
     if log_input:
         product = F.mul(target, input)
-        made = F.sub(F.exp(input), product)
+        losses = F.sub(F.exp(input), product)
     else:
-        made = F.sub(input, F.mul(target, F.log(add_scalar(input, eps))))
+        losses = F.sub(input, F.mul(target, F.log(add_scalar(input, eps))))
     if full:
         stirling = target * F.log(target) - target + 0.5 * F.log(2 * math.pi * target)
-        made = F.add_(made, F.masked_fill(stirling, target <= 1, 0))
-    return reduced(made, reduction)
+        losses = F.add_(losses, F.masked_fill(stirling, target <= 1, 0))
+    return reduced(losses, reduction)
 
 
 @composite(
@@ -762,8 +764,8 @@ def margin_ranking_loss(input1: Any, input2: Any, target: Any, margin: float, re
             f"{list(input2.shape)}, target: {list(target.shape)} "
         )
     difference = F.sub(input1, input2)
-    made = add_scalar(F.mul(F.neg(target), difference), margin)
-    return reduced(F.clamp_min_(made, 0), reduction)
+    losses = add_scalar(F.mul(F.neg(target), difference), margin)
+    return reduced(F.clamp_min_(losses, 0), reduction)
 
 
 @composite(
@@ -783,8 +785,8 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float, 
     negative = F.clamp_min_(sub_scalar(cosine, margin), 0)
     positive = F.where(F.eq(target, 1), positive, zeros)
     negative = F.where(F.eq(target, -1), negative, zeros)
-    made = F.add(positive, negative)
-    return reduced(made, reduction)
+    losses = F.add(positive, negative)
+    return reduced(losses, reduction)
 
 
 @composite(

@@ -31,16 +31,16 @@ def _reduce(losses: np.ndarray, reduction: int, shape: tuple) -> np.ndarray:
 def soft_margin_loss(self: Any, target: Any, reduction: int) -> Any:
     if _dispatch.recorder is None:
         return reduced(F.log1p(F.exp(self * -target)), reduction)
-    made = _shown.neg_into_new(target, F.empty((0,), dtype=self.dtype))
-    made = F.log1p_(F.exp_(F.mul_(made, self)))
+    losses = _shown.neg_into_new(target, F.empty((0,), dtype=self.dtype))
+    losses = F.log1p_(F.exp_(F.mul_(losses, self)))
     if reduction == NONE:
-        return made
-    total = reduced(made, reduction)
-    made = _shown.kept_size(made, ())
-    made = _dispatch.as_view(
-        made, made._array.reshape(-1)[:1].reshape(()) if made._array.size else made._array
+        return losses
+    total = reduced(losses, reduction)
+    losses = _shown.kept_size(losses, ())
+    losses = _dispatch.as_view(
+        losses, losses._array.reshape(-1)[:1].reshape(()) if losses._array.size else losses._array
     )
-    return F.copy_(made, total) if made.ndim == 0 else total
+    return F.copy_(losses, total) if losses.ndim == 0 else total
 
 
 @op(
@@ -52,11 +52,11 @@ def soft_margin_loss_backward(grad_output: Any, self: Any, target: Any, reductio
     norm = 1.0 / self.numel() if reduction == MEAN else 1.0
     z = F.exp(F.mul(F.neg(target), self))
     if _dispatch.recorder is None:
-        made = F.mul(target, z)
+        gradient = F.mul(target, z)
     else:
-        made = _shown.mul_into_new(target, z, F.empty((0,), dtype=z.dtype))
-    made = F.div_(mul_scalar.inplace(made, -norm), F.add_(z, 1))
-    return F.mul_(made, grad_output)
+        gradient = _shown.mul_into_new(target, z, F.empty((0,), dtype=z.dtype))
+    gradient = F.div_(mul_scalar.inplace(gradient, -norm), F.add_(z, 1))
+    return F.mul_(gradient, grad_output)
 
 
 soft_margin_loss.derivative(
@@ -65,14 +65,14 @@ soft_margin_loss.derivative(
 
 
 def _slope(self: Any, target: Any, reduction: int) -> Any:
-    made = -target * F.sigmoid(-target * self)
-    return made / self.numel() if reduction == MEAN else made
+    gradient = -target * F.sigmoid(-target * self)
+    return gradient / self.numel() if reduction == MEAN else gradient
 
 
 def _curve(self: Any, target: Any, reduction: int) -> Any:
     part = F.sigmoid(-target * self)
-    made = target * target * part * (1 - part)
-    return made / self.numel() if reduction == MEAN else made
+    curvature = target * target * part * (1 - part)
+    return curvature / self.numel() if reduction == MEAN else curvature
 
 
 soft_margin_loss_backward.derivative(
@@ -148,13 +148,13 @@ def multi_margin_loss_backward(
     reduction: int,
 ) -> Any:
     rows, places, gap = _margins(self, target, p, margin, weight)
-    made = 2 * gap if p == 2 else (gap > 0).astype(rows.dtype)
+    gradient = 2 * gap if p == 2 else (gap > 0).astype(rows.dtype)
     if weight is not None:
-        made = made * weight[places][:, None]
-    made[np.arange(rows.shape[0]), places] = -made.sum(1)
-    made /= rows.dtype.type(rows.shape[1] * (rows.shape[0] if reduction == MEAN else 1))
-    made *= grad_output.reshape(-1, 1)
-    return made.reshape(self.shape)
+        gradient = gradient * weight[places][:, None]
+    gradient[np.arange(rows.shape[0]), places] = -gradient.sum(1)
+    gradient /= rows.dtype.type(rows.shape[1] * (rows.shape[0] if reduction == MEAN else 1))
+    gradient *= grad_output.reshape(-1, 1)
+    return gradient.reshape(self.shape)
 
 
 multi_margin_loss.derivative(
@@ -175,9 +175,9 @@ def _(
         slope = 2 * gap if p == 2 else (gap > 0).to(rows.dtype)
         if weight is not None:
             slope = slope * weight[places.reshape(-1)].unsqueeze(1)
-        made = slope - (1 - others) * slope.sum(1, True)
-        made = made / (rows.shape[1] * (rows.shape[0] if reduction == MEAN else 1))
-        return (made * grad_output.reshape(-1, 1)).reshape(self.shape)
+        gradient = slope - (1 - others) * slope.sum(1, True)
+        gradient = gradient / (rows.shape[1] * (rows.shape[0] if reduction == MEAN else 1))
+        return (gradient * grad_output.reshape(-1, 1)).reshape(self.shape)
 
     return through(g, expression, grad_output, self)
 
@@ -228,8 +228,8 @@ def _gaps(rows: np.ndarray, labels: np.ndarray, is_target: np.ndarray) -> np.nda
 def multilabel_margin_loss_forward(self: np.ndarray, target: np.ndarray, reduction: int) -> Any:
     rows, labels, is_target = _labels(self, target)
     losses = _gaps(rows, labels, is_target).sum((1, 2)) / rows.dtype.type(max(rows.shape[1], 1))
-    made = _reduce(losses, reduction, losses.shape if self.ndim == 2 else ())
-    return made, is_target.astype(rows.dtype).reshape(target.shape)
+    loss = _reduce(losses, reduction, losses.shape if self.ndim == 2 else ())
+    return loss, is_target.astype(rows.dtype).reshape(target.shape)
 
 
 @op(
@@ -240,15 +240,15 @@ def multilabel_margin_loss_forward(self: np.ndarray, target: np.ndarray, reducti
 def multilabel_margin_loss_backward(
     grad_output: np.ndarray, self: np.ndarray, target: np.ndarray, reduction: int, is_target: np.ndarray
 ) -> Any:
-    rows, labels, known = _labels(self, target)
-    hit = (_gaps(rows, labels, known) > 0).astype(rows.dtype)
-    made = hit.sum(1)
+    rows, labels, target_mask = _labels(self, target)
+    hit = (_gaps(rows, labels, target_mask) > 0).astype(rows.dtype)
+    gradient = hit.sum(1)
     for at in range(rows.shape[0]):
         valid = labels[at] >= 0
-        np.subtract.at(made[at], labels[at][valid], hit[at].sum(1)[valid])
-    made /= rows.dtype.type(rows.shape[1] * (rows.shape[0] if reduction == MEAN else 1))
-    made *= grad_output.reshape(-1, 1)
-    return made.reshape(self.shape)
+        np.subtract.at(gradient[at], labels[at][valid], hit[at].sum(1)[valid])
+    gradient /= rows.dtype.type(rows.shape[1] * (rows.shape[0] if reduction == MEAN else 1))
+    gradient *= grad_output.reshape(-1, 1)
+    return gradient.reshape(self.shape)
 
 
 @multilabel_margin_loss_forward.backward("self")
@@ -257,8 +257,10 @@ def _(grads: Any, self: Any, target: Any, reduction: int, is_target: Any) -> Any
 
 
 def _per_loss(g: Any, grad_output: Any, self: Any, target: Any, reduction: int, is_target: Any) -> Any:
-    made = g * multilabel_margin_loss_backward(F.ones_like(grad_output), self, target, reduction, is_target)
-    return made.sum() if not grad_output.ndim else made.sum(-1)
+    products = g * multilabel_margin_loss_backward(
+        F.ones_like(grad_output), self, target, reduction, is_target
+    )
+    return products.sum() if not grad_output.ndim else products.sum(-1)
 
 
 multilabel_margin_loss_backward.derivative(grad_output=_per_loss, self=lambda g: F.zeros_like(g))

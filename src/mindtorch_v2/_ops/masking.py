@@ -111,12 +111,12 @@ def _where_true(condition: Any) -> Any:
 _MISSING = object()
 
 
-def _choose(condition: Any, input: Any, other: Any, out: Any, given: tuple) -> Any:
+def _choose(condition: Any, input: Any, other: Any, out: Any, arguments: tuple) -> Any:
     numbers = _dispatch.NUMBERS
     if not isinstance(condition, Tensor) or not all(
         isinstance(x, Tensor) or x.__class__ in numbers for x in (input, other)
     ):
-        kinds = ", ".join(type(x).__name__ for x in given)
+        kinds = ", ".join(type(x).__name__ for x in arguments)
         raise TypeError(
             f"where() received an invalid combination of arguments - got ({kinds}), but expected one of:\n "
             "* (Tensor condition)\n"
@@ -311,13 +311,13 @@ def masked_scatter(self: np.ndarray, mask: np.ndarray, source: np.ndarray, out: 
     "aten::masked_scatter_backward(Tensor grad_output, Tensor mask, SymInt[] sizes) -> Tensor", expose="no"
 )
 def masked_scatter_backward(grad_output: Any, mask: Any, sizes: tuple) -> Any:
-    found = masked_select(grad_output, mask)
+    gradient = masked_select(grad_output, mask)
     total = 1
     for n in sizes:
         total *= n
-    if found.numel() < total:
-        found = F.cat([found, F.zeros((total - found.numel(),), dtype=found.dtype)], 0)
-    return F.view(found, sizes)
+    if gradient.numel() < total:
+        gradient = F.cat([gradient, F.zeros((total - gradient.numel(),), dtype=gradient.dtype)], 0)
+    return F.view(gradient, sizes)
 
 
 masked_scatter.derivative(
@@ -365,8 +365,8 @@ def argwhere(self: Any) -> Any:
 def nonzero_static(self: np.ndarray, size: int, fill_value: int) -> np.ndarray:
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
-    found = np.full((size, self.ndim), fill_value, np.int64)
+    indices = np.full((size, self.ndim), fill_value, np.int64)
     if self.ndim:
         places = np.stack(self.nonzero()).T[:size]
-        found[: len(places)] = places
-    return found
+        indices[: len(places)] = places
+    return indices

@@ -78,17 +78,17 @@ def native_layer_norm(input: np.ndarray, normalized_shape: tuple, weight: Any, b
     axes = tuple(range(x.ndim - len(normalized_shape), x.ndim))
     axis: Any = axes if len(axes) > 1 else -1
     center = _mean(x, axis)
-    made = np.subtract(x, center, order="C")
-    rstd = _mean(np.multiply(made, made), axis)
+    normalized = np.subtract(x, center, order="C")
+    rstd = _mean(np.multiply(normalized, normalized), axis)
     np.add(rstd, x.dtype.type(eps), rstd)
     np.sqrt(rstd, rstd)
     np.reciprocal(rstd, rstd)
-    np.multiply(made, rstd, made)
+    np.multiply(normalized, rstd, normalized)
     if w is not None:
-        np.multiply(made, w, made)
+        np.multiply(normalized, w, normalized)
     if b is not None:
-        np.add(made, b, made)
-    return (made if made.dtype is input.dtype else made.astype(input.dtype)), center, rstd
+        np.add(normalized, b, normalized)
+    return (normalized if normalized.dtype is input.dtype else normalized.astype(input.dtype)), center, rstd
 
 
 @native_layer_norm.backward("input", "weight", "bias")
@@ -206,13 +206,15 @@ def _through(function: Any, grads: Any, mask: Any, *arguments: Any) -> tuple:
             if gradient is not None and wanted:
                 outputs.append(result)
                 gradients.append(gradient)
-        given = [i for i in inputs if i is not None]
-        found = (
-            iter(grad(outputs, given, gradients, create_graph=enabled, allow_unused=True, retain_graph=True))
+        present = [i for i in inputs if i is not None]
+        input_grads = (
+            iter(
+                grad(outputs, present, gradients, create_graph=enabled, allow_unused=True, retain_graph=True)
+            )
             if outputs
-            else iter([None] * len(given))
+            else iter([None] * len(present))
         )
-        return tuple(None if a is None else next(found) for a in arguments)
+        return tuple(None if a is None else next(input_grads) for a in arguments)
     finally:
         state.enabled = enabled
 
@@ -244,8 +246,8 @@ def native_batch_norm(
     axes = (0, *range(2, x.ndim))
     if training:
         center = _mean(x, axes)
-        made = np.subtract(x, center)
-        variance = _mean(np.multiply(made, made), axes)
+        normalized = np.subtract(x, center)
+        variance = _mean(np.multiply(normalized, normalized), axes)
         if running_mean is not None:
             _update(running_mean, center.reshape(-1), momentum)
             count = x.size // max(x.shape[1], 1)
@@ -253,21 +255,27 @@ def native_batch_norm(
         rstd = np.reciprocal(np.sqrt(variance + variance.dtype.type(eps)))
         save_mean, save_rstd = center.reshape(-1), rstd.reshape(-1)
     else:
-        made = np.subtract(x, _per_channel(running_mean, x.ndim).astype(x.dtype, copy=False))
+        normalized = np.subtract(x, _per_channel(running_mean, x.ndim).astype(x.dtype, copy=False))
         rstd = _per_channel(np.reciprocal(np.sqrt(running_var + running_var.dtype.type(eps))), x.ndim).astype(
             x.dtype, copy=False
         )
         save_mean = save_rstd = np.empty(0, x.dtype)
-    np.multiply(made, rstd if w is None else rstd * _per_channel(w, x.ndim), made)
+    np.multiply(normalized, rstd if w is None else rstd * _per_channel(w, x.ndim), normalized)
     if b is not None:
-        np.add(made, _per_channel(b, x.ndim), made)
-    return (made if made.dtype is input.dtype else made.astype(input.dtype)), save_mean, save_rstd
+        np.add(normalized, _per_channel(b, x.ndim), normalized)
+    return (
+        (normalized if normalized.dtype is input.dtype else normalized.astype(input.dtype)),
+        save_mean,
+        save_rstd,
+    )
 
 
-def _update(running: np.ndarray, now: np.ndarray, momentum: float) -> None:
+def _update(running: np.ndarray, current: np.ndarray, momentum: float) -> None:
     """running = (1 - momentum) * running + momentum * now, in place."""
     np.multiply(running, 1 - momentum, running)
-    np.add(running, np.multiply(now, now.dtype.type(momentum)).astype(running.dtype, copy=False), running)
+    np.add(
+        running, np.multiply(current, current.dtype.type(momentum)).astype(running.dtype, copy=False), running
+    )
 
 
 @native_batch_norm.backward("input", "weight", "bias")
@@ -455,14 +463,14 @@ def instance_norm(
 
     weight, bias, mean, var = map(repeated, (weight, bias, running_mean, running_var))
     flat = F.view(F.contiguous(input), (1, n * c, *rest))
-    made = batch_norm(flat, weight, bias, mean, var, use_input_stats, momentum, eps, cudnn_enabled)
+    normalized = batch_norm(flat, weight, bias, mean, var, use_input_stats, momentum, eps, cudnn_enabled)
     if use_input_stats:
         for running, new in ((running_mean, mean), (running_var, var)):
             if running is not None:
                 (running if _dispatch.recorder is None else _dispatch.OPS["alias"].entry(running)).copy_(
                     new.view(n, c).mean(0)
                 )
-    return F.view(made, (n, c, *rest))
+    return F.view(normalized, (n, c, *rest))
 
 
 # ---------------------------------------------------------------------------------------------------- group norm
@@ -499,15 +507,15 @@ def native_group_norm(
     x, w, b = _wide(input, weight, bias)
     flat = x.reshape(N, group, -1)
     center = _mean(flat, -1)
-    made = np.subtract(flat, center)
-    rstd = np.reciprocal(np.sqrt(_mean(np.multiply(made, made), -1) + flat.dtype.type(eps)))
-    np.multiply(made, rstd, made)
-    made = made.reshape(x.shape)
+    normalized = np.subtract(flat, center)
+    rstd = np.reciprocal(np.sqrt(_mean(np.multiply(normalized, normalized), -1) + flat.dtype.type(eps)))
+    np.multiply(normalized, rstd, normalized)
+    normalized = normalized.reshape(x.shape)
     if w is not None:
-        np.multiply(made, _per_channel(w, x.ndim), made)
+        np.multiply(normalized, _per_channel(w, x.ndim), normalized)
     if b is not None:
-        np.add(made, _per_channel(b, x.ndim), made)
-    return made.astype(input.dtype, copy=False), center.reshape(N, group), rstd.reshape(N, group)
+        np.add(normalized, _per_channel(b, x.ndim), normalized)
+    return normalized.astype(input.dtype, copy=False), center.reshape(N, group), rstd.reshape(N, group)
 
 
 @native_group_norm.backward("input", "weight", "bias")
@@ -618,8 +626,8 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any, eps: Any) -> Any:
         None if weight is None else weight._array,
         None,
     )
-    made, _ = _fused_rms_norm(input, shape, weight, eps)
-    return made
+    normalized, _ = _fused_rms_norm(input, shape, weight, eps)
+    return normalized
 
 
 @composite(
@@ -634,7 +642,7 @@ def _fused_rms_norm(input: Any, normalized_shape: Any, weight: Any, eps: Any) ->
     low = input._array.dtype in LOW_FLOATS
     wide = F.to(input, _dispatch._dtype.float32) if low else _shown.cast(input, input.dtype)
     scale = F.rsqrt(add_scalar.inplace(F.mean(F.pow(wide, 2), dims, True), eps))
-    made = F.mul(wide, scale)
+    normalized = F.mul(wide, scale)
     if weight is not None:
-        made = F.mul(made, weight)
-    return F.type_as(made, input), scale
+        normalized = F.mul(normalized, weight)
+    return F.type_as(normalized, input), scale

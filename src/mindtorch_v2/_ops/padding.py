@@ -20,8 +20,8 @@ def _new(shape: tuple, like: np.ndarray, dtype: Any = None) -> np.ndarray:
     """Uninitialised memory of a shape; channels are innermost where they are in `like`."""
     if not is_channels_last(like):
         return np.empty(shape, dtype or like.dtype)
-    made = np.empty((shape[0], *shape[2:], shape[1]), dtype or like.dtype)
-    return np.moveaxis(made, -1, 1)
+    array = np.empty((shape[0], *shape[2:], shape[1]), dtype or like.dtype)
+    return np.moveaxis(array, -1, 1)
 
 
 # ---------------------------------------------------------------------------------------------------- constant
@@ -57,13 +57,13 @@ def constant_pad_nd(self: np.ndarray, pad: tuple, value: Any) -> np.ndarray:
     part = self[tuple(inner)]
     if not grows:
         return copied(part)
-    made = _new(tuple(shape), self)
+    padded = _new(tuple(shape), self)
     if value == 0:
-        made[...] = 0
+        padded[...] = 0
     else:
-        made.fill(_as(value, self.dtype))
-    made[tuple(outer)] = part
-    return made
+        padded.fill(_as(value, self.dtype))
+    padded[tuple(outer)] = part
+    return padded
 
 
 def _as(value: Any, dtype: np.dtype) -> Any:
@@ -146,21 +146,21 @@ def pad_edges(x: np.ndarray, padding: tuple, reflects: bool) -> np.ndarray:
     """The input with its last dimensions continued by their mirror image, or by their last values."""
     ndim, dims = x.ndim, len(padding) // 2
     if min(padding) < 0:
-        found = x
+        gathered = x
         for k in range(dims):
             d = ndim - 1 - k
-            found = found.take(_sources(x.shape[d], padding[2 * k], padding[2 * k + 1], reflects), d)
-        made = _new(found.shape, x)
-        np.copyto(made, found)
-        return made
+            gathered = gathered.take(_sources(x.shape[d], padding[2 * k], padding[2 * k + 1], reflects), d)
+        padded = _new(gathered.shape, x)
+        np.copyto(padded, gathered)
+        return padded
     shape = list(x.shape)
     middle: list[Any] = [slice(None)] * ndim
     for k in range(dims):
         d = ndim - 1 - k
         shape[d] += padding[2 * k] + padding[2 * k + 1]
         middle[d] = slice(padding[2 * k], padding[2 * k] + x.shape[d])
-    made = _new(tuple(shape), x)
-    made[tuple(middle)] = x
+    padded = _new(tuple(shape), x)
+    padded[tuple(middle)] = x
     for k in range(dims):
         d, before, after = ndim - 1 - k, padding[2 * k], padding[2 * k + 1]
         n = x.shape[d]
@@ -169,28 +169,28 @@ def pad_edges(x: np.ndarray, padding: tuple, reflects: bool) -> np.ndarray:
             source = (
                 _along(ndim, d, 2 * before, before, -1) if reflects else _along(ndim, d, before, before + 1)
             )
-            made[_along(ndim, d, before)] = made[source]
+            padded[_along(ndim, d, before)] = padded[source]
         if after:
             source = _along(ndim, d, end - 2, end - 2 - after if end - 2 >= after else None, -1)
-            made[_along(ndim, d, end, None)] = made[source if reflects else _along(ndim, d, end - 1, end)]
-    return made
+            padded[_along(ndim, d, end, None)] = padded[source if reflects else _along(ndim, d, end - 1, end)]
+    return padded
 
 
 def pad_edges_gradient(g: np.ndarray, like: np.ndarray, padding: tuple, reflects: bool) -> np.ndarray:
     """What a padded result's gradient sends back to the input."""
     ndim, dims = g.ndim, len(padding) // 2
     if min(padding) < 0:
-        found = g
+        folded = g
         for k in range(dims):
             d = ndim - 1 - k
             n = like.shape[d]
-            moved = np.moveaxis(found, d, 0)
+            moved = np.moveaxis(folded, d, 0)
             target = np.zeros((n, *moved.shape[1:]), g.dtype)
             add_rows(target, _sources(n, padding[2 * k], padding[2 * k + 1], reflects), moved)
-            found = np.moveaxis(target, 0, d)
-        made = _new(like.shape, like, g.dtype)
-        np.copyto(made, found)
-        return made
+            folded = np.moveaxis(target, 0, d)
+        gradient = _new(like.shape, like, g.dtype)
+        np.copyto(gradient, folded)
+        return gradient
     work, middle = g.copy(), [slice(None)] * ndim
     for k in reversed(range(dims)):
         d, before, after = ndim - 1 - k, padding[2 * k], padding[2 * k + 1]
@@ -208,9 +208,9 @@ def pad_edges_gradient(g: np.ndarray, like: np.ndarray, padding: tuple, reflects
                 work[_along(ndim, d, end - 2, end - 2 - after if end - 2 >= after else None, -1)] += edge
             else:
                 work[_along(ndim, d, end - 1, end)] += edge.sum(d, keepdims=True, dtype=g.dtype)
-    made = _new(like.shape, like, g.dtype)
-    np.copyto(made, work[tuple(middle)])
-    return made
+    gradient = _new(like.shape, like, g.dtype)
+    np.copyto(gradient, work[tuple(middle)])
+    return gradient
 
 
 def _declare(aten_name: str, backward_name: str, dims: int) -> Any:
@@ -267,21 +267,21 @@ def _pad_circular(self: Any, pad: Any) -> Any:
         if n + before + after < 0:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
         shape[d] = n + before + after
-    made = F.new_empty(self, shape)
-    hole, part = made, self
+    padded = F.new_empty(self, shape)
+    interior, part = padded, self
     for d, before, after in pairs:
-        hole = F.slice(hole, d, max(before, 0), shape[d] - max(after, 0), 1)
+        interior = F.slice(interior, d, max(before, 0), shape[d] - max(after, 0), 1)
         part = F.slice(part, d, max(-before, 0), self.shape[d] - max(-after, 0), 1)
-    F.copy_(hole, part)
+    F.copy_(interior, part)
     for d, before, after in pairs:
         n = shape[d]
         if before > 0:
             end = n - max(after, 0)
-            F.copy_(F.slice(made, d, 0, before, 1), F.slice(made, d, end - before, end, 1))
+            F.copy_(F.slice(padded, d, 0, before, 1), F.slice(padded, d, end - before, end, 1))
         if after > 0:
             start = max(before, 0)
-            F.copy_(F.slice(made, d, n - after, n, 1), F.slice(made, d, start, start + after, 1))
-    return made
+            F.copy_(F.slice(padded, d, n - after, n, 1), F.slice(padded, d, start, start + after, 1))
+    return padded
 
 
 # ---------------------------------------------------------------------------------------------------- by name

@@ -381,11 +381,11 @@ def div(input: Any, other: Any, *, rounding_mode: str | None = None, out: Any = 
     """Division; `rounding_mode` "floor" or "trunc" rounds the quotient."""
     if rounding_mode is None:
         return div_tensor(input, other) if out is None else div_tensor(input, other, out=out)
-    made = div_mode(input, other, rounding_mode=rounding_mode)
+    quotient = div_mode(input, other, rounding_mode=rounding_mode)
     if out is not None:
-        _dispatch.give_out(out, made._array)
+        _dispatch.give_out(out, quotient._array)
         return out
-    return made
+    return quotient
 
 
 @function(expose="method")
@@ -828,9 +828,9 @@ def lerp_scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
     if self.dtype in LOW_FLOATS:
         start, stop = _wide(self), _wide(end)
         nearer_start = abs(weight) < 0.5
-        rest = np.float32(1) - np.float32(weight)
-        made = start + (stop - start) * weight if nearer_start else stop - (stop - start) * rest
-        return _rounded(made, self.dtype, out)
+        complement = np.float32(1) - np.float32(weight)
+        result = start + (stop - start) * weight if nearer_start else stop - (stop - start) * complement
+        return _rounded(result, self.dtype, out)
     step = np.subtract(end, self)
     if abs(weight) < 0.5:
         if step.__class__ is np.ndarray:
@@ -869,8 +869,8 @@ def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
     dtype = self.dtype
     if dtype in LOW_FLOATS:
         self, end, weight = _wide(self), _wide(end), _wide(weight)
-    made = np.where(np.abs(weight) < 0.5, self + weight * (end - self), end - (end - self) * (1 - weight))
-    return made.astype(dtype, copy=False)
+    result = np.where(np.abs(weight) < 0.5, self + weight * (end - self), end - (end - self) * (1 - weight))
+    return result.astype(dtype, copy=False)
 
 
 lerp_tensor.derivative(

@@ -30,13 +30,13 @@ def _check_window(
     name: str, dims: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1
 ) -> None:
     """Raise where an argument has another number of entries than the window has dimensions."""
-    given = {
+    arguments = {
         "kernel_size must either be": kernel_size,
         "stride must either be omitted,": stride,
         "padding must either be": padding,
         "dilation must be either": dilation,
     }
-    for text, values in given.items():
+    for text, values in arguments.items():
         if values.__class__ is not int and values and len(values) not in (1, dims):
             if name == "avg_pool3d" and values is kernel_size:
                 text = "kernel_size must be"
@@ -105,13 +105,13 @@ def _widen(
     ]
     if not any(padding) and all(n >= m for n, m in zip(x.shape[-dims:], need)):
         return x
-    made = np.full(
+    padded = np.full(
         (*x.shape[:-dims], *[max(m, n + p) for m, n, p in zip(need, x.shape[-dims:], padding)]),
         value,
         x.dtype,
     )
-    made[(..., *[slice(p, p + n) for p, n in zip(padding, x.shape[-dims:])])] = x
-    return made
+    padded[(..., *[slice(p, p + n) for p, n in zip(padding, x.shape[-dims:])])] = x
+    return padded
 
 
 # ---------------------------------------------------------------------------------------------------- max
@@ -186,11 +186,11 @@ def scatter_max(g: np.ndarray, places: np.ndarray, shape: tuple, dims: int, over
     flat = places.reshape(lead, -1) + (np.arange(lead, dtype=np.int64) * count)[:, None]
     values = g.reshape(lead, -1)
     if not overlapping:
-        made = np.zeros(lead * count, g.dtype)
-        made[flat] = values
+        gradient = np.zeros(lead * count, g.dtype)
+        gradient[flat] = values
     else:
-        made = np.bincount(flat.ravel(), weights=values.ravel(), minlength=lead * count).astype(g.dtype)
-    return made.reshape(shape)
+        gradient = np.bincount(flat.ravel(), weights=values.ravel(), minlength=lead * count).astype(g.dtype)
+    return gradient.reshape(shape)
 
 
 def _declare_max(dims: int, aten_name: str, backward_name: str) -> Any:
@@ -209,7 +209,7 @@ def _declare_max(dims: int, aten_name: str, backward_name: str) -> Any:
         if self.ndim not in (dims + 1, dims + 2):
             kind = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}[dims]
             raise RuntimeError(f"non-empty {kind} (batch mode) tensor expected for input")
-        made = max_pool(
+        pooled = max_pool(
             self,
             kernel,
             _fill(stride, dims) if stride else kernel,
@@ -218,8 +218,8 @@ def _declare_max(dims: int, aten_name: str, backward_name: str) -> Any:
             ceil_mode,
         )
         if dims == 2 and _layout.is_channels_last(self):
-            return tuple(_layout.copied(part, _layout.channels_last) for part in made)
-        return made
+            return tuple(_layout.copied(part, _layout.channels_last) for part in pooled)
+        return pooled
 
     @with_indices.backward("self")
     def _(
@@ -287,10 +287,10 @@ def max_pool1d_with_indices(
     kernel = _fill(kernel_size, 1)
     steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
     wide = F.unsqueeze(self, -2)
-    made, places = max_pool2d_with_indices(
+    maxima, places = max_pool2d_with_indices(
         wide, (1, *kernel), (1, *steps), (0, *_fill(padding, 1)), (1, *_fill(dilation, 1)), ceil_mode
     )
-    return F.squeeze(made, -2), F.squeeze(places, -2)
+    return F.squeeze(maxima, -2), F.squeeze(places, -2)
 
 
 def _check_line(self: Any, kernel_size: Any, stride: Any) -> None:
@@ -317,10 +317,10 @@ def _line_maxima(
     kernel = _fill(kernel_size, 1)
     steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
     wide = _dispatch.wrap(np.expand_dims(self._array, -2))
-    made, _ = _shown.kernel_of(
+    maxima, _ = _shown.kernel_of(
         max_pool2d_with_indices, wide, (1, *kernel), (1, *steps), (0, *_fill(padding, 1)), (1, *_fill(dilation, 1)), ceil_mode)  # fmt: skip
-    target = F.empty((*self.shape[:-1], made.shape[-1]), dtype=made.dtype)
-    np.copyto(target._array, made._array.squeeze(-2))
+    target = F.empty((*self.shape[:-1], maxima.shape[-1]), dtype=maxima.dtype)
+    np.copyto(target._array, maxima._array.squeeze(-2))
     return target
 
 
@@ -365,9 +365,9 @@ def _declare_unpool(dims: int, aten_name: str) -> None:
             raise RuntimeError(
                 f"Found an invalid max index: {bad} (output volumes are of size {'x'.join(map(str, size))})"
             )
-        made = np.zeros((lead, count), self.dtype)
-        np.put_along_axis(made, indices.reshape(lead, -1), self.reshape(lead, -1), 1)
-        return made.reshape(*self.shape[:-dims], *size)
+        unpooled = np.zeros((lead, count), self.dtype)
+        np.put_along_axis(unpooled, indices.reshape(lead, -1), self.reshape(lead, -1), 1)
+        return unpooled.reshape(*self.shape[:-dims], *size)
 
     def gathered(g: Any, indices: Any) -> Any:
         g, places = (x if x._array.flags.c_contiguous else x.contiguous() for x in (g, indices))
@@ -405,10 +405,10 @@ def _divisor(
             raise RuntimeError("divisor must be not zero")
         return kind(override)
     parts = [_divisors(*args, include_pad) for args in zip(spatial, out, kernel, stride, padding)]
-    made = parts[0].astype(np.float64)
+    counts = parts[0].astype(np.float64)
     for part in parts[1:]:
-        made = made[..., None] * part
-    return kind(made.flat[0]) if made.size and (made == made.flat[0]).all() else made.astype(kind)
+        counts = counts[..., None] * part
+    return kind(counts.flat[0]) if counts.size and (counts == counts.flat[0]).all() else counts.astype(kind)
 
 
 def avg_pool(
@@ -426,11 +426,11 @@ def avg_pool(
     out = tuple(pooled_size(*args, ceil_mode) for args in zip(x.shape[-dims:], kernel, padding, stride, ones))
     _check("avg_pool", x, kernel, stride, padding, out)
     frame = _widen(x, padding, kernel, stride, ones, out, 0)
-    made = None
+    total = None
     for _, window in _windows(kernel, out, stride, ones):
-        made = np.array(frame[window], order="C") if made is None else np.add(made, frame[window], made)
+        total = np.array(frame[window], order="C") if total is None else np.add(total, frame[window], total)
     return np.divide(
-        made, _divisor(x.shape[-dims:], out, kernel, stride, padding, include_pad, override, x.dtype.type)
+        total, _divisor(x.shape[-dims:], out, kernel, stride, padding, include_pad, override, x.dtype.type)
     ).astype(x.dtype, copy=False)
 
 
@@ -448,10 +448,10 @@ def avg_pool_gradient(
     out, spatial = g.shape[-dims:], shape[-dims:]
     scaled = g / _divisor(spatial, out, kernel, stride, padding, include_pad, override, g.dtype.type)
     size = [max((o - 1) * s + k, n + 2 * p) for o, s, k, n, p in zip(out, stride, kernel, spatial, padding)]
-    made = np.zeros((*shape[:-dims], *size), g.dtype)
+    gradient = np.zeros((*shape[:-dims], *size), g.dtype)
     for _, window in _windows(kernel, out, stride, (1,) * dims):
-        made[window] += scaled
-    return np.ascontiguousarray(made[(..., *[slice(p, p + n) for p, n in zip(padding, spatial)])])
+        gradient[window] += scaled
+    return np.ascontiguousarray(gradient[(..., *[slice(p, p + n) for p, n in zip(padding, spatial)])])
 
 
 def _declare_avg(dims: int, aten_name: str, backward_name: str) -> Any:
@@ -533,7 +533,7 @@ def avg_pool1d(
 ) -> Any:
     kernel = _one("avg_pool1d", "kernel_size", kernel_size)
     steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
-    made = avg_pool2d(
+    averages = avg_pool2d(
         F.unsqueeze(self, -2),
         (1, *kernel),
         (1, *steps),
@@ -541,7 +541,7 @@ def avg_pool1d(
         ceil_mode,
         count_include_pad,
     )
-    return F.squeeze(made, -2)
+    return F.squeeze(averages, -2)
 
 
 # ---------------------------------------------------------------------------------------------------- adaptive
@@ -553,10 +553,10 @@ def _bins(n: int, out: int) -> list[tuple[int, int]]:
 
 def averaging_matrix(n: int, out: int, kind: Any) -> np.ndarray:
     """(out, n): row i averages the inputs of bin i."""
-    made = np.zeros((out, n), kind)
+    matrix = np.zeros((out, n), kind)
     for i, (start, end) in enumerate(_bins(n, out)):
-        made[i, start:end] = 1 / (end - start)
-    return made
+        matrix[i, start:end] = 1 / (end - start)
+    return matrix
 
 
 def apply_along(x: np.ndarray, matrices: list[np.ndarray]) -> np.ndarray:
@@ -645,16 +645,16 @@ def _declare_adaptive_max(dims: int, aten_name: str, backward_name: str) -> Any:
         size = _fill(output_size, dims)
         spatial = self.shape[-dims:]
         lead = self.shape[:-dims]
-        made = np.empty((*lead, *size), self.dtype)
+        maxima = np.empty((*lead, *size), self.dtype)
         places = np.empty((*lead, *size), np.int64)
         flat = np.arange(math.prod(spatial)).reshape(spatial)
         for place in itertools.product(*map(range, size)):
             window = tuple(slice(*_bins(n, o)[i]) for n, o, i in zip(spatial, size, place))
             values = self[(..., *window)].reshape(*lead, -1)
             best = values.argmax(-1)
-            made[(..., *place)] = np.take_along_axis(values, best[..., None], -1)[..., 0]
+            maxima[(..., *place)] = np.take_along_axis(values, best[..., None], -1)[..., 0]
             places[(..., *place)] = flat[window].reshape(-1)[best]
-        return made, places
+        return maxima, places
 
     @op(
         f"{backward_name}(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
@@ -689,9 +689,9 @@ adaptive_max_pool3d = _declare_adaptive_max(
 )
 def adaptive_max_pool1d(self: Any, output_size: Any) -> Any:
     size = _one("adaptive_max_pool1d", "output_size", output_size)
-    made, places = adaptive_max_pool2d(F.unsqueeze(self, -2), (1, *size))
+    maxima, places = adaptive_max_pool2d(F.unsqueeze(self, -2), (1, *size))
     places = F.squeeze(places, -2)
-    return F.squeeze(made, -2), places
+    return F.squeeze(maxima, -2), places
 
 
 # ---------------------------------------------------------------------------------------------------- fractional
@@ -727,8 +727,8 @@ def _declare_fractional(dims: int, aten_name: str, backward_name: str) -> None:
             if o + k - 1 > n - (dims == 3):
                 where = "fractional_max_pool2d()" if dims == 2 else "fractional_max_pool3d_out()"
                 raise RuntimeError(f"{where}: pool {side} {k} too large relative to input {side} {n}")
-        made = np.empty((*x.shape[:2], *size), x.dtype)
-        places = np.empty(made.shape, np.int64)
+        maxima = np.empty((*x.shape[:2], *size), x.dtype)
+        places = np.empty(maxima.shape, np.int64)
         flat = np.arange(math.prod(spatial)).reshape(spatial)
         for b, c in itertools.product(range(x.shape[0]), range(x.shape[1])):
             # the samples come width first
@@ -745,8 +745,8 @@ def _declare_fractional(dims: int, aten_name: str, backward_name: str) -> None:
                 window = tuple(slice(starts[d][i], starts[d][i] + kernel[d]) for d, i in enumerate(place))
                 values = x[(b, c, *window)].reshape(-1)
                 best = values.argmax()
-                made[(b, c, *place)], places[(b, c, *place)] = values[best], flat[window].reshape(-1)[best]
-        return (made, places) if self.ndim == dims + 2 else (made[0], places[0])
+                maxima[(b, c, *place)], places[(b, c, *place)] = values[best], flat[window].reshape(-1)[best]
+        return (maxima, places) if self.ndim == dims + 2 else (maxima[0], places[0])
 
     adaptive = _dispatch.OPS[f"adaptive_max_pool{dims}d_backward"]
 

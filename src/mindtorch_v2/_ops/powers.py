@@ -18,10 +18,10 @@ def _whole_power(base: Any, exponent: Any, dtype: np.dtype) -> Any:
     negative = np.less(exponent, 0)
     if not np.any(negative):
         return np.power(base, exponent, dtype=dtype)
-    made = np.power(base, np.where(negative, 0, exponent).astype(dtype), dtype=dtype)
+    power = np.power(base, np.where(negative, 0, exponent).astype(dtype), dtype=dtype)
     odd = np.where(np.bitwise_and(exponent, 1) == 1, -1, 1)
-    left = np.where(np.equal(base, 1), 1, np.where(np.equal(base, -1), odd, 0))
-    return np.where(negative, left, made).astype(dtype)
+    negative_power = np.where(np.equal(base, 1), 1, np.where(np.equal(base, -1), odd, 0))
+    return np.where(negative, negative_power, power).astype(dtype)
 
 
 @op(

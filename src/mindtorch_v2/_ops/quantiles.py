@@ -81,14 +81,14 @@ def _quantile(
     elif interpolation == "nearest":
         F.round_(ranks)
     below = _whole(ranks)
-    made = F.gather(ordered, -1, below)
+    values = F.gather(ordered, -1, below)
     if interpolation in ("linear", "midpoint"):
         part = F.full_like(ranks, 0.5) if interpolation == "midpoint" else F.sub(ranks, below)
         above = F.gather(ordered, -1, _whole(F.ceil_(ranks)))
-        made = made.lerp_(above, part)
+        values = values.lerp_(above, part)
     if not q.ndim:
-        return made.squeeze_(-1)
-    return made.unsqueeze_(0).transpose_(0, -1).squeeze_(-1)
+        return values.squeeze_(-1)
+    return values.unsqueeze_(0).transpose_(0, -1).squeeze_(-1)
 
 
 def _ranks(q: Any, ordered: Any, n: int, skip_nan: bool) -> Any:
@@ -101,8 +101,8 @@ def _ranks(q: Any, ordered: Any, n: int, skip_nan: bool) -> Any:
     if _dispatch.recorder is None and not q._rg:
         missing = np.isnan(ordered._array[..., -1:])  # what is no number stands last
         kind = q._array.dtype
-        found = np.where(missing, kind.type(last), q._array * kind.type(last))
-        return _dispatch.wrap(found)
+        positions = np.where(missing, kind.type(last), q._array * kind.type(last))
+        return _dispatch.wrap(positions)
     ranks = F.mul(q, last)
     missing = F.any(F.isnan(ordered), -1, True)
     ranks, missing = F.broadcast_tensors(ranks, missing)
@@ -134,11 +134,11 @@ def _declare_quantile(aten_name: str, skip_nan: bool) -> None:
         out: Any = None,
     ) -> Any:
         choose = by_tensor if isinstance(q, _dispatch.Tensor) else by_number
-        made = choose(input, q, dim, keepdim, interpolation=interpolation)
+        quantiles = choose(input, q, dim, keepdim, interpolation=interpolation)
         if out is not None:
-            _dispatch.give_out(out, made._array)
+            _dispatch.give_out(out, quantiles._array)
             return out
-        return made
+        return quantiles
 
     front.__name__ = name
     front.__doc__ = "Quantiles of all elements, or along a dimension."
@@ -191,15 +191,15 @@ def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
     if aweights is not None:
         weights = aweights if weights is None else weights * aweights
     if weights is None:
-        whole = _dtype.int64
-        total = F.scalar_tensor(x.shape[1], dtype=whole)
+        kind = _dtype.int64
+        total = F.scalar_tensor(x.shape[1], dtype=kind)
         mean = F.div(F.sum(x, 1), total)
-        norm = F.scalar_tensor(x.shape[1] - correction, dtype=whole)
+        norm = F.scalar_tensor(x.shape[1] - correction, dtype=kind)
         if all_true(F.le(norm, 0)):
             norm.zero_()
         center = F.sub(x, F.unsqueeze(mean, 1))
         turned = F.t(center)
-        made = OPS["true_divide.named"].entry(
+        covariance = OPS["true_divide.named"].entry(
             F.mm(center, F.conj(turned) if turned.dtype.is_complex else turned), norm
         )
     else:
@@ -210,8 +210,8 @@ def cov(self: Any, correction: int, fweights: Any, aweights: Any) -> Any:
             if aweights is None
             else total - correction * (weights * aweights).sum() / total
         )
-        made = F.matmul(center * weights, F.conj(center.t())) / F.clamp(norm, min=0)
-    return made.squeeze()
+        covariance = F.matmul(center * weights, F.conj(center.t())) / F.clamp(norm, min=0)
+    return covariance.squeeze()
 
 
 @composite("aten::corrcoef(Tensor self) -> Tensor")
@@ -220,11 +220,11 @@ def corrcoef(self: Any) -> Any:
         raise RuntimeError(
             f"corrcoef(): expected input to have two or fewer dimensions but got an input with {self.ndim} dimensions"
         )
-    made = cov(self)
-    if made.ndim == 0:
-        return made / made
-    spread = F.sqrt(F.diagonal(F.real(made) if made.is_complex() else made))
-    made = F.div(F.div(made, spread.view(-1, 1)), spread.view(1, -1))
-    if made.is_complex():
-        return F.complex(F.clamp(F.real(made), -1, 1), F.clamp(F.imag(made), -1, 1))
-    return F.clip(made, -1, 1)
+    matrix = cov(self)
+    if matrix.ndim == 0:
+        return matrix / matrix
+    spread = F.sqrt(F.diagonal(F.real(matrix) if matrix.is_complex() else matrix))
+    matrix = F.div(F.div(matrix, spread.view(-1, 1)), spread.view(1, -1))
+    if matrix.is_complex():
+        return F.complex(F.clamp(F.real(matrix), -1, 1), F.clamp(F.imag(matrix), -1, 1))
+    return F.clip(matrix, -1, 1)

@@ -56,10 +56,10 @@ def not_implemented(kernel: str, dtype: Any) -> NotImplementedError:
 
 def invalid_combination(name: str, args: tuple, kwargs: dict, accepted: tuple[str, ...]) -> TypeError:
     """torch's TypeError for arguments that fit no overload."""
-    given = [_dispatch.type_name(a) for a in args]
-    given += [f"{k}={_dispatch.type_name(v)}" for k, v in kwargs.items() if v is not None]
+    kinds = [_dispatch.type_name(a) for a in args]
+    kinds += [f"{k}={_dispatch.type_name(v)}" for k, v in kwargs.items() if v is not None]
     return TypeError(
-        f"{name}() received an invalid combination of arguments - got ({', '.join(given)}), "
+        f"{name}() received an invalid combination of arguments - got ({', '.join(kinds)}), "
         "but expected one of:\n" + "".join(f" * ({line})\n" for line in accepted)
     )
 
@@ -320,8 +320,10 @@ def normal(
     numbers = (int, float, np.number)
     fits = (of_mean or isinstance(mean, numbers)) and (of_std or isinstance(std, numbers))
     if not fits or (size is None) != (of_mean or of_std) or isinstance(size, int):
-        given = (mean, std) if size is None else (mean, std, size)
-        raise invalid_combination("normal", given, {"generator": generator, "out": out}, _NORMAL_OVERLOADS)
+        arguments = (mean, std) if size is None else (mean, std, size)
+        raise invalid_combination(
+            "normal", arguments, {"generator": generator, "out": out}, _NORMAL_OVERLOADS
+        )
     if of_mean or of_std:
         if of_mean:
             make = _normal_tensor_tensor if of_std else _normal_tensor_float
@@ -338,8 +340,8 @@ def normal(
         return normal_(shaped(out, shape), mean, std, generator=generator)
     if _device.resolve(device) is _device.META:
         return finish(meta_tensor(shape, (dtype or _dtype.Default.dtype)._np), requires_grad)
-    made = _normal_float_float(float(mean), float(std), shape, generator=generator, dtype=dtype)
-    return finish(made, requires_grad, pin_memory)
+    drawn = _normal_float_float(float(mean), float(std), shape, generator=generator, dtype=dtype)
+    return finish(drawn, requires_grad, pin_memory)
 
 
 def shaped(out: Any, shape: tuple) -> Any:
@@ -361,12 +363,12 @@ def _fill(text: str, inplace: str, draw: Any, check: Any) -> Any:
     @op(text, inplace=inplace, expose="no")
     def fill(self: np.ndarray, *arguments: Any, out: Any = None) -> np.ndarray:
         out = target(self, out)
-        *given, generator = arguments
+        *values, generator = arguments
         gen = generator_of(generator, kernel_name)
         names = [a.name for a in fill.op.schema.arguments[1:]]
         parameters = [
             real(value, f"{kernel_name}(): argument '{name}' (position {i})")
-            for i, (name, value) in enumerate(zip(names, given), 1)
+            for i, (name, value) in enumerate(zip(names, values), 1)
         ]
         dtype = BY_NUM[out.dtype.num]
         check(dtype, out.size, *parameters)
@@ -461,14 +463,14 @@ def _as_float(value: int, dtype: Any) -> int:
 
 def _first_held(low: int, dtype: Any) -> int:
     """The lower bound, moved up to a number the float dtype can hold."""
-    held = _as_float(low + 1, dtype)
-    return low if held >= low else held + (1 << ((abs(low + 1)).bit_length() - DIGITS[dtype._name]))
+    rounded = _as_float(low + 1, dtype)
+    return low if rounded >= low else rounded + (1 << ((abs(low + 1)).bit_length() - DIGITS[dtype._name]))
 
 
 def _last_held(high: int, dtype: Any) -> int:
     """The upper bound, moved down likewise."""
-    held = _as_float(high - 1, dtype)
-    return high if held < high else held - (1 << ((abs(high - 1)).bit_length() - DIGITS[dtype._name]))
+    rounded = _as_float(high - 1, dtype)
+    return high if rounded < high else rounded - (1 << ((abs(high - 1)).bit_length() - DIGITS[dtype._name]))
 
 
 def integers(gen: Generator, count: int, dtype: Any, low: int, high: int | None) -> np.ndarray:
@@ -546,13 +548,17 @@ _RANDOM_OVERLOADS = (
 @function(expose="method")
 def random_(self: Any, *bounds: Any, generator: Any = None, **named: Any) -> Any:
     """Fill with integers of [from, to), of [0, to), or of all that the dtype holds."""
-    given = (*bounds, *[named[name] for name in ("from", "to") if name in named])
+    arguments = (*bounds, *[named[name] for name in ("from", "to") if name in named])
     fits = (
-        len(given) < 3 and named.keys() <= {"from", "to"} and all(hasattr(v, "__index__") for v in given[:1])
+        len(arguments) < 3
+        and named.keys() <= {"from", "to"}
+        and all(hasattr(v, "__index__") for v in arguments[:1])
     )
-    if not fits or (len(given) == 2 and given[1] is not None and not hasattr(given[1], "__index__")):
+    if not fits or (
+        len(arguments) == 2 and arguments[1] is not None and not hasattr(arguments[1], "__index__")
+    ):
         raise invalid_combination("random_", bounds, {**named, "generator": generator}, _RANDOM_OVERLOADS)
-    values = [None if v is None else int64(v.__index__()) for v in given]
+    values = [None if v is None else int64(v.__index__()) for v in arguments]
     if len(values) == 2:
         return random_from_(self, *values, generator=generator)
     return (

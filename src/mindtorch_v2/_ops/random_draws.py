@@ -183,11 +183,11 @@ def _multinomial(self: np.ndarray, num_samples: int, replacement: bool, generato
     gen = generator_of(generator, "multinomial")
     rows = self.reshape(-1, self.shape[-1])
     if replacement and num_samples > 1:
-        made = _rejection.multinomial_with_replacement(gen, rows, num_samples)
+        indices = _rejection.multinomial_with_replacement(gen, rows, num_samples)
     else:
         _check_weights(self)
-        made = _first_places(gen, self, num_samples)
-    return made.reshape(*self.shape[:-1], num_samples)
+        indices = _first_places(gen, self, num_samples)
+    return indices.reshape(*self.shape[:-1], num_samples)
 
 
 def _first_places(gen: Any, weights: np.ndarray, n: int) -> np.ndarray:
@@ -226,10 +226,10 @@ def multinomial(
     if out is not None and out.dtype is not _dtype.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype._abbr}")
     if out is not None and _dispatch.recorder is not None:
-        given = (input, num_samples.__index__(), bool(replacement), generator)
-        return _dispatch.call_out(_multinomial.op, out, given)
-    made = _multinomial(input, num_samples.__index__(), bool(replacement), generator=generator)
-    return finish(made, False, False, out)
+        arguments = (input, num_samples.__index__(), bool(replacement), generator)
+        return _dispatch.call_out(_multinomial.op, out, arguments)
+    indices = _multinomial(input, num_samples.__index__(), bool(replacement), generator=generator)
+    return finish(indices, False, False, out)
 
 
 # --- poisson, binomial
@@ -261,8 +261,8 @@ def binomial(count: np.ndarray, prob: np.ndarray, generator: Any) -> np.ndarray:
     if count.dtype.num not in (np.dtype("f4").num, np.dtype("f8").num):
         raise not_implemented("binomial_cpu", BY_NUM[count.dtype.num])
     count, prob = np.broadcast_arrays(count, prob)
-    made = _rejection.binomial(generator_of(generator, "binomial"), count, prob)
-    return np.ascontiguousarray(made).reshape(count.shape)
+    counts = _rejection.binomial(generator_of(generator, "binomial"), count, prob)
+    return np.ascontiguousarray(counts).reshape(count.shape)
 
 
 binomial.derivative(count=lambda g: _no_derivative("binomial"), prob=lambda g: _no_derivative("binomial"))

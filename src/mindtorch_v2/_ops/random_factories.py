@@ -75,8 +75,8 @@ def _declare_like(aten_name: str, draw: Any, fill: Any) -> tuple[Any, Any]:
             "MemoryFormat? memory_format=None) -> Tensor")  # fmt: skip
 
     def filled(self: np.ndarray, gen: Generator, dtype: Any, memory_format: Any) -> np.ndarray:
-        made = _empty_like.op.kernel(self, dtype, None, None, None, memory_format)
-        return put(made, draw(gen, made.shape, BY_NUM[made.dtype.num], made.flags.c_contiguous))
+        array = _empty_like.op.kernel(self, dtype, None, None, None, memory_format)
+        return put(array, draw(gen, array.shape, BY_NUM[array.dtype.num], array.flags.c_contiguous))
 
     @op(f"{aten_name}(Tensor self, *, {tail}", expose="no", nondifferentiable=True)
     def plain(
@@ -144,10 +144,10 @@ def _front(name: str, ops: tuple[Any, Any], fill: Any, doc: str) -> Any:
             return finish(out, requires_grad, pin_memory)
         if out is not None:
             return finish(fill(shaped(out, shape), generator=generator), requires_grad, pin_memory)
-        made = (
+        tensor = (
             plain(shape, dtype=dtype) if generator is None else drawn(shape, generator=generator, dtype=dtype)
         )
-        return finish(made, requires_grad, pin_memory) if requires_grad or pin_memory else made
+        return finish(tensor, requires_grad, pin_memory) if requires_grad or pin_memory else tensor
 
     factory.__name__, factory.__doc__ = name, doc
     return function(name, expose="function")(factory)
@@ -163,10 +163,10 @@ def _like_front(name: str, ops: tuple[Any, Any], doc: str) -> Any:
         if is_meta(input) or (device is not None and _device.resolve(device) is _device.META):
             return finish(meta_tensor(input.shape, (dtype or input.dtype)._np), requires_grad)
         if generator is None:
-            made = plain(input, dtype=dtype, memory_format=memory_format)
+            tensor = plain(input, dtype=dtype, memory_format=memory_format)
         else:
-            made = drawn(input, generator=generator, dtype=dtype, memory_format=memory_format)
-        return finish(made, requires_grad, pin_memory) if requires_grad or pin_memory else made
+            tensor = drawn(input, generator=generator, dtype=dtype, memory_format=memory_format)
+        return finish(tensor, requires_grad, pin_memory) if requires_grad or pin_memory else tensor
 
     like.__name__, like.__doc__ = name, doc
     return function(name, expose="function")(like)
@@ -292,16 +292,16 @@ def randint(
     dtype = dtype or _dtype.int64
     if low is None:
         if generator is None:
-            made = _randint_high(high, shape, dtype=dtype)
+            tensor = _randint_high(high, shape, dtype=dtype)
         else:
-            made = _randint_high_gen(high, shape, generator=generator, dtype=dtype)
+            tensor = _randint_high_gen(high, shape, generator=generator, dtype=dtype)
     else:
         low = int64(low.__index__())
         if generator is None:
-            made = _randint_low(low, high, shape, dtype=dtype)
+            tensor = _randint_low(low, high, shape, dtype=dtype)
         else:
-            made = _randint_low_gen(low, high, shape, generator=generator, dtype=dtype)
-    return finish(made, requires_grad, pin_memory) if requires_grad or pin_memory else made
+            tensor = _randint_low_gen(low, high, shape, generator=generator, dtype=dtype)
+    return finish(tensor, requires_grad, pin_memory) if requires_grad or pin_memory else tensor
 
 
 def _declare_randint_like(text: str, with_low: bool, with_generator: bool) -> Any:
@@ -319,8 +319,8 @@ def _declare_randint_like(text: str, with_low: bool, with_generator: bool) -> An
     def randint_like_op(*arguments: Any) -> np.ndarray:
         self, low, high, generator, dtype, memory_format = parts(arguments)
         gen = generator_of(generator, "randint_like")
-        made = _empty_like.op.kernel(self, dtype, None, None, None, memory_format)
-        return put(made, integers(gen, made.size, BY_NUM[made.dtype.num], low, high))
+        array = _empty_like.op.kernel(self, dtype, None, None, None, memory_format)
+        return put(array, integers(gen, array.size, BY_NUM[array.dtype.num], low, high))
 
     @randint_like_op.recorded
     def _(*arguments: Any) -> Any:
@@ -369,11 +369,11 @@ def randint_like(
     if generator is not None:
         options["generator"] = generator
     if low is None:
-        made = (_randint_like if generator is None else _randint_like_gen)(input, high, **options)
+        tensor = (_randint_like if generator is None else _randint_like_gen)(input, high, **options)
     else:
-        make = _randint_like_low if generator is None else _randint_like_low_gen
-        made = make(input, int64(low.__index__()), high, **options)
-    return finish(made, requires_grad, pin_memory) if requires_grad or pin_memory else made
+        draw = _randint_like_low if generator is None else _randint_like_low_gen
+        tensor = draw(input, int64(low.__index__()), high, **options)
+    return finish(tensor, requires_grad, pin_memory) if requires_grad or pin_memory else tensor
 
 
 # --- randperm
@@ -449,7 +449,7 @@ def randperm(
     dtype = dtype or _dtype.int64
     if _device.resolve(device) is _device.META:
         return finish(meta_tensor((n,), dtype._np), requires_grad)
-    made = (
+    tensor = (
         _randperm(n, dtype=dtype) if generator is None else _randperm_gen(n, generator=generator, dtype=dtype)
     )
-    return finish(made, requires_grad, pin_memory) if requires_grad or pin_memory else made
+    return finish(tensor, requires_grad, pin_memory) if requires_grad or pin_memory else tensor

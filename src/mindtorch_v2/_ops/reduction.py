@@ -30,16 +30,16 @@ def _sum_result(array: np.ndarray, dtype: Any) -> Any:
 
 def _reduce(ufunc: Any, array: np.ndarray, dims: Any, keepdim: bool, dtype: Any = None) -> Any:
     """A reduction whose result is contiguous, as torch's are; NumPy's follow the order of their input."""
-    made = ufunc.reduce(array, axis=dims, dtype=dtype, keepdims=keepdim)
-    return made if made.ndim < 2 or made.flags.c_contiguous else _dims.dense(made)
+    reduced = ufunc.reduce(array, axis=dims, dtype=dtype, keepdims=keepdim)
+    return reduced if reduced.ndim < 2 or reduced.flags.c_contiguous else _dims.dense(reduced)
 
 
 def _total(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray:
     if dtype is not None and dtype._np is not array.dtype:
         array = array.astype(dtype._np)
-    result = _sum_result(array, dtype)
-    made = _reduce(np.add, array, dims, keepdim, _accumulate_type(array))
-    return made if made.dtype is result else made.astype(result)
+    result_dtype = _sum_result(array, dtype)
+    total = _reduce(np.add, array, dims, keepdim, _accumulate_type(array))
+    return total if total.dtype is result_dtype else total.astype(result_dtype)
 
 
 def restore(g: Any, dims: Any, keepdim: bool, shape: Any) -> Any:
@@ -99,8 +99,8 @@ def sum_(
     return sum_dim(input, None if dim is MISSING else dim, keepdim, dtype=dtype)
 
 
-def _give(made: Any, out: Any) -> Any:
-    _dispatch.give_out(out, made._array)
+def _give(result: Any, out: Any) -> Any:
+    _dispatch.give_out(out, result._array)
     return out
 
 
@@ -149,10 +149,14 @@ def _check_mean(array: np.ndarray, dtype: Any, name: str = "mean") -> None:
 def _mean(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray:
     if dtype is not None:
         array = array.astype(dtype._np)
-    made = _reduce(np.add, array, dims, keepdim, _accumulate_type(array))
+    average = _reduce(np.add, array, dims, keepdim, _accumulate_type(array))
     count = array.size if dims is None else math.prod([array.shape[d] for d in dims])
-    made = np.true_divide(made, count) if count else np.full(np.shape(made), np.nan, np.asarray(made).dtype)
-    return made if made.dtype is array.dtype else made.astype(array.dtype)
+    average = (
+        np.true_divide(average, count)
+        if count
+        else np.full(np.shape(average), np.nan, np.asarray(average).dtype)
+    )
+    return average if average.dtype is array.dtype else average.astype(array.dtype)
 
 
 @op("aten::mean(Tensor self, *, ScalarType? dtype=None) -> Tensor", expose="no")
@@ -183,10 +187,10 @@ def _record_mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
     _check_mean(self._array, dtype)
     dims = _dims.many(dim, self.ndim)
     count = math.prod([self.shape[d] for d in dims])
-    kept = [1 if d in dims else n for d, n in enumerate(self.shape) if keepdim or d not in dims]
-    made = _dispatch.wrap(np.empty(kept, self._array.dtype if dtype is None else dtype._np))
-    _dispatch.record(sum_into.op, self, dim, keepdim, dtype, made)
-    return F.div_(made, count or math.nan)
+    shape = [1 if d in dims else n for d, n in enumerate(self.shape) if keepdim or d not in dims]
+    output = _dispatch.wrap(np.empty(shape, self._array.dtype if dtype is None else dtype._np))
+    _dispatch.record(sum_into.op, self, dim, keepdim, dtype, output)
+    return F.div_(output, count or math.nan)
 
 
 @op(
@@ -252,8 +256,8 @@ def nanmean(
     """The mean of the elements that are numbers."""
     if aliases:
         return unalias(nanmean, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
-    made = _nanmean(input, dim, keepdim, dtype=dtype)
-    return made if out is None else _give(made, out)
+    average = _nanmean(input, dim, keepdim, dtype=dtype)
+    return average if out is None else _give(average, out)
 
 
 @composite(
@@ -280,9 +284,9 @@ def prod_all(self: np.ndarray, dtype: Any) -> Any:
 def _product(array: np.ndarray, dims: Any, keepdim: bool, dtype: Any) -> np.ndarray:
     if dtype is not None:
         array = array.astype(dtype._np)
-    made = _reduce(np.multiply, array, dims, keepdim, _accumulate_type(array))
-    result = _sum_result(array, dtype)
-    return made if made.dtype is result else np.asarray(made).astype(result)
+    product = _reduce(np.multiply, array, dims, keepdim, _accumulate_type(array))
+    result_dtype = _sum_result(array, dtype)
+    return product if product.dtype is result_dtype else np.asarray(product).astype(result_dtype)
 
 
 @op(
@@ -343,8 +347,8 @@ def prod(
     dtype = _into(out, dtype)
     if out is not None and dim is not None:
         return _dispatch.made(prod_dim, out, input, dim, keepdim, None if dtype is input.dtype else dtype)
-    made = prod_all(input, dtype=dtype) if dim is None else prod_dim(input, dim, keepdim, dtype=dtype)
-    return made if out is None else _give(made, out)
+    product = prod_all(input, dtype=dtype) if dim is None else prod_dim(input, dim, keepdim, dtype=dtype)
+    return product if out is None else _give(product, out)
 
 
 # ---------------------------------------------------------------------------------------------------- variance
@@ -448,24 +452,24 @@ std_op.derivative(self=_std_grad)
 
 @var_mean_op.backward("self")
 def _(grads: Any, self: Any, dim: Any, correction: Any, keepdim: bool, self_shape: Any) -> Any:
-    made = None
+    gradient = None
     if grads[0] is not None:
-        made = _var_grad(grads[0], self, dim, correction, keepdim, self_shape)
+        gradient = _var_grad(grads[0], self, dim, correction, keepdim, self_shape)
     if grads[1] is not None:
         part = _mean_grad(grads[1], dim, keepdim, self_shape)
-        made = part if made is None else made + part
-    return (made,)
+        gradient = part if gradient is None else gradient + part
+    return (gradient,)
 
 
 @std_mean_op.backward("self")
 def _(grads: Any, self: Any, result0: Any, dim: Any, correction: Any, keepdim: bool, self_shape: Any) -> Any:
-    made = None
+    gradient = None
     if grads[0] is not None:
-        made = _std_grad(grads[0], self, result0, dim, correction, keepdim, self_shape)
+        gradient = _std_grad(grads[0], self, result0, dim, correction, keepdim, self_shape)
     if grads[1] is not None:
         part = _mean_grad(grads[1], dim, keepdim, self_shape)
-        made = part if made is None else made + part
-    return (made,)
+        gradient = part if gradient is None else gradient + part
+    return (gradient,)
 
 
 def _variance_front(name: str, chosen: Any) -> None:
@@ -639,7 +643,7 @@ def _extreme_front(aten_name: str, whole: Any, along: Any, pairwise: str) -> Non
         if aliases:
             return unalias(front, aliases, input=input, dim=dim, keepdim=keepdim, out=out)
         if dim is None and other is None:
-            made = whole(input)
+            extreme = whole(input)
         elif other is not None or isinstance(dim, _dispatch.Tensor):
             chosen = getattr(F, pairwise) if _dispatch.recorder is None or out is not None else of_two
             second = dim if other is None else other
@@ -648,7 +652,7 @@ def _extreme_front(aten_name: str, whole: Any, along: Any, pairwise: str) -> Non
             return (
                 along(input, dim, keepdim) if out is None else _dispatch.made(along, out, input, dim, keepdim)
             )
-        return made if out is None else _give(made, out)
+        return extreme if out is None else _give(extreme, out)
 
     front.__name__ = name
     front.__doc__ = f"The {name}imum of all elements, along a dimension (with its places), or of two tensors."
@@ -668,9 +672,9 @@ def _amax_like(aten_name: str, ufunc: Any) -> Any:
         if self.size == 0:
             if not dim:
                 _check_nonempty(self, name)
-            for given, d in zip(dim, dims):
+            for requested, d in zip(dim, dims):
                 if self.shape[d] == 0:
-                    raise IndexError(f"{name}(): Expected reduction dim {given} to have non-zero size.")
+                    raise IndexError(f"{name}(): Expected reduction dim {requested} to have non-zero size.")
         if self.dtype.kind == "c":
             raise _dispatch.not_implemented(f"{name[1:]}_values_cpu", self)
         return _reduce(ufunc, self, dims, keepdim)
@@ -721,12 +725,12 @@ def aminmax(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
 @aminmax.backward("self")
 def _(grads: Any, self: Any, result0: Any, result1: Any, dim: Any, keepdim: bool, self_shape: Any) -> Any:
     dims = () if dim is None else (dim,)
-    made = None
+    gradient = None
     for g, out in zip(grads, (result0, result1)):
         if g is not None:
             part = _shared_extreme(g, self, out, dims, keepdim, self_shape, True)
-            made = part if made is None else made + part
-    return (made,)
+            gradient = part if gradient is None else gradient + part
+    return (gradient,)
 
 
 def _arg_extreme(aten_name: str, chooser: Any) -> Any:
@@ -744,14 +748,14 @@ def _arg_extreme(aten_name: str, chooser: Any) -> Any:
         if dim is None:
             if self.size == 0:
                 raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
-            made = chooser(self, None)
-            return np.full((1,) * self.ndim, made, np.int64) if keepdim else np.int64(made)
+            index = chooser(self, None)
+            return np.full((1,) * self.ndim, index, np.int64) if keepdim else np.int64(index)
         dim = _dims.one(dim, self.ndim)
         if not self.ndim:
             return np.zeros((), np.int64)
         _check_nonempty_dim(self, dim, name)
-        made = chooser(self, dim)
-        return np.expand_dims(made, dim) if keepdim else made
+        index = chooser(self, dim)
+        return np.expand_dims(index, dim) if keepdim else index
 
     return places
 
@@ -769,14 +773,15 @@ def _as_truths(entry: Any) -> Any:
 
     def body(self: Any, *rest: Any) -> Any:
         array = self._array
-        made = _dispatch.wrap(kernel(array, *rest))
+        truths = _dispatch.wrap(kernel(array, *rest))
         if array.size == 1:
             F.copy_(
-                made, _dispatch.OPS["to.dtype"].entry(_dispatch.OPS["view_as"].entry(self, made), made.dtype)
+                truths,
+                _dispatch.OPS["to.dtype"].entry(_dispatch.OPS["view_as"].entry(self, truths), truths.dtype),
             )
         elif array.dtype.kind != "b" and array.dtype != np.uint8:
-            _dispatch.OPS["to.dtype"].entry(self, made.dtype)
-        return made
+            _dispatch.OPS["to.dtype"].entry(self, truths.dtype)
+        return truths
 
     return body
 
@@ -785,8 +790,8 @@ def _quantifier(aten_name: str, ufunc: Any) -> None:
     name = aten_name.removeprefix("aten::")
 
     def result(self: np.ndarray, dims: Any, keepdim: bool) -> Any:
-        made = _reduce(ufunc, self.astype(bool, copy=False), dims, keepdim)
-        return made if self.dtype != np.uint8 else np.asarray(made).astype(np.uint8)
+        truths = _reduce(ufunc, self.astype(bool, copy=False), dims, keepdim)
+        return truths if self.dtype != np.uint8 else np.asarray(truths).astype(np.uint8)
 
     @op(f"{aten_name}(Tensor self) -> Tensor", expose="no", nondifferentiable=True)
     def whole(self: np.ndarray) -> Any:
@@ -872,8 +877,8 @@ def logsumexp(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
         return np.log(np.add.reduce(np.exp(self), axis=dims, keepdims=keepdim))
     top = np.maximum.reduce(self.real, axis=dims, keepdims=True)
     top = np.where(np.isinf(top), np.zeros((), self.dtype), top)
-    made = np.log(np.add.reduce(np.exp(self - top), axis=dims, keepdims=True)) + top
-    return _dims.dense(made if keepdim or not self.ndim else np.squeeze(made, dims))
+    logs = np.log(np.add.reduce(np.exp(self - top), axis=dims, keepdims=True)) + top
+    return _dims.dense(logs if keepdim or not self.ndim else np.squeeze(logs, dims))
 
 
 logsumexp.derivative(

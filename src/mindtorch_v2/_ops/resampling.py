@@ -133,29 +133,29 @@ def _matrix(
     if name in _FILTERS:
         return _smoothing_matrix(name, n, out, align, scale, kind)
     places, weights = _taps(name, n, out, align, scale, kind, low)
-    made = np.zeros((out, n), kind)
+    matrix = np.zeros((out, n), kind)
     rows = np.arange(out)
     for place, weight in zip(places, weights):
-        made[rows, place] += weight
-    return made
+        matrix[rows, place] += weight
+    return matrix
 
 
 # ---------------------------------------------------------------------------------------------------- applying them
 
 
 @functools.lru_cache(256)
-def _sparse(transposed: bool, *how: Any) -> Any:
+def _sparse(transposed: bool, *arguments: Any) -> Any:
     """The taps as a sparse matrix; weights of zero stay in, as nothing times infinity is no number."""
     from scipy.sparse import csr_array
 
-    if how[0] in _FILTERS:
-        made = csr_array(_matrix(*how))
+    if arguments[0] in _FILTERS:
+        matrix = csr_array(_matrix(*arguments))
     else:
-        places, weights = _taps(*how)
+        places, weights = _taps(*arguments)
         count, out = places.shape
         ends = np.arange(0, out * count + 1, count)
-        made = csr_array((weights.T.reshape(-1), places.T.reshape(-1), ends), shape=(out, how[1]))
-    return made.T.tocsr() if transposed else made
+        matrix = csr_array((weights.T.reshape(-1), places.T.reshape(-1), ends), shape=(out, arguments[1]))
+    return matrix.T.tocsr() if transposed else matrix
 
 
 def _multiply(x: np.ndarray, axis: int, matrix: np.ndarray) -> np.ndarray:
@@ -163,16 +163,16 @@ def _multiply(x: np.ndarray, axis: int, matrix: np.ndarray) -> np.ndarray:
     out, n = matrix.shape
     if axis == x.ndim - 1:
         return (x.reshape(-1, n) @ matrix.T).reshape(*x.shape[:-1], out)
-    made = np.matmul(matrix, x.reshape(math.prod(x.shape[:axis]), n, math.prod(x.shape[axis + 1 :])))
-    return made.reshape(*x.shape[:axis], out, *x.shape[axis + 1 :])
+    product = np.matmul(matrix, x.reshape(math.prod(x.shape[:axis]), n, math.prod(x.shape[axis + 1 :])))
+    return product.reshape(*x.shape[:axis], out, *x.shape[axis + 1 :])
 
 
 def _multiply_sparse(x: np.ndarray, axis: int, matrix: Any) -> np.ndarray:
     """The same with a sparse matrix: one product, where BLAS would start its threads for each of many small ones."""
     (out, n), before = matrix.shape, math.prod(x.shape[:axis])
     rows = np.ascontiguousarray(x.reshape(before, n, -1).swapaxes(0, 1)).reshape(n, -1)
-    found = (matrix @ rows).reshape(out, before, -1)
-    return np.ascontiguousarray(found.swapaxes(0, 1)).reshape(*x.shape[:axis], out, *x.shape[axis + 1 :])
+    product = (matrix @ rows).reshape(out, before, -1)
+    return np.ascontiguousarray(product.swapaxes(0, 1)).reshape(*x.shape[:axis], out, *x.shape[axis + 1 :])
 
 
 def _is_finite(x: np.ndarray) -> bool:
@@ -189,20 +189,20 @@ def _gather(x: np.ndarray, axis: int, places: np.ndarray, weights: np.ndarray) -
     """The weighted sum of the taps along one dimension."""
     shape = [1] * x.ndim
     shape[axis] = -1
-    made = x.take(places[0], axis)
-    made *= weights[0].reshape(shape)
+    total = x.take(places[0], axis)
+    total *= weights[0].reshape(shape)
     for place, weight in zip(places[1:], weights[1:]):
         part = x.take(place, axis)
         part *= weight.reshape(shape)
-        made += part
-    return made
+        total += part
+    return total
 
 
-def _laid_out(made: np.ndarray, last: bool, dtype: np.dtype) -> np.ndarray:
+def _laid_out(resized: np.ndarray, last: bool, dtype: np.dtype) -> np.ndarray:
     """The result in its dtype; channels innermost where the input's are."""
     if last:
-        return np.moveaxis(np.moveaxis(made, 1, -1).astype(dtype, "C"), -1, 1)
-    return np.ascontiguousarray(made.astype(dtype, copy=False))
+        return np.moveaxis(np.moveaxis(resized, 1, -1).astype(dtype, "C"), -1, 1)
+    return np.ascontiguousarray(resized.astype(dtype, copy=False))
 
 
 def _work_dtype(dtype: np.dtype) -> Any:
@@ -278,13 +278,13 @@ def resize_gradient(g: np.ndarray, name: str, input_size: tuple, align: bool, sc
 
 def _factors(shape: tuple, size: tuple, places: list[np.ndarray]) -> list[int] | None:
     """How often each place of the input is shown, where all are equally often and in order."""
-    found = []
+    factors = []
     for n, out, place in zip(shape[len(shape) - len(size) :], size, places):
         k = out // n
         if out % n or not np.array_equal(place, np.arange(out) // k):
             return None
-        found.append(k)
-    return found
+        factors.append(k)
+    return factors
 
 
 def _repeated(x: np.ndarray, factors: list[int]) -> np.ndarray:
@@ -303,9 +303,9 @@ def _repeated(x: np.ndarray, factors: list[int]) -> np.ndarray:
     for n, repeats in zip(x.shape[lead:-1], factors):
         large += [n, repeats]
         small += [n, 1]
-    made = np.empty((*large, rows.shape[-1]), x.dtype)
-    made[...] = rows.reshape(*small, rows.shape[-1])
-    return made
+    repeated = np.empty((*large, rows.shape[-1]), x.dtype)
+    repeated[...] = rows.reshape(*small, rows.shape[-1])
+    return repeated
 
 
 def resize_nearest(x: np.ndarray, name: str, size: tuple, scales: tuple) -> np.ndarray:
@@ -347,10 +347,10 @@ def _sum_few(x: np.ndarray, axis: int) -> np.ndarray:
     if x.shape[axis] > 16:
         return x.sum(axis, dtype=x.dtype)
     before = (slice(None),) * axis
-    made = x[(*before, 0)].copy()
+    total = x[(*before, 0)].copy()
     for k in range(1, x.shape[axis]):
-        made += x[(*before, k)]
-    return made
+        total += x[(*before, k)]
+    return total
 
 
 # ---------------------------------------------------------------------------------------------------- checks
@@ -385,12 +385,12 @@ def _refuse(x: np.ndarray, kernel: str, bytes_too: bool, low_too: bool = True) -
     raise NotImplementedError(f"\"{kernel}\" not implemented for '{BY_NUM[kind.num]._abbr}'")
 
 
-def _bad_call(name: str, dims: int, cornered: bool, *given: Any) -> TypeError:
+def _bad_call(name: str, dims: int, cornered: bool, *arguments: Any) -> TypeError:
     """torch's words for scale factors that are tensors."""
-    kinds = [type_name(v) for v in given]
+    kinds = [type_name(v) for v in arguments]
     corners = "bool align_corners, " if cornered else ""
     scales = "".join(f"float {s} = None, " for s in _SCALES[dims])
-    marked = [f"!{k}!" for k in kinds[:-1]] + [f"!list of [{', '.join(map(type_name, given[-1]))}]!"]
+    marked = [f"!{k}!" for k in kinds[:-1]] + [f"!list of [{', '.join(map(type_name, arguments[-1]))}]!"]
     if cornered:
         marked[1] = kinds[1]
     return TypeError(

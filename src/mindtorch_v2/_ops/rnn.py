@@ -101,9 +101,9 @@ _simple_cell("aten::rnn_relu_cell", "relu")
 
 def _gates_first(matrix: np.ndarray, size: int) -> np.ndarray:
     """Rows in the order i, f, o, g instead of torch's i, f, g, o, those of the sigmoids halved."""
-    made = np.concatenate([matrix[: 2 * size], matrix[3 * size :], matrix[2 * size : 3 * size]])
-    made[: 3 * size] *= 0.5
-    return made
+    ordered = np.concatenate([matrix[: 2 * size], matrix[3 * size :], matrix[2 * size : 3 * size]])
+    ordered[: 3 * size] *= 0.5
+    return ordered
 
 
 def _lstm_forward(
@@ -156,7 +156,7 @@ def _lstm_backward(
     np.multiply(cells[:-1] * f, 1 - f, factors[:, 1])
     np.multiply(i, 1 - n * n, factors[:, 2])
     to_out = curves * o * (1 - o)
-    made = np.empty((steps, 4, size, batch), gates.dtype)  # i, f, g, o: torch's order, as w_hh has it
+    gate_grads = np.empty((steps, 4, size, batch), gates.dtype)  # i, f, g, o: torch's order, as w_hh has it
     turned = np.ascontiguousarray(w_hh.T)
     dh = np.zeros((size, batch), gates.dtype) if g_h is None else np.array(g_h.T, gates.dtype)
     dc = np.zeros((size, batch), gates.dtype) if g_c is None else np.array(g_c.T, gates.dtype)
@@ -166,12 +166,12 @@ def _lstm_backward(
         if flowing is not None:
             np.add(dh, flowing[step], dh)
         np.add(dc, np.multiply(dh, to_cell[step], product), dc)
-        now = made[step]
-        np.multiply(factors[step], dc, now[:3])
-        np.multiply(dh, to_out[step], now[3])
-        np.matmul(turned, now.reshape(four, batch), dh)
+        step_grads = gate_grads[step]
+        np.multiply(factors[step], dc, step_grads[:3])
+        np.multiply(dh, to_out[step], step_grads[3])
+        np.matmul(turned, step_grads.reshape(four, batch), dh)
         np.multiply(dc, f[step], dc)
-    return np.ascontiguousarray(made.reshape(steps, four, batch).swapaxes(0, 1)), dh.T, dc.T
+    return np.ascontiguousarray(gate_grads.reshape(steps, four, batch).swapaxes(0, 1)), dh.T, dc.T
 
 
 _LAYER = (
@@ -235,7 +235,7 @@ def _(
     train: bool,
     needs: Any,
 ) -> Any:
-    made = F.mkldnn_rnn_layer_backward(
+    gradients = F.mkldnn_rnn_layer_backward(
         input,
         weight0,
         weight1,
@@ -258,7 +258,7 @@ def _(
         batch_first,
         result3,
     )
-    return tuple([gradient if needed else None for gradient, needed in zip(made, needs)])
+    return tuple([gradient if needed else None for gradient, needed in zip(gradients, needs)])
 
 
 @op(
@@ -321,12 +321,12 @@ def lstm_layer_backward(
 def _groups(params: Any, has_biases: bool, projected: bool = False) -> list[tuple]:
     """(w_ih, w_hh, b_ih, b_hh, w_hr) for each layer and direction."""
     width = (4 if has_biases else 2) + projected
-    made = []
+    groups = []
     for start in range(0, len(params), width):
         part = list(params[start : start + width])
         biases = part[2:4] if has_biases else [None, None]
-        made.append((part[0], part[1], *biases, part[-1] if projected else None))
-    return made
+        groups.append((part[0], part[1], *biases, part[-1] if projected else None))
+    return groups
 
 
 def _sequence(step: Any, input: Any, state: Any, group: tuple, reverse: bool) -> tuple[Any, Any]:

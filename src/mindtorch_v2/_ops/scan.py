@@ -28,8 +28,8 @@ def _running(ufunc: Any, self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
     )
     if not self.ndim:
         return self.astype(kind if self.dtype.num in INTEGRAL_NUMS else self.dtype)
-    made = _dims.dense(ufunc.accumulate(self, axis=dim, dtype=kind))
-    return made.astype(self.dtype) if self.dtype in LOW_FLOATS else made
+    accumulated = _dims.dense(ufunc.accumulate(self, axis=dim, dtype=kind))
+    return accumulated.astype(self.dtype) if self.dtype in LOW_FLOATS else accumulated
 
 
 @op(
@@ -225,11 +225,11 @@ def diff(
     input: Any, n: int = 1, dim: int = -1, prepend: Any = None, append: Any = None, *, out: Any = None
 ) -> Any:
     """Differences of neighbours along a dimension, n times."""
-    made = _diff(input, n, dim, prepend, append)
+    differences = _diff(input, n, dim, prepend, append)
     if out is not None:
-        _dispatch.give_out(out, made._array)
+        _dispatch.give_out(out, differences._array)
         return out
-    return made
+    return differences
 
 
 @composite(
@@ -250,15 +250,15 @@ def _diff(self: Any, n: int, dim: int, prepend: Any, append: Any) -> Any:
                     f"dimension; input.size({d}) = {self.shape[d]}, but got tensor.size({d}) = {part.shape[d]}"
                 )
     parts = [p for p in (prepend, self, append) if p is not None]
-    made = F.cat(parts, dim) if len(parts) > 1 else self
+    differences = F.cat(parts, dim) if len(parts) > 1 else self
     for _ in range(n):
-        length = made.shape[dim]
+        length = differences.shape[dim]
         if length <= 1:
-            made = made.narrow(dim, 0, 0).clone()
+            differences = differences.narrow(dim, 0, 0).clone()
             break
-        b, a = made.narrow(dim, 0, length - 1), made.narrow(dim, 1, length - 1)
-        made = F.logical_xor(a, b) if made.dtype._rank == 0 else F.sub(a, b)
-    return made
+        b, a = differences.narrow(dim, 0, length - 1), differences.narrow(dim, 1, length - 1)
+        differences = F.logical_xor(a, b) if differences.dtype._rank == 0 else F.sub(a, b)
+    return differences
 
 
 # ---------------------------------------------------------------------------------------------------- integrals
@@ -297,8 +297,8 @@ def _declare_integral(aten_name: str, running: bool) -> Any:
             return y.new_zeros([n for d, n in enumerate(y.shape) if d != dim % y.ndim])
         where = _dims.one(dim, y.ndim)
         steps = _steps(y, x, where, "trapezoid" if name == "trapz" else name)
-        made = F.mul(_neighbours(y, where), steps)
-        return F.div(F.cumsum(made, where) if running else F.sum(made, where), 2.0)
+        areas = F.mul(_neighbours(y, where), steps)
+        return F.div(F.cumsum(areas, where) if running else F.sum(areas, where), 2.0)
 
     @composite(f"{aten_name}.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor", expose="no")
     def spaced(y: Any, dx: Any, dim: int) -> Any:

@@ -38,7 +38,7 @@ def check_bounds(index: np.ndarray, n: int, dim: int, error: Any = RuntimeError,
 
 def places(index: np.ndarray, shape: tuple, dim: int) -> np.ndarray:
     """For each element of `index`, where it points in a contiguous array of `shape`, counted in elements."""
-    step, found = 1, None
+    step, offsets = 1, None
     for d in range(len(shape) - 1, -1, -1):
         if d == dim:
             part = index if step == 1 else index * step
@@ -49,10 +49,10 @@ def places(index: np.ndarray, shape: tuple, dim: int) -> np.ndarray:
             else:
                 step *= shape[d]
                 continue
-        found = part if found is None else found + part
+        offsets = part if offsets is None else offsets + part
         step *= shape[d]
-    assert found is not None
-    return found
+    assert offsets is not None
+    return offsets
 
 
 def _check_index(index: np.ndarray, name: str) -> None:
@@ -62,9 +62,9 @@ def _check_index(index: np.ndarray, name: str) -> None:
 
 def allocated(array: np.ndarray) -> Any:
     """A tensor of these values whose memory aten::empty took."""
-    made = F.empty(array.shape, dtype=BY_NUM[array.dtype.num])
-    made._array[...] = array
-    return made
+    tensor = F.empty(array.shape, dtype=BY_NUM[array.dtype.num])
+    tensor._array[...] = array
+    return tensor
 
 
 def _as_1d(array: np.ndarray) -> np.ndarray:
@@ -129,11 +129,11 @@ def _scatter_places(
     array, where = _as_1d(self), _as_1d(index)
     if array.ndim != where.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as self tensor")
-    given = None if src is None else _as_1d(src)
-    if given is not None and given.ndim != where.ndim:
+    source = None if src is None else _as_1d(src)
+    if source is not None and source.ndim != where.ndim:
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     fits = all([axis == d or where.shape[axis] <= array.shape[axis] for axis in range(array.ndim)])
-    covered = given is None or all([where.shape[axis] <= given.shape[axis] for axis in range(array.ndim)])
+    covered = source is None or all([where.shape[axis] <= source.shape[axis] for axis in range(array.ndim)])
     if not fits or not covered:
         more = f" and to be no larger size than src {size_text(src.shape)}" if src is not None else ""
         raise RuntimeError(
@@ -141,9 +141,9 @@ def _scatter_places(
             f"apart from dimension {d}{more}"
         )
     check_bounds(where, array.shape[d], d)
-    if given is not None and given.shape != where.shape:
-        given = given[tuple([slice(n) for n in where.shape])]
-    return places(where, array.shape, d), given, d
+    if source is not None and source.shape != where.shape:
+        source = source[tuple([slice(n) for n in where.shape])]
+    return places(where, array.shape, d), source, d
 
 
 def _target(self: np.ndarray, out: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -168,10 +168,10 @@ def _finish(out: np.ndarray, work: np.ndarray) -> np.ndarray:
 def _scatter_src(
     self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, out: Any = None
 ) -> np.ndarray:
-    where, given, _ = _scatter_places(self, dim, index, src)
+    where, source, _ = _scatter_places(self, dim, index, src)
     out, work = _target(self, out)
     if where is not None:
-        _flat(work)[where] = given
+        _flat(work)[where] = source
     return _finish(out, work)
 
 
@@ -221,10 +221,10 @@ def _scatter_reducing(
     self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, reduce: str, out: Any = None
 ) -> np.ndarray:
     ufunc = _reducer(reduce)
-    where, given, _ = _scatter_places(self, dim, index, src)
+    where, source, _ = _scatter_places(self, dim, index, src)
     out, work = _target(self, out)
     if where is not None:
-        ufunc.at(_flat(work), where.reshape(-1), given.reshape(-1))
+        ufunc.at(_flat(work), where.reshape(-1), source.reshape(-1))
     return _finish(out, work)
 
 
@@ -259,14 +259,14 @@ _REDUCE_WARNING = (
 
 def _choose(src: Any, value: Any, reduce: Any) -> tuple[Any, Any]:
     """The overload and its last argument."""
-    given = src if src is not None else value
-    if isinstance(given, Tensor):
+    source = src if src is not None else value
+    if isinstance(source, Tensor):
         if reduce is not None:
             warn_once(_REDUCE_WARNING)
-        return (_scatter_src if reduce is None else _scatter_reducing), given
-    if given is None:
+        return (_scatter_src if reduce is None else _scatter_reducing), source
+    if source is None:
         raise TypeError('scatter() missing 1 required positional arguments: "src"')
-    return (_scatter_value if reduce is None else _scatter_value_reducing), given
+    return (_scatter_value if reduce is None else _scatter_value_reducing), source
 
 
 @function()
@@ -281,14 +281,14 @@ def scatter(
     out: Any = None,
 ) -> Any:
     """A copy of `input` with values written along a dimension at the places in `index`."""
-    chosen, given = _choose(src, value, reduce)
+    chosen, source = _choose(src, value, reduce)
     more = () if reduce is None else (reduce,)
     if out is not None:
-        return call_out(chosen.op, out, (input, dim, index, given, *more))
+        return call_out(chosen.op, out, (input, dim, index, source, *more))
     return (
-        chosen(input, dim, index, given)
+        chosen(input, dim, index, source)
         if reduce is None
-        else chosen(input, dim, index, given, reduce=reduce)
+        else chosen(input, dim, index, source, reduce=reduce)
     )
 
 
@@ -297,9 +297,11 @@ def scatter_(
     self: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None
 ) -> Any:
     """Write values along a dimension at the places in `index`."""
-    chosen, given = _choose(src, value, reduce)
+    chosen, source = _choose(src, value, reduce)
     entry = chosen.op.inplace.entry
-    return entry(self, dim, index, given) if reduce is None else entry(self, dim, index, given, reduce=reduce)
+    return (
+        entry(self, dim, index, source) if reduce is None else entry(self, dim, index, source, reduce=reduce)
+    )
 
 
 @op(
@@ -310,10 +312,10 @@ def scatter_(
 def scatter_add(
     self: np.ndarray, dim: int, index: np.ndarray, src: np.ndarray, out: Any = None
 ) -> np.ndarray:
-    where, given, _ = _scatter_places(self, dim, index, src)
+    where, source, _ = _scatter_places(self, dim, index, src)
     out, work = _target(self, out)
     if where is not None:
-        np.add.at(_flat(work), where.reshape(-1), given.reshape(-1))
+        np.add.at(_flat(work), where.reshape(-1), source.reshape(-1))
     return _finish(out, work)
 
 
@@ -368,14 +370,14 @@ def scatter_reduce(
         raise NotImplementedError(
             f"\"scatter_gather_tensor_cpu_reduce_{reduce}\" not implemented for '{name}'"
         )
-    where, given, _ = _scatter_places(self, dim, index, src)
+    where, source, _ = _scatter_places(self, dim, index, src)
     out, work = _target(self, out)
     if where is None:
         return _finish(out, work)
-    flat, where, given = _flat(work), where.reshape(-1), given.reshape(-1)
+    flat, where, source = _flat(work), where.reshape(-1), source.reshape(-1)
     if not include_self:
         flat[where] = _identity(reduce, self.dtype)
-    _AT[reduce].at(flat, where, given)
+    _AT[reduce].at(flat, where, source)
     if reduce == "mean":
         count = np.bincount(where, minlength=flat.size) + (1 if include_self else 0)
         _divide(flat, np.maximum(count, 1))

@@ -53,10 +53,10 @@ def _check_segments(
         raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
     if lengths is None and offsets is None:
         raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
-    given = lengths if lengths is not None else offsets
-    if given.dtype.kind != "i":
+    bounds = lengths if lengths is not None else offsets
+    if bounds.dtype.kind != "i":
         kind = "lengths" if lengths is not None else "offsets"
-        abbr = _dtype.BY_NUM[given.dtype.num]._abbr
+        abbr = _dtype.BY_NUM[bounds.dtype.num]._abbr
         raise NotImplementedError(f"\"_segment_reduce_{kind}_cpu_kernel1\" not implemented for '{abbr}'")
     if lengths is not None and not unsafe:
         if (lengths < 0).any():
@@ -92,10 +92,10 @@ def segment_reduce(
         if n == 0:
             out[place] = nothing
             continue
-        made = join.reduce(data[part], 0)
+        reduced = join.reduce(data[part], 0)
         if initial is not None:
-            made = join(made, data.dtype.type(initial))
-        out[place] = made / n if kind == "mean" else made
+            reduced = join(reduced, data.dtype.type(initial))
+        out[place] = reduced / n if kind == "mean" else reduced
     return out
 
 
@@ -114,18 +114,18 @@ def _segment_reduce_backward(
     kind = _NAMES[reduce]
     axis = _dims.one(axis, data.ndim)
     starts, sizes = _rows(lengths, offsets)
-    made = np.zeros(data.shape, data.dtype)
+    gradient = np.zeros(data.shape, data.dtype)
     for place, part, n in _each(data, axis, starts, sizes):
         if n == 0:
             continue
         if kind in ("sum", "mean"):
-            made[part] = grad[place] / n if kind == "mean" else grad[place]
+            gradient[part] = grad[place] / n if kind == "mean" else grad[place]
         elif kind == "prod":
-            made[part] = _others(data[part]) * grad[place] * (1 if initial is None else initial)
+            gradient[part] = _others(data[part]) * grad[place] * (1 if initial is None else initial)
         else:
             chosen = (data[part] == output[place]) | np.isnan(data[part])
-            made[part] = np.where(chosen, grad[place] / np.maximum(chosen.sum(0), 1), 0)
-    return made
+            gradient[part] = np.where(chosen, grad[place] / np.maximum(chosen.sum(0), 1), 0)
+    return gradient
 
 
 def _others(part: np.ndarray) -> np.ndarray:
@@ -174,7 +174,7 @@ def hash_tensor(self: np.ndarray, dim: tuple, keepdim: bool, mode: int) -> np.nd
 # ---------------------------------------------------------------------------------------------------- finite differences
 
 
-def _spacings(input: Any, spacing: Any, dims: list[int], given: bool) -> list[Any]:
+def _spacings(input: Any, spacing: Any, dims: list[int], has_dim: bool) -> list[Any]:
     if not isinstance(spacing, (tuple, list)):
         if isinstance(spacing, _dispatch.Tensor):
             raise TypeError(
@@ -183,7 +183,7 @@ def _spacings(input: Any, spacing: Any, dims: list[int], given: bool) -> list[An
             )
         return [spacing] * len(dims)
     if len(spacing) != len(dims):
-        if not given:
+        if not has_dim:
             raise RuntimeError(
                 "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to 'self.dim() = "
                 f"{input.ndim}', since dim argument was not given, but got a list of length {len(spacing)}"

@@ -110,10 +110,10 @@ def as_strided(self: Any, size: tuple, stride: tuple, storage_offset: int | None
         storage_offset = self.storage_offset()
     elif storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
-    found = _strided(storage, array.dtype, storage_offset, size, stride)
+    view = _strided(storage, array.dtype, storage_offset, size, stride)
     if 0 in stride and any([s == 0 and n > 1 for s, n in zip(stride, size)]):
-        found.setflags(write=False)
-    return as_view(self, found)
+        view.setflags(write=False)
+    return as_view(self, view)
 
 
 def _meta_strided(self: Any, size: tuple, stride: tuple, storage_offset: int | None) -> Any:
@@ -249,28 +249,28 @@ _NOT_VIEWABLE = (
 def _viewed(array: np.ndarray, size: tuple) -> np.ndarray | None:
     """`array` in another shape without copying; None if that needs a copy."""
     try:
-        found = array.reshape(size) if array.flags.c_contiguous else array.reshape(size, copy=False)
+        view = array.reshape(size) if array.flags.c_contiguous else array.reshape(size, copy=False)
     except ValueError:
-        known = [n for n in size if n != -1]
+        sizes = [n for n in size if n != -1]
         total = 1
-        for n in known:
+        for n in sizes:
             total *= n
-        if len(size) - len(known) > 1 or min(size, default=0) < -1 or total == 0 or array.size % total:
+        if len(size) - len(sizes) > 1 or min(size, default=0) < -1 or total == 0 or array.size % total:
             raise _bad_view(array, size) from None
-        if len(size) == len(known) and total != array.size:
+        if len(size) == len(sizes) and total != array.size:
             raise _bad_view(array, size) from None
         return None
-    if found.shape != size and min(size) < -1:
+    if view.shape != size and min(size) < -1:
         raise _bad_view(array, size)
-    return found
+    return view
 
 
 @view("aten::view(Tensor(a) self, SymInt[] size) -> Tensor(a)", expose="no")
 def _view(self: np.ndarray, size: tuple) -> np.ndarray:
-    found = _viewed(self, size)
-    if found is None:
+    viewed = _viewed(self, size)
+    if viewed is None:
         raise RuntimeError(_NOT_VIEWABLE)
-    return found
+    return viewed
 
 
 _view.derivative(self=lambda g, self_shape: F.reshape(g, self_shape))
@@ -291,9 +291,9 @@ _reshape_alias.derivative(self=lambda g, self_shape: F.reshape(g, self_shape))
     nondifferentiable=True,
 )
 def _view_dtype(self: Any, dtype: Any) -> Any:
-    made = wrap(as_dtype(self._array, dtype))
-    made._storage = storage_of(self)
-    return made
+    view = wrap(as_dtype(self._array, dtype))
+    view._storage = storage_of(self)
+    return view
 
 
 def as_dtype(self: np.ndarray, dtype: Any) -> np.ndarray:
@@ -344,10 +344,12 @@ def view_(self: Any, *size: Any, **named: Any) -> Any:
 view_.__name__ = view_.__qualname__ = "view"
 
 
-def _bad_view_arguments(given: tuple) -> TypeError:
-    names = ", ".join(type(g).__name__ for g in given)
+def _bad_view_arguments(arguments: tuple) -> TypeError:
+    names = ", ".join(type(g).__name__ for g in arguments)
     why = (
-        f"      didn't match because some of the arguments have invalid types: (!{names}!)\n" if given else ""
+        f"      didn't match because some of the arguments have invalid types: (!{names}!)\n"
+        if arguments
+        else ""
     )
     return TypeError(
         f"view() received an invalid combination of arguments - got ({names}), but expected one of:\n * "
@@ -363,12 +365,12 @@ def _bad_view_arguments(given: tuple) -> TypeError:
     expose="no",
 )
 def _unsafe_view(self: Any, size: tuple) -> Any:
-    found = _viewed(self._array, size)
-    if found is None:
+    array = _viewed(self._array, size)
+    if array is None:
         raise RuntimeError(_NOT_VIEWABLE)
-    made = wrap(found)
-    made._storage = storage_of(self)
-    return made
+    view = wrap(array)
+    view._storage = storage_of(self)
+    return view
 
 
 _unsafe_view.derivative(self=lambda g, self_shape: F.reshape(g, self_shape))
@@ -399,10 +401,10 @@ def reshaped(self: Any, shape: Any) -> Any:
     array = self._array
     if array.flags.c_contiguous:
         return _view(self, shape)
-    found = _viewed(array, shape)
-    if found is not None:
-        item = found.itemsize
-        return _reshape_alias(self, found.shape, tuple([s // item for s in found.strides]))
+    view = _viewed(array, shape)
+    if view is not None:
+        item = view.itemsize
+        return _reshape_alias(self, view.shape, tuple([s // item for s in view.strides]))
     return _unsafe_view(F.clone(self, memory_format=_dtype.contiguous_format), full_size(array, shape))
 
 
@@ -627,8 +629,8 @@ def _m_t(self: Any) -> Any:
 @composite("aten::mH(Tensor(a) self) -> Tensor(a)", expose="no")
 def _m_h(self: Any) -> Any:
     _needs_matrix(self, "mH")
-    found = transpose(self, -2, -1)
-    return F.conj(found) if found._array.dtype.kind == "c" else found
+    transposed = transpose(self, -2, -1)
+    return F.conj(transposed) if transposed._array.dtype.kind == "c" else transposed
 
 
 @composite("aten::matrix_H(Tensor(a) self) -> Tensor(a)", expose="no")
@@ -640,15 +642,15 @@ def _matrix_h(self: Any) -> Any:
         )
     if self.ndim == 0:
         return F.conj(self) if self._array.dtype.kind == "c" else F.alias(self)
-    found = transpose(self, 0, 1)
-    return F.conj(found) if found._array.dtype.kind == "c" else found
+    transposed = transpose(self, 0, 1)
+    return F.conj(transposed) if transposed._array.dtype.kind == "c" else transposed
 
 
 @composite("aten::adjoint(Tensor(a) self) -> Tensor(a)")
 def adjoint(self: Any) -> Any:
     _needs_matrix(self, "adjoint()")
-    found = transpose(self, -2, -1)
-    return F.conj(found) if found._array.dtype.kind == "c" else found
+    transposed = transpose(self, -2, -1)
+    return F.conj(transposed) if transposed._array.dtype.kind == "c" else transposed
 
 
 _dispatch.METHODS["T"] = property(_numpy_t, doc="The dimensions in reverse order.")

@@ -22,8 +22,8 @@ def _prepare(self: np.ndarray, dim: int, name: str) -> tuple[np.ndarray, int]:
     return (self.astype(np.float32) if self.dtype in LOW_FLOATS else self), dim
 
 
-def _finish(made: np.ndarray, like: np.ndarray) -> np.ndarray:
-    return made if made.dtype is like.dtype else made.astype(like.dtype)
+def _finish(result: np.ndarray, like: np.ndarray) -> np.ndarray:
+    return result if result.dtype is like.dtype else result.astype(like.dtype)
 
 
 @op(
@@ -37,10 +37,10 @@ def _softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
         return np.ones((), self.dtype)
     if not self.size:
         return self.copy()
-    made = np.subtract(wide, np.maximum.reduce(wide, axis=dim, keepdims=True), order="C")
-    np.exp(made, made)
-    np.true_divide(made, np.add.reduce(made, axis=dim, keepdims=True), made)
-    return _finish(made, self)
+    probabilities = np.subtract(wide, np.maximum.reduce(wide, axis=dim, keepdims=True), order="C")
+    np.exp(probabilities, probabilities)
+    np.true_divide(probabilities, np.add.reduce(probabilities, axis=dim, keepdims=True), probabilities)
+    return _finish(probabilities, self)
 
 
 _softmax.derivative(self=lambda g, out, dim, self_dtype: F._softmax_backward_data(g, out, dim, self_dtype))
@@ -57,10 +57,10 @@ def _softmax_backward_data(
     if not output.ndim:
         return np.zeros((), output.dtype)
     wide = output.astype(np.float32) if output.dtype in LOW_FLOATS else output
-    made = np.multiply(grad_output, wide)
-    total = np.add.reduce(made, axis=dim, keepdims=True)
-    np.subtract(made, wide * total, made)
-    return _finish(made, output)
+    gradient = np.multiply(grad_output, wide)
+    total = np.add.reduce(gradient, axis=dim, keepdims=True)
+    np.subtract(gradient, wide * total, gradient)
+    return _finish(gradient, output)
 
 
 _softmax_backward_data.derivative(
@@ -84,9 +84,9 @@ def _log_softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
         return np.zeros((), self.dtype)
     if not self.size:
         return self.copy()
-    made = np.subtract(wide, np.maximum.reduce(wide, axis=dim, keepdims=True), order="C")
-    np.subtract(made, np.log(np.add.reduce(np.exp(made), axis=dim, keepdims=True)), made)
-    return _finish(made, self)
+    logs = np.subtract(wide, np.maximum.reduce(wide, axis=dim, keepdims=True), order="C")
+    np.subtract(logs, np.log(np.add.reduce(np.exp(logs), axis=dim, keepdims=True)), logs)
+    return _finish(logs, self)
 
 
 _log_softmax.derivative(
@@ -105,10 +105,10 @@ def _log_softmax_backward_data(
     if not output.ndim:
         return np.zeros((), output.dtype)
     wide = output.astype(np.float32) if output.dtype in LOW_FLOATS else output
-    made = np.exp(wide)
-    np.multiply(made, np.add.reduce(grad_output, axis=dim, keepdims=True), made)
-    np.subtract(grad_output, made, made)
-    return _finish(made, output)
+    gradient = np.exp(wide)
+    np.multiply(gradient, np.add.reduce(grad_output, axis=dim, keepdims=True), gradient)
+    np.subtract(grad_output, gradient, gradient)
+    return _finish(gradient, output)
 
 
 _log_softmax_backward_data.derivative(

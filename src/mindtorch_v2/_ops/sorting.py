@@ -53,9 +53,9 @@ def _laid_out(array: np.ndarray, like: np.ndarray) -> np.ndarray:
         return _dims.dense(array)
     if 0 in like.strides:  # expanded: no order of its own
         return _dims.dense(array)
-    made = np.empty_like(like, dtype=array.dtype)
-    np.copyto(made, array)
-    return made
+    copy = np.empty_like(like, dtype=array.dtype)
+    np.copyto(copy, array)
+    return copy
 
 
 sort_op.derivative(self=lambda g, dim, indices, self_shape: _selected(g, dim, indices, self_shape))
@@ -92,18 +92,18 @@ def sort(
             descending=descending,
             stable=stable,
         )
-    made = (
+    pair = (
         sort_op(input, stable=stable, dim=dim, descending=descending)
         if stable
         else sort_plain(input, dim, descending)
     )
-    return made if out is None else _give_pair(made, out)
+    return pair if out is None else _give_pair(pair, out)
 
 
-def _give_pair(made: Any, out: Any) -> Any:
-    for target, value in zip(out, made):
+def _give_pair(pair: Any, out: Any) -> Any:
+    for target, value in zip(out, pair):
         _dispatch.give_out(target, value._array)
-    return type(made)(tuple(out))
+    return type(pair)(tuple(out))
 
 
 @function()
@@ -119,12 +119,12 @@ def _places(self: Any, dim: int, descending: bool) -> Any:
     where = _dims.one(dim, self.ndim)
     if self._array.dtype.kind == "c":
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    made = (
+    indices = (
         _laid_out(_order(self._array, where, descending), self._array)
         if self.ndim
         else np.zeros((), np.int64)
     )
-    return _dispatch.wrap(made)
+    return _dispatch.wrap(indices)
 
 
 @composite("aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", expose="no")
@@ -152,11 +152,11 @@ def _msort(self: Any) -> Any:
 @function(expose="both")
 def msort(input: Any, *, out: Any = None) -> Any:
     """Sorted along the first dimension."""
-    made = _msort(input)
+    ordered = _msort(input)
     if out is not None:
-        _dispatch.give_out(out, made._array)
+        _dispatch.give_out(out, ordered._array)
         return out
-    return made
+    return ordered
 
 
 @op(
@@ -297,8 +297,8 @@ def _declare_median(aten_name: str, skip_nan: bool) -> None:
             return unalias(front, aliases, input=input, dim=dim, keepdim=keepdim, out=out)
         if dim is None:
             return whole(input)
-        made = along(input, dim, keepdim)
-        return made if out is None else _give_pair(made, out)
+        pair = along(input, dim, keepdim)
+        return pair if out is None else _give_pair(pair, out)
 
     front.__name__ = name
     front.__doc__ = "The lower median of all elements, or along a dimension with its places."
@@ -373,10 +373,10 @@ def unique_dim(self: np.ndarray, dim: int, sorted: bool, return_inverse: bool, r
     return np.moveaxis(rows, 0, dim), inverse.reshape(-1).astype(np.int64), counts.astype(np.int64)
 
 
-def _pick_outputs(made: tuple, return_inverse: bool, return_counts: bool) -> Any:
+def _pick_outputs(outputs: tuple, return_inverse: bool, return_counts: bool) -> Any:
     if not return_inverse and not return_counts:
-        return made[0]
-    return (made[0], *([made[1]] if return_inverse else []), *([made[2]] if return_counts else []))
+        return outputs[0]
+    return (outputs[0], *([outputs[1]] if return_inverse else []), *([outputs[2]] if return_counts else []))
 
 
 @function(expose="function")
@@ -389,10 +389,10 @@ def unique(
 ) -> Any:
     """The different values, sorted; with where each element went and how often each occurs."""
     if dim is None:
-        made = _unique2(input, sorted, return_inverse, return_counts)
+        outputs = _unique2(input, sorted, return_inverse, return_counts)
     else:
-        made = unique_dim(input, dim, sorted, return_inverse, return_counts)
-    return _pick_outputs(made, return_inverse, return_counts)
+        outputs = unique_dim(input, dim, sorted, return_inverse, return_counts)
+    return _pick_outputs(outputs, return_inverse, return_counts)
 
 
 @function("unique", expose="method")
@@ -469,10 +469,10 @@ def searchsorted_op(
             f"must match, but we got boundaries tensor {list(boundaries.shape)} and input value tensor {list(self.shape)}"
         )
     flat, values = boundaries.reshape(-1, boundaries.shape[-1]), self.reshape(-1, self.shape[-1])
-    made = np.empty(values.shape, kind)
+    positions = np.empty(values.shape, kind)
     for i in range(len(flat)):
-        made[i] = np.searchsorted(flat[i], values[i], where)
-    return made.reshape(self.shape)
+        positions[i] = np.searchsorted(flat[i], values[i], where)
+    return positions.reshape(self.shape)
 
 
 @op(
@@ -511,12 +511,12 @@ def _show_search(entry: Any, value: int, line: int) -> None:
     kernel = entry.op.kernel
 
     def body(*arguments: Any) -> Any:
-        made = _dispatch.wrap(kernel(*[getattr(a, "_array", a) for a in arguments]))
-        F.empty((0,), dtype=made.dtype)
+        positions = _dispatch.wrap(kernel(*[getattr(a, "_array", a) for a in arguments]))
+        F.empty((0,), dtype=positions.dtype)
         if not isinstance(arguments[value], _dispatch.Tensor):
             boxed = _dispatch.wrap(np.array(arguments[value], np.float64))
             OPS["to.dtype"].entry(boxed, arguments[line].dtype)
-        return made
+        return positions
 
     entry.recorded(body)
 
@@ -540,11 +540,11 @@ def searchsorted(
 ) -> Any:
     """Where values would be inserted into sorted sequences."""
     find = searchsorted_op if isinstance(input, _dispatch.Tensor) else searchsorted_number
-    made = find(sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter)
+    positions = find(sorted_sequence, input, out_int32=out_int32, right=right, side=side, sorter=sorter)
     if out is not None:
-        _dispatch.give_out(out, made._array)
+        _dispatch.give_out(out, positions._array)
         return out
-    return made
+    return positions
 
 
 @function(expose="function")
@@ -555,22 +555,22 @@ def bucketize(
     if boundaries.ndim != 1:
         raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     find = _bucketize if isinstance(input, _dispatch.Tensor) else _bucketize_number
-    made = find(input, boundaries, out_int32=out_int32, right=right)
+    buckets = find(input, boundaries, out_int32=out_int32, right=right)
     if out is not None:
-        _dispatch.give_out(out, made._array)
+        _dispatch.give_out(out, buckets._array)
         return out
-    return made
+    return buckets
 
 
 # ---------------------------------------------------------------------------------------------------- what a profile shows inside
 
 
-def _sized_late(outputs: list, made: list) -> list:
+def _sized_late(outputs: list, arrays: list) -> list:
     """Outputs that were made without a size, with the values of these arrays."""
     from ._shown import given_size
 
     targets = []
-    for out, array in zip(outputs, made):
+    for out, array in zip(outputs, arrays):
         target = given_size(out, array.shape) if array.size else out
         np.copyto(target._array, array)
         targets.append(target)

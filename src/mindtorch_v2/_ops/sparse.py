@@ -32,39 +32,43 @@ def sparse_coo_tensor(
         )
     if values is None:
         extent = tuple(indices) if size is None else tuple(size)
-        made = _sparse.empty(extent, len(extent), (dtype or _dtype.Default.dtype)._np)
-        made.requires_grad = requires_grad
-        return made
-    where, what = _as_tensor(indices), _as_tensor(values)
+        tensor = _sparse.empty(extent, len(extent), (dtype or _dtype.Default.dtype)._np)
+        tensor.requires_grad = requires_grad
+        return tensor
+    index_tensor, value_tensor = _as_tensor(indices), _as_tensor(values)
     if dtype is not None:
-        what = what.to(dtype)
-    places = where._array.astype(np.int64, copy=False)
+        value_tensor = value_tensor.to(dtype)
+    places = index_tensor._array.astype(np.int64, copy=False)
     if places.ndim == 1:
         places = places[:, None]
-    extent = _check_parts(places, what, size)
+    extent = _check_parts(places, value_tensor, size)
     if check_invariants or (check_invariants is None and Invariants.enabled):
         _check_invariants(places, extent, is_coalesced)
     if _dispatch.recorder is not None:
         from .sparse_steps import construct
 
-        whole = where if where._array.dtype == np.int64 and where.ndim == 2 else _dispatch.wrap(places)
-        made = construct(whole, what, extent, size is not None, is_coalesced)
+        index_matrix = (
+            index_tensor
+            if index_tensor._array.dtype == np.int64 and index_tensor.ndim == 2
+            else _dispatch.wrap(places)
+        )
+        tensor = construct(index_matrix, value_tensor, extent, size is not None, is_coalesced)
         if requires_grad:
-            made = made.detach()
-            made.requires_grad = True
-        return made
-    elements = what._array if what.ndim else what._array.reshape(1)
-    made = _sparse.make(places, elements, extent, bool(is_coalesced))
-    made = _sparse.record(
+            tensor = tensor.detach()
+            tensor.requires_grad = True
+        return tensor
+    elements = value_tensor._array if value_tensor.ndim else value_tensor._array.reshape(1)
+    tensor = _sparse.make(places, elements, extent, bool(is_coalesced))
+    tensor = _sparse.record(
         "SparseCooTensorWithDimsAndTensorsBackward0",
-        made,
-        (what,),
-        lambda g: (_sparse.values_at(g, made).reshape(what.shape),),
+        tensor,
+        (value_tensor,),
+        lambda g: (_sparse.values_at(g, tensor).reshape(value_tensor.shape),),
     )
     if requires_grad:
-        made = made.detach()
-        made.requires_grad = True
-    return made
+        tensor = tensor.detach()
+        tensor.requires_grad = True
+    return tensor
 
 
 class Invariants:
@@ -74,10 +78,10 @@ class Invariants:
     chosen = False
 
 
-def _check_parts(places: np.ndarray, what: Any, size: Any) -> tuple:
+def _check_parts(places: np.ndarray, values: Any, size: Any) -> tuple:
     if places.ndim != 2:
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(places.shape)}")
-    sparse, shape = places.shape[0], tuple(what.shape) or (1,)
+    sparse, shape = places.shape[0], tuple(values.shape) or (1,)
     if size is None:
         if places.size and places.min() < 0:
             raise RuntimeError(
@@ -155,11 +159,11 @@ def to_sparse(
         outer = outer.any(tuple(range(count, array.ndim)))
     places = np.stack(np.nonzero(outer)) if count else np.empty((0, 1), np.int64)
     elements = array[tuple(places)] if count else array[None].copy()
-    made = _sparse.make(
+    tensor = _sparse.make(
         np.ascontiguousarray(places, np.int64), np.ascontiguousarray(elements), array.shape, True
     )
     name = "ToSparseBackward1" if sparse_dim is None else "ToSparseBackward0"
-    return _sparse.record(name, made, (self,), lambda g: (g.to_dense() if g.is_sparse else g,))
+    return _sparse.record(name, tensor, (self,), lambda g: (g.to_dense() if g.is_sparse else g,))
 
 
 @function(expose="method")

@@ -38,11 +38,11 @@ class quiet:
 def part(self: Any, number: int) -> Any:
     """The indices (0) or the values (1) of a sparse tensor, as a tensor of the same memory."""
     array = self._elements if number else self._places
-    made = wrap(array)
+    tensor = wrap(array)
     if self._held is None or not _holds(self._held[number]._array, array):
         self._held = wrap(self._places), wrap(self._elements)  # all who ask get one memory
-    made._storage = storage_of(self._held[number])
-    return made
+    tensor._storage = storage_of(self._held[number])
+    return tensor
 
 
 def _holds(whole: Any, array: Any) -> bool:
@@ -84,9 +84,9 @@ def indices(self: Any) -> Any:
 def values(self: Any) -> Any:
     with quiet():
         ask(self, "is_coalesced")
-        made = part(self, 1)
-        OPS["alias"].entry(made)
-    return _sparse().with_values_node(self, made)
+        tensor = part(self, 1)
+        OPS["alias"].entry(tensor)
+    return _sparse().with_values_node(self, tensor)
 
 
 # ---------------------------------------------------------------------------------------------------- constructors
@@ -178,12 +178,12 @@ def unsafe(
     return _with_dims(indices, values, size, is_coalesced)
 
 
-def construct(indices: Any, values: Any, size: Any, given: bool, is_coalesced: Any) -> Any:
+def construct(indices: Any, values: Any, size: Any, has_size: bool, is_coalesced: Any) -> Any:
     """torch.sparse_coo_tensor of tensors, while something records."""
     if not values.ndim:
         values = values.reshape(1)
     moved = [OPS["to.device"].entry(t, device=t.device, dtype=t.dtype) for t in (values, indices)]
-    if given:
+    if has_size:
         return of_size(moved[1], moved[0], size, is_coalesced=is_coalesced)
     return of_any_size(moved[1], moved[0], is_coalesced=is_coalesced)
 
@@ -227,10 +227,10 @@ def to_dense(self: Any, dtype: Any, masked_grad: Any) -> Any:
 )
 def _to_dense(self: Any, dtype: Any, masked_grad: Any) -> Any:
     with quiet():
-        made = F.zeros(self._extent, dtype=self.dtype)
-        OPS["add_.Tensor"].entry(made, self)
-    made = _sparse().with_dense_node(self, made, masked_grad)
-    return made if dtype is None else made.to(dtype)
+        dense = F.zeros(self._extent, dtype=self.dtype)
+        OPS["add_.Tensor"].entry(dense, self)
+    dense = _sparse().with_dense_node(self, dense, masked_grad)
+    return dense if dtype is None else dense.to(dtype)
 
 
 def _numel(self: Any, *rest: Any) -> int:
@@ -279,7 +279,7 @@ def _blank_resized(dtype: Any) -> None:
     wrap(np.empty((1, 0), np.int64)).resize_((1, 0))
 
 
-def _join(self: Any, other: Any, made: Any) -> None:
+def _join(self: Any, other: Any, result: Any) -> None:
     """The steps of putting the elements of two sparse tensors together."""
     for tensor, name in ((self, "_values"), (other, "_values"), (self, "_nnz"), (other, "_nnz")):
         ask(tensor, name)
@@ -288,16 +288,16 @@ def _join(self: Any, other: Any, made: Any) -> None:
     places = F.empty((len(self._places), count), dtype=_dtype.int64)
     ask(self, "_values")
     ask(other, "_values")
-    elements = F.zero_(F.empty((count, *made._elements.shape[1:]), dtype=made.dtype))
+    elements = F.zero_(F.empty((count, *result._elements.shape[1:]), dtype=result.dtype))
     ask(self, "_indices")
     ask(other, "_indices")
-    kept = made._places.shape[1]
-    places._array[:, :kept], elements._array[:kept] = made._places, made._elements
+    kept = result._places.shape[1]
+    places._array[:, :kept], elements._array[:kept] = result._places, result._elements
     places.narrow(1, 0, kept)
     elements.narrow(0, 0, kept)
-    made._held = places, elements
-    made._places, made._elements = places._array[:, :kept], elements._array[:kept]
-    _dispatch.record(OPS["_coalesced_"], made, made._coalesced)
+    result._held = places, elements
+    result._places, result._elements = places._array[:, :kept], elements._array[:kept]
+    _dispatch.record(OPS["_coalesced_"], result, result._coalesced)
 
 
 def _compare_dims(self: Any, other: Any) -> None:
@@ -306,14 +306,14 @@ def _compare_dims(self: Any, other: Any) -> None:
         ask(other, name)
 
 
-def show_add_sparse(self: Any, other: Any, made: Any) -> None:
+def show_add_sparse(self: Any, other: Any, result: Any) -> None:
     """sparse + sparse."""
     with quiet():
         F.empty((0,), dtype=self.dtype)
         _compare_dims(self, other)
         blank = _sparse().empty((0,), 1, self._elements.dtype)
         _sized_first(blank, self, None)
-        _join(self, other, made)
+        _join(self, other, result)
 
 
 @step(
@@ -324,16 +324,16 @@ def show_add_sparse(self: Any, other: Any, made: Any) -> None:
 def _join_into(self: Any, other: Any, alpha: Any, out: Any) -> Any:
     _compare_dims(self, other)
     _sized(self, other, None)
-    made = out._joined
-    _join(self, other, made)
-    _sparse()._become(out, made)
+    result = out._joined
+    _join(self, other, result)
+    _sparse()._become(out, result)
     return out
 
 
-def show_add_sparse_in_place(self: Any, other: Any, alpha: Any, made: Any) -> None:
+def show_add_sparse_in_place(self: Any, other: Any, alpha: Any, result: Any) -> None:
     """sparse += sparse."""
     with quiet():
-        self._joined = made
+        self._joined = result
         _join_into(self, other, alpha, self)
         del self._joined
 
@@ -361,14 +361,14 @@ def show_add_in_place(self: Any, other: Any, alpha: Any) -> None:
         _add_into(self, other, alpha, self)
 
 
-def show_add_dense(self: Any, other: Any, made: Any) -> Any:
+def show_add_dense(self: Any, other: Any, result: Any) -> Any:
     """dense + sparse: the memory of the result."""
     with quiet():
-        target = resized_as(F.empty((0,), dtype=made.dtype), made)
+        target = resized_as(F.empty((0,), dtype=result.dtype), result)
         ask(other, "_nnz", "sparse_dim")
         F.copy_(target, self)
         ask(other, "_values", "is_coalesced", "_indices", "sparse_dim", "_nnz")
-    np.copyto(target._array, made._array)
+    np.copyto(target._array, result._array)
     return target
 
 
@@ -404,12 +404,12 @@ def _coalesce(self: Any) -> Any:
         F.sort(wrap(module.keys(self._places, self._extent)))
         kept = plain._places.shape[1]
         places._array[:, :kept], elements._array[:kept] = plain._places, plain._elements
-        made = module.make(places._array[:, :kept], elements._array[:kept], self._extent, True)
-        made._held = places, elements
-        _dispatch.record(OPS["_coalesced_"], made, True)
+        result = module.make(places._array[:, :kept], elements._array[:kept], self._extent, True)
+        result._held = places, elements
+        _dispatch.record(OPS["_coalesced_"], result, True)
         places.narrow(1, 0, kept)
         elements.narrow(0, 0, kept)
-    return module.with_node("CoalesceBackward0", made, self)
+    return module.with_node("CoalesceBackward0", result, self)
 
 
 # ---------------------------------------------------------------------------------------------------- products
@@ -427,10 +427,10 @@ def sparse_mm(sparse: Any, dense: Any) -> Any:
 )
 def sparse_addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
     with quiet():
-        made = OPS["addmm"].entry(self, mat1, mat2, beta=beta, alpha=alpha)
+        product = OPS["addmm"].entry(self, mat1, mat2, beta=beta, alpha=alpha)
     from .. import _sparse_ops
 
-    return _sparse_ops.with_product_node(made, self, mat1, mat2, beta, alpha)
+    return _sparse_ops.with_product_node(product, self, mat1, mat2, beta, alpha)
 
 
 def show_addmm(mat: Any, sparse: Any, dense: Any, beta: Any, array: np.ndarray) -> Any:
@@ -440,17 +440,17 @@ def show_addmm(mat: Any, sparse: Any, dense: Any, beta: Any, array: np.ndarray) 
     with quiet():
         out = F.empty((0,), dtype=dense.dtype)
         ask(sparse, "sparse_dim", "dense_dim")
-        made = given_size(out, array.shape)
+        target = given_size(out, array.shape)
         ask(sparse, "_nnz", "_indices", "_values")
         if beta == 0:
-            F.zero_(made)
+            F.zero_(target)
         elif beta == 1:
-            if made is not mat:
-                F.copy_(made, mat)
+            if target is not mat:
+                F.copy_(target, mat)
         else:
-            _scaled_into(mat, beta, made)
-    np.copyto(made._array, array)
-    return made
+            _scaled_into(mat, beta, target)
+    np.copyto(target._array, array)
+    return target
 
 
 @step("aten::mul.scaled(Tensor self, Tensor other, Tensor out) -> Tensor(a!)")
@@ -465,7 +465,7 @@ def _scaled_into(mat: Any, beta: Any, out: Any) -> None:
 # ---------------------------------------------------------------------------------------------------- copies
 
 
-def show_clone(self: Any, made: Any) -> None:
+def show_clone(self: Any, result: Any) -> None:
     """The steps of a copy; `made` gets its memory."""
     ask(self, "dense_dim", "sparse_dim")
     for _ in range(4):
@@ -474,15 +474,15 @@ def show_clone(self: Any, made: Any) -> None:
     elements = OPS["to.dtype_layout"].entry(part(self, 1), dtype=self.dtype, copy=True)
     ask(self, "_indices")
     places = OPS["to.dtype_layout"].entry(part(self, 0), dtype=_dtype.int64, copy=True)
-    made._held = places, elements
-    made._places, made._elements = places._array, elements._array
+    result._held = places, elements
+    result._places, result._elements = places._array, elements._array
     ask(self, "is_coalesced")
-    _dispatch.record(OPS["_coalesced_"], made, self._coalesced)
+    _dispatch.record(OPS["_coalesced_"], result, self._coalesced)
 
 
-def show_transpose(self: Any, dim0: int, dim1: int, made: Any) -> None:
+def show_transpose(self: Any, dim0: int, dim1: int, result: Any) -> None:
     """The steps of swapping two sparse dimensions: a copy whose rows of indices change places."""
-    values = made._places, made._coalesced
+    values = result._places, result._coalesced
     with quiet():
         copied = OPS["clone"].entry(self)
         ask(copied, "sparse_dim", "_indices", "_indices")
@@ -492,33 +492,33 @@ def show_transpose(self: Any, dim0: int, dim1: int, made: Any) -> None:
         F.copy_(spare, rows[0])
         F.copy_(rows[0], rows[1])
         F.copy_(rows[1], spare)
-        made._held = copied._held
+        result._held = copied._held
         if copied._held is not None:
             np.copyto(copied._held[0]._array, values[0])
-            made._places, made._elements = copied._held[0]._array, copied._held[1]._array
+            result._places, result._elements = copied._held[0]._array, copied._held[1]._array
         _dispatch.record(OPS["_coalesced_"], copied, values[1])
-        made._coalesced = values[1]
+        result._coalesced = values[1]
         ask(copied, "_values", "_indices")
 
 
-def show_scaled(self: Any, made: Any) -> None:
+def show_scaled(self: Any, result: Any) -> None:
     """The steps of a sparse tensor times a number."""
     with quiet():
         F.empty((0,), dtype=self.dtype)
         ask(self, "_nnz", "sparse_dim", "dense_dim", "_indices", "_values")
         places = F.clone(part(self, 0))
-        _finish(self, made, places)
+        _finish(self, result, places)
 
 
-def _finish(self: Any, made: Any, places: Any) -> None:
-    target = _scaled_values(part(self, 1), wrap(made._elements))
+def _finish(self: Any, result: Any, places: Any) -> None:
+    target = _scaled_values(part(self, 1), wrap(result._elements))
     ask(self, "_nnz")
     places.narrow(1, 0, places.shape[1])
     target.narrow(0, 0, target.shape[0])
-    made._held = places, target
-    made._places, made._elements = places._array, target._array
+    result._held = places, target
+    result._places, result._elements = places._array, target._array
     ask(self, "is_coalesced")
-    _dispatch.record(OPS["_coalesced_"], made, self._coalesced)
+    _dispatch.record(OPS["_coalesced_"], result, self._coalesced)
 
 
 @step("aten::mul.values(Tensor self, Tensor other) -> Tensor")
@@ -534,7 +534,7 @@ def sparse_mask(self: Any, mask: Any) -> Any:
     return _sparse().masked(self, mask)
 
 
-def show_mask(self: Any, mask: Any, made: Any) -> None:
+def show_mask(self: Any, mask: Any, result: Any) -> None:
     """dense elements at the places of a sparse tensor."""
     with quiet():
         ask(mask, "_nnz", "_values")
@@ -543,9 +543,9 @@ def show_mask(self: Any, mask: Any, made: Any) -> None:
         pattern = of_size(part(mask, 0), ones, mask._extent)
         ask(mask, "is_coalesced")
         _dispatch.record(OPS["_coalesced_"], pattern, mask._coalesced)
-        pattern._product = made
+        pattern._product = result
         _mask_product(pattern, self)
-        _kept(made, made.dtype, False, False, None)
+        _kept(result, result.dtype, False, False, None)
 
 
 @step(
@@ -562,31 +562,31 @@ def _kept(self: Any, dtype: Any, non_blocking: bool, copy: bool, memory_format: 
     flops=lambda self, other: self.numel(),
 )
 def _mul_mask(self: Any, other: Any) -> Any:
-    made = self._product
-    _mul_parts(self, other, made)
-    return made
+    result = self._product
+    _mul_parts(self, other, result)
+    return result
 
 
-def show_mul_dense(self: Any, other: Any, made: Any) -> None:
+def show_mul_dense(self: Any, other: Any, result: Any) -> None:
     """sparse * dense."""
     with quiet():
-        _mul_parts(self, other, made)
+        _mul_parts(self, other, result)
 
 
-def _mul_parts(self: Any, other: Any, made: Any) -> None:
+def _mul_parts(self: Any, other: Any, result: Any) -> None:
     F.empty((0,), dtype=other.dtype)
     ask(self, "_nnz", "sparse_dim", "dense_dim", "_indices", "_values")
     rows = [F.select(part(self, 0), 0, d) for d in range(self._places.shape[0])]
-    found = F.index(F.expand(other, self._extent), rows)
+    gathered = F.index(F.expand(other, self._extent), rows)
     places = F.clone(part(self, 0))
     ask(self, "_nnz")
     places.narrow(1, 0, places.shape[1])
-    found.narrow(0, 0, found.shape[0])
-    np.copyto(found._array, made._elements)
-    made._held = places, found
-    made._places, made._elements = places._array, found._array
+    gathered.narrow(0, 0, gathered.shape[0])
+    np.copyto(gathered._array, result._elements)
+    result._held = places, gathered
+    result._places, result._elements = places._array, gathered._array
     ask(self, "is_coalesced")
-    _dispatch.record(OPS["_coalesced_"], made, self._coalesced)
+    _dispatch.record(OPS["_coalesced_"], result, self._coalesced)
 
 
 def _mask_product(pattern: Any, dense: Any) -> None:
@@ -637,8 +637,8 @@ def to_sparse(self: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
 def _to_sparse(self: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
     count = self.ndim - (dense_dim or 0)
     with quiet():
-        made = to_sparse_dims(self, count)
-    return _sparse().with_node("ToSparseBackward1", made, self)
+        result = to_sparse_dims(self, count)
+    return _sparse().with_node("ToSparseBackward1", result, self)
 
 
 @composite("aten::to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor", expose="no")
@@ -651,24 +651,24 @@ def _to_sparse_dims(self: Any, sparse_dim: int) -> Any:
     module = _sparse()
     with quiet():
         marked = self if sparse_dim == self.ndim else _any_of(self, sparse_dim)
-        found = F.nonzero(marked)
-        places = _cloned(F.transpose(found, 0, 1))
+        nonzero = F.nonzero(marked)
+        places = _cloned(F.transpose(nonzero, 0, 1))
         rows = OPS["chunk"].entry(places, max(sparse_dim, 1), 0)
-        taken = F.index(self, [wrap(row._array[0]) for row in rows])
-        squeezed = F.squeeze(wrap(taken._array[None]), 0)
+        selected = F.index(self, [wrap(row._array[0]) for row in rows])
+        squeezed = F.squeeze(wrap(selected._array[None]), 0)
         del squeezed
-        elements = F.clone(taken)
-        made = of_size(places, elements, tuple(self.shape))
-        _dispatch.record(OPS["_coalesced_"], made, True)
-    return module.with_node("ToSparseBackward0", made, self)
+        elements = F.clone(selected)
+        result = of_size(places, elements, tuple(self.shape))
+        _dispatch.record(OPS["_coalesced_"], result, True)
+    return module.with_node("ToSparseBackward0", result, self)
 
 
 def _cloned(turned: Any) -> Any:
     """A copy of a matrix that was turned, in the order of its dimensions; it counts as the memory of a copy as it was."""
     copied = F.clone(turned)
-    made = wrap(np.ascontiguousarray(copied._array))
-    made._storage = storage_of(copied)
-    return made
+    contiguous = wrap(np.ascontiguousarray(copied._array))
+    contiguous._storage = storage_of(copied)
+    return contiguous
 
 
 def _any_of(self: Any, sparse_dim: int) -> Any:

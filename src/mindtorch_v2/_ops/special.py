@@ -44,12 +44,12 @@ def _declare(
         return np.asarray(kernel(self)).astype(self.dtype, copy=False)
 
     schema = f"{aten_name}(Tensor {argument}) -> Tensor"
-    made = op(
+    entry = op(
         schema, promote="float", out=True, expose="no", nondifferentiable=derivative is None, node=node
     )(body)
     if derivative is not None:
-        made.derivative(**{argument: derivative})
-    return made
+        entry.derivative(**{argument: derivative})
+    return entry
 
 
 def _entr(x: np.ndarray) -> np.ndarray:
@@ -222,8 +222,8 @@ def _polynomial(aten_name: str, value: Any, shifted: bool) -> None:
         _refuse_low(name, x)
         degree = np.trunc(np.asarray(n, np.float64)).astype(np.int64)
         where = x.astype(np.float64)
-        made = value(np.maximum(degree, 0), 2 * where - 1 if shifted else where)
-        return np.where(degree < 0, 0, made).astype(kind)
+        values = value(np.maximum(degree, 0), 2 * where - 1 if shifted else where)
+        return np.where(degree < 0, 0, values).astype(kind)
 
     op(
         f"{aten_name}(Tensor x, Tensor n) -> Tensor",

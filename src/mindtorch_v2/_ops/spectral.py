@@ -109,13 +109,13 @@ def _stft(
     if complex_in:
         if onesided:
             raise RuntimeError("Cannot have onesided output if window or input is complex")
-        made = F._fft_c2c(cut, (2,), scaling, True)
+        spectrum = F._fft_c2c(cut, (2,), scaling, True)
     else:
-        made = F._fft_r2c(cut, (2,), scaling, onesided)
-    made = made.transpose_(1, 2)
+        spectrum = F._fft_r2c(cut, (2,), scaling, onesided)
+    spectrum = spectrum.transpose_(1, 2)
     if flat:
-        made = made.squeeze_(0)
-    return made if return_complex else F.view_as_real(made)
+        spectrum = spectrum.squeeze_(0)
+    return spectrum if return_complex else F.view_as_real(spectrum)
 
 
 def _centred(window: Any, length: int, n_fft: int, dtype: Any) -> Any:
@@ -221,9 +221,9 @@ def _istft(
         small = F.lt(F.min(F.abs(envelope)), 1e-11)
         if F.equal(small, small.new_ones(())):
             raise RuntimeError(f"{where}window overlap add min: 1\n[ CPUBoolType{{}} ]")
-    made = F.div(signal, envelope)
+    output = F.div(signal, envelope)
     if flat:
-        made = F.squeeze(made, 0)
+        output = F.squeeze(output, 0)
     if length is not None and end - start < length:
         import warnings
 
@@ -233,8 +233,8 @@ def _istft(
             UserWarning,
             stacklevel=2,
         )
-        made = F.constant_pad_nd(made, (0, length - (end - start)), 0)
-    return made
+        output = F.constant_pad_nd(output, (0, length - (end - start)), 0)
+    return output
 
 
 def _frames(

@@ -19,15 +19,15 @@ def as_subclass(self: Any, cls: Any) -> Any:
             "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your class inherits "
             "from Tensor."
         )
-    made: Any = object.__new__(cls)
+    instance: Any = object.__new__(cls)
     if self._array_missing:
-        made._array_missing, made._meta = True, self._meta
-        return track_tensor(made)
-    again = F.alias(self)
-    made._array, made._storage, made._base = again._array, again._storage, again._base
-    if again._rg:
-        attach(made, again._grad_fn, again._output_nr)
-    return track_tensor(made)
+        instance._array_missing, instance._meta = True, self._meta
+        return track_tensor(instance)
+    alias = F.alias(self)
+    instance._array, instance._storage, instance._base = alias._array, alias._storage, alias._base
+    if alias._rg:
+        attach(instance, alias._grad_fn, alias._output_nr)
+    return track_tensor(instance)
 
 
 @function(expose="method")
@@ -75,10 +75,10 @@ def index(self: Any, positions: Any, dims: Any) -> Any:
     for position in where:
         if not hasattr(position, "__index__") or isinstance(position, _dispatch.Tensor):
             raise TypeError(f"expected a dimension specifyer but found {position!r}")
-    made = self
+    selected = self
     for d, number in sorted(zip([d % self.ndim for d in where], numbers), reverse=True):
-        made = made.select(d, number)
-    return made
+        selected = selected.select(d, number)
+    return selected
 
 
 # ---------------------------------------------------------------------------------------------------- methods of their own signature

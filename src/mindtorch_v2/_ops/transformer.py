@@ -105,14 +105,14 @@ def _addmm_activation(
     self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False
 ) -> Any:
     if _dispatch.recorder is None:
-        made = F.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
-        return F.gelu(made) if use_gelu else F.relu_(made)
-    made = _shown.kernel_of(F.addmm, self, mat1, mat2, beta, alpha)
-    F.copy_(_shown.blank(made), F.expand(self, tuple(made.shape)))
-    for operand in (made, mat1, mat2):
+        product = F.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
+        return F.gelu(product) if use_gelu else F.relu_(product)
+    product = _shown.kernel_of(F.addmm, self, mat1, mat2, beta, alpha)
+    F.copy_(_shown.blank(product), F.expand(self, tuple(product.shape)))
+    for operand in (product, mat1, mat2):
         if operand._array.flags.c_contiguous:
             F.resolve_conj(operand)
-    return _dispatch.OPS["gelu_"].entry(made) if use_gelu else F.relu_(made)
+    return _dispatch.OPS["gelu_"].entry(product) if use_gelu else F.relu_(product)
 
 
 def _into(name: str) -> Any:

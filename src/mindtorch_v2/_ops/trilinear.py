@@ -34,8 +34,8 @@ def _trilinear(
         [dim for dim in every if dim not in lacking] for lacking in (expand1, expand2, expand3)
     )
     product, dims = _product(i1, first, i2, second, {*kept, *third})
-    made, dims = _product(product, dims, i3, third, set(kept))
-    return np.ascontiguousarray(made.transpose([dims.index(dim) for dim in kept]))
+    total, dims = _product(product, dims, i3, third, set(kept))
+    return np.ascontiguousarray(total.transpose([dims.index(dim) for dim in kept]))
 
 
 def _product(
@@ -51,11 +51,11 @@ def _product(
     n, rows, columns = len(batch), len(batch) + len(left), len(batch) + len(summed)
     inner = math.prod(y.shape[n:columns])
     lead = x.shape[:n]
-    made = np.matmul(
+    products = np.matmul(
         x.reshape(*lead, math.prod(x.shape[n:rows]), inner),
         y.reshape(*lead, inner, math.prod(y.shape[columns:])),
     )
-    return made.reshape(*lead, *x.shape[n:rows], *y.shape[columns:]), [*batch, *left, *right]
+    return products.reshape(*lead, *x.shape[n:rows], *y.shape[columns:]), [*batch, *left, *right]
 
 
 @_trilinear.recorded

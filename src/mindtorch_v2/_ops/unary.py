@@ -28,13 +28,13 @@ def declare(
     if derivative is None:
         options.setdefault("nondifferentiable", True)
     schema = f"{aten_name}(Tensor self) -> Tensor"
-    declared = op(schema, promote=promote, inplace=inplace, out=True, **options)(kernel)
+    entry = op(schema, promote=promote, inplace=inplace, out=True, **options)(kernel)
     if derivative is not None:
-        declared.derivative(self=derivative)
+        entry.derivative(self=derivative)
     for alias in aliases:
-        function(alias)(declared)
-        function(alias + "_", expose="both")(declared.inplace)
-    return declared
+        function(alias)(entry)
+        function(alias + "_", expose="both")(entry.inplace)
+    return entry
 
 
 def _scipy(name: str, shown: str) -> Any:
@@ -112,12 +112,12 @@ def _sigmoid(self: np.ndarray, out: Any = None) -> np.ndarray:
             return result
         np.copyto(out, result)
         return out
-    made = np.negative(self, out)
-    if made.__class__ is not np.ndarray:
-        return (1 / (1 + np.exp(made))).astype(self.dtype)
-    np.exp(made, made)
-    np.add(made, 1, made)
-    return np.reciprocal(made, made)
+    buffer = np.negative(self, out)
+    if buffer.__class__ is not np.ndarray:
+        return (1 / (1 + np.exp(buffer))).astype(self.dtype)
+    np.exp(buffer, buffer)
+    np.add(buffer, 1, buffer)
+    return np.reciprocal(buffer, buffer)
 
 
 def _rsqrt(self: np.ndarray, out: Any = None) -> np.ndarray:
@@ -171,19 +171,19 @@ def _shown_size(kernel: Any, buffers: int) -> Any:
 
     def body(self: Any) -> Any:
         array = self._array
-        made = _dispatch.wrap(kernel(array))
-        if not made._array.flags.c_contiguous:
-            size = made._array.itemsize
+        result = _dispatch.wrap(kernel(array))
+        if not result._array.flags.c_contiguous:
+            size = result._array.itemsize
             _dispatch.OPS["as_strided_"].entry(
-                made, made._array.shape, tuple([step // size for step in made._array.strides]), 0
+                result, result._array.shape, tuple([step // size for step in result._array.strides]), 0
             )
         if array.dtype.kind == "c":
             for _ in range(buffers):
                 _shown.empty_buffer(self.dtype)
-            values = made._array.copy("K")
-            F.copy_(made, F.real(self))
-            np.copyto(made._array, values)
-        return made
+            values = result._array.copy("K")
+            F.copy_(result, F.real(self))
+            np.copyto(result._array, values)
+        return result
 
     return body
 
@@ -286,11 +286,11 @@ def digamma(self: np.ndarray) -> np.ndarray:
     if self.dtype.kind == "c":
         raise _dispatch.not_implemented("digamma", self)
     wide = self.astype(np.float32) if self.dtype in LOW_FLOATS else self
-    made = special.digamma(wide)
-    made = np.where(
-        wide == 0, np.copysign(np.inf, -wide), np.where((wide < 0) & (wide == np.floor(wide)), np.nan, made)
+    values = special.digamma(wide)
+    values = np.where(
+        wide == 0, np.copysign(np.inf, -wide), np.where((wide < 0) & (wide == np.floor(wide)), np.nan, values)
     )
-    return made.astype(self.dtype)
+    return values.astype(self.dtype)
 
 
 digamma.derivative(self=lambda g, self: g * F.polygamma(1, self))
@@ -346,9 +346,9 @@ sigmoid.derivative(self=lambda g, out: F.sigmoid_backward(g, out))
 
 @op("aten::sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor", expose="no")
 def sigmoid_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
-    made = np.subtract(1, output)
-    made = np.multiply(made, output)
-    return np.multiply(made if made.dtype.kind != "c" else np.conj(made), grad_output)
+    slope = np.subtract(1, output)
+    slope = np.multiply(slope, output)
+    return np.multiply(slope if slope.dtype.kind != "c" else np.conj(slope), grad_output)
 
 
 sigmoid_backward.derivative(
@@ -367,9 +367,9 @@ tanh.derivative(self=lambda g, out: F.tanh_backward(g, out))
 
 @op("aten::tanh_backward(Tensor grad_output, Tensor output) -> Tensor", expose="no")
 def tanh_backward(grad_output: np.ndarray, output: np.ndarray) -> np.ndarray:
-    made = np.multiply(output, output)
-    made = np.subtract(1, made)
-    return np.multiply(np.conj(made) if made.dtype.kind == "c" else made, grad_output)
+    slope = np.multiply(output, output)
+    slope = np.subtract(1, slope)
+    return np.multiply(np.conj(slope) if slope.dtype.kind == "c" else slope, grad_output)
 
 
 tanh_backward.derivative(
@@ -466,11 +466,11 @@ round_decimals.derivative(self=_zero)
 @function("round")
 def round_(input: Any, *, decimals: int = 0, out: Any = None) -> Any:
     """Round half to even, optionally to some decimals."""
-    made = round_plain(input) if decimals == 0 else round_decimals(input, decimals=decimals)
+    rounded = round_plain(input) if decimals == 0 else round_decimals(input, decimals=decimals)
     if out is not None:
-        _dispatch.give_out(out, made._array)
+        _dispatch.give_out(out, rounded._array)
         return out
-    return made
+    return rounded
 
 
 @function("round_", expose="both")
@@ -525,11 +525,11 @@ def _clamp(self: np.ndarray, low: Any, high: Any, out: Any = None) -> np.ndarray
     if high.__class__ is not np.ndarray and high is not None:
         self, high = _dispatch.promote_number(self, high)
     if low is not None:
-        made = np.maximum(self, low, out=out)
+        bounded = np.maximum(self, low, out=out)
         return (
-            made
+            bounded
             if high is None
-            else np.minimum(made, high, out=made if made.__class__ is np.ndarray else None)
+            else np.minimum(bounded, high, out=bounded if bounded.__class__ is np.ndarray else None)
         )
     return np.minimum(self, high, out=out)
 
@@ -658,16 +658,16 @@ def _one_sided(aten_name: str, inplace: str, ufunc: Any) -> None:
             raise NotImplementedError(f"{name} is not supported for complex types")
         return ufunc(self, bound, out=out)
 
-    def kept(g: Any, mask: Any) -> Any:
+    def masked(g: Any, mask: Any) -> Any:
         return F.where(mask, g, F.scalar_tensor(0.0, dtype=g.dtype))
 
     if side == "min":
         by_tensor.derivative(
-            self=lambda g, self, min: kept(g, self >= min), min=lambda g, self, min: kept(g, self < min)
+            self=lambda g, self, min: masked(g, self >= min), min=lambda g, self, min: masked(g, self < min)
         )
     else:
         by_tensor.derivative(
-            self=lambda g, self, max: kept(g, self <= max), max=lambda g, self, max: kept(g, self > max)
+            self=lambda g, self, max: masked(g, self <= max), max=lambda g, self, max: masked(g, self > max)
         )
 
     def front(input: Any, bound: Any, *, out: Any = None) -> Any:
@@ -712,19 +712,19 @@ def nan_to_num_kernel(self: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> n
     if self.dtype.num in INTEGRAL_NUMS:
         return self.copy()
     if self.dtype.kind == "c":
-        made = np.empty(self.shape, self.dtype)
-        made.real, made.imag = (
+        replaced = np.empty(self.shape, self.dtype)
+        replaced.real, replaced.imag = (
             nan_to_num_kernel(part, nan, posinf, neginf) for part in (self.real, self.imag)
         )
-        return made
+        return replaced
     import ml_dtypes
 
     info = ml_dtypes.finfo(self.dtype)
-    made = self.copy()
-    made[np.isnan(self)] = 0.0 if nan is None else nan
-    made[np.isposinf(self)] = info.max if posinf is None else posinf
-    made[np.isneginf(self)] = info.min if neginf is None else neginf
-    return made
+    replaced = self.copy()
+    replaced[np.isnan(self)] = 0.0 if nan is None else nan
+    replaced[np.isposinf(self)] = info.max if posinf is None else posinf
+    replaced[np.isneginf(self)] = info.min if neginf is None else neginf
+    return replaced
 
 
 @nan_to_num.recorded

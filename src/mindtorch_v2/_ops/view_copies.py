@@ -19,15 +19,15 @@ def _copying(text: str, plain: Any, node: str | None, listed: bool = False, expo
     view_kernel = plain.op.kernel
 
     def kernel(self: np.ndarray, *arguments: Any) -> Any:
-        found = view_kernel(self, *arguments)
-        return [x.copy() for x in found] if listed else found.copy()
+        view = view_kernel(self, *arguments)
+        return [x.copy() for x in view] if listed else view.copy()
 
     def shown(self: Any, *arguments: Any) -> Any:
-        found = plain(self, *arguments)
+        view = plain(self, *arguments)
         return (
-            [F.clone(x, memory_format=_CONTIGUOUS) for x in found]
+            [F.clone(x, memory_format=_CONTIGUOUS) for x in view]
             if listed
-            else F.clone(found, memory_format=_CONTIGUOUS)
+            else F.clone(view, memory_format=_CONTIGUOUS)
         )
 
     options: dict[str, Any] = {"out": not listed, "expose": expose}

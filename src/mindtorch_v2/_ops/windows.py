@@ -84,15 +84,15 @@ def _counted(total: int, kind: Any) -> Any:
 
 def _shown_ops(aten_name: str) -> Any:
     """The op that a window is in a profile, without and with the argument `periodic`."""
-    known = _SHOWN.get(aten_name)
-    if known is None:
+    ops = _SHOWN.get(aten_name)
+    if ops is None:
         rest = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 
-        def body(n: int, *given: Any) -> Any:
+        def body(n: int, *arguments: Any) -> Any:
             values, kind = _making.parts
-            return _made(n, len(given) < 5, values, kind, True)
+            return _made(n, len(arguments) < 5, values, kind, True)
 
-        known = _SHOWN[aten_name] = (
+        ops = _SHOWN[aten_name] = (
             op(f"{aten_name}(int window_length, {rest}", expose="no", on="tensors", nondifferentiable=True)(
                 body
             ),
@@ -103,7 +103,7 @@ def _shown_ops(aten_name: str) -> Any:
                 nondifferentiable=True,
             )(body),
         )
-    return known
+    return ops
 
 
 _SHOWN: dict[str, Any] = {}
@@ -183,9 +183,9 @@ def kaiser_window(
         from scipy import special
 
         x = places._array.astype(np.float64) * (2 * beta / (total - 1)) - beta
-        made = F.empty(places.shape, dtype=places.dtype)
-        made._array[...] = special.i0(np.sqrt(np.maximum(beta * beta - x * x, 0))) / special.i0(beta)
-        return made
+        window = F.empty(places.shape, dtype=places.dtype)
+        window._array[...] = special.i0(np.sqrt(np.maximum(beta * beta - x * x, 0))) / special.i0(beta)
+        return window
 
     values.counts = True  # type: ignore[attr-defined]
     return _window("aten::kaiser_window", window_length, periodic, values, dtype, layout, requires_grad)
