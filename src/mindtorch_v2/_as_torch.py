@@ -60,8 +60,8 @@ class as_torch:
     def __init__(self) -> None:
         global _uses
         with _lock:
-            found = sys.modules.get("torch")
-            if found is not None and found is not sys.modules[_HERE]:
+            loaded = sys.modules.get("torch")
+            if loaded is not None and loaded is not sys.modules[_HERE]:
                 raise RuntimeError(
                     "as_torch(): real torch is already imported; call it before anything imports torch"
                 )

@@ -222,9 +222,9 @@ def _cast(tensor: Any, dtype: Any) -> Any:
     )
     if not keep:
         return tensor.to(dtype)
-    found = switches.cache.get(id(tensor))
-    if found is not None and found[0] is tensor and found[1].dtype is dtype:
-        return found[1]
+    cached = switches.cache.get(id(tensor))
+    if cached is not None and cached[0] is tensor and cached[1].dtype is dtype:
+        return cached[1]
     cast = tensor.to(dtype)
     switches.cache[id(tensor)] = (tensor, cast)
     return cast

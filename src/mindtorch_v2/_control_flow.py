@@ -25,8 +25,8 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     if not isinstance(carried_inputs, (tuple, list)):
         raise RuntimeError(f"Expect carried_inputs to be a tuple, but got {type(carried_inputs)}.")
     carried = tuple(carried_inputs)
-    made: Any = carried
+    results: Any = carried
     while cond_fn(*carried):
-        made = body_fn(*carried)
-        carried = tuple(made) if isinstance(made, (tuple, list)) else (made,)
-    return made
+        results = body_fn(*carried)
+        carried = tuple(results) if isinstance(results, (tuple, list)) else (results,)
+    return results

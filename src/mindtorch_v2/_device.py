@@ -133,11 +133,11 @@ def resolve(where: Any) -> device:
     """The `device` meant by None (the default), a string, an index or a device; refuses what is not here."""
     if where is None:
         where = _state.default or CPU
-    found = where if isinstance(where, device) else device(where)
-    if found.type == "cpu":
+    resolved = where if isinstance(where, device) else device(where)
+    if resolved.type == "cpu":
         return CPU
-    if found.type == "meta":
+    if resolved.type == "meta":
         return META
-    if found.type == "cuda":
+    if resolved.type == "cuda":
         raise AssertionError("Torch not compiled with CUDA enabled")
-    raise RuntimeError(f"this library computes on 'cpu' and 'meta' devices only, got device '{found}'")
+    raise RuntimeError(f"this library computes on 'cpu' and 'meta' devices only, got device '{resolved}'")

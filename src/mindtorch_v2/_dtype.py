@@ -200,19 +200,19 @@ def named(value: Any, function: str) -> dtype:
 
 def from_numpy_dtype(np_dtype: np.dtype) -> dtype:
     """The torch dtype of a NumPy dtype; TypeError, as torch words it, when there is none."""
-    found = BY_NUM.get(np_dtype.num)
-    if found is not None and np_dtype.num < 256 and not np_dtype.isnative:
+    torch_dtype = BY_NUM.get(np_dtype.num)
+    if torch_dtype is not None and np_dtype.num < 256 and not np_dtype.isnative:
         raise ValueError(
             "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
             "currently not supported."
         )
-    if found is None:
+    if torch_dtype is None:
         raise TypeError(
             f"can't convert np.ndarray of type numpy.{np_dtype.type.__name__}. "
             "The only supported types are: float64, float32, float16, complex64, complex128, int64, int32, int16, "
             "int8, uint64, uint32, uint16, uint8, and bool."
         )
-    return found
+    return torch_dtype
 
 
 _INT_ORDER = {uint8: (8, 0), int8: (8, 1), int16: (16, 1), int32: (32, 1), int64: (64, 1)}
@@ -253,10 +253,10 @@ _PROMOTED: dict[tuple[dtype, dtype], dtype] = {}
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest dtype that holds both, by torch's rules."""
-    found = _PROMOTED.get((type1, type2))
-    if found is None:
-        found = _PROMOTED[type1, type2] = _promote(type1, type2)
-    return found
+    promoted = _PROMOTED.get((type1, type2))
+    if promoted is None:
+        promoted = _PROMOTED[type1, type2] = _promote(type1, type2)
+    return promoted
 
 
 def number_dtype(value: Any) -> dtype:

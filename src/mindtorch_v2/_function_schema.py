@@ -116,8 +116,8 @@ def with_out(text: str, overload: str, outs: tuple[str, ...]) -> str:
     cut = rest.rindex(")", 0, rest.rindex("->"))
     arguments, tail = rest[:cut], rest[rest.rindex("->") + 2 :].strip()
     letters = [f"Tensor({chr(97 + i)}!)" for i in range(len(outs))]
-    made = ", ".join(f"{letter} {name}" for letter, name in zip(letters, outs))
-    arguments += (", " if "*, " in arguments else ", *, ") + made
+    out_arguments = ", ".join(f"{letter} {name}" for letter, name in zip(letters, outs))
+    arguments += (", " if "*, " in arguments else ", *, ") + out_arguments
     names = [part.strip().partition(" ")[2] for part in tail.strip("()").split(",")]
     results = [f"{letter} {name}".strip() for letter, name in zip(letters, names)]
     returns = results[0] if len(outs) == 1 else f"({', '.join(results)})"

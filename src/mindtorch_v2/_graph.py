@@ -111,8 +111,8 @@ class Node:
 
     @property
     def _input_metadata(self) -> list:
-        found = [self._input_metadata_of(number) for number in range(self.n_outputs)]
-        return [_InputMetadata(list(shape), np_dtype) for shape, np_dtype in found]
+        metadata = [self._input_metadata_of(number) for number in range(self.n_outputs)]
+        return [_InputMetadata(list(shape), np_dtype) for shape, np_dtype in metadata]
 
     def _sequence_nr(self) -> int:
         return self.seq
@@ -226,8 +226,8 @@ class SavedTensor:
 
     def unpack(self) -> Any:
         """The tensor, as the backward pass would get it."""
-        found = unpack(self._node, self._name)
-        return found if self._place is None else found[self._place]
+        value = unpack(self._node, self._name)
+        return value if self._place is None else value[self._place]
 
     def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
         """Send the tensor through `pack_hook` now and through `unpack_hook` when it is needed."""
@@ -513,8 +513,8 @@ class AccumulateGrad(Node):
 
 def accumulator(leaf: Any) -> AccumulateGrad:
     """The leaf's AccumulateGrad node; one as long as some graph holds it."""
-    found = leaf._accumulator
-    node = None if found is None else found()
+    reference = leaf._accumulator
+    node = None if reference is None else reference()
     if node is None:
         node = AccumulateGrad.__new__(AccumulateGrad)
         node.variable = leaf

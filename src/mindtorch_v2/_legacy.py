@@ -123,9 +123,9 @@ def _alias(other: Tensor, dtype: _dtype.dtype) -> Tensor:
 
 def _on_storage(storage: Any, dtype: _dtype.dtype) -> Tensor:
     untyped = getattr(storage, "_untyped_storage", storage)
-    made = _dispatch.wrap(untyped._bytes().view(dtype._np))
-    made._storage = untyped
-    return made
+    tensor = _dispatch.wrap(untyped._bytes().view(dtype._np))
+    tensor._storage = untyped
+    return tensor
 
 
 def _new_sparse(dtype: _dtype.dtype, args: tuple) -> Tensor:
@@ -164,7 +164,7 @@ _BY_NAME = {kind._type_name: kind for table in (DENSE, SPARSE, CUDA) for kind in
 
 def named(name: str) -> tensortype:
     """The type called `name`, such as 'torch.FloatTensor'."""
-    found = _BY_NAME.get(name)
-    if found is None:
+    tensor_type = _BY_NAME.get(name)
+    if tensor_type is None:
         raise ValueError(f"invalid type: '{name}'")
-    return found
+    return tensor_type

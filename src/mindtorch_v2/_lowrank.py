@@ -23,8 +23,8 @@ def get_approximate_basis(A: Any, q: int, niter: int | None = 2, M: Any = None) 
         return _matmul(A, X) if M is None else _matmul(A, X) - _matmul(M, X)
 
     def transposed(X: Any) -> Any:
-        made = _matmul(A.mH if not A.is_sparse else A.t(), X)
-        return made if M is None else made - _matmul(M.mH, X)
+        projected = _matmul(A.mH if not A.is_sparse else A.t(), X)
+        return projected if M is None else projected - _matmul(M.mH, X)
 
     Q = torch.linalg.qr(product(torch.randn(A.shape[-1], q, dtype=dtype))).Q
     for _ in range(niter or 0):

@@ -40,11 +40,11 @@ class MetaArray:
 
     def reshape(self, shape: Any, copy: bool | None = None) -> MetaArray:
         """Another shape, as a view; a ValueError where that would take a copy."""
-        seen = np.lib.stride_tricks.as_strided(
+        stand_in = np.lib.stride_tricks.as_strided(
             np.empty(1, self.dtype), self.shape, self.strides
         )  # never looked into
-        found = seen.reshape(shape, copy=False)
-        return MetaArray(found.shape, self.dtype, found.strides)
+        view = stand_in.reshape(shape, copy=False)
+        return MetaArray(view.shape, self.dtype, view.strides)
 
     @property
     def ndim(self) -> int:
@@ -66,9 +66,9 @@ def is_meta(tensor: Any) -> bool:
 
 def meta_tensor(shape: Any, np_dtype: np.dtype, strides: tuple | None = None) -> Any:
     """A meta tensor of a shape and dtype."""
-    made = object.__new__(_dispatch.Tensor)
-    made._array_missing, made._meta = True, MetaArray(shape, np_dtype, strides)
-    return made
+    tensor = object.__new__(_dispatch.Tensor)
+    tensor._array_missing, tensor._meta = True, MetaArray(shape, np_dtype, strides)
+    return tensor
 
 
 def to_meta(tensor: Any) -> Any:
@@ -82,9 +82,9 @@ def to_meta(tensor: Any) -> Any:
 
 def _stand_in(value: Any) -> Any:
     if isinstance(value, _dispatch.Tensor) and value._array_missing:
-        made = object.__new__(_dispatch.Tensor)
-        made._array = np.broadcast_to(np.zeros((), value._meta.dtype), value._meta.shape)
-        return made
+        stand_in = object.__new__(_dispatch.Tensor)
+        stand_in._array = np.broadcast_to(np.zeros((), value._meta.dtype), value._meta.shape)
+        return stand_in
     if isinstance(value, (list, tuple)) and any(isinstance(v, _dispatch.Tensor) for v in value):
         return type(value)(_stand_in(v) for v in value)
     return value
@@ -113,12 +113,18 @@ def run_meta(op: Any, arguments: tuple) -> Any:
         state.enabled = enabled
     if isinstance(result, _dispatch.Tensor):
         return _as_result(result, needs)
-    made = [_as_result(r, needs) for r in result]
-    return made if isinstance(result, list) else tuple(made) if type(result) is tuple else type(result)(made)
+    results = [_as_result(r, needs) for r in result]
+    return (
+        results
+        if isinstance(result, list)
+        else tuple(results)
+        if type(result) is tuple
+        else type(result)(results)
+    )
 
 
 def _as_result(tensor: Any, needs: bool) -> Any:
-    made = to_meta(tensor)
-    if needs and made.dtype._rank >= 2:
-        made._rg = True
-    return made
+    meta = to_meta(tensor)
+    if needs and meta.dtype._rank >= 2:
+        meta._rg = True
+    return meta

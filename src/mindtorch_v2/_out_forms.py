@@ -36,10 +36,10 @@ def _form(op: Op, count: int) -> Op:
     through = _THROUGH.get(op.full_name)
 
     def body(*arguments: Any) -> None:
-        given, targets = arguments[: len(arguments) - count], arguments[len(arguments) - count :]
-        if through is not None and through(targets[0], *given):
+        inputs, targets = arguments[: len(arguments) - count], arguments[len(arguments) - count :]
+        if through is not None and through(targets[0], *inputs):
             return
-        result = _result(op, given)
+        result = _result(op, inputs)
         for target, value in zip(targets, result if isinstance(result, tuple) else (result,)):
             _put(target, value._array)
 
@@ -51,9 +51,9 @@ def _form(op: Op, count: int) -> Op:
 
 def _hidden(text: str, body: Any, kind: str, flops: Any) -> Op:
     listed = text.partition("::")[2].partition("(")[0] not in OPS
-    made = Op(text, body, kind, {"nondifferentiable": True, "flops": flops, "listed": listed})
-    made.entry.__qualname__ = made.name
-    return made
+    out_op = Op(text, body, kind, {"nondifferentiable": True, "flops": flops, "listed": listed})
+    out_op.entry.__qualname__ = out_op.name
+    return out_op
 
 
 # ------------------------------------------------------------------------------------ ops that let another write
@@ -98,7 +98,7 @@ def _result(op: Op, arguments: tuple) -> Any:
         return op.kernel(*arguments)
     if op.inner is None or op.promote or op.body == "tensors":
         return op.run(*arguments)
-    made = op.kernel(
+    result = op.kernel(
         *[
             [getattr(item, "_array", item) for item in value]
             if value.__class__ is list
@@ -106,9 +106,9 @@ def _result(op: Op, arguments: tuple) -> Any:
             for value in arguments
         ]
     )
-    if isinstance(made, tuple):
-        return tuple([_dispatch.wrap(np.asarray(part)) for part in made])
-    return _dispatch.wrap(np.asarray(made))
+    if isinstance(result, tuple):
+        return tuple([_dispatch.wrap(np.asarray(part)) for part in result])
+    return _dispatch.wrap(np.asarray(result))
 
 
 def _put(out: Any, array: np.ndarray) -> None:

@@ -49,9 +49,9 @@ def to_torch(module: str, name: str) -> tuple[str, str]:
 
 def from_torch(module: str, name: str) -> tuple[str, str]:
     """Our module and name for what a file calls by torch's; other names as they are."""
-    found = _FROM_TORCH.get((module, name))
-    if found is not None:
-        return f"{PACKAGE}.{found[0]}" if found[0] else PACKAGE, found[1]
+    listed = _FROM_TORCH.get((module, name))
+    if listed is not None:
+        return f"{PACKAGE}.{listed[0]}" if listed[0] else PACKAGE, listed[1]
     if module == "torch" or module.startswith("torch."):
         return PACKAGE + module[len("torch") :], name
     return module, name
@@ -59,14 +59,14 @@ def from_torch(module: str, name: str) -> tuple[str, str]:
 
 def resolve(module: str, name: str) -> Any:
     """The object that a file means by a torch name; AttributeError if this library has none."""
-    found: Any
+    resolved: Any
     our_module, our_name = from_torch(module, name)
     try:
-        found = importlib.import_module(our_module)
+        resolved = importlib.import_module(our_module)
         for part in our_name.split("."):
-            found = getattr(found, part)
+            resolved = getattr(resolved, part)
     except (ImportError, AttributeError) as error:
         if isinstance(error, ImportError) and not is_ours(our_module):
             raise
         raise AttributeError(f"Can't get attribute '{name}' on {module}: {error}") from None
-    return found
+    return resolved

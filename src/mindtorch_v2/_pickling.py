@@ -27,8 +27,8 @@ def dumps(obj: Any, persistent_id: Callable[[Any], Any], pickle_module: Any, pro
         pickler = _Noting(protocol, persistent_id)
         pickler.dump(obj)
         data = pickler.stream.getvalue()
-        found = [(m.group(1).decode(), m.group(2).decode()) for m in _OUR_GLOBAL.finditer(data)]
-        if sorted(found) == sorted(pickler.noted):
+        written = [(m.group(1).decode(), m.group(2).decode()) for m in _OUR_GLOBAL.finditer(data)]
+        if sorted(written) == sorted(pickler.noted):
             return _OUR_GLOBAL.sub(_renamed, data)
     stream = io.BytesIO()
     renaming = _Renaming(stream, protocol)

@@ -488,11 +488,11 @@ def _inside_out(n: int, draws: NDArray[np.uint64]) -> NDArray[np.int64]:
     step, partner, begins = _by_partner(partners)
     source = partners.copy()  # for a partner that had been given nothing yet: what that one took
     later = np.flatnonzero(~begins)
-    given = np.full(n, -1)
-    given[step[later]] = step[later - 1]
-    known = given >= 0
-    known |= partners == np.arange(n)
-    source[known] = np.flatnonzero(known)
-    out = np.where(given >= 0, given, np.arange(n))[_followed(source)]
+    previous = np.full(n, -1)
+    previous[step[later]] = step[later - 1]
+    settled = previous >= 0
+    settled |= partners == np.arange(n)
+    source[settled] = np.flatnonzero(settled)
+    out = np.where(previous >= 0, previous, np.arange(n))[_followed(source)]
     out[partner] = step  # of several, the last one stays
     return out

@@ -22,8 +22,8 @@ class Size(tuple):
         return math.prod(self)
 
     def __getitem__(self, index: Any) -> Any:
-        found = tuple.__getitem__(self, index)
-        return Size(found) if isinstance(index, slice) else found
+        item = tuple.__getitem__(self, index)
+        return Size(item) if isinstance(index, slice) else item
 
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, tuple):

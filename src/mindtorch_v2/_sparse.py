@@ -188,15 +188,15 @@ class SparseTensor(Tensor):
             return _asked(self, "coalesce")
         if self._coalesced:
             return self
-        made = coalesced(self)
-        return record("CoalesceBackward0", made, (self,), lambda g: (g,))
+        result = coalesced(self)
+        return record("CoalesceBackward0", result, (self,), lambda g: (g,))
 
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
         """The same tensor with all its elements."""
         if _dispatch.recorder is not None:
             return _asked(self, "to_dense", dtype, masked_grad)
-        made = with_dense_node(self, _wrap(dense_array(self)), masked_grad)
-        return made if dtype is None else made.to(dtype)
+        dense = with_dense_node(self, _wrap(dense_array(self)), masked_grad)
+        return dense if dtype is None else dense.to(dtype)
 
     def to_sparse(self, sparse_dim: int | None = None, **options: Any) -> Any:
         """This tensor."""
@@ -263,9 +263,9 @@ class SparseTensor(Tensor):
                 raise RuntimeError(
                     "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment."
                 )
-            made = make(self._places.copy(), self._elements.copy(), self._extent, self._coalesced)
-            made._rg = self._rg
-            memo[id(self)] = made
+            copy = make(self._places.copy(), self._elements.copy(), self._extent, self._coalesced)
+            copy._rg = self._rg
+            memo[id(self)] = copy
         return memo[id(self)]
 
     def sum(self, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
@@ -304,12 +304,12 @@ class SparseTensor(Tensor):
         )
 
     def __getitem__(self, index: Any) -> Any:
-        made: Any = self
+        result: Any = self
         for number in index if isinstance(index, tuple) else (index,):
             if not isinstance(number, int):
                 raise _NoArray("sparse tensors are indexed by numbers only; to_dense() gives a dense one")
-            made = _select(made, 0, number) if made.is_sparse else made[number]
-        return made
+            result = _select(result, 0, number) if result.is_sparse else result[number]
+        return result
 
     def sparse_mask(self, mask: Any) -> Any:
         """The elements at the places of `mask`."""
@@ -351,12 +351,12 @@ def _asked(self: Any, name: str, *rest: Any) -> Any:
     return _dispatch.record(_dispatch.OPS[name], self, *rest)
 
 
-def with_values_node(self: Any, made: Any) -> Any:
+def with_values_node(self: Any, values: Any) -> Any:
     """The values of a sparse tensor, with their history."""
-    return record("ValuesBackward0", made, (self,), lambda g: (_like(self, g),))
+    return record("ValuesBackward0", values, (self,), lambda g: (_like(self, g),))
 
 
-def with_dense_node(self: Any, made: Any, masked_grad: Any) -> Any:
+def with_dense_node(self: Any, dense: Any, masked_grad: Any) -> Any:
     """A dense tensor made of a sparse one, with its history."""
     masked = masked_grad is None or masked_grad
 
@@ -367,34 +367,34 @@ def with_dense_node(self: Any, made: Any, masked_grad: Any) -> Any:
             return (_dispatch.record(_dispatch.OPS["to_dense_backward"], g, self, masked_grad),)
         return (sparse_mask(g, self),)
 
-    return record("ToDenseBackward0", made, (self,), rule)
+    return record("ToDenseBackward0", dense, (self,), rule)
 
 
-def with_node(name: str, made: Any, source: Any) -> Any:
+def with_node(name: str, result: Any, source: Any) -> Any:
     """A sparse tensor whose gradient is that of `source`."""
     if name.startswith("ToSparse"):
-        return record(name, made, (source,), lambda g: (g.to_dense() if g.is_sparse else g,))
-    return record(name, made, (source,), lambda g: (g,))
+        return record(name, result, (source,), lambda g: (g.to_dense() if g.is_sparse else g,))
+    return record(name, result, (source,), lambda g: (g,))
 
 
-def of_parts(where: Any, what: Any, extent: Any, is_coalesced: bool) -> Any:
+def of_parts(indices: Any, values: Any, extent: Any, is_coalesced: bool) -> Any:
     """A sparse tensor that has the memory of two tensors, with its history."""
-    made = make(where._array, what._array, tuple(extent), is_coalesced)
-    made._held = where, what
+    tensor = make(indices._array, values._array, tuple(extent), is_coalesced)
+    tensor._held = indices, values
     return record(
         "SparseCooTensorWithDimsAndTensorsBackward0",
-        made,
-        (what,),
-        lambda g: (values_at(g, made).reshape(what.shape),),
+        tensor,
+        (values,),
+        lambda g: (values_at(g, tensor).reshape(values.shape),),
     )
 
 
 def make(places: np.ndarray, elements: np.ndarray, extent: tuple, is_coalesced: bool = False) -> SparseTensor:
     """A sparse tensor of checked parts."""
-    made = _new(SparseTensor)
-    made._places, made._elements, made._extent = places, elements, tuple(extent)
-    made._coalesced = bool(is_coalesced) or places.shape[1] == 0
-    return made
+    tensor = _new(SparseTensor)
+    tensor._places, tensor._elements, tensor._extent = places, elements, tuple(extent)
+    tensor._coalesced = bool(is_coalesced) or places.shape[1] == 0
+    return tensor
 
 
 def empty(extent: tuple, sparse_dim: int, dtype: np.dtype) -> SparseTensor:
@@ -413,16 +413,16 @@ def _with(self: Any, elements: np.ndarray) -> SparseTensor:
 
 def _like(pattern: Any, values: Any) -> Any:
     """A gradient of values as a gradient of the sparse tensor."""
-    made = make(pattern._places, values._array, pattern._extent, pattern._coalesced)
+    gradient = make(pattern._places, values._array, pattern._extent, pattern._coalesced)
     return record(
-        "SparseCooTensorWithDimsAndTensorsBackward0", made, (values,), lambda g: (values_at(g, made),)
+        "SparseCooTensorWithDimsAndTensorsBackward0", gradient, (values,), lambda g: (values_at(g, gradient),)
     )
 
 
-def record(name: str, made: Any, inputs: tuple, rule: Any) -> Any:
+def record(name: str, result: Any, inputs: tuple, rule: Any) -> Any:
     """Give `made` a history: node `name`, whose `rule(gradient)` gives a gradient for each of `inputs`."""
     if not grad_state.enabled or not any(t._rg for t in inputs):
-        return made
+        return result
     node = _node(name)
     node.seq = grad_state.seq
     grad_state.seq += 1
@@ -430,9 +430,9 @@ def record(name: str, made: Any, inputs: tuple, rule: Any) -> Any:
         _dispatch.mark_node(node)
     node.next = tuple([edge(t) for t in inputs])
     node.rule = rule
-    node.shapes, node.dtypes = tuple(made.shape), made.dtype._np
-    attach(made, node)
-    return made
+    node.shapes, node.dtypes = tuple(result.shape), result.dtype._np
+    attach(result, node)
+    return result
 
 
 class _SparseNode(Node):
@@ -463,11 +463,11 @@ def keys(places: np.ndarray, extent: tuple) -> np.ndarray:
     """One number for each place, in the order of the dimensions."""
     if not len(places):
         return np.zeros(places.shape[1], np.int64)
-    made = places[0].copy()
+    numbers = places[0].copy()
     for row, n in zip(places[1:], extent[1 : len(places)]):
-        made *= n
-        made += row
-    return made
+        numbers *= n
+        numbers += row
+    return numbers
 
 
 def coalesced(self: Any) -> SparseTensor:
@@ -495,9 +495,9 @@ def _add_groups(elements: np.ndarray, first: np.ndarray) -> np.ndarray:
 
 def dense_array(self: Any) -> np.ndarray:
     """All elements as an array."""
-    made = np.zeros(self._extent, self._elements.dtype)
-    add_to(made, self, 1)
-    return made
+    dense = np.zeros(self._extent, self._elements.dtype)
+    add_to(dense, self, 1)
+    return dense
 
 
 def add_to(target: np.ndarray, self: Any, alpha: Any) -> None:
@@ -525,12 +525,12 @@ def values_at(source: Any, pattern: Any) -> Tensor:
         return record("ValuesBackward0", _wrap(source._elements), (source,), lambda g: (_like(source, g),))
     parts = source if source._coalesced else coalesced(source)
     have, wanted = keys(parts._places, parts._extent), keys(pattern._places, pattern._extent)
-    made = np.zeros((len(wanted), *parts._elements.shape[1:]), parts._elements.dtype)
+    values = np.zeros((len(wanted), *parts._elements.shape[1:]), parts._elements.dtype)
     if len(have):
         spot = np.minimum(np.searchsorted(have, wanted), len(have) - 1)
-        found = have[spot] == wanted
-        made[found] = parts._elements[spot[found]]
-    return _wrap(made)
+        matches = have[spot] == wanted
+        values[matches] = parts._elements[spot[matches]]
+    return _wrap(values)
 
 
 def sparse_mask(self: Any, mask: Any) -> Any:
@@ -546,14 +546,14 @@ def masked(self: Any, mask: Any) -> Any:
         raise RuntimeError(
             f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size {list(mask.shape)}"
         )
-    made = make(mask._places, _array_at(self, mask), mask._extent, mask._coalesced)
+    result = make(mask._places, _array_at(self, mask), mask._extent, mask._coalesced)
     if _dispatch.recorder is not None and not self.is_sparse:
         from ._ops.sparse_steps import show_mask
 
-        show_mask(self, mask, made)
+        show_mask(self, mask, result)
     return record(
         "SparseMaskBackward0",
-        made,
+        result,
         (self,),
         lambda g: (sparse_mask(g, mask) if g.is_sparse else g * _ones_of(mask),),
     )
@@ -594,8 +594,8 @@ def total(self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) 
     if source.dtype._rank < 2 and dtype is None and source.dtype is not _dtype.int64:
         source = source.to(_dtype.int64)
     if dim is None or (isinstance(dim, (tuple, list)) and len(dim) == 0):
-        made = _wrap(np.asarray(source._elements.sum(dtype=source._elements.dtype)))
-        return record("SumBackward0", made, (source,), lambda g: (g.expand(source.shape),))
+        result = _wrap(np.asarray(source._elements.sum(dtype=source._elements.dtype)))
+        return record("SumBackward0", result, (source,), lambda g: (g.expand(source.shape),))
     dims = sorted({d % self.ndim for d in (dim if isinstance(dim, (tuple, list)) else (dim,))})
     sparse = source._places.shape[0]
     kept = [d for d in range(sparse) if d not in dims]
@@ -603,13 +603,13 @@ def total(self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) 
     elements = source._elements.sum(within) if within else source._elements
     extent = tuple(n for d, n in enumerate(self._extent) if d not in dims)
     if not kept:
-        made = _wrap(np.asarray(elements.sum(0, dtype=source._elements.dtype)))
+        result = _wrap(np.asarray(elements.sum(0, dtype=source._elements.dtype)))
     elif _dispatch.recorder is not None and not within:
         from ._ops.sparse_steps import show_sum
 
-        made = show_sum(source, kept, extent)
+        result = show_sum(source, kept, extent)
     else:
-        made = coalesced(make(np.ascontiguousarray(source._places[kept]), elements, extent))
+        result = coalesced(make(np.ascontiguousarray(source._places[kept]), elements, extent))
 
     def rule(g: Any) -> tuple:
         whole = (g.to_dense() if g.is_sparse else g).reshape(
@@ -617,11 +617,11 @@ def total(self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) 
         )
         return (sparse_mask(whole.expand(source._extent), source),)
 
-    made = record("SparseSumBackward0", made, (source,), rule)
+    result = record("SparseSumBackward0", result, (source,), rule)
     if keepdim:
         for d in dims:
-            made = _unsqueeze(made, d) if made.is_sparse else made.unsqueeze(d)
-    return made
+            result = _unsqueeze(result, d) if result.is_sparse else result.unsqueeze(d)
+    return result
 
 
 def _add_sparse(a: Any, b: Any, alpha: Any) -> SparseTensor:
@@ -642,30 +642,30 @@ def _add_sparse(a: Any, b: Any, alpha: Any) -> SparseTensor:
         raise RuntimeError(
             f"add: expected 'self' and 'other' to have same number of sparse dimensions, but {a._places.shape[0]} != {b._places.shape[0]}"
         )
-    made = make(np.concatenate((a._places, b._places), 1), np.concatenate((left, right)), a._extent)
-    return coalesced(made) if a._coalesced and b._coalesced else made
+    result = make(np.concatenate((a._places, b._places), 1), np.concatenate((left, right)), a._extent)
+    return coalesced(result) if a._coalesced and b._coalesced else result
 
 
 def _add(self: Any, other: Any, alpha: Any = 1) -> Any:
     if not isinstance(other, Tensor) or not other.is_sparse:
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     if self.is_sparse:
-        made: Any = _add_sparse(self, other, alpha)
+        result: Any = _add_sparse(self, other, alpha)
         if _dispatch.recorder is not None:
             from ._ops.sparse_steps import show_add_sparse
 
-            show_add_sparse(self, other, made)
+            show_add_sparse(self, other, result)
     else:
         _same_size(self, other)
         kind = _dtype.promote_types(self.dtype, other.dtype)._np
         array = self._array.astype(kind, copy=True)
         add_to(array, other, alpha)
-        made = _wrap(array)
+        result = _wrap(array)
         if _dispatch.recorder is not None:
             from ._ops.sparse_steps import show_add_dense
 
-            made = show_add_dense(self, other, made)
-    return record("AddBackward0", made, (self, other), lambda g: (g, g if alpha == 1 else g * alpha))
+            result = show_add_dense(self, other, result)
+    return record("AddBackward0", result, (self, other), lambda g: (g, g if alpha == 1 else g * alpha))
 
 
 def _same_size(self: Any, other: Any) -> None:
@@ -684,12 +684,12 @@ def _add_(self: Any, other: Any, alpha: Any = 1) -> Any:
             "in-place additions of sparse tensors are not recorded for gradients; use the out-of-place one"
         )
     if self.is_sparse:
-        made = _add_sparse(self, other, alpha)
+        result = _add_sparse(self, other, alpha)
         if _dispatch.recorder is not None:
             from ._ops.sparse_steps import show_add_sparse_in_place
 
-            show_add_sparse_in_place(self, other, alpha, made)
-        _become(self, made)
+            show_add_sparse_in_place(self, other, alpha, result)
+        _become(self, result)
         return self
     _same_size(self, other)
     from ._graph import storage_of
@@ -722,14 +722,14 @@ def _mul(self: Any, other: Any) -> Any:
         with _quiet():
             elements = _dispatch.OPS["mul.Tensor"].run(_wrap(self._elements), other)._array
         inputs = (self, other) if isinstance(other, Tensor) else (self,)
-        made = _scaled(self, elements)
+        result = _scaled(self, elements)
         if _dispatch.recorder is not None:
             from ._ops.sparse_steps import show_scaled
 
-            show_scaled(self, made)
+            show_scaled(self, result)
         return record(
             "MulBackward0",
-            made,
+            result,
             inputs,
             lambda g: (g * other, *(() if len(inputs) == 1 else ((g * self).sum(),))),
         )
@@ -742,20 +742,20 @@ def _mul(self: Any, other: Any) -> Any:
             common = np.isin(keys(left._places, left._extent), keys(right._places, right._extent))
             part = make(left._places[:, common], left._elements[common], left._extent, True)
             elements = (_wrap(part._elements) * values_at(right, part))._array
-        made = _scaled(part, elements)
+        result = _scaled(part, elements)
     else:
-        found = np.broadcast_to(_broadcast_array(other, self), self._extent)[tuple(self._places)]
+        factors = np.broadcast_to(_broadcast_array(other, self), self._extent)[tuple(self._places)]
         with _quiet():
-            elements = _dispatch.OPS["mul.Tensor"].run(_wrap(self._elements), _wrap(found))._array
-        made = _scaled(self, elements)
+            elements = _dispatch.OPS["mul.Tensor"].run(_wrap(self._elements), _wrap(factors))._array
+        result = _scaled(self, elements)
         if _dispatch.recorder is not None:
             from ._ops.sparse_steps import show_mul_dense
 
-            show_mul_dense(self, other, made)
+            show_mul_dense(self, other, result)
     first, second = self, other
     return record(
         "MulBackward0",
-        made,
+        result,
         (first, second),
         lambda g: (g * second, (g * first).to_dense() if not second.is_sparse else g * first),
     )
@@ -783,14 +783,14 @@ def _in_place(function: Any) -> Any:
         if grad_state.enabled and self._rg:
             raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
         with _quiet():
-            made = function(self, *args)
+            result = function(self, *args)
         _become(
             self,
             make(
-                made._places,
-                made._elements.astype(self._elements.dtype, copy=False),
-                made._extent,
-                made._coalesced,
+                result._places,
+                result._elements.astype(self._elements.dtype, copy=False),
+                result._extent,
+                result._coalesced,
             ),
         )
         return self
@@ -803,13 +803,13 @@ def _neg(self: Any) -> Any:
 
 
 def _clone(self: Any, memory_format: Any = None) -> Any:
-    made = make(self._places.copy(), self._elements.copy(), self._extent, self._coalesced)
+    copy = make(self._places.copy(), self._elements.copy(), self._extent, self._coalesced)
     if _dispatch.recorder is not None:
         from ._ops.sparse_steps import show_clone
 
         with _quiet():
-            show_clone(self, made)
-    return record("CloneBackward0", made, (self,), lambda g: (g,))
+            show_clone(self, copy)
+    return record("CloneBackward0", copy, (self,), lambda g: (g,))
 
 
 def _to_copy(self: Any, dtype: Any = None, *rest: Any) -> Any:
@@ -840,19 +840,19 @@ def _permute(self: Any, dims: tuple) -> Any:
     places = np.ascontiguousarray(self._places[list(dims[:sparse])])
     elements = self._elements.transpose((0, *[d - sparse + 1 for d in dims[sparse:]]))
     extent = tuple(self._extent[d] for d in dims)
-    made = make(places, elements, extent, self._coalesced and dims[:sparse] == tuple(range(sparse)))
-    return record("PermuteBackward0", made, (self,), lambda g: (g.permute(back),))
+    result = make(places, elements, extent, self._coalesced and dims[:sparse] == tuple(range(sparse)))
+    return record("PermuteBackward0", result, (self,), lambda g: (g.permute(back),))
 
 
 def _transpose(self: Any, dim0: int, dim1: int) -> Any:
     dims = list(range(self.ndim))
     dims[dim0], dims[dim1] = dims[dim1], dims[dim0]
-    made = _permute(self, tuple(dims))
+    result = _permute(self, tuple(dims))
     if _dispatch.recorder is not None and max(dim0 % self.ndim, dim1 % self.ndim) < self._places.shape[0]:
         from ._ops.sparse_steps import show_transpose
 
-        show_transpose(self, dim0, dim1, made)
-    return made
+        show_transpose(self, dim0, dim1, result)
+    return result
 
 
 def _t(self: Any) -> Any:
@@ -867,8 +867,8 @@ def _t(self: Any) -> Any:
         return _permute(self, (1, 0))
     with _quiet():
         _asked(self, "sparse_dim"), _asked(self, "dense_dim")
-        made = _asked(self, "transpose.int", 0, 1)
-    return record("TBackward0", made, (self,), lambda g: (g.t(),))
+        result = _asked(self, "transpose.int", 0, 1)
+    return record("TBackward0", result, (self,), lambda g: (g.t(),))
 
 
 def _unsqueeze(self: Any, dim: int) -> Any:

@@ -83,7 +83,7 @@ def _product(a: Any, b: Any) -> np.ndarray:
     return np.ascontiguousarray(_scipy(a) @ array).astype(b._array.dtype, copy=False)
 
 
-def _with_mm_node(made: Any, a: Any, b: Any, name: str) -> Any:
+def _with_mm_node(product: Any, a: Any, b: Any, name: str) -> Any:
     inputs, needs = (a, b), (a._rg, b._rg)
     if not needs[0]:
         b = None  # only the other's gradient asks for it
@@ -100,7 +100,7 @@ def _with_mm_node(made: Any, a: Any, b: Any, name: str) -> Any:
             )
         return ga, gb
 
-    return record(name, made, inputs, rule)
+    return record(name, product, inputs, rule)
 
 
 def _grad_of_sparse(g: Any, a: Any, b: Any) -> Any:
@@ -111,10 +111,10 @@ def _grad_of_sparse(g: Any, a: Any, b: Any) -> Any:
     return _like(a, (g.index_select(0, rows) * b.index_select(0, columns)).sum(1))
 
 
-def with_product_node(made: Any, mat: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
+def with_product_node(result: Any, mat: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
     """beta * mat + alpha * a @ b, with its history."""
     if beta == 0 and alpha == 1:
-        return _with_mm_node(made, a, b, "SparseAddmmBackward0")
+        return _with_mm_node(result, a, b, "SparseAddmmBackward0")
 
     def rule(g: Any) -> tuple:
         scaled = g if alpha == 1 else g * alpha
@@ -122,7 +122,7 @@ def with_product_node(made: Any, mat: Any, a: Any, b: Any, beta: Any, alpha: Any
         gb = _dispatch.FUNCTIONS["mm"](_dispatch.FUNCTIONS["t"](a), scaled) if b._rg else None
         return (g if beta == 1 else g * beta) if mat._rg else None, ga, gb
 
-    return record("SparseAddmmBackward0", made, (mat, a, b), rule)
+    return record("SparseAddmmBackward0", result, (mat, a, b), rule)
 
 
 def _mm_kernel(a: Any, b: Any) -> Any:
@@ -134,8 +134,8 @@ def _mm_kernel(a: Any, b: Any) -> Any:
     _matrix(a)
     with quiet():
         zeros = _dispatch.FUNCTIONS["zeros"]((a.shape[0], b.shape[1]), dtype=b.dtype)
-        made = sparse_addmm(zeros, a, b, beta=0, alpha=1)
-    return _with_mm_node(made, a, b, "MmBackward0")
+        product = sparse_addmm(zeros, a, b, beta=0, alpha=1)
+    return _with_mm_node(product, a, b, "MmBackward0")
 
 
 def _addmm_kernel(mat: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
@@ -160,10 +160,10 @@ def _sparse_sparse(a: Any, b: Any) -> Any:
     product = (_scipy(a) @ _scipy(b)).tocoo()
     product.sum_duplicates()
     places = np.stack([np.asarray(c, np.int64) for c in product.coords])
-    made = make(places, product.data.astype(a._elements.dtype, copy=False), (a._extent[0], b._extent[1]))
-    made = coalesced(made)
+    result = make(places, product.data.astype(a._elements.dtype, copy=False), (a._extent[0], b._extent[1]))
+    result = coalesced(result)
     return record(
-        "SparseSparseMatmulBackward0", made, (a, b),
+        "SparseSparseMatmulBackward0", result, (a, b),
         lambda g: (sparse_mask(mm(g, b.t()), a) if a._rg else None, sparse_mask(mm(a.t(), g), b) if b._rg else None),
     )  # fmt: skip
 
@@ -210,7 +210,7 @@ def mv(a: Any, vec: Any) -> Any:
 
     functions = _dispatch.FUNCTIONS
     with quiet():
-        made = functions["squeeze"](functions["matmul"](a, functions["unsqueeze"](vec, -1)), -1)
+        product = functions["squeeze"](functions["matmul"](a, functions["unsqueeze"](vec, -1)), -1)
 
     def rule(g: Any) -> tuple:
         ga = (
@@ -220,7 +220,7 @@ def mv(a: Any, vec: Any) -> Any:
         )
         return ga, functions["mv"](functions["t"](a), g) if vec._rg else None
 
-    return record("MvBackward0", made, (a, vec), rule)
+    return record("MvBackward0", product, (a, vec), rule)
 
 
 def hspmm(mat1: Any, mat2: Any) -> Any:
@@ -293,9 +293,9 @@ def _on_values(name: str) -> Any:
     def kernel(self: Any, *args: Any) -> Any:
         parts = self.coalesce()
         values = _dispatch.OPS[name].run(parts.values(), *args)
-        made = make(parts._places, values._array, parts._extent, True)
+        result = make(parts._places, values._array, parts._extent, True)
         return record(
-            "SparseCooTensorWithDimsAndTensorsBackward0", made, (values,), lambda g: (values_at(g, made),)
+            "SparseCooTensorWithDimsAndTensorsBackward0", result, (values,), lambda g: (values_at(g, result),)
         )
 
     return kernel

@@ -118,18 +118,18 @@ class Tensor:
     @staticmethod
     def _make_subclass(cls: Any, data: Tensor, require_grad: bool = False, **_: Any) -> Any:  # noqa: PLW0211  (torch calls it Tensor._make_subclass(cls, data))
         """A tensor of class `cls` on the same memory as `data`, without history."""
-        made = _new(cls)
+        tensor = _new(cls)
         if data._array_missing:
-            made._array_missing, made._meta = True, data._meta
+            tensor._array_missing, tensor._meta = True, data._meta
         else:
-            made._array = data._array
-            made._storage = storage_of(data)._alias()
+            tensor._array = data._array
+            tensor._storage = storage_of(data)._alias()
         if require_grad:
-            kind = BY_NUM[(made._meta if made._array_missing else made._array).dtype.num]
+            kind = BY_NUM[(tensor._meta if tensor._array_missing else tensor._array).dtype.num]
             if not (kind.is_floating_point or kind.is_complex):
                 raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
-            made._rg = True
-        return track_tensor(made)
+            tensor._rg = True
+        return track_tensor(tensor)
 
     @staticmethod
     def _make_wrapper_subclass(
@@ -507,13 +507,13 @@ class Tensor:
             from ._torch_dispatch import data_attribute
 
             return data_attribute(self)
-        made = _new(type(self) if not isinstance(self, Tensor) else Tensor)
+        detached = _new(type(self) if not isinstance(self, Tensor) else Tensor)
         if self._array_missing:
-            made._array_missing, made._meta = True, self._meta
-            return made
-        made._array = self._array
-        made._storage = storage_of(self)._alias()
-        return made
+            detached._array_missing, detached._meta = True, self._meta
+            return detached
+        detached._array = self._array
+        detached._storage = storage_of(self)._alias()
+        return detached
 
     @data.setter
     def data(self, value: Tensor) -> None:
@@ -596,9 +596,9 @@ class Tensor:
         return array.copy() if copy else array
 
     def __array_wrap__(self, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Any:
-        made = _new(Tensor)
-        made._array = np.asarray(array)
-        return made
+        tensor = _new(Tensor)
+        tensor._array = np.asarray(array)
+        return tensor
 
     def __len__(self) -> int:
         shape = (self._meta if self._array_missing else self._array).shape
@@ -674,10 +674,10 @@ class Tensor:
             from ._torch_dispatch import deep_copy
 
             return deep_copy(self, memo)
-        made = _new(type(self))
-        memo[id(self)] = made
+        clone = _new(type(self))
+        memo[id(self)] = clone
         if self._array_missing:
-            made._array_missing, made._meta = True, self._meta
+            clone._array_missing, clone._meta = True, self._meta
         else:
             storage = storage_of(self)
             twin = memo.get(id(storage))
@@ -687,29 +687,29 @@ class Tensor:
                     from ._ops.copies import show_copied_storage
 
                     show_copied_storage(storage, twin)
-            made._array = _strided(twin, self._array.dtype, self.storage_offset(), self.shape, self.stride())
-            made._storage = twin
+            clone._array = _strided(twin, self._array.dtype, self.storage_offset(), self.shape, self.stride())
+            clone._storage = twin
             if _dispatch.recorder is not None:
                 from ._ops.copies import show_deepcopy
 
                 show_deepcopy(self, twin)
-        made._rg = self._rg
+        clone._rg = self._rg
         skipped = _INTERNAL
         for name, value in self.__dict__.items():
             if name not in skipped:
-                made.__dict__[name] = copy.deepcopy(value, memo)
+                clone.__dict__[name] = copy.deepcopy(value, memo)
         if self._grad is not None:
-            made._grad = copy.deepcopy(self._grad, memo)
-        return made
+            clone._grad = copy.deepcopy(self._grad, memo)
+        return clone
 
     def __copy__(self) -> Any:
-        made = self._make_subclass(type(self), self, self._rg)
-        made.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _INTERNAL})
+        clone = self._make_subclass(type(self), self, self._rg)
+        clone.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _INTERNAL})
         if _dispatch.recorder is not None and not self._array_missing:
             from ._ops.copies import show_rebuilt
 
             show_rebuilt(storage_of(self), self.dtype, self.storage_offset(), self.shape, self.stride())
-        return made
+        return clone
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         from ._utils import reduce_tensor
@@ -834,40 +834,40 @@ def _from_storage(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor that looks at a storage."""
-    made = _new(Tensor)
-    made._array = _strided(storage, dtype._np, storage_offset, size, stride)
-    made._storage = storage
+    tensor = _new(Tensor)
+    tensor._array = _strided(storage, dtype._np, storage_offset, size, stride)
+    tensor._storage = storage
     if requires_grad:
-        made.requires_grad = True
-    return made
+        tensor.requires_grad = True
+    return tensor
 
 
 def _legacy_new(cls: Any, args: tuple, device: Any) -> Any:
     """Tensor(), Tensor(2, 3), Tensor([1, 2]), Tensor(other): the old constructor."""
-    made = _new(cls)
+    tensor = _new(cls)
     np_dtype = _dtype.Default.np
     if not args:
-        made._array = np.empty(0, np_dtype)
+        tensor._array = np.empty(0, np_dtype)
     elif len(args) == 1 and isinstance(args[0], Tensor):
-        made._array, made._storage = args[0]._array, storage_of(args[0])
+        tensor._array, tensor._storage = args[0]._array, storage_of(args[0])
     elif len(args) == 1 and isinstance(args[0], UntypedStorage):
-        made._array, made._storage = args[0]._bytes().view(np_dtype), args[0]
+        tensor._array, tensor._storage = args[0]._bytes().view(np_dtype), args[0]
     elif len(args) == 1 and isinstance(args[0], Size):
-        made._array = np.empty(args[0], np_dtype)
+        tensor._array = np.empty(args[0], np_dtype)
     elif len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray, range)):
         filled = _dispatch.FUNCTIONS["as_tensor"](args[0], dtype=_dtype.Default.dtype)
-        made._array, made._storage = filled._array, filled._storage
+        tensor._array, tensor._storage = filled._array, filled._storage
     elif all(hasattr(a, "__index__") for a in args):
         size = tuple(a.__index__() for a in args)
         if _dispatch.recorder is None:
-            made._array = np.empty(size, np_dtype)
+            tensor._array = np.empty(size, np_dtype)
         else:
             options = {"dtype": _dtype.Default.dtype, "layout": _dtype.strided, "pin_memory": _dtype.LEFT_OUT}
             blank = _dispatch.OPS["empty.memory_format"].entry(size, **options)
-            made._array, made._storage = blank._array, blank._storage
+            tensor._array, tensor._storage = blank._array, blank._storage
     else:
         raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
-    return made
+    return tensor
 
 
 _dispatch.Tensor = Tensor

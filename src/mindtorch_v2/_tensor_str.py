@@ -48,8 +48,8 @@ def set_printoptions(
     """Set how tensors print; what is None stays, except `sci_mode`, which None sets back to automatic."""
     for name, value in _PROFILES.get(profile or "", {}).items():
         setattr(PRINT_OPTS, name, value)
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
-    for name, value in given.items():
+    options = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    for name, value in options.items():
         if value is not None:
             setattr(PRINT_OPTS, name, value)
     PRINT_OPTS.sci_mode = sci_mode

@@ -33,8 +33,8 @@ def _blas() -> tuple[Any, Any] | None:
 
 def get_num_threads() -> int:
     """Threads used inside a kernel."""
-    found = _blas()
-    return int(found[0]()) if found is not None else os.cpu_count() or 1
+    functions = _blas()
+    return int(functions[0]()) if functions is not None else os.cpu_count() or 1
 
 
 def set_num_threads(int: int, /) -> None:
@@ -43,9 +43,9 @@ def set_num_threads(int: int, /) -> None:
         raise TypeError(f"set_num_threads expects an int, but got {type(int).__name__}")
     if int <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
-    found = _blas()
-    if found is not None:
-        found[1](ctypes.c_int(int))
+    functions = _blas()
+    if functions is not None:
+        functions[1](ctypes.c_int(int))
 
 
 def get_num_interop_threads() -> int:

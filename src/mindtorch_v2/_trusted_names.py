@@ -36,35 +36,35 @@ _NUMPY = (
 )
 
 
-def _is_harmless(module: str, name: str, found: Any) -> bool:
+def _is_harmless(module: str, name: str, obj: Any) -> bool:
     """torch's functions that saved objects name: rebuilders, functions of nn, ops. Not the ones that read files or run text."""
     return "." not in name and (
         name.startswith(("_rebuild", "_get_layout"))
         or module.split(".")[1:2] in (["nn"], ["_utils"], ["_tensor"], ["storage"])
-        or hasattr(found, "op")
+        or hasattr(obj, "op")
     )
 
 
-def check(module: str, name: str, found: Any, allowed: list[Any]) -> Any:
+def check(module: str, name: str, obj: Any, allowed: list[Any]) -> Any:
     """`found`, if a file may name it; else torch's kind of error, saying what to do."""
-    if any(found is (entry[0] if isinstance(entry, tuple) else entry) for entry in allowed):
-        return found
+    if any(obj is (entry[0] if isinstance(entry, tuple) else entry) for entry in allowed):
+        return obj
     # where it really comes from: a pickle may name it by an alias, or as Python 2 called it
-    home, own_name = getattr(found, "__module__", None) or module, getattr(found, "__qualname__", name)
+    home, own_name = getattr(obj, "__module__", None) or module, getattr(obj, "__qualname__", name)
     root = home.partition(".")[0]
     if root in sys.stdlib_module_names:
         listed = _STANDARD.get(home, ())
-        fine = own_name in listed or (listed == "*" and isinstance(found, type))
+        fine = own_name in listed or (listed == "*" and isinstance(obj, type))
     else:
         fine = (
-            isinstance(found, type)
-            or not callable(found)
+            isinstance(obj, type)
+            or not callable(obj)
             or home == "__main__"
             or (root == "numpy" and own_name in _NUMPY)
-            or (root in ("torch", "mindtorch_v2") and _is_harmless(home, own_name, found))
+            or (root in ("torch", "mindtorch_v2") and _is_harmless(home, own_name, obj))
         )
     if fine:
-        return found
+        return obj
     raise pickle.UnpicklingError(
         f"{module}.{name} is refused: loading a file must not run code that the file chose. If you trust it, call "
         f"torch.serialization.add_safe_globals([{name.rpartition('.')[2]}]) first."

@@ -172,13 +172,13 @@ def _rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_ho
 
 def _rebuild_from_type_v2(func: Callable[..., Any], new_type: Any, args: tuple[Any, ...], state: Any) -> Any:
     """A tensor of a subclass, or with attributes of its own."""
-    made = func(*args)
-    if type(made) is not new_type:
-        made = made.as_subclass(new_type)
+    tensor = func(*args)
+    if type(tensor) is not new_type:
+        tensor = tensor.as_subclass(new_type)
     if "__setstate__" in new_type.__dict__ and new_type is not Tensor:
-        made.__setstate__(state)
-        return made
-    return _set_state(made, state)
+        tensor.__setstate__(state)
+        return tensor
+    return _set_state(tensor, state)
 
 
 def _set_state(tensor: Tensor, state: Any) -> Tensor:
@@ -214,11 +214,11 @@ def _take_tensors(tensors: Any, size_limit: int) -> Any:
     waiting: dict[str, tuple[list[Tensor], int]] = {}
     for tensor in tensors:
         kind, nbytes = tensor.type(), tensor.numel() * tensor.element_size()
-        taken, total = waiting.get(kind, ([], 0))
-        if taken and total + nbytes > size_limit:
-            yield taken
-            taken, total = [], 0
-        waiting[kind] = ([*taken, tensor], total + nbytes)
-    for taken, _ in waiting.values():
-        if taken:
-            yield taken
+        batch, total = waiting.get(kind, ([], 0))
+        if batch and total + nbytes > size_limit:
+            yield batch
+            batch, total = [], 0
+        waiting[kind] = ([*batch, tensor], total + nbytes)
+    for batch, _ in waiting.values():
+        if batch:
+            yield batch

@@ -71,10 +71,10 @@ def _user_globals() -> dict[str, Any]:
     allowed = {}
     for entry in _safe_globals:
         if isinstance(entry, tuple):
-            found, name = entry
-            if not callable(found):
-                raise TypeError(f"Expected first item in tuple to be callable, got {type(found)}")
-            allowed[name] = found
+            obj, name = entry
+            if not callable(obj):
+                raise TypeError(f"Expected first item in tuple to be callable, got {type(obj)}")
+            allowed[name] = obj
             continue
         module, name = entry.__module__, entry.__qualname__
         if _pickle_names.is_ours(module):
@@ -214,7 +214,7 @@ class Unpickler:
         self.data, self.position, self.encoding = bytes(data), position, encoding
         self.persistent_load = persistent_load
         self.user = _user_globals()
-        self.user_types = {found for found in self.user.values() if isinstance(found, type)}
+        self.user_types = {value for value in self.user.values() if isinstance(value, type)}
         self.user_functions = list(self.user.values())
 
     # ----------------------------------------------------------------------------------- what names may do
@@ -259,19 +259,19 @@ class Unpickler:
             f"but got {cls}"
         )
 
-    def build(self, made: Any, state: Any) -> None:
+    def build(self, obj: Any, state: Any) -> None:
         """Give an object its attributes."""
         from ._tensor import Tensor
         from ._utils import _set_state
         from .nn.parameter import Parameter
 
-        kind = type(made)
+        kind = type(obj)
         if kind is OrderedDict:
-            made.__dict__.update(state)
+            obj.__dict__.update(state)
         elif kind in self.user_types:
-            _set_user_state(made, state)
+            _set_user_state(obj, state)
         elif kind is Tensor or kind is Parameter:
-            _set_state(made, state)
+            _set_state(obj, state)
         else:
             raise UnpicklingError(
                 "Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, "
@@ -433,18 +433,18 @@ def _warn_protocol(protocol: int) -> None:
         )
 
 
-def _set_user_state(made: Any, state: Any) -> None:
+def _set_user_state(obj: Any, state: Any) -> None:
     """What pickle does with the state of an object, for classes that the program allowed."""
-    if hasattr(made, "__setstate__"):
-        made.__setstate__(state)
+    if hasattr(obj, "__setstate__"):
+        obj.__setstate__(state)
         return
     slots = None
     if isinstance(state, tuple) and len(state) == 2:
         state, slots = state
     if state:
-        made.__dict__.update(state)
+        obj.__dict__.update(state)
     for name, value in (slots or {}).items():
-        setattr(made, name, value)
+        setattr(obj, name, value)
 
 
 def globals_in_pickle(data: bytes) -> set[str]:
