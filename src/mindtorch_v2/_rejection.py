@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ._random import Generator
-from ._sampling import Array, exponential, normal_pairs, unit53
+from ._sampling import Array, normal_pairs, unit53
 
 _STIRLING = (
     0.0810614667953272, 0.0413406959554092, 0.0276779256849983, 0.02079067210376509, 0.0166446911898211,
@@ -367,8 +367,3 @@ def multinomial_with_replacement(gen: Generator, weights: Array, n_samples: int)
         cumulated[-1] = 1
         to[:] = np.searchsorted(cumulated.astype(np.float64), unit53(gen, n_samples))
     return out
-
-
-def exponential_race(gen: Generator, weights: Array) -> Array:
-    """Scores whose order is a draw without replacement: weight over a waiting time."""
-    return weights / exponential(gen, weights.size, weights.dtype).reshape(weights.shape)

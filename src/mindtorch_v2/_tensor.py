@@ -18,10 +18,6 @@ from ._torch_dispatch import track_tensor
 _new = object.__new__
 
 
-class _TensorMeta(type):
-    """`isinstance(x, torch.FloatTensor)` and friends live in the legacy classes; here only the type's name."""
-
-
 class Tensor:
     """A multi-dimensional array with gradients."""
 

@@ -805,11 +805,6 @@ def linalg_matrix_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any)
     return (F.amax if ord > 0 else F.amin)(sums, second, keepdim)
 
 
-def svdvals(A: Any) -> Any:
-    """Singular values."""
-    return linalg_svdvals(A)
-
-
 # ---------------------------------------------------------------------------------------------------- products
 
 

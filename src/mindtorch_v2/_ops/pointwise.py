@@ -448,16 +448,6 @@ def _rmod(self: Any, other: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------- other functions of two
 
 
-def _low(function_: Any, *arrays: Any) -> Any:
-    """Compute in float32 where the arrays are half or bfloat16."""
-    kind = arrays[0].dtype
-    if kind in LOW_FLOATS:
-        return function_(*[a.astype(np.float32) if isinstance(a, np.ndarray) else a for a in arrays]).astype(
-            kind
-        )
-    return function_(*arrays)
-
-
 def _floats_only(kernel: str, array: np.ndarray) -> None:
     if array.dtype.num in INTEGRAL_NUMS:
         raise _dispatch.not_implemented(kernel, array)

@@ -68,17 +68,6 @@ def strided_view(text: str, **options: Any) -> Any:
     return declare
 
 
-def sizes_of(name: str, size: tuple) -> Any:
-    """The sizes given as f(2, 3), f((2, 3)) or f([2, 3])."""
-    if len(size) == 1 and not hasattr(size[0], "__index__"):
-        return size[0]
-    if not size:
-        raise TypeError(
-            f'{name}() missing 1 required positional arguments: "{"dims" if name == "permute" else "size"}"'
-        )
-    return size
-
-
 def size_text(size: Any) -> str:
     return str(list(size))
 
