@@ -1,4 +1,4 @@
-"""Joining tensors: cat, stack and the functions made of them."""
+"""Joining tensors: cat, stack and the functions built on them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def common_dtype(arrays: list[np.ndarray]) -> np.dtype:
     return _dtype.result_dtype([(_dtype.BY_NUM[a.dtype.num], a.ndim == 0) for a in arrays])._np
 
 
-_NOTHING = (0,)  # the shape of tensors that torch skips for old times' sake
+_LEGACY_EMPTY = (0,)  # cat skips tensors of this shape, for backward compatibility
 
 
 def _joined(arrays: list[np.ndarray], dim: int) -> np.ndarray:
@@ -51,14 +51,14 @@ def _joined(arrays: list[np.ndarray], dim: int) -> np.ndarray:
     for array in arrays:
         if array.dtype is not dtype:
             same = False
-        if array.shape == _NOTHING:
+        if array.shape == _LEGACY_EMPTY:
             same = False
         if not array.flags.c_contiguous:
             plain = False
     if not same:
         dtype = common_dtype(arrays)
-        kept = [a for a in arrays if a.shape != _NOTHING] or arrays[:1]
-        arrays = [a if a.dtype is dtype else a.astype(dtype) for a in kept]
+        non_empty = [a for a in arrays if a.shape != _LEGACY_EMPTY] or arrays[:1]
+        arrays = [a if a.dtype is dtype else a.astype(dtype) for a in non_empty]
     try:
         if plain or all([is_channels_last(a) for a in arrays]):
             return np.concatenate(arrays, dim)
@@ -187,7 +187,7 @@ _atleast_2d = _atleast("aten::atleast_2d", 2, _grow_2d)
 _atleast_3d = _atleast("aten::atleast_3d", 3, _grow_3d)
 
 
-def _some(tensors: Any, name: str) -> None:
+def _check_not_empty(tensors: Any, name: str) -> None:
     if not isinstance(tensors, (tuple, list)):
         raise TypeError(
             f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
@@ -199,14 +199,14 @@ def _some(tensors: Any, name: str) -> None:
 
 @composite("aten::hstack(Tensor[] tensors) -> Tensor", out=True)
 def hstack(tensors: Any) -> Any:
-    _some(tensors, "hstack")
+    _check_not_empty(tensors, "hstack")
     grown = _atleast_1d(tensors)
     return cat(grown, 0 if grown[0].ndim == 1 else 1)
 
 
 @composite("aten::vstack(Tensor[] tensors) -> Tensor", out=True)
 def vstack(tensors: Any) -> Any:
-    _some(tensors, "vstack")
+    _check_not_empty(tensors, "vstack")
     return cat(_atleast_2d(tensors), 0)
 
 
@@ -217,11 +217,11 @@ def row_stack(tensors: Any) -> Any:
 
 @composite("aten::dstack(Tensor[] tensors) -> Tensor", out=True)
 def dstack(tensors: Any) -> Any:
-    _some(tensors, "dstack")
+    _check_not_empty(tensors, "dstack")
     return cat(_atleast_3d(tensors), 2)
 
 
 @composite("aten::column_stack(Tensor[] tensors) -> Tensor", out=True)
 def column_stack(tensors: Any) -> Any:
-    _some(tensors, "column_stack")
+    _check_not_empty(tensors, "column_stack")
     return hstack([F.reshape(x, (x.numel(), 1)) if x.ndim <= 1 else x for x in tensors])

@@ -46,7 +46,7 @@ def _check_matrix(a: Any, name: str, square: bool = True, integers: bool = False
 
 
 def _singular(a: np.ndarray) -> np.ndarray:
-    """Per matrix: 0, or the (1-based) place of a zero pivot."""
+    """Per matrix: 0, or the 1-based index of a zero pivot."""
     from scipy.linalg import lapack
 
     flat = a.reshape(-1, *a.shape[-2:])
@@ -114,7 +114,7 @@ def _conj(x: Any) -> Any:
 
 
 def _det_grad_by_cofactors(g: Any, A: Any, det: Any) -> Any:
-    """Cofactors from a singular value decomposition: right also for singular matrices."""
+    """The gradient by cofactors from a singular value decomposition: correct for singular matrices too."""
     if not bool((det._array == 0).any()):
         return (g * F.conj(linalg_det(A))).unsqueeze(-1).unsqueeze(-1) * mh(linalg_inv(A))
     u, s, vh = linalg_svd(A)
@@ -188,7 +188,7 @@ def _linalg_solve_ex(A: np.ndarray, B: np.ndarray, left: bool, check_errors: boo
 
 
 def check_solve(A: np.ndarray, B: np.ndarray, left: bool) -> bool:
-    """Refuse what torch refuses. Gives whether the right side is a vector."""
+    """Raise torch's errors for bad arguments; return whether the right-hand side is a vector."""
     _check_matrix(A, "linalg.solve")
     if A.dtype != B.dtype:
         raise RuntimeError(
@@ -293,9 +293,7 @@ def linalg_cholesky_ex(self: np.ndarray, upper: bool, check_errors: bool) -> Any
     turned = np.swapaxes(self, -1, -2)
     info = np.zeros(self.shape[:-2], np.int32)
     try:
-        factor = np.linalg.cholesky(
-            turned, upper=not upper
-        )  # of the transpose: a result in columns without a copy
+        factor = np.linalg.cholesky(turned, upper=not upper)  # of the transpose: column-major without a copy
     except np.linalg.LinAlgError:
         info = _cholesky_info(turned if upper else self)
         if check_errors:
@@ -388,7 +386,7 @@ def _qr_grad(Q: Any, R: Any, gq: Any, gr: Any) -> Any:
 
 
 def _both_triangles(x: Any) -> Any:
-    """The upper triangle, and its conjugate below."""
+    """The Hermitian matrix with the upper triangle of x."""
     upper = F.triu(x)
     hermitian = F.add(upper, mh(upper))
     diagonal = F.diagonal(hermitian, 0, -2, -1)
@@ -435,7 +433,7 @@ def _(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 
 def _over_gaps(x: Any, gaps: Any) -> Any:
-    """x / gaps, with a diagonal of gaps that counts as one."""
+    """x / gaps, with the diagonal of `gaps` taken as one."""
     if _dispatch.grad_state.enabled:
         ones = F.diag_embed(F.ones_like(F.diagonal(gaps, 0, -2, -1)))
         return x / (gaps + ones)
@@ -444,7 +442,7 @@ def _over_gaps(x: Any, gaps: Any) -> Any:
 
 
 def _with_diagonal(x: Any, values: Any) -> Any:
-    """x, which has a diagonal of zeros, with these values there."""
+    """x, whose diagonal is zero, with `values` on the diagonal."""
     if _dispatch.grad_state.enabled or x.dtype.is_complex:
         return x + F.diag_embed(values.to(x.dtype))
     F.copy_(F.diagonal(x, 0, -2, -1), values)
@@ -476,7 +474,7 @@ def linalg_eig(self: np.ndarray) -> Any:
 
 
 def _times_late(x: Any, conjugate: Any) -> Any:
-    """A product with a conjugate, which torch computes then."""
+    """x * conjugate, recorded as torch shows a product with a lazy conjugate."""
     if _dispatch.recorder is None or _dispatch.grad_state.enabled:
         return F.mul(x, conjugate)
     return _dispatch.record(OPS["mul.conjugated"], x, conjugate)

@@ -1,4 +1,4 @@
-"""Linear algebra made of other linear algebra: pseudo-inverse, rank, norms, powers, least squares, and torch's older solvers. Tensors in,
+"""Linear algebra built on other ops of linear algebra: pseudo-inverse, rank, norms, powers, least squares, and torch's older solvers. Tensors in,
 tensors out, as torch's own ops call each other."""
 
 from __future__ import annotations
@@ -233,10 +233,10 @@ def _pinv(A: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
         sizes = values
         bound = _bound(values.narrow(-1, 0, 1), atol, rtol)
     zero = F.zeros((), dtype=values.dtype)
-    kept = F.where(F.gt(sizes, bound), F.reciprocal(values), zero)
-    kept = OPS["to.dtype"].entry(kept, A.dtype)
-    turned = mh(U)
-    return F.matmul(F.mul(V, F.unsqueeze(kept, -2)), turned)
+    reciprocals = F.where(F.gt(sizes, bound), F.reciprocal(values), zero)
+    reciprocals = OPS["to.dtype"].entry(reciprocals, A.dtype)
+    adjoint = mh(U)
+    return F.matmul(F.mul(V, F.unsqueeze(reciprocals, -2)), adjoint)
 
 
 def _pinv_grad(g: Any, P: Any, A: Any) -> Any:
@@ -257,10 +257,9 @@ def _pinv_grad(g: Any, P: Any, A: Any) -> Any:
     return F.sub(F.add(F.add(inner, other), first), projection)
 
 
-def _declare_pinv(text: str, bounds: Any) -> Any:
+def _declare_pinv(text: str) -> Any:
     @op(text, expose="no", on="tensors", node="LinalgPinvBackward0")
-    def pinv(self: Any, *rest: Any) -> Any:
-        atol, rtol, hermitian = bounds(*rest)
+    def pinv(self: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
         _check_pinv(self)
         return _pinv(self, *_tolerances(self, atol, rtol), hermitian)
 
@@ -269,12 +268,10 @@ def _declare_pinv(text: str, bounds: Any) -> Any:
 
 
 pinv_floats = _declare_pinv(
-    "aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor",
-    lambda *given: given,
+    "aten::linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool hermitian=False) -> Tensor"
 )
 pinv_tensors = _declare_pinv(
-    "aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor",
-    lambda *given: given,
+    "aten::linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool hermitian=False) -> Tensor"
 )
 
 
@@ -509,7 +506,7 @@ def linalg_lstsq(self: np.ndarray, b: np.ndarray, rcond: Any, driver: Any) -> An
         residuals = (errors * errors).sum(-2, dtype=real)
     if driver in ("gelsd", "gelss"):
         values = s
-    if m > n:  # the rows that count of a solution as long as the right side
+    if m > n:  # torch returns the first n rows of a buffer of m rows
         longer = np.empty((*solution.shape[:-2], solution.shape[-1], m), solution.dtype)
         rows = np.swapaxes(longer, -1, -2)[..., :n, :]
         rows[...] = solution

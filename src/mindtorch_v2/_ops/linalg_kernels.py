@@ -1,5 +1,5 @@
-"""What linear algebra is made of: factors and solutions as arrays in, arrays in columns out; and the calls among torch's own ops that a
-profile shows (`aten::linalg_lu_factor.out` inside `aten::_linalg_det`). Knows nothing of gradients."""
+"""Building blocks of linear algebra: LU factors and solutions as column-major arrays, and the inner ops that a profile shows
+(`aten::linalg_lu_factor.out` inside `aten::_linalg_det`). No gradients."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def columns(array: np.ndarray) -> np.ndarray:
 
 
 def blank_columns(shape: tuple, dtype: Any) -> Any:
-    """A tensor of matrices without values, stored by columns; no op is seen to take its memory."""
+    """Uninitialised column-major matrices, allocated without a recorded op."""
     return wrap(np.swapaxes(np.empty((*shape[:-2], shape[-1], shape[-2]), dtype), -1, -2))
 
 
 def in_columns(tensor: Any) -> bool:
-    """Whether matrices lie column by column."""
+    """Whether matrices are stored column by column."""
     return bool(np.swapaxes(tensor._array, -1, -2).flags.c_contiguous)
 
 
@@ -53,7 +53,7 @@ def is_vector_case(a: Any, b: Any) -> bool:
 
 
 def value_error(name: str, info: np.ndarray, is_matrix: bool) -> RuntimeError:
-    """torch's error for the first matrix whose algorithm gave up."""
+    """torch's error for the first matrix for which an algorithm failed."""
     places = np.flatnonzero(info.reshape(-1))
     number = int(info.reshape(-1)[places[0]])
     where = name + (": " if is_matrix else f": (Batch element {int(places[0])}): ")
@@ -78,7 +78,7 @@ def value_error(name: str, info: np.ndarray, is_matrix: bool) -> RuntimeError:
 
 
 def check(info: Any, name: str, is_matrix: bool) -> None:
-    """Raise where an algorithm said that it gave up."""
+    """Raise if `info` reports a failure."""
     if info._array_missing:
         return
     if _dispatch.recorder is None:
@@ -104,7 +104,7 @@ def _linalg_check_errors(info: Any, api_name: str, is_matrix: bool) -> None:
 
 
 def lu_arrays(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """LU factors (in columns), the row that each row was swapped with (from 1), and where a pivot is zero."""
+    """LU factors (column-major), 1-based pivots, and per matrix the 1-based index of a zero pivot, or 0."""
     from scipy.linalg import lapack
 
     rows, width = A.shape[-2:]
@@ -144,13 +144,13 @@ def lu_solve_arrays(
     return np.swapaxes(solution.reshape(*batch, k, n), -1, -2)
 
 
-# ------------------------------------------------------------------------- ops called with the tensors that take their results
+# ------------------------------------------------------------------------- ops that write to given outputs
 
 
 def step(text: str, plain: bool = False, **options: Any) -> Any:
-    """Decorator: an op, below autograd, that only other ops call. Its outputs are arguments like others. Declared when first called.
+    """Decorator for an op, below autograd, that only other ops call. Its outputs are among its arguments. Declared at its first call.
 
-    plain: nothing is asked of what it gives, which may be a sparse tensor.
+    plain: the result is not checked, since it may be a sparse tensor.
     """
 
     def declare(body: Any) -> Any:
@@ -169,14 +169,14 @@ def step(text: str, plain: bool = False, **options: Any) -> Any:
 
 
 def put(target: Any, array: np.ndarray) -> Any:
-    """`array` in the memory of `target`."""
+    """Copy `array` into the memory of `target`."""
     np.copyto(target._array, array)
     storage_of(target)._version += 1
     return target
 
 
 def restrided(tensor: Any) -> None:
-    """An output that was given its size late is given its strides too."""
+    """Set the strides of an output that was resized after its allocation."""
     array = tensor._array
     inplace_views._as_strided(tensor, array.shape, tuple([s // array.itemsize for s in array.strides]), 0)
 
@@ -188,7 +188,7 @@ def cloned_columns(tensor: Any) -> Any:
 
 
 def resized_columns(like: Any, shape: tuple) -> Any:
-    """An output that gets its size late, stored by columns."""
+    """A column-major output that was allocated empty and is resized now."""
     from ._shown import given_size
 
     resized = given_size(like, (*shape[:-2], shape[-1], shape[-2]))
@@ -212,14 +212,14 @@ def _full_inside(size: Any, fill_value: Any, dtype: Any, layout: Any, device: An
 
 
 def zeros(size: tuple, dtype: Any) -> Any:
-    """Zeros, made inside another op: what fills them is seen as that op's other calls are."""
+    """Zeros allocated inside another op; while recording, the fill shows as a call inside that op."""
     if _dispatch.recorder is None:
         return F.zeros(size, dtype=dtype)
     return _zeros_inside(size, dtype, None, None, None)
 
 
 def full(size: tuple, value: Any, dtype: Any) -> Any:
-    """A tensor of one value, made inside another op."""
+    """A tensor of one value, allocated inside another op."""
     if _dispatch.recorder is None:
         return F.full(size, value, dtype=dtype)
     return _full_inside(size, value, dtype, None, None, None)
@@ -262,7 +262,7 @@ def lu_solve_into(LU: Any, pivots: Any, B: Any, left: bool, adjoint: bool, out: 
 
 
 def show_lu_solve(LU: Any, pivots: Any, B: Any, left: bool, out: Any) -> None:
-    """The steps of a solution from factors: copy the right side, look at the pivots."""
+    """Record the steps of a solution from factors: copy the right-hand side, check the pivots."""
     if left:
         if out is not B:
             F.copy_(out, B)
@@ -322,7 +322,7 @@ def sum_into(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
 
 
 def mul_into(self: Any, other: Any, out: Any) -> Any:
-    """A product left in `out`."""
+    """A product written to `out`."""
     return _dispatch.record(OPS["mul.out"], self, other, out)
 
 
@@ -330,7 +330,7 @@ def mul_into(self: Any, other: Any, out: Any) -> Any:
 
 
 def factors_of(A: Any, LU: Any, pivots: Any) -> tuple[Any, Any]:
-    """The factors of `A` that an op kept; found again where nobody recorded it, which then kept none."""
+    """The LU factors that the forward op saved; recomputed if it ran without a recorder and saved none."""
     if LU.numel() or not A.numel():
         return LU, pivots
     lu, swaps, _ = lu_arrays(A._array)
@@ -345,7 +345,7 @@ def solve_again(A: Any, LU: Any, pivots: Any, right: Any, left: bool) -> Any:
 
 
 def det_grad(g: Any, A: Any, LU: Any, pivots: Any, guarded: bool) -> Any:
-    """g A^-H; `guarded`: a pivot that is zero is taken for a very small one."""
+    """g A^-H; `guarded`: a zero pivot is replaced by a very small number."""
     if _dispatch.recorder is None:
         return g.unsqueeze(-1).unsqueeze(-1) * F.linalg_inv(A).mH
     if not LU.numel():

@@ -17,8 +17,8 @@ def _linalg(name: str) -> Any:
     return getattr(importlib.import_module("mindtorch_v2.linalg"), name)
 
 
-def _given(result: Any, out: Any) -> Any:
-    """`made`, or `out` with its values."""
+def _with_out(result: Any, out: Any) -> Any:
+    """`result`, or `out` filled with its values."""
     if out is None:
         return result
     for target, value in zip(out, result) if isinstance(result, tuple) else ((out, result),):
@@ -29,7 +29,7 @@ def _given(result: Any, out: Any) -> Any:
 @function()
 def slogdet(input: Any, *, out: Any = None) -> Any:
     """The sign and the logarithm of the absolute determinant."""
-    return _given(linalg_composite.slogdet(input), out)
+    return _with_out(linalg_composite.slogdet(input), out)
 
 
 @function()
@@ -41,13 +41,13 @@ def cholesky(input: Any, upper: bool = False, *, out: Any = None) -> Any:
         "should be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will produce equivalent results for all valid "
         "(symmetric positive definite) inputs."
     )
-    return _given(linalg_composite.cholesky_op(input, upper), out)
+    return _with_out(linalg_composite.cholesky_op(input, upper), out)
 
 
 @function()
 def cholesky_solve(input: Any, L: Any, upper: bool = False, *, out: Any = None) -> Any:
     """X with AX = input, from A's Cholesky factor."""
-    return _given(linalg_composite.cholesky_solve(input, L, upper), out)
+    return _with_out(linalg_composite.cholesky_solve(input, L, upper), out)
 
 
 @function()
@@ -58,19 +58,19 @@ def qr(input: Any, some: bool = True, *, out: Any = None) -> Any:
         "The boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\n"
         "should be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
     )
-    return _given(linalg_composite.qr(input, some), out)
+    return _with_out(linalg_composite.qr(input, some), out)
 
 
 @function()
 def svd(input: Any, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """U, S and V with A = U diag(S) V^H."""
-    return _given(linalg_composite.svd(input, some, compute_uv), out)
+    return _with_out(linalg_composite.svd(input, some, compute_uv), out)
 
 
 @function()
 def lu_solve(input: Any, LU_data: Any, LU_pivots: Any, *, out: Any = None) -> Any:
     """X with AX = input, from A's LU factorisation."""
-    return _given(ops.lu_solve(input, LU_data, LU_pivots), out)
+    return _with_out(ops.lu_solve(input, LU_data, LU_pivots), out)
 
 
 @function()
@@ -84,7 +84,7 @@ def lu(input: Any, pivot: bool = True, get_infos: bool = False, out: Any = None)
         "LU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
     )
     factors = linalg_composite.lu_with_info(input, pivot, not get_infos)
-    return _given(factors if get_infos else factors[:2], out)
+    return _with_out(factors if get_infos else factors[:2], out)
 
 
 @function()
@@ -103,12 +103,12 @@ def triangular_solve(
         "release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a copy of one of the inputs.\n"
         "X = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = torch.linalg.solve_triangular(A, B)."
     )
-    return _given(linalg_composite.triangular_solve(input, A, upper, transpose, unitriangular), out)
+    return _with_out(linalg_composite.triangular_solve(input, A, upper, transpose, unitriangular), out)
 
 
 @function()
 def lstsq(input: Any, A: Any, *, out: Any = None) -> Any:
-    """Removed from torch; says what to call."""
+    """Removed from torch: raises an error that names the replacement."""
     raise RuntimeError(
         "This function was deprecated since version 1.9 and is now removed. `torch.lstsq` is deprecated in favor of `torch.linalg.lstsq`."
     )
@@ -126,7 +126,7 @@ def cross(input: Any, other: Any, dim: Any = None, *, out: Any = None) -> Any:
         )
         if 3 not in input.shape:
             raise RuntimeError("no dimension of size 3 in input")
-    return _given(_cross(input, other, dim), out)
+    return _with_out(_cross(input, other, dim), out)
 
 
 @composite("aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor", expose="no")

@@ -26,7 +26,7 @@ def reduced(tensor: Any, reduction: int) -> Any:
 
 
 def reduced_into(losses: np.ndarray, reduction: int) -> Any:
-    """An array of losses reduced as torch's kernels show it while something records: into an output that keeps their memory."""
+    """Reduce losses as a recording of torch's kernels shows it: into an output that keeps the losses' memory."""
     kept = F.empty_like(_dispatch.wrap(losses))
     np.copyto(kept._array, losses)
     if reduction == NONE:
@@ -203,7 +203,7 @@ nll_loss2d = _declare_nll(
 
 
 def _show_nll() -> None:
-    """Copies of what is not contiguous; the kernels for images give an output its size late."""
+    """Recorded bodies: inputs that are not contiguous are copied; the 2d kernels resize their output."""
     ops = _dispatch.OPS
 
     @ops["nll_loss_forward"].recorded
@@ -345,7 +345,7 @@ def _cross_entropy_smooth(
     return F.add(mul_scalar(plain, 1 - smoothing), mul_scalar(smooth, smoothing / classes))
 
 
-# ---------------------------------------------------------------------------------------------------- distances between numbers
+# ---------------------------------------------------------------------------------------------------- elementwise distances
 
 
 def _declare_distance(
@@ -354,7 +354,7 @@ def _declare_distance(
     """A loss of (input - target): `forward(difference, p)` gives losses, `slope(difference, p)` their derivative by the input."""
     name = aten_name.removeprefix("aten::")
     extra = f", float {arguments}" if arguments else ""
-    extra_given = f", float {arguments.split('=', maxsplit=1)[0]}" if arguments else ""
+    extra_required = f", float {arguments.split('=', maxsplit=1)[0]}" if arguments else ""
 
     @op(
         f"{aten_name}(Tensor self, Tensor target, int reduction=1{extra}) -> Tensor",
@@ -370,7 +370,7 @@ def _declare_distance(
         return _reduce_array(forward(np.subtract(self, target), *p), reduction)
 
     @op(
-        f"{backward_name}(Tensor grad_output, Tensor self, Tensor target, int reduction{extra_given}) -> Tensor",
+        f"{backward_name}(Tensor grad_output, Tensor self, Tensor target, int reduction{extra_required}) -> Tensor",
         expose="no",
     )
     def backward(
@@ -678,7 +678,7 @@ def _(self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> A
 
 
 def _one_like(target: Any) -> Any:
-    """The start of 1 - target."""
+    """Ones like `target`, from which it is subtracted in place."""
     return F.fill_(F.empty_like(target), 1)
 
 

@@ -97,7 +97,7 @@ def hinge_embedding_loss(self: Any, target: Any, margin: float, reduction: int) 
 
 
 def _margins(self: np.ndarray, target: np.ndarray, p: Any, margin: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """Rows, the place of each row's class, and by how much each other class is too near (0 where it is not)."""
+    """Rows, the class index of each row, and by how much each other class violates the margin (0 if it does not)."""
     if p not in (1, 2):
         raise RuntimeError("only p == 1 and p == 2 supported")
     if target.dtype != np.int64:
@@ -213,7 +213,7 @@ def _labels(self: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _gaps(rows: np.ndarray, labels: np.ndarray, is_target: np.ndarray) -> np.ndarray:
-    """(row, label, class): by how much the class is too near to the label."""
+    """(row, label, class): by how much the class violates the margin to the label."""
     chosen = np.take_along_axis(rows, np.maximum(labels, 0), 1)
     gap = np.maximum(1 - (chosen[:, :, None] - rows[:, None, :]), 0)
     return gap * ((labels >= 0)[:, :, None] & ~is_target[:, None, :])

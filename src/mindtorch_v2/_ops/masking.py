@@ -1,4 +1,4 @@
-"""Masks: where, masked_fill, masked_select, masked_scatter and the places that are not zero."""
+"""Masks: where, masked_fill, masked_select, masked_scatter and the indices of non-zero elements."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _choose(condition: Any, input: Any, other: Any, out: Any, arguments: tuple) 
 def where(
     condition: Any, input: Any = _MISSING, other: Any = _MISSING, *, out: Any = None, **named: Any
 ) -> Any:
-    """Elements of `input` where the condition holds, else of `other`; alone: where it holds."""
+    """Elements of `input` where the condition holds, else of `other`; given alone: the indices where it holds."""
     if named:
         input = named.pop("self", input)
         if named:
@@ -346,7 +346,7 @@ def _nonzero_numpy(self: Any) -> Any:
 
 @function()
 def nonzero(input: Any, *, out: Any = None, as_tuple: bool = False) -> Any:
-    """The places of elements that are not zero: one row each, or one tensor per dimension."""
+    """The indices of non-zero elements: one row each, or one tensor per dimension."""
     if as_tuple:
         return _nonzero_numpy(input)
     return _nonzero(input) if out is None else _nonzero(input, out=out)

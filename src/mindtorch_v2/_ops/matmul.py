@@ -28,7 +28,7 @@ C_NAMES = {
     "Half": "c10::Half",
     "BFloat16": "c10::BFloat16",
 }
-# Each product says in its own words that dtypes differ; {a}, {b} are torch's names of types, {ca}, {cb} C's.
+# Each op's message for different dtypes; {a} and {b} are torch's type names, {ca} and {cb} C's.
 _MISMATCH = {
     "mm": "expected m1 and m2 to have the same dtype, but got: {ca} != {cb}",
     "addmm": "mat1 and mat2 must have the same dtype, but got {a} and {b}",
@@ -50,7 +50,7 @@ def _no_bools(kernel: str, array: np.ndarray) -> None:
 
 
 def _mm_flops(self: Any, mat2: Any) -> int:
-    # torch's way to count: right for shapes that fit, and what it shows for a product that then fails
+    # torch's formula, which it also uses for shapes that do not match, when the product then fails
     return 2 * self.numel() * mat2.numel() // max(self.shape[-1], 1)
 
 
@@ -73,7 +73,7 @@ def _by(matrix: np.ndarray) -> str:
 
 
 def _is_column_major(matrix: Any) -> bool:
-    """Whether a matrix lies in memory column by column, as a transposed weight does."""
+    """Whether a matrix is stored column by column, as a transposed weight is."""
     array = matrix._array
     return array.strides[0] == array.itemsize and array.strides[1] == array.itemsize * array.shape[0]
 
@@ -100,7 +100,7 @@ def _(g: Any, self: Any, mat2: Any, needs: Any) -> Any:
 
 
 def _scaled_sum(self: np.ndarray, beta: Any, products: np.ndarray, alpha: Any) -> np.ndarray:
-    """beta * self + alpha * made, in the memory of `made`."""
+    """beta * self + alpha * products, in the memory of `products`."""
     if alpha != 1:
         np.multiply(products, alpha, products, casting="unsafe")
     if beta == 0:
@@ -370,7 +370,7 @@ def _folded(tensor: Any, other: Any) -> bool:
     """Whether matmul folds the batches of `tensor` into rows, as torch decides: fewer copies than batched products."""
     if tensor.ndim < 3 or other.ndim > 2:
         return False
-    if other.ndim == 1 or other._rg:  # what broadcasting a matrix would cost in the backward pass
+    if other.ndim == 1 or other._rg:  # a broadcast matrix would need a large gradient in the backward pass
         return True
     if tensor.numel() == 0:
         return True

@@ -23,7 +23,7 @@ def _wide(*arrays: Any) -> list[Any]:
 
 
 def _mean(array: np.ndarray, axis: Any) -> np.ndarray:
-    """The mean along axes, kept; np.mean without its Python."""
+    """The mean along axes with keepdims, without np.mean's overhead in Python."""
     axes = axis if isinstance(axis, tuple) else (axis,)
     count = math.prod([array.shape[a] for a in axes])
     total = np.add.reduce(array, axis=axis, keepdims=True)
@@ -156,9 +156,9 @@ def _(
     weight: Any,
     output_mask: Any,
 ) -> Any:
-    def again(g: Any, x: Any, w: Any) -> tuple:
+    def differentiable_backward(g: Any, x: Any, w: Any) -> tuple:
         dims = tuple(range(x.ndim - len(normalized_shape), x.ndim))
-        return _open_norm_backward(
+        return _differentiable_norm_backward(
             g,
             x,
             w,
@@ -169,15 +169,15 @@ def _(
             output_mask,
         )
 
-    return _through(again, grads, output_mask, grad_out, input, weight)
+    return _through(differentiable_backward, grads, output_mask, grad_out, input, weight)
 
 
-def _open_norm_backward(
+def _differentiable_norm_backward(
     g: Any, x: Any, w: Any, mean: Any, rstd: Any, dims: Any, outer: Any, mask: Any
 ) -> tuple:
-    """The backward of a normalisation over `dims`, from differentiable ops: for second derivatives."""
+    """The backward of a normalisation over `dims`, by differentiable ops, for second derivatives."""
     center = x - x.mean(dims, True)
-    # the same number as the saved one, but with its history
+    # equals the saved value, but is computed again so that it has a graph
     variance = (center * center).mean(dims, True)
     eps = (1 / (rstd * rstd) - variance).detach()
     spread = F.rsqrt(variance + eps)
@@ -271,7 +271,7 @@ def native_batch_norm(
 
 
 def _update(running: np.ndarray, current: np.ndarray, momentum: float) -> None:
-    """running = (1 - momentum) * running + momentum * now, in place."""
+    """running = (1 - momentum) * running + momentum * current, in place."""
     np.multiply(running, 1 - momentum, running)
     np.add(
         running, np.multiply(current, current.dtype.type(momentum)).astype(running.dtype, copy=False), running
@@ -359,12 +359,12 @@ def _(
     eps: float,
     output_mask: Any,
 ) -> Any:
-    def again(g: Any, x: Any, w: Any) -> tuple:
+    def differentiable_backward(g: Any, x: Any, w: Any) -> tuple:
         dims = (0, *range(2, x.ndim))
         shape = (1, -1, *(1,) * (x.ndim - 2))
         shaped = None if w is None else w.view(shape)
         if train:
-            first, second, third = _open_norm_backward(
+            first, second, third = _differentiable_norm_backward(
                 g, x, shaped, None, save_invstd.detach().view(shape), dims, dims, output_mask
             )
             return first, second, third
@@ -372,7 +372,7 @@ def _(
         normal = (x - running_mean.view(shape)) * rstd
         return (g * rstd if w is None else g * rstd * shaped), (g * normal).sum(dims), g.sum(dims)
 
-    return _through(again, grads, output_mask, grad_out, input, weight)
+    return _through(differentiable_backward, grads, output_mask, grad_out, input, weight)
 
 
 @composite(
@@ -404,7 +404,7 @@ def _batch_norm_impl_index(
         missing = "running_mean" if running_mean is None else "running_var"
         raise RuntimeError(f"{missing} must be defined in evaluation mode")
     if Switches.asked is not None and Switches.asked(input):
-        F.empty((0,), dtype=_dispatch._dtype.uint8)  # torch's room for other back ends
+        F.empty((0,), dtype=_dispatch._dtype.uint8)  # torch's reserve tensor, used by other back ends
     if (running_mean is None) != (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
     if input.ndim < 2:
@@ -582,7 +582,7 @@ def _(
     group: int,
     output_mask: Any,
 ) -> Any:
-    def again(g: Any, x: Any, w: Any) -> tuple:
+    def differentiable_backward(g: Any, x: Any, w: Any) -> tuple:
         shape = tuple(x.shape)
         channel = (1, C, *(1,) * (x.ndim - 2))
         weighted = g if w is None else g * w.view(channel)
@@ -596,7 +596,7 @@ def _(
         axes = (0, *range(2, x.ndim))
         return first, (g * normal.reshape(shape)).sum(axes), g.sum(axes)
 
-    return _through(again, grads, output_mask, grad_out, input, weight)
+    return _through(differentiable_backward, grads, output_mask, grad_out, input, weight)
 
 
 # ---------------------------------------------------------------------------------------------------- rms norm

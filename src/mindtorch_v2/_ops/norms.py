@@ -97,7 +97,7 @@ def _norm_grad(g: Any, self: Any, out: Any, ord: Any, dim: Any, keepdim: bool, s
 linalg_vector_norm.derivative(self=_norm_grad)
 
 
-# What torch's own code calls inside other ops, and nobody from Python.
+# Overloads that only torch's own ops call, not Python code.
 
 
 @op("aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor", expose="no",

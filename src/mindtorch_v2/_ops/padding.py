@@ -1,6 +1,6 @@
-"""Padding of the last dimensions: by a constant, by reflection, by the edge's value, by going round.
+"""Padding of the last dimensions: constant, reflection, replication, circular.
 
-Pads come in pairs (before, after) from the last dimension on; a negative one cuts off. Each fill is a few slice copies of a whole array.
+Pads come in pairs (before, after) from the last dimension on; a negative one crops. Each fill is a few slice copies of a whole array.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def constant_pad_nd(self: np.ndarray, pad: tuple, value: Any) -> np.ndarray:
 
 
 def _as(value: Any, dtype: np.dtype) -> Any:
-    """A number as C casts it."""
+    """A number cast to `dtype` as C does."""
     return int(value) if dtype.kind in "iu" else value
 
 
@@ -130,7 +130,7 @@ def _check(name: str, reflects: bool, shape: tuple, padding: tuple, dims: int) -
 
 
 def _sources(n: int, before: int, after: int, reflects: bool) -> np.ndarray:
-    """The place in the input that each place of the output shows, along one dimension."""
+    """For each index of the output along one dimension, the index of the input that it copies."""
     places = np.arange(-before, n + after)
     if not reflects:
         return places.clip(0, n - 1)
@@ -177,7 +177,7 @@ def pad_edges(x: np.ndarray, padding: tuple, reflects: bool) -> np.ndarray:
 
 
 def pad_edges_gradient(g: np.ndarray, like: np.ndarray, padding: tuple, reflects: bool) -> np.ndarray:
-    """What a padded result's gradient sends back to the input."""
+    """The gradient of the input from that of the padded result."""
     ndim, dims = g.ndim, len(padding) // 2
     if min(padding) < 0:
         folded = g

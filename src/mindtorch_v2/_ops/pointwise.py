@@ -165,7 +165,9 @@ def times_conj(g: Any, value: Any) -> Any:
             return g * value
         if _dispatch.recorder is None or _dispatch.grad_state.enabled:
             return g * F.conj(value)
-        if hasattr(value, "_conjugate_of"):  # nothing is left to do when it is turned back
+        if hasattr(
+            value, "_conjugate_of"
+        ):  # the conjugate of a conjugate is the tensor itself: nothing to compute
             return g * F.conj(value)
         return _dispatch.record(_mul_conj.op, g, F.conj(value))
     return g * conj(value)
@@ -179,7 +181,7 @@ def times_conj(g: Any, value: Any) -> Any:
     flops=_numel_of_self,
 )
 def _mul_conj(self: Any, other: Any) -> Any:
-    F.clone(other)  # a conjugate is computed when it is used
+    F.clone(other)  # torch computes a lazy conjugate when it is used
     return _dispatch.wrap(self._array * other._array)
 
 
@@ -289,8 +291,8 @@ def _no_gradient(g: Any) -> Any:
 floor_divide.derivative(self=_no_gradient, other=_no_gradient)
 
 
-def _declare_rest(aten_name: str, inplace: str, ufunc: Any, rounding_mode: str) -> tuple[Any, Any]:
-    """What is left of a division, by tensors and by numbers: two overloads whose nodes have different names."""
+def _declare_remainder(aten_name: str, inplace: str, ufunc: Any, rounding_mode: str) -> tuple[Any, Any]:
+    """The remainder of a division by a tensor and by a number: two overloads whose nodes have different names."""
     name = aten_name.removeprefix("aten::")
 
     @op(
@@ -338,8 +340,8 @@ def _declare_rest(aten_name: str, inplace: str, ufunc: Any, rounding_mode: str) 
     return front, front_inplace
 
 
-remainder, remainder_ = _declare_rest("aten::remainder", "aten::remainder_", np.remainder, "floor")
-_declare_rest("aten::fmod", "aten::fmod_", np.fmod, "trunc")
+remainder, remainder_ = _declare_remainder("aten::remainder", "aten::remainder_", np.remainder, "floor")
+_declare_remainder("aten::fmod", "aten::fmod_", np.fmod, "trunc")
 
 
 @function("__mod__", expose="method")
@@ -352,7 +354,7 @@ def _mod(self: Any, other: Any) -> Any:
 function("__imod__", expose="method")(remainder_)
 
 
-# ---------------------------------------------------------------------------------------------------- fronts with alternatives
+# ---------------------------------------------------------------------------------------------------- functions with several overloads
 
 
 def _front_with_alpha(name: str, tensors: Any) -> None:
@@ -557,7 +559,7 @@ logaddexp2.derivative(
 )
 
 
-# The overloads that take a number as such: called by composite ops, as torch's own do; their nodes have numbers of their own.
+# The Scalar overloads: composite ops call them as torch's do, and their autograd nodes have their own suffixes.
 
 
 @op(
@@ -631,7 +633,7 @@ def _extreme(aten_name: str, ufunc: Any, better: str) -> Any:
 
     def gradient(mine: str, theirs: str) -> Any:
         def rule(g: Any, self: Any, other: Any) -> Any:
-            # where the other one is chosen no gradient flows here
+            # no gradient where the other operand was chosen
             wins = F.lt if (better == "gt") == (mine == "self") else F.gt
             if not isinstance(self if mine == "self" else other, _dispatch.Tensor):
                 return None

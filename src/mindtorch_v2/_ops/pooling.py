@@ -1,6 +1,7 @@
-"""Pooling over one to three dimensions: max (with the places it came from), average, adaptive, powers.
+"""Pooling over one to three dimensions: max (with its indices), average, adaptive, fractional.
 
-A max or average pool goes window place by window place over whole arrays. Adaptive averages are separable: one small matrix a dimension.
+Max and average pools loop over the offsets in a window, each for whole arrays at once. Adaptive averages are separable: one small matrix per
+dimension.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def _check_window(
             raise RuntimeError(f"{name}: {text} a single int, or a tuple of {_COUNTS[dims]}")
 
 
-def _one(name: str, argument: str, values: Any) -> tuple:
+def _single(name: str, argument: str, values: Any) -> tuple:
     values = _dispatch.ints(values)
     if values is None:
         raise TypeError(f"{name}(): argument '{argument}' (position 2) must be tuple of ints, not NoneType")
@@ -97,7 +98,7 @@ def _windows(kernel: tuple, out: tuple, stride: tuple, dilation: tuple) -> Any:
 def _widen(
     x: np.ndarray, padding: tuple, kernel: tuple, stride: tuple, dilation: tuple, out: tuple, value: Any
 ) -> np.ndarray:
-    """The input inside a frame of `value` that all windows fit in."""
+    """The input padded with `value` so that all windows fit."""
     dims = len(kernel)
     need = [
         max((o - 1) * s + d * (k - 1) + 1, n + p)
@@ -124,7 +125,7 @@ def _lowest(dtype: np.dtype) -> Any:
 def max_pool(
     x: np.ndarray, kernel: tuple, stride: tuple, padding: tuple, dilation: tuple, ceil_mode: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Maxima and their flat places in the input's last dimensions."""
+    """Maxima and their flat indices in the input's last dimensions."""
     dims = len(kernel)
     spatial = x.shape[-dims:]
     if 0 in stride:
@@ -140,7 +141,7 @@ def max_pool(
 
 
 def _first_equal(pieces: list[np.ndarray], best: np.ndarray) -> np.ndarray:
-    """The number of the first piece that holds each maximum: sums and products of flags, which beat masked writes by far."""
+    """The number of the first piece that holds each maximum: sums and products of flags, much faster than masked writes."""
     kind = np.int8 if len(pieces) < 128 else np.int16
     nan = best.dtype.kind in "fV" and bool(np.isnan(best).any())
     which = np.zeros(best.shape, kind)
@@ -180,7 +181,7 @@ def _flat_places(
 
 
 def scatter_max(g: np.ndarray, places: np.ndarray, shape: tuple, dims: int, overlapping: bool) -> np.ndarray:
-    """Gradients added back at the places that the maxima came from."""
+    """Add gradients at the input indices of the maxima."""
     count = math.prod(shape[-dims:])
     lead = math.prod(shape[:-dims])
     flat = places.reshape(lead, -1) + (np.arange(lead, dtype=np.int64) * count)[:, None]
@@ -313,7 +314,7 @@ def _check_line(self: Any, kernel_size: Any, stride: Any) -> None:
 def _line_maxima(
     self: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool
 ) -> Any:
-    """Without a gradient nobody asks where the maxima are: one kernel."""
+    """The maxima alone, by one kernel: their indices are only needed for a gradient."""
     kernel = _fill(kernel_size, 1)
     steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
     wide = _dispatch.wrap(np.expand_dims(self._array, -2))
@@ -443,7 +444,7 @@ def avg_pool_gradient(
     include_pad: bool,
     override: Any,
 ) -> np.ndarray:
-    """What an average pool sends back to an input of `shape`."""
+    """The gradient of an average pool for an input of `shape`."""
     dims = len(kernel)
     out, spatial = g.shape[-dims:], shape[-dims:]
     scaled = g / _divisor(spatial, out, kernel, stride, padding, include_pad, override, g.dtype.type)
@@ -531,7 +532,7 @@ avg_pool3d = _declare_avg(3, "aten::avg_pool3d", "aten::avg_pool3d_backward")
 def avg_pool1d(
     self: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool, count_include_pad: bool
 ) -> Any:
-    kernel = _one("avg_pool1d", "kernel_size", kernel_size)
+    kernel = _single("avg_pool1d", "kernel_size", kernel_size)
     steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
     averages = avg_pool2d(
         F.unsqueeze(self, -2),
@@ -624,7 +625,7 @@ adaptive_avg_pool3d = _declare_adaptive_avg(
 def adaptive_avg_pool1d(self: Any, output_size: Any) -> Any:
     return F.squeeze(
         adaptive_avg_pool2d(
-            F.unsqueeze(self, -2), (1, *_one("adaptive_avg_pool1d", "output_size", output_size))
+            F.unsqueeze(self, -2), (1, *_single("adaptive_avg_pool1d", "output_size", output_size))
         ),
         -2,
     )
@@ -688,7 +689,7 @@ adaptive_max_pool3d = _declare_adaptive_max(
     "aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", expose="function"
 )
 def adaptive_max_pool1d(self: Any, output_size: Any) -> Any:
-    size = _one("adaptive_max_pool1d", "output_size", output_size)
+    size = _single("adaptive_max_pool1d", "output_size", output_size)
     maxima, places = adaptive_max_pool2d(F.unsqueeze(self, -2), (1, *size))
     places = F.squeeze(places, -2)
     return F.squeeze(maxima, -2), places
@@ -719,7 +720,7 @@ def _declare_fractional(dims: int, aten_name: str, backward_name: str) -> None:
         kernel, size = _fill(kernel_size, dims), _fill(output_size, dims)
         x = self if self.ndim == dims + 2 else self[None]
         spatial = x.shape[-dims:]
-        # torch asks for one more element than it needs in three dimensions.
+        # In three dimensions torch requires one more element than it needs.
         for d, side in (
             ((0, "height"), (1, "width")) if dims == 2 else ((0, "time"), (2, "width"), (1, "height"))
         ):

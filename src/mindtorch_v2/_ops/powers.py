@@ -14,7 +14,7 @@ from .pointwise import _rounded, conj, mul_scalar
 
 
 def _whole_power(base: Any, exponent: Any, dtype: np.dtype) -> Any:
-    """A power of integers; to a negative one only 1 and -1 leave something, as in C."""
+    """Integer powers; with a negative exponent only the bases 1 and -1 give a result other than 0, as in C."""
     negative = np.less(exponent, 0)
     if not np.any(negative):
         return np.power(base, exponent, dtype=dtype)

@@ -1,4 +1,4 @@
-"""Quantiles, covariance and correlation. Tensors in, tensors out, by the ops that torch takes."""
+"""Quantiles, covariance and correlation. Tensors in, tensors out, by the same ops as in torch."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MODES = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
 def all_true(condition: Any) -> bool:
-    """Whether a tensor of one bool is true, asked as torch asks."""
+    """Whether a tensor of one bool is true, by the op that torch uses."""
     if _dispatch.recorder is None:
         return bool(condition._array)
     return F.equal(condition, condition.new_ones(()))
@@ -43,7 +43,7 @@ def _check(self: Any, q: Any, interpolation: str, name: str) -> None:
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
 
 
-def _whole(tensor: Any) -> Any:
+def _to_int64(tensor: Any) -> Any:
     """A tensor of int64."""
     return OPS["to.dtype_layout"].entry(tensor, dtype=_dtype.int64)
 
@@ -80,11 +80,11 @@ def _quantile(
         F.ceil_(ranks)
     elif interpolation == "nearest":
         F.round_(ranks)
-    below = _whole(ranks)
+    below = _to_int64(ranks)
     values = F.gather(ordered, -1, below)
     if interpolation in ("linear", "midpoint"):
         part = F.full_like(ranks, 0.5) if interpolation == "midpoint" else F.sub(ranks, below)
-        above = F.gather(ordered, -1, _whole(F.ceil_(ranks)))
+        above = F.gather(ordered, -1, _to_int64(F.ceil_(ranks)))
         values = values.lerp_(above, part)
     if not q.ndim:
         return values.squeeze_(-1)
@@ -92,14 +92,14 @@ def _quantile(
 
 
 def _ranks(q: Any, ordered: Any, n: int, skip_nan: bool) -> Any:
-    """Where among sorted values the quantiles lie."""
+    """Positions of the quantiles among the sorted values."""
     if skip_nan:
         numbers = OPS["logical_not_"].entry(F.isnan(ordered))
         ranks = F.mul(q, F.sub(F.sum(numbers, -1, True), 1))
         return F.masked_fill_(ranks, F.lt(ranks, 0), 0)
     last = n - 1
     if _dispatch.recorder is None and not q._rg:
-        missing = np.isnan(ordered._array[..., -1:])  # what is no number stands last
+        missing = np.isnan(ordered._array[..., -1:])  # NaN sorts last
         kind = q._array.dtype
         positions = np.where(missing, kind.type(last), q._array * kind.type(last))
         return _dispatch.wrap(positions)

@@ -1,5 +1,5 @@
-"""Random fills: uniform_, normal_, random_ and the like, and torch.normal. The numbers themselves come from
-`_sampling`; here they meet tensors, argument checks and torch's messages."""
+"""Random fills: uniform_, normal_, random_ and the like, and torch.normal. The numbers come from
+`_sampling`; this module adds tensors, argument checks and torch's error messages."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def generator_of(generator: Any, name: str) -> Generator:
 
 
 def real(value: Any, where: str) -> float:
-    """A float argument as a Python float; `where` begins the message for what is none."""
+    """A float argument as a Python float; `where` starts the error message otherwise."""
     if isinstance(value, (int, float, np.floating, np.integer)):
         return float(value)
     if isinstance(value, _dispatch.Tensor) and value.ndim == 0 and not value._rg:
@@ -77,14 +77,14 @@ def target(self: np.ndarray, out: np.ndarray | None) -> np.ndarray:
 
 
 def in_memory_order(array: np.ndarray) -> np.ndarray:
-    """A view whose elements, read row by row, stand as they do in memory: the order in which torch draws."""
+    """A view whose row-major order is the order in memory, in which torch draws."""
     if array.flags.c_contiguous:
         return array
     return array.transpose(dense_order(array.shape, array.strides))
 
 
 def put(out: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Write values that were drawn in memory order."""
+    """Write values that were drawn in the order of memory."""
     ordered = in_memory_order(out)
     np.copyto(ordered, values.reshape(ordered.shape), casting="unsafe")
     return out
@@ -147,7 +147,7 @@ uniform_ = uniform.op.inplace.entry
 
 
 def check_normal(dtype: Any, count: int, std: float = 1.0) -> None:
-    """Refuse a negative std, and dtypes without normal numbers unless there is nothing to draw."""
+    """Raise for a negative std, and for dtypes without normal numbers unless `count` is 0."""
     if std < 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if dtype._rank < 2 and count:
@@ -345,7 +345,7 @@ def normal(
 
 
 def shaped(out: Any, shape: tuple) -> Any:
-    """`out=` of a factory in the shape it is to be filled in."""
+    """`out=` of a factory, in `shape`."""
     if tuple(out.shape) != shape:
         out.resize_(shape)
     return out
@@ -357,7 +357,7 @@ def shaped(out: Any, shape: tuple) -> Any:
 def _fill(text: str, inplace: str, draw: Any, check: Any) -> Any:
     """Declare a fill of one or two float parameters.
 
-    `draw(gen, n, np_dtype, *parameters)` gives the numbers, `check(dtype, n, *parameters)` refuses."""
+    `draw(gen, n, np_dtype, *parameters)` gives the numbers, `check(dtype, n, *parameters)` raises for bad ones."""
     kernel_name = inplace.removeprefix("aten::")
 
     @op(text, inplace=inplace, expose="no")
@@ -456,19 +456,19 @@ def _check_range(dtype: Any, low: int, last: int) -> None:
 
 
 def _as_float(value: int, dtype: Any) -> int:
-    """An integer as the dtype holds it."""
+    """An integer rounded to the dtype."""
     wide = float(dtype._np.type(value))
     return int(wide) if math.isfinite(wide) else value
 
 
-def _first_held(low: int, dtype: Any) -> int:
-    """The lower bound, moved up to a number the float dtype can hold."""
+def _first_representable(low: int, dtype: Any) -> int:
+    """The lower bound, raised to a number that the float dtype can represent."""
     rounded = _as_float(low + 1, dtype)
     return low if rounded >= low else rounded + (1 << ((abs(low + 1)).bit_length() - DIGITS[dtype._name]))
 
 
-def _last_held(high: int, dtype: Any) -> int:
-    """The upper bound, moved down likewise."""
+def _last_representable(high: int, dtype: Any) -> int:
+    """The upper bound, lowered likewise."""
     rounded = _as_float(high - 1, dtype)
     return high if rounded < high else rounded - (1 << ((abs(high - 1)).bit_length() - DIGITS[dtype._name]))
 
@@ -481,7 +481,7 @@ def integers(gen: Generator, count: int, dtype: Any, low: int, high: int | None)
                 f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
             )
         if dtype._rank == 2:
-            low, high = _first_held(low, dtype), _last_held(high, dtype)
+            low, high = _first_representable(low, dtype), _last_representable(high, dtype)
             if low >= high:
                 raise RuntimeError(
                     "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, but got "
@@ -491,7 +491,7 @@ def integers(gen: Generator, count: int, dtype: Any, low: int, high: int | None)
     else:
         last = 1 << DIGITS[dtype._name] if dtype._rank == 2 else _bounds(dtype)[1]
         if dtype._rank == 2:
-            low = _first_held(low, dtype)
+            low = _first_representable(low, dtype)
             if low > last:
                 raise RuntimeError(
                     "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to "

@@ -1,5 +1,5 @@
 """Draws whose parameters are tensors: bernoulli, multinomial, poisson, binomial, gamma and Dirichlet. The
-samplers are in `_sampling` and `_rejection`; here they meet tensors, argument checks and torch's messages."""
+samplers are in `_sampling` and `_rejection`; this module adds tensors, argument checks and torch's messages."""
 
 from __future__ import annotations
 
@@ -186,12 +186,12 @@ def _multinomial(self: np.ndarray, num_samples: int, replacement: bool, generato
         indices = _rejection.multinomial_with_replacement(gen, rows, num_samples)
     else:
         _check_weights(self)
-        indices = _first_places(gen, self, num_samples)
+        indices = _first_indices(gen, self, num_samples)
     return indices.reshape(*self.shape[:-1], num_samples)
 
 
-def _first_places(gen: Any, weights: np.ndarray, n: int) -> np.ndarray:
-    """Indices in the order in which independent waiting times, each of its weight's rate, run out."""
+def _first_indices(gen: Any, weights: np.ndarray, n: int) -> np.ndarray:
+    """The n indices with the shortest of independent exponential waiting times, whose rates are the weights."""
     waits = put(empty_as(weights), _sampling.exponential(gen, weights.size, weights.dtype))
     scores = weights / waits
     if n == 1:
@@ -295,7 +295,7 @@ def _slope(f: Any, at: np.ndarray) -> np.ndarray:
 
 @op("aten::_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", expose="function")
 def _standard_gamma_grad(self: np.ndarray, output: np.ndarray) -> np.ndarray:
-    """How a gamma number moves with its shape at a fixed quantile: -(dF/dalpha) / density.
+    """The derivative of a gamma sample by its shape at a fixed quantile: -(dF/dalpha) / density.
 
     torch approximates this to about three digits; here it has about ten."""
     from scipy import special
@@ -324,7 +324,7 @@ _sample_dirichlet.derivative(self=lambda g: _no_derivative("_sample_dirichlet"))
 
 @op("aten::_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor", expose="function")
 def _dirichlet_grad(x: np.ndarray, alpha: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """How a beta number moves with its first shape at a fixed quantile, over the rest 1 - x.
+    """The derivative of a beta sample by its first shape at a fixed quantile, divided by 1 - x.
 
     torch approximates this to about three digits; here it has about ten."""
     from scipy import special

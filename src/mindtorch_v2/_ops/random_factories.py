@@ -245,7 +245,7 @@ _RANDINT_OVERLOADS = tuple(
 
 
 def _named(args: tuple, keyword: dict, order: tuple[str, ...]) -> dict:
-    """Positional arguments under the names they stand for; the first, low, may be left out."""
+    """Positional arguments by their names; the first, low, may be omitted."""
     names = order if len(args) + len(keyword) >= len(order) else order[1:]
     return {**keyword, **dict(zip([n for n in names if n not in keyword], args))}
 

@@ -29,7 +29,7 @@ def _sum_result(array: np.ndarray, dtype: Any) -> Any:
 
 
 def _reduce(ufunc: Any, array: np.ndarray, dims: Any, keepdim: bool, dtype: Any = None) -> Any:
-    """A reduction whose result is contiguous, as torch's are; NumPy's follow the order of their input."""
+    """A reduction whose result is contiguous, as torch's are; NumPy's keep the memory order of their input."""
     reduced = ufunc.reduce(array, axis=dims, dtype=dtype, keepdims=keepdim)
     return reduced if reduced.ndim < 2 or reduced.flags.c_contiguous else _dims.dense(reduced)
 
@@ -99,7 +99,7 @@ def sum_(
     return sum_dim(input, None if dim is MISSING else dim, keepdim, dtype=dtype)
 
 
-def _give(result: Any, out: Any) -> Any:
+def _copy_to_out(result: Any, out: Any) -> Any:
     _dispatch.give_out(out, result._array)
     return out
 
@@ -183,7 +183,7 @@ _sum_sized_later = _shown.writer(
 
 
 def _record_mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    """What torch's mean shows inside: a sum into its output, and a division in place."""
+    """Record what torch's mean calls: a sum into its output, and a division in place."""
     _check_mean(self._array, dtype)
     dims = _dims.many(dim, self.ndim)
     count = math.prod([self.shape[d] for d in dims])
@@ -257,7 +257,7 @@ def nanmean(
     if aliases:
         return unalias(nanmean, aliases, input=input, dim=dim, keepdim=keepdim, dtype=dtype, out=out)
     average = _nanmean(input, dim, keepdim, dtype=dtype)
-    return average if out is None else _give(average, out)
+    return average if out is None else _copy_to_out(average, out)
 
 
 @composite(
@@ -320,7 +320,7 @@ def _prod_dim_grad(g: Any, self: Any, dim: int, keepdim: bool, out: Any, self_sh
 
 
 def _others_product(self: Any, dim: int) -> Any:
-    """At each place the product of all others along `dim`: exact where there are zeros, differentiable twice."""
+    """For each element, the product of all others along `dim`: exact where there are zeros, differentiable twice."""
     dim = _dims.one(dim, self.ndim)
     n = self.shape[dim]
     if n == 0:
@@ -348,7 +348,7 @@ def prod(
     if out is not None and dim is not None:
         return _dispatch.made(prod_dim, out, input, dim, keepdim, None if dtype is input.dtype else dtype)
     product = prod_all(input, dtype=dtype) if dim is None else prod_dim(input, dim, keepdim, dtype=dtype)
-    return product if out is None else _give(product, out)
+    return product if out is None else _copy_to_out(product, out)
 
 
 # ---------------------------------------------------------------------------------------------------- variance
@@ -400,7 +400,7 @@ _VARIANCE_SCHEMA = "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, 
 
 
 def _correction(value: Any) -> Any:
-    """What to take from n: a number, None for one, or the old flag `unbiased`."""
+    """The number subtracted from n (the old flag `unbiased` is one too); None stands for 1."""
     return 1 if value is None else value
 
 
@@ -548,7 +548,7 @@ def _full_extreme(aten_name: str, ufunc: Any) -> Any:
 
 
 def _evenly(g: Any, self: Any, out: Any) -> Any:
-    """The gradient of a full max or min, shared evenly by all the elements that are it."""
+    """The gradient of a full max or min, shared evenly by all elements equal to it."""
     mask = F.isnan(self) if F.isnan(out).item() else self == out
     if _dispatch.grad_state.enabled:
         return (g / mask.sum()) * mask
@@ -652,7 +652,7 @@ def _extreme_front(aten_name: str, whole: Any, along: Any, pairwise: str) -> Non
             return (
                 along(input, dim, keepdim) if out is None else _dispatch.made(along, out, input, dim, keepdim)
             )
-        return extreme if out is None else _give(extreme, out)
+        return extreme if out is None else _copy_to_out(extreme, out)
 
     front.__name__ = name
     front.__doc__ = f"The {name}imum of all elements, along a dimension (with its places), or of two tensors."
@@ -692,8 +692,8 @@ def _shared_extreme(
 ) -> Any:
     dims = _dims.many(dim, len(self_shape))
     if not keepdim and self_shape:
-        kept = [1 if d in dims else n for d, n in enumerate(self_shape)]
-        g, out = g.reshape(kept), out.reshape(kept)
+        shape = [1 if d in dims else n for d, n in enumerate(self_shape)]
+        g, out = g.reshape(shape), out.reshape(shape)
     mask = self == out if swapped else out == self
     return (g / mask.sum(dims, True)) * mask
 
@@ -768,7 +768,7 @@ argmin = _arg_extreme("aten::argmin", _argmin)
 
 
 def _as_truths(entry: Any) -> Any:
-    """What a question about all elements shows: they are made bools first; of a single one, the answer is a copy."""
+    """The recorded body of `any` and `all`: elements are cast to bool first; for a single one the result is a copy."""
     kernel = entry.op.kernel
 
     def body(self: Any, *rest: Any) -> Any:
@@ -811,7 +811,7 @@ def _quantifier(aten_name: str, ufunc: Any) -> None:
         nondifferentiable=True,
     )
     def along_many(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
-        if dim == ():  # no dimension, where None is all
+        if dim == ():  # an empty tuple reduces no dimension; None reduces all
             return result(self, (), keepdim)
         return result(self, _dims.many(dim, self.ndim), keepdim)
 

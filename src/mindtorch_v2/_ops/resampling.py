@@ -1,7 +1,7 @@
 """Resizing of images: nearest, linear, cubic, and the filters that smooth before they shrink.
 
-Every method is separable: along each dimension an output shows a few places of the input (taps), each with a weight. A backward op is the
-transposed map, so both are each other's derivative.
+Every method is separable: along each dimension an output element is a weighted sum of a few input elements (taps). A backward op is the
+transposed map, so each is the derivative of the other.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ._layout import is_channels_last
 # Up to this size a dense matrix product is faster than gathering the taps (measured: 2 to 4 times at 28, equal at 64).
 _DENSE = 64
 
-# Below this many elements it does not matter.
+# Below this many elements the choice does not matter.
 _SMALL = 1 << 12
 
 # The scale arguments of an op, by its number of dimensions.
@@ -56,7 +56,7 @@ def _linear_taps(
 
 
 def cubic_weights(t: np.ndarray, a: float = -0.75) -> list[np.ndarray]:
-    """Weights of the four neighbours of a place that lies `t` behind the second."""
+    """Weights of the four neighbours of a position `t` after the second."""
 
     def near(x: np.ndarray) -> np.ndarray:
         return ((a + 2) * x - (a + 3)) * x * x + 1
@@ -117,7 +117,7 @@ def _smoothing_matrix(name: str, n: int, out: int, align: bool, scale: float | N
 def _taps(
     name: str, n: int, out: int, align: bool, scale: float | None, kind: Any, low: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Places [taps, out] and their weights, which are rounded to `low`."""
+    """Input indices [taps, out] and their weights, which are rounded to `low`."""
     if name in ("nearest", "exact"):
         places = _nearest_taps(n, out, scale, name == "exact")
         return places[None], np.ones((1, out), kind)
@@ -145,7 +145,7 @@ def _matrix(
 
 @functools.lru_cache(256)
 def _sparse(transposed: bool, *arguments: Any) -> Any:
-    """The taps as a sparse matrix; weights of zero stay in, as nothing times infinity is no number."""
+    """The taps as a sparse matrix; zero weights are kept, because 0 * inf must give NaN."""
     from scipy.sparse import csr_array
 
     if arguments[0] in _FILTERS:
@@ -176,7 +176,7 @@ def _multiply_sparse(x: np.ndarray, axis: int, matrix: Any) -> np.ndarray:
 
 
 def _is_finite(x: np.ndarray) -> bool:
-    """Whether a dense product is safe: its zeros would spread infinities. A sum that overflows says no, too."""
+    """Whether a dense product is safe: its zeros would turn infinities into NaN. A sum that overflows counts as unsafe too."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(x.sum()))
 
@@ -211,7 +211,7 @@ def _work_dtype(dtype: np.dtype) -> Any:
 
 @functools.lru_cache(256)
 def _whole_matrix(name: str, n: int, out: int, align: bool, scale: float | None) -> tuple[np.ndarray, int]:
-    """Weights as whole numbers of 15 bits, and by how many bits they are shifted."""
+    """Weights as 15-bit integers, and by how many bits they are shifted."""
     weights = _matrix(name, n, out, align, scale, np.float64)
     most, bits = float(weights.max()), 0
     while bits < 22 and int(0.5 + most * (1 << (bits + 1))) < 1 << 15:
@@ -220,7 +220,7 @@ def _whole_matrix(name: str, n: int, out: int, align: bool, scale: float | None)
 
 
 def resize_bytes(x: np.ndarray, name: str, size: tuple, align: bool, scales: tuple) -> np.ndarray:
-    """An image of bytes: whole weights, and bytes again between the two passes; exact in float64."""
+    """Resize an image of bytes by integer weights, rounding to bytes between the two passes; exact in float64."""
     last, dims = is_channels_last(x), len(size)
     work = np.ascontiguousarray(x, np.float64)
     for d in reversed(range(dims)):
@@ -245,39 +245,39 @@ def resize(x: np.ndarray, name: str, size: tuple, align: bool, scales: tuple) ->
     finite = _is_finite(work)
     for d, (out, scale) in enumerate(zip(size, scales)):
         axis = x.ndim - dims + d
-        how = (name, x.shape[axis], out, align, scale, kind, low)
+        taps_of = (name, x.shape[axis], out, align, scale, kind, low)
         if name not in _FILTERS and axis == x.ndim - 1 and (x.shape[axis] > _DENSE or not finite):
-            work = _gather(work, axis, *_taps(*how))
+            work = _gather(work, axis, *_taps(*taps_of))
         elif _is_dense(work, axis, finite):
-            work = _multiply(work, axis, _matrix(*how))
+            work = _multiply(work, axis, _matrix(*taps_of))
         else:
-            work = _multiply_sparse(work, axis, _sparse(False, *how))
+            work = _multiply_sparse(work, axis, _sparse(False, *taps_of))
     return _laid_out(work, last, x.dtype)
 
 
 def _rounded_weights(name: str, dtype: np.dtype, dims: int) -> Any:
-    """The dtype that torch keeps the weights in, where that is not the one it computes in."""
+    """The dtype in which torch stores the weights, if it is not the one in which it computes."""
     return dtype if dtype in LOW_FLOATS and (name == "cubic" or dims != 2) else None
 
 
 def resize_gradient(g: np.ndarray, name: str, input_size: tuple, align: bool, scales: tuple) -> np.ndarray:
-    """What a resized image's gradient sends back to an input of `input_size`."""
+    """The gradient of an input of `input_size` from that of the resized image."""
     last, dims = is_channels_last(g), len(scales)
     kind = _work_dtype(g.dtype)
     work = np.ascontiguousarray(g, kind)
     finite = _is_finite(work)
     for d in reversed(range(dims)):
         axis = g.ndim - dims + d
-        how = (name, input_size[axis], g.shape[axis], align, scales[d], kind)
+        taps_of = (name, input_size[axis], g.shape[axis], align, scales[d], kind)
         if _is_dense(work, axis, finite):
-            work = _multiply(work, axis, _matrix(*how).T)
+            work = _multiply(work, axis, _matrix(*taps_of).T)
         else:
-            work = _multiply_sparse(work, axis, _sparse(True, *how))
+            work = _multiply_sparse(work, axis, _sparse(True, *taps_of))
     return _laid_out(work, last, g.dtype)
 
 
 def _factors(shape: tuple, size: tuple, places: list[np.ndarray]) -> list[int] | None:
-    """How often each place of the input is shown, where all are equally often and in order."""
+    """How often each input element is repeated along each dimension; None if not all are repeated equally often and in order."""
     factors = []
     for n, out, place in zip(shape[len(shape) - len(size) :], size, places):
         k = out // n
@@ -288,7 +288,7 @@ def _factors(shape: tuple, size: tuple, places: list[np.ndarray]) -> list[int] |
 
 
 def _repeated(x: np.ndarray, factors: list[int]) -> np.ndarray:
-    """Every place shown several times: first along the last dimension, slice by slice, then as whole rows.
+    """Every element repeated: first along the last dimension, slice by slice, then as whole rows.
 
     One assignment to all dimensions at once would go element by element, six times slower.
     """
@@ -309,7 +309,7 @@ def _repeated(x: np.ndarray, factors: list[int]) -> np.ndarray:
 
 
 def resize_nearest(x: np.ndarray, name: str, size: tuple, scales: tuple) -> np.ndarray:
-    """The value of one place of the input for each of the output, exactly."""
+    """One element of the input, copied, for each of the output."""
     last, dims = is_channels_last(x), len(size)
     lead = x.ndim - dims
     places = [
@@ -324,7 +324,7 @@ def resize_nearest(x: np.ndarray, name: str, size: tuple, scales: tuple) -> np.n
 
 
 def resize_nearest_gradient(g: np.ndarray, name: str, input_size: tuple, scales: tuple) -> np.ndarray:
-    """The sums of the gradients that show each place."""
+    """For each input element, the sum of the gradients of its copies."""
     dims = len(scales)
     lead = g.ndim - dims
     if g.size and not is_channels_last(g):
@@ -386,7 +386,7 @@ def _refuse(x: np.ndarray, kernel: str, bytes_too: bool, low_too: bool = True) -
 
 
 def _bad_call(name: str, dims: int, cornered: bool, *arguments: Any) -> TypeError:
-    """torch's words for scale factors that are tensors."""
+    """torch's error for scale factors that are tensors."""
     kinds = [type_name(v) for v in arguments]
     corners = "bool align_corners, " if cornered else ""
     scales = "".join(f"float {s} = None, " for s in _SCALES[dims])
@@ -404,7 +404,7 @@ def _bad_call(name: str, dims: int, cornered: bool, *arguments: Any) -> TypeErro
 def _target(
     name: str, shape: tuple, output_size: Any, scale_factors: Any, dims: int, cornered: Any
 ) -> tuple[tuple, tuple]:
-    """The output's size and the scales that the caller gave, from the arguments that interpolate passes on."""
+    """The output's size and the scales that the caller gave, from the arguments that `interpolate` passes."""
     if (output_size is None) == (scale_factors is None):
         raise RuntimeError("Must specify exactly one of output_size and scale_factors")
     if output_size is not None:

@@ -109,9 +109,9 @@ def _gates_first(matrix: np.ndarray, size: int) -> np.ndarray:
 def _lstm_forward(
     x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, bias: Any, h: np.ndarray, c: np.ndarray
 ) -> tuple:
-    """All steps of one direction. Gives outputs, last states and what backward needs: gates after activation, cells, tanh of cells.
+    """All steps of one direction. Returns outputs, last states and what backward needs: gates after activation, cells, tanh of cells.
 
-    States stand as (features, batch), so that each gate is a contiguous block. sigmoid(z) = (tanh(z / 2) + 1) / 2: with the sigmoids'
+    States are stored as (features, batch), so that each gate is a contiguous block. sigmoid(z) = (tanh(z / 2) + 1) / 2: with the sigmoids'
     sums halved beforehand one tanh serves all four gates.
     """
     steps, batch, width = x.shape
@@ -149,7 +149,7 @@ def _lstm_backward(
     steps, four, batch = gates.shape
     size = four // 4
     i, f, o, n = (gates[:, k * size : (k + 1) * size] for k in range(4))
-    # factors that do not depend on what flows back, for all steps at once
+    # factors that do not depend on incoming gradients, for all steps at once
     to_cell = o * (1 - curves * curves)
     factors = np.empty((steps, 3, size, batch), gates.dtype)  # i, f, g
     np.multiply(n * i, 1 - i, factors[:, 0])
@@ -296,7 +296,7 @@ def lstm_layer_backward(
     steps, batch, width = input.shape
     size = weight2.shape[1]
     first, second = steps * batch * 4 * size, (steps + 1) * batch * size
-    if workspace.dtype == np.uint8:  # made while something recorded
+    if workspace.dtype == np.uint8:  # from a forward pass that was recorded
         workspace = workspace.view(input.dtype)
     gates = workspace[:first].reshape(steps, 4 * size, batch)
     cells = workspace[first : first + second].reshape(steps + 1, size, batch)
@@ -356,7 +356,7 @@ def _fused(
     )
     tensors = (input, group[0], group[1], third, fourth, hidden, cell)
     if _dispatch.recorder is not None and not _dispatch.grad_state.enabled:
-        tensors = tuple([_dispatch.wrap(x._array) for x in tensors])  # nobody will go back
+        tensors = tuple([_dispatch.wrap(x._array) for x in tensors])  # no backward pass will follow
     out, h, c, _ = lstm_layer(
         *tensors,
         reverse,
@@ -442,7 +442,7 @@ def lstm_input(
 
 
 class _Selected:
-    """The states of each layer and direction, taken when it is their turn."""
+    """The states of each layer and direction, selected when they are needed."""
 
     def __init__(self, states: Any) -> None:
         self.states = states

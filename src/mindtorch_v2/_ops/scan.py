@@ -190,14 +190,14 @@ logcumsumexp.recorded(lambda self, dim: _logcumsumexp(self, dim))
 
 
 def _running_log_sum(self: np.ndarray, dim: int) -> np.ndarray:
-    top = np.maximum.reduce(self.real, axis=dim, keepdims=True)  # phases are those of the plain sums
+    top = np.maximum.reduce(self.real, axis=dim, keepdims=True)  # only the real part is shifted
     return _dims.dense(np.log(np.add.accumulate(np.exp(self - top), axis=dim)) + top)
 
 
 def _logcumsumexp_grad(g: Any, self: Any, out: Any, dim: int) -> Any:
     if not self.ndim:
         return g
-    # exp(self) * reversed sum of g * exp(-out), with the signs of g kept apart so that logs exist
+    # exp(self) * reversed sum of g * exp(-out), for positive and negative g apart, so that their logarithms exist
     low = F.scalar_tensor(float(np.finfo(g._array.real.dtype).min), dtype=g.dtype)
     sizes = F.log(F.abs(g))
     positive, negative = F.where(F.gt(g, 0), sizes, low), F.where(F.lt(g, 0), sizes, low)
@@ -210,7 +210,7 @@ def _logcumsumexp_grad(g: Any, self: Any, out: Any, dim: int) -> Any:
 
 
 def _difference(logs: Any, out: Any) -> Any:
-    """logs - out; where nothing was added up yet there is none."""
+    """logs - out, but -inf where `out` is -inf."""
     if bool(np.isneginf(out._array.real).any()):
         nothing = F.full((), -float("inf"), dtype=out.dtype)
         return F.where(out == nothing, nothing, logs - out)
@@ -275,7 +275,7 @@ def _neighbours(y: Any, dim: int) -> Any:
 
 
 def _steps(y: Any, x: Any, dim: int, name: str) -> Any:
-    """Differences of the places `x`, in a shape that fits `y`."""
+    """Differences of the coordinates `x`, in a shape that broadcasts with `y`."""
     if x.ndim == 1:
         if x.shape[0] != y.shape[dim]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")

@@ -1,4 +1,4 @@
-"""Gather and scatter: reading, writing and reducing along a dimension at places that a tensor gives."""
+"""Gather and scatter: reading, writing and reducing along a dimension at the indices in a tensor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNSIGNED: dict[int, np.dtype] = {5: np.dtype(np.uint32), 7: np.dtype(np.uint64)
 
 
 def outside(index: np.ndarray, n: int) -> bool:
-    """Whether some index is not in [0, n): seen as unsigned, a negative one is huge, so one pass tells."""
+    """Whether some index is not in [0, n), in one pass: as unsigned numbers, negative ones are huge."""
     return index.size != 0 and bool(index.view(_UNSIGNED[index.dtype.num]).max() >= n)
 
 
@@ -37,7 +37,7 @@ def check_bounds(index: np.ndarray, n: int, dim: int, error: Any = RuntimeError,
 
 
 def places(index: np.ndarray, shape: tuple, dim: int) -> np.ndarray:
-    """For each element of `index`, where it points in a contiguous array of `shape`, counted in elements."""
+    """For each element of `index`, its flat position in a contiguous array of `shape`."""
     step, offsets = 1, None
     for d in range(len(shape) - 1, -1, -1):
         if d == dim:
@@ -61,7 +61,7 @@ def _check_index(index: np.ndarray, name: str) -> None:
 
 
 def allocated(array: np.ndarray) -> Any:
-    """A tensor of these values whose memory aten::empty took."""
+    """A tensor of these values, allocated by aten::empty."""
     tensor = F.empty(array.shape, dtype=BY_NUM[array.dtype.num])
     tensor._array[...] = array
     return tensor
@@ -431,7 +431,7 @@ def _(
 def _prod_backward(
     g: Any, self: Any, src: Any, result: Any, reduce: Any, read: Any, add: Any
 ) -> tuple[Any, Any]:
-    """Gradients of a product: the product of the others, worked out without dividing by a single zero."""
+    """Gradients of a product: the product of the others, computed without a division by zero where one factor is zero."""
     masked_self = F.masked_fill(self, self == 0, 1)
     to_self = g * reduce(masked_self, src) / masked_self
     zero = src == 0
@@ -447,7 +447,7 @@ def _prod_backward(
 def _extreme_backward(
     g: Any, self: Any, src: Any, result: Any, value: Any, add: Any, read: Any
 ) -> tuple[Any, Any]:
-    """Gradients of a maximum or minimum: shared evenly among those that reach it."""
+    """Gradients of a maximum or minimum: shared evenly among the elements equal to it."""
     self_reaches = (self == result).to(g.dtype)
     src_reaches = (src == value).to(g.dtype)
     shared = g / add(self_reaches, src_reaches)

@@ -27,7 +27,7 @@ _REDUCERS = {"sum": np.add, "mean": np.add, "prod": np.multiply, "max": np.maxim
 
 
 def _rows(lengths: np.ndarray | None, offsets: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """First place and length of every segment, along the last dimension of what was given."""
+    """Start and length of every segment, along the last dimension of `lengths` or `offsets`."""
     if lengths is not None:
         ends = np.cumsum(lengths, -1)
         return ends - lengths, lengths

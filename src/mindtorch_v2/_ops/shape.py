@@ -1,4 +1,4 @@
-"""Views: other ways to look at the same memory. Arrays in, views of them out; copies are in `copies`."""
+"""Views: other shapes and strides on the same memory. Arrays in, views of them out; copies are in `copies`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ._warn import warn_once
 
 
 def inner_strided(kernel: Any) -> Any:
-    """For `recorded`: the same view, made by aten::as_strided."""
+    """For `recorded`: the same view, created by aten::as_strided."""
 
     def body(self: Any, *arguments: Any) -> Any:
         return _restride(self, kernel(self._array, *arguments))
@@ -26,16 +26,16 @@ def inner_strided(kernel: Any) -> Any:
 
 
 def _restride(self: Any, array: np.ndarray, by: Any = None) -> Any:
-    """`array`, a view of `self`'s, as a tensor that aten::as_strided gave. It is there already: what runs is the step that torch
-    shows, not the arithmetic of addresses."""
+    """`array`, a view of `self`'s array, as the result of a recorded aten::as_strided. The view exists already, so that op computes
+    nothing."""
     item, size = array.itemsize, array.size
     whole = self._storage is None or self._storage._root is self._array
     offset = 0 if whole else self.storage_offset()
-    if 0 < size < self._array.size:  # a view of all elements begins where they begin
+    if 0 < size < self._array.size:  # a view of all elements starts at the first one
         offset += (array.__array_interface__["data"][0] - self._array.__array_interface__["data"][0]) // item
     steps = tuple([s // item for s in array.strides])
-    if 1 in array.shape and self._array.ndim:  # a number that is expanded has no steps at all
-        steps = _kept_steps(self._array, array)
+    if 1 in array.shape and self._array.ndim:  # an expanded 0-dim tensor has no strides
+        steps = _view_strides(self._array, array)
     if by is not None:
         return by(self, array.shape, steps, offset)
     shape = _Ready(array.shape)
@@ -43,8 +43,8 @@ def _restride(self: Any, array: np.ndarray, by: Any = None) -> Any:
     return _dispatch.record(_ready_strided.op, self, shape, steps, offset)
 
 
-def _kept_steps(source: np.ndarray, array: np.ndarray) -> tuple:
-    """Steps of a view, where NumPy gives a new dimension none; a part of an expanded dimension has none in torch either."""
+def _view_strides(source: np.ndarray, array: np.ndarray) -> tuple:
+    """torch's strides of a view: those that NumPy sets to 0 for new dimensions are computed; expanded dimensions keep 0."""
     steps = _torch_strides(array, False)
     if array.ndim != source.ndim or 0 not in source.strides:
         return steps
@@ -58,7 +58,7 @@ class _Ready(tuple):  # noqa: SLOT001  (the array is its own)
 
 
 def strided_view(text: str, **options: Any) -> Any:
-    """Declare a view that torch makes with aten::as_strided, and that a profile shows so."""
+    """Declare a view that torch creates by aten::as_strided, which a profile shows inside."""
 
     def declare(kernel: Any) -> Any:
         entry = view(text, **options)(kernel)
@@ -126,7 +126,7 @@ _ready_strided.op.text, _ready_strided.op.overload = as_strided.op.text, ""
 
 
 def _overlaps(size: tuple, stride: tuple) -> bool:
-    """Whether two places of a strided view may be one place in memory."""
+    """Whether two elements of a strided view may share memory."""
     reach = 1
     for step, length in sorted((s, n) for s, n in zip(stride, size) if n != 1):
         if step < reach:
@@ -151,7 +151,7 @@ def _without_ones(g: Any, size: tuple, stride: tuple) -> tuple[Any, tuple, tuple
 def _as_strided_backward(
     g: Any, size: tuple, stride: tuple, offset: int, in_shape: tuple, in_stride: tuple, in_offset: int
 ) -> Any:
-    """Write the gradient into memory as the view looked at it, then look at that memory as the input did."""
+    """Write the gradient to a buffer with the strides of the view, then read that buffer with the strides of the input."""
     if 0 in in_shape or 0 in size:
         return g.new_zeros(in_shape)
     repeated = [d for d, (n, s) in enumerate(zip(size, stride)) if s == 0 and n != 1]
@@ -161,11 +161,11 @@ def _as_strided_backward(
     if _dispatch.recorder is not None and not _dispatch.grad_state.enabled:
         g, size, stride = _without_ones(g, size, stride)
     spread = [d for d, (n, s) in enumerate(zip(in_shape, in_stride)) if s == 0 and n != 1]
-    looked_shape = tuple([1 if d in spread else n for d, n in enumerate(in_shape)])
+    read_shape = tuple([1 if d in spread else n for d, n in enumerate(in_shape)])
     start = min(offset, in_offset)
-    extent = max(offset + _reach(size, stride), in_offset + _reach(looked_shape, in_stride)) - start
+    extent = max(offset + _reach(size, stride), in_offset + _reach(read_shape, in_stride)) - start
     memory = g.new_zeros((extent,))
-    if _overlaps(size, stride) or _overlaps(looked_shape, in_stride):
+    if _overlaps(size, stride) or _overlaps(read_shape, in_stride):
         if _dispatch.recorder is not None and not _dispatch.grad_state.enabled:
             places = F.arange(0, extent).as_strided(size, stride, offset - start)
             rows = g.reshape(-1)
@@ -179,11 +179,11 @@ def _as_strided_backward(
             if g._rg
             else _written(memory, g, size, stride, offset - start)
         )
-    if _overlaps(looked_shape, in_stride):
-        seen = F.arange(extent).as_strided(looked_shape, in_stride, in_offset - start).reshape(-1)
-        count = memory.new_zeros((extent,)).index_add(0, seen, memory.new_ones((seen.numel(),)))
+    if _overlaps(read_shape, in_stride):
+        read_places = F.arange(extent).as_strided(read_shape, in_stride, in_offset - start).reshape(-1)
+        count = memory.new_zeros((extent,)).index_add(0, read_places, memory.new_ones((read_places.numel(),)))
         memory = memory / count
-    result = memory.as_strided(looked_shape, in_stride, in_offset - start)
+    result = memory.as_strided(read_shape, in_stride, in_offset - start)
     if spread:
         for d in spread:
             result = result / in_shape[d]
@@ -366,14 +366,14 @@ _unsafe_view.derivative(self=lambda g, self_shape: F.reshape(g, self_shape))
 
 
 def full_size(array: np.ndarray, size: tuple) -> tuple:
-    """`size` with -1 worked out."""
+    """`size` with -1 replaced by the length it stands for."""
     if -1 not in size:
         return size
-    known = 1
+    product = 1
     for n in size:
         if n != -1:
-            known *= n
-    return tuple([array.size // known if n == -1 else n for n in size])
+            product *= n
+    return tuple([array.size // product if n == -1 else n for n in size])
 
 
 @composite("aten::reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)", expose="no")
@@ -399,7 +399,7 @@ def reshaped(self: Any, shape: Any) -> Any:
 
 @function()
 def reshape(input: Any, *shape: Any, **named: Any) -> Any:
-    """The same elements in another shape, copied only if that is not possible without."""
+    """The same elements in another shape, copied only if necessary."""
     if named:
         return _reshape(input, ints(named["shape"] if "shape" in named else named["size"]))
     if len(shape) == 1 and not hasattr(shape[0], "__index__"):
@@ -443,7 +443,7 @@ def flatten(self: Any, start_dim: int, end_dim: int) -> Any:
 
 @function("unflatten", expose="method")
 def _unflatten_method(self: Any, dim: int, sizes: Any) -> Any:
-    """Cut a dimension into several."""
+    """Split a dimension into several."""
     return unflatten(self, dim, sizes)
 
 
@@ -456,11 +456,11 @@ def unflatten(self: Any, dim: int, sizes: Any) -> Any:
     d = _dims.one(dim, len(shape))
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")
-    length, known = shape[d] if shape else 1, 1
+    length, product = shape[d] if shape else 1, 1
     for n in sizes:
         if n != -1:
-            known *= n
-    fits = known == length if -1 not in sizes else known != 0 and length % known == 0
+            product *= n
+    fits = product == length if -1 not in sizes else product != 0 and length % product == 0
     if not fits or sizes.count(-1) > 1:
         if sizes.count(-1) > 1:
             raise RuntimeError("only one dimension can be inferred")
@@ -468,7 +468,7 @@ def unflatten(self: Any, dim: int, sizes: Any) -> Any:
             f"unflatten: Provided sizes {size_text(sizes)} don't multiply up to the size of dim {d} "
             f"({length}) in the input tensor"
         )
-    sizes = tuple([length // known if n == -1 else n for n in sizes])
+    sizes = tuple([length // product if n == -1 else n for n in sizes])
     return _view(self, (*shape[:d], *sizes, *shape[d + 1 :]))
 
 
@@ -703,7 +703,7 @@ def _expand(self: np.ndarray, size: tuple, implicit: bool) -> np.ndarray:
 
 
 def _repeating(whole: np.ndarray, array: np.ndarray) -> np.ndarray:
-    """Mark a view in which elements repeat as not to be written: NumPy then refuses what torch refuses."""
+    """Mark a view in which elements repeat as read-only, so that NumPy raises where torch does."""
     if array.size > whole.size or not whole.flags.writeable:
         array.setflags(write=False)
     return array

@@ -16,7 +16,7 @@ from ._namespace import functions as F
 
 
 def _selected(g: Any, dim: int, indices: Any, shape: Any) -> Any:
-    """A gradient of chosen values, back at their places."""
+    """The gradient of selected values, scattered back to their indices."""
     return F.value_selecting_reduction_backward(g, dim, indices, shape, True)
 
 
@@ -83,7 +83,7 @@ def sort(
     out: Any = None,
     **aliases: Any,
 ) -> Any:
-    """Sorted values along a dimension and where they came from."""
+    """Sorted values along a dimension and their indices in the input."""
     if aliases:
         return unalias(
             sort,
@@ -97,10 +97,10 @@ def sort(
         if stable
         else sort_plain(input, dim, descending)
     )
-    return pair if out is None else _give_pair(pair, out)
+    return pair if out is None else _copy_to_outs(pair, out)
 
 
-def _give_pair(pair: Any, out: Any) -> Any:
+def _copy_to_outs(pair: Any, out: Any) -> Any:
     for target, value in zip(out, pair):
         _dispatch.give_out(target, value._array)
     return type(pair)(tuple(out))
@@ -108,14 +108,14 @@ def _give_pair(pair: Any, out: Any) -> Any:
 
 @function()
 def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
-    """Where the sorted values come from."""
+    """The indices that sort the tensor along a dimension."""
     if stable:
         return argsort_stable(input, stable=True, dim=dim, descending=descending)
     return argsort_op(input, dim, descending)
 
 
 def _places(self: Any, dim: int, descending: bool) -> Any:
-    """What argsort gives, without the values."""
+    """The indices of the sorted values, without the values."""
     where = _dims.one(dim, self.ndim)
     if self._array.dtype.kind == "c":
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
@@ -231,7 +231,7 @@ def _median_places(self: np.ndarray, dim: int, skip_nan: bool) -> np.ndarray:
     if skip_nan:
         middle = np.maximum(n - nans - 1, 0) // 2
     else:
-        # with a NaN anywhere torch answers the first of them
+        # torch returns the first NaN if there is one
         first_nan = np.argmax(np.isnan(self), axis=dim)
         middle = np.full(nans.shape, (n - 1) // 2)
         places = np.take_along_axis(order, middle, dim)
@@ -298,7 +298,7 @@ def _declare_median(aten_name: str, skip_nan: bool) -> None:
         if dim is None:
             return whole(input)
         pair = along(input, dim, keepdim)
-        return pair if out is None else _give_pair(pair, out)
+        return pair if out is None else _copy_to_outs(pair, out)
 
     front.__name__ = name
     front.__doc__ = "The lower median of all elements, or along a dimension with its places."
@@ -387,7 +387,7 @@ def unique(
     return_counts: bool = False,
     dim: Any = None,
 ) -> Any:
-    """The different values, sorted; with where each element went and how often each occurs."""
+    """The distinct values, sorted; on request with the index of each element among them, and their counts."""
     if dim is None:
         outputs = _unique2(input, sorted, return_inverse, return_counts)
     else:
@@ -399,7 +399,7 @@ def unique(
 def unique_method(
     self: Any, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: Any = None
 ) -> Any:
-    """The different values."""
+    """The distinct values."""
     return unique(self, sorted, return_inverse, return_counts, dim)
 
 
@@ -507,7 +507,7 @@ def _bucketize_number(self: Any, boundaries: np.ndarray, out_int32: bool, right:
 
 
 def _show_search(entry: Any, value: int, line: int) -> None:
-    """A search makes its output without a size, and a number a tensor of the kind that it is looked for in."""
+    """Recorded body: a search allocates its output empty, and casts a number to the dtype of the sorted sequence."""
     kernel = entry.op.kernel
 
     def body(*arguments: Any) -> Any:
@@ -562,11 +562,11 @@ def bucketize(
     return buckets
 
 
-# ---------------------------------------------------------------------------------------------------- what a profile shows inside
+# ---------------------------------------------------------------------------------------------------- bodies while recording
 
 
 def _sized_late(outputs: list, arrays: list) -> list:
-    """Outputs that were made without a size, with the values of these arrays."""
+    """Outputs that were allocated empty, resized and filled with these arrays."""
     from ._shown import given_size
 
     targets = []

@@ -1,4 +1,4 @@
-"""Sparse COO tensors at torch's surface: constructors, conversions and what dense tensors say of themselves."""
+"""torch's functions for sparse COO tensors: constructors, conversions, and the methods of dense tensors that sparse ones share."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def sparse_coo_tensor(
 
 
 class Invariants:
-    """Whether constructors look at every index, and whether the program has said so."""
+    """Whether constructors check every index, and whether the program chose that explicitly."""
 
     enabled = False
     chosen = False
@@ -134,7 +134,7 @@ def to_sparse(
     blocksize: Any = None,
     dense_dim: int | None = None,
 ) -> Any:
-    """The elements that are not zero, as a sparse COO tensor whose first `sparse_dim` dimensions are sparse."""
+    """The non-zero elements as a sparse COO tensor, whose first `sparse_dim` dimensions are sparse."""
     from .. import _sparse
 
     if layout is not None and layout is not _dtype.sparse_coo:
@@ -168,7 +168,7 @@ def to_sparse(
 
 @function(expose="method")
 def to_sparse_coo(self: Any) -> Any:
-    """The elements that are not zero, as a sparse COO tensor."""
+    """The non-zero elements as a sparse COO tensor."""
     return to_sparse(self)
 
 

@@ -1,6 +1,6 @@
-"""What a profile shows of sparse tensors: questions about their parts, and the steps inside constructors, sums and products.
+"""The inner ops that a profile shows for sparse tensors: queries of their parts, and the steps inside constructors, sums and products.
 
-Bodies here run while something records; what they compute comes from `_sparse`, which is loaded with the first sparse tensor.
+The bodies here run only while recording; results come from `_sparse`, which is imported with the first sparse tensor.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def _sparse() -> Any:
 
 
 class quiet:
-    """Without history: what ops call below autograd."""
+    """Disables gradients, for what ops call below autograd."""
 
     def __enter__(self) -> None:
         state = _dispatch.grad_state
@@ -32,16 +32,16 @@ class quiet:
         _dispatch.grad_state.enabled = self.enabled
 
 
-# ---------------------------------------------------------------------------------------------------- questions
+# ---------------------------------------------------------------------------------------------------- queries
 
 
 def part(self: Any, number: int) -> Any:
     """The indices (0) or the values (1) of a sparse tensor, as a tensor of the same memory."""
     array = self._elements if number else self._places
     tensor = wrap(array)
-    if self._held is None or not _holds(self._held[number]._array, array):
-        self._held = wrap(self._places), wrap(self._elements)  # all who ask get one memory
-    tensor._storage = storage_of(self._held[number])
+    if self._part_tensors is None or not _holds(self._part_tensors[number]._array, array):
+        self._part_tensors = wrap(self._places), wrap(self._elements)  # all callers share this memory
+    tensor._storage = storage_of(self._part_tensors[number])
     return tensor
 
 
@@ -68,7 +68,7 @@ def _coalesced_(self: Any, coalesced: bool) -> Any:
 
 
 def ask(self: Any, *names: str) -> None:
-    """Questions that torch asks, one after another."""
+    """Record torch's queries of a tensor, in order."""
     for name in names:
         _dispatch.record(OPS[name], self)
 
@@ -93,7 +93,7 @@ def values(self: Any) -> Any:
 
 
 def _blank(dtype: Any, more: int = 0) -> None:
-    """The parts of a new sparse tensor, before it is given its own."""
+    """Record the empty parts that a new sparse tensor starts with."""
     places, elements = F.empty((1, 0), dtype=_dtype.int64), F.empty((0,), dtype=dtype)
     elements.resize_((0,))
     places.resize_((1, 0))
@@ -179,7 +179,7 @@ def unsafe(
 
 
 def construct(indices: Any, values: Any, size: Any, has_size: bool, is_coalesced: Any) -> Any:
-    """torch.sparse_coo_tensor of tensors, while something records."""
+    """torch.sparse_coo_tensor of tensors, while recording."""
     if not values.ndim:
         values = values.reshape(1)
     moved = [OPS["to.device"].entry(t, device=t.device, dtype=t.dtype) for t in (values, indices)]
@@ -280,7 +280,7 @@ def _blank_resized(dtype: Any) -> None:
 
 
 def _join(self: Any, other: Any, result: Any) -> None:
-    """The steps of putting the elements of two sparse tensors together."""
+    """The steps of concatenating the elements of two sparse tensors."""
     for tensor, name in ((self, "_values"), (other, "_values"), (self, "_nnz"), (other, "_nnz")):
         ask(tensor, name)
     ask(self, "is_coalesced", "sparse_dim", "_indices", "sparse_dim")
@@ -295,7 +295,7 @@ def _join(self: Any, other: Any, result: Any) -> None:
     places._array[:, :kept], elements._array[:kept] = result._places, result._elements
     places.narrow(1, 0, kept)
     elements.narrow(0, 0, kept)
-    result._held = places, elements
+    result._part_tensors = places, elements
     result._places, result._elements = places._array[:, :kept], elements._array[:kept]
     _dispatch.record(OPS["_coalesced_"], result, result._coalesced)
 
@@ -339,12 +339,12 @@ def show_add_sparse_in_place(self: Any, other: Any, alpha: Any, result: Any) -> 
 
 
 def sized_like(gradient: Any) -> Any:
-    """A tensor of the size of a sparse one, for who only asks for that."""
+    """A tensor of a sparse tensor's size, for code that reads only the size."""
     return wrap(np.broadcast_to(np.zeros((), gradient._elements.dtype), gradient._extent))
 
 
 def accumulated(gradient: Any) -> Any:
-    """A sparse gradient as a leaf keeps it."""
+    """A sparse gradient as a leaf stores it."""
     with quiet():
         ask(gradient, "_indices", "_values")
         if not gradient._elements.flags.c_contiguous or not gradient._places.flags.c_contiguous:
@@ -405,7 +405,7 @@ def _coalesce(self: Any) -> Any:
         kept = plain._places.shape[1]
         places._array[:, :kept], elements._array[:kept] = plain._places, plain._elements
         result = module.make(places._array[:, :kept], elements._array[:kept], self._extent, True)
-        result._held = places, elements
+        result._part_tensors = places, elements
         _dispatch.record(OPS["_coalesced_"], result, True)
         places.narrow(1, 0, kept)
         elements.narrow(0, 0, kept)
@@ -466,7 +466,7 @@ def _scaled_into(mat: Any, beta: Any, out: Any) -> None:
 
 
 def show_clone(self: Any, result: Any) -> None:
-    """The steps of a copy; `made` gets its memory."""
+    """The steps of a copy; `result` gets the memory of the copied parts."""
     ask(self, "dense_dim", "sparse_dim")
     for _ in range(4):
         F.empty((0,), dtype=self.dtype)
@@ -474,7 +474,7 @@ def show_clone(self: Any, result: Any) -> None:
     elements = OPS["to.dtype_layout"].entry(part(self, 1), dtype=self.dtype, copy=True)
     ask(self, "_indices")
     places = OPS["to.dtype_layout"].entry(part(self, 0), dtype=_dtype.int64, copy=True)
-    result._held = places, elements
+    result._part_tensors = places, elements
     result._places, result._elements = places._array, elements._array
     ask(self, "is_coalesced")
     _dispatch.record(OPS["_coalesced_"], result, self._coalesced)
@@ -492,10 +492,10 @@ def show_transpose(self: Any, dim0: int, dim1: int, result: Any) -> None:
         F.copy_(spare, rows[0])
         F.copy_(rows[0], rows[1])
         F.copy_(rows[1], spare)
-        result._held = copied._held
-        if copied._held is not None:
-            np.copyto(copied._held[0]._array, values[0])
-            result._places, result._elements = copied._held[0]._array, copied._held[1]._array
+        result._part_tensors = copied._part_tensors
+        if copied._part_tensors is not None:
+            np.copyto(copied._part_tensors[0]._array, values[0])
+            result._places, result._elements = copied._part_tensors[0]._array, copied._part_tensors[1]._array
         _dispatch.record(OPS["_coalesced_"], copied, values[1])
         result._coalesced = values[1]
         ask(copied, "_values", "_indices")
@@ -515,7 +515,7 @@ def _finish(self: Any, result: Any, places: Any) -> None:
     ask(self, "_nnz")
     places.narrow(1, 0, places.shape[1])
     target.narrow(0, 0, target.shape[0])
-    result._held = places, target
+    result._part_tensors = places, target
     result._places, result._elements = places._array, target._array
     ask(self, "is_coalesced")
     _dispatch.record(OPS["_coalesced_"], result, self._coalesced)
@@ -545,14 +545,14 @@ def show_mask(self: Any, mask: Any, result: Any) -> None:
         _dispatch.record(OPS["_coalesced_"], pattern, mask._coalesced)
         pattern._product = result
         _mask_product(pattern, self)
-        _kept(result, result.dtype, False, False, None)
+        _to_same_dtype(result, result.dtype, False, False, None)
 
 
 @step(
     "aten::to.kept(Tensor(a) self, ScalarType dtype, bool non_blocking, bool copy, MemoryFormat? memory_format) -> Tensor(a)",
     plain=True,
 )
-def _kept(self: Any, dtype: Any, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
+def _to_same_dtype(self: Any, dtype: Any, non_blocking: bool, copy: bool, memory_format: Any) -> Any:
     return self
 
 
@@ -583,7 +583,7 @@ def _mul_parts(self: Any, other: Any, result: Any) -> None:
     places.narrow(1, 0, places.shape[1])
     gathered.narrow(0, 0, gathered.shape[0])
     np.copyto(gathered._array, result._elements)
-    result._held = places, gathered
+    result._part_tensors = places, gathered
     result._places, result._elements = places._array, gathered._array
     ask(self, "is_coalesced")
     _dispatch.record(OPS["_coalesced_"], result, self._coalesced)
@@ -611,7 +611,7 @@ def sparse_sum_dims(input: Any, dim: Any) -> Any:
 
 
 def show_sum(self: Any, kept: list, extent: tuple) -> Any:
-    """The sum over some of the sparse dimensions: the elements at the places that are left, each once."""
+    """The sum over some of the sparse dimensions: one element for each remaining index."""
     with quiet():
         ask(self, "_indices", "_values", "sparse_dim")
         elements = F.clone(part(self, 1), memory_format=_dtype.contiguous_format)
@@ -664,7 +664,7 @@ def _to_sparse_dims(self: Any, sparse_dim: int) -> Any:
 
 
 def _cloned(turned: Any) -> Any:
-    """A copy of a matrix that was turned, in the order of its dimensions; it counts as the memory of a copy as it was."""
+    """A row-major copy of a transposed matrix; its storage is that of the plain clone."""
     copied = F.clone(turned)
     contiguous = wrap(np.ascontiguousarray(copied._array))
     contiguous._storage = storage_of(copied)

@@ -1,4 +1,4 @@
-"""Methods that torch's Tensor has beside its ops: subclasses, loading into a module, names kept from older versions."""
+"""Methods that torch's Tensor has besides its ops: subclasses, loading into a module, names kept from older versions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def as_subclass(self: Any, cls: Any) -> Any:
 
 @function(expose="method")
 def module_load(self: Any, other: Any, assign: bool = False) -> Any:
-    """What `Module.load_state_dict` puts in this tensor's place when tensors are swapped: this one, written, or `other`."""
+    """The tensor that `Module.load_state_dict` stores when tensors are swapped: this one with new values, or `other`."""
     if assign:
         return other.detach()
     return self.copy_(other).detach()
@@ -86,7 +86,7 @@ def index(self: Any, positions: Any, dims: Any) -> Any:
 
 @function("lstsq", expose="method")
 def lstsq_method(self: Any, other: Any) -> Any:
-    """Removed from torch; says what to call."""
+    """Removed from torch: raises an error that names the replacement."""
     return F.lstsq(self, other)
 
 

@@ -134,7 +134,7 @@ def _bmm_into() -> Any:
     return _into("bmm")
 
 
-# Composite and not a leaf, because the weights that nobody asked for are None and no tensor.
+# Composite and not a leaf op, because weights that were not requested are None.
 @composite(
     "aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, "
     "Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, "
@@ -184,7 +184,7 @@ def _native_multi_head_attention(
         weights = _softmax_into()(scores, 3, False, scores)
     else:
         weights = F._softmax(scores, 3, False)
-    if seen:  # queries are not needed any more, and their memory takes the result
+    if seen:  # the result reuses the memory of the queries
         attended = q.view(rows)
         attended = _bmm_into()(weights.view(batch * num_head, length, length), v.reshape(rows), attended)
     else:

@@ -1,4 +1,4 @@
-"""`_trilinear`: the sum of products of three tensors, of which each lacks some dimensions; what `bilinear` is made of."""
+"""`_trilinear`: the sum of products of three tensors, of which each lacks some dimensions; `bilinear` is built on it."""
 
 from __future__ import annotations
 

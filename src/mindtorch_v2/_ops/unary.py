@@ -59,7 +59,7 @@ def _sign(self: np.ndarray, out: Any = None) -> np.ndarray:
         )
     if self.dtype is NP_BOOL:
         return self.copy()
-    # not np.sign: the sign of what is no number is 0
+    # not np.sign: the sign of NaN is 0
     return np.subtract(self > 0, self < 0, out, dtype=self.dtype)
 
 
@@ -167,7 +167,7 @@ function("__abs__", expose="method")(_dispatch.FUNCTIONS["abs"])
 
 
 def _shown_size(kernel: Any, buffers: int) -> Any:
-    """What the size or the angle of numbers shows: its output gets its strides late; that of complex ones is a real part."""
+    """The recorded body of `abs` and `angle`: the output is given its strides late; for complex input it starts as a real part."""
 
     def body(self: Any) -> Any:
         array = self._array
@@ -748,7 +748,7 @@ nan_to_num.derivative(self=lambda g, self: g * F.isfinite(self))
 # ---------------------------------------------------------------------------------------------------- complex
 
 
-# torch's has the memory of its input and is conjugated when it is used: what is made here at once counts as none
+# torch's conjugate is lazy and shares its input's memory: the copy made here does not count as an allocation
 @op("aten::_conj(Tensor(a) self) -> Tensor(a)", expose="no", node="ConjBackward0")
 def conj_op(self: np.ndarray) -> np.ndarray:
     return np.conjugate(self)
@@ -779,7 +779,7 @@ def conj_physical(self: np.ndarray) -> np.ndarray:
 conj_physical.derivative(self=lambda g: F.conj(g))
 
 
-# conjugates and negatives are computed at once here
+# conjugates and negatives are never lazy here
 @composite("aten::resolve_conj(Tensor(a) self) -> Tensor(a)")
 def resolve_conj(self: Any) -> Any:
     return self

@@ -1,4 +1,4 @@
-"""The `*_copy` ops: what a view shows, as a contiguous copy. One table makes them all."""
+"""The `*_copy` ops: a view as a contiguous copy. One table declares them all."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _CONTIGUOUS = _dtype.contiguous_format
 
 
 def _copying(text: str, plain: Any, node: str | None, listed: bool = False, expose: str = "no") -> Any:
-    """Declare the copying twin of the view op `plain`."""
+    """Declare the copying variant of the view op `plain`."""
     view_kernel = plain.op.kernel
 
     def kernel(self: np.ndarray, *arguments: Any) -> Any:
         view = view_kernel(self, *arguments)
         return [x.copy() for x in view] if listed else view.copy()
 
-    def shown(self: Any, *arguments: Any) -> Any:
+    def copied_views(self: Any, *arguments: Any) -> Any:
         view = plain(self, *arguments)
         return (
             [F.clone(x, memory_format=_CONTIGUOUS) for x in view]
@@ -36,10 +36,10 @@ def _copying(text: str, plain: Any, node: str | None, listed: bool = False, expo
     if listed:
         options["returns"] = tuple
     if plain.op.body == "tensors":
-        entry = op(text, on="tensors", **options)(shown)
+        entry = op(text, on="tensors", **options)(copied_views)
     else:
         entry = op(text, **options)(kernel)
-        entry.recorded(shown)
+        entry.recorded(copied_views)
     entry.derivative(**plain.op.rules)
     return entry
 

@@ -1,4 +1,4 @@
-"""Weight normalisation: a direction v and a length g in, `g * v / norm(v)` out; the norm spares one dim."""
+"""Weight normalisation: a direction v and a length g in, `g * v / norm(v)` out; the norm is over all dims but one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Window functions: a length in, the window's values out. In float32 or the asked dtype, as torch computes them."""
+"""Window functions: a length in, the window's values out. In float32 or the requested dtype, as torch computes them."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ def _window(
     if n < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={n}")
     if _dispatch.recorder is None:
-        tensor = _made(n, periodic, values, kind, False)
+        tensor = _build(n, periodic, values, kind, False)
     else:
         plain, chosen = _shown_ops(aten_name)
-        _making.parts = values, kind
+        _pending.parts = values, kind
         tensor = plain(n, dtype=dtype) if periodic else chosen(n, False, dtype=dtype)
     if requires_grad:
         tensor.requires_grad = True
     return tensor
 
 
-def _made(n: int, periodic: bool, values: Any, kind: Any, shown: bool) -> Any:
+def _build(n: int, periodic: bool, values: Any, kind: Any, shown: bool) -> Any:
     if n <= 1:
         return F.ones((n,), dtype=kind)
     total = n + 1 if periodic else n
@@ -66,11 +66,11 @@ def _made(n: int, periodic: bool, values: Any, kind: Any, shown: bool) -> Any:
     tensor = values(places, total)
     if periodic:
         tensor = tensor.narrow(0, 0, n)
-        tensor._base = None  # no view of anything the caller has
+        tensor._base = None  # not a view of a tensor that the caller has
     return tensor
 
 
-_making = threading.local()  # what the next window that is shown is made of
+_pending = threading.local()  # values and dtype of the next window that is recorded
 
 
 @step("aten::arange.start_out(Scalar start, Scalar end, Scalar step, Tensor out) -> Tensor")
@@ -83,14 +83,14 @@ def _counted(total: int, kind: Any) -> Any:
 
 
 def _shown_ops(aten_name: str) -> Any:
-    """The op that a window is in a profile, without and with the argument `periodic`."""
+    """The ops under which a profile shows a window, without and with the argument `periodic`."""
     ops = _SHOWN.get(aten_name)
     if ops is None:
         rest = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 
         def body(n: int, *arguments: Any) -> Any:
-            values, kind = _making.parts
-            return _made(n, len(arguments) < 5, values, kind, True)
+            values, kind = _pending.parts
+            return _build(n, len(arguments) < 5, values, kind, True)
 
         ops = _SHOWN[aten_name] = (
             op(f"{aten_name}(int window_length, {rest}", expose="no", on="tensors", nondifferentiable=True)(
