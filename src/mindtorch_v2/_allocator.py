@@ -1,4 +1,4 @@
-"""The C allocator: keep freed memory of the size of tensors for the next op instead of giving it back to the system each time.
+"""The C allocator: keep freed memory of the size of tensors for the next op instead of returning it to the system each time.
 
 glibc serves blocks above 128 KB by mmap and returns them at once, so every temporary of a megabyte costs its page faults again: an Adam step
 on such tensors takes 4.9 ms instead of 2.8. MINDTORCH_KEEP_MALLOC=1 leaves the allocator as it is.
@@ -15,7 +15,7 @@ _TRIM_BYTES = 256 << 20
 
 
 def tune() -> bool:
-    """Raise glibc's limits; False where the C library is another one or the user said no."""
+    """Raise glibc's limits; False with another C library, or if the user opted out."""
     if not sys.platform.startswith("linux") or os.environ.get("MINDTORCH_KEEP_MALLOC"):
         return False
     import ctypes

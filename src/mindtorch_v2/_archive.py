@@ -1,7 +1,7 @@
-"""The zip container of a checkpoint: named records out of a file, or into one. Knows not what they mean.
+"""The zip container of a checkpoint: named records read from a file or written to one. Their contents are not interpreted.
 
 Records are stored uncompressed, their bytes aligned, under one top directory. Reading takes no more memory
-than the file is long: compressed records and records that overlap are refused.
+than the file is long: compressed records and records that overlap raise an error.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ _LOCAL, _CENTRAL, _END = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
 _END64, _LOCATOR64 = b"PK\x06\x06", b"PK\x06\x07"
 _BIG = 0xFFFFFFFF
 _FLAGS = 0x0800  # names are UTF-8
-_DATE = 0x21  # 1 January 1980: an archive says nothing of when it was written
+_DATE = 0x21  # 1 January 1980: archives carry no time
 
 
 def is_archive(file: IO[bytes]) -> bool:
-    """Whether a zip archive begins at the file's position, which stays."""
+    """Whether a zip archive begins at the file's position, which is restored."""
     start = file.tell()
     magic = file.read(4)
     if not isinstance(magic, bytes):
@@ -129,17 +129,17 @@ class Reader:
         array = np.empty(size, np.uint8)
         self._file.seek(start)
         if hasattr(self._file, "readinto"):
-            got, view = 0, array.data
-            while got < size:
-                n = self._file.readinto(view[got:])
+            filled, view = 0, array.data
+            while filled < size:
+                n = self._file.readinto(view[filled:])
                 if not n:
                     break
-                got += n
+                filled += n
         else:
             data = self._file.read(size)
-            got = len(data)
-            array[:got] = np.frombuffer(data, np.uint8)
-        if got < size:
+            filled = len(data)
+            array[:filled] = np.frombuffer(data, np.uint8)
+        if filled < size:
             raise RuntimeError(f"PytorchStreamReader failed reading file {name}: it is cut off." + _BROKEN)
         return array
 
@@ -182,7 +182,7 @@ class Writer:
         self._directory.append(_directory_entry(full, checksum, size, start))
 
     def close(self, identify: bool = True) -> None:
-        """Write the record that tells archives apart, then the directory."""
+        """Write the record that identifies the archive, then the directory."""
         if identify:
             self.add(".data/serialization_id", f"{len(self._directory):020d}{self._sum:020d}".encode())
         start = self._offset
@@ -211,7 +211,7 @@ def _directory_entry(name: bytes, checksum: int, size: int, start: int) -> bytes
 
 
 def top_name(path: str | os.PathLike[str]) -> str:
-    """The top directory of an archive at `path`, as torch names it: the file's name less its last ending."""
+    """The top directory of an archive at `path`, as torch names it: the file's name without its extension."""
     name = os.path.basename(os.fspath(path))
     stem, dot, _ = name.rpartition(".")
     return (stem if dot else name) or "archive"

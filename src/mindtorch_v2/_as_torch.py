@@ -20,7 +20,7 @@ _uses = 0
 
 
 class _Loader(Loader):
-    """Gives the module of this package that stands for a module of torch's."""
+    """Loads the module of this package that a torch module name is mapped to."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = importlib.import_module(_HERE + spec.name[len("torch") :])
@@ -34,7 +34,7 @@ class _Loader(Loader):
 
 
 class _Finder(MetaPathFinder):
-    """Finds torch and torch.* in this package; leaves other names to the finders behind it."""
+    """Finds torch and torch.* in this package; leaves other names to the finders after it."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -54,7 +54,7 @@ class as_torch:
     """Make `import torch` give this package: for good, or until the end of a `with` block.
 
     Modules imported in the meantime keep it. Raises RuntimeError when real torch is already imported, because
-    two kinds of tensors would meet.
+    two kinds of tensors would mix.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Autocast: an op and its arguments in, its result on cast arguments out. Switches are kept by thread."""
+"""Autocast: an op and its arguments in, its result on cast arguments out. The state is per thread."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import mindtorch_v2 as torch
 
 from . import _dispatch
 
-# What CPU autocast does to which op, by aten name: cast to the lower precision, to float32, or to the widest.
+# CPU autocast's rule for each op, by aten name: cast to the lower precision, to float32, or to the widest.
 LOWER_PRECISION = frozenset(
     """_addmm_activation _convolution _native_multi_head_attention addbmm addmm baddbmm bmm conv1d
     conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d linalg_vecdot linear
@@ -197,7 +197,7 @@ def run_cast(op: Any, arguments: tuple) -> Any:
 
 
 def _cast_all(arguments: Any, dtype: Any) -> list[Any]:
-    """Every float tensor that is no double, cast; the last argument first, as torch does it."""
+    """Cast every float tensor except those of float64; the last argument first, as torch does."""
     done = []
     for value in reversed(arguments):
         if isinstance(value, torch.Tensor):

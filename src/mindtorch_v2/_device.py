@@ -130,7 +130,7 @@ def get_default_device() -> device:
 
 
 def resolve(where: Any) -> device:
-    """The `device` meant by None (the default), a string, an index or a device; refuses what is not here."""
+    """The `device` meant by None (the default), a string, an index or a device; raises for devices other than cpu and meta."""
     if where is None:
         where = _state.default or CPU
     resolved = where if isinstance(where, device) else device(where)

@@ -1,4 +1,4 @@
-"""Data types: torch's dtype objects, their NumPy twins, the default dtype and type promotion. Knows no tensors."""
+"""Data types: torch's dtype objects, their NumPy equivalents, the default dtype and type promotion. Independent of tensors."""
 
 from __future__ import annotations
 
@@ -157,10 +157,10 @@ FLOAT_NUMS = frozenset(n for n, d in BY_NUM.items() if d._rank == 2)
 
 
 class Flag(int):
-    """A bool that counts: the old argument `unbiased` in the place of `correction`."""
+    """The old bool argument `unbiased`, passed as `correction`."""
 
 
-# Stands for an option that torch's own code leaves out, where a call from Python has False: a profile shows the difference.
+# Marks an option that torch's C++ code omits where a call from Python passes False: a profile shows the difference.
 LEFT_OUT = "left out"
 
 
@@ -190,7 +190,7 @@ PYTHON_TYPES: dict[Any, dtype] = {float: float64, int: int64, bool: bool_, compl
 
 
 def named(value: Any, function: str) -> dtype:
-    """The dtype meant by a dtype or one of Python's number types; TypeError, as torch words it, for all else."""
+    """The dtype meant by a dtype or one of Python's number types; torch's TypeError for anything else."""
     if isinstance(value, dtype):
         return value
     if isinstance(value, type) and value in PYTHON_TYPES:
@@ -199,7 +199,7 @@ def named(value: Any, function: str) -> dtype:
 
 
 def from_numpy_dtype(np_dtype: np.dtype) -> dtype:
-    """The torch dtype of a NumPy dtype; TypeError, as torch words it, when there is none."""
+    """The torch dtype of a NumPy dtype; torch's TypeError if there is none."""
     torch_dtype = BY_NUM.get(np_dtype.num)
     if torch_dtype is not None and np_dtype.num < 256 and not np_dtype.isnative:
         raise ValueError(
@@ -274,8 +274,8 @@ def result_dtype(operands: Any) -> dtype:
     """torch.result_type over (dtype, kind) pairs; kind 0: a tensor with dims, 1: a 0-dim tensor, 2: a Python number."""
     best: list[dtype | None] = [None, None, None]
     for d, kind in operands:
-        now = best[kind]
-        best[kind] = d if now is None else promote_types(now, d)
+        previous = best[kind]
+        best[kind] = d if previous is None else promote_types(previous, d)
     result = None
     for candidate in best:
         if candidate is None:

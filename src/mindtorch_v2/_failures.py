@@ -1,4 +1,4 @@
-"""What work on a device may raise. Nothing here raises it: programs name these errors to catch them."""
+"""Exceptions of devices. Nothing here raises them: they exist so that programs can catch them."""
 
 from __future__ import annotations
 

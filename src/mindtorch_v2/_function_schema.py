@@ -55,11 +55,11 @@ class Argument:
 
     @property
     def is_out(self) -> bool:
-        """Whether it is where a result goes."""
+        """Whether it is an output."""
         return self.kwarg_only and self.is_write
 
     def has_default_value(self) -> bool:
-        """Whether it may be left out."""
+        """Whether it may be omitted."""
         return not self._required
 
 
@@ -111,7 +111,7 @@ def with_number(text: str) -> str:
 
 
 def with_out(text: str, overload: str, outs: tuple[str, ...]) -> str:
-    """The overload of an op that writes to tensors it is given."""
+    """The overload of an op that writes to given tensors."""
     head, _, rest = text.partition("(")
     cut = rest.rindex(")", 0, rest.rindex("->"))
     arguments, tail = rest[:cut], rest[rest.rindex("->") + 2 :].strip()

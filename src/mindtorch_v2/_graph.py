@@ -18,33 +18,35 @@ class _GradState(threading.local):
     """Per thread: grad mode, inference mode, the next sequence number, active saved-tensor hooks."""
 
     enabled = True
-    below = 0  # 1 and 2: what answers an op's call runs, below autograd; 2: gradients are on above it
+    below = 0  # not 0: a `__torch_dispatch__` handler or a library kernel runs below autograd; 2: gradients are enabled above it
     inference = False
     seq = 0
     saved_hooks: tuple = ()  # innermost last: (pack, unpack) pairs
     saved_hooks_error: str | None = None  # why hooks may not be used now
     multithreading = True
-    dual_level: Any = None  # of forward-mode differentiation, where one is open
+    dual_level: Any = None  # the open level of forward-mode differentiation
     view_replay = False
     layout_policy = True  # a leaf's gradient gets the leaf's strides
-    numbers_taken = 0  # sequence numbers after that of a node which is not made yet
+    numbers_taken = 0  # sequence numbers reserved after that of a node which does not exist yet
     run: Any = None  # the backward pass that runs on this thread
-    node: Any = None  # the node that it evaluates, while anomalies are looked for
+    node: Any = None  # the node that it evaluates, in anomaly mode
 
 
 grad_state = _GradState()
 
 
 class Switches:
-    """Process-wide flags, so that the hot path asks one plain attribute."""
+    """Process-wide flags, so that the hot path reads one plain attribute."""
 
-    # How many users of saved-tensor hooks and of anomaly mode there are: only then are the thread's own settings read.
+    # The number of users of saved-tensor hooks and of anomaly mode: only if there are any are the settings of the thread read.
     saved_hooks = 0
     anomaly = False
     anomaly_check_nan = True
     lock = threading.Lock()
-    asked: Any = None  # where modes or classes answer ops: whether one of them would, for these tensors
-    quietly: Any = None  # where classes or modes answer calls: runs a function while nobody is asked; False if nobody is anyway
+    asked: Any = (
+        None  # asked(*tensors): whether a `__torch_dispatch__` handler applies; None if there is none
+    )
+    quietly: Any = None  # quietly(function, *arguments): calls it with overrides disabled; False, without a call, if they are already
 
     @classmethod
     def watch(cls, change: int) -> None:
@@ -64,7 +66,7 @@ class Node:
     n_outputs = 1
     takes_none = False  # run it even when no gradient has arrived
     is_users = False  # runs a function that the user wrote
-    frees_gradients = False  # what arrives is freed inside it, as a profile shows
+    frees_gradients = False  # incoming gradients are freed inside it, as a profile shows
     saved_names: tuple = ()  # all that is saved, in s_<name>
     saved_tensor_names: tuple = ()  # those of them that are freed after a backward pass
     _pre_hooks: dict | None = None  # called with all gradients, before apply
@@ -118,7 +120,7 @@ class Node:
         return self.seq
 
     def _recorded_sequence(self) -> int:
-        """What a profile shows; the accumulation of leaves has none."""
+        """The sequence number in a profile; AccumulateGrad nodes have none."""
         return self.seq if self.seq < 1 << 62 else -1
 
     def _input_metadata_of(self, number: int) -> tuple:
@@ -131,7 +133,7 @@ class Node:
         raise NotImplementedError(f"{self.name()} has no backward")
 
     def release(self) -> None:
-        """Let go of what was saved for the backward pass."""
+        """Release what was saved for the backward pass."""
         self.released = True
         for name in self.saved_tensor_names:
             setattr(self, "s_" + name, RELEASED)
@@ -183,7 +185,7 @@ class _InputMetadata(NamedTuple):
 
 
 class _Released:
-    """Stands where a saved value was, once the graph is freed."""
+    """Replaces a saved value once the graph is freed."""
 
 
 RELEASED = _Released()
@@ -290,7 +292,7 @@ def modified_text(tensor: Any, owner: str, version: int, expected: int) -> str:
 
 
 def owner_text(node: Any, number: int) -> str:
-    """How that text names the op that made a tensor."""
+    """The op that created a tensor, for `modified_text`."""
     return f", which is output {number} of {re.sub('Backward[0-9]*$', '', node.name())},"
 
 
@@ -300,7 +302,7 @@ def version_of(tensor: Any) -> int:
 
 
 def storage_of(tensor: Any) -> UntypedStorage:
-    """The tensor's storage, made now if nobody has looked yet."""
+    """The tensor's storage, created at first use."""
     storage = tensor._storage
     if storage is None:
         kind = InferenceStorage if tensor._spoiled is INFERENCE else UntypedStorage
@@ -316,7 +318,7 @@ INFERENCE = (
 
 
 class InferenceStorage(UntypedStorage):
-    """Memory that was taken in inference mode: writes are not counted, and refused elsewhere."""
+    """Memory allocated in inference mode: writes are not counted, and raise outside it."""
 
     @property
     def _version(self) -> int:  # type: ignore[override]
@@ -336,13 +338,13 @@ def refuse_write() -> None:
 
 
 def is_inference(tensor: Any) -> bool:
-    """Whether a tensor's memory was taken in inference mode."""
+    """Whether a tensor's memory was allocated in inference mode."""
     storage = tensor._storage
     return tensor._spoiled is INFERENCE if storage is None else storage.__class__ is InferenceStorage
 
 
 def unpack(node: Node, name: str) -> Any:
-    """A saved value, ready for use: checked for writes since, with its history."""
+    """A saved value, ready for use: checked for later writes, with its history."""
     value = getattr(node, "s_" + name)
     kind = value.__class__
     if kind is _Released:
@@ -383,7 +385,7 @@ def _unpack_result(node: Node, saved: SavedResult) -> Any:
     if alias.__class__ is Packed:
         return unpack_packed(alias, saved.history(node) if grad_state.enabled else None)
     if Switches.asked is not None and saved.number < node.n_outputs and Switches.asked(alias):
-        return _unpack_asked(node, saved) if is_differentiable(alias._array) else alias
+        return _unpack_under_dispatch(node, saved) if is_differentiable(alias._array) else alias
     if alias._storage._version != saved.version:
         owner = owner_text(node, saved.number) if is_differentiable(alias._array) else ""
         raise RuntimeError(modified_text(alias, owner, alias._storage._version, saved.version))
@@ -392,8 +394,8 @@ def _unpack_result(node: Node, saved: SavedResult) -> Any:
     return with_history(alias, saved.history(node))
 
 
-def _unpack_asked(node: Node, saved: SavedResult) -> Any:
-    """The same where somebody answers ops: sees `detach`, and the result's history."""
+def _unpack_under_dispatch(node: Node, saved: SavedResult) -> Any:
+    """The same while `__torch_dispatch__` handlers are active: they see `detach`, and the result has its history."""
     from ._torch_dispatch import detach_for_saving
 
     alias = saved.alias
@@ -442,7 +444,7 @@ def unpack_packed(packed: Packed, history: tuple | None = None) -> Any:
 
 
 def pack_saved(node: Node) -> None:
-    """What is done with a new node while somebody watches: note the forward call, send what was saved through the hooks."""
+    """For a new node in anomaly mode or under saved-tensor hooks: note the forward call, pack what was saved."""
     if Switches.anomaly:
         from .autograd.anomaly_mode import note_forward
 
@@ -493,10 +495,10 @@ def _packed(pack: Any, tensor: Any) -> Any:
 
 
 class AccumulateGrad(Node):
-    """The end of the graph: adds what arrives to a leaf's `.grad`. The leaf knows it only weakly."""
+    """The end of the graph: adds what arrives to a leaf's `.grad`. The leaf has only a weak reference to it."""
 
     variable: Any
-    seq = 1 << 62  # as soon as its gradient is complete
+    seq = 1 << 62  # runs as soon as its gradient is complete
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"

@@ -17,7 +17,7 @@ def lobpcg(
 ) -> tuple[Any, Any]:  # fmt: skip
     """The `k` largest (or smallest) eigenvalues of A, or of A x = s B x, and their vectors.
 
-    The eigenpairs are computed by a dense solver to full precision: what steers torch's iteration is checked and not needed.
+    The eigenpairs are computed by a dense solver to full precision: arguments that control torch's iteration are checked and not used.
     """
     if tracker is not None:
         raise NotImplementedError(

@@ -1,4 +1,4 @@
-"""Meta tensors: shapes and dtypes without memory. An op on them runs its kernel on zeros that take no space; only the results' shapes stay."""
+"""Meta tensors: shapes and dtypes without memory. An op on them runs its kernel on broadcast zeros; only the results' shapes are kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STRIDED = SimpleNamespace(c_contiguous=False, f_contiguous=False)
 
 
 class MetaArray:
-    """What a meta tensor has instead of an array: NumPy refuses to compute with it."""
+    """What a meta tensor has instead of an array: NumPy raises when it is computed with."""
 
     __slots__ = ("shape", "dtype", "strides", "flags")
     __array_ufunc__ = None
@@ -42,7 +42,7 @@ class MetaArray:
         """Another shape, as a view; a ValueError where that would take a copy."""
         stand_in = np.lib.stride_tricks.as_strided(
             np.empty(1, self.dtype), self.shape, self.strides
-        )  # never looked into
+        )  # its memory is never read
         view = stand_in.reshape(shape, copy=False)
         return MetaArray(view.shape, self.dtype, view.strides)
 
@@ -60,7 +60,7 @@ class MetaArray:
 
 
 def is_meta(tensor: Any) -> bool:
-    """Whether a tensor is on the meta device: has no memory, and no class that says where its elements are."""
+    """Whether a tensor is on the meta device: it has no memory, and its class names no other device."""
     return tensor._array_missing and "_shown_device" not in tensor.__dict__
 
 

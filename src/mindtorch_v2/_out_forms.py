@@ -1,5 +1,5 @@
-"""Ops that write to a tensor given as `out=`, as something that records sees them: an op, its arguments and where to put the result
-in; one op of the same name, with the outputs among its inputs, out. Only used while something records.
+"""`out=` forms of ops as a recording shows them: an op, its arguments and its outputs in; one op of the same name, with the outputs
+among its inputs, out. Used only while recording.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _made: dict[tuple[int, int], Op] = {}
 
 
 def call(op: Op, outs: Any, arguments: tuple) -> None:
-    """Run `op` and leave its results in `outs`."""
+    """Run `op` and write its results to `outs`."""
     form = _made.get((op.uid, len(outs)))
     if form is None:
         form = _made[op.uid, len(outs)] = _form(op, len(outs))
@@ -56,7 +56,7 @@ def _hidden(text: str, body: Any, kind: str, flops: Any) -> Op:
     return out_op
 
 
-# ------------------------------------------------------------------------------------ ops that let another write
+# ------------------------------------------------------------------------------------ ops whose out= form calls another op
 
 
 def _softened(name: str) -> Any:
@@ -93,7 +93,7 @@ _THROUGH = {
 
 
 def _result(op: Op, arguments: tuple) -> Any:
-    """What an op gives, the op itself unseen."""
+    """The result of an op, without recording the op."""
     if op.body == "composite":
         return op.kernel(*arguments)
     if op.inner is None or op.promote or op.body == "tensors":
@@ -112,7 +112,7 @@ def _result(op: Op, arguments: tuple) -> Any:
 
 
 def _put(out: Any, array: np.ndarray) -> None:
-    """`give_out`, with the new memory the op's own."""
+    """`give_out`, where newly allocated memory counts as the op's own."""
     if out._array.shape != array.shape and not out._array.size:
         from ._ops.copies import _resize_to
 

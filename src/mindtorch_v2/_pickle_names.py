@@ -1,4 +1,4 @@
-"""Names in checkpoint files: where our classes and functions stand under torch's module paths, both ways.
+"""Names in checkpoint files: our classes and functions under torch's module paths, and back.
 
 A file says `torch.nn.modules.linear Linear`; here that is `mindtorch_v2.nn.modules.linear Linear`.
 """
@@ -18,7 +18,7 @@ _STORAGES = tuple(
     )
 )  # fmt: skip
 
-# (our module, name) -> (torch's module, name), where putting "torch" for our package's name is not enough
+# (our module, name) -> (torch's module, name), where replacing our package's name by "torch" is not enough
 _TO_TORCH = {
     ("_utils", "_rebuild_from_type_v2"): ("torch._tensor", "_rebuild_from_type_v2"),
     ("_storage", "UntypedStorage"): ("torch.storage", "UntypedStorage"),

@@ -1,4 +1,4 @@
-"""Pickling under torch's names: an object in, the bytes of its pickle out. Storages are the caller's."""
+"""Pickling under torch's names: an object in, the bytes of its pickle out. Storages are left to the caller."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _OUR_GLOBAL = re.compile(rf"c({PACKAGE}[^\n]*)\n([^\n]*)\n".encode())
 
 
 def dumps(obj: Any, persistent_id: Callable[[Any], Any], pickle_module: Any, protocol: int) -> bytes:
-    """Pickle `obj`; what `persistent_id` gives for an object stands in its place."""
+    """Pickle `obj`; what `persistent_id` returns for an object is written in its place."""
     if pickle_module is not pickle:
         return _foreign(obj, persistent_id, pickle_module, protocol)
     if protocol < 4:
-        # The compiled pickler writes our own names, each once; they are then replaced. Should the same bytes
-        # also stand in a string, the slower pickler below does it all, eight times slower.
+        # The compiled pickler writes our own names, each once; they are then replaced. If the same bytes
+        # also occur in a string, the pickler below is used instead, which is eight times slower.
         pickler = _Noting(protocol, persistent_id)
         pickler.dump(obj)
         data = pickler.stream.getvalue()

@@ -1,4 +1,4 @@
-"""Operands of one dtype: arrays and numbers in, what a ufunc needs to give torch's result dtype out. Knows no tensors."""
+"""Operands of one dtype: arrays and numbers in, what a ufunc needs to give torch's result dtype out. Independent of tensors."""
 
 from __future__ import annotations
 

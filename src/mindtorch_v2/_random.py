@@ -1,5 +1,5 @@
-"""Random engine: a seed in, the same stream of draws as torch's CPU generator out. Knows the engine's state
-and its byte layout; what is made of the draws is in `_sampling` (arrays) and `_ops.random` (tensors)."""
+"""Random engine: a seed in, the same stream of draws as torch's CPU generator out. The engine's state
+and its byte layout are here; distributions are in `_sampling` (arrays) and `_ops.random` (tensors)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from . import _device, _dispatch
 
 __all__ = ["Generator", "default_generator"]
 
-_DEFAULT_SEED = 67280421310721  # what torch gives a generator nobody has seeded
+_DEFAULT_SEED = 67280421310721  # torch's seed of a generator that was not seeded
 
 # torch's state bytes: seed u64 | left i32 | seeded i32 | next u64 | 624 words, each in a u64 | normal_x f64 |
 # normal_y f64, the waiting second normal of a pair | normal_rho f64 | is normal_y valid i32 | pad |
@@ -43,11 +43,11 @@ class Generator:
         "waiting_normal",
     )
 
-    # raw(n): the next n 32-bit draws, as uint64. It and _bits are made when first asked for: importing
+    # raw(n): the next n 32-bit draws, as uint64. It and _bits are created at first use: importing
     # numpy.random takes 10 ms.
-    # waiting_normal: the second standard normal of a pair of which the first is given out, else None.
+    # waiting_normal: the second standard normal of a pair of which the first was returned, else None.
     # _untouched: torch's own `next` field after seeding or set_state, and the first two words it holds for:
-    # they change with the first draw, so drawing itself keeps no account.
+    # they change with the first draw, so drawing needs no bookkeeping.
 
     def __init__(self, device: Any = None) -> None:
         if device is not None:
@@ -77,7 +77,7 @@ class Generator:
         self._float_normal: tuple[float, int] = (0.0, 0)
 
     def _renew_lock(self) -> None:
-        """In a forked child: go on with another lock. A thread of the parent may hold the old one."""
+        """In a forked child: use a new lock. A thread of the parent may hold the old one."""
         if self._made:
             bits = np.random.MT19937(0)
             bits.state = self._bits.state
@@ -85,7 +85,7 @@ class Generator:
 
     @property
     def device(self) -> Any:
-        """The device the numbers are made on: always the CPU."""
+        """The device of the generator: always the CPU."""
         return _device.CPU
 
     def manual_seed(self, seed: int, /) -> Generator:

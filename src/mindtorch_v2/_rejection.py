@@ -1,5 +1,5 @@
-"""Rejection samplers: a Generator and arrays of parameters in, arrays of torch's CPU numbers out. Knows no
-tensors.
+"""Rejection samplers: a Generator and arrays of parameters in, arrays of torch's CPU numbers out. Independent
+of tensors.
 
 How many uniforms an element takes depends on the draws, so elements cannot be made independently. Where all
 elements share their parameters the attempts are vectorised; else a loop walks over uniforms drawn in bulk.
@@ -108,7 +108,7 @@ def _poisson_small_equal(gen: Generator, n: int, rate: float) -> NDArray[np.floa
             at += steps[at] + 1
         if len(counts) == n:
             return np.array(counts, np.float64)
-        rest = u[at:]  # an element that has begun and lacks its end
+        rest = u[at:]  # an element whose draws are not complete yet
         u = np.concatenate((rest, unit53(gen, n - len(counts) - int(rest.size > 0) or 1)))
 
 
@@ -244,7 +244,7 @@ def binomial(gen: Generator, count: Array, prob: Array) -> Array:
     """One binomial number for each pair of count and probability (same shape and dtype)."""
     counts, probs = count.ravel(), prob.ravel()
     out = np.empty(counts.size)
-    # Neighbours with equal parameters are made together.
+    # Neighbours with equal parameters are drawn together.
     changes = (counts[1:] != counts[:-1]) | (probs[1:] != probs[:-1])
     starts = [0, *(np.flatnonzero(changes) + 1).tolist(), counts.size]
     for begin, end in pairwise(starts):

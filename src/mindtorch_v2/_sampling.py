@@ -1,9 +1,9 @@
-"""Sampling: a Generator, a count and a dtype in, a flat NumPy array of torch's CPU numbers out. Knows no
-tensors.
+"""Sampling: a Generator, a count and a dtype in, a flat NumPy array of torch's CPU numbers out. Independent
+of tensors.
 
 Every function gives the numbers in the order torch writes them: memory order of the tensor that is filled.
 torch's kernels are compiled with fused multiply-add, and below float64 they round to the dtype at certain
-places only; both decide the last bit, so both are repeated here."""
+places only; both decide the last bit, so both are reproduced here."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ F32, F64 = np.dtype(np.float32), np.dtype(np.float64)
 F16, BF16 = np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)
 
 _TWO_PI = 2.0 * math.pi
-_BLOCK = 16384  # elements a pass: the temporaries of one block stay in the second-level cache
+_BLOCK = 16384  # elements per pass: the temporaries of one block stay in the second-level cache
 
 
 # --- uniform draws
@@ -276,7 +276,7 @@ def _normals_of_pairs64(u: NDArray[np.float64], mean: float, std: float) -> NDAr
 
 
 def _normals_in_rows(gen: Generator, n: int, dtype: np.dtype[Any], mean: float, std: float) -> Array:
-    """torch's way from 16 elements on: rows of 16. A rest that fills no row has the last 16 drawn anew."""
+    """torch's algorithm from 16 elements on: rows of 16. If elements remain that fill no row, the last 16 are drawn anew."""
     n_full, rest = divmod(n, 16)
     if dtype == F64:
         unit, transform = unit53, _normals_of_pairs64
@@ -464,10 +464,10 @@ def _followed(source: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _swaps(partners: NDArray[np.int64], n: int) -> NDArray[np.int64]:
-    """What the swaps i <-> partners[i] >= i, i = 0, 1, ..., make of range(n), without doing them one by one.
+    """range(n) after the swaps i <-> partners[i] >= i, i = 0, 1, ..., computed without doing them one by one.
 
-    Position p, before its own swap, holds what the last earlier swap with partner p put there: the value that
-    stood at that swap's own position. These links end at a position nobody had touched: it holds itself."""
+    Position p, before its own swap, holds what the last earlier swap with partner p wrote there: the value
+    at that swap's own position. These links end at a position without earlier writes, which holds itself."""
     step, partner, begins = _by_partner(partners)
     source = np.arange(n)
     moved = step != partner
@@ -483,10 +483,10 @@ def _swaps(partners: NDArray[np.int64], n: int) -> NDArray[np.int64]:
 
 
 def _inside_out(n: int, draws: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """The shuffle of the very large: at step i, position i takes a partner's value, the partner gets i."""
+    """The shuffle for very large n: at step i, position i takes the value of a partner, and the partner gets i."""
     partners = (draws % np.arange(1, n + 1, dtype=np.uint64)).view(np.int64)
     step, partner, begins = _by_partner(partners)
-    source = partners.copy()  # for a partner that had been given nothing yet: what that one took
+    source = partners.copy()  # where the partner got no value before: what the partner took at its own step
     later = np.flatnonzero(~begins)
     previous = np.full(n, -1)
     previous[step[later]] = step[later - 1]

@@ -1,6 +1,6 @@
-"""Process-wide switches of torch's top level: deterministic algorithms, warnings, denormals, device modules. Knows no tensors.
+"""Process-wide switches of torch's top level: deterministic algorithms, warnings, denormals, device modules. Independent of tensors.
 
-Every kernel here gives the same result each time, so the deterministic switches change no computation; what was set is told.
+Every kernel here gives the same result each time, so the deterministic switches change no computation; they are only stored.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class _State:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for algorithms that give the same result each time. All of them do here."""
+    """Request algorithms that give the same result each time. All of them do here."""
     for name, value in (("mode", mode), ("warn_only", warn_only)):
         if not isinstance(value, bool):
             where = "argument 'mode' (position 1)" if name == "mode" else "argument 'warn_only'"
@@ -31,12 +31,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Whether deterministic algorithms were asked for."""
+    """Whether deterministic algorithms were requested."""
     return _State.deterministic
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
-    """Whether they were asked for with `warn_only`."""
+    """Whether they were requested with `warn_only`."""
     return _State.deterministic_warn_only
 
 

@@ -1,6 +1,6 @@
-"""Sparse COO tensors: indices and values in, a tensor with `is_sparse` out, and what is done element by element.
+"""Sparse COO tensors: indices and values in, a tensor with `is_sparse` out, and elementwise ops.
 
-History is kept on the sparse tensor itself, by nodes made here. Products and the way from the dispatcher are in `_sparse_ops`.
+The autograd nodes of sparse results are created here. Products and the entry point from the dispatcher are in `_sparse_ops`.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _engine.sparse_seen = True
 
 
 class _NoArray(AttributeError, NotImplementedError):
-    """A sparse tensor has no array: what asks for one is not there for sparse tensors."""
+    """A sparse tensor has no array: what needs one is not implemented for sparse tensors."""
 
 
 class SparseTensor(Tensor):
-    """A tensor that keeps only some of its elements: `_places` says where (one column each), `_elements` what."""
+    """A tensor that stores only some elements: `_places` holds their indices (one column each), `_elements` their values."""
 
     __module__ = "mindtorch_v2"
     is_sparse = True
@@ -34,14 +34,14 @@ class SparseTensor(Tensor):
     _elements: np.ndarray  # (number of elements, *dense dims)
     _extent: tuple
     _coalesced: bool
-    _held: Any = None  # the tensors whose arrays these are, while something records
+    _part_tensors: Any = None  # the tensors that own these arrays, while recording
 
     def __getattr__(self, name: str) -> Any:
         if name == "_array":
             raise _NoArray("this operation is not there for sparse tensors; to_dense() gives a dense one")
         raise AttributeError(f"'Tensor' object has no attribute '{name}'")
 
-    # ------------------------------------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------------------------------------ properties
 
     @property
     def shape(self) -> Size:
@@ -80,11 +80,11 @@ class SparseTensor(Tensor):
     nelement = numel
 
     def stride(self, dim: int | None = None) -> Any:
-        """Zeros: elements are not found by steps in memory."""
+        """Zeros: a sparse tensor has no strides."""
         return (0,) * self.ndim if dim is None else 0
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
-        """False: elements do not stand in the order of dimensions."""
+        """False: elements are not stored in the order of the dimensions."""
         return False
 
     def contiguous(self, memory_format: Any = None) -> Any:
@@ -138,54 +138,54 @@ class SparseTensor(Tensor):
     # ------------------------------------------------------------------------------------------------ its parts
 
     def _indices(self) -> Tensor:
-        return _wrap(self._places) if _dispatch.recorder is None else _asked(self, "_indices")
+        return _wrap(self._places) if _dispatch.recorder is None else _recorded(self, "_indices")
 
     def _values(self) -> Tensor:
-        return _wrap(self._elements) if _dispatch.recorder is None else _asked(self, "_values")
+        return _wrap(self._elements) if _dispatch.recorder is None else _recorded(self, "_values")
 
     def indices(self) -> Tensor:
-        """Where the elements are: one column each."""
+        """The indices of the elements, one column each."""
         if not self._coalesced:
             raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
-        return self._indices() if _dispatch.recorder is None else _asked(self, "indices")
+        return self._indices() if _dispatch.recorder is None else _recorded(self, "indices")
 
     def values(self) -> Tensor:
         """The elements, in the order of `indices`."""
         if not self._coalesced:
             raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
         if _dispatch.recorder is not None:
-            return _asked(self, "values")
+            return _recorded(self, "values")
         return with_values_node(self, self._values())
 
     def _nnz(self) -> int:
-        return self._places.shape[1] if _dispatch.recorder is None else _asked(self, "_nnz")
+        return self._places.shape[1] if _dispatch.recorder is None else _recorded(self, "_nnz")
 
     def sparse_dim(self) -> int:
         """How many dimensions are given by indices."""
-        return self._places.shape[0] if _dispatch.recorder is None else _asked(self, "sparse_dim")
+        return self._places.shape[0] if _dispatch.recorder is None else _recorded(self, "sparse_dim")
 
     _dimI = sparse_dim  # noqa: N815  (torch's name)
 
     def dense_dim(self) -> int:
         """How many dimensions each value has."""
-        return self._elements.ndim - 1 if _dispatch.recorder is None else _asked(self, "dense_dim")
+        return self._elements.ndim - 1 if _dispatch.recorder is None else _recorded(self, "dense_dim")
 
     _dimV = dense_dim  # noqa: N815  (torch's name)
 
     def is_coalesced(self) -> bool:
-        """Whether every place occurs once, in order."""
-        return self._coalesced if _dispatch.recorder is None else _asked(self, "is_coalesced")
+        """Whether every index occurs once, in order."""
+        return self._coalesced if _dispatch.recorder is None else _recorded(self, "is_coalesced")
 
     def _coalesced_(self, coalesced: bool) -> Any:
         if _dispatch.recorder is not None:
-            return _asked(self, "_coalesced_", coalesced)
+            return _recorded(self, "_coalesced_", coalesced)
         self._coalesced = coalesced
         return self
 
     def coalesce(self) -> Any:
-        """The same tensor with every place once, in order."""
+        """The same tensor with every index once, in order."""
         if _dispatch.recorder is not None:
-            return _asked(self, "coalesce")
+            return _recorded(self, "coalesce")
         if self._coalesced:
             return self
         result = coalesced(self)
@@ -194,7 +194,7 @@ class SparseTensor(Tensor):
     def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
         """The same tensor with all its elements."""
         if _dispatch.recorder is not None:
-            return _asked(self, "to_dense", dtype, masked_grad)
+            return _recorded(self, "to_dense", dtype, masked_grad)
         dense = with_dense_node(self, _wrap(dense_array(self)), masked_grad)
         return dense if dtype is None else dense.to(dtype)
 
@@ -293,14 +293,14 @@ class SparseTensor(Tensor):
 
     def t(self) -> Any:
         """The two dimensions exchanged."""
-        return _t(self) if _dispatch.recorder is None else _asked(self, "t")
+        return _t(self) if _dispatch.recorder is None else _recorded(self, "t")
 
     def transpose(self, dim0: int, dim1: int) -> Any:
         """Two dimensions exchanged."""
         return (
             _transpose(self, dim0, dim1)
             if _dispatch.recorder is None
-            else _asked(self, "transpose.int", dim0, dim1)
+            else _recorded(self, "transpose.int", dim0, dim1)
         )
 
     def __getitem__(self, index: Any) -> Any:
@@ -343,11 +343,11 @@ for _name, _kind in (
     _converter(_name, _kind)
 
 
-# ---------------------------------------------------------------------------------------------------- making
+# ---------------------------------------------------------------------------------------------------- construction
 
 
-def _asked(self: Any, name: str, *rest: Any) -> Any:
-    """What an op that a profile shows gives."""
+def _recorded(self: Any, name: str, *rest: Any) -> Any:
+    """The result of a recorded op."""
     return _dispatch.record(_dispatch.OPS[name], self, *rest)
 
 
@@ -378,9 +378,9 @@ def with_node(name: str, result: Any, source: Any) -> Any:
 
 
 def of_parts(indices: Any, values: Any, extent: Any, is_coalesced: bool) -> Any:
-    """A sparse tensor that has the memory of two tensors, with its history."""
+    """A sparse tensor on the memory of two tensors, with its history."""
     tensor = make(indices._array, values._array, tuple(extent), is_coalesced)
-    tensor._held = indices, values
+    tensor._part_tensors = indices, values
     return record(
         "SparseCooTensorWithDimsAndTensorsBackward0",
         tensor,
@@ -403,7 +403,7 @@ def empty(extent: tuple, sparse_dim: int, dtype: np.dtype) -> SparseTensor:
 
 
 def _become(self: Any, other: Any) -> None:
-    self._places, self._elements, self._held = other._places, other._elements, other._held
+    self._places, self._elements, self._part_tensors = other._places, other._elements, other._part_tensors
     self._extent, self._coalesced = other._extent, other._coalesced
 
 
@@ -420,7 +420,7 @@ def _like(pattern: Any, values: Any) -> Any:
 
 
 def record(name: str, result: Any, inputs: tuple, rule: Any) -> Any:
-    """Give `made` a history: node `name`, whose `rule(gradient)` gives a gradient for each of `inputs`."""
+    """Give `result` a history: node `name`, whose `rule(gradient)` returns a gradient for each of `inputs`."""
     if not grad_state.enabled or not any(t._rg for t in inputs):
         return result
     node = _node(name)
@@ -460,7 +460,7 @@ def _node(name: str) -> Any:
 
 
 def keys(places: np.ndarray, extent: tuple) -> np.ndarray:
-    """One number for each place, in the order of the dimensions."""
+    """One number for each column of indices, ordered as the indices are."""
     if not len(places):
         return np.zeros(places.shape[1], np.int64)
     numbers = places[0].copy()
@@ -471,7 +471,7 @@ def keys(places: np.ndarray, extent: tuple) -> np.ndarray:
 
 
 def coalesced(self: Any) -> SparseTensor:
-    """Every place once, in order; equal places added."""
+    """Every index once, in order; values at equal indices are added."""
     number = keys(self._places, self._extent)
     order = np.argsort(number, kind="stable")
     number, elements = number[order], self._elements[order]
@@ -536,12 +536,12 @@ def values_at(source: Any, pattern: Any) -> Tensor:
 def sparse_mask(self: Any, mask: Any) -> Any:
     """The elements of `self` at the places of the sparse tensor `mask`."""
     if _dispatch.recorder is not None:
-        return _asked(self, "sparse_mask", mask)
+        return _recorded(self, "sparse_mask", mask)
     return masked(self, mask)
 
 
 def masked(self: Any, mask: Any) -> Any:
-    """What `sparse_mask` gives."""
+    """The result of `sparse_mask`."""
     if tuple(self.shape) != tuple(mask.shape):
         raise RuntimeError(
             f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size {list(mask.shape)}"
@@ -635,7 +635,7 @@ def _add_sparse(a: Any, b: Any, alpha: Any) -> SparseTensor:
         right = right * kind.type(alpha)
     joined = (
         a._elements.flags.c_contiguous and b._elements.flags.c_contiguous
-    )  # torch appends what is not contiguous
+    )  # torch concatenates if the values are not contiguous
     if joined and a._places.shape == b._places.shape and np.array_equal(a._places, b._places):
         return make(a._places, left + right, a._extent, a._coalesced and b._coalesced)
     if a._places.shape[0] != b._places.shape[0]:
@@ -866,8 +866,8 @@ def _t(self: Any) -> Any:
     if _dispatch.recorder is None:
         return _permute(self, (1, 0))
     with _quiet():
-        _asked(self, "sparse_dim"), _asked(self, "dense_dim")
-        result = _asked(self, "transpose.int", 0, 1)
+        _recorded(self, "sparse_dim"), _recorded(self, "dense_dim")
+        result = _recorded(self, "transpose.int", 0, 1)
     return record("TBackward0", result, (self,), lambda g: (g.t(),))
 
 

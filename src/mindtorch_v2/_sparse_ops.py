@@ -1,7 +1,7 @@
-"""Products and joins of sparse tensors, and the door from the dispatcher: an op and its arguments in, a sparse or dense result out.
+"""Products and joins of sparse tensors, and the entry point from the dispatcher: an op and its arguments in, a sparse or dense result out.
 
-Ops meet a sparse tensor where they look for its array: the dispatcher then asks `run_sparse`. An op that is not in `KERNELS` raises torch's
-NotImplementedError. Knows sparse tensors through `_sparse`, which knows nothing of this file.
+When an argument has no array because it is sparse, the dispatcher calls `run_sparse`. An op that is not in `KERNELS` raises torch's
+NotImplementedError. This module imports `_sparse`, never the other way round.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _product(a: Any, b: Any) -> np.ndarray:
 def _with_mm_node(product: Any, a: Any, b: Any, name: str) -> Any:
     inputs, needs = (a, b), (a._rg, b._rg)
     if not needs[0]:
-        b = None  # only the other's gradient asks for it
+        b = None  # only the gradient of `a` needs it
 
     def rule(g: Any) -> tuple:
         ga = gb = None
@@ -279,7 +279,7 @@ def _stack(tensors: Any, dim: int = 0) -> Any:
     return _cat([_unsqueeze(t, dim) for t in tensors], dim)
 
 
-# ---------------------------------------------------------------------------------------------------- the door from the dispatcher
+# ---------------------------------------------------------------------------------------------------- entry point from the dispatcher
 
 # functions that leave zero at zero: applied to the values of the coalesced tensor
 _ON_VALUES = (
@@ -322,7 +322,7 @@ KERNELS: dict[str, Any] = {
 
 
 def run_sparse(op: Any, arguments: tuple) -> Any:
-    """An op on sparse tensors; torch's error where there is none."""
+    """Run an op on sparse tensors; torch's error if it has no sparse kernel."""
     kernel = KERNELS.get(op.full_name)
     if kernel is None:
         raise NotImplementedError(

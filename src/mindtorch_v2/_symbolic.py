@@ -1,4 +1,4 @@
-"""Arithmetic that torch also does on sizes not known yet. Here sizes are numbers: numbers in, numbers out."""
+"""torch's arithmetic on symbolic sizes. Here sizes are plain numbers: numbers in, numbers out."""
 
 from __future__ import annotations
 

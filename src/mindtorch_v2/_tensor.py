@@ -1,4 +1,4 @@
-"""The Tensor class: an array, its storage, its place in the autograd graph. Ops arrive as methods from `_ops`."""
+"""The Tensor class: an array, its storage, its place in the autograd graph. `_ops` installs the ops as methods."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ class Tensor:
     """A multi-dimensional array with gradients."""
 
     __module__ = "mindtorch_v2"
-    # Everything an op result does not need has its value here, once, and on the instance only when it differs:
-    # making a tensor costs one attribute. `_array` is missing on meta tensors, which keep `_meta` (shape, dtype, strides).
+    # Defaults are kept on the class, and an attribute is set on an instance only when it differs: creating an op's
+    # result sets one attribute. `_array` is missing on meta tensors, which keep `_meta` (shape, dtype, strides).
     _array: np.ndarray
     _storage: UntypedStorage | None = None
-    _form = 0  # the number of shape, strides and type (`_dispatch.form_of`); 0: nobody asked yet
-    _met = 0  # the number in a recording that tells tensors apart; negative: the memory is another one since
+    _form = 0  # the id of shape, strides and type (`_dispatch.form_of`); 0: not computed yet
+    _met = 0  # the tensor's id in a recording; negative: its memory was replaced since
     _rg = False  # requires_grad
     _grad_fn: Node | None = None
     _output_nr = 0
     _base: Tensor | None = None  # the tensor that this is a view of
-    _multi_view = False  # one of several views that one op gave
-    # "no_grad", "inference" or "function": there, and writing to this view is refused; "before": its base had gradients
+    _multi_view = False  # one of several views that one op returned
+    # "no_grad", "inference" or "function": the view was created there, and writing to it raises; "before": its base had
+    # gradients
     _view_made_in: str | None = None
-    _seen_version = 0  # of the storage, when this view's history was made
+    _seen_version = 0  # version of the storage when this view's history was created
     _grad: Tensor | None = None
     _accumulator: Any = None
     _hooks: dict | None = None
     _post_accumulate_hooks: dict | None = None
     _retain_handle: Any = None
-    _spoiled: str | None = None  # why this may not be used by a backward pass that saved it
+    _spoiled: str | None = None  # why a backward pass that saved this may not use it
     _array_missing = False
     _meta: Any = None
     is_sparse = False
@@ -64,7 +65,7 @@ class Tensor:
     __hash__ = object.__hash__
 
     if TYPE_CHECKING:
-        # Operators arrive with the ops, at run time.
+        # Operators are installed with the ops, at run time.
         __add__: Any
         __radd__: Any
         __iadd__: Any
@@ -146,7 +147,7 @@ class Tensor:
 
         return make_wrapper_subclass(cls, size, strides, dtype, device, requires_grad)
 
-    # ------------------------------------------------------------------------------------------------ what it is
+    # ------------------------------------------------------------------------------------------------ properties
 
     @property
     def shape(self) -> Size:
@@ -158,7 +159,7 @@ class Tensor:
 
     @property
     def device(self) -> _device.device:
-        # a class that wraps other tensors has no memory of its own, but says where it is
+        # a wrapper subclass has no memory of its own, but names its device
         return self.__dict__.get("_shown_device", _device.META) if self._array_missing else _device.CPU
 
     @property
@@ -260,7 +261,7 @@ class Tensor:
         return self._array.__array_interface__["data"][0]
 
     def untyped_storage(self) -> UntypedStorage:
-        """The memory this tensor looks at."""
+        """The memory of this tensor."""
         if self._array_missing:
             from .storage import _MetaStorage
 
@@ -273,7 +274,7 @@ class Tensor:
         return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype, _internal=True)
 
     def storage(self) -> Any:
-        """The memory this tensor looks at, as a list of its dtype; `untyped_storage` is the form that stays."""
+        """The memory of this tensor as a typed storage; deprecated in favour of `untyped_storage`."""
         from .storage import _warn_typed_storage_removal
 
         _warn_typed_storage_removal(stacklevel=2)
@@ -286,7 +287,7 @@ class Tensor:
         return _LEGACY[self._typed_storage()._pickle_storage_type()]
 
     def is_contiguous(self, memory_format: Any = _dtype.contiguous_format) -> bool:
-        """Whether elements stand in memory in the order of the dimensions."""
+        """Whether elements are stored in the order of the dimensions."""
         array = self._meta if self._array_missing else self._array
         if memory_format is _dtype.contiguous_format or memory_format is _dtype.preserve_format:
             return bool(array.flags.c_contiguous)
@@ -307,11 +308,11 @@ class Tensor:
         return self.dtype.is_signed
 
     def is_inference(self) -> bool:
-        """Whether this was made in inference mode."""
+        """Whether this was created in inference mode."""
         return is_inference(self)
 
     def is_conj(self) -> bool:
-        """False: conjugates are computed at once."""
+        """False: conjugates are never lazy here."""
         return False
 
     is_neg = is_conj
@@ -326,7 +327,7 @@ class Tensor:
         raise RuntimeError("Cannot access accelerator device when none is available.")
 
     def is_shared(self) -> bool:
-        """Whether the memory was asked to be shared between processes."""
+        """Whether the memory is shared between processes."""
         return self._storage is not None and self._storage.is_shared()
 
     def share_memory_(self) -> Tensor:
@@ -335,7 +336,7 @@ class Tensor:
         return self
 
     def is_set_to(self, tensor: Tensor) -> bool:
-        """Whether both look at the same memory in the same way."""
+        """Whether both are the same view of the same memory."""
         return (
             self.data_ptr() == tensor.data_ptr()
             and self.shape == tensor.shape
@@ -354,7 +355,7 @@ class Tensor:
 
     @property
     def _cdata(self) -> int:
-        """What identifies the tensor: in a recording that tells tensors apart, the number that it has there."""
+        """An id of the tensor: its id in a recording if that tracks tensors."""
         register = _storage.register
         return id(self) if register is None else register.first_number(self)
 
@@ -580,7 +581,7 @@ class Tensor:
             try:
                 array.setflags(write=True)
             except ValueError:
-                pass  # memory that NumPy itself was told not to write
+                pass  # memory that is read-only in NumPy itself
         return array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -829,7 +830,7 @@ def _from_storage(
     stride: Any,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor that looks at a storage."""
+    """A tensor on the memory of a storage."""
     tensor = _new(Tensor)
     tensor._array = _strided(storage, dtype._np, storage_offset, size, stride)
     tensor._storage = storage

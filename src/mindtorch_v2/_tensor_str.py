@@ -1,4 +1,4 @@
-"""Printing: a tensor in, the text torch prints for it out. Works on the tensor's NumPy array; runs no op, unless something records.
+"""Printing: a tensor in, the text torch prints for it out. Works on the tensor's NumPy array; runs no op, except while recording.
 
 The elements that will be shown are turned into text once, all at the same width (`_Cells`); `_layout` puts
 brackets, commas and line breaks around them; `_with_suffixes` adds what stands after the elements.
@@ -45,7 +45,7 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """Set how tensors print; what is None stays, except `sci_mode`, which None sets back to automatic."""
+    """Set how tensors print; None leaves an option unchanged, except `sci_mode`, which it resets to automatic."""
     for name, value in _PROFILES.get(profile or "", {}).items():
         setattr(PRINT_OPTS, name, value)
     options = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
@@ -73,7 +73,7 @@ def printoptions(**kwargs: Any) -> Iterator[None]:
 
 @dataclasses.dataclass
 class _Cells:
-    """The shown elements as text, in order, and the width that line breaking reckons with."""
+    """The shown elements as text, in order, and the width that line breaking assumes."""
 
     texts: list[str]
     width: int
@@ -239,7 +239,7 @@ def _dense_str(tensor: Any, begin: str, contents: str | None) -> str:
         text = _contents(tensor._array, indent)
     if contents is None and (meta or (len(shape) != 1 if empty else PRINT_OPTS.edgeitems == 0)):
         suffixes.append(_size_suffix(shape))
-    # with no element to look at, only the default dtype goes without saying
+    # without elements, only the default dtype is left out
     unseen = contents is None and (meta or empty)
     if dtype is not _dtype.Default.dtype if unseen else not _is_default_dtype(dtype):
         suffixes.append(f"dtype={dtype}")

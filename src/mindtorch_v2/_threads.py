@@ -1,4 +1,4 @@
-"""How many threads kernels use: that of the BLAS library NumPy came with, asked and set through its own functions."""
+"""The number of threads of kernels: read and set through the functions of NumPy's BLAS library."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The file may hold instances of classes that the program itself has, and of a list of plain types; it may not name functions, nor
 classes of the standard library that act when they are made (a process, a socket, an import). So loading can build the objects that
-people save, and cannot run what a stranger chose. More names: `torch.serialization.add_safe_globals`.
+people save, and cannot run code that the author of the file chose. More names: `torch.serialization.add_safe_globals`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _is_harmless(module: str, name: str, obj: Any) -> bool:
 
 
 def check(module: str, name: str, obj: Any, allowed: list[Any]) -> Any:
-    """`found`, if a file may name it; else torch's kind of error, saying what to do."""
+    """`obj`, if a file may name it; else an UnpicklingError that says what to do."""
     if any(obj is (entry[0] if isinstance(entry, tuple) else entry) for entry in allowed):
         return obj
     # where it really comes from: a pickle may name it by an alias, or as Python 2 called it

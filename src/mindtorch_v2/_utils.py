@@ -1,6 +1,6 @@
-"""Taking tensors apart for pickling and putting them together again. Knows storages and tensors, no files.
+"""Reducing tensors for pickling, and rebuilding them. Storages and tensors only, no files.
 
-The `_rebuild_*` functions are the vocabulary of checkpoint files: their names and arguments are torch's.
+Checkpoint files call the `_rebuild_*` functions by name: their names and arguments are torch's.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .storage import _NAME_OF, TypedStorage, _MetaStorage
 
 
 def _user_state(tensor: Tensor) -> dict[str, Any]:
-    """The attributes that a program hung on a tensor."""
+    """The attributes that a program set on a tensor."""
     return {name: value for name, value in tensor.__dict__.items() if name not in _INTERNAL}
 
 
@@ -57,7 +57,7 @@ def _reduce_data(tensor: Tensor) -> tuple[Callable[..., Any], tuple[Any, ...]]:
 
 
 def _check_place(offset: Any, size: Any, stride: Any, itemsize: int, nbytes: int) -> None:
-    """Refuse a tensor that would reach outside its storage, whatever a file says."""
+    """Raise for a tensor that would reach outside its storage, whatever a file says."""
     if not isinstance(size, (tuple, list)) or not isinstance(stride, (tuple, list)):
         raise TypeError(
             f"size and stride must be tuples of ints, got {type(size).__name__} and {type(stride).__name__}"

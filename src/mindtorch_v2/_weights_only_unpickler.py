@@ -247,7 +247,7 @@ class Unpickler:
         return call(*args)
 
     def new(self, cls: Any, args: Any) -> Any:
-        """An object of an allowed class, made without its `__init__`."""
+        """An object of an allowed class, created without its `__init__`."""
         if cls is OrderedDict or cls is Counter or cls is set:
             return cls()
         if isinstance(cls, type) and cls in self.user_types:
@@ -292,7 +292,7 @@ class Unpickler:
 
     def load(self) -> Any:
         """Read the pickle and return the object."""
-        # one branch an instruction, the frequent ones first
+        # one branch per instruction, the frequent ones first
         data, i, encoding = self.data, self.position, self.encoding
         stack: list[Any] = []
         below: list[list[Any]] = []
