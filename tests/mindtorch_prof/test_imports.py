@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from fact_files import FACTS
 
 SOURCE = Path(__file__).parents[2] / "src"
-TRACE = Path(__file__).parents[1] / "mindtorch_v2" / "facts" / "torch_trace.json.gz"
+TRACE = FACTS / "torch_trace.json.gz"
 
 # A module may import modules of its own level and of those above it in this list.
 LEVELS = (
@@ -77,9 +78,9 @@ def imported(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def modules(package: str) -> list[Path]:
-    found = sorted((SOURCE / package).rglob("*.py"))
-    assert len(found) > 20
-    return found
+    paths = sorted((SOURCE / package).rglob("*.py"))
+    assert len(paths) > 20
+    return paths
 
 
 def test_the_engine_imports_neither_the_library_nor_torch() -> None:
@@ -166,7 +167,7 @@ def test_importing_the_engine_brings_no_heavy_package(name: str, tmp_path: Path)
     assert done.stdout == "False\n", done.stderr
 
 
-def test_both_doors_give_one_class() -> None:
+def test_the_library_and_the_engine_give_one_class() -> None:
     import mindtorch_prof
     import mindtorch_v2 as torch
     from mindtorch_prof.torch_api import events

@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fact_files import FACTS
 
 import mindtorch_prof
 import mindtorch_v2 as torch
+from mindtorch_prof.export.chrome import export_chrome_trace
 from mindtorch_prof.inputs import Inputs
 from mindtorch_prof.settings import Settings
 from mindtorch_prof.trace import Trace
 
-FACTS = Path(__file__).parents[1] / "mindtorch_v2" / "facts"
 ALL = {
     "record_shapes": True,
     "profile_memory": True,
@@ -128,8 +129,6 @@ def test_a_file_gives_the_inputs_that_were_recorded(tmp_path: Path) -> None:
 def test_the_settings_of_a_recording_are_read_back_from_its_file(tmp_path: Path) -> None:
     trace = recorded()
     path = tmp_path / "t.json.gz"
-    from mindtorch_prof.export.chrome import export_chrome_trace
-
     export_chrome_trace(trace, path)
     read = mindtorch_prof.load(path).trace.settings
     for field in (

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import types
+from pathlib import Path
+from typing import Any
 
 import pytest
 import recorded_cases
+from event_trees import tree_of
 
 import mindtorch_v2 as torch
 from mindtorch_v2._C import _profiler as low
@@ -84,3 +87,43 @@ def test_low_events_answer_what_only_devices_have():
     event = torch._C._autograd._disable_profiler().events()[0]
     assert (event.cuda_elapsed_us(), event.privateuse1_elapsed_us()) == (-1, -1)
     assert (event.extra_meta(), event.is_hidden_event()) == ({}, False)
+
+
+def test_tracebacks_are_gathered_and_read() -> None:
+    (frames,) = low.symbolize_tracebacks([low.gather_traceback(python=True, script=False, cpp=False)])
+    assert frames[0]["name"] == "test_tracebacks_are_gathered_and_read"
+    assert frames[0]["filename"] == __file__
+    assert low.symbolize_tracebacks([low.gather_traceback(python=False)]) == [[]]
+    with pytest.raises(TypeError, match=r"cannot create 'torch\._C\._profiler\.CapturedTraceback' instances"):
+        low.CapturedTraceback()
+
+
+def test_switches_turn_links_and_concrete_lists_off(tmp_path: Path) -> None:
+    def look() -> tuple[int, Any]:
+        x = torch.ones(3, requires_grad=True)
+        with profile(record_shapes=True) as prof:
+            x.sum(0).backward()
+        prof.export_chrome_trace(str(tmp_path / "t.json"))
+        (event, *_) = [e for e in prof.events() if e.name == "aten::sum"]
+        return (tmp_path / "t.json").read_text().count("fwdbwd") > 0, event.concrete_inputs[1]
+
+    low._set_fwd_bwd_enabled_val(False)
+    low._set_record_concrete_inputs_enabled_val(False)
+    try:
+        assert look() == (False, None)
+    finally:
+        low._set_fwd_bwd_enabled_val(True)
+        low._set_record_concrete_inputs_enabled_val(True)
+    assert look() == (True, [0])
+
+
+def test_the_clock_is_the_events_own() -> None:
+    converter = low._ApproximateClockToUnixTimeConverter()
+    with profile() as prof:
+        before = low._get_approximate_time()
+        torch.ones(1)
+        after = low._get_approximate_time()
+    (event,) = tree_of(prof)
+    slack = 50_000_000  # the clock of the system may be set between two looks
+    assert converter.to_unix_ns(before) - slack <= event.start_time_ns <= event.end_time_ns
+    assert event.end_time_ns <= converter.to_unix_ns(after) + slack

@@ -1,0 +1,17 @@
+"""The registry of columns: each is explained, and each alias leads to it."""
+
+from __future__ import annotations
+
+from mindtorch_prof.analysis.columns import COLUMNS, column_key
+
+
+def test_every_column_is_explained_in_sentences_and_found_by_its_names() -> None:
+    for key, fact in COLUMNS.items():
+        assert fact.meaning.endswith(".") or "." in fact.meaning, key
+        assert fact.unit in {"us", "bytes", "count", "flops", "share", "number", "text"}, key
+        for name in (key, *fact.aliases):
+            assert column_key(name) == key
+    assert column_key("Self CUDA %") == "self_device_share"
+    assert column_key("CPU time avg") == "cpu_time"
+    assert column_key("# of Calls") == "count"
+    assert column_key("self_xpu_time_total") == "self_device_time_total"

@@ -1,0 +1,56 @@
+"""Repeated measurements: per step where a trace has steps, else per call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from trace_builder import make_trace
+
+from mindtorch_prof.analysis.repeats import as_results, measure
+from mindtorch_prof.torch_api.results import Results
+from mindtorch_prof.trace import ANNOTATION
+
+CALLS = [("mm", 1_000, 3_000), ("mm", 5_000, 6_000), ("mm", 21_000, 25_000), ("add", 40_000, 41_000)]
+STEPS = [("ProfilerStep#7", 0, 10_000, 1, ANNOTATION), ("ProfilerStep#8", 20_000, 30_000, 1, ANNOTATION)]
+
+
+def test_with_steps_a_repeat_is_the_sum_over_a_step() -> None:
+    measured = measure(make_trace(*STEPS, *CALLS))
+    assert (measured.repeats, measured.steps, measured.runs) == ("steps", (7, 8), 2)
+    assert measured.samples("self_cpu")[measured.place["mm",]].tolist() == [3.0, 4.0]
+    assert measured.totals["count"][measured.place["mm",]] == 3
+
+
+def test_with_steps_what_lies_outside_is_left_out_and_its_time_is_told() -> None:
+    measured = measure(make_trace(*STEPS, *CALLS))
+    assert ("add",) not in measured.place
+    assert measured.outside_ns == 1_000
+
+
+def test_without_steps_a_repeat_is_a_call() -> None:
+    measured = measure(make_trace(*CALLS))
+    assert (measured.repeats, measured.runs) == ("calls", 1)
+    assert measured.samples("cpu")[measured.place["mm",]].tolist() == [2.0, 1.0, 4.0]
+    assert measured.samples("cpu")[measured.place["add",]].tolist() == [1.0]
+
+
+def test_groups_of_shapes_and_modules_hold_the_same_time_as_ops(three_steps: Any) -> None:
+    whole = measure(three_steps).totals["self_cpu"].sum()
+    assert whole > 0
+    for by in (("op", "shape"), ("op", "module"), ("stack", "op")):
+        assert measure(three_steps, by).totals["self_cpu"].sum() == whole
+
+
+def test_what_a_trace_can_tell_is_listed(three_steps: Any) -> None:
+    assert measure(three_steps).has == {"shapes", "device", "stacks", "modules"}
+    assert measure(make_trace(*CALLS)).has == frozenset()
+
+
+def test_a_trace_a_loaded_file_and_results_are_sources_and_nothing_else_is(three_steps: Any) -> None:
+    results = Results(make_trace(*CALLS))
+    assert as_results(results) is results
+    assert isinstance(as_results(results.trace), Results)
+    assert as_results(three_steps).trace is three_steps.trace
+    with pytest.raises(TypeError, match="a dict has no recording"):
+        as_results({})

@@ -1,0 +1,39 @@
+"""`mindtorch-prof advise`: its text, its JSON and its exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from kineto_documents import waiting_device
+
+from mindtorch_prof import cli
+
+
+def test_the_command_tells_and_exits_with_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(waiting_device(tmp_path / "d.json"))
+    assert cli.main(["advise", path]) == 1
+    text = capsys.readouterr().out
+    assert "[idle_device]" in text
+    assert "suggestion: the host launches work too slowly" in text
+    assert "3 x  aten::item" in text
+    assert text.endswith("2 suggestions\n")
+    assert cli.main(["advise", path, "--format", "json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["file"] == path
+    assert [row["code"] for row in document["rows"]] == ["idle_device", "synchronisation"]
+    assert document["rows"][1]["evidence"][0]["count"] == 3
+    assert cli.main(["advise", path, "--format", "md", "--top", "1"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("| Code | Share | Saves up to |")
+    assert len(lines) == 3
+
+
+def test_the_command_is_silent_about_what_does_not_pay(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(waiting_device(tmp_path / "d.json"))
+    assert cli.main(["advise", path, "--min-share", "99%"]) == 0
+    assert capsys.readouterr().out == "no suggestions\n"
+    assert cli.main(["advise", str(tmp_path / "missing.json")]) == 2

@@ -1,0 +1,71 @@
+"""Shared by commands: formats have the same rows, names are printed as text, a bad file is one sentence."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import kineto_documents as documents
+import pytest
+from kineto_documents import HOSTILE_NAME
+
+from mindtorch_prof import cli
+
+
+def test_every_format_has_the_same_rows(three_steps_path: str, printed: Callable[..., str]) -> None:
+    words = ["show", three_steps_path, "--group-by", "category", "--no-name", "--sort-by", "self_cpu"]
+    data = json.loads(printed(*words, "--format", "json"))
+    rows = list(csv.DictReader(io.StringIO(printed(*words, "--format", "csv"))))
+    assert [row["category"] for row in rows] == [row["category"] for row in data["rows"]]
+    assert [float(row["self_cpu_time_total"]) for row in rows] == [
+        row["self_cpu_time_total"] for row in data["rows"]
+    ]
+    assert list(rows[0]) == list(data["rows"][0])
+    assert data["rows_in_all"] == len(rows)
+    lines = printed(*words, "--format", "md").splitlines()
+    assert [line.split(" | ")[0][2:] for line in lines[2:]] == [row["category"] for row in rows]
+    assert len(printed(*words).splitlines()) == len(rows) + 2
+    assert printed(*words) == printed(*words)
+
+
+@pytest.mark.parametrize("format", ["table", "md", "csv", "json"])
+@pytest.mark.parametrize("command", ["show", "tree", "summary"])
+def test_hostile_names_reach_the_terminal_as_text(
+    three_steps_path: str, command: str, format: str, printed: Callable[..., str]
+) -> None:
+    text = printed(command, three_steps_path, "--format", format)
+    assert "\x1b" not in text or format == "csv"
+    if format == "md":
+        assert "<img>" not in text
+    if format == "csv":
+        assert any(HOSTILE_NAME in cell for row in csv.reader(io.StringIO(text)) for cell in row)
+
+
+@pytest.mark.parametrize("command", ["show", "tree", "summary", "doctor", "stacks"])
+def test_a_file_that_is_no_trace_is_one_sentence_and_code_2(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.json"
+    other.write_text("not json at all")
+    for name in (other, tmp_path / "missing.json", tmp_path):
+        assert cli.main([command, str(name)]) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert err.count("\n") == 1
+        assert str(name) in err
+
+
+def test_strict_refuses_what_would_have_to_be_repaired(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = tmp_path / "cut.json"
+    cut.write_bytes(
+        documents.write(tmp_path / "whole.json", documents.training_step(1, 0.0)).read_bytes()[:-40]
+    )
+    assert cli.main(["show", str(cut)]) == 0
+    assert "Incomplete: " in capsys.readouterr().out
+    assert cli.main(["show", str(cut), "--strict"]) == 2
+    assert cli.main(["doctor", str(cut)]) == 1

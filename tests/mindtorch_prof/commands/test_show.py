@@ -1,0 +1,59 @@
+"""`mindtorch-prof show`: which rows and columns are printed, and in which order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from mindtorch_prof import cli
+from mindtorch_prof.load import load
+
+
+def test_top_cuts_rows_and_0_shows_all(three_steps_path: str, printed: Callable[..., str]) -> None:
+    all_rows = json.loads(printed("show", three_steps_path, "--top", "0", "--format", "json"))["rows"]
+    two = json.loads(printed("show", three_steps_path, "--top", "2", "--format", "json"))["rows"]
+    assert two == all_rows[:2]
+
+
+def test_the_plain_table_is_that_of_the_loaded_averages(
+    three_steps_path: str, printed: Callable[..., str]
+) -> None:
+    expected = load(three_steps_path).key_averages().table(sort_by="cpu_time_total", row_limit=4)
+    lines = [line for line in expected.splitlines() if "evil" not in line]
+    shown = printed("show", three_steps_path, "--sort-by", "cpu_total", "--top", "4").splitlines()
+    assert [line for line in shown if "evil" not in line] == lines
+
+
+def test_conditions_and_columns_choose_what_is_shown(
+    three_steps_path: str, printed: Callable[..., str]
+) -> None:
+    text = printed(
+        "show",
+        three_steps_path,
+        "--where",
+        'name ~ "mm$" and count >= 3',
+        "--columns",
+        "calls,name",
+        "--format",
+        "csv",
+    )
+    assert text == "count,name\n3,aten::addmm\n3,ampere_sgemm\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--sort-by", "nothing"],
+        ["--where", "nothing > 3"],
+        ["--group-by", "nothing"],
+        ["--columns", "nothing"],
+        ["--columns", "p95"],
+    ],
+)
+def test_wrong_words_end_with_2_and_a_sentence(
+    three_steps_path: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["show", three_steps_path, *words]) == 2
+    assert capsys.readouterr().err.startswith("mindtorch-prof: ")

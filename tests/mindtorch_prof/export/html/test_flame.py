@@ -1,0 +1,48 @@
+"""The report's flame graph: every call once, merged by its callers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from html_report import blocks
+from trace_builder import make_trace
+
+from mindtorch_prof.export.html import calls, flame
+from mindtorch_prof.torch_api.results import Results
+
+
+def test_the_flame_graph_holds_every_call_once(recorded_training: Results, report_page: Path) -> None:
+    values, columns = blocks(report_page)["flame-0"]
+    names = values["trees"]["calls"]["names"]
+    rows = recorded_training.key_averages()
+    for row in rows:
+        if row.key == "[memory]":
+            continue
+        nodes = np.array([names[i] == row.key for i in columns["calls.name"]])
+        assert int(columns["calls.calls"][nodes].sum()) == row.count, row.key
+        assert columns["calls.total_ns"][nodes].sum() / 1000 == pytest.approx(row.cpu_time_total), row.key
+    parents = columns["calls.parent"].astype(int)
+    assert (parents <= np.arange(len(parents))).all()
+    of_children = np.bincount(parents, weights=columns["calls.total_ns"], minlength=len(parents) + 1)[1:]
+    assert (of_children <= columns["calls.total_ns"] + 0.5).all()
+
+
+def test_modules_of_one_class_merge_where_that_is_asked_for(report_page: Path) -> None:
+    values, columns = blocks(report_page)["flame-0"]
+    names = values["trees"]["classes"]["names"]
+    calls_of = dict(zip((names[i] for i in columns["classes.name"]), columns["classes.calls"].tolist()))
+    assert calls_of["Linear"] == 6
+    assert columns["classes.calls"].sum() == columns["calls.calls"].sum()
+
+
+def test_merged_calls_do_not_need_containment() -> None:
+    trace = make_trace(("a", 0, 10, 1), ("b", 2, 8, 1), ("a", 20, 30, 1), ("b", 22, 29, 1), ("b", 40, 41, 2))
+    results = Results(trace)
+    tree = flame.merged(results, calls.calls(results, python=False))
+    assert [tree.names[i] for i in tree.name] == ["a", "b", "b"]
+    assert tree.parent.tolist() == [-1, -1, 0]
+    assert tree.total_ns.tolist() == [20, 1, 13]
+    assert tree.self_ns.tolist() == [7, 1, 13]
+    assert tree.calls.tolist() == [2, 1, 2]

@@ -1,0 +1,85 @@
+"""Links: kernels to the ops that launched them, calls to their callers, events to those around them."""
+
+from __future__ import annotations
+
+import kineto_documents as documents
+import numpy as np
+import pytest
+from average_rows import row
+from kineto_documents import event_names, load_document
+
+
+@pytest.mark.parametrize(
+    ("style", "device"), [("cuda", "cuda"), ("2021", "cuda"), ("rocm", "cuda"), ("xpu", "xpu")]
+)
+def test_device_time_is_charged_to_the_op_that_launched_it(style: str, device: str) -> None:
+    loaded = load_document(documents.gpu(style), strict=True)
+    addmm, linear, copy = (row(loaded, f"aten::{n}") for n in ("addmm", "linear", "copy_"))
+    assert (addmm.self_device_time_total, addmm.device_time_total) == (150.0, 150.0)
+    assert (linear.self_device_time_total, linear.device_time_total) == (0.0, 150.0)
+    assert copy.self_device_time_total == 40.0
+    assert addmm.self_cpu_time_total == 40.0  # less what the runtime calls took
+    assert addmm.use_device == device
+    gemm = row(loaded, "gemm", device=True)
+    assert (gemm.count, gemm.self_device_time_total, gemm.cpu_time_total) == (2, 150.0, 0)
+    event = next(e for e in loaded.events() if e.name == "aten::addmm")
+    assert [(k.name, k.device, k.duration) for k in event.kernels] == [("gemm", 0, 100.0), ("gemm", 0, 50.0)]
+    table = loaded.key_averages().table()
+    assert f"Self {device.upper()}" in table
+    assert f"Self {device.upper()} time total: 200.000us" in table
+
+
+def test_kernels_of_a_graph_are_charged_to_what_launched_the_graph() -> None:
+    loaded = load_document(documents.gpu())
+    device = loaded.trace.device
+    graphed = list(device.names).index("graphed")
+    (at,) = np.flatnonzero(device.name == graphed).tolist()
+    assert loaded.trace.names[loaded.trace.name[device.launch[at]]] == "cudaGraphLaunch"
+    assert loaded.trace.names[loaded.trace.name[device.op[at]]] == "step"
+
+
+def test_arrows_tie_kernels_where_numbers_do_not() -> None:
+    loaded = load_document(documents.gpu("ascend"))
+    assert row(loaded, "aten::linear").device_time_total == 100.0
+    assert row(loaded, "MatMul", device=True).count == 1
+    assert loaded.trace.settings.device == "npu"
+
+
+def test_rounded_times_of_old_files_are_made_to_nest() -> None:
+    document = documents.gpu("2021")
+    start = document["traceEvents"][0]["ts"]
+    document["traceEvents"].append(documents.event("aten::t", start + 75, 6, "Operator", str(documents.PID)))
+    loaded = load_document(document)
+    assert loaded.events()[0].cpu_children[-1].name == "aten::t"
+    assert row(loaded, "aten::t").cpu_time_total == 5.0
+    assert "at most 1 us" in loaded.health.line()
+
+
+def test_events_that_overlap_keep_times_that_add_up() -> None:
+    loaded = load_document(
+        [documents.event("a", 0.0, 10.0), documents.event("b", 5.0, 10.0), documents.event("c", 6.0, 2.0)]
+    )
+    by_name = {row.key: row for row in loaded.key_averages()}
+    assert [by_name[n].self_cpu_time_total for n in "abc"] == [10.0, 8.0, 2.0]
+    assert loaded.health.repaired == 1
+    assert "overlap" in loaded.health.line()
+
+
+def test_numbers_that_events_share_do_not_mix_up_devices() -> None:
+    document = documents.gpu()
+    late = [documents.event("aten::later", 1300.0, 10.0, **{"External id": 2})]
+    late.append(documents.kernel("late", 1310.0, 3.0, correlation=77, **{"External id": 2}))
+    document["traceEvents"] += late
+    loaded = load_document(document)
+    by_name = {row.key: row.self_device_time_total for row in loaded.key_averages()}
+    assert (by_name["aten::addmm"], by_name["aten::later"]) == (150.0, 3.0)
+    assert "External ids that several events share" in loaded.health.line()
+
+
+def test_callers_that_name_each_other_do_not_hang() -> None:
+    calls = [
+        documents.event(f"f{i}", 1.0, 9.0, "python_function", **{"Python id": i, "Python parent id": 3 - i})
+        for i in (1, 2)
+    ]
+    loaded = load_document([*calls, documents.event("op", 2.0, 1.0)], python_functions=True)
+    assert set(event_names(loaded)) == {"f1", "f2", "op"}

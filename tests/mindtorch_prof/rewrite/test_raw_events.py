@@ -1,0 +1,77 @@
+"""Raw events: whatever stands in a file, it is cut and merged, or refused with one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trace_file_builder import read_trace, training
+
+from mindtorch_prof.analysis.diff import diff
+from mindtorch_prof.load import load
+from mindtorch_prof.rewrite.merge import merge_traces
+from mindtorch_prof.rewrite.slice import Selection, slice_trace
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("slice")
+
+
+odd = st.sampled_from([None, -1, 0, 1e308, "x", "", [], {}, [[1]], True, 2**63, 2**70, 1.5, "NaN", {"a": 1}])
+
+
+changes = st.lists(
+    st.tuples(
+        st.integers(0, 10**6),
+        st.sampled_from(["ph", "cat", "name", "pid", "tid", "ts", "dur", "id", "args"]),
+        odd,
+        st.booleans(),
+    ),
+    max_size=10,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    changed=changes,
+    wanted=st.sampled_from(
+        [
+            {},
+            {"steps": ((1, 1),)},
+            {"time_us": (50, 150)},
+            {"name": "addmm"},
+            {"threads": ("4242",)},
+            {"ranks": (0,)},
+        ]
+    ),
+)
+def test_odd_events_are_cut_merged_and_compared_or_refused_with_a_sentence(
+    folder: Path, changed: list[tuple[int, str, Any, bool]], wanted: dict[str, Any]
+) -> None:
+    trace = training(3, rank=0)
+    for place, key, value, in_args in changed:
+        event = trace.events[place % len(trace.events)]
+        inner = event.get("args")
+        if in_args and isinstance(inner, dict) and inner:
+            inner[sorted(inner)[place % len(inner)]] = value
+        else:
+            event[key] = value
+    path = trace.dump(folder / "odd.json")
+    other = training(2, rank=1).dump(folder / "even.json")
+    for work in (
+        lambda: slice_trace(path, folder / "out.json", Selection(**wanted)),
+        lambda: merge_traces([other, path], folder / "out.json"),
+        lambda: diff(load(path), load(other)),
+    ):
+        problem = ""
+        try:
+            work()
+        except ValueError as error:
+            problem = str(error)
+        assert len(problem.splitlines()) <= 1
+        if not problem:
+            read_trace(folder / "out.json")

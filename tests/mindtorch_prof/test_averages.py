@@ -1,0 +1,86 @@
+"""Averages: rows add up to the events and to the total."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from trace_builder import make_trace
+from trace_strategies import nested_traces
+
+import mindtorch_v2 as torch
+from mindtorch_prof.averages import averages, merged, spread_of
+from mindtorch_prof.torch_api.results import Results
+from mindtorch_prof.trace import ANNOTATION, OP, Trace
+from mindtorch_prof.tree import tree
+from mindtorch_v2.profiler import profile, record_function
+from mindtorch_v2.profiler.record import recorder
+
+
+@settings(max_examples=60, deadline=None)
+@given(nested_traces())
+def test_rows_of_averages_sum_up_to_the_events_and_to_the_total(trace: Trace) -> None:
+    results = Results(trace)
+    rows, events, total = results.key_averages(), results.events, results.total_average()
+    assert sum(row.count for row in rows) == len(events) == total.count
+    for field in ("cpu_time_total", "self_cpu_time_total"):
+        exact = round(1000 * getattr(total, field))
+        assert round(sum(1000 * getattr(row, field) for row in rows)) == exact
+        assert round(sum(1000 * getattr(one, field) for one in events)) == exact
+    assert all(one.self_cpu_time_total >= 0 for one in events)
+    for one in events:
+        assert all(child.cpu_parent is one for child in one.cpu_children)
+
+
+def test_a_fake_clock_gives_exact_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter(range(1_000_000, 100_000_000, 1000))
+    monkeypatch.setattr(recorder, "clock", lambda: next(now))
+    x = torch.ones(2)
+    with profile() as prof:
+        with record_function("outer"):
+            x + x
+            x + x
+    rows = {row.key: row for row in prof.key_averages()}
+    # every look at the clock is a microsecond later: two inside each op, one at each end of the span
+    assert rows["aten::add"].cpu_time_total == 2.0
+    assert rows["aten::add"].cpu_time == 1.0
+    assert rows["outer"].cpu_time_total == 5.0
+    assert rows["outer"].self_cpu_time_total == 3.0
+
+
+def test_all_steps_are_one_row_and_an_annotation_is_no_op_of_its_name() -> None:
+    trace = make_trace(
+        ("ProfilerStep#1", 0, 10, 1, ANNOTATION),
+        ("ProfilerStep#2", 20, 40, 1, ANNOTATION),
+        ("load", 50, 51, 1, ANNOTATION),
+        ("load", 60, 63, 1, OP),
+    )
+    rows = averages(trace, tree(trace), np.ones(4, bool))
+    assert rows.names == ("ProfilerStep*", "load", "load")
+    assert rows.count.tolist() == [2, 1, 1]
+    assert rows.total_ns.tolist() == [30, 1, 3]
+
+
+def test_total_times_contain_inner_events_and_self_times_do_not() -> None:
+    trace = make_trace(("linear", 0, 100), ("mm", 10, 40), ("add", 50, 60))
+    rows = averages(trace, tree(trace), np.ones(3, bool))
+    assert rows.names == ("linear", "mm", "add")
+    assert (rows.total_ns.tolist(), rows.self_ns.tolist()) == ([100, 30, 10], [60, 30, 10])
+
+
+def test_rows_can_be_split_by_a_number_of_each_event() -> None:
+    trace = make_trace(("mm", 0, 10), ("mm", 20, 50), ("mm", 60, 70))
+    rows = averages(trace, tree(trace), np.ones(3, bool), by_inputs=np.array([1, 2, 1]))
+    assert (rows.count.tolist(), rows.total_ns.tolist()) == ([2, 1], [20, 30])
+
+
+def test_a_chain_of_only_children_of_one_name_is_one_event() -> None:
+    trace = make_trace(("a", 0, 100), ("a", 10, 90), ("a", 20, 80), ("b", 30, 40), ("b", 50, 60))
+    assert merged(trace, tree(trace).parent).tolist() == [False, True, True, False, False]
+
+
+def test_a_spread_is_that_of_the_times_with_the_first_one_named() -> None:
+    spread = spread_of(np.array([30.0, 10.0, 20.0, 40.0]))
+    assert (spread.min, spread.p50, spread.max, spread.first) == (10.0, 25.0, 40.0, 30.0)
+    assert spread.p95 == pytest.approx(38.5)
+    assert spread.std == pytest.approx(125**0.5)

@@ -1,0 +1,63 @@
+"""Paths of Python calls: each call's callers, equal paths once."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from trace_builder import make_frames
+
+from mindtorch_prof import call_paths
+from mindtorch_prof.call_paths import innermost_frames, is_left_out, paths
+
+
+def test_calls_of_the_same_function_by_the_same_callers_share_a_path() -> None:
+    frames = make_frames(
+        ("main", 0, 100, -1), ("step", 10, 40, 0), ("step", 50, 90, 0), ("log", 60, 70, 2), ("log", 95, 99, 0)
+    )
+    number, table = paths(frames)
+    assert number[1] == number[2]
+    assert number[3] != number[4]
+    assert set(table) == {("main",), ("step", "main"), ("log", "main"), ("log", "step", "main")}
+    assert len(table) == 4
+
+
+calls = st.lists(st.tuples(st.sampled_from("abc"), st.integers(-1, 30)), max_size=30).map(
+    lambda rows: [(name, 0, 0, min(parent, row - 1)) for row, (name, parent) in enumerate(rows)]
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.parametrize("deepest", [1000, 0], ids=["level by level", "one by one"])
+@given(calls=calls)
+def test_a_path_leads_from_a_call_to_its_outermost_caller(
+    calls: list[tuple[str, int, int, int]], deepest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(call_paths, "_DEEP", deepest)
+    number, table = paths(make_frames(*calls))
+    assert len(set(table)) == len(table)
+    for row, path in enumerate(number.tolist()):
+        callers, at = [], row
+        while at >= 0:
+            callers.append(calls[at][0])
+            at = calls[at][3]
+        assert table[path] == tuple(callers)
+
+
+def test_the_innermost_frames_are_the_first_of_a_stack_or_path() -> None:
+    number, table = paths(make_frames(("main", 0, 9, -1), ("step", 1, 8, 0), ("loss", 2, 7, 1)))
+    for stacks, index in ((table, int(number[2])), ([("loss", "step", "main")], 0)):
+        assert innermost_frames(stacks, index, 2) == ("loss", "step")
+
+
+@pytest.mark.parametrize(
+    ("frame", "left_out"),
+    [
+        ("torch/autograd/__init__.py(354): backward", True),
+        ("torch/autograd/__init__.py(200): _make_grads", True),
+        ("torch/autograd/__init__.py(10): grad", False),
+        ("model.py(3): backward", False),
+    ],
+)
+def test_torchs_own_frames_on_the_way_into_a_backward_pass_are_left_out(frame: str, left_out: bool) -> None:
+    assert is_left_out(frame) is left_out

@@ -1,0 +1,62 @@
+"""Nesting on columns: however events nest on however many threads, the sums are right."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from trace_builder import make_memory, make_trace
+from trace_strategies import nested_traces
+
+from mindtorch_prof.trace import Trace
+from mindtorch_prof.tree import levels, tree
+
+
+def covered(start: np.ndarray, end: np.ndarray) -> int:
+    """How long at least one of these spans lasts."""
+    return len({at for begin, until in zip(start.tolist(), end.tolist()) for at in range(begin, until)})
+
+
+@settings(max_examples=60, deadline=None)
+@given(nested_traces())
+def test_self_times_are_never_negative_and_sum_up_to_the_busy_time(trace: Trace) -> None:
+    result = tree(trace)
+    assert (result.self_ns >= 0).all()
+    for thread in set(trace.thread.tolist()):
+        own = trace.thread == thread
+        assert result.self_ns[own].sum() == covered(trace.start_ns[own], trace.end_ns[own])
+    inner = result.parent >= 0
+    parent = result.parent[inner]
+    assert (trace.thread[inner] == trace.thread[parent]).all()
+    assert (trace.start_ns[inner] >= trace.start_ns[parent]).all()
+    assert (trace.end_ns[inner] <= trace.end_ns[parent]).all()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.sampled_from("abc")), max_size=12))
+def test_spans_that_overlap_without_nesting_have_no_negative_self_time(
+    spans: list[tuple[int, int, str]],
+) -> None:
+    longest_first = sorted(spans, key=lambda span: (span[0], -span[1]))
+    trace = make_trace(*[(name, start, start + length) for start, length, name in longest_first])
+    result = tree(trace)
+    assert (result.self_ns >= 0).all()
+    inner = result.parent >= 0
+    assert (trace.end_ns[inner] <= trace.end_ns[result.parent[inner]]).all()
+
+
+def test_memory_belongs_to_the_innermost_event_and_to_nobody_outside() -> None:
+    memory = make_memory((1, 100, 1), (5, 20, 5), (12, -7, 12))
+    result = tree(make_trace(("outer", 0, 10), ("inner", 4, 6), memory=memory))
+    assert result.self_memory.tolist() == [100, 20]
+    assert result.memory.tolist() == [120, 20]
+    assert result.loose.tolist() == [2]
+
+
+@given(st.lists(st.integers(0, 6), max_size=40))
+def test_levels_are_the_rows_of_each_depth_in_order(depths: list[int]) -> None:
+    rows_by_depth = levels(np.array(depths, np.int64))
+    assert len(rows_by_depth) == max(depths, default=-1) + 1
+    assert [rows.tolist() for rows in rows_by_depth] == [
+        [row for row, depth in enumerate(depths) if depth == level] for level in range(len(rows_by_depth))
+    ]

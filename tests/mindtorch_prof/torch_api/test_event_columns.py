@@ -1,0 +1,15 @@
+"""Columns of event lists: the same values from a recording's columns and from event objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindtorch_prof.torch_api.event_columns import list_columns
+
+
+def test_a_list_of_events_gives_the_same_columns_from_columns_and_from_events(three_steps: Any) -> None:
+    events = three_steps.events()
+    assert events.to_dict() == list_columns(events, None)
+    assert {len(column) for column in events.to_dict().values()} == {len(events)}
+    some = type(events)(events[:3])
+    assert some.to_dict() == {name: column[:3] for name, column in events.to_dict().items()}

@@ -1,0 +1,89 @@
+"""Tables: the same numbers in torch and here give the same text; where torch is wrong, ours is right."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from types import ModuleType
+from typing import Any
+
+import fact_files
+import table_cases
+
+import mindtorch_v2 as torch
+from mindtorch_v2.autograd import profiler_util
+from mindtorch_v2.autograd.profiler_util import EventList, FunctionEvent
+from mindtorch_v2.profiler import DeviceType, profile, record_function
+
+
+def event(number: int, name: str, start: float, end: float, **fields: Any) -> FunctionEvent:
+    return FunctionEvent(
+        number, name, 1, start, end, **{"stack": [], "input_shapes": [], "flops": 0, **fields}
+    )
+
+
+def test_every_recorded_table_is_torchs_byte_for_byte() -> None:
+    recorded = fact_files.read("profiler_tables.json.gz")["texts"]
+    cases = table_cases.make_cases()
+    assert len(cases) == len(recorded) == 700
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        different = [
+            i
+            for i, (case, text) in enumerate(zip(cases, recorded))
+            if table_cases.text(profiler_util, DeviceType, case) != text
+        ]
+    assert different == []
+
+
+def test_torch_itself_still_prints_the_recorded_tables(torch_reference: ModuleType) -> None:
+    theirs = importlib.import_module("torch.autograd.profiler_util")
+    for case in table_cases.make_cases()[:100]:
+        assert table_cases.text(theirs, torch_reference.autograd.DeviceType, case) == table_cases.text(
+            profiler_util, DeviceType, case
+        )
+
+
+def test_flops_and_source_lines_stand_under_their_own_titles() -> None:
+    one = event(1, "aten::mm", 0, 10, stack=["model.py(3): forward"], flops=5000)
+    titles, cells = EventList([one], with_flops=True).table().split("\n")[1:4:2]
+    place = titles.index("Source Location")
+    assert cells[place:].startswith("model.py(3): forward")
+    assert titles.rstrip().endswith("Total KFLOPs")
+    assert cells.rstrip().endswith("5.000")
+
+
+def test_printing_writes_nothing_into_the_events() -> None:
+    one = event(1, "aten::mm", 0, 10)
+    before = dict(vars(one))
+    EventList([one]).table()
+    assert vars(one) == before
+
+
+def test_events_without_stacks_or_flops_print_among_others_that_have_them() -> None:
+    events = EventList(
+        [event(1, "a", 0, 1, stack=["f.py(1): f"], flops=7), event(2, "b", 0, 1, stack=None, flops=None)],
+        with_flops=True,
+    )
+    assert "--" in events.table()
+
+
+def test_a_list_of_ops_whose_kernels_were_filtered_out_still_prints() -> None:
+    op = event(1, "aten::mm", 0, 10, use_device="cuda")
+    op.append_kernel("gemm", 0, 5.0)
+    assert "NaN" in EventList([op], use_device="cuda").table()
+
+
+def test_a_complete_recording_has_no_line_about_its_health() -> None:
+    with profile() as prof:
+        torch.ones(2) + 1
+    assert prof.key_averages().table().count("\n") == 3 + len(prof.key_averages()) + 2
+
+
+def test_a_span_that_never_ended_is_said_under_the_table() -> None:
+    with profile() as prof:
+        span = record_function("open")
+        span.__enter__()
+    span.__exit__(None, None, None)
+    assert [e.name for e in prof.events()] == ["open"]
+    assert prof.key_averages().table().endswith("Incomplete: 1 unfinished\n")

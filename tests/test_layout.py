@@ -1,0 +1,42 @@
+"""The layout of tests: the test of src/mindtorch_prof/a/b.py is tests/mindtorch_prof/a/test_b.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOURCE, TESTS = ROOT / "src" / "mindtorch_prof", ROOT / "tests" / "mindtorch_prof"
+
+# Tests of the engine as a whole.
+OF_NO_MODULE = {
+    "test_imports.py",  # which module imports which
+    "analysis/test_any_trace.py",  # all analyses of one random trace agree
+}
+SHORT = 40  # lines: a module up to this length may be tested through those that use it
+
+
+def module_of(test: Path) -> Path:
+    """The module or package that a test file is named after."""
+    folder = SOURCE / test.relative_to(TESTS).parent
+    name = test.stem.removeprefix("test_")
+    names = (f"{name}.py", f"_{name}.py", f"{name}/__init__.py")
+    return next((folder / name for name in names if (folder / name).exists()), folder / f"{name}.py")
+
+
+def test_every_test_of_the_engine_is_named_after_a_module() -> None:
+    tests = [
+        test for test in TESTS.rglob("test_*.py") if test.relative_to(TESTS).as_posix() not in OF_NO_MODULE
+    ]
+    assert len(tests) > 50
+    assert [str(test.relative_to(TESTS)) for test in tests if not module_of(test).exists()] == []
+
+
+def test_every_module_of_the_engine_has_a_test_file() -> None:
+    tested = {module_of(test) for test in TESTS.rglob("test_*.py")}
+    modules = [path for path in SOURCE.rglob("*.py") if len(path.read_text().splitlines()) > SHORT]
+    assert len(modules) > 50
+    assert sorted(str(path.relative_to(SOURCE)) for path in modules if path not in tested) == []
+
+
+def test_every_exception_is_a_test_file() -> None:
+    assert [name for name in OF_NO_MODULE if not (TESTS / name).exists()] == []

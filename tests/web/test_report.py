@@ -1,0 +1,517 @@
+"""The HTML report in a real Chromium: what people see and do. Skips loudly where there is no browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import chromium
+import pytest
+from chromium import Browser
+from trace_builder import calls_in_a_row, op_with_a_kernel
+
+import mindtorch_v2 as torch
+from mindtorch_prof.export.html import export_html
+from mindtorch_prof.torch_api.results import Results
+from mindtorch_v2 import nn
+from mindtorch_v2.profiler import profile, record_function, schedule
+
+pytestmark = pytest.mark.skipif(
+    chromium.executable() is None,
+    reason="NOT CHECKED: the report in a browser (no chromium here; `apt-get install chromium` brings it)",
+)
+
+HOSTILE = [
+    "</script><script>document.title='bad'</script>",
+    "<img src=x onerror=\"document.title='bad'\">",
+    "\"'`${document.title='bad'}",
+    "\x1b[31mred\x1b[0m",
+    "abc\u202efed\u2066",
+    "long" * 2_500,
+]
+
+
+class Recorded:
+    """Two recordings and the pages that show them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.first, self.second = train(3), train(3, extra=True)
+        self.one, self.two = folder / "one.html", folder / "two.html"
+        self.memory = folder / "memory.html"
+        self.notebook = folder / "notebook.html"
+        self.hostile = folder / "hostile.html"
+        self.first.export_html(self.one)
+        self.first.export_html(self.two, self.second)
+        self.first.export_memory_timeline(str(self.memory))
+        self.notebook.write_text(
+            f"<!doctype html><div id=app><table></table></div>{self.first._repr_html_()}"
+        )
+        with profile(record_shapes=True) as prof:
+            for name in HOSTILE:
+                with record_function(name):
+                    torch.ones(3) + 1
+        prof.export_html(self.hostile)  # type: ignore[arg-type]
+        self.device, self.thin = folder / "device.html", folder / "thin.html"
+        export_html(Results(op_with_a_kernel()), self.device)
+        export_html(self.first, self.thin, max_events=50)
+        # in microseconds: four calls of 10 and 25, three of 10, what went and what came
+        before = [("aten::mm", 10)] * 4 + [("aten::add", 10)] * 3 + [("aten::relu", 30)]
+        after = [("aten::mm", 25)] * 4 + [("aten::add", 10)] * 3 + [("aten::gelu", 20)]
+        self.changed = folder / "changed.html"
+        export_html(Results(calls_in_a_row(before)), self.changed, Results(calls_in_a_row(after)))
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        return {row.key: row for row in self.first.key_averages()}
+
+
+def train(steps: int, *, extra: bool = False) -> Any:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with profile(
+        schedule=schedule(wait=0, warmup=1, active=steps, repeat=1),
+        record_shapes=True,
+        profile_memory=True,
+        with_stack=True,
+        with_flops=True,
+        with_modules=True,
+    ) as prof:
+        for _ in range(steps + 1):
+            loss = model(torch.ones(16, 4)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if extra:
+                torch.ones(300, 300) @ torch.ones(300, 300)
+            prof.step()
+    return prof
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    return Recorded(tmp_path_factory.mktemp("pages"))
+
+
+@pytest.fixture(scope="module")
+def window(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    with chromium.browser(tmp_path_factory.mktemp("profile")) as window:
+        yield window
+
+
+@pytest.fixture
+def page(window: Browser) -> Iterator[Browser]:
+    """A window of a desktop's size; whatever a test did, the page must not have complained."""
+    window.size(1400, 900)
+    window.dark(False)
+    yield window
+    assert window.complaints == []
+
+
+def time_text(us: float, digits: int = 3) -> str:
+    """A time as the page words it."""
+    ns = us * 1000
+    for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
+        if abs(ns) >= size:
+            return f"{ns / size:.{digits}f} {unit}"
+    return "0" if ns == 0 else f"{round(ns)} ns"
+
+
+def cells(page: Browser, scope: str = ".table-box") -> list[dict[str, str]]:
+    """The rows of a table that are drawn, by title."""
+    return page.js(f"""(() => {{
+      const box = document.querySelector({json.dumps(scope)});
+      const titles = [...box.querySelectorAll('thead th')].map(e => e.textContent.replace(/[▲▼]/g, ''));
+      return [...box.querySelectorAll('tbody tr:not(.space)')].map(
+        tr => Object.fromEntries([...tr.children].map((td, i) => [titles[i], td.textContent])));
+    }})()""")
+
+
+def view(page: Browser, name: str, ready: str = ".table-box tbody tr") -> None:
+    page.click(f"[data-view={name}]")
+    page.wait(f"document.querySelector('.view-{name}') && document.querySelector({json.dumps(ready)})")
+
+
+# ------------------------------------------------------------------------------------ what is shown
+
+
+def test_the_page_asks_for_nothing_but_itself(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.one)
+    for name in ("operators", "flame", "timeline", "memory", "modules"):
+        view(page, name, "canvas, .table-box tbody tr")
+    assert page.requests == [recorded.one.as_uri()]
+
+
+def test_the_overview_shows_wall_time_shares_steps_and_top_operators(
+    page: Browser, recorded: Recorded
+) -> None:
+    page.open(recorded.one)
+    tiles = page.js(
+        "Object.fromEntries([...document.querySelectorAll('.tile')].map("
+        "t => [t.children[0].textContent, t.children[1].textContent]))"
+    )
+    trace = recorded.first.profiler._results.trace
+    assert tiles["Wall time"] == time_text((trace.window_ns[1] - trace.window_ns[0]) / 1000)
+    assert tiles["Self CPU time"] == time_text(sum(r.self_cpu_time_total for r in recorded.rows.values()))
+    assert tiles["Calls"] == f"{sum(r.count for r in recorded.rows.values()):,}"
+    shares = page.js(
+        "[...document.querySelectorAll('[data-share]')].map(e => parseFloat(e.children[2].textContent))"
+    )
+    assert sum(shares) == pytest.approx(100, abs=0.1)
+    assert page.js("document.querySelectorAll('.step').length") == 3
+    top = max(recorded.rows.values(), key=lambda r: r.self_cpu_time_total)
+    first = page.js("[...document.querySelector('.top tr').children].map(e => e.textContent)")
+    assert first[:2] == [top.key, time_text(top.self_cpu_time_total)]
+    assert "complete" in page.js("document.querySelector('.health').textContent")
+
+
+def test_the_operators_are_those_of_key_averages(page: Browser, recorded: Recorded) -> None:
+    page.size(1400, 4000)
+    page.open(recorded.one, "#operators")
+    page.wait("document.querySelector('.table-box tbody tr')")
+    shown = {row["Name"]: row for row in cells(page)}
+    assert set(shown) == set(recorded.rows)
+    for name, row in recorded.rows.items():
+        assert shown[name]["Self CPU"] == time_text(row.self_cpu_time_total), name
+        assert shown[name]["CPU total"] == time_text(row.cpu_time_total), name
+        assert shown[name]["Calls"] == f"{row.count:,}", name
+    assert shown["aten::addmm"]["FLOPs"].startswith(f"{recorded.rows['aten::addmm'].flops / 1000:.2f}")
+
+
+def test_the_flame_graph_tells_the_numbers_of_a_call(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.one, "#flame")
+    page.wait("document.querySelector('canvas')")
+    page.js("document.querySelector('canvas').focus()")
+    page.key("ArrowDown")
+    page.wait("document.querySelector('.details')")
+    facts = page.js(
+        "Object.fromEntries([...document.querySelectorAll('.details .facts > div')].map("
+        "d => [d.children[0].textContent, d.children[1].textContent]))"
+    )
+    assert page.js("document.querySelector('canvas').dataset.chosen") == "ProfilerStep*"
+    assert facts["Time"] == time_text(recorded.rows["ProfilerStep*"].cpu_time_total)
+    assert facts["Calls"] == "3"
+
+
+def test_memory_shows_the_peak_and_what_was_alive_then(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.one, "#memory")
+    page.wait("document.querySelector('.uplot canvas')")
+    memory = recorded.first.profiler._results.trace.memory
+    before = sum(nbytes for address, nbytes, _ in memory.of_modules if address not in memory.address)
+    peak = int(memory.total.max()) + before
+    assert f"{peak:,} bytes" in page.js("document.querySelector('.tile-note').textContent")
+    assert page.js("document.querySelectorAll('.table-box').length") == 2
+
+
+def test_modules_are_a_tree_with_their_times(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.one, "#modules")
+    page.wait("document.querySelector('.table-box tbody tr')")
+    rows = cells(page)
+    assert [re.sub(r"^\W*", "", row["Module"]) for row in rows] == [
+        "Sequential_0",
+        "Linear_0",
+        "ReLU_0",
+        "Linear_1",
+    ]
+    assert rows[0]["Forward %"] == "100.00%"
+    assert {row["Calls"] for row in rows} == {"3"}
+    page.click(".twist")
+    page.wait("document.querySelectorAll('.table-box tbody tr').length === 1")
+
+
+def test_a_memory_timeline_is_the_memory_view_alone(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.memory)
+    page.wait("document.querySelector('.uplot canvas')")
+    assert page.js("document.querySelector('nav') === null")
+    names = page.js("[...document.querySelectorAll('[data-memory]')].map(e => e.dataset.memory)")
+    assert names[0] == "Parameter"
+
+
+def test_kernels_have_their_own_rows_and_tracks(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.device)
+    busy = page.js("[...document.querySelectorAll('.share')].map(e => e.textContent)")[1]
+    assert busy.startswith("GPU 0Kernels250 ns50.00%")
+    view(page, "operators")
+    page.click(".segments [data-value=device]")
+    page.wait("document.querySelectorAll('.table-box tbody tr').length === 1")
+    assert cells(page)[0]["Self CUDA"] == "250 ns"
+    assert cells(page)[0]["Self CUDA %"] == "100.00%"
+    view(page, "timeline", "canvas")
+    page.type("input[type=search]", "aten::mm")
+    page.key("Enter")
+    page.wait("document.querySelector('[data-testid=arrow]')")
+    assert page.js("document.querySelector('[data-testid=arrow]').textContent") == "Kernel: gemm"
+
+
+def test_a_thinned_timeline_says_so(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.thin, "#timeline")
+    page.wait("document.querySelector('[data-testid=thinned]')")
+    note = page.js("document.querySelector('[data-testid=thinned]').textContent")
+    assert re.match(r"Showing the 50 longest of \d{3} events", note), note
+
+
+# ------------------------------------------------------------------------------------ what people do
+
+
+def test_a_click_on_a_title_sorts_and_another_turns_the_order(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.one, "#operators")
+    page.wait("document.querySelector('.table-box tbody tr')")
+
+    def numbers() -> list[int]:
+        return [int(row["Calls"].replace(",", "")) for row in cells(page)]
+
+    page.click("[data-key=count]")
+    page.wait("document.querySelector('th[aria-sort=descending] [data-key=count]')")
+    assert numbers() == sorted(numbers(), reverse=True)
+    assert numbers()[0] == max(row.count for row in recorded.rows.values())
+    page.click("[data-key=count]")
+    page.wait("document.querySelector('th[aria-sort=ascending] [data-key=count]')")
+    assert numbers() == sorted(numbers())
+    page.click("[data-key=name]")
+    page.wait("document.querySelector('th[aria-sort=ascending] [data-key=name]')")
+    assert cells(page)[0]["Name"] == min(recorded.rows)
+
+
+def test_typing_filters_and_grouping_by_shapes_divides(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.one, "#operators")
+    page.wait("document.querySelector('.segments [data-value=shapes]')")
+    page.type("input[type=search]", "ADDMM")
+    page.wait("document.querySelectorAll('.table-box tbody tr').length < 8")
+    assert all("addmm" in row["Name"].lower() for row in cells(page))
+    page.click(".segments [data-value=shapes]")
+    page.wait("document.querySelector('[data-key=detail]')")
+    shapes = {row["Input shapes"] for row in cells(page) if row["Name"] == "aten::addmm"}
+    assert shapes == {"[[8], [16, 4], [4, 8], [], []]", "[[2], [16, 8], [8, 2], [], []]"}
+    page.type("input[type=search]", "no such op")
+    page.wait("document.querySelector('.empty')")
+
+
+def test_columns_can_be_chosen(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.one, "#operators")
+    page.wait("document.querySelector('.menu summary')")
+    before = cells(page)[0]
+    assert "Max" not in before
+    page.click(".menu summary")
+    page.js("[...document.querySelectorAll('.menu-list label')].find(e => e.textContent === 'Max').click()")
+    page.wait("document.querySelector('[data-key=max_ns]')")
+
+
+def test_the_table_is_copied_as_csv_and_as_markdown(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.one, "#operators")
+    page.wait("document.querySelector('[data-testid=copy-csv]')")
+    page.js("Object.defineProperty(navigator, 'clipboard', {value: {writeText: async t => { copied = t }}})")
+    page.click("[data-testid=copy-csv]")
+    head, *lines = page.wait("window.copied").strip().split("\n")
+    assert head.startswith("Name,Self CPU (ns),Self CPU %,CPU total (ns)")
+    top = max(recorded.rows.values(), key=lambda r: r.self_cpu_time_total)
+    assert lines[0].startswith(f"{top.key},{round(top.self_cpu_time_total * 1000)},")
+    assert len(lines) == len(recorded.rows)
+    page.click("[data-testid=copy-md]")
+    assert page.wait("window.copied[0] === '|' && window.copied").startswith("| Name | Self CPU |")
+
+
+def test_an_operator_leads_to_the_flame_graph_and_to_the_timeline(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.one, "#operators")
+    page.wait("document.querySelector('.table-box tbody tr')")
+    page.type("input[type=search]", "aten::addmm")
+    page.wait("document.querySelectorAll('.table-box tbody tr').length === 1")
+    page.click(".table-box tbody tr")
+    page.click("[data-testid=to-flame]")
+    page.wait("document.querySelector('.view-flame .note')")
+    assert page.js("document.querySelector('.view-flame .note').textContent").startswith("2 found")
+    view(page, "operators")
+    page.type("input[type=search]", "aten::addmm")
+    page.wait("document.querySelectorAll('.table-box tbody tr').length === 1")
+    page.click(".table-box tbody tr")
+    page.click("[data-testid=to-timeline]")
+    page.wait("document.querySelector('.view-timeline canvas')?.dataset.chosen === 'aten::addmm'")
+    inputs = page.js("[...document.querySelectorAll('.inputs li')].map(e => e.textContent)")
+    assert inputs[:3] == ["float [8]", "float [16, 4]", "float [4, 8]"]
+
+
+def test_wheel_drag_buttons_and_keys_move_the_timeline(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.one, "#timeline")
+    page.wait("document.querySelector('canvas')?.dataset.to")
+    look = "(c => ({from: Number(c.from), wide: c.to - c.from}))(document.querySelector('canvas').dataset)"
+
+    def seen(condition: str = "true") -> dict[str, float]:
+        """What part of the time is drawn, once a condition holds for it."""
+        return page.wait(f"(see => ({condition}) && see)({look})")
+
+    whole = seen()["wide"]
+    page.wheel(700, 300, -300)
+    before = seen(f"see.wide < {whole}")
+    page.drag(900, 300, 600, 300)
+    after = seen(f"see.from > {before['from']}")
+    assert after["wide"] == pytest.approx(before["wide"])
+    page.click("[data-testid=zoom-all]")
+    seen(f"see.from === 0 && Math.abs(see.wide - {whole}) < 1")
+    page.js("document.querySelector('canvas').focus()")
+    page.key("w")
+    at = seen(f"Math.abs(see.wide - {whole * 0.7}) < 1")
+    page.key("d")
+    seen(f"see.from > {at['from']}")
+    page.key("0")
+    seen("see.from === 0")
+    page.key("ArrowRight")
+    page.wait("document.querySelector('canvas').dataset.chosen !== ''")
+    page.type("input[type=search]", "aten::relu")
+    page.key("Enter")
+    page.wait("document.querySelector('canvas').dataset.chosen === 'aten::relu'")
+    page.js("document.querySelector('canvas').focus()")
+    page.key("f")
+    seen(f"see.wide < {whole * 0.9}")
+
+
+def test_a_forward_op_leads_to_its_backward_node(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.one, "#timeline")
+    page.wait("document.querySelector('canvas')?.dataset.to")
+    page.type("input[type=search]", "aten::relu")
+    page.key("Enter")
+    page.wait("document.querySelector('[data-testid=arrow]')")
+    assert page.js("document.querySelector('[data-testid=arrow]').textContent") == "Backward: ReluBackward0"
+    page.click("[data-testid=arrow]")
+    page.wait("document.querySelector('canvas').dataset.chosen === 'ReluBackward0'")
+
+
+def test_a_click_in_the_flame_graph_zooms_and_escape_goes_back(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.one, "#flame")
+    page.wait("document.querySelector('canvas')")
+    x, y = page.js("(r => [r.left, r.top])(document.querySelector('canvas').getBoundingClientRect())")
+    page.wait("document.querySelector('canvas').dataset.drawn > 5")
+    page.click_at(x + 40, y + 50)
+    page.wait("document.querySelector('canvas').dataset.zoom !== 'all'")
+    page.js("document.querySelector('canvas').focus()")
+    page.key("Escape")
+    page.wait("document.querySelector('canvas').dataset.zoom === 'all'")
+
+
+def test_the_comparison_puts_regressions_first(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.changed, "#compare")
+    page.wait("document.querySelector('.table-box tbody td').textContent")  # the verdicts come last
+    rows = cells(page)
+    assert [(row["Name"], row["Verdict"], row["Change"]) for row in rows] == [
+        ("aten::mm", "slower", "+60.000 µs"),
+        ("aten::gelu", "only in B", "+20.000 µs"),
+        ("aten::add", "noise", "0"),
+        ("aten::relu", "only in A", "−30.000 µs"),
+    ]
+    assert (rows[0]["Self CPU, A"], rows[0]["Self CPU, B"], rows[0]["B / A"]) == (
+        "40.000 µs",
+        "100.000 µs",
+        "2.50×",
+    )
+    page.click("[data-testid=no-noise]")
+    page.wait("document.querySelectorAll('.table-box tbody tr').length === 3")
+
+
+def test_two_recordings_stand_side_by_side_in_every_view(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.two)
+    for name in ("overview", "operators", "flame", "timeline", "memory", "modules"):
+        view(page, name, ".side")
+        assert page.js("[...document.querySelectorAll('.side')].map(e => e.dataset.trace)") == ["0", "1"]
+    page.click(".segments [data-value='1']")
+    page.wait("document.querySelectorAll('.side').length === 1")
+
+
+def test_everything_can_be_reached_by_keys(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.one)
+    page.key("2")
+    page.wait("document.querySelector('.view-operators .table-box tbody tr')")
+    page.key("/")
+    page.wait("document.activeElement.type === 'search'")
+    page.send("Input.insertText", text="aten")
+    page.key("Escape")
+    page.js("document.querySelector('.table-box').focus()")
+    page.key("ArrowDown")
+    page.key("ArrowDown")
+    page.wait("document.querySelector('tr.active[aria-rowindex=\"3\"]')")
+    name = cells(page)[1]["Name"]
+    page.key("Enter")
+    page.wait("document.querySelector('.view-flame input')")
+    assert page.wait("document.querySelector('.view-flame input').value") == name
+    page.js("document.querySelector('[aria-selected=true]').focus()")
+    page.key("ArrowRight")
+    page.wait("document.querySelector('.view-timeline')")
+    page.key("?")
+    page.wait("document.querySelector('.help')")
+
+
+def test_the_table_scrolls_through_more_rows_than_it_draws(page: Browser, recorded: Recorded) -> None:
+    page.size(1400, 420)
+    page.open(recorded.one, "#operators")
+    page.wait("document.querySelector('.table-box tbody tr')")
+    assert page.js("document.querySelectorAll('.table-box tbody tr').length") < len(recorded.rows)
+    page.js("document.querySelector('.table-box').focus()")
+    page.key("End")
+    page.wait(f"document.querySelector('tr.active[aria-rowindex=\"{len(recorded.rows) + 1}\"]')")
+
+
+# ------------------------------------------------------------------------------------ looks
+
+
+def test_dark_and_light_follow_the_system_and_the_button(page: Browser, recorded: Recorded) -> None:
+    back = "getComputedStyle(document.documentElement).backgroundColor"
+    page.open(recorded.one)
+    light = page.js(back)
+    page.dark(True)
+    page.wait(f"{back} !== {json.dumps(light)}")
+    page.click("[data-testid=theme]")
+    page.wait(f"{back} === {json.dumps(light)}")
+
+
+@pytest.mark.parametrize("width", [390, 820])
+def test_nothing_sticks_out_on_a_phone(page: Browser, recorded: Recorded, width: int) -> None:
+    page.size(width, 844, phone=True)
+    page.open(recorded.two)
+    for name in ("overview", "operators", "flame", "timeline", "memory", "modules", "compare"):
+        view(page, name, ".side, .totals")
+        assert page.js("document.documentElement.scrollWidth - innerWidth") <= 0, name
+
+
+# ------------------------------------------------------------------------------------ hostile names
+
+
+def test_hostile_names_are_text_everywhere(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.hostile)
+    title = page.js("document.title")
+    for name in ("overview", "operators", "flame", "timeline"):
+        view(page, name, "canvas, table")
+        page.wait("document.querySelectorAll('#app img, #app script').length === 0")
+    view(page, "operators")
+    names = {row["Name"] for row in cells(page)}
+    assert HOSTILE[0] in names
+    assert HOSTILE[1] in names
+    assert "\\u001b[31mred\\u001b[0m" in names
+    assert "abc\\u202efed\\u2066" in names
+    page.type("input[type=search]", "<img")
+    page.wait("document.querySelectorAll('.table-box tbody tr').length === 1")
+    page.click(".table-box tbody tr")
+    page.wait("document.querySelector('.details h2')")
+    assert page.js("document.querySelector('.details h2').textContent") == HOSTILE[1]
+    page.click("[data-testid=to-timeline]")
+    page.wait("document.querySelector('.view-timeline canvas')?.dataset.chosen")
+    assert page.js("document.querySelector('.details h2').textContent") == HOSTILE[1]
+    page.type("input[type=search]", "longlong")
+    page.key("Enter")
+    page.wait("document.querySelector('.details h2').textContent.length === 10000")
+    assert page.js("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert page.js("document.title") == title
+
+
+def test_notebooks_sort_and_filter_in_a_frame_of_their_own(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.notebook)
+    frame = page.js("document.querySelector('iframe').srcdoc")
+    inside = recorded.notebook.with_name("inside.html")
+    inside.write_text(frame)
+    page.open(inside)
+    names = "[...document.querySelectorAll('tbody th')].map(e => e.textContent)"
+    assert set(page.js(names)) == set(recorded.rows)
+    page.click("thead th:first-child button")
+    assert page.js(names) == sorted(recorded.rows)
+    page.type("input", "addmm")
+    page.wait("document.querySelectorAll('tbody tr').length < 6")
+    assert all("addmm" in name.lower() for name in page.js(names))
