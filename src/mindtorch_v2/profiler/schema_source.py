@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from mindtorch_prof.torch_api.op_schemas import Schema
 
 from .. import _dispatch
@@ -41,7 +43,8 @@ class OpSchemas:
         by_name: dict[str, dict[str, Schema]] = {}
         for op in list(_dispatch.OPS.values()):
             if "::" in op.qualified_name and not _is_own(op.overload or ""):
-                by_name.setdefault(op.qualified_name, {})[op.schema.text] = op.schema
+                # the engine only reads schemas, but its protocol declares fields that could be assigned
+                by_name.setdefault(op.qualified_name, {})[op.schema.text] = cast("Schema", op.schema)
         return {name: tuple(overloads.values()) for name, overloads in by_name.items()}
 
     def argument_kind(self, type_text: str) -> str:
