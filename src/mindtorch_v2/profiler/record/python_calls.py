@@ -24,14 +24,24 @@ from mindtorch_prof.tree import depths, nearest, parents, thread_slices
 from ... import _dispatch
 from ... import _hooks as hooks
 from .other_threads import set_profile
-from .python_stacks import WIDTH, EventSpans, Rows, Stacks, frames_of, module_text, prefixes, shortened
+from .python_stacks import (
+    PACKAGE,
+    WIDTH,
+    EventSpans,
+    Rows,
+    Stacks,
+    frames_of,
+    module_text,
+    prefixes,
+    shortened,
+)
 
 clock = time.perf_counter_ns
 get_ident = threading.get_ident
 
 # where functions lie that the library's machinery may call for its own purposes
 _LIBRARIES = (
-    os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,
+    PACKAGE,
     os.path.dirname(os.__file__) + os.sep + "site-packages" + os.sep + "numpy",
     os.path.dirname(os.__file__) + os.sep + "site-packages" + os.sep + "scipy",
     *(

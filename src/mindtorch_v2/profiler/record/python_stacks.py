@@ -21,10 +21,10 @@ from mindtorch_prof.tree import depths, depths_below, innermost, levels, parents
 
 clock = time.perf_counter_ns
 
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
+PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 # what torch does in C++, or what is the profiler's own: not part of the user's stack
 _HIDDEN = tuple(
-    os.path.normpath(_PACKAGE + part) + (os.sep if part.endswith(os.sep) else "")
+    os.path.normpath(PACKAGE + part) + (os.sep if part.endswith(os.sep) else "")
     for part in (
         "_ops" + os.sep,
         "_dispatch.py",
@@ -39,8 +39,8 @@ _HIDDEN = tuple(
         os.path.join("..", "mindtorch_prof", ""),
     )
 )
-_SHOWN = (_PACKAGE + os.path.join("profiler", "commands", "demo.py"),)
-_MODULE_FILE = _PACKAGE + os.path.join("nn", "modules", "module.py")
+_SHOWN = (PACKAGE + os.path.join("profiler", "commands", "demo.py"),)
+_MODULE_FILE = PACKAGE + os.path.join("nn", "modules", "module.py")
 _RESUMED = (
     0x20 | 0x80 | 0x200
 )  # co_flags of generators and coroutines: their caller changes, so they are never marked
