@@ -1,7 +1,7 @@
-"""Writes the functions of an op: its declaration in, compiled code out. Runs once per op, when it is first called.
+"""Generates the functions of an op: its declaration in, compiled code out. Runs once per op, at its first call.
 
-Three functions share their text: `entry` (what people call), `run` (what the recorder calls, nothing tested twice) and
-`operator` (`x + y`: gives NotImplemented for what it does not know). A node class for the backward pass comes with them.
+Three functions share their source: `entry` (which users call), `run` (which probes call; it does not test `recorder` again) and
+`operator` (`x + y`: returns NotImplemented for unknown operands). A node class for the backward pass is generated with them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Writer:
 
 
 class Plan:
-    """What the functions of one op need to know, read from its declaration."""
+    """The facts about an op from which its functions are generated, read from its declaration."""
 
     def __init__(self, op: Op) -> None:
         self.op = op
@@ -55,9 +55,8 @@ class Plan:
         self.returns_tensors = bool(self.schema.returns) and all(
             r.startswith("Tensor") for r in self.schema.returns
         )
-        self.numbers_allowed = bool(
-            op.promote
-        )  # a number where numbers=False is an error at run time, not here
+        # a number for an op with numbers=False is an error at run time, not here
+        self.numbers_allowed = bool(op.promote)
         self.read_rules()
 
     # -- derivatives
@@ -87,7 +86,7 @@ class Plan:
         self.has_node = bool(self.differentiable)
 
     def out_number(self, name: str) -> int | None:
-        """The output that a saved name means, or None."""
+        """The number of the output that a saved name refers to, or None."""
         if name in ("out", "result"):
             return 0
         match = re.match(r"(?:out|result)(\d)$", name)
@@ -113,7 +112,7 @@ class Plan:
             argument is not None and argument.kind.startswith("Tensor")
         )
 
-    # -- pieces of text
+    # -- parts of the source
 
     def signature(self) -> str:
         parts, star = [], False
@@ -176,7 +175,7 @@ class Plan:
 
 
 def tracked_outputs(op: Op) -> int:
-    """How many outputs (the first ones) gradients flow through: the declaration says, or those before places and flags."""
+    """How many outputs (the first ones) have gradients: as declared, or those before indices and status codes."""
     names = op.schema.return_names
     if op.outputs:
         return op.outputs
@@ -198,7 +197,7 @@ def default_text(value: Any) -> str:
 
 
 def write_prepare(w: Writer, plan: Plan, depth: int, operator: bool) -> None:
-    """Tensors to arrays, ints to tuples, operands to one dtype."""
+    """Convert tensors to arrays, ints to tuples, and operands to one dtype."""
     op = plan.op
     for argument, name in zip(plan.arguments, plan.names):
         if argument.kind == "ints":
@@ -281,7 +280,7 @@ def kernel_arguments(plan: Plan) -> str:
 
 
 def write_below(w: Writer, plan: Plan, depth: int, body: str) -> None:
-    """Run a body of tensors below autograd; its result is in `t`."""
+    """Run a body that takes tensors, with gradients off; its result is in `t`."""
     w(depth, "enabled = grad_state.enabled")
     w(depth, "grad_state.enabled = False")
     w(depth, "try:")
@@ -291,7 +290,7 @@ def write_below(w: Writer, plan: Plan, depth: int, body: str) -> None:
 
 
 def write_node(w: Writer, plan: Plan, depth: int, recorded: bool) -> None:
-    """Make the node, its edges and what it saves. The outputs' arrays are in `r`, `r0`... or the list `rs`."""
+    """Create the node, its edges and the tensors it saves. The outputs' arrays are in `r`, `r0`... or the list `rs`."""
     w(depth, f"node = new(NODE_{plan.uid})")
     w(depth, "node.seq = seq = grad_state.seq")
     w(depth, "grad_state.seq = seq + 1")
@@ -399,8 +398,8 @@ def aspect(plan: Plan, owner: Argument, suffix: str) -> str:
 
 
 def write_wrap(w: Writer, plan: Plan, depth: int) -> None:
-    """The kernel's arrays in `r` (or `rs`) as tensors `t`, `t0`..., or `ts`."""
-    viewing = plan.op.is_view
+    """Wrap the kernel's arrays in `r` as tensors `t`, `t0`..., or `ts`."""
+    is_view = plan.op.is_view
     if plan.multiple:
         count = len(plan.schema.returns)
         w(depth, ", ".join(f"r{i}" for i in range(count)) + " = r")
@@ -408,12 +407,12 @@ def write_wrap(w: Writer, plan: Plan, depth: int) -> None:
             w(depth, f"if r{i}.__class__ is not ndarray: r{i} = asarray(r{i})")
             w(depth, f"t{i} = new(Tensor); t{i}._array = r{i}")
     elif plan.listed:
-        if viewing:
+        if is_view:
             w(depth, "rs = r", "ts = [as_view(input, x) for x in r]")
             w(depth, "for x in ts: x._multi_view = True")
         else:
             w(depth, "rs = r", "ts = [wrap(x) for x in r]")
-    elif viewing:
+    elif is_view:
         w(depth, "t = new(Tensor)", "t._array = r")
         w(depth, "storage = input._storage")
         w(depth, "if storage is None: storage = storage_of(input)")
@@ -428,7 +427,7 @@ def write_wrap(w: Writer, plan: Plan, depth: int) -> None:
 
 
 def write_unwrap(w: Writer, plan: Plan, depth: int) -> None:
-    """After a body of tensors: name its results' tensors and arrays."""
+    """After a body that returns tensors: assign its results and their arrays to the variables that later lines use."""
     if plan.multiple:
         count = len(plan.schema.returns)
         w(depth, ", ".join(f"t{i}" for i in range(count)) + " = t")
@@ -466,14 +465,14 @@ def write_return(w: Writer, plan: Plan, depth: int) -> None:
 
 
 def write_fresh(w: Writer, plan: Plan, depth: int, recorded: bool, operator: bool) -> None:
-    """The body of an op that gives new tensors or views."""
+    """The body of an op that returns new tensors or views."""
     op = plan.op
-    through = recorded and op.inner is not None
-    on_tensors = op.body == "tensors" or through
+    runs_inner = recorded and op.inner is not None
+    on_tensors = op.body == "tensors" or runs_inner
     w(depth, "try:")
     write_prepare(w, plan, depth + 1, operator)
     if on_tensors:
-        write_below(w, plan, depth + 1, f"INNER_{plan.uid}" if through else f"K_{plan.uid}")
+        write_below(w, plan, depth + 1, f"INNER_{plan.uid}" if runs_inner else f"K_{plan.uid}")
     else:
         w(depth + 1, f"r = K_{plan.uid}({kernel_arguments(plan)})")
     w(depth, "except Exception as error:")
@@ -492,19 +491,19 @@ def write_fresh(w: Writer, plan: Plan, depth: int, recorded: bool, operator: boo
 
 def write_autograd(w: Writer, plan: Plan, depth: int, recorded: bool) -> None:
     if not plan.has_node:
-        asks = [plan.requires(a) for a in plan.tensors]
-        if asks:
-            w(depth, f"if ({' or '.join(asks)}) and grad_state.enabled: no_derivative(OP)")
+        requires_grad = [plan.requires(a) for a in plan.tensors]
+        if requires_grad:
+            w(depth, f"if ({' or '.join(requires_grad)}) and grad_state.enabled: no_derivative(OP)")
         return
-    asks = [plan.requires(a) for a in plan.differentiable]
+    requires_grad = [plan.requires(a) for a in plan.differentiable]
     integral = "" if plan.multiple or plan.listed else " and r.dtype.num not in INTEGRAL_NUMS"
     if plan.op.is_view and not plan.listed:
         w(depth, "if input._rg and not grad_state.enabled: mark_view(t)")
-        w(depth, f"elif ({' or '.join(asks)}){integral}:")
+        w(depth, f"elif ({' or '.join(requires_grad)}){integral}:")
         if plan.op.body == "tensors" or (recorded and plan.op.inner is not None):
             w(depth + 1, "t._view_made_in = input._view_made_in")  # its body ran with gradients off
     else:
-        w(depth, f"if ({' or '.join(asks)}) and grad_state.enabled{integral}:")
+        w(depth, f"if ({' or '.join(requires_grad)}) and grad_state.enabled{integral}:")
     write_node(w, plan, depth + 1, recorded)
     w(depth + 1, "if Switches.saved_hooks: pack_saved(node)")
     write_attach(w, plan, depth + 1)
@@ -513,18 +512,18 @@ def write_autograd(w: Writer, plan: Plan, depth: int, recorded: bool) -> None:
 def write_inplace(w: Writer, plan: Plan, depth: int, recorded: bool, operator: bool) -> None:
     """The body of an op that writes to its first argument."""
     op = plan.op
-    through = recorded and op.inner is not None
-    on_tensors = op.body == "tensors" or through
+    runs_inner = recorded and op.inner is not None
+    on_tensors = op.body == "tensors" or runs_inner
     saves_self = "self" in plan.saved
     w(depth, "grads = None")
     w(depth, "try:")
     w(depth + 1, "if input._spoiled and not grad_state.inference and is_inference(input): refuse_write()")
     write_prepare(w, plan, depth + 1, operator)
     if plan.has_node:
-        asks = [plan.requires(a) for a in plan.differentiable]
+        requires_grad = [plan.requires(a) for a in plan.differentiable]
         if plan.arguments[0] not in plan.differentiable:
-            asks.insert(0, "input._rg")
-        w(depth + 1, f"if ({' or '.join(asks)}) and grad_state.enabled:")
+            requires_grad.insert(0, "input._rg")
+        w(depth + 1, f"if ({' or '.join(requires_grad)}) and grad_state.enabled:")
         w(depth + 2, "check_inplace(input)")
         w(depth + 2, "grads = True")
         w(depth + 2, f"edges = ({', '.join(plan.edge(a) for a in plan.differentiable)},)")
@@ -537,11 +536,11 @@ def write_inplace(w: Writer, plan: Plan, depth: int, recorded: bool, operator: b
         w(depth + 1, "if input._rg and grad_state.enabled: check_inplace(input)")
     read = [f"a_{python_name(a.name)}" for a in plan.tensors[1:] if a.kind in ("Tensor", "Tensor?")]
     if op.body == "arrays" and read and op.name not in _dispatch.UNASKED:
-        near = " or ".join([f"getattr({x}, 'base', None) is base or {x} is base" for x in read])
+        same_base = " or ".join([f"getattr({x}, 'base', None) is base or {x} is base" for x in read])
         w(depth + 1, "base = a_input.base")
-        w(depth + 1, f"if base is not None and ({near}): ask_overlap(a_input, {', '.join(read)})")
+        w(depth + 1, f"if base is not None and ({same_base}): ask_overlap(a_input, {', '.join(read)})")
     if on_tensors:
-        write_below(w, plan, depth + 1, f"INNER_{plan.uid}" if through else f"K_{plan.uid}")
+        write_below(w, plan, depth + 1, f"INNER_{plan.uid}" if runs_inner else f"K_{plan.uid}")
     elif kernel_takes_out(op.kernel):
         w(depth + 1, "target = input._array")
         w(depth + 1, f"if a_input is target: K_{plan.uid}({kernel_arguments(plan)}, out=target)")
@@ -553,7 +552,8 @@ def write_inplace(w: Writer, plan: Plan, depth: int, recorded: bool, operator: b
     if not on_tensors:
         w(depth, "storage = input._storage")
         w(depth, "if storage is None: storage = storage_of(input)")
-        w(depth, "storage._version += 1", "del storage")  # counted references tell whether views exist
+        # `rebase` counts references to the storage to learn whether views exist
+        w(depth, "storage._version += 1", "del storage")
     if plan.has_node:
         w(depth, "if grads:")
         w(depth + 1, "r = input._array")
@@ -573,8 +573,8 @@ def kernel_takes_out(kernel: Any) -> bool:
     return "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def write_function(w: Writer, plan: Plan, name: str, seen: list[str] | None = None) -> None:
-    """seen: further lines for while something records; they may see the call themselves, and return."""
+def write_function(w: Writer, plan: Plan, name: str, recording: list[str] | None = None) -> None:
+    """recording: lines that record the call and return, instead of calling the probe."""
     op = plan.op
     signature = (
         plan.signature() if name == "entry" else plan.call() if name == "run" else ", ".join(plan.names[:2])
@@ -603,7 +603,7 @@ def write_function(w: Writer, plan: Plan, name: str, seen: list[str] | None = No
             for argument, local in zip(plan.arguments, plan.names):
                 if argument.type.startswith("Scalar") and not argument.type.startswith("ScalarType"):
                     w(3, f"if isinstance({local}, Tensor): {local} = taken({local})")
-        w(3, *(seen or ()))
+        w(3, *(recording or ()))
         w(3, f"return recorder[{plan.uid}]({plan.call()})")
     if op.name in LISTED and op.inplace_of is None:
         w(2, "if autocast is not None:")
@@ -630,7 +630,7 @@ def write_apply(w: Writer, plan: Plan) -> None:
         w(2, "g = grads[0]")
     listed = [a for a in plan.differentiable if a.kind.endswith("[]")]
     if plan.joint is not None:
-        given = []
+        rule_arguments = []
         for name in parameters(plan.joint):
             value = rule_argument(plan, name)
             wanted = plan.base.values_for.get(name)
@@ -639,8 +639,8 @@ def write_apply(w: Writer, plan: Plan) -> None:
                 value = (
                     f"(node.s_{name} if e[{place}] is None and hasattr(node.s_{name}, '_array') else {value})"
                 )
-            given.append(value)
-        w(2, f"return RULE_{plan.uid}({', '.join(given)})")
+            rule_arguments.append(value)
+        w(2, f"return RULE_{plan.uid}({', '.join(rule_arguments)})")
         return
     parts, count = [], len(plan.differentiable)
     for i, argument in enumerate(plan.differentiable):
@@ -655,7 +655,7 @@ def write_apply(w: Writer, plan: Plan) -> None:
 
 
 def write_release(w: Writer, node: Any) -> None:
-    """Let go of what was saved: what Node.release does, without a loop."""
+    """Release the saved tensors: what Node.release does, without a loop."""
     names = [f"node.s_{name}" for name in node.saved_tensor_names]
     w(1, "def release(node):")
     w(2, "node.released = True")
@@ -700,13 +700,13 @@ def make_node(op: Op, plan: Plan) -> Any:
 def build(op: Op) -> None:
     """Compile `entry`, `run` and `operator` of `op`, and its node's `apply`."""
     plan = Plan(op)
-    space = _dispatch._GLOBALS
+    namespace = _dispatch._GLOBALS
     uid = plan.uid
-    space[f"K_{uid}"] = op.kernel
+    namespace[f"K_{uid}"] = op.kernel
     if op.inner is not None:
-        space[f"INNER_{uid}"] = op.inner
+        namespace[f"INNER_{uid}"] = op.inner
     if op.return_type is not None:
-        space[f"RET_{uid}"] = op.return_type
+        namespace[f"RET_{uid}"] = op.return_type
     w = Writer()
     w(0, "def make(OP):")
     wanted = ["entry", "run"]
@@ -717,19 +717,19 @@ def build(op: Op) -> None:
     if plan.has_node:
         if op.inplace_of is None:
             write_apply(w, plan)
-        op.node = space[f"NODE_{uid}"] = make_node(op, plan)
+        op.node = namespace[f"NODE_{uid}"] = make_node(op, plan)
         if plan.joint is not None:
-            space[f"RULE_{uid}"] = plan.joint
+            namespace[f"RULE_{uid}"] = plan.joint
         for key, rule in plan.rules.items():
-            space[f"RULE_{uid}_{key}"] = rule
+            namespace[f"RULE_{uid}_{key}"] = rule
     with_apply = plan.has_node and op.inplace_of is None
     if with_apply:
         write_release(w, op.node)
     w(1, f"return {', '.join(wanted)}{', release, apply' if with_apply else ', None, None'}")
     source = "\n".join(w.lines)
-    made: dict[str, Any] = {}
-    exec(compile(source, f"<op {op.full_name}>", "exec"), space, made)  # noqa: S102  (text written above, from declarations)
-    functions = made["make"](op)
+    defined: dict[str, Any] = {}
+    exec(compile(source, f"<op {op.full_name}>", "exec"), namespace, defined)  # noqa: S102  (text written above, from declarations)
+    functions = defined["make"](op)
     op.source = source  # type: ignore[attr-defined]
     for name, function in zip(wanted, functions):
         target = op.bodies.get(name) or getattr(op, name)
@@ -739,26 +739,26 @@ def build(op: Op) -> None:
         op.node.release, op.node.apply = functions[-2:]
 
 
-def see_directly(op: Op, seen: list[str]) -> dict[str, Any]:
-    """Code for `entry` and `operator` that holds the lines which see a call, so that a recorder's function need not be called."""
+def code_with_recording(op: Op, recording: list[str]) -> dict[str, Any]:
+    """Code for `entry` and `operator` with inlined recording lines, so that the probe is not called."""
     plan = Plan(op)
     w = Writer()
     w(0, "def make(OP):")
     wanted = ["entry", "operator"] if len(plan.names) >= 2 and op.promote else ["entry"]
     for name in wanted:
-        write_function(w, plan, name, seen)
+        write_function(w, plan, name, recording)
     w(1, f"return {', '.join(wanted)},")
-    made: dict[str, Any] = {}
-    exec(compile("\n".join(w.lines), f"<op {op.full_name}>", "exec"), _dispatch._GLOBALS, made)  # noqa: S102  (text written above)
-    return {name: function.__code__ for name, function in zip(wanted, made["make"](op))}
+    defined: dict[str, Any] = {}
+    exec(compile("\n".join(w.lines), f"<op {op.full_name}>", "exec"), _dispatch._GLOBALS, defined)  # noqa: S102  (text written above)
+    return {name: function.__code__ for name, function in zip(wanted, defined["make"](op))}
 
 
-# ---------------------------------------------------------------------------------------------------- what a recorder keeps
+# ---------------------------------------------------------------------------------------------------- descriptions of calls
 
 
 def describe(op: Op) -> Any:
-    """A function that describes a call's arguments: the op's number, then for a tensor the number of its form, for anything else
-    its value. Numbers only: no tensor is kept."""
+    """A function that describes a call's arguments: the op's uid, then for a tensor the number of its form, for anything else
+    its value. No tensor is kept alive."""
     plan = Plan(op)
     text = f"lambda {plan.call()}: {described_text(plan)}"
     return eval(text, _dispatch._GLOBALS)  # noqa: S307  (text written below)
@@ -772,14 +772,14 @@ def described_text(plan: Plan) -> str:
         if argument.kind == "Tensor" and not plan.may_be_number(argument):
             parts.append(form)
         elif argument.kind in ("Tensor", "Tensor?"):
-            # a pair, so that a number is told from a form's
+            # a pair, to distinguish a number from that of a form
             parts.append(
                 f"{form} if {name}.__class__ is Tensor or isinstance({name}, Tensor) else ({name}.__class__, {name})"
             )
         elif argument.type.startswith("Scalar[]"):
             parts.append(f"plain_value({name})")
         elif argument.type.startswith("Scalar") and not argument.type.startswith("ScalarType"):
-            # 1, 1.0 and True are equal, and not the same
+            # a pair, because 1, 1.0 and True are equal
             parts.append(f"{name} if {name}.__class__ is int else ({name}.__class__, {name})")
         else:
             parts.append(f"{name} if {name}.__class__ in PLAIN else plain_value({name})")
@@ -787,26 +787,26 @@ def described_text(plan: Plan) -> str:
 
 
 def run_text(plan: Plan) -> list[str]:
-    """The lines of an op's `run`, without its head."""
+    """The lines of an op's `run`, without the `def` line."""
     w = Writer()
     write_function(w, plan, "run")
     return [line for line in w.lines[1:] if line]
 
 
 def described(op: Op, flat: tuple) -> tuple:
-    """The flat description, an entry an argument: (shape, strides, type number) for a tensor, else the value."""
-    made: list[Any] = []
+    """A flat description with one item per argument: (shape, strides, type number) for a tensor, else the value."""
+    items: list[Any] = []
     arguments = [a for a in op.schema.arguments if not (a.written and a.name.startswith("out"))]
     for argument, value in zip(arguments, flat[1:]):
         tensor = argument.kind in ("Tensor", "Tensor?")
         if tensor and value.__class__ is int:
-            made.append(_dispatch.FORMS[value])
+            items.append(_dispatch.FORMS[value])
         elif tensor or (
             value.__class__ is tuple and argument.type.startswith("Scalar") and value[0].__class__ is type
         ):
             number = value[1].item() if isinstance(value[1], _dispatch.np.generic) else value[1]
             number = bool(number) if number.__class__ is _dispatch._dtype.Flag else number
-            made.append(_dispatch.plain_value(number))
+            items.append(_dispatch.plain_value(number))
         else:
-            made.append(value)
-    return tuple(made)
+            items.append(value)
+    return tuple(items)

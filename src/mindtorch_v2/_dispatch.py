@@ -1,8 +1,8 @@
-"""The one path of every op call: record, autograd, kernel.
+"""The path of every op call: recorder, autograd, kernel.
 
-An op is declared once with `@op`, `@view` or `@composite`; from its schema and kernel a function is written whose body holds
-only what this op needs. Functions are compiled when first called, so that declaring a thousand of them costs little. Their
-globals are this module, so `recorder` below is one plain global for all of them: None when nothing records.
+An op is declared once with `@op`, `@view` or `@composite`. From its schema and kernel a function is generated that does only what this
+op needs. Functions are compiled at their first call, so that declaring a thousand of them costs little. Their globals are this module,
+so `recorder` below is one plain global for all of them: None while nothing records.
 """
 
 from __future__ import annotations
@@ -45,26 +45,25 @@ from ._promotion import (  # noqa: F401  (used by the generated functions)
 )
 from ._storage import UntypedStorage
 
-# The slots of recordings. `_hooks` assigns them, and nobody else.
-# What happens to each op call while something records: None, or a function for each op, by its uid, called with the arguments in
-# the order of the schema; it has to give what `op.run(*arguments)` gives. A list, or a `Hook` where one function sees all ops.
+# The slots of recordings. Only `_hooks` assigns them.
+# While something records: `recorder[op.uid](*arguments)` runs the op and records the call. It returns what `op.run(*arguments)` returns;
+# arguments are in the order of the schema. A list of probes, or a `Hook` if one function records all ops.
 recorder: Any = None
 
-# While something records with such a list: `probe(op)` makes an op's function when that op is first called, and the list itself, which
-# observers and muting may keep out of `recorder`.
+# While something records with a list of probes: `probe(op)` creates an op's probe at its first call, and the list itself, which is not
+# in `recorder` while observers record too or recording is muted.
 probe: Any = None
 probe_list: Any = None
 
 # While something records: an object with `enter(name, scope, sequence_nr, forward_thread, arguments) -> token` and
-# `exit(token)`, for what is no op: the engine's nodes and annotations.
+# `exit(token)`, for ranges: the engine's nodes and annotations.
 ranges: Any = None
 
-# While every Python call is traced (see profiler/record/python_calls.py): an object with `seen` and `unseen`, for what calls the user's functions and
-# what is machinery; `reopen`, for what an op calls before a recorder has seen it; and `deeper`, for one more call on the way there.
+# While every Python call is traced: the call tracer, see `CallTracer` in profiler/record/python_calls.py.
 calls: Any = None
 
-# While autocast is on in some thread: a callable `autocast(op, arguments)` that ops of torch's autocast lists ask first; it
-# gives their result on cast arguments, or None where this thread does not cast.
+# While autocast is on in some thread: a callable `autocast(op, arguments)` that ops of torch's autocast lists call first. It
+# returns their result on cast arguments, or None if this thread does not cast.
 autocast: Any = None
 
 Tensor: Any = None  # the Tensor class, set by _tensor
@@ -97,11 +96,11 @@ NUMBERS = frozenset(
 
 OPS: dict[str, Op] = {}  # "add.Tensor" -> Op
 BY_UID: list[Op] = []
-# By uid: what a recorder's list starts with, functions that ask `probe` for the op's own.
+# By uid: the initial items of a list of probes, functions that replace themselves by the op's probe.
 FIRST_CALLS: list[Any] = []
-# Names of globals: lists of recorders for which ops see their calls themselves (see profiler/record/probes.py).
-DIRECT: set[str] = set()
-FUNCTIONS: dict[str, Any] = {}  # name -> the function of torch's that many people call
+# Names of the globals that hold the probe lists which inlined recording code records for (see profiler/record/probes.py).
+INLINED_PROBE_LISTS: set[str] = set()
+FUNCTIONS: dict[str, Any] = {}  # name -> function of the `torch` namespace
 METHODS: dict[str, Any] = {}  # name -> method of Tensor
 _GLOBALS = globals()
 _PLAIN = re.compile(r"\(a!?(?: -> \*)?\)")
@@ -144,7 +143,7 @@ class Op:
         self.entry: Any = types.FunctionType(_ENTRY_STUB, _GLOBALS, self.name, None, (cell,))
         self.run = types.FunctionType(_RUN_STUB, _GLOBALS, self.name, None, (cell,))
         self.operator = types.FunctionType(_OPERATOR_STUB, _GLOBALS, self.name, None, (cell,))
-        # the bodies of those of the three that `_overrides` has put a guard in front of, by name
+        # by name, the bodies of those of the three functions that `_overrides` or `_torch_dispatch` guard
         self.bodies: dict[str, Any] = {}
         for function in (self.entry, self.run, self.operator):
             function.__module__ = "mindtorch_v2"
@@ -183,27 +182,27 @@ class Op:
 
     @functools.cached_property
     def describe(self) -> Any:
-        """A function of the arguments that gives what goes into a call as one flat, hashable tuple (see `_codegen.describe`)."""
+        """A function that describes the arguments of a call as one flat, hashable tuple (see `_codegen.describe`)."""
         from ._codegen import describe
 
         return describe(self)
 
     @functools.cached_property
     def sequenced(self) -> bool:
-        """Whether a profile shows the thread's next sequence number with it: not with factories, which autograd never sees."""
-        made = self.name.endswith(("_like", "_strided")) and self.nondifferentiable
+        """Whether a profile shows the thread's next sequence number with this op: not with factories, which autograd skips."""
+        is_factory = self.name.endswith(("_like", "_strided")) and self.nondifferentiable
         has_tensors = any(a.kind.startswith("Tensor") for a in self.schema.arguments)
-        return has_tensors and not made
+        return has_tensors and not is_factory
 
     def derivative(op, /, **rules: Any) -> None:  # noqa: N805  (torch calls an argument `self`)
-        """Gradient rules by argument. A rule's parameters say what is saved: `g` (or `grads`), arguments, `out`, `x_shape`."""
+        """Gradient rules by argument. A rule's parameters name what is saved: `g` (or `grads`), arguments, `out`, `x_shape`."""
         op.rules = rules
 
     def backward(self, *wrt: str, values_for: dict[str, str] | None = None) -> Any:
-        """Decorator: one rule for several arguments. Returns a gradient for each of `wrt`, in order; `needs` tells which count.
+        """Decorator: one rule for several arguments. It returns a gradient for each of `wrt`, in order; `needs` tells which are needed.
 
-        values_for: saved argument -> the one of `wrt` whose gradient its values are for. Without that one only the layout of what
-        was saved is looked at, and it may have been written to since.
+        values_for: saved argument -> the one of `wrt` whose gradient needs its values. If that gradient is not needed, only the shape
+        and strides of the saved tensor are used, and it may have been written to since.
         """
         self.values_for = values_for or {}
 
@@ -214,12 +213,12 @@ class Op:
         return declare
 
     def recorded(self, inner: Any) -> Any:
-        """The body to run, below autograd, while something records: calls the ops that torch shows inside this one."""
+        """Decorator: the body to run, below autograd, while something records. It calls the ops that torch shows inside this one."""
         self.inner = inner
         return inner
 
     def build(self) -> None:
-        """Write and compile this op's functions."""
+        """Generate and compile this op's functions."""
         from ._codegen import build
 
         build(self)
@@ -247,10 +246,10 @@ def _stubs() -> tuple[types.CodeType, ...]:
         make = probe
         if make is None:
             return OP.run(*args)
-        seen = make(OP)
+        own_probe = make(OP)
         if calls is not None:
-            calls.deeper()
-        return seen(*args)
+            calls.add_op_frame()
+        return own_probe(*args)
 
     return entry.__code__, run.__code__, operator.__code__, first_call.__code__
 
@@ -259,79 +258,79 @@ _ENTRY_STUB, _RUN_STUB, _OPERATOR_STUB, _FIRST_CALL = _stubs()
 
 
 class Hook:
-    """One function `see(op, *arguments)` in the place of a recorder's list."""
+    """One function `run_recorded(op, *arguments)` instead of a list of probes."""
 
-    __slots__ = ("see",)
+    __slots__ = ("run_recorded",)
 
-    def __init__(self, see: Any) -> None:
-        self.see = see
+    def __init__(self, run_recorded: Any) -> None:
+        self.run_recorded = run_recorded
 
     def __getitem__(self, uid: int) -> Any:
-        return functools.partial(self.see, BY_UID[uid])
+        return functools.partial(self.run_recorded, BY_UID[uid])
 
 
-def see_through_probes() -> None:
-    """Let no op see its calls itself: whoever answers ops stands in front of what it would do in place."""
-    for name in DIRECT:
+def disable_inlined_recording() -> None:
+    """Record hot ops through their probes again: `__torch_dispatch__` overrides must run before the inlined body."""
+    for name in INLINED_PROBE_LISTS:
         _GLOBALS[name] = None
 
 
 def taken(value: Any) -> Any:
-    """The number in a tensor that an op takes as one, before the op is recorded."""
+    """The number in a tensor that was passed for a number, read before the op is recorded."""
     if calls is not None:
-        calls.reopen()
+        calls.restore_hook()
     return value.item()
 
 
 def not_recorded() -> Any:
-    """NotImplemented, from an operator that has not told the recorder of its call."""
+    """NotImplemented, from an operator whose call is not recorded."""
     if calls is not None:
-        calls.reopen()
+        calls.restore_hook()
     return NotImplemented
 
 
 def missing_dim(op: Op) -> None:
     """Refuse a call without `dim`."""
     if calls is not None:
-        calls.reopen()
+        calls.restore_hook()
     raise TypeError(f"{op.name}() missing 1 required positional arguments: 'dim'")
 
 
 def record(op: Op, *arguments: Any) -> Any:
-    """Run an op, seen by whoever records."""
-    seen = recorder
-    return op.run(*arguments) if seen is None else seen[op.uid](*arguments)
+    """Run an op, and record it if something records."""
+    probes = recorder
+    return op.run(*arguments) if probes is None else probes[op.uid](*arguments)
 
 
-def _register(made: Op, options: dict[str, Any]) -> Any:
+def _register(op: Op, options: dict[str, Any]) -> Any:
     names = options.get("expose", "both")
     if names in ("both", "function"):
-        FUNCTIONS.setdefault(made.name, made.entry)
-    if names in ("both", "method") and "(Tensor self" in _PLAIN.sub("", made.text):
-        METHODS.setdefault(made.name, made.entry)
+        FUNCTIONS.setdefault(op.name, op.entry)
+    if names in ("both", "method") and "(Tensor self" in _PLAIN.sub("", op.text):
+        METHODS.setdefault(op.name, op.entry)
     for operator in options.get("operators", ()):
-        METHODS[operator] = made.operator
+        METHODS[operator] = op.operator
     if options.get("inplace"):
-        text = options["inplace"] + made.text[made.text.index("(") :]
+        text = options["inplace"] + op.text[op.text.index("(") :]
         text = text.replace("Tensor self", "Tensor(a!) self", 1)
         text = text[: text.rindex("->")] + "-> Tensor(a!)"
         inherited = {
             k: v for k, v in options.items() if k in ("promote", "numbers", "node", "nondifferentiable")
         }
-        made.inplace = Op(text, made.kernel, made.body, {**inherited, "inplace_of": made})  # type: ignore[attr-defined]
-        made.entry.inplace = made.inplace.entry  # type: ignore[attr-defined]
+        op.inplace = Op(text, op.kernel, op.body, {**inherited, "inplace_of": op})  # type: ignore[attr-defined]
+        op.entry.inplace = op.inplace.entry  # type: ignore[attr-defined]
         if names in ("both", "function"):
-            FUNCTIONS.setdefault(made.name + "_", made.inplace.entry)  # type: ignore[attr-defined]
-        METHODS.setdefault(made.name + "_", made.inplace.entry)  # type: ignore[attr-defined]
+            FUNCTIONS.setdefault(op.name + "_", op.inplace.entry)  # type: ignore[attr-defined]
+        METHODS.setdefault(op.name + "_", op.inplace.entry)  # type: ignore[attr-defined]
         for operator in options.get("inplace_operators", ()):
-            METHODS[operator] = made.inplace.operator  # type: ignore[attr-defined]
-    return made.entry
+            METHODS[operator] = op.inplace.operator  # type: ignore[attr-defined]
+    return op.entry
 
 
 def op(text: str, **options: Any) -> Any:
-    """Declare an op whose kernel takes arrays and gives fresh arrays (`on="tensors"`: tensors, run below autograd).
+    """Declare an op whose kernel takes arrays and returns new arrays (`on="tensors"`: tensors, run below autograd).
 
-    promote: bring the tensor arguments to one dtype first ("same"; "float": integers become the default dtype; "compare").
+    promote: convert the tensor arguments to one dtype first ("same"; "float": integers become the default dtype; "compare").
     numbers=False: the second operand must be a tensor.
     inplace: the name of the in-place form to declare too, such as "aten::mul_.Tensor". out: also take `out=`.
     operators, inplace_operators: dunder names. node: the backward node's name. nondifferentiable: results never need gradients.
@@ -347,12 +346,12 @@ def op(text: str, **options: Any) -> Any:
 
 
 def view(text: str, **options: Any) -> Any:
-    """Declare an op whose kernel gives a view (or a list of views) of its first argument's array."""
+    """Declare an op whose kernel returns a view (or a list of views) of its first argument's array."""
     return op(text, view=True, **options)
 
 
 def composite(text: str, **options: Any) -> Any:
-    """Declare an op made of other ops: its body takes and gives tensors, autograd happens in the ops it calls."""
+    """Declare an op implemented by calling other ops: its body takes and returns tensors, the ops it calls record gradients."""
 
     def declare(body: Any) -> Any:
         return _register(Op(text, body, "composite", options), options)
@@ -364,21 +363,21 @@ def function(name: str | None = None, *, expose: str = "both") -> Any:
     """Expose a Python function that chooses between overloads, as torch.<name> and as a method (`expose` narrows it)."""
 
     def declare(body: Any) -> Any:
-        known_as = name or body.__name__
+        exposed_name = name or body.__name__
         if expose in ("both", "function"):
-            FUNCTIONS[known_as] = body
+            FUNCTIONS[exposed_name] = body
         if expose in ("both", "method"):
-            METHODS[known_as] = body
+            METHODS[exposed_name] = body
         return body
 
     return declare
 
 
-# ---------------------------------------------------------------------------------------------------- used by what is generated
+# ---------------------------------------------------------------------------------------------------- used by generated functions
 
 
 def wrap(array: Any) -> Any:
-    """A tensor around a fresh array, without history."""
+    """A tensor around a new array, without a gradient function."""
     if array.__class__ is not ndarray:
         array = asarray(array)
     tensor = new(Tensor)
@@ -387,7 +386,7 @@ def wrap(array: Any) -> Any:
 
 
 def as_view(base: Any, array: np.ndarray) -> Any:
-    """A tensor around a view of `base`'s memory, without history."""
+    """A tensor around a view of `base`'s memory, without a gradient function."""
     tensor = new(Tensor)
     tensor._array = array
     storage = tensor._storage = storage_of(base)
@@ -402,15 +401,15 @@ def as_view(base: Any, array: np.ndarray) -> Any:
 
 
 def mark_view(view: Any) -> None:
-    """A view, made while gradients are off, of a tensor that has them: says so, but sends none on."""
-    if grad_state.below:  # its history is made above
+    """Mark a view that was created with gradients off, of a tensor that requires them: it requires gradients but passes none on."""
+    if grad_state.below:  # the op that runs this one sets the gradient function
         return
     view._rg = True
     view._view_made_in = "inference" if grad_state.inference else "no_grad"
 
 
 def inherit_view(view: Any, source: Any) -> None:
-    """A view of a view that may not be written may not be written either."""
+    """A view of a view that must not be written to must not be written to either."""
     if source._multi_view:
         view._multi_view = True
     if source._view_made_in is not None:
@@ -418,11 +417,11 @@ def inherit_view(view: Any, source: Any) -> None:
 
 
 def new_in_inference(cls: Any) -> Any:
-    """`new` while some thread is in inference mode: its tensors say so."""
-    made = object.__new__(cls)
+    """Replaces `new` while some thread is in inference mode: marks the tensors of that thread."""
+    tensor = object.__new__(cls)
     if grad_state.inference and cls is Tensor:
-        made._spoiled = INFERENCE
-    return made
+        tensor._spoiled = INFERENCE
+    return tensor
 
 
 def ints(value: Any, length: int = 0) -> Any:
@@ -448,8 +447,8 @@ def number(value: Any) -> Any:
 PLAIN = frozenset((int, float, bool, str, complex, type(None)))
 
 
-# What describes a tensor's shape, strides (in bytes) and type: each combination has one number in this process, which a tensor
-# keeps in `_form` once somebody asked. The combinations, by number; 0 is none.
+# A form is a tensor's shape, strides (in bytes) and type. Each has a number in this process, which the tensor caches in `_form`. The
+# forms by number; 0 is none.
 FORMS: list[Any] = [None]
 _FORM_NUMBERS: dict[Any, int] = {}
 _FORMS_LOCK = threading.Lock()
@@ -476,7 +475,7 @@ def form_of(tensor: Any) -> int:
 
 
 def plain_value(value: Any) -> Any:
-    """A hashable copy of an argument that is no tensor; tensors in lists by their numbers."""
+    """A hashable copy of an argument that is no tensor; tensors in lists are described by (shape, strides, type number)."""
     if value.__class__ in PLAIN:
         return value
     if isinstance(value, (list, tuple)):
@@ -536,7 +535,7 @@ def _tensors_in(arguments: Any) -> Any:
 
 
 def broadcast_text(shapes: Any) -> str | None:
-    """torch's sentence for shapes that do not broadcast; None if they do."""
+    """torch's error message for shapes that do not broadcast; None if they do."""
     longest = max(map(len, shapes))
     result = [1] * longest
     for shape in shapes:
@@ -550,7 +549,7 @@ def broadcast_text(shapes: Any) -> str | None:
 
 
 def recover(op: Op, error: Exception, arguments: tuple) -> Any:
-    """What to do when an op's fast path failed: run it on meta tensors, or raise what torch raises."""
+    """Handle an error in an op's fast path: run the op on sparse or meta tensors, or raise what torch raises."""
     tensors = list(_tensors_in(arguments))
     if any(t.is_sparse for t in tensors):
         from ._sparse_ops import run_sparse
@@ -596,7 +595,7 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
     if isinstance(error, ValueError) and "read-only" in str(error) and tensors and tensors[0] is arguments[0]:
         return _write_again(op, error, arguments)
     if grad_state.enabled and (op.inplace_of or op).node is not None and any(t._rg for t in tensors):
-        grad_state.seq += 1  # torch makes the node before it computes
+        grad_state.seq += 1  # torch creates the node before it computes
     if isinstance(error, ValueError) and "broadcast" in str(error) and tensors:
         shapes = [t._array.shape for t in tensors]
         text = broadcast_text(shapes)
@@ -610,7 +609,7 @@ def recover(op: Op, error: Exception, arguments: tuple) -> Any:
 
 
 def _out_of_memory(error: Any) -> Exception:
-    """torch's error for memory that cannot be had, where NumPy says how much it was."""
+    """torch's error for memory that cannot be allocated, if NumPy tells how much it was."""
     if getattr(error, "shape", None) is None:
         return error
     nbytes = math.prod(error.shape) * error.dtype.itemsize
@@ -621,14 +620,14 @@ def _out_of_memory(error: Any) -> Exception:
 
 
 def answers(value: Any) -> bool:
-    """Whether something that is no tensor, or a list with such a thing, says how functions treat it (`__torch_function__`)."""
+    """Whether a value that is no tensor, or an item of a list, has a `__torch_function__`."""
     if isinstance(value, (tuple, list)):
         return any(answers(item) for item in value)
     return not isinstance(value, Tensor) and hasattr(type(value), "__torch_function__")
 
 
 def unknown_operand(op: Op, operands: tuple) -> Any:
-    """What an operator gives for an operand that is neither a tensor nor a number."""
+    """The result of an operator for an operand that is neither a tensor nor a number."""
     if answers(operands[1]):
         from ._overrides import call_first_override
 
@@ -636,19 +635,19 @@ def unknown_operand(op: Op, operands: tuple) -> Any:
     return NotImplemented
 
 
-# Functions of torch that take a number for their first operand too.
+# Ops that also take a number as their first operand.
 NUMBER_FIRST = frozenset(
     ("add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "div.Tensor_mode", "floor_divide", "remainder.Tensor",
      "bitwise_and.Tensor", "bitwise_or.Tensor", "bitwise_xor.Tensor",
      "bitwise_left_shift.Tensor", "bitwise_right_shift.Tensor")
 )  # fmt: skip
 
-# Those that take numbers for both.
+# Ops that also take numbers as both operands.
 NUMBERS_ALONE = frozenset(
     ("add.Tensor", "sub.Tensor", "mul.Tensor", "div.Tensor", "div.Tensor_mode", "floor_divide")
 )
 
-# What torch calls its kernels in the error for a dtype they do not have, where it is not "<name>_cpu".
+# The names of torch's kernels in its error for a dtype that they do not support, where it is not "<name>_cpu".
 KERNEL_NAMES = {
     "floor_divide": "div_floor_cpu",
     "lgamma": "lgamma_vml_cpu",
@@ -667,7 +666,7 @@ def _boxed(value: Any, like: Any) -> Any:
 
 
 def result_of(op: Op, arguments: tuple) -> Any:
-    """The dtype that an op's operands are brought to; an error where it does not fit a tensor written in place."""
+    """The dtype that an op's operands are promoted to. Raises if it cannot be written to the tensor of an in-place op."""
     kinds = [
         (x.dtype, x._array.ndim == 0) if isinstance(x, Tensor) else (_dtype.number_dtype(x), 2)
         for x in arguments
@@ -682,7 +681,7 @@ def result_of(op: Op, arguments: tuple) -> Any:
 
 
 def refuse_dtype(op: Op, arguments: tuple) -> None:
-    """Raise torch's error for a dtype that an op has no kernel for."""
+    """Raise torch's error for a dtype that an op does not support."""
     result = result_of(op, arguments)
     base = (op.inplace_of or op).name
     kernel = KERNEL_NAMES.get(base, base + "_cpu")
@@ -695,7 +694,7 @@ def not_implemented(kernel: str, array: np.ndarray) -> NotImplementedError:
 
 
 def _write_again(op: Op, error: Exception, arguments: tuple) -> Any:
-    """An op could not write: refuse an expanded tensor; a part of one, whose elements are all distinct, may be written."""
+    """Retry a write to a read-only array. An expanded tensor is refused; a part of one whose elements are all distinct can be written."""
     array = arguments[0]._array
     if any(step == 0 and n > 1 for step, n in zip(array.strides, array.shape)):
         raise RuntimeError(
@@ -716,21 +715,21 @@ def no_derivative(op: Op) -> None:
 
 
 def mark_node(node: Node) -> None:
-    """While something records: the thread that made this node."""
+    """While something records: note the thread that creates this node."""
     import threading
 
     node.forward_thread = threading.get_ident()
 
 
 def save_result(tensor: Any, number: int = 0) -> SavedResult:
-    """An output as its own node may keep it."""
+    """An output, for its own node to save: an alias, which does not refer back to the node."""
     alias = new(Tensor)
     alias._array = tensor._array
     storage = alias._storage = storage_of(tensor)
     return SavedResult(alias, storage._version, number)
 
 
-# Ops that write to memory which they read from in part, as torch lets them.
+# Ops whose output may overlap their inputs in part, as in torch.
 UNASKED = frozenset(
     "sum mean norm linalg_vector_norm std var prod tril triu mm matmul bmm addmv softmax _softmax log_softmax _log_softmax "
     "max min nonzero any all add_ sub_ mul_ div_ copy_ masked_fill_ masked_scatter_ index_put_ _index_put_impl_ addmm_ addmv_ "
@@ -740,7 +739,7 @@ UNASKED = frozenset(
 
 
 def ask_overlap(written: np.ndarray, *operands: Any) -> None:
-    """Refuse operands that overlap in part with an array, a view of another, that is written."""
+    """Refuse operands that overlap in part with `written`, a view that is written to."""
     base = written.base
     for operand in operands:
         if (
@@ -754,7 +753,7 @@ def ask_overlap(written: np.ndarray, *operands: Any) -> None:
 
 
 def call(op: Op, arguments: tuple) -> Any:
-    """Call an op as people do, with arguments in the order of its schema."""
+    """Call an op through its `entry`, with arguments in the order of its schema."""
     plain = [a for a in op.schema.arguments if not (a.written and a.name.startswith("out"))]
     first = next((i for i, a in enumerate(plain) if a.keyword_only), len(plain))
     named = {a.name: value for a, value in zip(plain[first:], arguments[first:])}
@@ -762,14 +761,14 @@ def call(op: Op, arguments: tuple) -> Any:
 
 
 def made(entry: Any, out: Any, *arguments: Any) -> Any:
-    """Call an op with arguments in the order of its schema; with `out`, leave its result there."""
+    """Call an op with arguments in the order of its schema, and write its result to `out` if there is one."""
     return call(entry.op, arguments) if out is None else call_out(entry.op, out, arguments)
 
 
 def call_out(op: Op, out: Any, arguments: tuple) -> Any:
-    """Run `op` and leave its result in `out`."""
+    """Run `op` and write its result to `out`."""
     if calls is not None:
-        calls.reopen()
+        calls.restore_hook()
     outs = out if isinstance(out, (tuple, list)) else (out,)
     for tensor in outs:
         if not isinstance(tensor, Tensor):
@@ -826,7 +825,7 @@ def give_out(out: Any, array: np.ndarray) -> None:
 
 
 def write_inplace(op: Op, tensor: Any, array: np.ndarray) -> None:
-    """Copy an in-place op's result into its tensor, refusing what torch refuses."""
+    """Copy an in-place op's result into its tensor. Raises torch's errors for a dtype or shape that does not fit."""
     target = tensor._array
     if array.dtype is not target.dtype:
         source, wanted = _dtype.BY_NUM[array.dtype.num], _dtype.BY_NUM[target.dtype.num]
@@ -847,9 +846,9 @@ def write_inplace(op: Op, tensor: Any, array: np.ndarray) -> None:
 
 
 def unalias(function: Any, aliases: dict[str, Any], /, **given: Any) -> Any:
-    """Call `function` again with NumPy's argument names (axis, keepdims) turned into torch's (dim, keepdim)."""
+    """Call `function` again with NumPy's argument names (axis, keepdims) replaced by torch's (dim, keepdim)."""
     if calls is not None:
-        calls.reopen()
+        calls.restore_hook()
     for name, value in aliases.items():
         wanted = {
             "axis": "dim",

@@ -142,7 +142,7 @@ def _untraced(recorder: Any) -> Callable[..., Any]:
         calls = _dispatch.calls
         if calls is None:
             return recorder[op.uid](*arguments)
-        return calls.behind_door(recorder[op.uid], *arguments)
+        return calls.run_suspended(recorder[op.uid], *arguments)
 
     return see
 

@@ -1,5 +1,5 @@
-"""Storages: the unit of allocation. A tensor makes one of its memory when somebody looks (a view, a write, a question);
-all views share it, its version counts the writes. `Block` stands for the bytes themselves: its birth and death can be observed."""
+"""Storages: the memory of tensors. A tensor gets its storage when it is first needed (by a view, a write, `untyped_storage()`). All views
+share it, and its version counts the writes. `ObservedStorage` reports to a recording when the memory is freed."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ clock = time.perf_counter_ns
 
 
 class UntypedStorage:
-    """A piece of memory that tensors look at."""
+    """A block of memory that tensors share."""
 
     # _root: the array whose memory this is (dense, any order of dimensions); _version: writes through tensors;
-    # _keeps: the storage whose life this one shares.
+    # _keeps: the storage that this one is an alias of.
     _root: np.ndarray
     _version = 0
     _keeps: UntypedStorage | None = None
     _flat: np.ndarray | None = None
     _shared = False
-    _number = 0  # in a recording that tells memory apart
-    _birth = 0  # by which who observes knows this memory: a time, never given twice
+    _storage_id = 0  # in a recording with tensor ids, see profiler/record/tensor_ids.py
+    _allocation_id = 0  # in a recording of memory: the time of the allocation, never given twice
 
     def __new__(cls, size: Any = 0, *, device: Any = None) -> UntypedStorage:
         self = object.__new__(cls)
@@ -82,7 +82,7 @@ class UntypedStorage:
         flat = self._bytes()
         address = flat.__array_interface__["data"][0] if flat.nbytes else 0
         if register is not None:
-            register.told(self, address)
+            register.note_address(self, address)
         return address
 
     def resize_(self, nbytes: int) -> UntypedStorage:
@@ -94,9 +94,9 @@ class UntypedStorage:
         self._root = self._flat = fresh
         self._keeps = None
         if on_free is not None and self.__class__ is UntypedStorage:
-            # what was there before is of no interest to who observes, what is there now is
+            # the old memory was not recorded, the new one is
             self.__class__ = ObservedStorage
-            self._number = self._birth = now = clock()
+            self._storage_id = self._allocation_id = now = clock()
             on_free((now, nbytes, now, get_ident()))
         return self
 
@@ -127,7 +127,7 @@ class UntypedStorage:
         return _from_buffer, (PickleBuffer(raw.data) if protocol >= 5 else raw.tobytes(),)
 
     def byteswap(self, dtype: Any) -> None:
-        """Turn round the bytes of every element, seen as `dtype`."""
+        """Reverse the bytes of every element of type `dtype`."""
         raw = self._bytes()
         raw[:] = raw.reshape(-1, dtype.itemsize // (2 if dtype.is_complex else 1))[:, ::-1].reshape(-1)
 
@@ -154,8 +154,8 @@ class UntypedStorage:
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, int) and not -self.nbytes() <= index < self.nbytes():
             raise IndexError(f"index {index} out of range for storage of size {self.nbytes()}")
-        found = self._bytes()[index]
-        return UntypedStorage._from_bytes(found) if isinstance(index, slice) else int(found)
+        item = self._bytes()[index]
+        return UntypedStorage._from_bytes(item) if isinstance(index, slice) else int(item)
 
     def __setitem__(self, index: Any, value: int) -> None:
         self._bytes()[index] = value
@@ -182,7 +182,7 @@ class UntypedStorage:
         return self._shared
 
     def share_memory_(self) -> UntypedStorage:
-        """Move to memory that processes forked from now on share; every tensor that looks at this storage moves along."""
+        """Move to memory that processes forked from now on share, together with every tensor on this storage."""
         if not self._shared:
             _share(self)
         return self
@@ -205,16 +205,17 @@ class UntypedStorage:
 
 
 def _from_buffer(buffer: Any) -> UntypedStorage:
-    """A pickled storage again; memory that may be written is taken as it is."""
+    """A storage from its pickled bytes; writable memory is not copied."""
     raw = np.frombuffer(buffer, np.uint8)
     return UntypedStorage._from_bytes(raw if raw.flags.writeable else raw.copy())
 
 
-# What tells tensors and memory apart, while somebody does: hears of addresses that a program asks for, and numbers tensors.
+# Slots of recordings. `_hooks` assigns them.
+# The tensor register of a recording: gives tensors their ids, and notes the addresses that the program asks for.
 register: Any = None
-# While somebody wants to know of the ends of observed storages: called with (time in ns, FREED, birth, thread).
+# Called with (time in ns, FREED, allocation id, thread) when an observed storage is freed.
 on_free: Any = None
-FREED = -1  # in the place of the bytes
+FREED = -1  # takes the place of the bytes
 
 
 def _share(storage: UntypedStorage) -> None:
@@ -226,17 +227,17 @@ def _share(storage: UntypedStorage) -> None:
     fresh = np.frombuffer(mmap.mmap(-1, max(old.nbytes, 1)), np.uint8)[: old.nbytes]
     fresh[:] = old
     first = old.__array_interface__["data"][0]
-    waiting = [storage if storage._keeps is None else storage._keeps]
-    while waiting:
-        one = waiting.pop()
+    to_move = [storage if storage._keeps is None else storage._keeps]
+    while to_move:
+        one = to_move.pop()
         if one._shared:
             continue
         one._shared, one._root, one._flat = True, fresh, fresh
-        for holder in gc.get_referrers(one):
-            # an object, or its __dict__ where Python keeps that apart
-            for owner in gc.get_referrers(holder) if type(holder) is dict else (holder,):
+        for referrer in gc.get_referrers(one):
+            # an object, or its __dict__ if Python stores that separately
+            for owner in gc.get_referrers(referrer) if type(referrer) is dict else (referrer,):
                 if isinstance(owner, UntypedStorage) and owner._keeps is one:
-                    waiting.append(owner)
+                    to_move.append(owner)
                 elif getattr(owner, "_storage", None) is one and isinstance(owner._array, np.ndarray):
                     _move(owner, fresh, first)
 
@@ -249,30 +250,30 @@ def _move(tensor: Any, memory: np.ndarray, first: int) -> None:
 
 
 class ObservedStorage(UntypedStorage):
-    """A storage whose end `on_free` hears of, when nothing looks at the memory any more."""
+    """A storage that calls `on_free` when it is freed."""
 
     __module__ = "mindtorch_v2.storage"
 
     def __del__(self) -> None:
         note = on_free
         if note is not None:
-            note((clock(), FREED, self._birth, get_ident()))
+            note((clock(), FREED, self._allocation_id, get_ident()))
 
     def resize_(self, nbytes: int) -> UntypedStorage:
-        """Change the number of bytes: to whoever observes, the end of one piece of memory and the birth of another."""
+        """Change the number of bytes: recorded as a free and a new allocation."""
         note, shared = on_free, self._keeps
         super().resize_(nbytes)
         if note is not None:
             now = clock()
             if shared is None:
-                note((now, FREED, self._birth, get_ident()))
-            self._number = self._birth = now
+                note((now, FREED, self._allocation_id, get_ident()))
+            self._storage_id = self._allocation_id = now
             note((now, nbytes, now, get_ident()))
         return self
 
 
 def _span(root: np.ndarray, extent: int) -> np.ndarray:
     """`extent` bytes from the first element of `root`, as uint8, keeping `root` alive."""
-    holder = np.lib.stride_tricks.as_strided(root, (1,) * root.ndim)
-    one = holder.reshape(-1)[:1].view(np.uint8)
-    return np.lib.stride_tricks.as_strided(one, (extent,), (1,))
+    first_element = np.lib.stride_tricks.as_strided(root, (1,) * root.ndim)
+    first_bytes = first_element.reshape(-1)[:1].view(np.uint8)
+    return np.lib.stride_tricks.as_strided(first_bytes, (extent,), (1,))

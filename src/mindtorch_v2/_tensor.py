@@ -27,7 +27,7 @@ class Tensor:
     _array: np.ndarray
     _storage: UntypedStorage | None = None
     _form = 0  # the id of shape, strides and type (`_dispatch.form_of`); 0: not computed yet
-    _met = 0  # the tensor's id in a recording; negative: its memory was replaced since
+    _tensor_id = 0  # in a recording with tensor ids; negative: its memory was replaced since
     _rg = False  # requires_grad
     _grad_fn: Node | None = None
     _output_nr = 0
@@ -357,7 +357,7 @@ class Tensor:
     def _cdata(self) -> int:
         """An id of the tensor: its id in a recording if that tracks tensors."""
         register = _storage.register
-        return id(self) if register is None else register.first_number(self)
+        return id(self) if register is None else register.first_id_of(self)
 
     # ------------------------------------------------------------------------------------------------ autograd
 
@@ -525,8 +525,8 @@ class Tensor:
 
             show_data(self, value)
         self._form = 0
-        if self._met > 0:
-            self._met = -self._met
+        if self._tensor_id > 0:
+            self._tensor_id = -self._tensor_id
         if value._array_missing:
             self._array_missing, self._meta = True, value._meta
             self.__dict__.pop("_array", None)
@@ -766,7 +766,7 @@ _INTERNAL = frozenset(
     (
         "_array",
         "_form",
-        "_met",
+        "_tensor_id",
         "_storage",
         "_rg",
         "_grad_fn",

@@ -40,10 +40,10 @@ def elsewhere() -> bool:
 def _everything_is_called_often(monkeypatch: pytest.MonkeyPatch, elsewhere: bool) -> Iterator[None]:
     if elsewhere:
         pytest.skip("passed in a process of its own")
-    monkeypatch.setattr(seal, "OFTEN", 1)
-    monkeypatch.setattr(recorder, "_ALL_CALLS", 1)
+    monkeypatch.setattr(seal, "HOT_CALLS", 1)
+    monkeypatch.setattr(recorder, "_FULLY_TRACED_OPS", 1)
     yield
-    recorder.often_called.clear()
+    recorder.hot_ops.clear()
 
 
 def work() -> None:
@@ -87,8 +87,8 @@ def test_a_recording_is_the_same_when_ops_see_their_calls_themselves(mode: str) 
             work()
         found.append(looks(prof))
     add = _dispatch.OPS["add.Tensor"]
-    assert add in recorder.often_called
-    assert any(name.startswith("p_seers_") for name in add.operator.__code__.co_names)
+    assert add in recorder.hot_ops
+    assert any(name.startswith("p_probe_list_") for name in add.operator.__code__.co_names)
     assert found[1] == found[0]
     assert found[2] == found[0]
 
@@ -127,9 +127,9 @@ def test_nothing_is_recorded_after_the_stop_and_while_paused() -> None:
 
 
 def test_ops_that_give_several_results_or_write_keep_their_probes_way_with_memory() -> None:
-    assert not probes._ends_at_its_end(["return (t0, t1)"])
-    assert not probes._ends_at_its_end(["if t is not None: return t", "return t"])
-    assert probes._ends_at_its_end(["except E: return recover(OP)", "return t"])
+    assert not probes._has_single_return(["return (t0, t1)"])
+    assert not probes._has_single_return(["if t is not None: return t", "return t"])
+    assert probes._has_single_return(["except E: return recover(OP)", "return t"])
 
 
 def test_who_answers_ops_is_asked_all_the_same() -> None:

@@ -597,8 +597,8 @@ def _no_resize(self: Any) -> None:
 
 def _unknown(self: Any) -> None:
     """Forget what a recording knows of this tensor: its memory has changed."""
-    if self._met > 0:
-        self._met = -self._met
+    if self._tensor_id > 0:
+        self._tensor_id = -self._tensor_id
 
 
 def _resize_to(self: Any, size: tuple) -> Any:

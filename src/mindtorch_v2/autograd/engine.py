@@ -117,8 +117,8 @@ def run(
     ):
         return
     calls = _dispatch.calls
-    if calls is not None and calls.sees():
-        calls.unseen(run, roots, keep_graph, create_graph, captures, leaves)
+    if calls is not None and calls.is_tracing():
+        calls.call_untraced(run, roots, keep_graph, create_graph, captures, leaves)
         return
     dependencies, order, reachable = _compute_dependencies([node for node, _, _ in roots])
     needed = _nodes_to_run(order, captures, leaves)
@@ -163,7 +163,7 @@ def run(
 def call_user(function: Any, *arguments: Any) -> Any:
     """Call a user's function, recorded like any other call in the user's program."""
     calls = _dispatch.calls
-    return function(*arguments) if calls is None else calls.seen(function, *arguments)
+    return function(*arguments) if calls is None else calls.call_traced(function, *arguments)
 
 
 def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_graph: bool) -> None:

@@ -295,8 +295,8 @@ class profile:
 
 def _warn_of_strangers(recorder: Recorder, results: Results) -> None:
     """Say why nothing was recorded, where all ops ran on threads that are not."""
-    if recorder.strangers and not bool((results.trace.kind == OP).any()):
-        names = ", ".join(sorted(f"'{name}'" for name in set(recorder.strangers.values())))
+    if recorder.foreign_threads and not bool((results.trace.kind == OP).any()):
+        names = ", ".join(sorted(f"'{name}'" for name in set(recorder.foreign_threads.values())))
         warnings.warn(
             f"no op was recorded: the profiler records the thread that started it, and ops ran only on {names}. "
             "experimental_config=_ExperimentalConfig(profile_all_threads=True) records every thread",

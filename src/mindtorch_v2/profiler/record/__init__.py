@@ -1,1 +1,1 @@
-"""Recording: what runs in this process in, a Trace out."""
+"""Recording: the ops, annotations, allocations and Python calls of this process in, a Trace out."""

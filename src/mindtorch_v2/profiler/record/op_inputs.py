@@ -1,4 +1,4 @@
-"""Inputs of recorded ops: the recorder's descriptions in, the engine's `Inputs` out, with shapes, types and values as torch shows them.
+"""Inputs of recorded ops: the recorder's descriptions in, the engine's `Inputs` out, with the shapes, types and values that torch shows.
 
 A description is a tuple of plain values, one per argument; a tensor is (shape, strides in bytes, NumPy's type number).
 """
@@ -43,32 +43,32 @@ _NUMBERS = {
 
 
 def as_torch_shows(op: Any, description: tuple) -> tuple:
-    """Arguments as torch's dispatcher sees them: a number in a tensor's place is a tensor without dimensions, an int in the
-    place of a list is a list, dtypes and layouts are numbers."""
-    seen = [_seen(op.name, a, value) for a, value in zip(op.schema.arguments, description)]
-    if op.full_name == "to.dtype_layout" and is_tensor(seen[0]):  # asks for all it has
-        if seen[1] is None:
-            seen[1] = number_of(str(_dtype.BY_NUM[seen[0][2]]))
-        seen[2], seen[4] = 0, None
-    if op.overload == "correction" and seen[2].__class__ is bool:  # the old overloads, with `unbiased`
-        return (seen[0], seen[2]) if seen[1] is None else tuple(seen)
-    return tuple(seen)
+    """Arguments of a call by the user, as torch's dispatcher gets them: a number for a tensor argument becomes a tensor without
+    dimensions, an int for a list argument becomes a list, dtypes and layouts are numbers."""
+    values = [_from_user(op.name, a, value) for a, value in zip(op.schema.arguments, description)]
+    if op.full_name == "to.dtype_layout" and is_tensor(values[0]):  # torch fills in the tensor's own dtype
+        if values[1] is None:
+            values[1] = number_of(str(_dtype.BY_NUM[values[0][2]]))
+        values[2], values[4] = 0, None
+    if op.overload == "correction" and values[2].__class__ is bool:  # the old overloads, with `unbiased`
+        return (values[0], values[2]) if values[1] is None else tuple(values)
+    return tuple(values)
 
 
-def seen_inside(op: Any, description: tuple) -> tuple:
-    """Arguments as torch's own code gives them to an op: numbers are numbers, and what is left out is left out."""
-    return tuple([_meant(a, value) for a, value in zip(op.schema.arguments, description)])
+def as_torch_passes(op: Any, description: tuple) -> tuple:
+    """Arguments of a call by torch's own code: numbers stay numbers, and defaults are not filled in."""
+    return tuple([_normalised(a, value) for a, value in zip(op.schema.arguments, description)])
 
 
-def _seen(name: str, argument: Any, value: Any) -> Any:
+def _from_user(name: str, argument: Any, value: Any) -> Any:
     if value is None:
         return False if argument.name == "pin_memory" and name != "_to_copy" else None
-    if value.__class__ in _WRAPPED and argument.kind == "Tensor" and name not in WITH_NUMBER:
-        return ((), (), _WRAPPED[value.__class__])
-    return _meant(argument, value)
+    if value.__class__ in _NUMBER_TYPES and argument.kind == "Tensor" and name not in WITH_NUMBER:
+        return ((), (), _NUMBER_TYPES[value.__class__])
+    return _normalised(argument, value)
 
 
-def _meant(argument: Any, value: Any) -> Any:
+def _normalised(argument: Any, value: Any) -> Any:
     if value.__class__ is int and argument.type in ("float", "float?"):
         return float(value)
     if value.__class__ is int and argument.kind == "ints" and argument.name not in _ONE_DIM:
@@ -76,20 +76,21 @@ def _meant(argument: Any, value: Any) -> Any:
     if value.__class__ is str and not argument.type.startswith("str"):
         return None if value == LEFT_OUT else number_of(value)
     if argument.kind == "Tensor?[]" and value.__class__ is tuple and None in value:
-        return None  # torch says nothing of such a list
+        return None  # torch does not show such a list
     return value
 
 
-# where one dimension has an overload of its own: movedim
+# arguments of `movedim`, which has an overload of its own for one dimension
 _ONE_DIM = ("source", "destination")
 
 
 def number_of(name: str) -> Any:
-    """torch's number of a dtype, layout or memory format; what is none of these stays as it is."""
+    """torch's number of a dtype, layout or memory format; any other name is returned unchanged."""
     return _NUMBERS.get(name, name)
 
 
-_WRAPPED = {
+# NumPy's type number of the tensor that torch makes of a Python number
+_NUMBER_TYPES = {
     kind: np.dtype(name).num
     for kind, name in ((bool, "bool"), (int, "int64"), (float, "float64"), (complex, "complex128"))
 }
@@ -111,19 +112,19 @@ def is_tensor_list(value: Any) -> bool:
     return value.__class__ is tuple and bool(value) and all(is_tensor(item) for item in value)
 
 
-# ---------------------------------------------------------------------------------------------------- as the trace holds them
+# ---------------------------------------------------------------------------------------------------- as the trace stores them
 
 
 def op_inputs(op: Any, description: tuple) -> Inputs:
-    """What went into an op."""
+    """The inputs of an op."""
     arguments: list[Argument] = []
     slots: list[int] = []
     for declared, value in zip(op.schema.arguments, description):
         kind = declared.kind
         if kind in _TENSOR_LISTS and value.__class__ is tuple:
-            listed = TensorList if kind == "Tensor[]" else IndexList
+            list_type = TensorList if kind == "Tensor[]" else IndexList
             all_tensors = not value or is_tensor_list(value)
-            arguments.append(listed(map(tensor_input, value)) if all_tensors else _plain(value))
+            arguments.append(list_type(map(tensor_input, value)) if all_tensors else _without_tensors(value))
             slots.append(len(value))
         else:
             arguments.append(_argument(value))
@@ -132,7 +133,7 @@ def op_inputs(op: Any, description: tuple) -> Inputs:
 
 
 def range_inputs(description: tuple, keywords: dict[str, Any] | None) -> Inputs:
-    """What went into a range: the arguments of an annotation or of a node."""
+    """The inputs of a range: the arguments of an annotation or of a node."""
     slots = [
         1 if is_tensor(value) else sum(map(is_tensor, value)) if value.__class__ is tuple else 0
         for value in description
@@ -149,11 +150,11 @@ def _argument(value: Any) -> Argument:
         return tensor_input(value)
     if is_tensor_list(value):
         return TensorList(map(tensor_input, value))
-    return _plain(value) if value.__class__ is tuple else value
+    return _without_tensors(value) if value.__class__ is tuple else value
 
 
-def _plain(values: tuple) -> tuple:
-    """A list of several kinds of things: torch says nothing of the tensors in it."""
+def _without_tensors(values: tuple) -> tuple:
+    """A list of mixed types: torch does not show the tensors in it."""
     return tuple([None if is_tensor(value) else value for value in values])
 
 
@@ -166,14 +167,14 @@ def tensor_input(description: tuple) -> TensorInput:
 
 
 def _element_strides(shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
-    """Strides in elements, as torch counts them where NumPy has others: of empty tensors, and of new dimensions."""
+    """Strides in elements. Those of empty tensors and of new dimensions, where NumPy's differ, are torch's."""
     steps = [stride // itemsize for stride in strides]
     step = 1
     if 0 in shape:
         for d in range(len(shape) - 1, -1, -1):
             steps[d] = step
             step *= max(shape[d], 1)
-    elif 1 in shape and 0 in steps:  # NumPy gives a new dimension no stride
+    elif 1 in shape and 0 in steps:  # a new dimension has the stride 0 in NumPy
         for d in range(len(steps) - 1, -1, -1):
             if shape[d] == 1 and steps[d] == 0:
                 steps[d] = step

@@ -1,7 +1,7 @@
-"""A profile function for the threads that run already: `sys.setprofile` reaches only its own.
+"""Sets a profile function on the threads that already run: `sys.setprofile` sets one on the calling thread only.
 
-Python 3.12 has a function for it. Before, each thread's state is made the current one for the time of one call into C, in which no
-other thread can run: nothing of the interpreter but `sys.setprofile` sees the exchange.
+Python 3.12 has a function for this. In older versions, the state of each thread is swapped in for one call of `sys.setprofile`, all of it
+inside one call into C, during which no other thread can run.
 """
 
 from __future__ import annotations
@@ -19,55 +19,55 @@ Hook = Callable[[FrameType, str, Any], Any]
 
 
 def set_profile(hook: Hook | None) -> None:
-    """Give all other threads a profile function, or take away what was given; one that somebody else set is left in peace."""
+    """Set a profile function on all other threads, or remove it. Profile functions of other packages are left as they are."""
     if len(sys._current_frames()) < 2:
         return
     if sys.version_info >= (3, 12):  # pragma: no cover
-        own = sys.getprofile()
-        later = threading.getprofile()
+        of_this_thread = sys.getprofile()
+        of_new_threads = threading.getprofile()
         threading.setprofile_all_threads(hook)  # type: ignore[arg-type]
-        threading.setprofile(later)  # type: ignore[arg-type]
-        sys.setprofile(own)
+        threading.setprofile(of_new_threads)  # type: ignore[arg-type]
+        sys.setprofile(of_this_thread)
         return
     if sys.implementation.name != "cpython":  # pragma: no cover
         return
-    collecting = gc.isenabled()
-    gc.disable()  # nobody's finalizer may run under another thread's state
+    gc_was_enabled = gc.isenabled()
+    gc.disable()  # no finalizer may run with another thread's state
     try:
-        for before in _with_each_state(sys.getprofile):
-            current = before[1]
+        for call_on_thread in _other_threads():
+            current = call_on_thread(sys.getprofile)
             if current is None or getattr(current, "__module__", "").startswith(__package__):
-                before[0](partial(sys.setprofile, hook))
+                call_on_thread(partial(sys.setprofile, hook))
     finally:
-        if collecting:
+        if gc_was_enabled:
             gc.enable()
 
 
-def _with_each_state(ask: Callable[[], Any]) -> Iterator[tuple[Callable[[Callable[[], Any]], Any], Any]]:
-    """For each other thread a function that calls another one under its state, and what `ask` gave."""
-    interpreter, current, head, following, swap = _interface()
-    own = current()
-    state = head(interpreter())
+def _other_threads() -> Iterator[Callable[[Callable[[], Any]], Any]]:
+    """For each other thread, a function that calls another function with that thread's state."""
+    interpreter, current_state, first_state, next_state, swap = _c_functions()
+    own_state = current_state()
+    state = first_state(interpreter())
     while state:
-        if state != own:
+        if state != own_state:
 
-            def under(function: Callable[[], Any], state: int = state) -> Any:
-                # one call into C for all three: between calls the interpreter may hand over to another thread
-                return list(map(_CALL, (partial(swap, state), function, partial(swap, own))))[1]
+            def call_on_thread(function: Callable[[], Any], state: int = state) -> Any:
+                # one call into C for all three: between calls the interpreter may switch to another thread
+                return list(map(_CALL, (partial(swap, state), function, partial(swap, own_state))))[1]
 
-            yield under, under(ask)
-        state = following(state)
+            yield call_on_thread
+        state = next_state(state)
 
 
 _CALL = methodcaller("__call__")
 
 
 @cache
-def _interface() -> tuple[Callable[..., Any], ...]:
+def _c_functions() -> tuple[Callable[..., Any], ...]:
     import ctypes
 
     api, pointer = ctypes.pythonapi, ctypes.c_void_p
-    found = []
+    functions = []
     for name, arguments in (
         ("PyInterpreterState_Get", ()),
         ("PyThreadState_Get", ()),
@@ -75,7 +75,7 @@ def _interface() -> tuple[Callable[..., Any], ...]:
         ("PyThreadState_Next", (pointer,)),
         ("PyThreadState_Swap", (pointer,)),
     ):
-        function = api[name]  # its own object: others may have set other types on the shared one
+        function = api[name]  # a new object: other packages may have set other types on `api.<name>`
         function.restype, function.argtypes = pointer, arguments
-        found.append(function)
-    return tuple(found)
+        functions.append(function)
+    return tuple(functions)

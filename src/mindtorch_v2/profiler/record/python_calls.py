@@ -1,9 +1,10 @@
-"""Every Python and C call of the traced threads: the interpreter's profile hook in, Frames out.
+"""The call tracer: the interpreter's profile hook in, all Python and C calls of the traced threads as `Frames` out.
 
-One flat list a thread: a number and a time, entering; 0 and a time, leaving. Hidden functions are noted like any other; what is shown,
-and by which name, is worked out on columns after the stop. Where an op begins, the hook takes itself off, and the op's probe puts it
-back (`doors`): what happens inside an op costs nothing more than without it. A call costs about half a microsecond, twice what torch's
-C++ tracer pays; `stacks` is the cheaper way, which sees only the calls that ops and annotations are met in.
+The hook appends two integers per event to a flat list per thread: the function's number and the time at a call, 0 and the time at a
+return. Which calls are shown, and under which name, is decided on columns after the stop. When an op begins, the hook takes itself off,
+and the op's probe restores it when the op has ended: calls inside an op are not traced and cost nothing. A traced call costs about half a
+microsecond, twice as much as with torch's C++ tracer. `python_stacks` costs less: it records only the calls in which ops and annotations
+are recorded.
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ from ... import _dispatch
 from ... import _hooks as hooks
 from .other_threads import set_profile
 from .python_stacks import (
+    HIDDEN_FUNCTION,
+    MODULE_CALL,
     PACKAGE,
     WIDTH,
+    CallRows,
     EventSpans,
-    Rows,
     Stacks,
     frames_of,
     module_text,
@@ -39,7 +42,7 @@ from .python_stacks import (
 clock = time.perf_counter_ns
 get_ident = threading.get_ident
 
-# where functions lie that the library's machinery may call for its own purposes
+# files of functions that the library may call for its own purposes: hidden if a hidden function calls them
 _LIBRARIES = (
     PACKAGE,
     os.path.dirname(os.__file__) + os.sep + "site-packages" + os.sep + "numpy",
@@ -53,95 +56,98 @@ _LIBRARIES = (
     "<string>",
 )
 
-LEFT = 0  # in the place of a call's number
-HIDDEN = 1  # the number of all functions that are never shown
-_BORDER = 2  # where the machinery calls what is the user's
-_MODULE = -1  # a module's call: which one is seen from its frame
-_ENTRY, _PROBE = -2, -3  # of an op: what people call, and what sees it
-_DOORS = {"entry": _ENTRY, "operator": _ENTRY, "probe": _PROBE}  # by the name of the function
-_FRAMES = {_ENTRY: 2, _PROBE: 1}  # how many calls of an op's own are under way when its probe ends
-# so many calls that will be left: they were entered while the hook was off
-BEHIND = tuple((HIDDEN, 0) * count for count in range(6))
+# Numbers of functions. Those above `_CALLBACK` are given out one by one, each to a function, a module or a C function.
+RETURN = 0  # in the log: a return instead of a call
+HIDDEN = 1  # all functions that are never shown
+_CALLBACK = 2  # where hidden code calls the user's
+_MODULE = -1  # `Module.__call__`: its frame tells which module
+_ENTRY, _PROBE = -2, -3  # an op's function that users call, and its probe
+_OP_FUNCTIONS = {
+    "entry": _ENTRY,
+    "operator": _ENTRY,
+    "probe": _PROBE,
+}  # by the name of the generated function
+_OP_FRAMES = {_ENTRY: 2, _PROBE: 1}  # how many frames of an op return after its probe has restored the hook
+# Log rows for calls that began while the hook was off and whose returns it will see, by their number.
+MISSED_CALLS = tuple((HIDDEN, 0) * count for count in range(6))
 
-_OFF = (LEFT, 0)  # taking the hook off is a call into C, of which the hook does not see the end
+_MISSED_RETURN = (RETURN, 0)  # of `sys.setprofile(None)`: the hook sees its call and not its return
 
-_OPEN = -1  # in the place of the end of a call that is still under way
+_NOT_RETURNED = -1  # the end of a call that has not returned yet
 
-# kinds of numbers
-_SHOWN, _UNSEEN, _INNER, _PASSED = range(
-    4
-)  # always; never; unless what called it is hidden; never, but what it calls is
+# Kinds of functions: shown; hidden; hidden if the nearest caller of another kind is hidden; hidden, but what it calls is shown.
+_SHOWN, _HIDDEN, _LIBRARY, _TRANSPARENT = range(4)
 
 
 class _Thread:
     """The calls of one thread."""
 
-    __slots__ = ("log", "places", "door", "hook", "begin", "end")
+    __slots__ = ("log", "call_sites", "suspended", "hook", "begin", "end")
 
     def __init__(self) -> None:
         self.log: list[int] = []
-        self.places: list[
-            int
-        ] = []  # of each call with a number of its own: where in its caller's code it was made; -1: not known
-        # not 0: an op has begun, and its probe has to put the hook back; so many calls, the probe's among them, will then be left
-        self.door = [0]
-        self.hook: Callable[[FrameType, str, Any], None] | None = None  # None: its calls are not seen
-        # make `hook` see calls; probes keep it, so that it is one function for all windows of a recording
+        # of each call with a number above `_CALLBACK`: the bytecode offset in its caller; -1: not known
+        self.call_sites: list[int] = []
+        # How many frames of an op will return after its probe has restored the hook, the probe's frame included. 0: no op has taken
+        # the hook off. A list, since probes share it.
+        self.suspended = [0]
+        self.hook: Callable[[FrameType, str, Any], None] | None = None  # None: this thread is not traced
+        # make `hook` trace again; probes refer to the hook, so it stays the same function in all windows of a recording
         self.begin: Callable[[], None] | None = None
-        self.end: Callable[[], None]  # let the hook take itself off, wherever it runs
+        self.end: Callable[[], None]  # let the hook take itself off at its next event
 
     def close(self, now: int) -> None:
-        """All calls that are under way end."""
+        """End all calls that have not returned."""
         numbers = self.log[0::2]
-        self.log.extend((LEFT, now) * max(len(numbers) - 2 * numbers.count(LEFT), 0))
+        self.log.extend((RETURN, now) * max(len(numbers) - 2 * numbers.count(RETURN), 0))
 
 
-class Handed(NamedTuple):
-    """When and with which calls under way (numbers of `stacks`, outermost first) a thread's calls were left to `stacks`."""
+class Handover(NamedTuple):
+    """When a thread's calls were left to `stacks`, and the calls that had not returned then (numbers of `stacks`, outermost first)."""
 
     thread: int
     at_ns: int
     calls: tuple[int, ...]
 
 
-class Calls:
-    """All calls, from `begin` to `finish`, which may be repeated."""
+class CallTracer:
+    """Traces all calls from `begin` to `finish`, any number of times."""
 
     def __init__(self, stacks: Stacks, *, all_threads: bool, limit: int = 0) -> None:
-        self.stacks = stacks  # knows what is hidden, and numbers modules
-        self.all_threads = all_threads  # those that start later too
-        # after so many ops the calls of the thread that begins are left to `stacks`; 0: never
+        self.stacks = stacks  # decides which functions are hidden, and numbers modules
+        self.all_threads = all_threads  # trace threads that start later too
+        # after this many ops the calls of the thread that began are left to `stacks`; 0: never
         self.limit = limit
         self.owner = get_ident()
-        self.handed: Handed | None = None
-        self.on_handing: Callable[[], None] = lambda: None
+        self.handover: Handover | None = None
+        self.on_handover: Callable[[], None] = lambda: None
         self.threads: dict[int, _Thread] = {}
-        self.numbers: dict[int, int] = {}  # of functions, by the identity of their code
-        self.codes: list[CodeType] = []  # keeps those alive
-        self.module_code: CodeType | None = None  # of what calls modules
-        self.started: dict[tuple[CodeType, int], int] = {}  # of functions that were under way at the begin
-        self.functions: dict[Any, int] = {sys.setprofile: HIDDEN}  # of C functions
+        self.numbers: dict[int, int] = {}  # numbers of Python functions, by the id() of their code
+        self.codes: list[CodeType] = []  # keeps the code objects alive, so that no id() is reused
+        self.module_code: CodeType | None = None  # the code of `Module.__call__`
+        self.started: dict[tuple[CodeType, int], int] = {}  # numbers of functions that ran already at `begin`
+        self.functions: dict[Any, int] = {sys.setprofile: HIDDEN}  # numbers of C functions
         self.modules: dict[tuple[str, int], int] = {}
         # by number: (code, line), (class, module's number) or a C function's name; and its kind
         self.texts: list[Any] = [None, None, None]
-        self.kinds: list[int] = [_UNSEEN, _UNSEEN, _PASSED]
+        self.kinds: list[int] = [_HIDDEN, _HIDDEN, _TRANSPARENT]
         self.running = False
         self.began_ns = 0
-        self.waiting: set[int] = set()  # threads that have neither called nor left anything yet
+        self.silent: set[int] = set()  # threads that have neither called nor returned since `begin`
 
     def begin(self, at_ns: int) -> None:
-        """See the calls of this and all other threads from now on; those under way have begun now."""
+        """Trace the calls of this and all other threads from now on; functions that run already are shown as called now."""
         self.running = True
         self.began_ns = at_ns
-        self.waiting = set(sys._current_frames()) - {get_ident()}
+        self.silent = set(sys._current_frames()) - {get_ident()}
         set_profile(self._first_of_thread)
         hooks.install_call_tracer(self, self._first_of_thread if self.all_threads else None)
-        if self.handed is None:
+        if self.handover is None:
             self._enter_stack(sys._getframe(), get_ident(), at_ns)
             sys.setprofile(self._hook(get_ident()))
 
     def finish(self) -> None:
-        """See no more. All calls that are under way end."""
+        """Stop tracing. Calls that have not returned end now."""
         if not self.running:
             return
         sys.setprofile(None)
@@ -149,252 +155,256 @@ class Calls:
         hooks.remove_call_tracer()
         set_profile(None)
         frames = sys._current_frames()
-        frames.pop(get_ident(), None)  # a frame that knows itself would keep all callers' variables alive
-        for thread in self.waiting & set(frames):  # all the time in one call
+        frames.pop(get_ident(), None)  # a frame that refers to itself would keep all callers' variables alive
+        for thread in self.silent & set(frames):  # these were in one call all the time
             self._enter_stack(frames[thread], thread, self.began_ns)
         now = clock()
-        for thread, each in list(self.threads.items()):
-            each.door[0] = 0
-            if each.hook is not None:
-                each.end()
-                each.hook = None
-            if self.handed is None or thread != self.handed.thread:
-                each.close(now)
+        for thread, traced in list(self.threads.items()):
+            traced.suspended[0] = 0
+            if traced.hook is not None:
+                traced.end()
+                traced.hook = None
+            if self.handover is None or thread != self.handover.thread:
+                traced.close(now)
 
-    # ------------------------------------------------------------------------------------------------ while it runs
+    # ------------------------------------------------------------------------------------------------ while tracing
 
     def _thread(self, thread: int) -> _Thread:
-        found = self.threads.get(thread)
-        if found is None:
-            found = self.threads[thread] = _Thread()
-        return found
+        traced = self.threads.get(thread)
+        if traced is None:
+            traced = self.threads[thread] = _Thread()
+        return traced
 
     def _hook(self, thread: int) -> Callable[[FrameType, str, Any], None]:
-        """The function that the interpreter calls at each call and return of this thread."""
-        found = self._thread(thread)
-        if found.hook is None and found.begin is not None:
-            found.begin()
-        if found.hook is not None:
-            return found.hook
-        place = found.places.append
-        add, door, now, dispatch, off = found.log.extend, found.door, clock, _dispatch, sys.setprofile
-        known, learn, module_call = self.numbers.get, self._learn, self._module_call
-        c_known, c_function, frames = self.functions.get, self._c_function, _FRAMES
+        """The function that the interpreter calls at each call and return on this thread."""
+        traced = self._thread(thread)
+        if traced.hook is None and traced.begin is not None:
+            traced.begin()
+        if traced.hook is not None:
+            return traced.hook
+        call_site = traced.call_sites.append
+        add, suspended, now = traced.log.extend, traced.suspended, clock
+        dispatch, setprofile = _dispatch, sys.setprofile
+        code_numbers, number_of_code, module_call = self.numbers.get, self._number_of_code, self._module_call
+        c_numbers, number_of_c, op_frames = self.functions.get, self._number_of_c_function, _OP_FRAMES
         limit = self.limit if thread == self.owner else 0
-        left, over = limit, False
+        ops_left, ended = limit, False
 
-        def see(frame: FrameType, event: str, argument: Any) -> None:
-            nonlocal left
-            if over:
-                off(None)
+        def hook(frame: FrameType, event: str, argument: Any) -> None:
+            nonlocal ops_left
+            if ended:
+                setprofile(None)
             elif event == "return":
-                add((LEFT, now()))
+                add((RETURN, now()))
             elif event == "call":
-                number = known(id(frame.f_code))
+                number = code_numbers(id(frame.f_code))
                 if number is None:
-                    number = learn(frame.f_code)
-                if number > _BORDER or number == _MODULE:
+                    number = number_of_code(frame.f_code)
+                if number > _CALLBACK or number == _MODULE:
                     try:
-                        place(frame.f_back.f_lasti)  # type: ignore[union-attr]
+                        call_site(frame.f_back.f_lasti)  # type: ignore[union-attr]
                     except AttributeError:
-                        place(-1)
+                        call_site(-1)
                     add((number if number > 0 else module_call(frame), now()))
                 elif number > 0:
                     add((number, now()))
                 elif dispatch.recorder is None:
                     add((HIDDEN, 0))
-                elif left != 1:
-                    left -= 1
-                    door[0] = frames[number]
-                    off(None)
+                elif ops_left != 1:
+                    ops_left -= 1
+                    suspended[0] = op_frames[number]
+                    setprofile(None)
                 else:
                     end()
-                    off(None)
+                    setprofile(None)
                     self._hand_over(frame)
             elif event == "c_call":
-                number = c_known(argument) or c_function(argument)
-                if number > _BORDER:
-                    place(frame.f_lasti)
+                number = c_numbers(argument) or number_of_c(argument)
+                if number > _CALLBACK:
+                    call_site(frame.f_lasti)
                 add((number, now()))
             else:
-                add((LEFT, now()))
+                add((RETURN, now()))
 
         def begin() -> None:
-            nonlocal left, over
-            left, over = limit, False
-            found.hook = see
+            nonlocal ops_left, ended
+            ops_left, ended = limit, False
+            traced.hook = hook
 
         def end() -> None:
-            nonlocal over
-            over = True
+            nonlocal ended
+            ended = True
 
-        found.hook, found.begin, found.end = see, begin, end
-        return see
+        traced.hook, traced.begin, traced.end = hook, begin, end
+        return hook
 
     def _hand_over(self, frame: FrameType) -> None:
-        """Leave the calls of this thread to `stacks` from now on: those under way are known to both."""
+        """Leave the calls of this thread to `stacks` from now on, and note which of its calls have not returned."""
         thread = get_ident()
         call = self.stacks.find(frame, thread)
-        under_way: list[int] = []
+        not_returned: list[int] = []
         while call >= 0:
-            under_way.append(int(call))
+            not_returned.append(int(call))
             call = self.stacks.calls[call * WIDTH]
-        self.handed = Handed(thread, clock(), tuple(reversed(under_way)))
+        self.handover = Handover(thread, clock(), tuple(reversed(not_returned)))
         self.threads[thread].hook = None
-        self.on_handing()
+        self.on_handover()
 
     def _first_of_thread(self, frame: FrameType, event: str, argument: Any) -> None:
-        """The hook of a thread that is not known yet."""
+        """The hook of a thread until its first event, which gives the thread its own hook."""
         if not self.running:
             sys.setprofile(None)
             return
         thread = get_ident()
-        see = self._hook(thread)
-        if thread in self.waiting:
-            self.waiting.discard(thread)
+        hook = self._hook(thread)
+        if thread in self.silent:
+            self.silent.discard(thread)
             self._enter_stack(frame.f_back if event == "call" else frame, thread, self.began_ns)
-        sys.setprofile(see)
-        see(frame, event, argument)
+        sys.setprofile(hook)
+        hook(frame, event, argument)
 
-    def behind_door(self, run: Callable[..., Any], *arguments: Any) -> Any:
-        """Call what sees an op, in a thread whose hook the op may have taken off."""
-        found = self.threads.get(get_ident())
-        if found is None or not found.door[0]:
+    def run_suspended(self, run: Callable[..., Any], *arguments: Any) -> Any:
+        """Run an op that the probe does not record, or that observers see. If the op has taken the hook off, it stays off until the
+        op has ended, and is restored then."""
+        traced = self.threads.get(get_ident())
+        if traced is None or not traced.suspended[0]:
             return run(*arguments)
-        behind = BEHIND[found.door[0] + 1]
-        found.door[0] = 0
+        missed = MISSED_CALLS[traced.suspended[0] + 1]
+        traced.suspended[0] = 0
         try:
             return run(*arguments)
         finally:
             if self.running:
-                found.log.extend(behind)
-                sys.setprofile(found.hook)
+                traced.log.extend(missed)
+                sys.setprofile(traced.hook)
 
-    def deeper(self) -> None:
-        """Between an op and what sees it is one more call than usual."""
-        found = self.threads.get(get_ident())
-        if found is not None and found.door[0]:
-            found.door[0] += 1
+    def add_op_frame(self) -> None:
+        """One more frame than usual lies between the op's function and its probe."""
+        traced = self.threads.get(get_ident())
+        if traced is not None and traced.suspended[0]:
+            traced.suspended[0] += 1
 
-    def reopen(self) -> None:
-        """A function called by an op that nobody has seen yet, and perhaps never will: put the hook back already."""
-        found = self.threads.get(get_ident())
-        if found is not None and found.door[0]:
-            found.log.extend(BEHIND[found.door[0] + 1])
-            found.door[0] = 0
-            sys.setprofile(found.hook)
+    def restore_hook(self) -> None:
+        """Restore the hook that an op has taken off: called by a function that an op calls before it is recorded, or instead."""
+        traced = self.threads.get(get_ident())
+        if traced is not None and traced.suspended[0]:
+            traced.log.extend(MISSED_CALLS[traced.suspended[0] + 1])
+            traced.suspended[0] = 0
+            sys.setprofile(traced.hook)
 
-    def sees(self) -> bool:
-        """Whether the calls of this thread are seen now."""
-        found = self.threads.get(get_ident())
-        return found is not None and found.hook is not None and sys.getprofile() is found.hook
+    def is_tracing(self) -> bool:
+        """Whether the calls of this thread are traced now."""
+        traced = self.threads.get(get_ident())
+        return traced is not None and traced.hook is not None and sys.getprofile() is traced.hook
 
-    def unseen(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a part of the machinery: the calls that it makes are not shown, but for those made through `seen`."""
-        if not self.sees():
+    def call_untraced(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function of the library. The calls it makes are not shown, except through `call_traced`."""
+        if not self.is_tracing():
             return function(*arguments)
-        found = self.threads[get_ident()]
+        traced = self.threads[get_ident()]
         sys.setprofile(None)
-        found.log.extend(_OFF)
+        traced.log.extend(_MISSED_RETURN)
         try:
             return function(*arguments)
         finally:
-            sys.setprofile(found.hook)
+            sys.setprofile(traced.hook)
 
-    def seen(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call what the user gave to the machinery."""
-        found = self.threads.get(get_ident())
-        if found is None or found.hook is None or sys.getprofile() is not None:
+    def call_traced(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function of the user from inside `call_untraced`."""
+        traced = self.threads.get(get_ident())
+        if traced is None or traced.hook is None or sys.getprofile() is not None:
             return function(*arguments)
-        found.log.extend((_BORDER, 0))
-        sys.setprofile(found.hook)
+        traced.log.extend((_CALLBACK, 0))
+        sys.setprofile(traced.hook)
         try:
             return function(*arguments)
         finally:
             sys.setprofile(None)
-            found.log.extend(_OFF * 2)
+            traced.log.extend(_MISSED_RETURN * 2)  # of `sys.setprofile`, and of the callback's row above
 
     def _enter_stack(self, frame: FrameType | None, thread: int, at_ns: int) -> None:
+        """Log the functions that a thread is in as called at this time."""
         stack = []
         while frame is not None:
             stack.append(frame)
             frame = frame.f_back
-        add, place = self._thread(thread).log.extend, self._thread(thread).places.append
+        add, call_site = self._thread(thread).log.extend, self._thread(thread).call_sites.append
         for caller in reversed(stack):
-            number = self._learn(caller.f_code)
+            number = self._number_of_code(caller.f_code)
             if number == _MODULE:
                 number = self._module_call(caller)
-            elif number > _BORDER:
+            elif number > _CALLBACK:
                 key = (caller.f_code, caller.f_lineno or caller.f_code.co_firstlineno)
                 if key not in self.started:
-                    self.started[key] = self._number(key, self.kinds[number])
+                    self.started[key] = self._new_number(key, self.kinds[number])
                 number = self.started[key]
-            if number > _BORDER:
-                place(-1 if caller.f_back is None else caller.f_back.f_lasti)
+            if number > _CALLBACK:
+                call_site(-1 if caller.f_back is None else caller.f_back.f_lasti)
             add((max(number, HIDDEN), at_ns))
 
-    def _learn(self, code: CodeType) -> int:
+    def _number_of_code(self, code: CodeType) -> int:
+        """The number of a Python function, which gets one at its first call."""
         number = self.numbers.get(id(code))
         if number is None:
             path = code.co_filename
-            kind = self.stacks._kind(code)
-            if kind == 2:
+            kind = self.stacks.kind_of(code)
+            if kind == MODULE_CALL:
                 number, self.module_code = _MODULE, code
             elif path.startswith("<op "):
-                # what asks overrides first has the name of what it stands before
-                number = _BORDER if path == "<op guard>" else _DOORS.get(code.co_name, HIDDEN)
-            elif not kind:
-                # who asks overrides calls what was asked for
-                number = _BORDER if path.endswith(("_overrides.py", "_torch_dispatch.py")) else HIDDEN
+                # a guard, which runs overrides first, has the same name as the function that it guards
+                number = _CALLBACK if path == "<op guard>" else _OP_FUNCTIONS.get(code.co_name, HIDDEN)
+            elif kind == HIDDEN_FUNCTION:
+                # these modules call the user's overrides
+                number = _CALLBACK if path.endswith(("_overrides.py", "_torch_dispatch.py")) else HIDDEN
             else:
-                inner = path.startswith(_LIBRARIES)
-                number = self._number((code, code.co_firstlineno), _INNER if inner else _SHOWN)
+                in_library = path.startswith(_LIBRARIES)
+                number = self._new_number((code, code.co_firstlineno), _LIBRARY if in_library else _SHOWN)
             self.codes.append(code)
             self.numbers[id(code)] = number
         return number
 
-    def _number(self, text: Any, kind: int) -> int:
+    def _new_number(self, text: Any, kind: int) -> int:
         self.texts.append(text)
         self.kinds.append(kind)
         return len(self.texts) - 1
 
     def _module_call(self, frame: FrameType) -> int:
-        key = self.stacks._module(frame.f_locals["self"])
+        key = self.stacks.module_key(frame.f_locals["self"])
         number = self.modules.get(key)
         if number is None:
-            number = self.modules[key] = self._number(key, _SHOWN)
+            number = self.modules[key] = self._new_number(key, _SHOWN)
         return number
 
-    def _c_function(self, function: Any) -> int:
+    def _number_of_c_function(self, function: Any) -> int:
         owner = getattr(function, "__self__", None)
-        kept = owner is None or owner.__class__ is ModuleType
-        # a method's key must not keep its object alive; calls of one method are one row, without the address that repr shows
-        key = function if kept else (function.__name__, owner.__class__)
+        is_method = owner is not None and owner.__class__ is not ModuleType
+        # the key of a method must not keep its object alive; all objects of a class share one name, without the address that repr shows
+        key = (function.__name__, owner.__class__) if is_method else function
         number = self.functions.get(key)
         if number is None:
             text = f"<built-in function {function.__name__}>"
-            if not kept:
+            if is_method:
                 text = f"<built-in method {function.__name__} of {owner.__class__.__name__} object>"
-            number = self.functions[key] = self._number(text, _INNER)
+            number = self.functions[key] = self._new_number(text, _LIBRARY)
         return number
 
-    def tools(self, thread: int) -> dict[str, Any]:
-        """What the probes of ops called on this thread close over."""
+    def probe_variables(self, thread: int) -> dict[str, Any]:
+        """The variables of probes that restore the hook of this thread, by name."""
         hook = self._hook(thread)
-        found = self.threads[thread]
+        traced = self.threads[thread]
         return {
-            "door": found.door,
-            "arm": sys.setprofile,
+            "suspended": traced.suspended,
+            "setprofile": sys.setprofile,
             "hook": hook,
-            "log": found.log.extend,
-            "behind": BEHIND,
-            "stranger": self.behind_door,
+            "log_calls": traced.log.extend,
+            "missed_calls": MISSED_CALLS,
+            "run_suspended": self.run_suspended,
         }
 
     # ------------------------------------------------------------------------------------------------ after the stop
 
-    def frames(self, events: EventSpans, marked: Rows) -> Frames:
-        """The calls as columns. marked: those that `stacks` knows, from which those are taken that were left to it."""
+    def frames(self, events: EventSpans, marked: CallRows) -> Frames:
+        """The calls as columns. marked: the calls of `stacks`, which are used from the handover on."""
         names, modules = self._names()
         parts, base = [], 0
         for thread in sorted(self.threads):
@@ -403,83 +413,88 @@ class Calls:
             base += len(part.start)
         if not base:
             return Frames.none()
-        rows = Rows(*(np.concatenate(column) for column in zip(*parts)))
+        rows = CallRows(*(np.concatenate(column) for column in zip(*parts)))
         return frames_of((*names, *self.stacks.texts()), rows, events)
 
-    def _thread_rows(self, thread: int, marked: Rows, modules: np.ndarray) -> Rows:
-        """The calls of one thread; names: first those of `texts`, then those of `stacks`. modules: by name."""
+    def _thread_rows(self, thread: int, marked: CallRows, modules: np.ndarray) -> CallRows:
+        """The calls of one thread. Their names are indices of `texts`, followed by those of `stacks`. modules: by index of `texts`."""
         log = np.array(self.threads[thread].log, np.int64).reshape(-1, 2)
         kinds = np.array(self.kinds, np.int8)
-        handed = self.handed if self.handed is not None and self.handed.thread == thread else None
-        number, start, end, parent = _matched(log, _OPEN)
-        under_way = np.flatnonzero(end == _OPEN)
-        in_python = np.array([what is not None and what.__class__ is not str for what in self.texts])
-        known = under_way[in_python[number[under_way]]]
-        numbers = [] if handed is None else list(handed.calls)
-        if len(known) != len(numbers):
-            known, numbers = known[:0], []
-        end[known] = marked.end[numbers]  # the same calls in the same order, known to both
-        end[end == _OPEN] = start[end == _OPEN] if handed is None else handed.at_ns
+        handover = self.handover if self.handover is not None and self.handover.thread == thread else None
+        number, start, end, parent = _matched(log, _NOT_RETURNED)
+        not_returned = np.flatnonzero(end == _NOT_RETURNED)
+        in_python = np.array([text is not None and text.__class__ is not str for text in self.texts])
+        # the calls that had not returned at the handover are in the log and in `marked`, in the same order
+        handed_over = not_returned[in_python[number[not_returned]]]
+        marked_rows = [] if handover is None else list(handover.calls)
+        if len(handed_over) != len(marked_rows):
+            handed_over, marked_rows = handed_over[:0], []
+        end[handed_over] = marked.end[marked_rows]
+        end[end == _NOT_RETURNED] = start[end == _NOT_RETURNED] if handover is None else handover.at_ns
         line = self._lines(thread, number, parent)
         keep, parent = _shown(number, parent, kinds)
-        found = Rows(
+        rows = CallRows(
             number, start, end, np.full(len(number), thread, np.int64), parent, modules[number], line
         )
-        found = Rows(*(column[keep] for column in found))
-        if handed is None:
-            return found
-        later = np.flatnonzero((marked.start >= handed.at_ns) & (marked.thread == thread))
-        row_of = np.full(len(marked.start) + 1, -1, np.int64)  # by number of `stacks`; the last: none
-        row_of[numbers] = np.where(keep[known], np.cumsum(keep)[known] - 1, -1)
-        row_of[later] = len(found.start) + np.arange(len(later))
-        more = Rows(*(column[later] for column in marked))
-        more = more._replace(name=more.name + len(self.texts), parent=row_of[more.parent])
-        return Rows(*(np.concatenate(pair) for pair in zip(found, more)))
+        rows = CallRows(*(column[keep] for column in rows))
+        if handover is None:
+            return rows
+        later = np.flatnonzero((marked.start >= handover.at_ns) & (marked.thread == thread))
+        row_of = np.full(len(marked.start) + 1, -1, np.int64)  # by row of `marked`; the last is for "none"
+        row_of[marked_rows] = np.where(keep[handed_over], np.cumsum(keep)[handed_over] - 1, -1)
+        row_of[later] = len(rows.start) + np.arange(len(later))
+        later_rows = CallRows(*(column[later] for column in marked))
+        later_rows = later_rows._replace(
+            name=later_rows.name + len(self.texts), parent=row_of[later_rows.parent]
+        )
+        return CallRows(*(np.concatenate(pair) for pair in zip(rows, later_rows)))
 
     def _lines(self, thread: int, number: np.ndarray, parent: np.ndarray) -> np.ndarray:
-        """The line of its caller on which each call was made; 0: not known."""
+        """The line in the caller from which each call was made; 0: not known."""
         line = np.zeros(len(number), np.int64)
-        rows = np.flatnonzero(number > _BORDER)
-        place = np.array(
-            self.threads[thread].places[: len(rows)], np.int64
-        )  # another thread may be about to add
-        in_c = np.array([what.__class__ is str for what in self.texts])
+        rows = np.flatnonzero(number > _CALLBACK)
+        # the thread itself may just be adding one
+        offset = np.array(self.threads[thread].call_sites[: len(rows)], np.int64)
+        in_c = np.array([text.__class__ is str for text in self.texts])
         caller = np.where(parent >= 0, nearest(parent, ~in_c[number])[parent], -1)[rows]
-        known = (caller >= 0) & (place >= 0)
-        rows, place, caller = rows[known], place[known], number[caller[known]]
+        known = (caller >= 0) & (offset >= 0)
+        rows, offset, caller = rows[known], offset[known], number[caller[known]]
         for one in np.unique(caller).tolist():
-            what = self.texts[one]
-            code = None if what is None else self.module_code if what[0].__class__ is str else what[0]
+            text = self.texts[one]
+            code = None if text is None else self.module_code if text[0].__class__ is str else text[0]
             if code is not None:
                 spans = [(begin, at) for begin, _, at in code.co_lines()]
                 begins, lines = np.array([(begin, at or 0) for begin, at in spans], np.int64).T
-                its = caller == one
-                line[rows[its]] = lines[np.searchsorted(begins, place[its], side="right") - 1]
+                called_here = caller == one
+                line[rows[called_here]] = lines[
+                    np.searchsorted(begins, offset[called_here], side="right") - 1
+                ]
         return line
 
     def _names(self) -> tuple[tuple[str, ...], np.ndarray]:
+        """By number: the name that is shown, and the module's number, -1 for functions."""
         cut = prefixes()
         names, modules = [], []
-        for what in self.texts:
+        for text in self.texts:
             module = -1
-            if what is None or what.__class__ is str:
-                text = what or ""
-            elif what[0].__class__ is str:
-                text, module = module_text(*what), what[1]
+            if text is None or text.__class__ is str:
+                name = text or ""
+            elif text[0].__class__ is str:
+                name, module = module_text(*text), text[1]
             else:
-                text = f"{shortened(what[0].co_filename, cut)}({what[1]}): {what[0].co_name}"
-            names.append(text)
+                name = f"{shortened(text[0].co_filename, cut)}({text[1]}): {text[0].co_name}"
+            names.append(name)
             modules.append(module)
         return tuple(names), np.array(modules, np.int64)
 
 
-def _matched(rows: np.ndarray, still: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def _matched(rows: np.ndarray, not_returned: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Number, start, end and caller (a row, or -1) of each call of one thread, in the order in which they began.
 
-    Each level of depth is entered and left by turns, so entering and leaving of one call are neighbours once rows are sorted by
-    level. Leaving what was never entered (it began before its thread was seen) is left out. still: the end of what was not left.
+    Calls and returns alternate at each depth, so that a call and its return are neighbours once rows are sorted by depth. Returns
+    without a call, which began before the thread was traced, are left out. not_returned: the end of a call without a return.
     """
-    enters = rows[:, 0] != LEFT
+    enters = rows[:, 0] != RETURN
     depth = np.cumsum(np.where(enters, 1, -1))
     lowest = np.minimum.accumulate(np.minimum(depth, 0))
     stray = ~enters & (lowest < np.concatenate(([0], lowest[:-1])))
@@ -491,26 +506,26 @@ def _matched(rows: np.ndarray, still: int) -> tuple[np.ndarray, np.ndarray, np.n
     closed = np.zeros(len(first), bool)
     inside = first + 1 < len(order)
     closed[inside] = ~sorted_enters[first[inside] + 1]
-    end = np.full(len(first), still, np.int64)
+    end = np.full(len(first), not_returned, np.int64)
     end[closed] = rows[order[first[closed] + 1], 1]
     began = order[first]
-    place = np.argsort(began, kind="stable")
-    began, end = began[place], end[place]
+    by_start = np.argsort(began, kind="stable")
+    began, end = began[by_start], end[by_start]
     return rows[began, 0], rows[began, 1], end, parents(level[began] - 1)
 
 
 def _shown(number: np.ndarray, parent: np.ndarray, kinds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Which calls are shown, and for each the place among those of the nearest one above it."""
+    """Which calls are shown, and for each the nearest shown caller, as a row among the shown calls."""
     kind = kinds[number]
-    owner = nearest(parent, kind != _INNER)
-    keep = (kind == _SHOWN) | ((kind == _INNER) & ((owner < 0) | (kind[owner] != _UNSEEN)))
+    caller = nearest(parent, kind != _LIBRARY)
+    keep = (kind == _SHOWN) | ((kind == _LIBRARY) & ((caller < 0) | (kind[caller] != _HIDDEN)))
     above = np.where(parent >= 0, nearest(parent, keep)[parent], -1)
-    place = np.cumsum(keep) - 1
-    return keep, np.where(above >= 0, place[above], -1)
+    shown_row = np.cumsum(keep) - 1
+    return keep, np.where(above >= 0, shown_row[above], -1)
 
 
-class Collections:
-    """The runs of Python's garbage collector, from `begin` to `finish`."""
+class GarbageCollections:
+    """Records the runs of Python's garbage collector from `begin` to `finish`."""
 
     NAME = "Python GC"
 
@@ -519,23 +534,23 @@ class Collections:
         self.started = 0
 
     def begin(self) -> None:
-        """Hear of each run from now on."""
-        hooks.add_collector_callback(self.hear)
+        """Record each run from now on."""
+        hooks.add_collector_callback(self.on_run)
 
     def finish(self) -> None:
-        """Hear no more."""
-        hooks.remove_collector_callback(self.hear)
+        """Record no further runs."""
+        hooks.remove_collector_callback(self.on_run)
 
-    def hear(self, phase: str, information: dict[str, int]) -> None:
-        """Called by the collector."""
+    def on_run(self, phase: str, information: dict[str, int]) -> None:
+        """Called by the collector at the start and the end of a run."""
         if phase == "start":
             self.started = clock()
         elif self.started:
             self.rows.extend((self.started, clock(), get_ident()))
             self.started = 0
 
-    def among(self, frames: Frames) -> Frames:
-        """The same calls, and the collections inside them."""
+    def merged_with(self, frames: Frames) -> Frames:
+        """The calls, and the collections inside them."""
         if not self.rows:
             return frames
         start, end, thread = np.array(self.rows, np.int64).reshape(-1, 3).T
@@ -549,11 +564,11 @@ class Collections:
             np.concatenate([frames.module, np.full(count, -1, np.int64)]),
             np.concatenate([line, np.zeros(count, np.int64)]),
         ]
-        # of what begins together the longest is the outermost; calls keep the order in which they have it already
+        # of rows that start at the same time the longest is the outermost; calls of equal times keep their order
         order = np.lexsort((np.arange(len(columns[0])), -columns[2], columns[1], columns[3]))
-        name, begun, ended, of, module, line = (column[order] for column in columns)
+        name, start, end, thread, module, line = (column[order] for column in columns)
         parent = np.full(len(order), -1, np.int64)
-        for first, last in thread_slices(of):
-            found = parents(depths(begun[first:last], ended[first:last]))
-            parent[first:last] = np.where(found < 0, -1, found + first)
-        return Frames((*frames.names, self.NAME), name, begun, ended, of, parent, module, line)
+        for first, last in thread_slices(thread):
+            parent_in_slice = parents(depths(start[first:last], end[first:last]))
+            parent[first:last] = np.where(parent_in_slice < 0, -1, parent_in_slice + first)
+        return Frames((*frames.names, self.NAME), name, start, end, thread, parent, module, line)

@@ -1,8 +1,8 @@
-"""Python stacks while recording: a frame in, a number out that stands for this call; after the stop, calls and stacks as columns.
+"""Python stacks while recording: a frame in, the number of its call out; after the stop, calls and stacks as columns.
 
-A call is numbered when an op or annotation is first met inside it, and the number is left on the frame itself (`f_trace`, which
-Python looks at only under a debugger's trace function): the next op of the same call reads it back, however deep the stack is,
-and no frame is kept alive. Names are made after the stop. A call therefore lasts from the first to the last thing recorded in it.
+A call gets a number when the first op or annotation is recorded in it. The number is stored on the frame itself, in `f_trace`, which
+Python reads only if a debugger has set a trace function. The next op in the same call reads it back, however deep the stack is, and no
+frame is kept alive. Names are looked up after the stop. A call lasts from the first to the last event recorded in it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mindtorch_prof.tree import depths, depths_below, innermost, levels, parents
 clock = time.perf_counter_ns
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
-# what torch does in C++, or what is the profiler's own: not part of the user's stack
+# files whose functions are not part of the user's stack: what torch does in C++, and the profiler itself
 _HIDDEN = tuple(
     os.path.normpath(PACKAGE + part) + (os.sep if part.endswith(os.sep) else "")
     for part in (
@@ -41,14 +41,13 @@ _HIDDEN = tuple(
 )
 _SHOWN = (PACKAGE + os.path.join("profiler", "commands", "demo.py"),)
 _MODULE_FILE = PACKAGE + os.path.join("nn", "modules", "module.py")
-_RESUMED = (
-    0x20 | 0x80 | 0x200
-)  # co_flags of generators and coroutines: their caller changes, so they are never marked
+# co_flags of generators and coroutines; their caller changes, so their frames are never marked
+_RESUMED = 0x20 | 0x80 | 0x200
 
-NOTHING = -1
-WIDTH = (
-    5  # integers a call: caller (a number, or -1), name, when first met, thread, module's number (-1: none)
-)
+_NO_CALL = -1
+WIDTH = 5  # integers per call: caller (a number, or -1), name, time of its first event, thread, module's number (-1: none)
+
+HIDDEN_FUNCTION, SHOWN_FUNCTION, MODULE_CALL = range(3)  # kinds of functions
 
 
 class Stacks:
@@ -57,17 +56,18 @@ class Stacks:
     def __init__(self, *, modules_only: bool = False) -> None:
         self.modules_only = modules_only
         self.calls: list[int] = []
-        self.touched: list[int] = []  # call, time: something happened in it that is no op
-        self.names: dict[tuple[Any, int], int] = {}  # (code or module's name, line) -> index
-        self.kinds: dict[CodeType, int] = {}  # 0 hidden, 1 shown, 2 a module's call
-        self.plain: dict[CodeType, int] = {}  # functions that are shown and no generators -> name
-        self.resumed: dict[tuple[int, CodeType, int], Any] = {}  # generators, which cannot be marked -> call
+        self.touched: list[int] = []  # call, time: an event in the call that is no op
+        self.names: dict[tuple[Any, int], int] = {}  # (code, line) or (class, module's number) -> index
+        self.kinds: dict[CodeType, int] = {}
+        self.plain: dict[CodeType, int] = {}  # shown functions that are no generators -> name
+        self.generators: dict[tuple[int, CodeType, int], Any] = {}  # (frame's id, code, caller) -> call
+        # by id(): a weak reference, the class, and the number among the modules of that class
         self.modules: dict[int, tuple[Any, str, int]] = {}
         self.module_counts: dict[str, int] = {}
-        self.met_module: Any = None  # called with each module when it is first met, and the name of its calls
+        self.on_new_module: Any = None  # called with each module at its first call, and the name of its calls
 
         class Mark(int):
-            """The number of a call, on its frame. Callable, since a trace function set later would call it."""
+            """The number of a call, stored on its frame. Callable, because Python calls `f_trace` if a debugger is started later."""
 
             __slots__ = ()
 
@@ -77,32 +77,31 @@ class Stacks:
         self.mark = Mark
 
     def begin(self, frame: FrameType | None, thread: int, at_ns: int) -> None:
-        """Number the calls that are under way when recording begins; they show the line they are at."""
+        """Number the calls that the thread is in when recording begins; their names show the current line."""
         self._walk(frame, thread, at_ns, current_line=True)
 
     def finish(self, frame: FrameType | None, at_ns: int) -> None:
-        """Note which calls are still under way when recording ends, and take the marks off."""
+        """The innermost marked call lasts until now, as do its callers; remove the marks."""
         mark = self.mark
-        met = False
+        touched = False
         while frame is not None:
             number = frame.f_trace
             if number.__class__ is mark:
-                if not met and number >= 0:
+                if not touched and number >= 0:
                     self.touched.extend((int(number), at_ns))
-                    met = True
+                    touched = True
                 frame.f_trace = None
             frame = frame.f_back
 
     def finder(self) -> Any:
-        """`find` for the hot path, without the look at this frame's own mark: a plain function called in a marked one is settled
-        here."""
+        """A faster `find` for frames without a mark: handles a plain function with a marked caller without walking the stack."""
         mark, calls, walk, now = self.mark, self.calls, self._walk, clock
-        known, extend = self.plain.get, self.calls.extend
+        plain, extend = self.plain.get, self.calls.extend
 
         def find(frame: FrameType, thread: int) -> int:
             above = frame.f_back
             if above is not None and (caller := above.f_trace).__class__ is mark and frame.f_trace is None:
-                name = known(frame.f_code)
+                name = plain(frame.f_code)
                 if name is not None:
                     frame.f_trace = number = mark(len(calls) // WIDTH)
                     extend((caller, name, now(), thread, -1))
@@ -112,40 +111,41 @@ class Stacks:
         return find
 
     def find(self, frame: FrameType, thread: int) -> int:
-        """The number of the innermost call that is shown, of this frame or around it."""
+        """The number of this frame's call, or of the innermost caller that is shown."""
         number = frame.f_trace
         return number if number.__class__ is self.mark else self._walk(frame, thread, clock())  # type: ignore[return-value]
 
     def touch(self, frame: FrameType, thread: int, at_ns: int) -> int:
-        """The same, and note that something happens in it now."""
+        """The same; the call lasts at least until this time."""
         number = self.find(frame, thread)
         self.touched.extend((number, at_ns))
         return number
 
     def _walk(self, frame: FrameType | None, thread: int, at_ns: int, current_line: bool = False) -> int:
-        mark, fresh = self.mark, []
-        number: Any = NOTHING
+        """Number the calls from the innermost marked one down to this frame; the number of the last one that is shown."""
+        mark, unmarked = self.mark, []
+        number: Any = _NO_CALL
         while frame is not None:
-            found = frame.f_trace
-            if found.__class__ is mark:
-                number = found
+            marked = frame.f_trace
+            if marked.__class__ is mark:
+                number = marked
                 break
-            fresh.append(frame)
+            unmarked.append(frame)
             frame = frame.f_back
-        for frame in reversed(fresh):
+        for frame in reversed(unmarked):
             code = frame.f_code
             kind = self.kinds.get(code)
             if kind is None:
-                kind = self.kinds[code] = self._kind(code)
+                kind = self.kinds[code] = self.kind_of(code)
             if code.co_flags & _RESUMED:
                 # the same generator under the same caller is the same call
                 key = (id(frame), code, number)
-                known = self.resumed.get(key)
-                if known is None:
+                call = self.generators.get(key)
+                if call is None:
                     if kind:
                         number = self._number(frame, code, kind, int(number), thread, at_ns, current_line)
-                    known = self.resumed[key] = number
-                number = known
+                    call = self.generators[key] = number
+                number = call
                 continue
             if kind:
                 number = self._number(frame, code, kind, int(number), thread, at_ns, current_line)
@@ -153,17 +153,18 @@ class Stacks:
                 frame.f_trace = number if number.__class__ is mark else mark(number)
         return number
 
-    def _kind(self, code: CodeType) -> int:
+    def kind_of(self, code: CodeType) -> int:
+        """One of the kinds of functions."""
         path = code.co_filename
         if path == _MODULE_FILE and code.co_name == "__call__":
-            return 2
+            return MODULE_CALL
         if (
             self.modules_only
             or path.startswith("<op ")
             or (path.startswith(_HIDDEN) and not path.startswith(_SHOWN))
         ):
-            return 0
-        return 1
+            return HIDDEN_FUNCTION
+        return SHOWN_FUNCTION
 
     def _number(
         self,
@@ -175,36 +176,37 @@ class Stacks:
         at_ns: int,
         current_line: bool,
     ) -> int:
+        """Add a call; its number."""
         module = -1
-        if kind == 2:
-            name, module = self._module(frame.f_locals["self"])
+        if kind == MODULE_CALL:
+            name, module = self.module_key(frame.f_locals["self"])
             key: tuple[Any, int] = (name, module)
         else:
             key = (code, (frame.f_lineno or code.co_firstlineno) if current_line else code.co_firstlineno)
         index = self.names.get(key)
         if index is None:
             index = self.names[key] = len(self.names)
-        if kind == 1 and not current_line and not code.co_flags & _RESUMED:
+        if kind == SHOWN_FUNCTION and not current_line and not code.co_flags & _RESUMED:
             self.plain[code] = index
         number = len(self.calls) // WIDTH
         self.calls.extend((caller, index, at_ns, thread, module))
         return self.mark(number)
 
-    def _module(self, module: Any) -> tuple[str, int]:
-        """A module's class and its number among those of its class, in the order in which they are met."""
-        known = self.modules.get(id(module))
-        if known is None or known[0]() is not module:
+    def module_key(self, module: Any) -> tuple[str, int]:
+        """A module's class and its number among those of its class, in the order of their first calls."""
+        entry = self.modules.get(id(module))
+        if entry is None or entry[0]() is not module:
             name = type(module).__name__
             count = self.module_counts.get(name, 0)
             self.module_counts[name] = count + 1
-            known = self.modules[id(module)] = (weakref.ref(module), name, count)
-            if self.met_module is not None:
-                self.met_module(module, module_text(name, count))
-        return known[1], known[2]
+            entry = self.modules[id(module)] = (weakref.ref(module), name, count)
+            if self.on_new_module is not None:
+                self.on_new_module(module, module_text(name, count))
+        return entry[1], entry[2]
 
     # ------------------------------------------------------------------------------------------------ after the stop
 
-    def met_modules(self) -> list[Any]:
+    def called_modules(self) -> list[Any]:
         """The modules that were called and still exist."""
         return [module for reference, _, _ in self.modules.values() if (module := reference()) is not None]
 
@@ -212,22 +214,22 @@ class Stacks:
         """The names as torch writes them."""
         cut = prefixes()
         return tuple(
-            module_text(what, line)
-            if what.__class__ is str
-            else f"{shortened(what.co_filename, cut)}({line}): {what.co_name}"
-            for what, line in self.names
+            module_text(code, line)
+            if code.__class__ is str
+            else f"{shortened(code.co_filename, cut)}({line}): {code.co_name}"
+            for code, line in self.names
         )
 
 
 def module_text(name: str, number: int) -> str:
-    """What the calls of a module are named: by its class, and its number among those of its class."""
+    """The name of a module's calls: its class, and its number among the modules of that class."""
     return f"nn.Module: {name}_{number}"
 
 
 def prefixes() -> tuple[str, ...]:
     """The folders that imports come from, longest first."""
-    found = {os.path.join(os.path.abspath(p or os.curdir), "") for p in sys.path}
-    return tuple(sorted(found, key=len, reverse=True))
+    folders = {os.path.join(os.path.abspath(p or os.curdir), "") for p in sys.path}
+    return tuple(sorted(folders, key=len, reverse=True))
 
 
 def shortened(path: str, cut: tuple[str, ...]) -> str:
@@ -241,24 +243,24 @@ def shortened(path: str, cut: tuple[str, ...]) -> str:
 def stack_columns(stacks: Stacks, calls: np.ndarray) -> tuple[tuple[tuple[str, ...], ...], np.ndarray]:
     """The distinct stacks (innermost frame first), and for each of `calls` (numbers, -1: none) the index of its stack."""
     texts = stacks.texts()
-    known: dict[tuple[int, int], int] = {}
-    made: list[tuple[str, ...]] = []
-    path_of: list[int] = []
+    indices: dict[tuple[int, int], int] = {}  # (the caller's stack, name) -> stack
+    distinct: list[tuple[str, ...]] = []
+    stack_of: list[int] = []
     rows = stacks.calls
     for caller, name in zip(rows[0::WIDTH], rows[1::WIDTH]):
-        above = path_of[caller] if caller >= 0 else -1
-        path = known.get((above, name))
-        if path is None:
-            path = known[above, name] = len(made)
-            made.append((texts[name], *made[above]) if above >= 0 else (texts[name],))
-        path_of.append(path)
-    return tuple(made), np.array([*path_of, -1], np.int32)[calls]
+        above = stack_of[caller] if caller >= 0 else -1
+        index = indices.get((above, name))
+        if index is None:
+            index = indices[above, name] = len(distinct)
+            distinct.append((texts[name], *distinct[above]) if above >= 0 else (texts[name],))
+        stack_of.append(index)
+    return tuple(distinct), np.array([*stack_of, -1], np.int32)[calls]
 
 
-class Rows(NamedTuple):
+class CallRows(NamedTuple):
     """Calls as columns, a caller before what it calls."""
 
-    name: np.ndarray  # an index of some table of names
+    name: np.ndarray  # an index of a table of names
     start: np.ndarray
     end: np.ndarray
     thread: np.ndarray
@@ -267,7 +269,7 @@ class Rows(NamedTuple):
     line: np.ndarray  # line of the caller; 0: not known
 
 
-def call_rows(stacks: Stacks, calls: np.ndarray, end_ns: np.ndarray) -> Rows:
+def call_rows(stacks: Stacks, calls: np.ndarray, end_ns: np.ndarray) -> CallRows:
     """The calls in the order of their numbers. calls, end_ns: for each event the call it happened in, and when it ended."""
     rows = np.array(stacks.calls, np.int64).reshape(-1, WIDTH)
     parent, name, start, thread, module = (rows[:, i].copy() for i in range(WIDTH))
@@ -277,11 +279,11 @@ def call_rows(stacks: Stacks, calls: np.ndarray, end_ns: np.ndarray) -> Rows:
     touched = np.array(stacks.touched, np.int64).reshape(-1, 2)
     touched = touched[touched[:, 0] >= 0]
     np.maximum.at(end, touched[:, 0], touched[:, 1])
-    return Rows(name, start, end, thread, parent, module, np.zeros(len(rows), np.int64))
+    return CallRows(name, start, end, thread, parent, module, np.zeros(len(rows), np.int64))
 
 
 class EventSpans(NamedTuple):
-    """The columns of events that Python calls are fitted to."""
+    """Columns of events, which Python calls must not cross."""
 
     kind: np.ndarray
     thread: np.ndarray
@@ -289,8 +291,8 @@ class EventSpans(NamedTuple):
     end_ns: np.ndarray
 
 
-def frames_of(names: tuple[str, ...], rows: Rows, events: EventSpans) -> Frames:
-    """The same calls in order, none of them outlasting its caller nor crossing an annotation."""
+def frames_of(names: tuple[str, ...], rows: CallRows, events: EventSpans) -> Frames:
+    """The calls in order of (thread, start). None ends after its caller, and none crosses an annotation."""
     if not len(rows.start):
         return Frames.none()
     name, start, end, thread, parent, module, line = rows
@@ -299,9 +301,9 @@ def frames_of(names: tuple[str, ...], rows: Rows, events: EventSpans) -> Frames:
         np.maximum.at(end, parent[level], end[level])
     _cut_at_annotations(events, start, end, thread, parent, by_depth)
     order = np.lexsort((np.arange(len(start)), start, thread))  # a caller is numbered before what it calls
-    place = np.empty(len(start), np.int64)
-    place[order] = np.arange(len(start))
-    parent = np.where(parent >= 0, place[parent], -1)[order]
+    new_row = np.empty(len(start), np.int64)
+    new_row[order] = np.arange(len(start))
+    parent = np.where(parent >= 0, new_row[parent], -1)[order]
     return Frames(
         names,
         name[order].astype(np.int32),
@@ -322,17 +324,19 @@ def _cut_at_annotations(
     parent: np.ndarray,
     by_depth: list[np.ndarray],
 ) -> None:
-    """An annotation that a call opened and did not close (or the reverse) would cross it: the call is cut there, and with it
-    what it called. Changes `start` and `end`."""
-    chosen = events.kind == ANNOTATION
-    if not chosen.any():
+    """A call that opened an annotation and did not close it (or the reverse) would cross it: shorten the call, and with it the calls
+    inside it. Changes `start` and `end`."""
+    annotations = events.kind == ANNOTATION
+    if not annotations.any():
         return
-    at, until, of = events.start_ns[chosen], events.end_ns[chosen], events.thread[chosen]
+    annotation_start, annotation_end, annotation_thread = (
+        column[annotations] for column in (events.start_ns, events.end_ns, events.thread)
+    )
     cut = False
-    for first, last in thread_slices(of):
-        rows = np.flatnonzero(thread == of[first])
-        begins, ends = at[first:last], until[first:last]
-        above = _parents_of(begins, ends)
+    for first, last in thread_slices(annotation_thread):
+        rows = np.flatnonzero(thread == annotation_thread[first])
+        begins, ends = annotation_start[first:last], annotation_end[first:last]
+        above = parents(depths(begins, ends))
         before = innermost(begins, ends - 1, above, start[rows])
         after = innermost(begins, ends - 1, above, end[rows])
         for row, a, b in zip(
@@ -354,13 +358,9 @@ def _cut_at_annotations(
             end[level] = np.clip(end[level], start[level], end[up])
 
 
-def _parents_of(start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    return parents(depths(start, end))
-
-
 def _ancestors(parent: np.ndarray, row: int) -> list[int]:
-    found = []
+    rows = []
     while row >= 0:
-        found.append(row)
+        rows.append(row)
         row = int(parent[row])
-    return found
+    return rows

@@ -1,7 +1,7 @@
-"""The recorder: ops and annotations as they happen in, rows of integers out, of which `seal` makes a Trace. Written for its cost while it runs.
+"""The recorder: op calls and annotations as they happen in, rows of integers out, from which `seal` builds a Trace.
 
-Each recorded thread has one plain list that grows by a few integers an event; long lists are sealed into int64 arrays. Names,
-shapes and stacks are interned when first met and looked up after the stop. Nothing recorded keeps a tensor alive.
+Each recorded thread has one buffer, a plain list that grows by a few integers per event. Names, shapes and stacks are interned at
+their first use and looked up after the stop, so that recording an event costs as little as possible. No tensor is kept alive.
 """
 
 from __future__ import annotations
@@ -22,25 +22,23 @@ from ..._graph import grad_state, storage_of
 from ..._storage import ObservedStorage, UntypedStorage
 from . import allocations, probes
 from .probes import Kind
-from .python_calls import BEHIND, Calls, Collections
+from .python_calls import MISSED_CALLS, CallTracer, GarbageCollections
 from .python_stacks import Stacks
-from .tensor_ids import Register
+from .tensor_ids import TensorRegister
 
 clock = time.perf_counter_ns
 get_ident = threading.get_ident
 
-OFTEN = 1 << 12  # calls in one recording
-often_called: list[
-    Any
-] = []  # ops that inline their recording code: they were called more than OFTEN times in a recording
-_ALL_CALLS = 1 << 8  # ops until which every Python call is traced
-_PIECE = 1 << 14  # events that are sealed at once
+HOT_CALLS = 1 << 12  # an op that is called this often in one recording is hot
+hot_ops: list[Any] = []  # ops that inline their recording code
+_FULLY_TRACED_OPS = 1 << 8  # every Python call is traced until this many ops were called
+_CHUNK = 1 << 14  # events that are converted to an array at once
 RANGES = 1 << 40  # keys from here on are annotations and nodes, below they are ops
 
 
 @dataclass(frozen=True)
 class Config:
-    """What to record; decided when recording starts."""
+    """What to record."""
 
     record_shapes: bool = False
     profile_memory: bool = False
@@ -50,41 +48,39 @@ class Config:
     all_threads: bool = False
     overloads: bool = False  # show which overload of an op was called
     verbose: bool = False  # write each op's stack into trace files
-    stacks_only: bool = (
-        False  # with stacks: only the calls in which something was recorded, not every Python and C call
-    )
-    python_gc: bool = False  # with stacks: the runs of Python's garbage collector
+    # with stacks: record only the calls in which an event was recorded, instead of every Python and C call
+    stacks_only: bool = False
+    python_gc: bool = False  # with stacks: record the runs of Python's garbage collector
     event_metadata: bool = False  # events show their row as metadata
 
 
 class Buffer:
     """The events of one thread."""
 
-    __slots__ = ("thread", "width", "native", "rows", "sealed", "extend", "open")
+    __slots__ = ("thread", "width", "native", "rows", "arrays", "extend", "open")
 
     def __init__(self, thread: int, width: int) -> None:
         self.thread = thread
         self.width = width
-        self.native = threading.get_native_id()  # made on its own thread
+        self.native = threading.get_native_id()  # a buffer is created on its own thread
         self.rows: list[int] = []
-        self.sealed: list[np.ndarray] = []
+        self.arrays: list[np.ndarray] = []
         self.extend = self.rows.extend
-        self.open: list[_Open] = []  # ranges that have begun and not ended
-
-    def seal(self) -> None:
-        """Move what was recorded so far into arrays: from the end, piece by piece, so that numbers are let go of as others are
-        made."""
-        rows, piece, parts = self.rows, _PIECE * self.width, []
-        while rows:
-            cut = (len(rows) - 1) // piece * piece
-            parts.append(np.array(rows[cut:], np.int64))
-            del rows[cut:]
-        self.sealed += [part.reshape(-1, self.width) for part in reversed(parts)]
+        self.open: list[_OpenRange] = []  # ranges that have begun and not ended
 
     def array(self) -> np.ndarray:
         """All events, in the order in which they ended."""
-        self.seal()
-        return np.concatenate(self.sealed) if self.sealed else np.empty((0, self.width), np.int64)
+        self._convert()
+        return np.concatenate(self.arrays) if self.arrays else np.empty((0, self.width), np.int64)
+
+    def _convert(self) -> None:
+        """Move the rows from the list into arrays: in chunks from the end, so that integers are freed while arrays are allocated."""
+        rows, chunk, arrays = self.rows, _CHUNK * self.width, []
+        while rows:
+            cut = (len(rows) - 1) // chunk * chunk
+            arrays.append(np.array(rows[cut:], np.int64))
+            del rows[cut:]
+        self.arrays += [array.reshape(-1, self.width) for array in reversed(arrays)]
 
 
 class Recorder:
@@ -92,53 +88,52 @@ class Recorder:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.trace_id = ""  # what the trace shall be known by; a new one if empty
-        self.added_metadata: dict[str, Any] = {}  # what the program adds to the trace file
+        self.trace_id = ""  # the id that the trace will have; a random one if empty
+        self.added_metadata: dict[str, Any] = {}  # added by the program, for the trace file
         self.thread = get_ident()
         self.stacks: Stacks | None = None
         if config.with_stack or config.with_modules:
             self.stacks = Stacks(modules_only=not config.with_stack)
-        self.calls: Calls | None = None
-        self.collections: Collections | None = None
+        self.calls: CallTracer | None = None
+        self.collections: GarbageCollections | None = None
         if self.stacks is not None and config.with_stack:
             if not config.stacks_only and _may_trace():
-                limit = 0 if config.with_modules else _ALL_CALLS
-                self.calls = Calls(self.stacks, all_threads=config.all_threads, limit=limit)
-                self.calls.on_handing = self._calls_handed_over
-            self.collections = Collections() if config.python_gc else None
+                limit = 0 if config.with_modules else _FULLY_TRACED_OPS
+                self.calls = CallTracer(self.stacks, all_threads=config.all_threads, limit=limit)
+                self.calls.on_handover = self._calls_handed_over
+            self.collections = GarbageCollections() if config.python_gc else None
         self.kind = Kind(
             config.record_shapes or config.with_flops,
             config.profile_memory,
             self.stacks is not None,
-            identities=config.record_shapes and config.profile_memory,
-            door=self.calls is not None,
+            tensor_ids=config.record_shapes and config.profile_memory,
+            restores_hook=self.calls is not None,
         )
-        self.register: Register | None = None  # of the tensors, modules and optimizers that are met
-        if self.kind.identities or config.with_stack:
-            self.register = Register()
+        self.register: TensorRegister | None = None
+        if self.kind.tensor_ids or config.with_stack:
+            self.register = TensorRegister()
             if self.stacks is not None:
-                self.stacks.met_module = self.register.module
+                self.stacks.on_new_module = self.register.module
         self.columns = probes.columns(self.kind)
         self.width = len(self.columns)
         self.buffers: dict[int, Buffer] = {self.thread: Buffer(self.thread, self.width)}
-        self.ranges: list[tuple] = []  # (name, scope, forward thread), by key - _RANGES
+        self.ranges: list[tuple] = []  # (name, scope, forward thread), by key - RANGES
         self.range_keys: dict[tuple, int] = {}
-        self.inputs: dict[Any, int] = {}  # what went into an op -> index
-        self.memory: list[int] = []  # time, bytes, birth, thread
+        self.inputs: dict[Any, int] = {}  # description of an op's arguments -> index
+        self.memory: list[int] = []  # time, bytes or FREED, allocation id, thread
         self.unfinished = 0
-        self.strangers: dict[
-            int, str
-        ] = {}  # names of threads that are not recorded and were the first to call some op
+        # names of threads that are not recorded and were the first to call some op
+        self.foreign_threads: dict[int, str] = {}
         self.running = False
         self.begun_ns = 0
-        self.suspended_ns = 0  # how long this one has waited for others
-        self.hooks: tuple = (None, None, None)
+        self.suspended_ns = 0  # how long inner recordings have suspended this one
+        self.hooks: tuple = (None, None, None)  # the arguments of `_hooks.set_profiler`
         self.flops: dict[int, int] = {}  # index of inputs -> flops
 
-    # ------------------------------------------------------------------------------------------------ life
+    # ------------------------------------------------------------------------------------------------ start and stop
 
     def start(self) -> None:
-        """Begin: from now on every op of the recorded threads is seen. A recorder that is already at work waits."""
+        """Record every op of the recorded threads from now on. The recording that is active now is suspended until this one stops."""
         now = clock()
         if not self.begun_ns:
             self.origin_ns = time.time_ns() - now
@@ -158,8 +153,8 @@ class Recorder:
             self.register.open(now)
         if self.stacks is not None:
             self.stacks.begin(caller, self.thread, now)
-        ranges = _Ranges(self) if self.stacks is None else _StackedRanges(self, self.stacks)
-        self.hooks = (self._choose(), ranges, self._probe)
+        ranges = _Ranges(self) if self.stacks is None else _RangesWithStacks(self, self.stacks)
+        self.hooks = (self._probes_or_hook(), ranges, self._create_probe)
         outer = hooks.active_recording()
         hooks.begin_recording(self)
         if outer is not None and outer is not self:
@@ -173,7 +168,7 @@ class Recorder:
         self.resume()
 
     def _switch_off(self, now: int) -> None:
-        """Leave the hooks to the recording that waits for this one to end, if any."""
+        """Remove all hooks, and resume the recording that this one suspended, if any."""
         if self.collections is not None:
             self.collections.finish()
         self.running = False
@@ -190,23 +185,23 @@ class Recorder:
             self.suspended_ns += now
 
     def pause(self) -> None:
-        """See nothing until `resume`."""
+        """Record nothing until `resume`."""
         if hooks.active_recording() is self:
             self._trace_calls(False)
             hooks.remove_profiler()
 
     def resume(self) -> None:
-        """See ops and calls again."""
+        """Record ops and calls again."""
         if hooks.active_recording() is self:
-            self._let_ops_see()
+            self._inline_recording()
             hooks.set_profiler(*self.hooks)
             self._trace_calls(True)
 
-    def _let_ops_see(self) -> None:
-        """Ops that are called often note their calls themselves, unless somebody has to look after the hook that sees every call."""
-        seers = self.hooks[0]
-        if seers.__class__ is list and not self.kind.door:
-            probes.see_directly(often_called, self.kind, seers, self.shared)
+    def _inline_recording(self) -> None:
+        """Hot ops inline their recording code, unless it would have to restore the hook of the call tracer."""
+        probe_list = self.hooks[0]
+        if probe_list.__class__ is list and not self.kind.restores_hook:
+            probes.inline_recording(hot_ops, self.kind, probe_list, self.shared)
 
     def _trace_calls(self, wanted: bool) -> None:
         if self.calls is None or self.calls.running == wanted:
@@ -217,7 +212,7 @@ class Recorder:
             self.calls.finish()
 
     def stop(self) -> None:
-        """End; what is still open ends now. `seal` makes a Trace of what was recorded."""
+        """Stop recording; open ranges end now. `seal` then builds the Trace."""
         self.pause()
         self.ended_ns = clock()
         if self.stacks is not None:
@@ -231,118 +226,119 @@ class Recorder:
 
     def buffer(self, thread: int) -> Buffer | None:
         """The buffer of a thread; None if that thread is not recorded."""
-        found = self.buffers.get(thread)
-        if found is None and self.config.all_threads:
-            found = self.buffers[thread] = Buffer(thread, self.width)
-        return found
+        buffer = self.buffers.get(thread)
+        if buffer is None and self.config.all_threads:
+            buffer = self.buffers[thread] = Buffer(thread, self.width)
+        return buffer
 
     # ------------------------------------------------------------------------------------------------ the hot path
 
-    def _choose(self) -> Any:
-        """What sees each op, for these settings: a function for each op, made when it is first called, or one for all."""
+    def _probes_or_hook(self) -> Any:
+        """The value of `_dispatch.recorder`: a list of probes, each created at the op's first call; with all threads, one hook."""
         config = self.config
         if config.all_threads:
             return _dispatch.Hook(self._all_threads(self.stacks))
         self.shared = {
-            "ident": get_ident,
+            "get_ident": get_ident,
             "owner": self.thread,
-            "state": _own_state(),
+            "grad_state": _own_grad_state(),
             "now": clock,
             "extend": self.buffers[self.thread].extend,
-            "known": self.inputs.get,
-            "learn": self._learn,
-            "born": self._born,
-            "fresh": object.__new__,
-            "frame_of": sys._getframe,
+            "input_index": self.inputs.get,
+            "intern_inputs": self._intern_inputs,
+            "record_allocations": self._record_allocations,
+            "new": object.__new__,
+            "getframe": sys._getframe,
             "mark": None if self.stacks is None else self.stacks.mark,
             "find_call": None if self.stacks is None else self.stacks.finder(),
-            "Observed": ObservedStorage,
-            **(self.register or _Nobody).tools(),
-            **(self.calls or _NoCalls).tools(self.thread),
+            "ObservedStorage": ObservedStorage,
+            **(self.register or _NoRegister).probe_variables(),
+            **(self.calls or _NoCallTracer).probe_variables(self.thread),
         }
         return _dispatch.FIRST_CALLS.copy()
 
-    def _probe(self, op: Any) -> Any:
-        """The function that sees an op from now on."""
+    def _create_probe(self, op: Any) -> Any:
+        """An op's probe; called at the op's first call."""
         if get_ident() != self.thread:
-            self.strangers[get_ident()] = threading.current_thread().name
-        made = probes.probe(op, self.kind, self.shared)
-        seers = self.hooks[0]
-        if seers.__class__ is list:
-            seers[op.uid] = made
-        return made
+            self.foreign_threads[get_ident()] = threading.current_thread().name
+        probe = probes.probe(op, self.kind, self.shared)
+        probe_list = self.hooks[0]
+        if probe_list.__class__ is list:
+            probe_list[op.uid] = probe
+        return probe
 
     def _all_threads(self, stacks: Stacks | None) -> Any:
-        """One function for all ops: each thread has its buffer."""
+        """One function that records all ops, each into the buffer of its thread."""
         state, kind, width = grad_state, self.kind, self.width
-        ident, now, find, born, buffers = get_ident, clock, self._inputs_of, self._born, self.buffers
-        frame_of, register = sys._getframe, self.register if self.kind.identities else None
-        hooked: dict[int, Any] = {} if self.calls is None else self.calls.threads
+        ident, now, inputs_of, buffers = get_ident, clock, self._inputs_of, self.buffers
+        record_allocations = self._record_allocations
+        getframe, register = sys._getframe, self.register if self.kind.tensor_ids else None
+        traced_threads: dict[int, Any] = {} if self.calls is None else self.calls.threads
         mark, find_call = (None, None) if stacks is None else (stacks.mark, stacks.finder())
 
         def record(op: Any, *arguments: Any) -> Any:
             thread = ident()
-            traced = hooked.get(thread)
-            outer = 0
-            if traced is not None and traced.door[0]:
-                outer, traced.door[0] = traced.door[0], 0
+            traced = traced_threads.get(thread)
+            frames = 0
+            if traced is not None and traced.suspended[0]:
+                frames, traced.suspended[0] = traced.suspended[0], 0
             buffer = buffers.get(thread)
             if buffer is None:
                 buffer = buffers[thread] = Buffer(thread, width)
             sequence = state.seq if state.enabled else -1
-            rest: tuple[Any, ...] = (find(op, arguments),) if kind.inputs else ()
+            rest: tuple[Any, ...] = (inputs_of(op, arguments),) if kind.inputs else ()
             if find_call is not None:
                 call: Any = -1
                 try:
-                    call = frame_of(2).f_trace
+                    call = getframe(2).f_trace
                     if call.__class__ is not mark:
-                        call = find_call(frame_of(2), thread)
-                except ValueError:  # called by C on a bare thread
+                        call = find_call(getframe(2), thread)
+                except ValueError:  # called from C, with no Python frame above
                     pass
                 rest += (call,)
             if register is not None:
-                rest += (-1 if rest[0] < 0 else register.meet(op, arguments),)
+                rest += (-1 if rest[0] < 0 else register.log_op(op, arguments),)
             if kind.memory:
                 rest += (0,)
             start = now()
             try:
                 result = op.run(*arguments)
                 if kind.memory and op.allocates:
-                    born(op, arguments, result)
+                    record_allocations(op, arguments, result)
                 return result
             finally:
                 buffer.extend((op.uid, start, now(), sequence, *rest))
-                if outer:
-                    traced.log.extend(BEHIND[outer])  # type: ignore[union-attr]
+                if frames:
+                    traced.log.extend(MISSED_CALLS[frames])  # type: ignore[union-attr]
                     sys.setprofile(traced.hook)  # type: ignore[union-attr]
 
         return record
 
     def _calls_handed_over(self) -> None:
-        """Ops need not look after the hook any more that sees every call: make their probes anew."""
-        self.kind = self.kind._replace(door=False)
-        seers = self.hooks[0]
-        if seers.__class__ is list:
-            seers[:] = _dispatch.FIRST_CALLS
-        self._let_ops_see()
+        """The call tracer has taken its hook off for good: create new probes, which do not restore it."""
+        self.kind = self.kind._replace(restores_hook=False)
+        probe_list = self.hooks[0]
+        if probe_list.__class__ is list:
+            probe_list[:] = _dispatch.FIRST_CALLS
+        self._inline_recording()
 
     def _inputs_of(self, op: Any, arguments: tuple) -> int:
-        """The index of what goes into an op: shapes, strides and types of tensors, values of numbers."""
+        """The index of an op's inputs: shapes, strides and types of tensors, values of numbers."""
         try:
-            found = self.inputs.get(op.describe(*arguments))
+            index = self.inputs.get(op.describe(*arguments))
         except (AttributeError, TypeError):  # a meta tensor, or arguments that the op will refuse
             return -1
-        return self._learn(op, arguments) if found is None else found
+        return self._intern_inputs(op, arguments) if index is None else index
 
-    def _learn(self, op: Any, arguments: tuple) -> int:
-        """Give new inputs an index."""
+    def _intern_inputs(self, op: Any, arguments: tuple) -> int:
+        """Give inputs an index at their first use."""
         index = self.inputs[op.describe(*arguments)] = len(self.inputs)
         if self.config.with_flops and op.flops is not None:
             self.flops[index] = _count_flops(op, arguments)
         return index
 
-    def _born(self, op: Any, arguments: tuple, result: Any) -> None:
-        """Note the memory of an op's fresh results, and watch for its end."""
+    def _record_allocations(self, op: Any, arguments: tuple, result: Any) -> None:
+        """Record the memory that an op allocated for its results, and observe when it is freed."""
         for tensor in result if isinstance(result, (tuple, list)) else (result,):
             array = getattr(tensor, "_array", None)
             if array is None or not array.nbytes:
@@ -351,51 +347,53 @@ class Recorder:
                 continue
             storage = storage_of(tensor)
             if storage.__class__ is not UntypedStorage or storage._keeps is not None:
-                continue  # observed already, or a part of another one
+                continue  # observed already, or an alias of another one
             storage.__class__ = ObservedStorage
-            now = clock() if self.register is None else self.register.birth(tensor, storage)
-            storage._birth = now
+            now = clock() if self.register is None else self.register.allocation(tensor, storage)
+            storage._allocation_id = now
             self.memory.extend((now, array.nbytes, now, get_ident()))
 
 
-# A range that has begun: its buffer, key, start, sequence number, and the rest of its row. A list, since that is cheap and has an
-# identity of its own.
-_Open = list[Any]
+# A range that has begun: its buffer, key, start, sequence number, and the rest of its row. A list, because it is cheap to create and
+# is compared by identity.
+_OpenRange = list[Any]
 
 
 class _Ranges:
-    """What is no op: annotations, the engine's nodes. `enter` gives a token for `exit`."""
+    """Records ranges: annotations and the engine's nodes. `enter` returns a token for `exit`."""
 
-    __slots__ = ("owner", "thread", "own", "key_of", "detailed", "empty", "register")
+    __slots__ = ("recorder", "thread", "own_buffer", "key_of", "with_inputs", "no_bytes", "register")
 
-    def __init__(self, owner: Recorder) -> None:
-        self.owner = owner
-        self.thread, self.own = owner.thread, owner.buffers[owner.thread]
-        self.key_of = owner.range_keys.get
-        self.detailed = owner.kind.inputs
-        self.empty = (0,) if owner.kind.memory else ()  # a range takes no memory itself
-        self.register = owner.register if owner.kind.identities else None
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.thread, self.own_buffer = recorder.thread, recorder.buffers[recorder.thread]
+        self.key_of = recorder.range_keys.get
+        self.with_inputs = recorder.kind.inputs
+        self.no_bytes = (0,) if recorder.kind.memory else ()  # a range itself allocates nothing
+        self.register = recorder.register if recorder.kind.tensor_ids else None
 
     def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> Any:
         thread = get_ident()
-        buffer = self.own if thread == self.thread else self.owner.buffer(thread)
+        buffer = self.own_buffer if thread == self.thread else self.recorder.buffer(thread)
         if buffer is None:
             return None
         return self.begin(buffer, (name, scope, forward_thread), sequence, arguments, ())
 
-    def begin(self, buffer: Buffer, described: tuple, sequence: int, arguments: tuple, call: tuple) -> _Open:
+    def begin(
+        self, buffer: Buffer, described: tuple, sequence: int, arguments: tuple, call: tuple
+    ) -> _OpenRange:
         key = self.key_of(described)
         if key is None:
-            owner = self.owner
-            key = owner.range_keys[described] = RANGES + len(owner.ranges)
-            owner.ranges.append(described)
-        if self.detailed:
-            inputs = self.owner._inputs_of(_RangeInputs, arguments)
+            recorder = self.recorder
+            key = recorder.range_keys[described] = RANGES + len(recorder.ranges)
+            recorder.ranges.append(described)
+        if self.with_inputs:
+            inputs = self.recorder._inputs_of(_RangeInputs, arguments)
             if self.register is not None:
-                call += (self.register.meet_any(arguments) if arguments and inputs >= 0 else -1,)
-            rest = (inputs, *call, *self.empty)
+                call += (self.register.log_range(arguments) if arguments and inputs >= 0 else -1,)
+            rest = (inputs, *call, *self.no_bytes)
         else:
-            rest = call + self.empty
+            rest = call + self.no_bytes
         token = [buffer, key, clock(), sequence, rest]
         buffer.open.append(token)
         return token
@@ -405,24 +403,24 @@ class _Ranges:
             return
         end = clock()
         buffer, key, start, sequence, rest = token
-        if _closed(buffer.open, token):
+        if _close(buffer.open, token):
             buffer.extend((key, start, end, sequence, *rest))
 
     def stepped(self, optimizer: Any) -> None:
-        """An optimizer has made a step: noted where calls are."""
+        """Called after each optimizer step. Optimizers are recorded together with stacks, see `_RangesWithStacks`."""
 
 
-class _StackedRanges(_Ranges):
-    """The same, with the calls in which ranges begin and end."""
+class _RangesWithStacks(_Ranges):
+    """Records ranges with the Python calls in which they begin and end, and optimizers."""
 
     __slots__ = ("stacks",)
 
-    def __init__(self, owner: Recorder, stacks: Stacks) -> None:
-        super().__init__(owner)
+    def __init__(self, recorder: Recorder, stacks: Stacks) -> None:
+        super().__init__(recorder)
         self.stacks = stacks
 
     def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> Any:
-        buffer = self.owner.buffer(thread := get_ident())
+        buffer = self.recorder.buffer(thread := get_ident())
         if buffer is None:
             return None
         call = self.stacks.touch(sys._getframe(1), thread, clock())
@@ -433,23 +431,23 @@ class _StackedRanges(_Ranges):
             return
         end = clock()
         buffer, key, start, sequence, rest = token
-        if _closed(buffer.open, token):
-            # the call that opened it may have returned long ago: what ends with the range is the call that closes it
+        if _close(buffer.open, token):
+            # the call that opened the range may have returned long ago: the call that closes it lasts at least until now
             buffer.extend((key, start, end, sequence, *rest))
             self.stacks.touch(sys._getframe(1), get_ident(), clock())
 
     def stepped(self, optimizer: Any) -> None:
-        register = self.owner.register
-        if register is not None and self.owner.buffer(thread := get_ident()) is not None:
+        register = self.recorder.register
+        if register is not None and self.recorder.buffer(thread := get_ident()) is not None:
             now = clock()
             self.stacks.touch(sys._getframe(1), thread, now)
             register.optimizer(optimizer, now, thread)
 
 
 def _may_trace() -> bool:
-    """Whether the interpreter's profile hook is free, or a recording's."""
-    found = sys.getprofile()
-    if found is None or getattr(found, "__module__", "").startswith(__package__):
+    """Whether the interpreter's profile hook is free, or another recording's."""
+    hook = sys.getprofile()
+    if hook is None or getattr(hook, "__module__", "").startswith(__package__):
         return True
     warnings.warn(
         "another profile function is set in this thread (sys.setprofile): of the Python calls only those are shown in which something "
@@ -459,20 +457,20 @@ def _may_trace() -> bool:
     return False
 
 
-def _closed(open_: list[_Open], token: _Open) -> bool:
-    """Take a range off those that are open; False if the recording ended first, and the range with it."""
-    if open_ and open_[-1] is token:
-        open_.pop()
+def _close(open_ranges: list[_OpenRange], token: _OpenRange) -> bool:
+    """Remove a range from the open ones; False if the recording, and with it the range, has ended already."""
+    if open_ranges and open_ranges[-1] is token:
+        open_ranges.pop()
         return True
-    for place, other in enumerate(open_):  # spans of asynchronous code end in any order
+    for index, other in enumerate(open_ranges):  # ranges of asynchronous code end in any order
         if other is token:
-            del open_[place]
+            del open_ranges[index]
             return True
     return False
 
 
 class _RangeInputs:
-    """Stands for the op in the inputs of a range."""
+    """Takes the place of the op where the inputs of a range are interned."""
 
     uid = -1
     flops = None
@@ -482,24 +480,26 @@ class _RangeInputs:
         return (-1, *[_dispatch._numbers_of(value) for value in arguments])
 
 
-class _Nobody:
-    """Stands for the register of a recording that has none."""
+class _NoRegister:
+    """Takes the place of the tensor register in a recording without one."""
 
     @staticmethod
-    def tools() -> dict[str, Any]:
-        return dict.fromkeys(("base", "met", "meet", "see", "listed"))
+    def probe_variables() -> dict[str, Any]:
+        return dict.fromkeys(("first_id", "tensor_log", "log_tensors", "assign_id", "ids_in_list"))
 
 
-class _NoCalls:
-    """Stands for the calls of a recording that traces none."""
+class _NoCallTracer:
+    """Takes the place of the call tracer in a recording without one."""
 
     @staticmethod
-    def tools(thread: int) -> dict[str, Any]:
-        return dict.fromkeys(("door", "arm", "hook", "log", "behind", "stranger"))
+    def probe_variables(thread: int) -> dict[str, Any]:
+        return dict.fromkeys(
+            ("suspended", "setprofile", "hook", "log_calls", "missed_calls", "run_suspended")
+        )
 
 
-def _own_state() -> dict[str, Any]:
-    """This thread's grad state as a plain dict: reading it costs half of what reading a thread-local does."""
+def _own_grad_state() -> dict[str, Any]:
+    """This thread's grad state as a plain dict: reading it takes half as long as reading the thread-local."""
     grad_state.seq, grad_state.enabled = grad_state.seq, grad_state.enabled
     return grad_state.__dict__
 

@@ -1,4 +1,4 @@
-"""Sealing: a Recorder that has stopped in, a Trace out. Everything that was interned while recording is looked up here, once.
+"""Sealing: a stopped Recorder in, a Trace out. What was interned while recording is looked up here, once.
 
 The Trace holds plain data: names instead of ops, `Inputs` instead of the recorder's descriptions.
 """
@@ -27,13 +27,13 @@ from . import allocations
 from .caller_inputs import inputs_by_caller
 from .op_inputs import as_torch_shows, op_inputs, range_inputs
 from .python_stacks import EventSpans, Stacks, call_rows, frames_of, prefixes, shortened, stack_columns
-from .recorder import OFTEN, RANGES, Recorder, often_called
+from .recorder import HOT_CALLS, RANGES, Recorder, hot_ops
 
-_sealed_events = 0  # of all recordings of the process: events are numbered through
+_sealed_events = 0  # in all recordings of the process, whose events are numbered consecutively
 
 
 def seal(recorder: Recorder) -> Trace:
-    """What was recorded."""
+    """The Trace of a recording."""
     global _sealed_events
     rows, thread = _rows(recorder)
     column = {name: rows[:, place] for place, name in enumerate(recorder.columns)}
@@ -42,7 +42,7 @@ def seal(recorder: Recorder) -> Trace:
     described_inputs = column["inputs"].astype(np.int32) if "inputs" in column else none
     inputs, input_table = _inputs(recorder, events, rows, thread, described_inputs)
     frames, stacks, stack = _python_calls(recorder, column, rows, thread, events)
-    memory, memory_numbers, allocated_before = _memory(recorder, column, thread)
+    memory, storage_ids, allocated_before = _memory(recorder, column, thread)
     numbered_after, _sealed_events = _sealed_events, _sealed_events + len(rows)
     return Trace(
         names=events.names,
@@ -62,7 +62,7 @@ def seal(recorder: Recorder) -> Trace:
         input_table=input_table,
         memory=memory,
         frames=frames,
-        tensor_ids=_tensor_ids(recorder, column, memory, memory_numbers, frames),
+        tensor_ids=_tensor_ids(recorder, column, storage_ids, frames),
         health=_health(recorder),
         origin_ns=recorder.origin_ns,
         window_ns=(recorder.begun_ns, recorder.ended_ns),
@@ -75,13 +75,13 @@ def _rows(recorder: Recorder) -> tuple[np.ndarray, np.ndarray]:
     parts = [(buffer.thread, buffer.array()) for buffer in recorder.buffers.values()]
     rows = np.concatenate([array for _, array in parts])
     thread = np.concatenate([np.full(len(array), identity, np.int64) for identity, array in parts])
-    # within a thread events came in the order of their ends: of two that start together the later one is the outer
+    # the events of a thread are in the order of their ends: of two that start at the same time, the later one is the outer
     order = np.lexsort((-np.arange(len(rows)), rows[:, 1], thread))
     return rows[order], thread[order]
 
 
 class EventColumns(NamedTuple):
-    """The columns that follow from what an event is, and their string table."""
+    """The columns that depend only on an event's key, and their string table."""
 
     names: tuple[str, ...]
     overloads: tuple[str, ...]
@@ -93,11 +93,11 @@ class EventColumns(NamedTuple):
 
 
 def _events(recorder: Recorder, keys: np.ndarray) -> EventColumns:
-    # keys as small numbers, ops first: they are counted instead of sorted
+    # keys as small numbers, ops first: they can be counted instead of sorted
     ops = len(_dispatch.BY_UID)
-    place = np.where(keys < RANGES, keys, keys - (RANGES - ops))
-    counts = np.bincount(place, minlength=ops)
-    _note_often_called(counts[:ops])
+    small_key = np.where(keys < RANGES, keys, keys - (RANGES - ops))
+    counts = np.bincount(small_key, minlength=ops)
+    _note_hot_ops(counts[:ops])
     table: dict[tuple[str, str], int] = {}
     ids, kinds, scopes, forwards = (np.zeros(len(counts), np.int64) for _ in range(4))
     sequenced = np.ones(len(counts), bool)
@@ -114,11 +114,11 @@ def _events(recorder: Recorder, keys: np.ndarray) -> EventColumns:
     return EventColumns(
         tuple([text for text, _ in table]),
         tuple([overload for _, overload in table]),
-        ids[place].astype(np.int32),
-        kinds[place].astype(np.int8),
-        scopes[place].astype(np.int8),
-        forwards[place],
-        sequenced[place],
+        ids[small_key].astype(np.int32),
+        kinds[small_key].astype(np.int8),
+        scopes[small_key].astype(np.int8),
+        forwards[small_key],
+        sequenced[small_key],
     )
 
 
@@ -130,12 +130,12 @@ def _range_kind(text: str, scope: int) -> int:
     return columns.NODE if scope == columns.BACKWARD_SCOPE else columns.OP
 
 
-def _note_often_called(counts: np.ndarray) -> None:
-    """Let ops inline their recording code from the next recording on, but for those with a `run` of their own. counts: by uid."""
-    for uid in np.flatnonzero(counts >= OFTEN).tolist():
+def _note_hot_ops(counts: np.ndarray) -> None:
+    """Hot ops inline their recording code from the next recording on, except those whose `run` is not generated. counts: by uid."""
+    for uid in np.flatnonzero(counts >= HOT_CALLS).tolist():
         op = _dispatch.BY_UID[uid]
-        if op not in often_called and op.run.__code__.co_filename.startswith("<op "):
-            often_called.append(op)
+        if op not in hot_ops and op.run.__code__.co_filename.startswith("<op "):
+            hot_ops.append(op)
 
 
 # ---------------------------------------------------------------------------------------------------- inputs
@@ -144,7 +144,7 @@ def _note_often_called(counts: np.ndarray) -> None:
 def _inputs(
     recorder: Recorder, events: EventColumns, rows: np.ndarray, thread: np.ndarray, inputs: np.ndarray
 ) -> tuple[np.ndarray, tuple[Inputs, ...]]:
-    """By event its inputs, and the table of them."""
+    """By event its inputs, as an index of the table, and the table."""
     descriptions = list(recorder.inputs)
     shown: list[tuple[Any, tuple]] = []
     for flat in descriptions:
@@ -154,11 +154,12 @@ def _inputs(
         inputs, shown = inputs_by_caller(
             events.names, events.name, events.kind, thread, rows[:, 2], inputs, shown, descriptions
         )
-    return inputs, tuple([_of_range(values) if op is None else op_inputs(op, values) for op, values in shown])
+    table = [_range_inputs(values) if op is None else op_inputs(op, values) for op, values in shown]
+    return inputs, tuple(table)
 
 
-def _of_range(values: tuple) -> Inputs:
-    """The inputs of a range; its keyword values travelled among them, as their last."""
+def _range_inputs(values: tuple) -> Inputs:
+    """The inputs of a range. Its keyword values, if any, are the last of the recorded values."""
     if values and values[-1].__class__ is KeywordValues:
         return range_inputs(values[:-1], orjson.loads(values[-1].encode()))
     return range_inputs(values, None)
@@ -171,7 +172,7 @@ def _flops(recorder: Recorder, inputs: np.ndarray) -> np.ndarray:
     return by_input[inputs]
 
 
-# ---------------------------------------------------------------------------------------------------- calls
+# ---------------------------------------------------------------------------------------------------- Python calls
 
 
 def _python_calls(
@@ -188,22 +189,24 @@ def _python_calls(
     stack = None
     if recorder.config.with_stack:
         stacks, stack = stack_columns(recorder.stacks, column["call"])
-    # a range may outlast the call that opened it
+    # a range may end after the call that opened it, so only ops extend their calls
     calls = call_rows(recorder.stacks, np.where(rows[:, 0] < RANGES, column["call"], -1), rows[:, 2])
     spans = EventSpans(events.kind, thread, rows[:, 1], rows[:, 2])
     if recorder.calls is None:
         frames = frames_of(recorder.stacks.texts(), calls, spans)
     else:
         frames = recorder.calls.frames(spans, calls)
-    return frames if recorder.collections is None else recorder.collections.among(frames), stacks, stack
+    if recorder.collections is not None:
+        frames = recorder.collections.merged_with(frames)
+    return frames, stacks, stack
 
 
-_MODULES = __name__.partition(".")[0] + ".nn.modules.module"
+_MODULE_OF_MODULES = __name__.partition(".")[0] + ".nn.modules.module"
 
 
 def _module_call() -> tuple[str, int, str] | None:
-    """Where modules are called; None: this process has none."""
-    module = sys.modules.get(_MODULES)
+    """File, line and name of `Module.__call__`; None if `nn` is not imported."""
+    module = sys.modules.get(_MODULE_OF_MODULES)
     if module is None:
         return None
     code = module.Module.__call__.__code__
@@ -216,15 +219,15 @@ def _module_call() -> tuple[str, int, str] | None:
 def _memory(
     recorder: Recorder, column: dict[str, np.ndarray], thread: np.ndarray
 ) -> tuple[Memory, np.ndarray, int]:
-    """Memory; the number of each row's: when the op that made it began, or when it was noted; and the bytes that were alive before."""
+    """The memory column group; the storage id of each of its rows; and the bytes that were allocated before the recording."""
     of_modules = () if recorder.stacks is None else _memory_of_modules(recorder.stacks)
     rows = np.array(recorder.memory, np.int64).reshape(-1, 4)
     rows = np.concatenate([rows, rows[:, :1]], axis=1)
-    if "bytes" in column:  # what an op's one new tensor took stands in the op's own row
-        own = np.flatnonzero(column["bytes"])
-        start = column["start"][own]
-        taken = [column["end"][own], column["bytes"][own], start, thread[own], start]
-        rows = np.concatenate([rows, np.stack(taken, axis=1)])
+    if "bytes" in column:  # an op's one new tensor is recorded in the op's own row
+        events = np.flatnonzero(column["bytes"])
+        start = column["start"][events]
+        allocations_of_ops = [column["end"][events], column["bytes"][events], start, thread[events], start]
+        rows = np.concatenate([rows, np.stack(allocations_of_ops, axis=1)])
     allocated_before = 0
     if len(rows):
         rows, allocated_before = allocations.with_freed_bytes(rows)
@@ -233,27 +236,28 @@ def _memory(
 
 
 def _memory_of_modules(stacks: Stacks) -> tuple[tuple[int, int, bool], ...]:
-    """The memory of parameters and their gradients, of all modules that were called."""
+    """(address, bytes, whether it is a gradient) of the parameters and their gradients, of all modules that were called."""
     by_address: dict[int, tuple[int, int, bool]] = {}
-    for module in stacks.met_modules():
+    for module in stacks.called_modules():
         for parameter in module.parameters():
             for tensor, is_gradient in ((parameter, False), (parameter._grad, True)):
                 if tensor is not None and getattr(tensor, "_array", None) is not None:
                     storage = storage_of(tensor)
-                    address = storage._birth or id(storage)
+                    address = storage._allocation_id or id(storage)
                     by_address.setdefault(address, (address, tensor._array.nbytes, is_gradient))
     return tuple(by_address.values())
 
 
 def _tensor_ids(
-    recorder: Recorder, column: dict[str, np.ndarray], memory: Memory, numbers: np.ndarray, frames: Frames
+    recorder: Recorder, column: dict[str, np.ndarray], storage_ids: np.ndarray, frames: Frames
 ) -> TensorIds:
     if recorder.register is None:
         return TensorIds.none()
-    return recorder.register.columns(column.get("met", np.empty(0, np.int64)), memory, numbers, frames)
+    first = column.get("tensors", np.empty(0, np.int64))
+    return recorder.register.columns(first, storage_ids, frames)
 
 
-# ---------------------------------------------------------------------------------------------------- what is no event
+# ---------------------------------------------------------------------------------------------------- health and settings
 
 
 def _health(recorder: Recorder) -> Health:
@@ -288,7 +292,7 @@ def _settings(recorder: Recorder, allocated_before: int, numbered_after: int) ->
 
 
 def _threads(recorder: Recorder) -> dict[int, tuple[int, str]]:
-    """The system's number and the name of each thread that runs or was recorded, by identity."""
+    """By identity: the native id and the name of each thread that runs or was recorded."""
     running = {t.ident: (t.native_id or 0, t.name) for t in threading.enumerate() if t.ident}
     ended = {b.thread: (b.native, "") for b in recorder.buffers.values() if b.thread not in running}
     return {**ended, **running}

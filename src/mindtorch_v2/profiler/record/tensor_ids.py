@@ -1,10 +1,10 @@
-"""Identities while recording: tensors, modules and optimizers in, integers out; after the stop, columns. Keeps nothing alive.
+"""Ids of tensors and storages while recording: tensors, modules and optimizers in, integers out; after the stop, columns.
 
-A tensor gets a number when it is made by an op or met first, and memory one when it is taken or first met; both are left on the object
-itself (`_met` of a tensor, `_number` of a storage). Numbers are times: what an op makes has the time at which the op began, anything
-else the time of the meeting. So they are never given twice, neither a reused address nor a reused Python object can be mistaken, and
-numbers from before the recording are told by being earlier than it. A tensor that gets other memory (`set_`, `resize_`, `.data =`) turns
-its number negative: it is numbered again when it is met next, and both numbers are noted as one tensor's.
+A tensor gets an id when an op creates it or when it is first an argument of one; so does its storage. The ids are kept on the objects
+(`_tensor_id` of a tensor, `_storage_id` of a storage), so that nothing is kept alive. Ids are times: of what an op creates the start of
+that op, of anything else the time of its first use. So no id is given twice, even if an address or the `id()` of an object is reused, and
+ids of earlier recordings are recognised by being earlier than this one. If a tensor's memory is replaced (`set_`, `resize_`, `.data =`),
+its id turns negative: the tensor gets a new id at its next use, and a link tells that both ids are one tensor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch_prof.trace import Frames, Memory, NumberedTensor, ParameterOwner, TensorIds
+from mindtorch_prof.trace import Frames, NumberedTensor, ParameterOwner, TensorIds
 from mindtorch_prof.tree import innermost, thread_slices
 
 from ... import _hooks as hooks
@@ -28,13 +28,14 @@ from .probes import tensor_places
 
 clock = time.perf_counter_ns
 _FINE = time.get_clock_info("perf_counter").resolution <= 1e-9
-_MADE_UP = 1 << 60  # addresses of memory that was gone at the stop: from here on, where no process has any
+# memory that was freed before the stop gets an address from here on, where no process has any
+_MADE_UP = 1 << 60
 
 
-def stamp() -> int:
-    """A time that is nobody else's number."""
+def new_id() -> int:
+    """A time that is no other id."""
     now = clock()
-    if not _FINE:  # pragma: no cover  (clocks that stand still between two looks)
+    if not _FINE:  # pragma: no cover  (clocks that give the same time twice)
         while (later := clock()) == now:
             pass
         now = later
@@ -43,143 +44,143 @@ def stamp() -> int:
     return now
 
 
-def _storages() -> list[ObservedStorage]:
-    """All memory under observation that is still there: objects refer to their class. (To go through all objects there are would hold
-    what other threads are about to build, and `tuple` for one fails then.)"""
-    return [found for found in gc.get_referrers(ObservedStorage) if type(found) is ObservedStorage]
+def _live_storages() -> list[ObservedStorage]:
+    """All observed storages that exist, found through the references to their class. (Going through all objects, as `gc.get_objects`
+    does, would reference objects that other threads are still building; creating a tuple, for one, fails then.)"""
+    return [storage for storage in gc.get_referrers(ObservedStorage) if type(storage) is ObservedStorage]
 
 
-class Register:
-    """What one recording has met."""
+class TensorRegister:
+    """The tensors, storages, modules and optimizers of one recording."""
 
     def __init__(self) -> None:
-        self.base = 0  # numbers below are of earlier recordings
-        # what is noted of a number is noted once for all recordings that are under way
-        self.seen: list[
+        self.first_id = 0  # ids below are of earlier recordings
+        # recordings that run inside one another share the next three, since a tensor has one id for all of them
+        self.storages: list[int] = []  # tensor, its storage (0: none), its address (0: another row has it)
+        self.links: list[int] = []  # one tensor's id before and after its memory was replaced
+        self.addresses: dict[int, int] = {}  # storage -> the address that the program asked for
+        self.earlier_ids: list[
             int
-        ] = []  # tensor, its memory (0: none), the memory's address (0: see the memory's other rows)
-        self.links: list[int] = []
-        self.addresses: dict[int, int] = {}  # number of memory -> the address that the program asked for
-        self.later: list[int] = []  # time of a birth, number that the memory had by then
-        self.met: list[int] = []  # numbers of what went into ops, in the order of calls
+        ] = []  # allocation id, id that the storage had before the allocation was recorded
+        self.tensor_log: list[int] = []  # the tensors that were arguments of ops, in the order of calls
         self.owners: list[ParameterOwner] = []
-        self.modules: dict[str, int] = {}  # a frame's name -> place in `owners`
-        self.optimizers: dict[int, tuple[Any, int]] = {}
-        self.steps: list[int] = []  # time, thread, place in `owners`
-        self.places: dict[int, str] = {}
-        self.see: Callable[[Any], int]
+        self.modules: dict[str, int] = {}  # a frame's name -> index of `owners`
+        self.optimizers: dict[int, tuple[Any, int]] = {}  # by id(): a weak reference, index of `owners`
+        self.steps: list[int] = []  # time, thread, index of `owners`
+        self.tensor_places: dict[int, str] = {}  # by uid of an op
+        self.assign_id: Callable[[Any], int]
 
     def open(self, now: int) -> None:
-        """This recording begins, or goes on."""
+        """Begin or resume recording."""
         outermost = hooks.set_tensor_register(self)
         if outermost is not self:
-            self.base, self.seen, self.links = outermost.base, outermost.seen, outermost.links
+            self.first_id, self.storages, self.links = outermost.first_id, outermost.storages, outermost.links
             self.addresses = outermost.addresses
-        self.base = self.base or now
-        self.see = self._seer()
+        self.first_id = self.first_id or now
+        self.assign_id = self._id_assigner()
 
     def close(self) -> None:
-        """This recording ends."""
+        """Stop recording."""
         hooks.remove_tensor_register(self)
 
-    def tools(self) -> dict[str, Any]:
-        """What probes close over."""
+    def probe_variables(self) -> dict[str, Any]:
+        """The variables of probes that record tensor ids, by name."""
         return {
-            "base": self.base,
-            "met": self.met,
-            "meet": self.met.extend,
-            "see": self.see,
-            "listed": self.listed,
+            "first_id": self.first_id,
+            "tensor_log": self.tensor_log,
+            "log_tensors": self.tensor_log.extend,
+            "assign_id": self.assign_id,
+            "ids_in_list": self.ids_in_list,
         }
 
-    # ------------------------------------------------------------------------------------------------ meeting
+    # ------------------------------------------------------------------------------------------------ while recording
 
-    def _seer(self) -> Callable[[Any], int]:
-        base, seen, links = self.base, self.seen.extend, self.links.extend
+    def _id_assigner(self) -> Callable[[Any], int]:
+        first_id, add_storage, link = self.first_id, self.storages.extend, self.links.extend
 
-        def see(tensor: Any) -> int:
-            """Number a tensor that was not met before, or that has other memory now."""
-            before = tensor._met
-            number = tensor._met = stamp()
-            if -before >= base:
-                links((-before, number))
+        def assign_id(tensor: Any) -> int:
+            """Give an id to a tensor that has none in this recording, or whose memory was replaced."""
+            before = tensor._tensor_id
+            tensor_id = tensor._tensor_id = new_id()
+            if -before >= first_id:
+                link((-before, tensor_id))
             if tensor._array_missing or tensor.is_sparse or not tensor._array.nbytes:
-                seen((number, 0, 0))
-                return number
+                add_storage((tensor_id, 0, 0))
+                return tensor_id
             storage = storage_of(tensor)
             if storage._keeps is not None:
                 storage = storage._keeps
-            memory = storage._number
-            if memory >= base:
-                seen((number, memory, 0))
+            storage_id = storage._storage_id
+            if storage_id >= first_id:
+                add_storage((tensor_id, storage_id, 0))
             else:
-                storage._number = number
-                seen((number, number, storage.data_ptr()))
-            return number
+                storage._storage_id = tensor_id
+                add_storage((tensor_id, tensor_id, storage.data_ptr()))
+            return tensor_id
 
-        return see
+        return assign_id
 
-    def birth(self, tensor: Any, storage: Any) -> int:
-        """Number a new tensor and its memory; the time to note the birth with."""
-        now = stamp()
-        if storage._number >= self.base:  # met inside the op that gives it out
-            self.later.extend((now, storage._number))
+    def allocation(self, tensor: Any, storage: Any) -> int:
+        """Give ids to a new tensor and its storage; the id and time of the allocation."""
+        now = new_id()
+        if storage._storage_id >= self.first_id:  # used as an argument inside the op that returns it
+            self.earlier_ids.extend((now, storage._storage_id))
         else:
-            tensor._met = storage._number = now
+            tensor._tensor_id = storage._storage_id = now
         return now
 
-    def number(self, tensor: Any) -> int:
-        """The number of a tensor."""
-        number = tensor._met
-        return number if number >= self.base else self.see(tensor)
+    def id_of(self, tensor: Any) -> int:
+        """The id of a tensor, a new one if it has none in this recording."""
+        tensor_id = tensor._tensor_id
+        return tensor_id if tensor_id >= self.first_id else self.assign_id(tensor)
 
-    def first_number(self, tensor: Any) -> int:
-        """The number that a tensor had when it was first met."""
-        number = self.number(tensor)
+    def first_id_of(self, tensor: Any) -> int:
+        """The first id that a tensor had in this recording."""
+        tensor_id = self.id_of(tensor)
         for place in range(len(self.links) - 2, -1, -2):
-            if self.links[place + 1] == number:
-                number = self.links[place]
-        return number
+            if self.links[place + 1] == tensor_id:
+                tensor_id = self.links[place]
+        return tensor_id
 
-    def told(self, storage: Any, address: int) -> None:
-        """Note an address that the program was told: it is shown even where the memory is gone at the stop."""
-        number = (storage if storage._keeps is None else storage._keeps)._number
-        if number >= self.base:
-            self.addresses[number] = address
+    def note_address(self, storage: Any, address: int) -> None:
+        """The program has asked for an address: it is shown even if the memory is freed before the stop."""
+        storage_id = (storage if storage._keeps is None else storage._keeps)._storage_id
+        if storage_id >= self.first_id:
+            self.addresses[storage_id] = address
 
-    def listed(self, value: Any) -> list[int]:
-        """The numbers of tensors in a list; 0 for anything else in it."""
+    def ids_in_list(self, value: Any) -> list[int]:
+        """The ids of the tensors in a list; 0 for other items."""
         if value.__class__ is not list and value.__class__ is not tuple:
             return []
-        return [self.number(item) if hasattr(item, "_met") else 0 for item in value]
+        return [self.id_of(item) if hasattr(item, "_tensor_id") else 0 for item in value]
 
-    def meet(self, op: Any, arguments: tuple) -> int:
-        """Note the tensors among an op's arguments, as a probe would; where they stand in `met`."""
-        places = self.places.get(op.uid)
-        if places is None:
-            places = self.places[op.uid] = tensor_places(op)
-        found: list[int] = []
-        for place, value in zip(places, arguments):
-            if place == "L":
-                found += self.listed(value)
-            elif place != "-":
-                found.append(self.number(value) if hasattr(value, "_met") else 0)
-        start = len(self.met)
-        self.met += found
+    def log_op(self, op: Any, arguments: tuple) -> int:
+        """Log the tensors among an op's arguments, as probes do; where they begin in the log."""
+        letters = self.tensor_places.get(op.uid)
+        if letters is None:
+            letters = self.tensor_places[op.uid] = tensor_places(op)
+        ids: list[int] = []
+        for letter, value in zip(letters, arguments):
+            if letter == "L":
+                ids += self.ids_in_list(value)
+            elif letter != "-":
+                ids.append(self.id_of(value) if hasattr(value, "_tensor_id") else 0)
+        start = len(self.tensor_log)
+        self.tensor_log += ids
         return start
 
-    def meet_any(self, arguments: tuple) -> int:
-        """Note the tensors among a range's arguments, and in lists among them; where they stand in `met`."""
-        start = len(self.met)
+    def log_range(self, arguments: tuple) -> int:
+        """Log the tensors among a range's arguments, and in lists among them; where they begin in the log."""
+        start = len(self.tensor_log)
         for value in arguments:
             if getattr(value, "_array", None) is not None:
-                self.met.append(self.number(value))
+                self.tensor_log.append(self.id_of(value))
             elif isinstance(value, (list, tuple)):
-                self.met += [self.number(v) for v in value if getattr(v, "_array", None) is not None]
+                self.tensor_log += [self.id_of(v) for v in value if getattr(v, "_array", None) is not None]
         return start
 
     def module(self, module: Any, name: str) -> None:
-        """Note a module that is called for the first time, with its own parameters; `name`: of its frames."""
+        """Record a module at its first call, with its own parameters. `name`: of its frames."""
         parameters = tuple(
             (key, self._tensor(parameter), self._gradient(parameter), ())
             for key, parameter in module._parameters.items()
@@ -190,28 +191,28 @@ class Register:
         self.owners.append(ParameterOwner("module", kind.__name__, id(kind), id(module), parameters))
 
     def optimizer(self, optimizer: Any, now: int, thread: int) -> None:
-        """Note that an optimizer has made a step; what it holds, at the first one."""
-        known = self.optimizers.get(id(optimizer))
-        if known is None or known[0]() is not optimizer:
+        """Record a step of an optimizer, and at its first step its parameters and states."""
+        entry = self.optimizers.get(id(optimizer))
+        if entry is None or entry[0]() is not optimizer:
             kind = type(optimizer)
             parameters = tuple(
                 ("", self._tensor(parameter), self._gradient(parameter), self._states(optimizer, parameter))
                 for group in optimizer.param_groups
                 for parameter in group["params"]
             )
-            known = self.optimizers[id(optimizer)] = (weakref.ref(optimizer), len(self.owners))
+            entry = self.optimizers[id(optimizer)] = (weakref.ref(optimizer), len(self.owners))
             together = all(group.get("foreach") or group.get("fused") for group in optimizer.param_groups)
             self.owners.append(
                 ParameterOwner("optimizer", kind.__name__, id(kind), id(optimizer), parameters, together)
             )
-        self.steps.extend((now, thread, known[1]))
+        self.steps.extend((now, thread, entry[1]))
 
     def _tensor(self, tensor: Any) -> NumberedTensor:
-        number = self.number(tensor)
+        tensor_id = self.id_of(tensor)
         if tensor._array_missing or tensor.is_sparse:
-            return number, tensor_input((tuple(tensor.shape), (), tensor.dtype._np.num))
+            return tensor_id, tensor_input((tuple(tensor.shape), (), tensor.dtype._np.num))
         array = tensor._array
-        return number, tensor_input((array.shape, array.strides, array.dtype.num))
+        return tensor_id, tensor_input((array.shape, array.strides, array.dtype.num))
 
     def _gradient(self, parameter: Any) -> NumberedTensor | None:
         return None if parameter._grad is None else self._tensor(parameter._grad)
@@ -219,59 +220,57 @@ class Register:
     def _states(self, optimizer: Any, parameter: Any) -> tuple:
         state = optimizer.state.get(parameter, {})
         return tuple(
-            (str(key), self._tensor(value)) for key, value in state.items() if hasattr(value, "_met")
+            (str(key), self._tensor(value)) for key, value in state.items() if hasattr(value, "_tensor_id")
         )
 
     # ------------------------------------------------------------------------------------------------ after the stop
 
-    def columns(self, first: np.ndarray, memory: Memory, numbers: np.ndarray, frames: Frames) -> TensorIds:
-        """All that was met. first: by event, its place in `met`; numbers: by row of `memory`."""
-        later = dict(zip(self.later[0::2], self.later[1::2]))
-        numbers = (
-            np.array([later.get(number, number) for number in numbers.tolist()], np.int64)
-            if later
-            else numbers
-        )
-        taken = _distinct(numbers)
-        known = np.stack([taken, taken, self._addresses(taken)], axis=1)
+    def columns(self, first: np.ndarray, storage_ids: np.ndarray, frames: Frames) -> TensorIds:
+        """All ids as columns. first: by event, where its tensors begin in the log; storage_ids: by row of `Memory`."""
+        if self.earlier_ids:
+            earlier = dict(zip(self.earlier_ids[0::2], self.earlier_ids[1::2]))
+            storage_ids = np.array([earlier.get(number, number) for number in storage_ids.tolist()], np.int64)
+        allocated = _distinct(storage_ids)
+        own_storages = np.stack([allocated, allocated, self._addresses(allocated)], axis=1)
         return TensorIds(
             first,
-            np.array(self.met, np.int64),
-            np.concatenate([np.array(self.seen, np.int64).reshape(-1, 3), known]),
+            np.array(self.tensor_log, np.int64),
+            np.concatenate([np.array(self.storages, np.int64).reshape(-1, 3), own_storages]),
             np.array(self.links, np.int64).reshape(-1, 2),
-            numbers,
+            storage_ids,
             tuple(self.owners),
-            self._frames(frames),
+            self._owner_of_frames(frames),
         )
 
-    def _addresses(self, numbers: np.ndarray) -> np.ndarray:
-        """Addresses of memory that was taken while recording, by number (sorted): what is still there knows its own."""
-        address = _MADE_UP + (numbers - self.base) * 16
-        alive = [storage for storage in _storages() if storage._number >= self.base]
-        own = np.array([o._number for o in alive], np.int64)
-        at = np.minimum(np.searchsorted(numbers, own), max(len(numbers) - 1, 0))
-        for i in np.flatnonzero(numbers[at] == own).tolist() if len(numbers) else ():
+    def _addresses(self, storage_ids: np.ndarray) -> np.ndarray:
+        """Addresses of storages that were allocated while recording, by id (sorted). Storages that still exist are asked for theirs."""
+        address = _MADE_UP + (storage_ids - self.first_id) * 16
+        alive = [storage for storage in _live_storages() if storage._storage_id >= self.first_id]
+        alive_ids = np.array([storage._storage_id for storage in alive], np.int64)
+        at = np.minimum(np.searchsorted(storage_ids, alive_ids), max(len(storage_ids) - 1, 0))
+        for i in np.flatnonzero(storage_ids[at] == alive_ids).tolist() if len(storage_ids) else ():
             address[at[i]] = alive[i].data_ptr()
         asked = np.array(list(self.addresses), np.int64)
-        at = np.minimum(np.searchsorted(numbers, asked), max(len(numbers) - 1, 0))
-        known = numbers[at] == asked if len(numbers) else np.zeros(len(asked), bool)
-        address[at[known]] = np.array(list(self.addresses.values()), np.int64)[known]
+        at = np.minimum(np.searchsorted(storage_ids, asked), max(len(storage_ids) - 1, 0))
+        allocated = storage_ids[at] == asked if len(storage_ids) else np.zeros(len(asked), bool)
+        address[at[allocated]] = np.array(list(self.addresses.values()), np.int64)[allocated]
         return address
 
-    def _frames(self, frames: Frames) -> np.ndarray:
+    def _owner_of_frames(self, frames: Frames) -> np.ndarray:
+        """By frame: the module or optimizer whose call it is, as an index of `owners`; -1: none."""
         by_name = np.array([self.modules.get(text, -1) for text in frames.names] or [-1], np.int64)
-        found = by_name[frames.name] if len(frames) else np.empty(0, np.int64)
+        owner = by_name[frames.name] if len(frames) else np.empty(0, np.int64)
         steps = np.array(self.steps, np.int64).reshape(-1, 3)
         for first, last in thread_slices(frames.thread):
             part = slice(first, last)
             here = steps[steps[:, 1] == frames.thread[first]]
             parent = np.where(frames.parent[part] < 0, -1, frames.parent[part] - first)
             at = innermost(frames.start_ns[part], frames.end_ns[part], parent, here[:, 0])
-            found[at[at >= 0] + first] = here[at >= 0, 2]
-        return found
+            owner[at[at >= 0] + first] = here[at >= 0, 2]
+        return owner
 
 
-def _distinct(numbers: np.ndarray) -> np.ndarray:
-    """Each number once, sorted. Births are nearly in order: sorting them costs a fraction of what `np.unique` does."""
-    numbers = np.sort(numbers, kind="stable")
-    return numbers[np.append(True, numbers[1:] != numbers[:-1])] if len(numbers) else numbers
+def _distinct(ids: np.ndarray) -> np.ndarray:
+    """Each id once, sorted. Allocations are nearly in order already: sorting them takes a fraction of the time of `np.unique`."""
+    ids = np.sort(ids, kind="stable")
+    return ids[np.append(True, ids[1:] != ids[:-1])] if len(ids) else ids
