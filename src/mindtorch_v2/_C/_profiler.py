@@ -28,7 +28,7 @@ from mindtorch_prof.torch_api.event_tree_fields import (
     _TensorMetadata,
 )
 
-from ..profiler import process_flags as switches
+from ..profiler import process_flags
 from ..profiler.execution_trace_observer import (
     _add_execution_trace_observer,
     _disable_execution_trace_observer,
@@ -77,8 +77,8 @@ __all__ = [
 
 
 class CapturedTraceback:
-    """A snapshot of a Python stack; made by `gather_traceback`, read by `symbolize_tracebacks`. Keeps no
-    frame alive.
+    """A snapshot of a Python stack, created by `gather_traceback` and read by `symbolize_tracebacks`. Keeps
+    no frame alive.
     """
 
     __slots__ = ("_calls",)
@@ -90,13 +90,13 @@ class CapturedTraceback:
 
 def gather_traceback(python: bool = True, script: bool = True, cpp: bool = True) -> CapturedTraceback:
     """The stack of the caller. There are no frames of TorchScript or C++ here; without `python` it is empty."""
-    made = object.__new__(CapturedTraceback)
-    made._calls = []
+    traceback = object.__new__(CapturedTraceback)
+    traceback._calls = []
     frame = sys._getframe(1) if python else None
     while frame is not None:
-        made._calls.append((frame.f_code, frame.f_lineno or frame.f_code.co_firstlineno))
+        traceback._calls.append((frame.f_code, frame.f_lineno or frame.f_code.co_firstlineno))
         frame = frame.f_back
-    return made
+    return traceback
 
 
 def symbolize_tracebacks(tracebacks: list[CapturedTraceback]) -> list[list[dict[str, Any]]]:
@@ -133,14 +133,14 @@ class _ApproximateClockToUnixTimeConverter:
 
 def _set_fwd_bwd_enabled_val(enabled: bool) -> None:
     """Set whether trace files link backward nodes to their forward ops."""
-    switches.forward_backward_links = bool(enabled)
+    process_flags.forward_backward_links = bool(enabled)
 
 
 def _set_record_concrete_inputs_enabled_val(enabled: bool) -> None:
     """Set whether events show the values of list arguments."""
-    switches.concrete_inputs = bool(enabled)
+    process_flags.concrete_inputs = bool(enabled)
 
 
 def _set_cuda_sync_enabled_val(enabled: bool) -> None:
     """Set whether CUDA synchronisation is recorded. The setting is stored; there is no CUDA."""
-    switches.cuda_sync = bool(enabled)
+    process_flags.cuda_sync = bool(enabled)

@@ -42,6 +42,6 @@ __all__ = [
 
 
 def _init_for_cuda_graphs() -> None:
-    """Run a profiler once, as programs do before they capture CUDA graphs: it shall not begin inside a capture."""
+    """Run a profiler once. Programs do so before they capture CUDA graphs, since a profiler must not be initialised inside a capture."""
     with profile():
         pass

@@ -1,4 +1,4 @@
-"""`ExecutionTraceObserver`: when an execution trace is recorded, and where it goes. The trace itself is `execution_trace`'s."""
+"""`ExecutionTraceObserver`: starts and stops the recording of an execution trace, and writes it to a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENABLE = "ENABLE_PYTORCH_EXECUTION_TRACE"
 
 
 class _ITraceObserver(ABC):
-    """What `profile(execution_trace_observer=...)` calls when recording starts, stops, and at the end."""
+    """The methods that `profile(execution_trace_observer=...)` calls when recording starts, stops, and at the end."""
 
     @abstractmethod
     def start(self) -> None:
@@ -34,8 +34,9 @@ class _ITraceObserver(ABC):
 
 
 class ExecutionTraceObserver(_ITraceObserver):
-    """Writes what ran, with all inputs and outputs, as a Chakra execution trace: `register_callback(path)`, `start`, `stop` as often
-    as wanted, `unregister_callback`, which writes the file. A `profile` that is given one does the rest."""
+    """Records all ops with their inputs and outputs, and writes them as a Chakra execution trace. Call `register_callback(path)`, then
+    `start` and `stop` any number of times, then `unregister_callback`, which writes the file. A `profile` that gets an observer calls
+    all of these but the first."""
 
     def __init__(self) -> None:
         self._registered = False
@@ -48,34 +49,34 @@ class ExecutionTraceObserver(_ITraceObserver):
 
     @staticmethod
     def build_execution_trace_obs_from_env() -> ExecutionTraceObserver | None:
-        """The observer that the environment asks for with ENABLE_PYTORCH_EXECUTION_TRACE=1 (its file is a new temporary one), or None.
-        ENABLE_PYTORCH_EXECUTION_TRACE_EXTRAS=1 makes a folder for more beside it."""
+        """An observer that writes to a new temporary file if ENABLE_PYTORCH_EXECUTION_TRACE=1 is set in the environment, else None.
+        ENABLE_PYTORCH_EXECUTION_TRACE_EXTRAS=1 also creates the resources folder."""
         if os.environ.get(_ENABLE, "0") != "1":
             return None
         handle, path = tempfile.mkstemp(suffix=".et.json")
         os.close(handle)
-        made = ExecutionTraceObserver().register_callback(path)
+        observer = ExecutionTraceObserver().register_callback(path)
         if os.environ.get(_ENABLE + "_EXTRAS", "0") == "1":
-            made.set_extra_resource_collection(True)
-        return made
+            observer.set_extra_resource_collection(True)
+        return observer
 
     def set_extra_resource_collection(self, val: bool) -> None:
-        """Whether a folder beside the trace shall hold more than the trace does."""
+        """Set whether further files are written, to a folder beside the trace."""
         self.extra_resources_collection = val
         if val:
             self.get_resources_dir(can_create=True)
 
     def register_callback(self, output_file_path: str) -> ExecutionTraceObserver:
-        """Choose the file, which is written by `unregister_callback`; `.gz` compresses."""
+        """Set the file that `unregister_callback` writes; a name that ends in `.gz` is compressed."""
         if self._registered:
             return self
         compressed = output_file_path.endswith(".gz")
         self.output_file_path = self.output_file_path_observer = output_file_path
         folder = os.path.dirname(os.path.abspath(output_file_path))
         if not output_file_path or not os.access(folder, os.W_OK):
-            what = f"{output_file_path!r}{' (compressed)' if compressed else ''}"
+            shown_path = f"{output_file_path!r}{' (compressed)' if compressed else ''}"
             warnings.warn(
-                f"no execution trace will be recorded: {what} cannot be written; expected a file in a folder that can be written to",
+                f"no execution trace will be recorded: {shown_path} cannot be written; expected a file in a folder that can be written to",
                 stacklevel=2,
             )
             return self
@@ -86,12 +87,12 @@ class ExecutionTraceObserver(_ITraceObserver):
         )
         self._trace = trace
         self._registered = True
-        # a program that forgets the rest, or ends before it, gets its file all the same
+        # the file is also written if the program never calls `unregister_callback`
         self._finish = weakref.finalize(self, _write, trace, output_file_path)
         return self
 
     def get_resources_dir(self, can_create: bool = False) -> str | None:
-        """The folder for more than the trace; None where none is wanted, or none is there and none shall be made."""
+        """The folder for further files; None if there is none, or if no further files are written."""
         if not self.extra_resources_collection:
             return None
         if not self.resources_dir:
@@ -103,14 +104,14 @@ class ExecutionTraceObserver(_ITraceObserver):
 
     @staticmethod
     def get_resources_dir_for_et_path(trace_path: str, create_dir: bool = False) -> str | None:
-        """The folder beside a trace, if it is there or shall be made."""
+        """The folder for further files beside a trace; None if it does not exist and is not created."""
         folder = os.path.splitext(trace_path)[0] + "_resources"
         if create_dir:
             os.makedirs(folder, exist_ok=True)
         return folder if os.path.isdir(folder) else None
 
     def unregister_callback(self) -> None:
-        """Write the file; nothing is recorded any more."""
+        """Stop recording and write the file."""
         if not self._registered:
             return
         self.stop()
@@ -127,7 +128,7 @@ class ExecutionTraceObserver(_ITraceObserver):
 
     @property
     def is_registered(self) -> bool:
-        """Whether a file has been chosen and not yet written."""
+        """Whether a file has been set and not yet written."""
         return self._registered
 
     def is_running(self) -> bool:
@@ -142,7 +143,7 @@ class ExecutionTraceObserver(_ITraceObserver):
             self._record_pg_config()
 
     def stop(self) -> None:
-        """Record no more until the next `start`."""
+        """Stop recording until the next `start`."""
         if self._execution_trace_running:
             self._trace.stop()
             self._execution_trace_running = False
@@ -152,15 +153,15 @@ class ExecutionTraceObserver(_ITraceObserver):
         self.unregister_callback()
 
     def get_output_file_path(self) -> str | None:
-        """The file, or None before one was chosen."""
+        """The file, or None if none has been set."""
         return self.output_file_path or None
 
     def _tied(self, trace: Trace) -> Trace:
-        """A recording of the same window, with the node that each of its events is."""
+        """A profile of the same window, with the id of each event's node in this trace."""
         return replace(trace, execution_node=self._trace.record_ids(trace)) if self._registered else trace
 
     def _record_pg_config(self) -> None:
-        """Note the groups of a distributed program: there is none in one process."""
+        """Record the process groups of a distributed program: there are none in one process."""
 
 
 def _write(trace: ExecutionTrace, path: str) -> None:
@@ -169,38 +170,38 @@ def _write(trace: ExecutionTrace, path: str) -> None:
         trace.write(out)
 
 
-# ---------------------------------------------------------------------------------------------------- the process's own, by hand
+# ---------------------------------------------------------------------------------------------------- torch's C++ functions
 
 
 class _Process:
-    """The observer that torch's low functions mean: one for the process."""
+    """The one observer per process that torch's C++ functions use."""
 
     observer: ExecutionTraceObserver | None = None
 
 
 def _add_execution_trace_observer(output_file_name: str, /) -> bool:
-    """Make the process's observer, which will write this file; False if there is one already, or the file cannot be written."""
+    """Create the observer of the process, for this file; False if there is one already, or the file cannot be written."""
     if _Process.observer is not None:
         return False
-    made = ExecutionTraceObserver().register_callback(output_file_name)
-    _Process.observer = made if made.is_registered else None
-    return made.is_registered
+    observer = ExecutionTraceObserver().register_callback(output_file_name)
+    _Process.observer = observer if observer.is_registered else None
+    return observer.is_registered
 
 
 def _remove_execution_trace_observer() -> None:
-    """Let the process's observer write its file, and forget it."""
+    """Write the file of the process's observer, and remove the observer."""
     if _Process.observer is not None:
         _Process.observer.unregister_callback()
         _Process.observer = None
 
 
 def _enable_execution_trace_observer() -> None:
-    """Let the process's observer record."""
+    """Start the observer of the process."""
     if _Process.observer is not None:
         _Process.observer.start()
 
 
 def _disable_execution_trace_observer() -> None:
-    """Let the process's observer record no more."""
+    """Stop the observer of the process."""
     if _Process.observer is not None:
         _Process.observer.stop()

@@ -1,4 +1,4 @@
-"""torch's `_ExperimentalConfig`: settings that people pass; the ones that mean something on a CPU are read, the others kept."""
+"""torch's `_ExperimentalConfig`: further settings of a recording. Those that apply to a CPU are used, the others are only stored."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from mindtorch_prof.torch_api.enums import ProfilerState
 
 class _ExperimentalConfig:
     """Further settings of a recording. `profile_all_threads`: record every thread, not only the one that starts it.
-    `custom_profiler_config`: words that only this library knows; "stacks_only": with stacks, only the Python calls in which
-    something was recorded, which costs less than to trace each."""
+    `custom_profiler_config`: settings of this library. "stacks_only": with stacks, record only the Python calls in which an event was
+    recorded, which costs less than tracing every call."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class _ExperimentalConfig:
         self.trace_only = trace_only
 
     def asks_for(self, word: str) -> bool:
-        """Whether a word stands in `custom_profiler_config`, or its switch MINDTORCH_<WORD>=1 in the environment."""
+        """Whether `custom_profiler_config` contains a word, or the environment MINDTORCH_<WORD>=1."""
         words = self.custom_profiler_config.replace(",", " ").split()
         return word in words or os.environ.get("MINDTORCH_" + word.upper(), "0") == "1"
 

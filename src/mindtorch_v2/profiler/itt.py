@@ -1,4 +1,4 @@
-"""torch.profiler.itt: marks for Intel's tools. Ranges are recorded by whatever records here; there is no library behind them."""
+"""torch.profiler.itt: ranges and marks for Intel's tools. They are recorded as annotations; Intel's ITT library is not used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _open: list[record_function] = []
 
 
 def is_available() -> bool:
-    """Whether Intel's library is there: it is not."""
+    """False: Intel's ITT library is not used."""
     return False
 
 
@@ -32,7 +32,7 @@ def range_pop() -> None:
 
 
 def mark(msg: str) -> None:
-    """Note that something happened."""
+    """Record an annotation without duration."""
     with record_function(msg):
         pass
 

@@ -1,4 +1,4 @@
-"""Annotations: `record_function`, a span with a name, and its quick and low forms. Free while nothing records: one test."""
+"""Annotations: `record_function`, a named range, and torch's faster and lower-level variants. While nothing records they cost one test."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _DECLARED = f"{_ENTER}(str name, str? args=None) -> __torch__.torch.classes.prof
 
 
 def _refuse(position: int, argument: str, kind: str, value: Any) -> None:
-    """Raise what torch's dispatcher says of an argument that is no string."""
-    known = type(value)
-    module = "torch" if known.__module__ == "mindtorch_v2" else known.__module__
-    shown = f"<class '{known.__name__ if module == 'builtins' else module + '.' + known.__name__}'>"
+    """Raise the error of torch's dispatcher for an argument that is no string."""
+    name, module = type(value).__name__, type(value).__module__
+    module = "torch" if module == "mindtorch_v2" else module
+    class_text = f"<class '{name if module == 'builtins' else module + '.' + name}'>"
     raise RuntimeError(
-        f"{_ENTER}() Expected a value of type '{kind}' for argument '{argument}' but instead found type '{known.__name__}'.\n"
+        f"{_ENTER}() Expected a value of type '{kind}' for argument '{argument}' but instead found type '{name}'.\n"
         f"Position: {position}\nValue: {value}\nDeclaration: {_DECLARED}\n"
-        f"Cast error details: Unable to cast Python instance of type {shown} to C++ type '?' "
+        f"Cast error details: Unable to cast Python instance of type {class_text} to C++ type '?' "
         "(#define PYBIND11_DETAILED_ERROR_MESSAGES or compile in debug mode for details)"
     )
 
 
 class record_function:
-    """A named span: as a context, a decorator, or by hand with `__enter__` and `__exit__`."""
+    """A named range: a context manager or a decorator."""
 
     __slots__ = ("name", "args", "run_callbacks_on_exit", "record", "_ranges", "__weakref__")
 
@@ -54,7 +54,7 @@ class record_function:
             self.record = self._ranges = None
 
     def _checked(self) -> str:
-        """The name, if name and args are strings or can be taken for some."""
+        """The name as a string. Raises torch's error if name or args is neither a string nor bytes."""
         if not isinstance(self.name, (str, bytes)):
             _refuse(0, "name", "str", self.name)
         if self.args is not None and not isinstance(self.args, (str, bytes)):
@@ -65,14 +65,14 @@ class record_function:
         name, args = self.name, self.args
 
         @functools.wraps(func)
-        def inside(*positional: Any, **named: Any) -> Any:
+        def annotated(*positional: Any, **named: Any) -> Any:
             with record_function(name, args):
                 return func(*positional, **named)
 
-        return inside
+        return annotated
 
     def _call_end_callbacks_on_future(self, fut: Any) -> Any:
-        """End the span when a future is done."""
+        """End the range when a future is done."""
         if not self.run_callbacks_on_exit:
             raise RuntimeError("_call_end_callbacks_on_future can only be called once.")
         self.run_callbacks_on_exit = False
@@ -87,8 +87,8 @@ class record_function:
 
 
 class KeywordValues(str):
-    """The keyword values of a span, as JSON, among its arguments: they pass through a recording as one string, and are taken out after
-    it (see `recording`)."""
+    """The keyword values of a range as JSON. They are recorded as its last argument, one string, and parsed after the stop (see
+    `record/seal.py`)."""
 
     __slots__ = ()
 
@@ -97,7 +97,7 @@ class KeywordValues(str):
 
 
 class _RecordFunctionFast:
-    """A span like an op, with inputs and named values, for callers whom `record_function` costs too much."""
+    """A range with the scope of an op, with inputs and keyword values; faster than `record_function`."""
 
     __slots__ = ("_name", "_arguments", "_keywords", "_open")
 
@@ -141,17 +141,17 @@ class _RecordFunctionFast:
 def _keyword_values(values: dict) -> KeywordValues:
     import orjson
 
-    made = {}
+    by_name = {}
     for name, value in values.items():
         if isinstance(value, _dispatch.Tensor):
             warnings.warn(f"Unable to infer type of value for keyword: {name}", stacklevel=3)
             value = "NULL"
-        made[str(name)] = value
-    return KeywordValues(orjson.dumps(made, default=str).decode())
+        by_name[str(name)] = value
+    return KeywordValues(orjson.dumps(by_name, default=str).decode())
 
 
 class _RecordFunction:
-    """What `_record_function_with_args_enter` gives, for the exit."""
+    """The handle that `_record_function_with_args_enter` returns, for the exit."""
 
     __slots__ = ("_ranges", "_token")
 
@@ -164,19 +164,19 @@ class _RecordFunction:
 
 
 def _record_function_with_args_enter(name: str, /, *args: Any) -> _RecordFunction:
-    """Begin a span with any values as its inputs; end it with `_record_function_with_args_exit`."""
+    """Begin a range with any values as its inputs; end it with `_record_function_with_args_exit`."""
     if not isinstance(name, str):
-        given = ", ".join(map(repr, (name, *args)))
+        arguments = ", ".join(map(repr, (name, *args)))
         raise TypeError(
             "_record_function_with_args_enter(): incompatible function arguments. The following argument types are supported:\n"
-            f"    1. (arg0: str, *args) -> object\n\nInvoked with: {given}"
+            f"    1. (arg0: str, *args) -> object\n\nInvoked with: {arguments}"
         )
     ranges = _dispatch.ranges
     return _RecordFunction(ranges, None if ranges is None else ranges.enter(name, USER_SCOPE, -1, 0, args))
 
 
 def _record_function_enter_new(name: str, args: str | None = None) -> _RecordFunction:
-    """Begin a span with a string as its input, if any; end it with `_record_function_exit`."""
+    """Begin a range, with a string as its input if there is one; end it with `_record_function_with_args_exit`."""
     if not isinstance(name, (str, bytes)):
         _refuse(0, "name", "str", name)
     if args is not None and not isinstance(args, (str, bytes)):
@@ -186,7 +186,7 @@ def _record_function_enter_new(name: str, args: str | None = None) -> _RecordFun
 
 
 def _record_function_with_args_exit(handle: Any, /) -> None:
-    """End a span."""
+    """End a range."""
     if not isinstance(handle, _RecordFunction):
         raise RuntimeError(
             "Tried to cast object to type __torch__.torch.classes.profiler._RecordFunction (of Python compilation unit at: 0) but object "

@@ -1,7 +1,7 @@
-"""Running: a program and its arguments in; the program run as `python` would, under the profiler, and its exit code out.
+"""Runs a program under the profiler: a program and its arguments in, its exit code out.
 
-`import torch` gives this package inside the program. The recording is finished and handed over however the program ends: at its
-last line, by an exception, sys.exit, SIGINT, SIGTERM or SIGHUP; not by os._exit or SIGKILL, which leave no time.
+The program runs as under `python`, except that `import torch` imports this package. The recording is finished when the program ends: at
+its last line or by an exception, sys.exit, SIGINT, SIGTERM or SIGHUP, but not by os._exit or SIGKILL.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _FATAL = ("SIGTERM", "SIGHUP")  # signals that end a program that does not handl
 
 
 class ProgramError(Exception):
-    """There is no such program."""
+    """The program does not exist or cannot be read."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """What to run: a file (or a directory or zip file with a __main__.py), or with `module` a module as `python -m` does."""
+    """A program: a file (or a directory or zip file with a __main__.py), or with `module` a module, as for `python -m`."""
 
     target: str
     arguments: Sequence[str] = ()
@@ -45,7 +45,7 @@ class Program:
 
 @dataclass
 class Outcome:
-    """How a program ended: its exit code, the number of the signal that ended it (0: none), and what was recorded, one a cycle."""
+    """How a program ended: its exit code, the number of the signal that ended it (0: none), and the recordings, one per cycle."""
 
     exit_code: int = 0
     signal: int = 0
@@ -64,9 +64,9 @@ def run(
 ) -> int:
     """Run a program under the profiler; its exit code, 128 + n if signal n ended it.
 
-    schedule: (wait, warmup, active[, repeat]) in steps; a step ends with each `step()` of the first optimizer that makes one.
+    schedule: (wait, warmup, active[, repeat]) in steps; each `step()` of the first optimizer that makes one ends a step.
     on_ready: called with the profile and the number of the cycle (from 1) when a recording is finished.
-    on_end: called once at the end, whatever it was.
+    on_end: called once, however the program ends.
     settings: as for `profile`: record_shapes, profile_memory, with_stack, with_flops, with_modules.
     """
     if not program.module and not os.path.exists(program.target):
@@ -77,7 +77,7 @@ def run(
 
     as_torch()
     code, namespace = _prepared(program)
-    # spawned processes (multiprocessing) get the path, not the finder that as_torch() has put in place
+    # processes spawned by multiprocessing inherit sys.path, but not the import finder that as_torch() installs
     sys.path.insert(1, os.path.join(os.path.dirname(__file__), "_spawned"))
     outcome = Outcome()
 
@@ -85,12 +85,10 @@ def run(
         outcome.recordings.append(prof.profiler._results)
         if on_ready is not None:
             on_ready(prof, len(outcome.recordings))
-        prof.profiler = (
-            None  # handed over: the next cycle's recording begins anew, which is no news to the program
-        )
+        prof.profiler = None  # already collected: otherwise the next cycle warns that events are cleared
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # no warm-up was asked for, so it is not missing
+        warnings.simplefilter("ignore")  # of a schedule without warm-up, which the user asked for
         plan = None if schedule is None else steps_schedule(**dict(zip(_SCHEDULE, schedule)))
     prof = profile(
         schedule=plan,
@@ -107,7 +105,7 @@ def run(
         exec(code, namespace)  # noqa: S102
         _join_threads()
     except BaseException as error:
-        # the program has the word first: its traceback, then ours
+        # report the program's error before the recording is finished, which prints too
         outcome.exit_code, outcome.signal = _reported(error)
     finally:
         session.finish()
@@ -118,7 +116,7 @@ _SCHEDULE = ("wait", "warmup", "active", "repeat")
 
 
 class _Session:
-    """The profile around a program, finished once, and only in the process that began it."""
+    """The profile around a program. It is finished once, and only in the process that started it."""
 
     def __init__(self, prof: Any, outcome: Outcome, on_end: Callable[[Outcome], None] | None) -> None:
         self.prof, self.outcome, self.on_end = prof, outcome, on_end
@@ -165,24 +163,24 @@ class _Session:
                     stream.flush()
                 except (OSError, ValueError, AttributeError):
                     pass
-            os._exit(128 + number)  # as the signal would have: no further line of the program
+            os._exit(128 + number)  # no further line of the program runs, as after the signal itself
 
 
 def _count_steps(session: _Session) -> None:
-    """End a step of the profile after each step of the program's first optimizer, outside of the optimizer's own span."""
+    """End a step of the profile after each step of the program's first optimizer, outside the annotation of that step."""
     from mindtorch_v2.optim import Optimizer
 
-    hook = Optimizer.profile_hook_step
-    leading: list[Any] = []
+    profile_hook_step = Optimizer.profile_hook_step
+    first_optimizer: list[Any] = []  # at most one weak reference
 
     def counting(func: Any) -> Any:
-        inner = hook(func)
+        inner = profile_hook_step(func)
 
         def step(*args: Any, **kwargs: Any) -> Any:
             result = inner(*args, **kwargs)
-            if not leading or leading[0]() is None:
-                leading[:] = [weakref.ref(args[0])]
-            if leading[0]() is args[0]:
+            if not first_optimizer or first_optimizer[0]() is None:
+                first_optimizer[:] = [weakref.ref(args[0])]
+            if first_optimizer[0]() is args[0]:
                 session.step()
             return result
 
@@ -193,11 +191,11 @@ def _count_steps(session: _Session) -> None:
     Optimizer.profile_hook_step = staticmethod(counting)  # type: ignore[method-assign]
 
 
-# ---------------------------------------------------------------------------------------------------- as python does
+# ---------------------------------------------------------------------------------------------------- what `python` does
 
 
 def _prepared(program: Program) -> tuple[types.CodeType, dict[str, Any]]:
-    """The program's code, and the names of a new `__main__`; sys.argv and sys.path[0] are set as `python` sets them."""
+    """The program's code, and the namespace of a new `__main__`. Sets sys.argv and sys.path[0] as `python` does."""
     sys.argv[:] = [program.target, *program.arguments]
     if program.module:
         _first_on_path(os.getcwd())
@@ -206,14 +204,14 @@ def _prepared(program: Program) -> tuple[types.CodeType, dict[str, Any]]:
     importer = pkgutil.get_importer(program.target)
     if importer is not None:  # a directory or a zip file
         _first_on_path(program.target)
-        found = importer.find_spec("__main__")
-        if found is None:
+        main_spec = importer.find_spec("__main__")
+        if main_spec is None:
             raise ProgramError(f"{program.target}: has no __main__.py; expected a Python program")
-        return _from_spec(found)
+        return _from_spec(main_spec)
     _first_on_path(os.path.dirname(os.path.realpath(program.target)))
     try:
-        with open(program.target, "rb") as opened:
-            source = opened.read()
+        with open(program.target, "rb") as stream:
+            source = stream.read()
     except OSError as error:
         raise ProgramError(f"{program.target}: cannot be read: {error.strerror}") from error
     file = os.path.abspath(program.target)
@@ -251,7 +249,7 @@ def _from_spec(spec: importlib.machinery.ModuleSpec) -> tuple[types.CodeType, di
 
 
 def _new_main(file: str, spec: Any, package: str | None) -> dict[str, Any]:
-    """Put an empty module in the place of `__main__`, where pickle and multiprocessing look for the program."""
+    """Replace `__main__`, where pickle and multiprocessing look for the program, by an empty module."""
     main = types.ModuleType("__main__")
     main.__file__, main.__spec__, main.__package__ = file, spec, package
     main.__dict__.update(__builtins__=__builtins__, __annotations__={}, __cached__=None)
@@ -279,7 +277,7 @@ def _join_threads() -> None:
 
 
 def _reported(error: BaseException) -> tuple[int, int]:
-    """Exit code and signal of what a program raised, after telling about it as the interpreter does."""
+    """Exit code and signal for an exception of the program, which is printed as the interpreter does."""
     if isinstance(error, SystemExit):
         if error.code is None or isinstance(error.code, int):
             return error.code or 0, 0
@@ -290,7 +288,7 @@ def _reported(error: BaseException) -> tuple[int, int]:
 
 
 def _show(error: BaseException) -> None:
-    """The traceback, from the program's own first frame on."""
+    """Print the traceback, from the program's own first frame on."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
         traceback = traceback.tb_next

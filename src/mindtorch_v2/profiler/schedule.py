@@ -1,4 +1,4 @@
-"""Schedules: a step's number in, what the profiler does with it out."""
+"""Schedules: the number of a step in, what the profiler does in that step out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ProfilerAction(Enum):
 
 
 class _Schedule:
-    """A callable schedule that can also explain itself."""
+    """A schedule: called with the number of a step; `explain` prints its actions."""
 
     def __init__(
         self, wait: int, warmup: int, active: int, repeat: int, skip_first: int, skip_first_wait: int
@@ -44,14 +44,14 @@ class _Schedule:
         return ProfilerAction.RECORD if place < length - 1 else ProfilerAction.RECORD_AND_SAVE
 
     def explain(self, n_steps: int) -> None:
-        """Print what each of the first steps will do, one line a run of equal steps."""
+        """Print the actions of the first steps, one line per run of steps with the same action."""
         lines, first = [], 0
         for step in range(1, n_steps + 1):
             if step == n_steps or self(step) is not self(first):
                 span = f"step {first}" if step - first == 1 else f"steps {first}-{step - 1}"
                 lines.append(f"{span}: {self(first).name}")
                 first = step
-        print("\n".join(lines))  # noqa: T201  (it is what is asked for)
+        print("\n".join(lines))  # noqa: T201  (printing is its purpose)
 
 
 def schedule(

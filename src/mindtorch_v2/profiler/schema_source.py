@@ -9,9 +9,9 @@ from mindtorch_prof.torch_api.op_schemas import Schema
 from .. import _dispatch
 from .._schema import kind_of_type
 
-# Names of torch's overloads that have no capital letter, but for those that end in "out". An overload with another such name is this
-# library's own: a form in which a kernel is shown.
-_TORCHS = frozenset((
+# Names of torch's overloads in lower case, except those that end in "out". Overloads with other lower-case names exist only in this
+# library, to show a kernel under a name of its own.
+_TORCH_OVERLOADS = frozenset((
     "a any array atol_rtol_float atol_rtol_tensor b beta bin_ct bins_tensor bool bool_bool bool_float "
     "bool_int bool_list ccol_row_value ccol_row_value_size center comp_plain_value comp_plain_value_size "
     "complex complex_complex complex_float complex_int correction crow_col_value crow_col_value_size data "
@@ -32,10 +32,10 @@ _TORCHS = frozenset((
 
 
 class OpSchemas:
-    """The schemas that the dispatcher knows; overloads that write into `out` are declared when they are first used."""
+    """The schemas of all declared ops. Overloads that write to `out` are declared at their first use."""
 
     def version(self) -> int:
-        """How many ops are declared: their number only grows."""
+        """The number of declared ops, which only grows."""
         return len(_dispatch.OPS)
 
     def schemas(self) -> dict[str, tuple[Schema, ...]]:
@@ -48,9 +48,11 @@ class OpSchemas:
         return {name: tuple(overloads.values()) for name, overloads in by_name.items()}
 
     def argument_kind(self, type_text: str) -> str:
-        """What a type of a schema takes."""
+        """The kind of argument that a type in a schema stands for."""
         return kind_of_type(type_text)
 
 
 def _is_own(overload: str) -> bool:
-    return bool(overload) and overload.islower() and not overload.endswith("out") and overload not in _TORCHS
+    """Whether an overload exists only in this library."""
+    is_lower = bool(overload) and overload.islower()
+    return is_lower and not overload.endswith("out") and overload not in _TORCH_OVERLOADS

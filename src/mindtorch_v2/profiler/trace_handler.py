@@ -1,4 +1,4 @@
-"""`tensorboard_trace_handler`: a folder in, a callback for `on_trace_ready` out that writes a new trace file each time."""
+"""`tensorboard_trace_handler`: a folder in, a callback for `on_trace_ready` out that writes each trace to a new file."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 def tensorboard_trace_handler(
     dir_name: str, worker_name: str | None = None, use_gzip: bool = False, use_python_export: bool = False
 ) -> Callable[[Any], None]:
-    """Write each finished trace to `dir_name` as {worker}.{time_ns}.pt.trace.json, with .gz where `use_gzip`.
+    """Write each finished trace to `dir_name` as {worker}.{time_ns}.pt.trace.json, with .gz if `use_gzip`.
 
-    There is one writer, so `use_python_export` changes nothing.
+    `use_python_export` has no effect: there is only one writer.
     """
 
-    import socket  # 5 ms at import, for those who write a trace only
+    import socket  # takes 5 ms, and only programs that write a trace need it
 
     def handler_fn(prof: Any) -> None:
         worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
@@ -26,7 +26,7 @@ def tensorboard_trace_handler(
             path = os.path.join(dir_name, f"{worker}.{time.time_ns()}.{suffix}")
             try:
                 prof._export_chrome_trace(path, exclusive=True)
-            except FileExistsError:  # another writer had the same nanosecond: take the next one
+            except FileExistsError:  # another process wrote at the same nanosecond: try again
                 continue
             return
 
