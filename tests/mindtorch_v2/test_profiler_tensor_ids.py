@@ -160,11 +160,11 @@ def test_numbers_do_not_leave_with_a_copy_or_a_file(tmp_path: Path) -> None:
     x = torch.ones(3)
     with profile(**TRACKED):
         x.add(x)
-    assert x._met
+    assert x._tensor_id
     for twin in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
-        assert twin._met == 0
+        assert twin._tensor_id == 0
     torch.save(x, tmp_path / "x.pt")
-    assert torch.load(tmp_path / "x.pt")._met == 0
+    assert torch.load(tmp_path / "x.pt")._tensor_id == 0
 
 
 def test_all_threads_are_told_apart() -> None:
