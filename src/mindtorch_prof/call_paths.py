@@ -10,12 +10,6 @@ import numpy as np
 from .trace import Frames
 from .tree import depths_below
 
-
-def is_left_out(frame: str) -> bool:
-    """Whether torch leaves a frame out of the stacks that it shows: its own on the way into a backward pass."""
-    return "torch/autograd/__init__" in frame and ("backward" in frame or "_make_grads" in frame)
-
-
 STACK_DEPTH = 5  # innermost frames by which calls are told apart where nobody asks for another number
 
 

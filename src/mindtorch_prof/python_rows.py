@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .call_paths import is_left_out, paths
+from .call_paths import paths
+from .frames import is_left_out
 from .trace import BACKWARD_SCOPE, PYTHON, Device, Trace
 from .tree import nearest, tree
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from trace_builder import make_frames
 
 from mindtorch_prof import call_paths
-from mindtorch_prof.call_paths import innermost_frames, is_left_out, paths
+from mindtorch_prof.call_paths import innermost_frames, paths
 
 
 def test_calls_of_the_same_function_by_the_same_callers_share_a_path() -> None:
@@ -48,16 +48,3 @@ def test_the_innermost_frames_are_the_first_of_a_stack_or_path() -> None:
     number, table = paths(make_frames(("main", 0, 9, -1), ("step", 1, 8, 0), ("loss", 2, 7, 1)))
     for stacks, index in ((table, int(number[2])), ([("loss", "step", "main")], 0)):
         assert innermost_frames(stacks, index, 2) == ("loss", "step")
-
-
-@pytest.mark.parametrize(
-    ("frame", "left_out"),
-    [
-        ("torch/autograd/__init__.py(354): backward", True),
-        ("torch/autograd/__init__.py(200): _make_grads", True),
-        ("torch/autograd/__init__.py(10): grad", False),
-        ("model.py(3): backward", False),
-    ],
-)
-def test_torchs_own_frames_on_the_way_into_a_backward_pass_are_left_out(frame: str, left_out: bool) -> None:
-    assert is_left_out(frame) is left_out

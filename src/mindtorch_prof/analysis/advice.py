@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..frames import is_user_code
 from ..steps import is_step
 from ..torch_api.tensor_ids import Tensors
 from ..trace import ANNOTATION, DEVICE_COPY, NODE, OP, RUNTIME, Trace
@@ -27,8 +28,6 @@ _MANY_CALLS = 500
 _IDLE_SHARE = 0.25
 _SINGLE_OPS = 20  # ops in a step of an optimizer that goes through parameters one by one
 _EVIDENCE = 5  # rows
-_LIBRARIES = ("torch/", "mindtorch_v2/", "<")
-_INSTALLED = ("site-packages/", "dist-packages/")
 
 
 @dataclass(frozen=True)
@@ -95,8 +94,7 @@ class _Seen:
         """A line outside the libraries from which an event was reached, or the ranges around it."""
         stack = self.trace.stacks[self.trace.stack[row]] if self.trace.stack[row] >= 0 else ()
         for frame in stack:
-            inside = frame.startswith(_LIBRARIES) or any(part in frame for part in _INSTALLED)
-            if ".py(" in frame and not inside:
+            if is_user_code(frame):
                 return frame
         above, names = int(self.parent[row]), []
         while above >= 0:

@@ -15,6 +15,7 @@ import numpy as np
 
 from .. import averages as grouping
 from ..call_paths import STACK_DEPTH
+from ..frames import MODULE_PREFIX
 from ..steps import steps_of
 from ..trace import Trace
 from ..tree import innermost, sum_by, thread_slices, total_up
@@ -255,6 +256,6 @@ def _module_paths(trace: Trace, calls: np.ndarray) -> tuple[list[str], np.ndarra
     above = np.where(parent < 0, -1, np.searchsorted(calls, np.maximum(parent, 0)))
     texts: list[str] = []
     for name, up in zip(frames.name[calls].tolist(), above.tolist()):
-        own = frames.names[name].removeprefix("nn.Module: ")
+        own = frames.names[name].removeprefix(MODULE_PREFIX)
         texts.append(f"{texts[up]}.{own}" if 0 <= up < len(texts) else own)
     return texts, above

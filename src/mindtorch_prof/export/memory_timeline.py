@@ -19,15 +19,12 @@ from typing import Any
 import numpy as np
 import orjson
 
+from ..frames import is_autograd_call
 from ..trace import ANNOTATION, ENGINE, NODE, Trace
 from ..tree import Tree, innermost, levels, thread_slices
 from .files import open_for_export
 
 REQUIRED = "record_shapes=True, profile_memory=True, with_stack=True required for memory profiling."
-
-_BACKWARD_CALL = (
-    "autograd/__init__.py("  # frames of `backward` itself, which makes the gradient that it starts from
-)
 
 
 class Category(IntEnum):
@@ -161,7 +158,8 @@ def _concluded(trace: Trace, tree: Tree, born: np.ndarray, died: np.ndarray) -> 
     nodes = (trace.kind == NODE) & (trace.sequence >= 0)
     differentiated = (trace.sequence >= 0) & np.isin(trace.sequence, trace.sequence[nodes])
     pass_end = _pass_ends(trace, memory.time_ns[born])
-    roots = np.array([any(_BACKWARD_CALL in frame for frame in stack) for stack in trace.stacks] + [False])
+    # `backward` itself makes the gradient that it starts from
+    roots = np.array([any(map(is_autograd_call, stack)) for stack in trace.stacks] + [False])
     held = {address: is_gradient for address, _, is_gradient in memory.of_modules}
 
     made = np.full(len(born), int(Category.UNKNOWN), np.int64)

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..call_paths import is_left_out, paths
+from ..call_paths import paths
+from ..frames import is_left_out
 from ..trace import DEVICE_ANNOTATION, RUNTIME, Frames, Trace
 from ..tree import depths, innermost, parents, thread_slices
 

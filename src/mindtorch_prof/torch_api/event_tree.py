@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..frames import is_c_function, is_module_frame, source_of
 from ..trace import DEVICE_ANNOTATION, KERNEL, PYTHON, RUNTIME, ParameterOwner, Trace
 from ..tree import Tree, contained, depths, innermost, nearest, parents, thread_slices
 from .enums import RecordScope
@@ -35,8 +35,6 @@ from .event_tree_fields import (
 from .tensor_ids import Tensors
 
 _MEMORY_NAME = "[memory]"
-_FRAME = re.compile(r"(?P<file>.*)\((?P<line>\d+)\): (?P<function>.*)", re.DOTALL)
-_MODULE = "nn.Module: "
 _MODULE_CALL = ("nn/modules/module.py", 0, "__call__")  # where the trace does not say it
 _OP, _ALLOCATION, _CALL, _C_CALL, _KINETO = (
     kind.value
@@ -397,7 +395,7 @@ class EventTree:
         made[: self.first_frame][kind == PYTHON] = _CALL
         made[: self.first_frame][(kind == KERNEL) | (kind == RUNTIME)] = _KINETO
         made[self.first_frame : self.first_memory] = _CALL
-        in_c = [text.startswith("<built-in ") for text in self.trace.frames.names]
+        in_c = [is_c_function(text) for text in self.trace.frames.names]
         if any(in_c):
             made[self.first_frame : self.first_memory][np.array(in_c)[self.trace.frames.name]] = _C_CALL
         made[self.first_memory : self.first_device] = _ALLOCATION
@@ -572,13 +570,8 @@ class EventTree:
 
 def _frame_of(text: str, module_call: tuple[str, int, str]) -> _PyFrameState:
     """The place that the name of a call tells; `module_call`: that of the calls of modules."""
-    found = _FRAME.fullmatch(text)
-    if found is not None:
-        file, line, function = found["file"], int(found["line"]), found["function"]
-    elif text.startswith(_MODULE):
-        file, line, function = module_call
-    else:
-        file, line, function = "", 0, text
+    source = source_of(text) or (module_call if is_module_frame(text) else ("", 0, text))
+    file, line, function = source
     return _PyFrameState._make(file_name=file, line_number=line, function_name=function)
 
 

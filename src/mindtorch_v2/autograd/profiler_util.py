@@ -11,6 +11,7 @@ from typing import Any
 from mindtorch_prof.formats import format_memory as _format_memory
 from mindtorch_prof.formats import format_share as _format_time_share
 from mindtorch_prof.formats import format_time as _format_time
+from mindtorch_prof.frames import is_hidden_by_torch
 from mindtorch_prof.torch_api.enums import DeviceType
 from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.torch_api.event_metadata import EventMetadata
@@ -39,11 +40,6 @@ _HIDDEN = frozenset(
         "profiler::_record_function_exit",
     )
 )
-_HIDDEN_CALLS = (
-    ("autograd/__init__", "_make_grads"),
-    ("autograd/__init__", "backward"),
-    ("torch/tensor", "backward"),
-)
 _STEP = "ProfilerStep#"
 
 
@@ -53,8 +49,8 @@ def _filter_name(name: str) -> bool:
 
 
 def _filter_stack_entry(entry: str) -> bool:
-    """Whether a stack frame is shown: those of the engine are not."""
-    return not any(file in entry and function in entry for file, function in _HIDDEN_CALLS)
+    """Whether a frame of a stack is shown: those of autograd itself are not."""
+    return not is_hidden_by_torch(entry)
 
 
 def _rewrite_name(name: str, with_wildcard: bool = False) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch_prof.frames import MODULE_PREFIX, in_torch
 from mindtorch_prof.torch_api.basic_evaluation import index_of_first_match, traverse_bfs, traverse_dfs
 from mindtorch_prof.torch_api.event_tree import _ProfilerEvent, whole_tree
 from mindtorch_prof.torch_api.event_tree_fields import (
@@ -28,7 +29,7 @@ from mindtorch_prof.torch_api.event_tree_fields import (
 from .session import profile
 
 _GUIDE = "https://pytorch.org/tutorials/recipes/recipes/tuning_guide.html#"
-_LIBRARIES = ("torch" + os.sep, "mindtorch_v2" + os.sep)
+_CONV2D, _BATCH_NORM = MODULE_PREFIX + "Conv2d", MODULE_PREFIX + "BatchNorm2d"
 _REPEATED = 10  # so many equal steps are a loop
 _ALIGNED = 8  # elements: what tensor cores want dimensions of half precision to be multiples of
 _HALF = ("torch.float16", "torch.bfloat16")
@@ -400,12 +401,12 @@ class Conv2dBiasFollowedByBatchNorm2dPattern(Pattern):
         inputs = event.extra_fields.inputs
         if len(inputs) < 3 or not isinstance(inputs[2], _TensorMetadata):
             return False
-        module = self.go_up_until(event, lambda e: e.name.startswith("nn.Module: Conv2d"))
-        if not module.name.startswith("nn.Module: Conv2d"):
+        module = self.go_up_until(event, lambda e: e.name.startswith(_CONV2D))
+        if not module.name.startswith(_CONV2D):
             return False
         _, after = self.siblings_of(module)
         following = next((e for e in after if e.tag is not _EventType.Allocation), None)
-        return following is not None and following.name.startswith("nn.Module: BatchNorm2d")
+        return following is not None and following.name.startswith(_BATCH_NORM)
 
 
 class MatMulDimInFP16Pattern(Pattern):
@@ -470,7 +471,7 @@ def source_code_location(event: _ProfilerEvent | None) -> str:
         if isinstance(fields, (_ExtraFields_PyCall, _ExtraFields_PyCCall)):
             is_caller = called_op and isinstance(fields, _ExtraFields_PyCall)
             for place in (fields.callsite, fields.caller) if is_caller else (fields.caller,):
-                if not place.file_name.startswith(_LIBRARIES):
+                if not in_torch(place.file_name):
                     return f"{place.file_name}:{place.line_number}"
         called_op = isinstance(fields, _ExtraFields_TorchOp)
         event = event.parent

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...averages import group_names
+from ...frames import MODULE_PREFIX
 from ...steps import is_step
 from ...trace import ANNOTATION, ENGINE, NODE, RUNTIME, Trace
 from ...tree import innermost, thread_slices
@@ -31,7 +32,6 @@ CATEGORIES = (
     "Kernels",
     "Copies",
 )
-MODULE_PREFIX = "nn.Module: "
 _NUMBER = re.compile(r"_\d+$")
 
 

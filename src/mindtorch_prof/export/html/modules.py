@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ...frames import MODULE_PREFIX
 from ...trace import ENGINE
 from ...tree import levels, nearest
 from .calls import (
     AUTOGRAD,
-    MODULE_PREFIX,
     depths,
     event_categories,
     events_at,

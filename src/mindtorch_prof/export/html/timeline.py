@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from ...frames import MODULE_PREFIX
 from ...trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, Trace
 from .calls import (
     COPY,
     FRAME,
     KERNEL,
     MODULE,
-    MODULE_PREFIX,
     USER,
     depths,
     event_categories,

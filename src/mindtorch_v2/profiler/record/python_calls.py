@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mindtorch_prof.frames import module_frame
 from mindtorch_prof.trace import Frames
 from mindtorch_prof.tree import depths, nearest, parents, thread_slices
 
@@ -34,7 +35,6 @@ from .python_stacks import (
     EventSpans,
     Stacks,
     frames_of,
-    module_text,
     prefixes,
     shortened,
 )
@@ -480,7 +480,7 @@ class CallTracer:
             if text is None or text.__class__ is str:
                 name = text or ""
             elif text[0].__class__ is str:
-                name, module = module_text(*text), text[1]
+                name, module = module_frame(*text), text[1]
             else:
                 name = f"{shortened(text[0].co_filename, cut)}({text[1]}): {text[0].co_name}"
             names.append(name)

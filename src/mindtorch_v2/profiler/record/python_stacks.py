@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mindtorch_prof.frames import module_frame
 from mindtorch_prof.trace import ANNOTATION, Frames
 from mindtorch_prof.tree import depths, depths_below, innermost, levels, parents, thread_slices
 
@@ -201,7 +202,7 @@ class Stacks:
             self.module_counts[name] = count + 1
             entry = self.modules[id(module)] = (weakref.ref(module), name, count)
             if self.on_new_module is not None:
-                self.on_new_module(module, module_text(name, count))
+                self.on_new_module(module, module_frame(name, count))
         return entry[1], entry[2]
 
     # ------------------------------------------------------------------------------------------------ after the stop
@@ -214,16 +215,11 @@ class Stacks:
         """The names as torch writes them."""
         cut = prefixes()
         return tuple(
-            module_text(code, line)
+            module_frame(code, line)
             if code.__class__ is str
             else f"{shortened(code.co_filename, cut)}({line}): {code.co_name}"
             for code, line in self.names
         )
-
-
-def module_text(name: str, number: int) -> str:
-    """The name of a module's calls: its class, and its number among the modules of that class."""
-    return f"nn.Module: {name}_{number}"
 
 
 def prefixes() -> tuple[str, ...]:
