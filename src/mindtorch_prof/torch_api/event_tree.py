@@ -221,7 +221,7 @@ class EventTree:
         starts, durations, above = self.start_list, self.duration_list, self.parent_list
         counts, begins = self._children
         op_class = view_class(_ExtraFields_TorchOp, self)
-        memory_class = view_class(_ExtraFields_Allocation, self)
+        memory_class = self._allocation_class
         first_memory = self.first_memory
         op_class.inputs = property(self.tensors.inputs_of, doc=_ExtraFields_TorchOp.inputs.__doc__)
         other = self.extra_fields
@@ -464,6 +464,16 @@ class EventTree:
     def memory_list(self) -> list[int]:
         """The bytes of allocations."""
         return self.trace.memory.nbytes.tolist()
+
+    @cached_property
+    def _allocation_class(self) -> Any:
+        return view_class(_ExtraFields_Allocation, self)
+
+    def allocation(self, row: int) -> _ExtraFields_Allocation:
+        """What is known of an allocation, by row of the Trace's memory."""
+        fields: _ExtraFields_Allocation = self._allocation_class()
+        fields._row = row
+        return fields
 
     def memory_device(self, row: int) -> Any:
         """Where an allocation is, by row of the Trace's memory."""

@@ -6,10 +6,10 @@ A finished recording in; categories of all memory by version, a timeline and its
 from __future__ import annotations
 
 import dataclasses
-import enum
 import os
 import re
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
@@ -32,6 +32,15 @@ from .data_flow import (
 )
 from .event_tree import _ProfilerEvent, collector_waits
 from .event_tree_fields import _EventType, _ExtraFields_Allocation, _ExtraFields_TorchOp, _TensorMetadata
+from .memory_categories import (
+    ACTION_INDEX,
+    CATEGORY_COLORS,
+    CATEGORY_INDEX,
+    Action,
+    Category,
+    Change,
+    sizes_over_time,
+)
 from .op_schemas import SchemaMatcher
 
 __all__ = [
@@ -66,40 +75,10 @@ KeyAndID = tuple[Key, int]
 TensorAndID = tuple[TensorKey, int]
 
 
-class Category(enum.Enum):
-    """What memory is for."""
-
-    INPUT = enum.auto()
-    TEMPORARY = enum.auto()
-    ACTIVATION = enum.auto()
-    GRADIENT = enum.auto()
-    AUTOGRAD_DETAIL = enum.auto()
-    PARAMETER = enum.auto()
-    OPTIMIZER_STATE = enum.auto()
-
-
-class Action(enum.Enum):
-    """What happens to memory."""
-
-    PREEXISTING = enum.auto()
-    CREATE = enum.auto()
-    INCREMENT_VERSION = enum.auto()
-    DESTROY = enum.auto()
-
-
-# in the order of the columns of the files
-_CATEGORY_TO_COLORS = {
-    Category.PARAMETER: "darkgreen",
-    Category.OPTIMIZER_STATE: "goldenrod",
-    Category.INPUT: "black",
-    Category.TEMPORARY: "mediumpurple",
-    Category.ACTIVATION: "red",
-    Category.GRADIENT: "mediumblue",
-    Category.AUTOGRAD_DETAIL: "royalblue",
-    None: "grey",
-}
-_CATEGORY_TO_INDEX = {category: index for index, category in enumerate(_CATEGORY_TO_COLORS)}
-_ACTION_TO_INDEX = {action: action.value for action in Action}
+# torch's names for the tables
+_CATEGORY_TO_COLORS = CATEGORY_COLORS
+_CATEGORY_TO_INDEX = CATEGORY_INDEX
+_ACTION_TO_INDEX = ACTION_INDEX
 
 
 @dataclasses.dataclass
@@ -341,6 +320,14 @@ class _Step:
         self.number_is_input = False
 
 
+def allocation_categories(profile: MemoryProfile, rows: Iterable[int]) -> list[int]:
+    """The numbers of the categories of allocations, told by their rows in the trace's memory."""
+    tree = profile._op_tree._tree
+    assert tree is not None, "a trace with allocations has a tree"
+    keys = [TensorKey.from_allocation(tree.allocation(row)) for row in rows]
+    return [CATEGORY_INDEX[None if key is None else profile._categories.get(key, 0)] for key in keys]
+
+
 class MemoryProfileTimeline:
     """The timeline of a memory profile, and its files."""
 
@@ -348,26 +335,24 @@ class MemoryProfileTimeline:
         self.timeline = memory_profile.timeline
         self.categories = memory_profile._categories
 
-    def _entries(self, device_str: str) -> list[tuple[int, int, int, int]]:
-        """(time, action, signed bytes, category) of one device; a new version is the end of one category and the beginning of another."""
+    def _entries(self, device_str: str) -> list[Change]:
+        """The changes of one device's memory; a new version ends one category and begins another."""
         wanted = torch_types.device(device_str)
-        made = []
+        changes: list[Change] = []
         for at, action, (key, version), size in self.timeline:
             if key.device != wanted:
                 continue
-            index = _CATEGORY_TO_INDEX[self.categories.get(key, version)]
+            index = CATEGORY_INDEX[self.categories.get(key, version)]
             if action == Action.INCREMENT_VERSION:
-                after = _CATEGORY_TO_INDEX[self.categories.get(key, version + 1)]
-                made += [(at, action.value, -size, index), (at, action.value, size, after)]
+                after = CATEGORY_INDEX[self.categories.get(key, version + 1)]
+                changes += [(at, action.value, -size, index), (at, action.value, size, after)]
             else:
-                made.append((at, action.value, -size if action == Action.DESTROY else size, index))
-        return made
+                changes.append((at, action.value, -size if action == Action.DESTROY else size, index))
+        return changes
 
     def _coalesce_timeline(self, device_str: str) -> tuple[list[int], list[list[int]]]:
-        """Times in microseconds, and at each the bytes alive: a 0, then one number a category."""
-        from ..export.memory_timeline import coalesced
-
-        return coalesced(self._entries(device_str))
+        """Times in microseconds, and at each the bytes allocated: a 0, then one number per category."""
+        return sizes_over_time(self._entries(device_str))
 
     def export_memory_timeline(self, path: str | os.PathLike[str], device_str: str) -> None:
         """Write [times, sizes] as JSON."""
@@ -387,9 +372,9 @@ class MemoryProfileTimeline:
         """Write a page with a picture. `figsize` is for torch's picture; here the page is as large as its window."""
         from html import escape
 
-        from ..export.memory_timeline import page
+        from ..export.memory_timeline import timeline_page
 
-        content = page(*self._coalesce_timeline(device_str))
+        content = timeline_page(*self._coalesce_timeline(device_str))
         if title is not None:
             head = re.search(rb"<title>.*?</title>", content, re.DOTALL)
             content = (

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import averages as grouping
 from ..call_paths import innermost_frames
-from ..export import memory_timeline
 from ..export import stacks as stack_files
 from ..forward_backward import forward_backward
 from ..inputs import Inputs
@@ -20,6 +19,9 @@ from .device_times import DeviceColumns, device_columns, device_events, in_order
 from .enums import DeviceType
 from .event_list import EventList
 from .events import FunctionEvent, FunctionEventAvg, Interval
+
+if TYPE_CHECKING:
+    from .memory_profile import MemoryProfile
 
 _MEMORY_KEY = "[memory]"
 _ACTIVITIES = {ANNOTATION: "user_annotation", PYTHON: "python_function", RUNTIME: "cuda_runtime"}
@@ -162,6 +164,16 @@ class Results:
         from .event_tree import EventTree
 
         return EventTree(self.trace, self.__dict__.get("tree"))  # needs no self times: not asked for here
+
+    @cached_property
+    def memory_profile(self) -> MemoryProfile | None:
+        """What each piece of memory is for, as torch decides it; None where tensors were not told apart."""
+        if not (self.trace.tensor_ids and self.trace.settings.tensors_tracked):
+            return None
+        from .event_tree import _ProfilerResult
+        from .memory_profile import MemoryProfile
+
+        return MemoryProfile(_ProfilerResult(self))
 
     @cached_property
     def flows(self) -> np.ndarray:
@@ -483,7 +495,9 @@ class Results:
 
     def export_memory_timeline(self, path: str, device: str | None = None) -> None:
         """Write the bytes alive over time."""
-        memory_timeline.export_memory_timeline(self.trace, self.tree, path, device)
+        from ..export.memory_timeline import export_memory_timeline
+
+        export_memory_timeline(self, path, device)
 
     def export_html(self, path: Any, other: Any = None) -> None:
         """Write one self-contained page that shows where time and memory went; `other`: a second recording, to be compared with."""

@@ -13,6 +13,7 @@ from html_report import blocks
 
 import mindtorch_v2 as torch
 from mindtorch_prof.export import memory_timeline
+from mindtorch_prof.torch_api.memory_categories import CATEGORY_INDEX, Action
 from mindtorch_v2.profiler import (
     profile,
 )
@@ -34,11 +35,11 @@ def test_a_raw_memory_timeline_says_what_memory_is_for(tmp_path: Path) -> None:
     prof, _model = trained()
     prof.export_memory_timeline(str(tmp_path / "m.raw.json.gz"))
     entries = json.loads(gzip.decompress((tmp_path / "m.raw.json.gz").read_bytes()))
-    kinds = memory_timeline.Category
+    names = ["UNKNOWN" if kind is None else kind.name for kind in CATEGORY_INDEX]
     sizes: dict[str, list[int]] = {}
     for _, action, nbytes, category in entries:
-        if action in (memory_timeline.Action.PREEXISTING, memory_timeline.Action.CREATE):
-            sizes.setdefault(kinds(category).name, []).append(nbytes)
+        if action in (Action.PREEXISTING.value, Action.CREATE.value):
+            sizes.setdefault(names[category], []).append(nbytes)
     assert sorted(sizes["PARAMETER"]) == [8, 32, 64, 128]
     assert sorted(sizes["GRADIENT"]) == [8, 32, 64, 128]
     assert sorted(sizes["OPTIMIZER_STATE"]) == [8, 32, 64, 128]
@@ -46,7 +47,7 @@ def test_a_raw_memory_timeline_says_what_memory_is_for(tmp_path: Path) -> None:
     assert sizes["ACTIVATION"] == [96, 96, 24, 4, 4]
     assert sizes["AUTOGRAD_DETAIL"] == [96, 96]
     assert "UNKNOWN" not in sizes
-    assert [entry[0] for entry in entries if entry[1] == memory_timeline.Action.PREEXISTING] == [-1] * 4
+    assert [entry[0] for entry in entries if entry[1] == Action.PREEXISTING.value] == [-1] * 4
 
 
 def test_a_memory_timeline_is_the_running_sum_of_the_raw_one(tmp_path: Path) -> None:

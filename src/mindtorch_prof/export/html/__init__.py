@@ -64,7 +64,7 @@ def export_html(
 
 
 def memory_page(out: Any, times: list[int], sizes: list[list[int]]) -> None:
-    """Write a page that shows one memory timeline, as `memory_timeline.coalesced` gives it."""
+    """Write a page that shows one memory timeline, as `sizes_over_time` gives it."""
     summary = Block({"label": "Memory timeline", "views": "memory"})
     write_page(out, {"summary-0": summary}, {"memory-0": timeline_page_block(times, sizes)})
 

@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from ...analysis.memory_breakdown import memory_categories
+from ...analysis.memory_by_lifetime import lifetimes
+from ...torch_api.memory_categories import CATEGORY_INDEX, Category, category_label
 from ...trace import Trace
-from .. import memory_timeline
 from .calls import events_at, shown_rows
 from .pack import Block
 
 MOST_POINTS = 3_000  # a curve
 MOST_ROWS = 300
 
-CATEGORIES = (
-    *[category.name.replace("_", " ").capitalize() for category in memory_timeline.Category],
-    "Pre-existing",
-)
+CATEGORIES = (*map(category_label, CATEGORY_INDEX), "Pre-existing")
 
 
 def memory_block(results: Any) -> Block | None:
@@ -27,7 +26,7 @@ def memory_block(results: Any) -> Block | None:
     if not len(memory):
         return None
     born, died = _lifetimes(trace)
-    category = memory_timeline.categories(trace, results.tree, born, died)
+    category = memory_categories(results, born, died)
     at = events_at(trace, results.tree.parent, memory.time_ns[born], memory.thread[born])
     at = shown_rows(results, at)
     where = memory.device if memory.device is not None else np.full(len(memory), -1, np.int64)
@@ -45,7 +44,7 @@ def memory_block(results: Any) -> Block | None:
 
 
 def timeline_page_block(times: list[int], sizes: list[list[int]]) -> Block:
-    """The one curve of a memory timeline: times in microseconds and bytes by category, as `coalesced` gives them."""
+    """The one curve of a memory timeline: times in microseconds and bytes by category, as `sizes_over_time` gives them."""
     block = Block()
     curve = np.array(sizes, np.int64).reshape(len(times), -1)[:, 1:]
     curve = np.hstack([curve, np.zeros((len(curve), 1), np.int64)])
@@ -65,7 +64,7 @@ def _lifetimes(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     if memory.device is not None:
         _, number = np.unique(np.stack([address, memory.device]), axis=1, return_inverse=True)
         address = number.reshape(-1)
-    return memory_timeline.lifetimes(address, memory.nbytes)
+    return lifetimes(address, memory.nbytes)
 
 
 def _device(
@@ -89,10 +88,8 @@ def _device(
     if key == "0" and (memory.device is None or memory.device[here[0]] < 0):
         for address, nbytes, is_gradient in memory.of_modules:
             if address not in seen:
-                kind = (
-                    memory_timeline.Category.GRADIENT if is_gradient else memory_timeline.Category.PARAMETER
-                )
-                curve[:, int(kind)] += nbytes
+                kind = Category.GRADIENT if is_gradient else Category.PARAMETER
+                curve[:, CATEGORY_INDEX[kind]] += nbytes
     known = np.cumsum(change[here].sum(axis=1))
     curve[:, -1] += np.maximum(memory.total[here] - known, 0)
     times = memory.time_ns[here] - begin
