@@ -10,10 +10,10 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
-from ..export import chrome
 from ..python_rows import with_calls, with_forward_stacks
 from ..torch_api.event_list import EventList
 from ..torch_api.events import FunctionEventAvg
+from ..torch_api.facade import RecordingAnswers
 from ..torch_api.results import Results
 from ..trace import Health, Trace
 from .byte_source import Limits, Source
@@ -26,12 +26,13 @@ _MARK = "mindtorch_v2"  # a key at the top of the files that this package writes
 _BAR_FROM = 32 << 20  # bytes: below, nobody waits
 
 
-class Loaded:
+class Loaded(RecordingAnswers):
     """A trace from a file, with what a live profile answers."""
 
     def __init__(self, trace: Trace, python_functions: bool = False, forward_stacks: bool = False) -> None:
         self.trace = trace
         self._results = Results(trace)
+        self._metadata = {}
         self._python_functions, self._forward_stacks = python_functions, forward_stacks
 
     @cached_property
@@ -64,14 +65,11 @@ class Loaded:
         """The roots of the tree of events, Python calls and allocations, as `profile.kineto_results` gives it of a live recording."""
         return self._results.event_tree.roots()
 
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-    ) -> EventList:
-        """Averages over events of one name, optionally also of one input shape, stack or overload."""
-        return self._listed.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+    def _listed_results(self) -> Results:
+        return self._listed
+
+    def _finished(self, purpose: str = "getting results") -> Results:
+        return self._results
 
     def table(self, **options: Any) -> str:
         """The averages as text; the options are those of `EventList.table`."""
@@ -92,26 +90,6 @@ class Loaded:
     def to_dict(self) -> dict[str, list[Any]]:
         """The events as columns."""
         return self.events().to_dict()
-
-    def export_chrome_trace(self, path: str | os.PathLike[str], use_python_export: bool = False) -> None:
-        """Write the trace in Kineto's format; .gz compresses."""
-        chrome.export_chrome_trace(self.trace, path)
-
-    def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
-        """Write folded stacks with a metric, for flame graphs."""
-        self._results.export_stacks(os.fspath(path), metric)
-
-    def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
-        """Write the bytes alive over time by what they are for."""
-        self._results.export_memory_timeline(os.fspath(path), device)
-
-    def export_html(self, path: str | os.PathLike[str], other: Any = None) -> None:
-        """Write one self-contained page that shows where time and memory went; `other`: a second recording, to be compared with."""
-        self._results.export_html(path, other)
-
-    def _repr_html_(self) -> str:
-        """The averages as a small table to sort and filter, for notebooks."""
-        return self._results._repr_html_()
 
     def device_usage(self) -> Any:
         """How busy each stream of each device was: one row a stream, see `mindtorch_prof.analysis.device_usage`."""

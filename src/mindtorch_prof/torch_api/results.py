@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
@@ -487,19 +488,19 @@ class Results:
 
     # ------------------------------------------------------------------------------------------------ exports
 
-    def export_stacks(self, path: str, metric: str) -> None:
+    def export_stacks(self, path: str | os.PathLike[str], metric: str) -> None:
         """Write the events' stacks with a metric."""
         if not self.trace.settings.with_stack:
             raise AssertionError("export_stacks() requires with_stack=True")
         stack_files.export_trace_stacks(self.trace, self.shown_self_ns, self.shown, path, metric)
 
-    def export_memory_timeline(self, path: str, device: str | None = None) -> None:
+    def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
         """Write the bytes alive over time."""
         from ..export.memory_timeline import export_memory_timeline
 
         export_memory_timeline(self, path, device)
 
-    def export_html(self, path: Any, other: Any = None) -> None:
+    def export_html(self, path: str | os.PathLike[str], other: object = None) -> None:
         """Write one self-contained page that shows where time and memory went; `other`: a second recording, to be compared with."""
         from ..export.html import export_html
 

@@ -10,6 +10,8 @@ from typing import Any, Literal
 from mindtorch_prof.torch_api.enums import DeviceType, ProfilerState
 from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.torch_api.events import FunctionEvent
+from mindtorch_prof.torch_api.facade import EventAnswers
+from mindtorch_prof.torch_api.results import Results
 
 from ..profiler.c_api import _disable_profiler_legacy, _enable_profiler_legacy, _stop_legacy
 from ..profiler.experimental_config import ProfilerConfig, _ExperimentalConfig
@@ -17,11 +19,12 @@ from ..profiler.experimental_config import ProfilerConfig, _ExperimentalConfig
 __all__ = ["profile"]
 
 MEMORY_EVENT_NAME = "[memory]"
-_UNFINISHED = "<unfinished profile.profiler_legacy.profile>"
 
 
-class profile:
+class profile(EventAnswers):
     """Record the ops inside the `with` block."""
+
+    _unfinished = "<unfinished profile.profiler_legacy.profile>"
 
     def __init__(
         self,
@@ -43,6 +46,7 @@ class profile:
             warnings.warn("CUDA is not available, disabling CUDA profiling", stacklevel=2)
         self.use_cuda = False
         self.function_events: EventList | None = None
+        self._results = None
         self.entered = False
         self.record_shapes = record_shapes or with_flops
         self.with_flops = with_flops
@@ -82,59 +86,25 @@ class profile:
         self.function_events = self._results.events
         return False
 
-    def __repr__(self) -> str:
-        return _UNFINISHED if self.function_events is None else repr(self.function_events)
-
-    def __str__(self) -> str:
-        return _UNFINISHED if self.function_events is None else str(self.function_events)
-
-    def _check_finish(self) -> EventList:
+    def _check_finish(self) -> None:
         if self.function_events is None:
             raise RuntimeError("Profiler didn't finish running")
-        return self.function_events
 
-    def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int = 100,
-        max_src_column_width: int = 75,
-        max_name_column_width: int = 55,
-        max_shapes_column_width: int = 80,
-        header: str | None = None,
-        top_level_events_only: bool = False,
-    ) -> str:
-        """All events as text."""
-        return self._check_finish().table(
-            sort_by=sort_by,
-            row_limit=row_limit,
-            max_src_column_width=max_src_column_width,
-            max_name_column_width=max_name_column_width,
-            max_shapes_column_width=max_shapes_column_width,
-            header=header,
-            top_level_events_only=top_level_events_only,
-        )
+    def _event_list(self) -> EventList:
+        return self._finished().events
+
+    def _listed_results(self) -> Results:
+        return self._finished()
+
+    def _finished(self) -> Results:
+        self._check_finish()
+        assert self._results is not None
+        return self._results
 
     def export_chrome_trace(self, path: str) -> None:
         """Write the events as a trace file."""
-        self._check_finish().export_chrome_trace(path)
-
-    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Write folded stacks with a metric, for flame graphs."""
-        self._check_finish()
-        if not self.with_stack:
-            raise AssertionError("export_stacks() requires with_stack=True")
-        self._results.export_stacks(path, metric)
+        self._event_list().export_chrome_trace(path)
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
         """Averages over events of one name, optionally also of one input shape or stack."""
-        self._check_finish()
-        return self._results.key_averages(group_by_input_shape, group_by_stack_n, False)
-
-    def total_average(self) -> Any:
-        """The sum of all events, as a row `Total`."""
-        return self._check_finish().total_average()
-
-    @property
-    def self_cpu_time_total(self) -> float:
-        """The sum of self CPU time, in microseconds."""
-        return self._check_finish().self_cpu_time_total
+        return super().key_averages(group_by_input_shape, group_by_stack_n)

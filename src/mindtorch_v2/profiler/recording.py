@@ -13,6 +13,7 @@ from mindtorch_prof.export import chrome
 from mindtorch_prof.torch_api.enums import ProfilerActivity, ProfilerState
 from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.torch_api.event_tree import _ProfilerResult
+from mindtorch_prof.torch_api.facade import EventAnswers
 from mindtorch_prof.torch_api.results import Results
 from mindtorch_prof.trace import OP, Trace
 
@@ -21,7 +22,6 @@ from .experimental_config import ProfilerConfig, _ExperimentalConfig
 from .record.recorder import Config, Recorder
 from .record.seal import seal
 
-_UNFINISHED = "<unfinished torch.autograd.profile>"
 _DEVICES = ("cuda", "xpu", "hpu", "mtia")
 
 
@@ -38,8 +38,10 @@ class _ProfilerStats:
     function_events_build_tree_call_duration_us: int = 0
 
 
-class profile:
+class profile(EventAnswers):
     """Record what happens inside the `with` block."""
+
+    _unfinished = "<unfinished torch.autograd.profile>"
 
     def __init__(
         self,
@@ -62,7 +64,7 @@ class profile:
     ) -> None:
         self.enabled = enabled
         if not enabled:
-            self._results: Results | None = None
+            self._results = None
             return
         self.use_cuda = use_cuda
         if use_cuda:
@@ -207,12 +209,6 @@ class profile:
 
     # ------------------------------------------------------------------------------------------------ results
 
-    def __repr__(self) -> str:
-        return _UNFINISHED if self._results is None else repr(self.function_events)
-
-    def __str__(self) -> str:
-        return _UNFINISHED if self._results is None else str(self.function_events)
-
     @property
     def function_events(self) -> EventList:
         """All events; none before the end."""
@@ -231,66 +227,24 @@ class profile:
         self._stats.number_of_events = len(events)
         return events
 
-    def table(
-        self,
-        sort_by: str | None = None,
-        row_limit: int = 100,
-        max_src_column_width: int = 75,
-        max_name_column_width: int = 55,
-        max_shapes_column_width: int = 80,
-        header: str | None = None,
-        top_level_events_only: bool = False,
-    ) -> str:
-        """All events as text."""
-        return self.function_events.table(
-            sort_by=sort_by,
-            row_limit=row_limit,
-            max_src_column_width=max_src_column_width,
-            max_name_column_width=max_name_column_width,
-            max_shapes_column_width=max_shapes_column_width,
-            header=header,
-            top_level_events_only=top_level_events_only,
-        )
+    def _event_list(self) -> EventList:
+        return self.function_events
+
+    def _listed_results(self) -> Results | None:
+        return self._results
+
+    def _finished(self) -> Results:
+        if self._results is None:
+            raise RuntimeError(
+                "Nothing was recorded that could be exported: start the profiler and stop it first"
+            )
+        return self._results
 
     def export_chrome_trace(
         self, path: str, metadata: dict[str, Any] | None = None, use_python_export: bool = False
     ) -> None:
         """Write the recording as a trace file; there is one way to do so, in Python."""
-        if self._results is None:
-            raise RuntimeError(
-                "Nothing was recorded that could be exported: start the profiler and stop it first"
-            )
-        chrome.export_chrome_trace(self._results.trace, path, metadata or {})
-
-    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Write folded stacks with a metric, for flame graphs."""
-        if not self.with_stack:
-            raise AssertionError("export_stacks() requires with_stack=True")
-        if self._results is None:
-            raise RuntimeError(
-                "Nothing was recorded that could be exported: start the profiler and stop it first"
-            )
-        self._results.export_stacks(path, metric)
-
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-    ) -> EventList:
-        """Averages over events of one name, optionally also of one input shape, stack or overload."""
-        if self._results is None:
-            return EventList()
-        return self._results.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
-
-    def total_average(self) -> Any:
-        """The sum of all events, as a row `Total`."""
-        return self.function_events.total_average()
-
-    @property
-    def self_cpu_time_total(self) -> float:
-        """Time spent in the events themselves, in microseconds."""
-        return self.function_events.self_cpu_time_total
+        chrome.export_chrome_trace(self._finished().trace, path, metadata or {})
 
 
 def _warn_of_strangers(recorder: Recorder, results: Results) -> None:

@@ -13,6 +13,8 @@ from mindtorch_prof.export import chrome
 from mindtorch_prof.export.background import Export
 from mindtorch_prof.steps import step_name
 from mindtorch_prof.torch_api.enums import ProfilerActivity
+from mindtorch_prof.torch_api.event_list import EventList
+from mindtorch_prof.torch_api.facade import RecordingAnswers
 from mindtorch_prof.torch_api.results import Results
 
 from . import recording
@@ -70,7 +72,7 @@ def _parse_activities(
     return found, filters
 
 
-class _KinetoProfile:
+class _KinetoProfile(RecordingAnswers):
     """A recording from start to stop, and what it shows."""
 
     def __init__(
@@ -105,7 +107,7 @@ class _KinetoProfile:
         self.mem_tl: Any = None
         self.use_device = next((name for kind, name in _DEVICES.items() if kind in self.activities), None)
         self.preset_metadata: dict[str, str] = {}
-        self._metadata: dict[str, Any] = {}
+        self._metadata = {}
 
     def start(self) -> None:
         """Begin to record."""
@@ -196,26 +198,16 @@ class _KinetoProfile:
             raise RuntimeError(f"The profiler must be stopped before {purpose}")
         return self.profiler._results
 
-    def events(self) -> Any:
+    def events(self) -> EventList:
         """All events of the recording."""
         if self.profiler is None:
             raise AssertionError("Profiler must be initialized before accessing events")
         return self.profiler.function_events
 
-    def key_averages(
-        self,
-        group_by_input_shape: bool = False,
-        group_by_stack_n: int = 0,
-        group_by_overload_name: bool = False,
-    ) -> Any:
-        """Averages over events of one name, optionally also of one input shape, stack or overload."""
+    def _listed_results(self) -> Results | None:
         if self.profiler is None:
             raise AssertionError("Profiler must be initialized before getting key averages")
-        return self.profiler.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
-
-    def export_chrome_trace(self, path: str, use_python_export: bool = False) -> None:
-        """Write the recording as a trace file for Perfetto, TensorBoard and others; .gz compresses."""
-        self._export_chrome_trace(path)
+        return self.profiler._results
 
     def export_in_background(self, path: str) -> Export:
         """Write the trace file on a thread of its own; the program goes on. `.result()` of what is returned waits for it, and raises
@@ -226,15 +218,6 @@ class _KinetoProfile:
     def memory_summary(self) -> str:
         """The most memory that was alive at one time, when that was, and which ops had taken it (needs profile_memory)."""
         return memory_summary(self._finished("summarising memory").trace)
-
-    def _export_chrome_trace(self, path: str, *, exclusive: bool = False) -> None:
-        chrome.export_chrome_trace(
-            self._finished("exporting chrome trace").trace, path, self._metadata, exclusive=exclusive
-        )
-
-    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
-        """Write folded stacks with a metric, for flame graphs."""
-        self._finished("exporting stacks").export_stacks(path, metric)
 
     def _memory_profile(self) -> Any:
         """What the recorded memory is for: torch's MemoryProfile."""
@@ -248,21 +231,11 @@ class _KinetoProfile:
         assert self.profiler is not None
         return MemoryProfile(self.profiler.kineto_results)
 
-    def export_memory_timeline(self, path: str, device: str | None = None) -> None:
-        """Write the bytes alive over time by what they are for: a page (.html), [times, sizes] (.json) or each change (.raw.json.gz)."""
-        self._finished("exporting memory timeline").export_memory_timeline(path, device)
-
-    def export_html(self, path: str, other: Any = None) -> None:
-        """Write one self-contained page that shows where time and memory went; `other`: a second recording, to be compared with."""
-        self._finished("exporting a report").export_html(path, other)
-
     def _repr_html_(self) -> str | None:
         """The averages as a small table to sort and filter, for notebooks."""
         if self.profiler is None or self.profiler._results is None:
             return None
-        from mindtorch_prof.torch_api.notebook import results_table
-
-        return results_table(self.profiler._results)
+        return super()._repr_html_()
 
     def add_metadata(self, key: str, value: str) -> None:
         """Put a string into the trace file."""
