@@ -12,7 +12,7 @@ from typing import Any
 
 from ..python_rows import with_calls, with_forward_stacks
 from ..torch_api.event_list import EventList
-from ..torch_api.events import FunctionEventAvg
+from ..torch_api.events import FunctionEvent, FunctionEventAvg
 from ..torch_api.facade import RecordingAnswers
 from ..torch_api.results import Results
 from ..trace import Health, Trace
@@ -57,7 +57,7 @@ class Loaded(RecordingAnswers):
         """The columns behind the answers."""
         return self._results
 
-    def events(self) -> EventList:
+    def events(self) -> EventList[FunctionEvent]:
         """All events of the file."""
         return self._listed.events
 

@@ -1,26 +1,31 @@
-"""What devices did, beside the events of the CPU: time by op, events and averages of kernels. Columns in, torch's classes out.
+"""Work of devices beside the events of the CPU: columns in; device time by op, and events and averages of kernels as torch's classes, out.
 
-As torch has it: an op's device time is that of the kernels it launched and of the ops inside it; kernels are rows of their own
-too; an annotation's shadow on a device is a row that no total contains. Its time is that in which its stream worked: what torch
-shows, less the gaps between kernels.
+As in torch, an op's device time is that of the kernels it launched and of the ops inside it, and kernels are rows of their own. An
+annotation on a device is a row that no total contains. Its time is that in which its stream worked: what torch shows, less the
+gaps between kernels.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 
 from .. import averages as grouping
 from ..analysis.device_usage import covered_within
-from ..trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, DEVICE_SYNC, Device
+from ..trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, DEVICE_SYNC, Device, Trace
 from ..tree import sum_by, total_up
 from .enums import DeviceType
 from .event_metadata import EventMetadata, event_metadata
 from .events import FunctionEvent, FunctionEventAvg, Kernel
+
+if TYPE_CHECKING:
+    from .results import Results
 
 _TYPES = {
     "cuda": DeviceType.CUDA,
@@ -39,17 +44,17 @@ _ACTIVITIES = {
 
 
 def device_type(name: str | None) -> DeviceType:
-    """torch's kind of a device by its name; what it has no name for is a private use."""
+    """torch's kind of a device by its name; PrivateUse1 where torch has no name for it."""
     return _TYPES.get(name or "", DeviceType.PrivateUse1)
 
 
 @dataclass(frozen=True)
 class DeviceColumns:
-    """Columns beside a Trace's, and averages of what devices did."""
+    """Columns beside a Trace's: time on devices by event; and averages of the work of devices."""
 
-    results: Any
-    own_ns: np.ndarray  # int64 by event: of the work that it launched itself
-    total_ns: np.ndarray  # int64 by event: the same, and of the events inside it
+    results: Results
+    own_ns: npt.NDArray[np.int64]  # by event: of the work that it launched itself
+    total_ns: npt.NDArray[np.int64]  # by event: the same, and of the events inside it
 
     @property
     def device(self) -> Device:
@@ -61,20 +66,22 @@ class DeviceColumns:
         return int(self.listed.sum())
 
     @cached_property
-    def listed(self) -> np.ndarray:
-        """Mask of what is an event: waiting is none."""
-        return self.device.kind != DEVICE_SYNC
+    def listed(self) -> npt.NDArray[np.bool_]:
+        """Mask of the rows that are events: synchronisation is none."""
+        is_event: npt.NDArray[np.bool_] = self.device.kind != DEVICE_SYNC
+        return is_event
 
     @cached_property
-    def length_ns(self) -> np.ndarray:
+    def length_ns(self) -> npt.NDArray[np.int64]:
         """How long each event of a device took; of an annotation, how long its stream worked in it."""
         device = self.device
-        length = device.end_ns - device.start_ns
-        noted, works = device.kind == DEVICE_ANNOTATION, device.works
-        for index, stream in {*zip(device.device[noted].tolist(), device.stream[noted].tolist())}:
-            here = (device.device == index) & (device.stream == stream)
-            rows = np.flatnonzero(here & noted)
-            work = here & works
+        length: npt.NDArray[np.int64] = device.end_ns - device.start_ns
+        annotations, works = device.kind == DEVICE_ANNOTATION, device.works
+        streams = {*zip(device.device[annotations].tolist(), device.stream[annotations].tolist())}
+        for index, stream in streams:
+            on_stream = (device.device == index) & (device.stream == stream)
+            rows = np.flatnonzero(on_stream & annotations)
+            work = on_stream & works
             length[rows] = covered_within(
                 device.start_ns[rows], device.end_ns[rows], device.start_ns[work], device.end_ns[work]
             )
@@ -85,10 +92,11 @@ class DeviceColumns:
         return int(self.length_ns[self.listed].sum())
 
     @cached_property
-    def _by_op(self) -> tuple[np.ndarray, np.ndarray]:
-        device, results = self.device, self.results
+    def _by_op(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Work that an op launched, sorted by op: the ops, and the rows of the work."""
+        device = self.device
         rows = np.flatnonzero(device.works & (device.op >= 0))
-        op = shown_rows(results, device.op[rows])
+        op = shown_rows(self.results, device.op[rows])
         order = np.argsort(op, kind="stable")
         return op[order], rows[order]
 
@@ -106,24 +114,25 @@ class DeviceColumns:
             for i in rows[first:last].tolist()
         ]
 
-    def averages(self, by_shape: bool) -> tuple[list[FunctionEventAvg], np.ndarray]:
-        """One row a name, annotations apart from the rest; and when each first began."""
+    def averages(self, by_shape: bool) -> tuple[list[FunctionEventAvg], npt.NDArray[np.int64]]:
+        """One row per name, annotations apart from the rest; and when the first event of each began."""
         device = self.device
         rows = np.flatnonzero(self.listed)
         if not len(rows):
             return [], np.empty(0, np.int64)
         group_of, texts = grouping.named_groups(device.names)
-        keys = group_of[device.name[rows]] * 2 + (device.kind[rows] == DEVICE_ANNOTATION)
-        found, place = np.unique(keys, return_inverse=True)
-        place = place.reshape(-1)
+        keys, group = np.unique(
+            group_of[device.name[rows]] * 2 + (device.kind[rows] == DEVICE_ANNOTATION), return_inverse=True
+        )
+        group = group.reshape(-1)
         length = self.length_ns[rows]
-        total = sum_by(place, length, len(found)).tolist()
-        count = np.bincount(place, minlength=len(found)).tolist()
-        begun = np.full(len(found), np.iinfo(np.int64).max)
-        np.minimum.at(begun, place, device.start_ns[rows])
-        kind, made = device_type(self.results.use_device), []
-        spreads = _Spreads(length, place, device.start_ns[rows], len(found))
-        for number, key in enumerate(found.tolist()):
+        total = sum_by(group, length, len(keys)).tolist()
+        count = np.bincount(group, minlength=len(keys)).tolist()
+        begin_ns = np.full(len(keys), np.iinfo(np.int64).max)
+        np.minimum.at(begin_ns, group, device.start_ns[rows])
+        kind, averages = device_type(self.results.use_device), []
+        spreads = _Spreads(length, group, device.start_ns[rows], len(keys))
+        for number, key in enumerate(keys.tolist()):
             row = FunctionEventAvg()
             row.key, row.count, row.node_id, row.scope = texts[key // 2], count[number], -1, 0
             row.device_time_total = row.self_device_time_total = total[number] / 1000
@@ -132,32 +141,38 @@ class DeviceColumns:
             row.cpu_children, row.stack, row.overload_name = [], [], ""
             row.input_shapes = [] if by_shape else ""
             row._spread = (spreads, number)
-            made.append(row)
-        return made, begun
+            averages.append(row)
+        return averages, begin_ns
 
 
 class _Spreads:
-    """Spreads of the times of groups, worked out when first asked for."""
+    """Spreads of the times of groups, computed when first asked for."""
 
-    def __init__(self, length: np.ndarray, group: np.ndarray, start: np.ndarray, count: int) -> None:
+    def __init__(
+        self,
+        length: npt.NDArray[np.int64],
+        group: npt.NDArray[np.int64],
+        start: npt.NDArray[np.int64],
+        count: int,
+    ) -> None:
         self._columns, self._count = (length, group, start), count
-        self._made: list[grouping.Spread] | None = None
+        self._spreads: list[grouping.Spread] | None = None
 
     def __call__(self) -> list[grouping.Spread]:
-        if self._made is None:
+        if self._spreads is None:
             length, group, start = self._columns
             order = np.lexsort((start, group))
             cuts = np.searchsorted(group[order], np.arange(1, self._count))
-            self._made = [grouping.spread_of(part / 1000.0) for part in np.split(length[order], cuts)]
-        return self._made
+            self._spreads = [grouping.spread_of(part / 1000.0) for part in np.split(length[order], cuts)]
+        return self._spreads
 
 
-def shown_rows(results: Any, rows: np.ndarray) -> np.ndarray:
-    """Rows of events as people see them: an event that is shown as one with its parent is its parent."""
+def shown_rows(results: Results, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Rows of events as lists show them: an event that is merged into its parent is its parent."""
     return np.where(results.shown[rows], rows, results.shown_parent[rows])
 
 
-def device_columns(results: Any) -> DeviceColumns:
+def device_columns(results: Results) -> DeviceColumns:
     """Time on devices by event."""
     trace, count = results.trace, len(results.trace)
     device = trace.device
@@ -171,12 +186,12 @@ def device_columns(results: Any) -> DeviceColumns:
 
 
 class DeviceEvent(FunctionEvent):
-    """A kernel, copy or fill; what else its file says of it is looked up when it is asked for."""
+    """A kernel, copy or fill; its metadata is looked up when it is read."""
 
-    _trace: Any
+    _trace: Trace
     _row: int
 
-    def __getattr__(self, field: str) -> Any:
+    def __getattr__(self, field: str) -> EventMetadata | None:
         if field != "event_metadata":
             raise AttributeError(f"'FunctionEvent' object has no attribute '{field}'")
         device, row = self._trace.device, self._row
@@ -188,7 +203,7 @@ class DeviceEvent(FunctionEvent):
         return self.event_metadata
 
 
-def metadata_of(extra: dict[str, Any]) -> EventMetadata | None:
+def metadata_of(extra: Mapping[str, object]) -> EventMetadata | None:
     """Arguments of an event in its file as torch's EventMetadata; None where nothing of it is known."""
     texts = {
         key: value if isinstance(value, str) else orjson.dumps(value).decode() for key, value in extra.items()
@@ -200,7 +215,7 @@ def metadata_of(extra: dict[str, Any]) -> EventMetadata | None:
 
 
 class DeviceAnnotation(DeviceEvent):
-    """The shadow of an annotation on a stream: from the first to the last thing that was launched in it."""
+    """An annotation on a stream: from the begin of the first to the end of the last work that was launched in it."""
 
     busy_us = 0.0
 
@@ -209,34 +224,36 @@ class DeviceAnnotation(DeviceEvent):
         return self.busy_us
 
 
-def device_events(results: Any) -> list[FunctionEvent]:
-    """One event a kernel, copy, fill or annotation on a device."""
+def device_events(results: Results) -> list[FunctionEvent]:
+    """One event per kernel, copy, fill or annotation on a device."""
     trace = results.trace
-    device = trace.device
-    if not len(device):
+    device, of_events = trace.device, results.device_columns
+    if of_events is None:
         return []
-    kind, base, use_device = device_type(results.use_device), trace.window_ns[0], results.use_device
+    kind, begin_ns, use_device = device_type(results.use_device), trace.window_ns[0], results.use_device
     group_of, texts = grouping.named_groups(device.names)
-    known = trace.external is not None and len(trace) > 0
-    numbers = trace.external[device.op].tolist() if known else [0] * len(device)
-    rows = np.flatnonzero(results.device_columns.listed)
+    if trace.external is not None and len(trace) > 0:
+        numbers = trace.external[device.op].tolist()
+    else:
+        numbers = [0] * len(device)
+    rows = np.flatnonzero(of_events.listed)
     columns = zip(
         rows.tolist(),
         device.name[rows].tolist(),
-        (device.start_ns[rows] - base).tolist(),
-        (device.end_ns[rows] - base).tolist(),
+        (device.start_ns[rows] - begin_ns).tolist(),
+        (device.end_ns[rows] - begin_ns).tolist(),
         device.device[rows].tolist(),
         device.stream[rows].tolist(),
         device.kind[rows].tolist(),
         device.correlation[rows].tolist(),
         device.op[rows].tolist(),
         [numbers[row] for row in rows.tolist()],
-        results.device_columns.length_ns[rows].tolist(),
+        of_events.length_ns[rows].tolist(),
     )
-    made: list[FunctionEvent] = []
-    for row, name, start, end, index, stream, what, correlation, op, number, length in columns:
-        make = DeviceAnnotation if what == DEVICE_ANNOTATION else DeviceEvent
-        event = make(
+    events: list[FunctionEvent] = []
+    for row, name, start, end, index, stream, activity, correlation, op, number, length in columns:
+        event_class = DeviceAnnotation if activity == DEVICE_ANNOTATION else DeviceEvent
+        event = event_class(
             id=max(correlation, 0),
             name=texts[group_of[name]],
             trace_name=device.names[name],
@@ -252,8 +269,8 @@ def device_events(results: Any) -> list[FunctionEvent]:
             device_type=kind,
             device_index=index,
             device_resource_id=stream,
-            is_user_annotation=what == DEVICE_ANNOTATION,
-            activity_type=_ACTIVITIES[what],
+            is_user_annotation=activity == DEVICE_ANNOTATION,
+            activity_type=_ACTIVITIES[activity],
             flops=0,
             linked_correlation_id=number if op >= 0 else 0,
         )
@@ -261,13 +278,16 @@ def device_events(results: Any) -> list[FunctionEvent]:
         event._trace, event._row = trace, row
         if isinstance(event, DeviceAnnotation):
             event.busy_us = length / 1000
-        made.append(event)
-    return made
+        events.append(event)
+    return events
 
 
 def in_order_of_start(
-    first: list[Any], first_starts: np.ndarray, second: list[Any], second_starts: np.ndarray
-) -> list[Any]:
+    first: list[FunctionEventAvg],
+    first_starts: npt.NDArray[np.int64],
+    second: list[FunctionEventAvg],
+    second_starts: npt.NDArray[np.int64],
+) -> list[FunctionEventAvg]:
     """Two lists of rows as one, in the order in which they began."""
     both = [*first, *second]
     order = np.argsort(np.concatenate([first_starts, second_starts]), kind="stable")

@@ -1,52 +1,59 @@
-"""EventList: a list of events or of averages, with the questions that torch's list answers."""
+"""EventList: a list of events or of averages, with the methods of torch's list."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..export import chrome, stacks
-from .events import FunctionEvent, FunctionEventAvg
+from .events import EventOrAverage, FunctionEvent, FunctionEventAvg
+
+if TYPE_CHECKING:
+    from .results import Results
+
+E = TypeVar("E", bound=EventOrAverage)
 
 
-class EventList(list):
+class EventList(list[E]):
     """A list of FunctionEvents or FunctionEventAvgs."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        use_device = kwargs.pop("use_device", None)
-        profile_memory = kwargs.pop("profile_memory", False)
-        with_flops = kwargs.pop("with_flops", False)
-        results = kwargs.pop("results", None)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # torch's signature
+        use_device: str | None = kwargs.pop("use_device", None)
+        profile_memory: bool = kwargs.pop("profile_memory", False)
+        with_flops: bool = kwargs.pop("with_flops", False)
+        results: Results | None = kwargs.pop("results", None)
         super().__init__(*args, **kwargs)
         self._use_device = use_device
         self._profile_memory = profile_memory
         self._with_flops = with_flops
         self._tree_built = results is not None
-        # what the list was made from; columns answer for it as long as it is as it was made
+        # The recording whose events or averages these are. Its columns answer for the list while the list is unchanged.
         self._results = results
-        self._made_length = len(self)
+        self._initial_length = len(self)
 
     def __str__(self) -> str:
         return self.table()
 
     def _repr_html_(self) -> str:
-        """The list as a page's table."""
+        """The list as a table for notebooks."""
         from .notebook import html_table
 
         return html_table(self)
 
-    def _like(self, items: Any) -> EventList:
-        """A list of other items with this one's settings."""
+    def _like(self, rows: Iterable[FunctionEventAvg]) -> EventList[FunctionEventAvg]:
+        """A list of averages with this one's settings."""
         return EventList(
-            items,
+            rows,
             use_device=self._use_device,
             profile_memory=self._profile_memory,
             with_flops=self._with_flops,
         )
 
-    def _whole(self) -> Any:
-        """The results whose events this list is, all of them; None for any other list."""
+    def _whole(self) -> Results | None:
+        """The results of which this list is the whole list of events; None for any other list."""
         results = self._results
-        if results is None or len(self) != self._made_length or not results.owns(self):
+        if results is None or len(self) != self._initial_length or not results.owns(self):
             return None
         return results
 
@@ -94,12 +101,12 @@ class EventList(list):
         group_by_input_shapes: bool = False,
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
-    ) -> EventList:
-        """One row a group of events."""
+    ) -> EventList[FunctionEventAvg]:
+        """One row per group of events."""
         whole = self._whole()
         if whole is not None:
             return whole.key_averages(group_by_input_shapes, group_by_stack_n, group_by_overload_name)
-        groups: dict[tuple, FunctionEventAvg] = {}
+        groups: dict[tuple[object, ...], FunctionEventAvg] = {}
         for event in self:
             key = _group(event, group_by_input_shapes, group_by_stack_n, group_by_overload_name)
             groups.setdefault(key, FunctionEventAvg()).add(event)
@@ -132,7 +139,7 @@ class EventList(list):
         stacks.export_stacks(self, path, metric)
 
     def export_chrome_trace(self, path: str) -> None:
-        """Write the events as a trace file; averages as one slice a row."""
+        """Write the events as a trace file; averages as one slice per row."""
         whole = self._whole()
         if whole is not None:
             chrome.export_chrome_trace(whole.trace, path)
@@ -143,8 +150,8 @@ class EventList(list):
 
     # ------------------------------------------------------------------------------------------------ other forms
 
-    def to_dict(self) -> dict[str, list[Any]]:
-        """The list as columns: a name and one plain value an event."""
+    def to_dict(self) -> dict[str, list[object]]:
+        """The list as columns: by name of a field, one plain value per event."""
         from .event_columns import list_columns
 
         return list_columns(self, self._whole())
@@ -159,45 +166,52 @@ class EventList(list):
 
     # ------------------------------------------------------------------------------------------------ torch's private steps
 
-    def _build_tree(self) -> None:
+    def _build_tree(self: EventList[FunctionEvent]) -> None:
         """Work out parents and children from the times of the events, and merge repeated ones."""
         self._populate_cpu_children()
         self._remove_dup_nodes()
         self._set_backward_stacktraces()
         self._tree_built = True
-        self._results, self._made_length = None, len(self)
+        self._results, self._initial_length = None, len(self)
 
-    def _populate_cpu_children(self) -> None:
+    def _populate_cpu_children(self: EventList[FunctionEvent]) -> None:
         """Work out parents and children from the times of the events."""
         from .event_nesting import nest
 
         nest(self)
 
-    def _remove_dup_nodes(self) -> None:
+    def _remove_dup_nodes(self: EventList[FunctionEvent]) -> None:
         """Drop an only child of its parent's name."""
         from .event_nesting import drop_repeated
 
         drop_repeated(self)
 
-    def _set_backward_stacktraces(self) -> None:
+    def _set_backward_stacktraces(self: EventList[FunctionEvent]) -> None:
         """Give backward events the stack of their forward."""
         from .event_nesting import backward_stacks
 
         backward_stacks(self)
 
 
-def _group(event: FunctionEvent, by_shapes: bool, by_stack: int, by_overload: bool) -> tuple:
-    key: tuple = (event.key, event.node_id, event.device_type, event.is_legacy, event.is_user_annotation)
+def _group(event: EventOrAverage, by_shapes: bool, by_stack: int, by_overload: bool) -> tuple[object, ...]:
+    """What events of one group have in common."""
+    key: tuple[object, ...] = (
+        event.key,
+        event.node_id,
+        event.device_type,
+        event.is_legacy,
+        event.is_user_annotation,
+    )
     if by_overload:
         key += (event.overload_name,)
     if by_shapes:
         key += (str(event.input_shapes),)
     if by_stack > 0:
-        key += tuple((event.stack or ())[:by_stack])
+        key += tuple((event.stack or [])[:by_stack])
     return key
 
 
-def _optional(package: str) -> Any:
+def _optional(package: str) -> ModuleType:
     import importlib
 
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class EventMetadata(NamedTuple):
@@ -17,7 +17,7 @@ class EventMetadata(NamedTuple):
     priority: int | None
     blocks_per_sm: float | None
     warps_per_sm: float | None
-    occupancy: dict[str, Any] | None
+    occupancy: dict[str, object] | None
     est_occupancy_pct: float | None
     queued: int | None
     graph_id: int | None
@@ -81,23 +81,22 @@ def _truth(value: str) -> bool:
     return value in ("true", "1")
 
 
-def _reader(annotation: str) -> Callable[[str], Any]:
-    kinds: dict[str, Callable[[str], Any]] = {"int": int, "float": float, "str": _text, "bool": _truth}
-    return kinds.get(annotation.partition(" | ")[0], json.loads)
+def _reader(annotation: str) -> Callable[[str], object]:
+    readers: dict[str, Callable[[str], object]] = {"int": int, "float": float, "str": _text, "bool": _truth}
+    return readers.get(annotation.partition(" | ")[0], json.loads)
 
 
 _READERS = {
     _NAMES.get(field, field.replace("_", " ")): (field, _reader(getattr(annotation, "__forward_arg__", "")))
     for field, annotation in EventMetadata.__annotations__.items()
 }
-_NOTHING = dict.fromkeys(EventMetadata._fields)
 
 
 def event_metadata(texts: dict[str, str] | None) -> EventMetadata | None:
     """The values of texts by their names in a trace file; None where no name is known."""
-    found = {}
+    values: dict[str, object] = {}
     for name, text in (texts or {}).items():
         if name in _READERS:
             field, read = _READERS[name]
-            found[field] = read(text)
-    return EventMetadata(**{**_NOTHING, **found}) if found else None
+            values[field] = read(text)
+    return EventMetadata._make(map(values.get, EventMetadata._fields)) if values else None

@@ -1,19 +1,19 @@
-"""Nesting of event objects: a list of FunctionEvents in; their parents, children and backward stacks set. For lists that people
+"""Nesting of event objects: a list of FunctionEvents in; their parents, children and backward stacks set. For lists that programs
 build themselves; recordings are nested by `tree`, on columns."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
 from .enums import DeviceType
+from .events import FunctionEvent
 
 _BACKWARD = 1  # torch's scope of backward functions
 
 
-def nest(events: list[Any]) -> None:
+def nest(events: list[FunctionEvent]) -> None:
     """Set parents and children."""
-    threads = defaultdict(list)
+    threads: dict[tuple[int, int], list[FunctionEvent]] = defaultdict(list)
     for event in events:
         if not event.is_async and event.device_type == DeviceType.CPU:
             threads[event.thread, event.node_id].append(event)
@@ -21,8 +21,8 @@ def nest(events: list[Any]) -> None:
         _nest_thread(members)
 
 
-def _nest_thread(events: list[Any]) -> None:
-    open_: list[Any] = []
+def _nest_thread(events: list[FunctionEvent]) -> None:
+    open_: list[FunctionEvent] = []
     for event in sorted(events, key=lambda e: (e.time_range.start, -e.time_range.end)):
         span = event.time_range
         while open_ and (span.start >= open_[-1].time_range.end or span.end > open_[-1].time_range.end):
@@ -35,33 +35,33 @@ def _nest_thread(events: list[Any]) -> None:
         open_.append(event)
 
 
-def drop_repeated(events: list[Any]) -> None:
-    """Drop an only child of its parent's name."""
+def drop_repeated(events: list[FunctionEvent]) -> None:
+    """Drop an only child of its parent's name; the parent takes over its children and kernels."""
     while True:
-        gone = {
+        repeated = {
             id(e)
             for e in events
             if e.cpu_parent is not None
             and e.cpu_parent.name == e.name
             and len(e.cpu_parent.cpu_children) == 1
         }
-        # of a chain only every second one goes at once, so that nobody's new parent is going too
-        gone = {id(e) for e in events if id(e) in gone and id(e.cpu_parent) not in gone}
-        if not gone:
+        # of a chain only every second event is dropped in one round, so that no new parent is dropped too
+        dropped = {id(e) for e in events if id(e) in repeated and id(e.cpu_parent) not in repeated}
+        if not dropped:
             return
         for event in events:
-            if id(event) in gone:
-                parent = event.cpu_parent
+            parent = event.cpu_parent
+            if id(event) in dropped and parent is not None:
                 parent.cpu_children = event.cpu_children
                 parent.kernels = event.kernels
                 for child in event.cpu_children:
                     child.cpu_parent = parent
-        events[:] = [e for e in events if id(e) not in gone]
+        events[:] = [e for e in events if id(e) not in dropped]
 
 
-def backward_stacks(events: list[Any]) -> None:
-    """Give backward events the stack of their forward."""
-    forward: dict[tuple[int, Any], list[str]] = {}
+def backward_stacks(events: list[FunctionEvent]) -> None:
+    """Give backward events the stacks of their forward ops."""
+    forward: dict[tuple[int, int], list[str]] = {}
     for event in events:
         if event.scope != _BACKWARD and event.sequence_nr >= 0 and event.stack is not None:
             forward.setdefault((event.sequence_nr, event.thread), event.stack)

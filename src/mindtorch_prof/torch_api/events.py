@@ -1,14 +1,21 @@
-"""Events as torch's classes: FunctionEvent (a thin view of a row), FunctionEventAvg, EventList. Made only when asked for."""
+"""Events and averages as torch's classes: FunctionEvent and FunctionEventAvg. Their fields are set by whoever makes them."""
 
 from __future__ import annotations
 
+import bisect
 import warnings
 from collections import defaultdict
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple, Protocol
 
+from ..averages import Spread
 from ..formats import format_time
 from .enums import DeviceType
 from .event_metadata import EventMetadata, event_metadata
+
+# names of events that stand for memory outside all other events
+MEMORY_EVENT_NAME = "[memory]"
+OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
 
 
 class Kernel(NamedTuple):
@@ -19,7 +26,7 @@ class Kernel(NamedTuple):
     duration: float
 
 
-class StringTable(defaultdict):
+class StringTable(defaultdict[str, str]):
     """Names as they are shown. There is no C++ here, so a name is shown as it is."""
 
     def __missing__(self, key: str) -> str:
@@ -39,17 +46,22 @@ class Interval:
         return self.end - self.start
 
 
-class MemRecordsAcc:
-    """Memory records, found by interval."""
+class _MemoryEvent(Protocol):
+    def start_ns(self) -> int: ...
 
-    def __init__(self, mem_records: Any) -> None:
+
+MemoryRecord = tuple[_MemoryEvent, bool]  # an allocation or a free, and whether an event contains it
+
+
+class MemRecordsAcc:
+    """Memory records, looked up by interval."""
+
+    def __init__(self, mem_records: Iterable[MemoryRecord]) -> None:
         self._mem_records = sorted(mem_records, key=lambda record: record[0].start_ns())
         self._start_nses = [record[0].start_ns() for record in self._mem_records]
 
-    def in_interval(self, start_ns: int, end_ns: int) -> Any:
+    def in_interval(self, start_ns: int, end_ns: int) -> Iterator[MemoryRecord]:
         """The records between two times."""
-        import bisect
-
         first = bisect.bisect_left(self._start_nses, start_ns)
         last = bisect.bisect_right(self._start_nses, end_ns)
         yield from self._mem_records[first:last]
@@ -62,7 +74,7 @@ def _attr_formatter(name: str) -> property:
 def _deprecated(old: str, new: str) -> property:
     """A property under an old name that warns as torch does."""
 
-    def get(self: Any) -> Any:
+    def get(self: object) -> object:
         warnings.warn(f"`{old}` is deprecated. Use `{new}` instead.", FutureWarning, stacklevel=2)
         return getattr(self, new)
 
@@ -77,6 +89,7 @@ class FormattedTimesMixin:
     cpu_time_total: float
     device_time_total: float
 
+    # the same times as text
     cpu_time_str = _attr_formatter("cpu_time")
     device_time_str = _attr_formatter("device_time")
     cpu_time_total_str = _attr_formatter("cpu_time_total")
@@ -106,15 +119,15 @@ class FunctionEvent(FormattedTimesMixin):
 
     def __init__(
         self,
-        id: Any,
+        id: int,
         name: str,
         thread: int,
         start_us: float,
         end_us: float,
         overload_name: str | None = None,
         fwd_thread: int | None = None,
-        input_shapes: Any = None,
-        stack: Any = None,
+        input_shapes: list[list[int]] | None = None,
+        stack: list[str] | None = None,
         scope: int = 0,
         use_device: str | None = None,
         cpu_memory_usage: int = 0,
@@ -123,27 +136,27 @@ class FunctionEvent(FormattedTimesMixin):
         is_remote: bool = False,
         sequence_nr: int = -1,
         node_id: int = -1,
-        device_type: Any = DeviceType.CPU,
+        device_type: DeviceType = DeviceType.CPU,
         device_index: int = 0,
         device_resource_id: int | None = None,
         is_legacy: bool = False,
         flops: int | None = None,
         trace_name: str | None = None,
-        concrete_inputs: Any = None,
-        kwinputs: Any = None,
+        concrete_inputs: list[object] | None = None,
+        kwinputs: dict[str, object] | None = None,
         is_user_annotation: bool = False,
         is_python_function: bool = False,
-        activity_type: Any = None,
+        activity_type: str | None = None,
         metadata_json: str | None = None,
-        flow_id: Any = None,
-        flow_type: Any = None,
-        flow_start: Any = None,
+        flow_id: int | None = None,
+        flow_type: int | None = None,
+        flow_start: bool | None = None,
         external_id: int = 0,
         linked_correlation_id: int = 0,
-        extra_meta: Any = None,
-        structured_input_shapes: Any = None,
-        structured_input_strides: Any = None,
-        input_dtypes: Any = None,
+        extra_meta: dict[str, str] | None = None,
+        structured_input_shapes: list[list[object]] | None = None,
+        structured_input_strides: list[list[object]] | None = None,
+        input_dtypes: list[str] | None = None,
         python_id: int = -1,
         python_parent_id: int = -1,
         python_module_id: int = -1,
@@ -156,10 +169,10 @@ class FunctionEvent(FormattedTimesMixin):
         self.time_range = Interval(start_us, end_us)
         self.thread = thread
         self.fwd_thread = fwd_thread
-        self.kernels: list[Any] = []
+        self.kernels: list[Kernel] = []
         self.count = 1
-        self.cpu_children: list[Any] = []
-        self.cpu_parent: Any = None
+        self.cpu_children: list[FunctionEvent] = []
+        self.cpu_parent: FunctionEvent | None = None
         self.input_shapes = input_shapes
         self.structured_input_shapes = structured_input_shapes
         self.structured_input_strides = structured_input_strides
@@ -181,9 +194,9 @@ class FunctionEvent(FormattedTimesMixin):
         self.flops = flops
         self.is_user_annotation = is_user_annotation
         self.is_python_function = is_python_function
-        self.self_cpu_percent: Any = -1
-        self.total_cpu_percent: Any = -1
-        self.total_device_percent: Any = -1
+        self.self_cpu_percent: float | str = -1
+        self.total_cpu_percent: float | str = -1
+        self.total_device_percent: float | str = -1
         self.activity_type = activity_type
         self._metadata_json = metadata_json
         self.flow_id = flow_id
@@ -210,17 +223,17 @@ class FunctionEvent(FormattedTimesMixin):
             raise AssertionError("Expected device_type to be CPU")
         self.kernels.append(Kernel(name, device, duration))
 
-    def append_cpu_child(self, child: Any) -> None:
+    def append_cpu_child(self, child: FunctionEvent) -> None:
         """Add an event that happened inside this one."""
         self._check_relative("child", child)
         self.cpu_children.append(child)
 
-    def set_cpu_parent(self, parent: Any) -> None:
+    def set_cpu_parent(self, parent: FunctionEvent) -> None:
         """Say inside which event this one happened."""
         self._check_relative("parent", parent)
         self.cpu_parent = parent
 
-    def _check_relative(self, role: str, other: Any) -> None:
+    def _check_relative(self, role: str, other: object) -> None:
         if self.device_type != DeviceType.CPU:
             raise AssertionError("Expected device_type to be CPU")
         if not isinstance(other, FunctionEvent):
@@ -323,7 +336,8 @@ class FunctionEventAvg(FormattedTimesMixin):
     """A row of averages over the events of one group."""
 
     is_user_annotation = False
-    _spread: Any = None  # of recordings: who works out the spreads of all rows, and this row's number
+    # of recordings: a function that gives the spreads of all rows, and this row's number
+    _spread: tuple[Callable[[], list[Spread]], int] | None = None
 
     def __init__(self) -> None:
         self.key: str | None = None
@@ -336,16 +350,16 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.device_time_total: float = 0
         self.self_cpu_time_total: float = 0
         self.self_device_time_total: float = 0
-        self.input_shapes: Any = None
+        self.input_shapes: list[list[int]] | str | None = None  # "": not grouped by shapes
         self.overload_name: str | None = None
-        self.stack: Any = None
+        self.stack: list[str] | None = None
         self.scope: int | None = None
         self.cpu_memory_usage = 0
         self.device_memory_usage = 0
         self.self_cpu_memory_usage = 0
         self.self_device_memory_usage = 0
-        self.cpu_children: Any = None
-        self.cpu_parent: Any = None
+        self.cpu_children: list[FunctionEvent] | None = None
+        self.cpu_parent: FunctionEvent | None = None
         self.device_type = DeviceType.CPU
         self.is_legacy = False
         self.flops: int = 0
@@ -355,15 +369,15 @@ class FunctionEventAvg(FormattedTimesMixin):
     self_cuda_memory_usage = _deprecated("self_cuda_memory_usage", "self_device_memory_usage")
 
     @property
-    def stats(self) -> Any:
-        """min, p50, p95, max, std and the first of the events' times, in microseconds; worked out when first asked for.
-        None where the events are not known: rows that people add up themselves, and [memory]."""
+    def stats(self) -> Spread | None:
+        """min, p50, p95, max, std and the first of the events' times, in microseconds; computed when first read.
+        None where the events are not known: rows that a program adds up itself, and [memory]."""
         if self._spread is None:
             return None
         spreads, number = self._spread
         return spreads()[number]
 
-    def add(self, other: Any) -> FunctionEventAvg:
+    def add(self, other: EventOrAverage) -> FunctionEventAvg:
         """Add an event, or another row of the same key."""
         if self.key is None:
             for name in _SHARED:
@@ -378,7 +392,7 @@ class FunctionEventAvg(FormattedTimesMixin):
         self.flops = (self.flops or 0) + (other.flops or 0)
         return self
 
-    def __iadd__(self, other: Any) -> FunctionEventAvg:
+    def __iadd__(self, other: EventOrAverage) -> FunctionEventAvg:
         return self.add(other)
 
     def __repr__(self) -> str:
@@ -388,3 +402,6 @@ class FunctionEventAvg(FormattedTimesMixin):
             f"self_{device}_time={self.self_device_time_total_str} {device}_time={self.device_time_str} input_shapes={self.input_shapes} "
             f"cpu_memory_usage={self.cpu_memory_usage} {device}_memory_usage={self.device_memory_usage}>"
         )
+
+
+EventOrAverage = FunctionEvent | FunctionEventAvg

@@ -10,7 +10,7 @@ import os
 
 from ..export import chrome
 from .event_list import EventList
-from .events import FunctionEventAvg
+from .events import FunctionEvent, FunctionEventAvg
 from .results import Results
 
 
@@ -26,7 +26,7 @@ class KeyAverages:
         group_by_input_shape: bool = False,
         group_by_stack_n: int = 0,
         group_by_overload_name: bool = False,
-    ) -> EventList:
+    ) -> EventList[FunctionEventAvg]:
         """Averages over events of one name, optionally also of one input shape, stack or overload."""
         results = self._listed_results()
         if results is None:
@@ -74,7 +74,7 @@ class EventAnswers(KeyAverages):
     _results: Results | None
     _unfinished = "<unfinished>"  # printed before there are results
 
-    def _event_list(self) -> EventList:
+    def _event_list(self) -> EventList[FunctionEvent]:
         """All events. May raise while there are none."""
         raise NotImplementedError
 

@@ -1,41 +1,45 @@
-"""Tables for notebooks: results or a list of events in, HTML out that needs no network and nothing of the page around it.
+"""Tables for notebooks: results or a list of events in, HTML out that needs neither a network nor anything of the page around it.
 
-Averages become a small page in a frame of its own (sandboxed, its policy allows its one script alone), to be sorted and filtered; below it
-the plain text, which also shows where frames are taken out. Names reach either only as data or as escaped text.
+Averages become a small page to sort and filter, in a sandboxed frame whose policy allows its one script only. Below it stands the
+plain text, for notebooks that remove frames. Names reach both only as data or as escaped text.
 """
 
 from __future__ import annotations
 
 import html
 import io
-from typing import Any
+from typing import TYPE_CHECKING
+
+from .event_list import E, EventList
+from .events import FunctionEventAvg
+
+if TYPE_CHECKING:
+    from .results import Results
 
 _MOST_ROWS = 200  # of the text
 _ROW_HEIGHT = 23  # pixels
 _STYLE = "width: 100%; border: 1px solid rgba(128, 128, 128, .4); border-radius: 4px; height: {height}px"
 
 
-def html_table(events: Any) -> str:
+def html_table(events: EventList[E]) -> str:
     """A list of averages to sort and filter; a list of events as text."""
-    from .events import FunctionEventAvg
-
     if events and all(isinstance(row, FunctionEventAvg) for row in events):
-        return _interactive(events, getattr(events, "_results", None))
+        return _interactive(events)
     return _text(events.table() or "No events were recorded.")
 
 
-def results_table(results: Any) -> str:
+def results_table(results: Results) -> str:
     """The averages of a recording, to sort and filter."""
     return html_table(results.key_averages())
 
 
-def _interactive(rows: Any, results: Any) -> str:
+def _interactive(rows: EventList[E]) -> str:
     from ..export.html.operators import add_rows
     from ..export.html.pack import Block
     from ..export.html.page import write_page
 
     block = Block()
-    health = "" if results is None else results.trace.health.line()
+    health = "" if rows._results is None else rows._results.trace.health.line()
     block.values = {"groups": {"name": add_rows(block, "name", rows)}, "health": health}
     page = io.BytesIO()
     write_page(page, {"summary-0": block}, {}, page="table.html")

@@ -1,13 +1,15 @@
-"""Results: a Trace in, everything people ask of it out, each computed once and only when asked: tree, events, averages."""
+"""Results: a Trace in; its tree, events and averages out, each computed once, when it is first asked for."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import averages as grouping
 from ..call_paths import innermost_frames
@@ -15,23 +17,25 @@ from ..export import stacks as stack_files
 from ..forward_backward import forward_backward
 from ..inputs import Inputs
 from ..trace import ANNOTATION, NODE, PYTHON, RUNTIME, Trace
-from ..tree import Tree, nearest, tree
+from ..tree import Tree, nearest, sum_by, tree
+from .columns import int_list
 from .device_times import DeviceColumns, device_columns, device_events, in_order_of_start, metadata_of
 from .enums import DeviceType
 from .event_list import EventList
-from .events import FunctionEvent, FunctionEventAvg, Interval
+from .event_metadata import EventMetadata
+from .events import MEMORY_EVENT_NAME, FunctionEvent, FunctionEventAvg, Interval, Kernel
 
 if TYPE_CHECKING:
+    from .event_tree import EventTree
     from .memory_profile import MemoryProfile
 
-_MEMORY_KEY = "[memory]"
 _ACTIVITIES = {ANNOTATION: "user_annotation", PYTHON: "python_function", RUNTIME: "cuda_runtime"}
 
 
 class RowEvent(FunctionEvent):
     """A FunctionEvent that looks its fields up in the columns when they are read."""
 
-    # what a row does not say has torch's value here
+    # torch's values of fields that the columns do not hold
     node_id = -1
     count = 1
     is_async = is_remote = is_legacy = False
@@ -47,11 +51,11 @@ class RowEvent(FunctionEvent):
         self._row = row
         self.name = name
 
-    def __getattr__(self, field: str) -> Any:
-        make = _FIELDS.get(field)
-        if make is None:
+    def __getattr__(self, field: str) -> object:
+        read = _FIELDS.get(field)
+        if read is None:
             raise AttributeError(f"'FunctionEvent' object has no attribute '{field}'")
-        value = make(self._results, self._row)
+        value = read(self._results, self._row)
         self.__dict__[field] = value
         return value
 
@@ -96,14 +100,14 @@ def _inputs(results: Results, row: int) -> Inputs:
     return results.trace.input_table[index] if shown else _NO_INPUTS
 
 
-def _concrete(results: Results, row: int) -> list[Any]:
-    values = list(_inputs(results, row).values)
+def _concrete(results: Results, row: int) -> list[object]:
+    values: list[object] = list(_inputs(results, row).values)
     if results.trace.settings.concrete_inputs:
         return values
     return [None if isinstance(value, list) else value for value in values]
 
 
-def _metadata(results: Results, row: int) -> Any:
+def _metadata(results: Results, row: int) -> EventMetadata | None:
     extra = results.trace.extra
     return None if extra is None or extra[row] < 0 else metadata_of(results.trace.extra_table[extra[row]])
 
@@ -112,7 +116,7 @@ def _flops(results: Results, row: int) -> int:
     return int(results.trace.flops[row])
 
 
-_FIELDS: dict[str, Any] = {
+_FIELDS: dict[str, Callable[[Results, int], object]] = {
     "id": lambda r, i: r.number(i),
     "external_id": lambda r, i: r.number(i),
     "activity_type": lambda r, i: _ACTIVITIES.get(int(r.trace.kind[i]), "cpu_op"),
@@ -152,6 +156,8 @@ _FIELDS: dict[str, Any] = {
 class Results:
     """What one recording shows."""
 
+    trace: Trace
+
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
 
@@ -160,11 +166,12 @@ class Results:
         return tree(self.trace)
 
     @cached_property
-    def event_tree(self) -> Any:
+    def event_tree(self) -> EventTree:
         """Events, Python calls and allocations as one tree of torch's `_ProfilerEvent`s."""
         from .event_tree import EventTree
 
-        return EventTree(self.trace, self.__dict__.get("tree"))  # needs no self times: not asked for here
+        # a tree that is already there saves work, but is not computed for this: no self times are needed
+        return EventTree(self.trace, self.__dict__.get("tree"))
 
     @cached_property
     def memory_profile(self) -> MemoryProfile | None:
@@ -177,24 +184,24 @@ class Results:
         return MemoryProfile(_ProfilerResult(self))
 
     @cached_property
-    def flows(self) -> np.ndarray:
+    def flows(self) -> npt.NDArray[np.int64]:
         """For each row the number of the link between a forward op and its backward node; 0 if there is none."""
-        made = np.zeros(len(self.trace), np.int64)
+        flow = np.zeros(len(self.trace), np.int64)
         source, target = forward_backward(self.trace)
         # an op that several nodes belong to shows the first of them
-        made[source[::-1]] = np.arange(len(source), 0, -1)
-        made[target] = np.arange(1, len(target) + 1)
-        return made
+        flow[source[::-1]] = np.arange(len(source), 0, -1)
+        flow[target] = np.arange(1, len(target) + 1)
+        return flow
 
     @cached_property
-    def shown(self) -> np.ndarray:
-        """Mask of the events people see: Python calls only where they are wanted, and only one of a parent and its only child of
-        the same name."""
-        once = ~grouping.merged(self.trace, self.tree.parent)
-        return once if self.trace.settings.python_functions else once & (self.trace.kind != PYTHON)
+    def shown(self) -> npt.NDArray[np.bool_]:
+        """Mask of the events that lists show: Python calls only where the settings say so, and only one of a parent and its only
+        child of the same name."""
+        unmerged = ~grouping.merged(self.trace, self.tree.parent)
+        return unmerged if self.trace.settings.python_functions else unmerged & (self.trace.kind != PYTHON)
 
     @cached_property
-    def shown_parent(self) -> np.ndarray:
+    def shown_parent(self) -> npt.NDArray[np.int64]:
         """Parents among the shown events."""
         parent = self.tree.parent
         if not len(parent):
@@ -203,15 +210,15 @@ class Results:
         return np.where(parent >= 0, shown[np.maximum(parent, 0)], -1)
 
     @cached_property
-    def shown_self_ns(self) -> np.ndarray:
+    def shown_self_ns(self) -> npt.NDArray[np.int64]:
         return self._own(self.trace.end_ns - self.trace.start_ns, self.tree.claimed_ns)
 
     @cached_property
-    def shown_self_memory(self) -> np.ndarray:
+    def shown_self_memory(self) -> npt.NDArray[np.int64]:
         return self._own(self.tree.memory, self.tree.memory)
 
     @cached_property
-    def shown_self_device_memory(self) -> np.ndarray:
+    def shown_self_device_memory(self) -> npt.NDArray[np.int64]:
         return self._own(self.tree.device_memory, self.tree.device_memory)
 
     @property
@@ -224,7 +231,7 @@ class Results:
         """What devices did for each event; None where no device did anything."""
         return device_columns(self) if len(self.trace.device) else None
 
-    def kernels(self, row: int) -> list[Any]:
+    def kernels(self, row: int) -> list[Kernel]:
         """What an event launched on devices."""
         columns = self.device_columns
         return [] if columns is None else columns.kernels(row)
@@ -236,31 +243,29 @@ class Results:
             return row + 1 + self.trace.settings.numbered_after
         return int(external[row])
 
-    def _own(self, total: np.ndarray, claimed: np.ndarray) -> np.ndarray:
+    def _own(self, total: npt.NDArray[np.int64], claimed: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         """What shown events have beyond what their shown children claim."""
-        parent, shown = self.shown_parent, self.shown
-        inner = shown & (parent >= 0)
-        return total - np.bincount(parent[inner], weights=claimed[inner], minlength=len(total)).astype(
-            np.int64
-        )
+        inner = self.shown & (self.shown_parent >= 0)
+        of_children: npt.NDArray[np.int64] = sum_by(self.shown_parent[inner], claimed[inner], len(total))
+        return total - of_children
 
-    def owns(self, events: Any) -> bool:
-        """Whether a list is the list of events made here (averages are not)."""
+    def owns(self, events: object) -> bool:
+        """Whether a list is `events`, and neither averages nor another list."""
         return self.__dict__.get("events") is events
 
-    # as lists, for the events: reading an element of an array costs three times as much
+    # as lists, for the fields of events
 
     @cached_property
     def start_list(self) -> list[int]:
-        return (self.trace.start_ns - self.trace.window_ns[0]).tolist()
+        return int_list(self.trace.start_ns - self.trace.window_ns[0])
 
     @cached_property
     def duration_list(self) -> list[int]:
-        return (self.trace.end_ns - self.trace.start_ns).tolist()
+        return int_list(self.trace.end_ns - self.trace.start_ns)
 
     @cached_property
     def self_list(self) -> list[int]:
-        return self.shown_self_ns.tolist()
+        return int_list(self.shown_self_ns)
 
     @cached_property
     def _threads(self) -> dict[int, int]:
@@ -292,18 +297,17 @@ class Results:
         }
 
     @cached_property
-    def events(self) -> EventList:
+    def events(self) -> EventList[FunctionEvent]:
         """All events, in the order in which they began, with memory outside events as [memory]."""
-        made: list[Any] = list(self._by_row.values())
-        rows = np.flatnonzero(self.shown)
-        starts = self.trace.start_ns[rows]
-        made = [made[i] for i in np.argsort(starts, kind="stable").tolist()]
+        by_row = list(self._by_row.values())
+        starts = self.trace.start_ns[self.shown]
+        events: list[FunctionEvent] = [by_row[i] for i in np.argsort(starts, kind="stable").tolist()]
         others = [*self._loose_events(), *device_events(self)]
         if others:
-            made = sorted([*made, *others], key=lambda event: event.time_range.start)
+            events = sorted([*events, *others], key=lambda event: event.time_range.start)
         settings = self.trace.settings
         return EventList(
-            made,
+            events,
             use_device=self.use_device,
             profile_memory=settings.profile_memory,
             with_flops=settings.with_flops,
@@ -311,19 +315,20 @@ class Results:
         )
 
     def _loose_events(self) -> list[FunctionEvent]:
-        memory, base = self.trace.memory, self.trace.window_ns[0]
+        """Allocations and frees outside all events."""
+        memory, begin_ns = self.trace.memory, self.trace.window_ns[0]
         on_device = memory.on_device
-        made = []
+        events = []
         for i in self.tree.loose.tolist():
-            at = (int(memory.time_ns[i]) - base) / 1000
-            made.append(
+            time_us = (int(memory.time_ns[i]) - begin_ns) / 1000
+            events.append(
                 FunctionEvent(
                     id=0,
-                    name=_MEMORY_KEY,
+                    name=MEMORY_EVENT_NAME,
                     trace_name=None,
                     thread=self.thread_number(int(memory.thread[i])),
-                    start_us=at,
-                    end_us=at,
+                    start_us=time_us,
+                    end_us=time_us,
                     overload_name="",
                     fwd_thread=0,
                     input_shapes=[],
@@ -334,42 +339,39 @@ class Results:
                     device_memory_usage=int(memory.nbytes[i]) if on_device[i] else 0,
                 )
             )
-        return made
+        return events
 
     def parent_event(self, row: int) -> RowEvent | None:
-        """The event around a row."""
+        """The event around the event of a row."""
         parent = int(self.shown_parent[row])
         return None if parent < 0 else self._by_row[parent]
 
     @cached_property
-    def _children(self) -> tuple[np.ndarray, np.ndarray]:
+    def _children(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Shown events that have a shown parent, by parent: the parents, and the rows."""
         rows = np.flatnonzero(self.shown & (self.shown_parent >= 0))
         order = np.argsort(self.shown_parent[rows], kind="stable")
         return self.shown_parent[rows][order], rows[order]
 
     def child_events(self, row: int) -> list[RowEvent]:
-        """The events directly inside a row."""
+        """The events directly inside the event of a row."""
         parents, rows = self._children
         first, last = np.searchsorted(parents, [row, row + 1])
         return [self._by_row[r] for r in rows[first:last].tolist()]
 
     # ------------------------------------------------------------------------------------------------ averages
 
-    def key_averages(self, by_shape: bool = False, by_stack: int = 0, by_overload: bool = False) -> EventList:
-        """One FunctionEventAvg a group of events."""
+    def key_averages(
+        self, by_shape: bool = False, by_stack: int = 0, by_overload: bool = False
+    ) -> EventList[FunctionEventAvg]:
+        """One FunctionEventAvg per group of events."""
         trace = self.trace
-        numbers = stacks = None
+        shapes = stacks = None
         if by_shape:
-            numbers = grouping.shape_numbers(trace, [inputs.shapes for inputs in trace.input_table])
+            shapes = grouping.shape_numbers(trace, [inputs.shapes for inputs in trace.input_table])
         if by_stack > 0:
-            table: dict[tuple, int] = {}
-            ids = [
-                table.setdefault(innermost_frames(trace.stacks, i, by_stack), len(table))
-                for i in range(len(trace.stacks))
-            ]
-            ids.append(table.setdefault((), len(table)))
-            stacks = np.array(ids, np.int64)[trace.stack]
-        own = replace(
+            stacks = self._stack_numbers(by_stack)
+        shown_tree = replace(
             self.tree,
             self_ns=self.shown_self_ns,
             self_memory=self.shown_self_memory,
@@ -378,37 +380,49 @@ class Results:
         device = self.device_columns
         rows = grouping.averages(
             trace,
-            own,
+            shown_tree,
             self.shown,
-            by_inputs=numbers,
+            by_inputs=shapes,
             by_stack=stacks,
             by_overload=by_overload,
             device_ns=None if device is None else device.total_ns,
             self_device_ns=None if device is None else device.own_ns,
         )
-        made = self._avg_objects(rows, by_shape, by_stack, by_overload)
+        averages = self._avg_objects(rows, by_shape, by_stack, by_overload)
         spreads = cache(lambda: grouping.spreads(trace, rows, self.shown))
-        for number in range(len(rows.names)):
-            made[number]._spread = (spreads, number)
+        for number, average in enumerate(averages):
+            average._spread = (spreads, number)
         more, starts = ([], np.empty(0, np.int64)) if device is None else device.averages(by_shape)
         if len(self.tree.loose):
             more = [*more, self._loose_average(by_shape)]
             starts = np.append(starts, trace.memory.time_ns[self.tree.loose].min())
         if more:
-            made = in_order_of_start(made, trace.start_ns[rows.first], more, starts)
+            averages = in_order_of_start(averages, trace.start_ns[rows.first], more, starts)
         settings = trace.settings
         return EventList(
-            made,
+            averages,
             use_device=self.use_device,
             profile_memory=settings.profile_memory,
             with_flops=settings.with_flops,
             results=self,
         )
 
+    def _stack_numbers(self, depth: int) -> npt.NDArray[np.int64]:
+        """By event the number of the innermost frames of its stack; events without a stack have that of an empty one."""
+        trace = self.trace
+        numbers: dict[tuple[str, ...], int] = {}
+        by_stack = [
+            numbers.setdefault(innermost_frames(trace.stacks, i, depth), len(numbers))
+            for i in range(len(trace.stacks))
+        ]
+        by_stack.append(numbers.setdefault((), len(numbers)))
+        by_event: npt.NDArray[np.int64] = np.array(by_stack, np.int64)[trace.stack]
+        return by_event
+
     def _avg_objects(
         self, rows: grouping.Rows, by_shape: bool, by_stack: int, by_overload: bool
     ) -> list[FunctionEventAvg]:
-        trace, made = self.trace, []
+        trace, averages = self.trace, []
         columns = zip(
             rows.names,
             rows.first.tolist(),
@@ -441,22 +455,23 @@ class Results:
                 else ()
             )
             row.stack = list(stack)
-            made.append(row)
-        return made
+            averages.append(row)
+        return averages
 
     def _loose_average(self, by_shape: bool) -> FunctionEventAvg:
+        """The row [memory]: allocations and frees outside all events."""
         row = FunctionEventAvg()
-        here, there = self._loose_bytes()
-        row.key, row.count, row.scope, row.node_id = _MEMORY_KEY, len(self.tree.loose), 0, -1
+        on_cpu, on_device = self._loose_bytes()
+        row.key, row.count, row.scope, row.node_id = MEMORY_EVENT_NAME, len(self.tree.loose), 0, -1
         row.cpu_children = []
-        row.cpu_memory_usage = row.self_cpu_memory_usage = here
-        row.device_memory_usage = row.self_device_memory_usage = there
+        row.cpu_memory_usage = row.self_cpu_memory_usage = on_cpu
+        row.device_memory_usage = row.self_device_memory_usage = on_device
         row.use_device = self.use_device
         row.input_shapes, row.stack, row.overload_name, row.flops = ([] if by_shape else ""), [], "", 0
         return row
 
     def _loose_bytes(self) -> tuple[int, int]:
-        """Bytes taken and given back outside events: on the CPU, and on devices."""
+        """Bytes allocated less bytes freed outside all events: on the CPU, and on devices."""
         memory, loose = self.trace.memory, self.tree.loose
         on_device = memory.on_device[loose]
         return int(memory.nbytes[loose[~on_device]].sum()), int(memory.nbytes[loose[on_device]].sum())
@@ -495,13 +510,13 @@ class Results:
         stack_files.export_trace_stacks(self.trace, self.shown_self_ns, self.shown, path, metric)
 
     def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
-        """Write the bytes alive over time."""
+        """Write the bytes allocated over time."""
         from ..export.memory_timeline import export_memory_timeline
 
         export_memory_timeline(self, path, device)
 
     def export_html(self, path: str | os.PathLike[str], other: object = None) -> None:
-        """Write one self-contained page that shows where time and memory went; `other`: a second recording, to be compared with."""
+        """Write one self-contained page that shows where time and memory went; `other`: a second recording, to compare with."""
         from ..export.html import export_html
 
         export_html(self, path, other)

@@ -1,15 +1,15 @@
-"""The text table: events or averages in, torch's text out. Title, cell and alignment of a column stand together, so they cannot
-fall out of step. Nothing is written into the events."""
+"""The text table: events or averages in, torch's text out. Title, cell and alignment of a column stand together, so they always
+fit each other. Nothing is written into the events."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..formats import format_memory, format_share, format_time, format_time_in
 from .enums import DeviceType
+from .events import EventOrAverage
 
 _NARROW = 12  # width of a column of numbers
 _SPACE = "  "  # after each column
@@ -20,16 +20,16 @@ _KERNEL_DEVICES = (DeviceType.CUDA, DeviceType.XPU, DeviceType.MTIA, DeviceType.
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its title, the text of an event's cell, and where the text stands in it."""
+    """One column: its title, the text of an event's cell, its width and alignment."""
 
     title: str
-    cell: Callable[[Any], str]
+    cell: Callable[[EventOrAverage], str]
     width: int = _NARROW
     align: str = ">"
 
 
 def table(
-    events: Sequence[Any],
+    events: Sequence[EventOrAverage],
     *,
     sort_by: str | None = None,
     row_limit: int = 100,
@@ -43,7 +43,7 @@ def table(
     time_unit: str | None = None,
     note: str = "",
 ) -> str:
-    """A list of events or averages as torch prints it; `note` is a last line of ours."""
+    """A list of events or averages as torch prints it, with `note` as its last line."""
     if not events:
         return ""
     rows = _sorted(events, sort_by)
@@ -56,10 +56,10 @@ def table(
     device = _device(events)
     device_us = _device_total(events) if device else 0
 
-    name_width = max(len(e.key) for e in events) + 4
+    name_width = max(len(e.key or "") for e in events) + 4
     if max_name_column_width is not None:
         name_width = min(name_width, max_name_column_width)
-    columns = [_name("Name", lambda e: e.key, name_width, max_name_column_width)]
+    columns = [_name("Name", lambda e: e.key or "", name_width, max_name_column_width)]
     if any(e.overload_name for e in events):
         columns.append(
             _name("Overload Name", lambda e: e.overload_name or "", name_width, max_name_column_width)
@@ -94,7 +94,7 @@ def table(
     return "\n".join([*lines, ""])
 
 
-def _sorted(events: Sequence[Any], sort_by: str | None) -> list[Any]:
+def _sorted(events: Sequence[EventOrAverage], sort_by: str | None) -> list[EventOrAverage]:
     if sort_by is None:
         return list(events)
     for alias in _ALIASES:
@@ -105,14 +105,14 @@ def _sorted(events: Sequence[Any], sort_by: str | None) -> list[Any]:
 # ---------------------------------------------------------------------------------------------------- devices
 
 
-def _device(events: Sequence[Any]) -> str:
+def _device(events: Sequence[EventOrAverage]) -> str:
     """The device in capitals if any time was spent on one, else ""."""
     if not any(e.self_device_time_total > 0 for e in events):
         return ""
     return next((e.use_device for e in events if e.use_device), "").upper()
 
 
-def _device_total(events: Sequence[Any]) -> float:
+def _device_total(events: Sequence[EventOrAverage]) -> float:
     """Time of kernels: annotations repeat the time of what they contain, ops that of their kernels."""
     return sum(
         e.self_device_time_total
@@ -125,8 +125,8 @@ def _device_total(events: Sequence[Any]) -> float:
 # ---------------------------------------------------------------------------------------------------- columns
 
 
-def _name(title: str, text: Callable[[Any], str], width: int, limit: int | None) -> Column:
-    def cell(event: Any) -> str:
+def _name(title: str, text: Callable[[EventOrAverage], str], width: int, limit: int | None) -> Column:
+    def cell(event: EventOrAverage) -> str:
         whole = text(event)
         return whole if limit is None or len(whole) < limit - 3 else whole[: limit - 3] + "..."
 
@@ -152,7 +152,7 @@ def _device_times(device: str, time: Callable[[float], str], total_us: float) ->
     ]
 
 
-def _memory(events: Sequence[Any]) -> list[Column]:
+def _memory(events: Sequence[EventOrAverage]) -> list[Column]:
     columns = [
         Column("CPU Mem", lambda e: format_memory(e.cpu_memory_usage)),
         Column("Self CPU Mem", lambda e: format_memory(e.self_cpu_memory_usage)),
@@ -166,14 +166,14 @@ def _memory(events: Sequence[Any]) -> list[Column]:
     return columns
 
 
-def _shapes(events: Sequence[Any], limit: int | None) -> Column:
+def _shapes(events: Sequence[EventOrAverage], limit: int | None) -> Column:
     width = max(len(str(e.input_shapes)) for e in events) + 4
     if limit is not None:
         width = min(width, limit)
     return Column("Input Shapes", lambda e: str(e.input_shapes)[:width], width)
 
 
-def _source_width(events: Sequence[Any], limit: int | None) -> int | None:
+def _source_width(events: Sequence[EventOrAverage], limit: int | None) -> int | None:
     """Width of the source column; None if no event has a stack."""
     longest = max((max(map(len, e.stack)) for e in events if e.stack), default=None)
     if longest is None:
@@ -181,7 +181,7 @@ def _source_width(events: Sequence[Any], limit: int | None) -> int | None:
     return longest + 4 if limit is None else min(longest + 4, limit)
 
 
-def _flops(events: Sequence[Any]) -> Column:
+def _flops(events: Sequence[EventOrAverage]) -> Column:
     """Flops in the unit of the smallest number of them."""
     smallest = min(e.flops for e in events if e.flops and e.flops > 0)
     place = max(0, min(int(math.log10(smallest) / 3), len(_FLOPS_UNITS) - 1))
@@ -207,8 +207,8 @@ def _frame(columns: list[Column], header: str | None, top_level: bool) -> list[s
     return [*lines, rule, _line([c.title for c in columns], columns), rule]
 
 
-def _row(columns: list[Column], event: Any, source: int | None) -> list[str]:
-    """The lines of an event: one, or one a frame of its stack and an empty one."""
+def _row(columns: list[Column], event: EventOrAverage, source: int | None) -> list[str]:
+    """The lines of an event: one; with stacks, one per frame of its stack and an empty one."""
     cells = [c.cell(event) for c in columns]
     if source is None:
         return [_line(cells, columns)]
@@ -228,7 +228,7 @@ def _line(cells: list[str], columns: list[Column]) -> str:
 
 
 def _trimmed(path: str, width: int) -> str:
-    """The end of a path, behind dots where there is room for them."""
+    """The end of a path that is too long, after three dots where they fit."""
     if len(path) <= width:
         return path
     path = path[-width:]

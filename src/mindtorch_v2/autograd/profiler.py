@@ -9,7 +9,12 @@ from typing import Any
 
 from mindtorch_prof.torch_api.enums import DeviceType, ProfilerActivity, ProfilerState
 from mindtorch_prof.torch_api.event_list import EventList
-from mindtorch_prof.torch_api.events import FunctionEvent, MemRecordsAcc
+from mindtorch_prof.torch_api.events import (
+    MEMORY_EVENT_NAME,
+    OUT_OF_MEMORY_EVENT_NAME,
+    FunctionEvent,
+    MemRecordsAcc,
+)
 
 from ..profiler.experimental_config import ProfilerConfig, _ExperimentalConfig
 from ..profiler.record_function import record_function
@@ -30,9 +35,6 @@ __all__ = [
     "FunctionEvent",
     "MemRecordsAcc",
 ]
-
-MEMORY_EVENT_NAME = "[memory]"
-OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
 
 
 def __getattr__(name: str) -> Any:
@@ -103,7 +105,7 @@ class EnforceUnique:
         self.seen.add(key)
 
 
-def load_nvprof(path: str) -> EventList:
+def load_nvprof(path: str) -> EventList[FunctionEvent]:
     """Raises: nvprof's databases hold CUDA runs."""
     return EventList(parse_nvprof_trace(path))
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from mindtorch_prof.torch_api.enums import DeviceType, ProfilerState
 from mindtorch_prof.torch_api.event_list import EventList
-from mindtorch_prof.torch_api.events import FunctionEvent
+from mindtorch_prof.torch_api.events import MEMORY_EVENT_NAME, FunctionEvent, FunctionEventAvg
 from mindtorch_prof.torch_api.facade import EventAnswers
 from mindtorch_prof.torch_api.results import Results
 
@@ -17,8 +17,6 @@ from ..profiler.c_api import _disable_profiler_legacy, _enable_profiler_legacy, 
 from ..profiler.experimental_config import ProfilerConfig, _ExperimentalConfig
 
 __all__ = ["profile"]
-
-MEMORY_EVENT_NAME = "[memory]"
 
 
 class profile(EventAnswers):
@@ -45,7 +43,7 @@ class profile(EventAnswers):
 
             warnings.warn("CUDA is not available, disabling CUDA profiling", stacklevel=2)
         self.use_cuda = False
-        self.function_events: EventList | None = None
+        self.function_events: EventList[FunctionEvent] | None = None
         self._results = None
         self.entered = False
         self.record_shapes = record_shapes or with_flops
@@ -90,7 +88,7 @@ class profile(EventAnswers):
         if self.function_events is None:
             raise RuntimeError("Profiler didn't finish running")
 
-    def _event_list(self) -> EventList:
+    def _event_list(self) -> EventList[FunctionEvent]:
         return self._finished().events
 
     def _listed_results(self) -> Results:
@@ -105,6 +103,8 @@ class profile(EventAnswers):
         """Write the events as a trace file."""
         self._event_list().export_chrome_trace(path)
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> EventList:
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0
+    ) -> EventList[FunctionEventAvg]:
         """Averages over events of one name, optionally also of one input shape or stack."""
         return super().key_averages(group_by_input_shape, group_by_stack_n)

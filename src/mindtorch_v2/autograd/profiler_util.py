@@ -16,6 +16,8 @@ from mindtorch_prof.torch_api.enums import DeviceType
 from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.torch_api.event_metadata import EventMetadata
 from mindtorch_prof.torch_api.events import (
+    MEMORY_EVENT_NAME,
+    OUT_OF_MEMORY_EVENT_NAME,
     FormattedTimesMixin,
     FunctionEvent,
     FunctionEventAvg,
@@ -26,8 +28,6 @@ from mindtorch_prof.torch_api.events import (
 )
 from mindtorch_prof.torch_api.table import table
 
-MEMORY_EVENT_NAME = "[memory]"
-OUT_OF_MEMORY_EVENT_NAME = "[OutOfMemory]"
 _HIDDEN = frozenset(
     (
         MEMORY_EVENT_NAME,

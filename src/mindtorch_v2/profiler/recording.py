@@ -13,6 +13,7 @@ from mindtorch_prof.export import chrome
 from mindtorch_prof.torch_api.enums import ProfilerActivity, ProfilerState
 from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.torch_api.event_tree import _ProfilerResult
+from mindtorch_prof.torch_api.events import FunctionEvent
 from mindtorch_prof.torch_api.facade import EventAnswers
 from mindtorch_prof.torch_api.results import Results
 from mindtorch_prof.trace import OP, Trace
@@ -210,7 +211,7 @@ class profile(EventAnswers):
     # ------------------------------------------------------------------------------------------------ results
 
     @property
-    def function_events(self) -> EventList:
+    def function_events(self) -> EventList[FunctionEvent]:
         """All events; none before the end."""
         if self._results is None:
             return EventList()
@@ -227,7 +228,7 @@ class profile(EventAnswers):
         self._stats.number_of_events = len(events)
         return events
 
-    def _event_list(self) -> EventList:
+    def _event_list(self) -> EventList[FunctionEvent]:
         return self.function_events
 
     def _listed_results(self) -> Results | None:

@@ -14,6 +14,7 @@ from mindtorch_prof.export.background import Export
 from mindtorch_prof.steps import step_name
 from mindtorch_prof.torch_api.enums import ProfilerActivity
 from mindtorch_prof.torch_api.event_list import EventList
+from mindtorch_prof.torch_api.events import FunctionEvent
 from mindtorch_prof.torch_api.facade import RecordingAnswers
 from mindtorch_prof.torch_api.results import Results
 
@@ -198,7 +199,7 @@ class _KinetoProfile(RecordingAnswers):
             raise RuntimeError(f"The profiler must be stopped before {purpose}")
         return self.profiler._results
 
-    def events(self) -> EventList:
+    def events(self) -> EventList[FunctionEvent]:
         """All events of the recording."""
         if self.profiler is None:
             raise AssertionError("Profiler must be initialized before accessing events")
