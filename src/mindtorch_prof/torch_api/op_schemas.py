@@ -1,11 +1,11 @@
-"""Which schemas an op's recorded inputs fit, and what may be written to: names and inputs in, torch's `SchemaMatcher` and schemas out."""
+"""Schemas of ops: names and recorded inputs in; which schemas they fit, and which inputs the op may write to, out."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from .event_tree_fields import _ExtraFields_TorchOp, _TensorMetadata
 
@@ -42,7 +42,7 @@ class FunctionSchema:
 
     __slots__ = ("_schema",)
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, schema: Schema) -> None:
         self._schema = schema
 
     @property
@@ -59,12 +59,12 @@ class FunctionSchema:
     def arguments(self) -> list[SchemaArgument]:
         """The arguments, in order."""
         schema = self._schema
-        return [SchemaArgument(a, _written(schema, place)) for place, a in enumerate(schema.arguments)]
+        return [SchemaArgument(a, _is_written(schema, a)) for a in schema.arguments]
 
     @property
     def is_mutable(self) -> bool:
         """Whether the op writes to any of its arguments."""
-        return any(_written(self._schema, place) for place in range(len(self._schema.arguments)))
+        return any(_is_written(self._schema, argument) for argument in self._schema.arguments)
 
     def __repr__(self) -> str:
         return self._schema.text
@@ -75,7 +75,7 @@ class SchemaArgument:
 
     __slots__ = ("_argument", "_written")
 
-    def __init__(self, argument: Any, written: bool) -> None:
+    def __init__(self, argument: Argument, written: bool) -> None:
         self._argument = argument
         self._written = written
 
@@ -90,7 +90,7 @@ class SchemaArgument:
         return self._argument.type
 
     @property
-    def default_value(self) -> Any:
+    def default_value(self) -> object:
         """What it is if it is not given."""
         return self._argument.default
 
@@ -123,7 +123,7 @@ class SchemaMatcher:
         return tuple(FunctionSchema(schema) for schema in found)
 
     @classmethod
-    def _types_match(cls, observed: Any, schema_type: Any) -> bool:
+    def _types_match(cls, observed: object, schema_type: object) -> bool:
         kind = "other" if _source is None else _source.argument_kind(str(schema_type))
         return _fits(kind_of(observed), kind, False)
 
@@ -134,7 +134,7 @@ class SchemaMatcher:
 
 
 class SchemaSource(Protocol):
-    """Who knows the schemas of ops. The engine has none of its own: a library that declares ops registers them with `use`."""
+    """A library that declares ops, and so knows their schemas. The engine has none of its own; a library registers itself."""
 
     def version(self) -> int:
         """A number that changes when schemas are added."""
@@ -146,47 +146,72 @@ class SchemaSource(Protocol):
         """What a type of a schema takes: Tensor, Tensor?, Tensor[], Tensor?[], ints or other."""
 
 
+class Argument(Protocol):
+    """One argument of a parsed signature."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def kind(self) -> str:
+        """As `SchemaSource.argument_kind` says it."""
+
+    @property
+    def default(self) -> object: ...
+    @property
+    def keyword_only(self) -> bool: ...
+    @property
+    def written(self) -> bool:
+        """Whether the op writes to it: Tensor(a!)."""
+
+
 class Schema(Protocol):
     """A parsed signature of an op."""
 
-    namespace: str
-    name: str
-    overload: str
-    arguments: Sequence[Any]
-    returns: Sequence[str]
-    text: str
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def overload(self) -> str: ...
+    @property
+    def arguments(self) -> Sequence[Argument]: ...
+    @property
+    def returns(self) -> Sequence[str]: ...
+    @property
+    def text(self) -> str: ...
 
 
 _source: SchemaSource | None = None
-_known: tuple[int, dict[str, tuple[Schema, ...]]] = (-1, {})
+_cached: tuple[int, dict[str, tuple[Schema, ...]]] = (-1, {})  # version of the source, and its schemas
 
 
-def use(source: SchemaSource) -> None:
-    """Look schemas up here from now on."""
-    global _source, _known
-    _source, _known = source, (-1, {})
+def register(source: SchemaSource) -> None:
+    """Look schemas up in a library from now on."""
+    global _source, _cached
+    _source, _cached = source, (-1, {})
 
 
 def _schemas() -> dict[str, tuple[Schema, ...]]:
     """By name, the schemas of all overloads that have been declared; none without a source."""
-    global _known
-    if _source is not None and _known[0] != _source.version():
-        _known = _source.version(), _source.schemas()
+    global _cached
+    if _source is not None and _cached[0] != _source.version():
+        _cached = _source.version(), _source.schemas()
         _matches.cache_clear()
         _mutable.cache_clear()
-    return _known[1]
+    return _cached[1]
 
 
-def _written(schema: Any, place: int) -> bool:
-    """Whether an op writes to an argument: as its schema says, or because it is where the result goes."""
-    argument = schema.arguments[place]
-    taken = argument.name == "out" or argument.name.startswith("result") or not schema.returns
-    return argument.written or (taken and argument.keyword_only and schema.overload.endswith("out"))
+def _is_written(schema: Schema, argument: Argument) -> bool:
+    """Whether an op writes to an argument: as its schema says, or because the argument takes the result."""
+    takes_result = argument.name == "out" or argument.name.startswith("result") or not schema.returns
+    return argument.written or (takes_result and argument.keyword_only and schema.overload.endswith("out"))
 
 
-def kind_of(observed: Any) -> str:
+def kind_of(observed: object) -> str:
     """What an input looks like: T a tensor, L a list of tensors, S a number, - anything else (shapes, flags, None). As in torch, a tensor
-    that has no memory, or of which that is not recorded, looks like nothing."""
+    whose memory is not recorded, or that has none, counts as anything else."""
     if isinstance(observed, _TensorMetadata):
         return "T" if observed._of.has_memory(observed._number) else "-"
     if isinstance(observed, list):
@@ -195,7 +220,7 @@ def kind_of(observed: Any) -> str:
 
 
 def _fits(observed: str, kind: str, takes_numbers: bool) -> bool:
-    """takes_numbers: of an op that torch has for numbers too, which here stand in a tensor's place."""
+    """Whether an input of one kind can be an argument of another. takes_numbers: the op takes numbers in the place of tensors."""
     if observed == "T":
         return kind in ("Tensor", "Tensor?")
     if observed == "L":
@@ -206,18 +231,18 @@ def _fits(observed: str, kind: str, takes_numbers: bool) -> bool:
     return kind in ("other", "ints") or (takes_numbers and kind == "Tensor")
 
 
-def matches(name: str, kinds: tuple[str, ...]) -> tuple[Any, ...]:
+def matches(name: str, kinds: tuple[str, ...]) -> tuple[Schema, ...]:
     """The schemas of a name that inputs of these kinds fit."""
     _schemas()
     return _matches(name, kinds)
 
 
 @functools.lru_cache(maxsize=1 << 12)
-def _matches(name: str, kinds: tuple[str, ...]) -> tuple[Any, ...]:
+def _matches(name: str, kinds: tuple[str, ...]) -> tuple[Schema, ...]:
     takes_numbers = name.rpartition("::")[2] in WITH_NUMBER
     return tuple(
         schema
-        for schema in _known[1].get(name, ())
+        for schema in _cached[1].get(name, ())
         if len(schema.arguments) == len(kinds)
         and all(_fits(k, a.kind, takes_numbers) for k, a in zip(kinds, schema.arguments))
     )
@@ -231,5 +256,8 @@ def mutable(name: str, kinds: tuple[str, ...]) -> tuple[bool | None, ...]:
 
 @functools.lru_cache(maxsize=1 << 12)
 def _mutable(name: str, kinds: tuple[str, ...]) -> tuple[bool | None, ...]:
-    said = [{_written(schema, place) for schema in _matches(name, kinds)} for place in range(len(kinds))]
-    return tuple(one.pop() if len(one) == 1 else None for one in said)
+    answers: list[set[bool]] = [set() for _ in kinds]  # by input, one answer per schema
+    for schema in _matches(name, kinds):
+        for answer, argument in zip(answers, schema.arguments):
+            answer.add(_is_written(schema, argument))
+    return tuple(answer.pop() if len(answer) == 1 else None for answer in answers)

@@ -1,7 +1,7 @@
 """torch's value types: the names that a trace holds in; dtype, layout and device objects out.
 
-The engine has no tensors and so no such types of its own. A package that has them registers them with `use`; until then small
-stand-ins with torch's text are given, so that event trees of trace files can be read anywhere.
+The engine has no tensors and so no such types of its own. A package that has them registers them; until then small objects with
+torch's text take their place, so that event trees of trace files can be read anywhere.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ from typing import Any
 
 from ..inputs import ELEMENT_TYPES
 
+TorchValue = Any  # a dtype, layout or device, of whichever package has registered its types
+
 
 @dataclass(frozen=True)
-class Name:
+class TypeName:
     """Stands for a dtype, layout or device where no package has registered its own."""
 
     text: str
@@ -28,20 +30,20 @@ class Name:
 class TorchTypes:
     """How a package names its types: torch's name in, its object out."""
 
-    dtype: Callable[[str], Any]  # "float32"; None if there is no such type
-    layout: Callable[[str], Any]  # "strided", "sparse_coo"
-    device: Callable[[str], Any]  # "cpu", "cuda:1"
+    dtype: Callable[[str], TorchValue]  # "float32"; None if there is no such type
+    layout: Callable[[str], TorchValue]  # "strided", "sparse_coo"
+    device: Callable[[str], TorchValue]  # "cpu", "cuda:1"
 
 
 _types = TorchTypes(
-    dtype=lambda name: Name(f"torch.{name}"),
-    layout=lambda name: Name(f"torch.{name}"),
-    device=lambda name: Name(f"device(type='{name}')"),
+    dtype=lambda name: TypeName(f"torch.{name}"),
+    layout=lambda name: TypeName(f"torch.{name}"),
+    device=lambda name: TypeName(f"device(type='{name}')"),
 )
 
 
-def use(types: TorchTypes) -> None:
-    """Give the types of this package from now on."""
+def register(types: TorchTypes) -> None:
+    """Give the types of a package from now on."""
     global _types
     _types = types
     for lookup in (dtype, layout, device):
@@ -49,19 +51,19 @@ def use(types: TorchTypes) -> None:
 
 
 @cache
-def dtype(element_type: str) -> Any:
-    """The dtype of an element type as a trace names it ("float", "c10::Half"); None where the trace does not say it."""
-    known = ELEMENT_TYPES.get(element_type)
-    return None if known is None else _types.dtype(known.dtype)
+def dtype(element_type: str) -> TorchValue:
+    """The dtype of an element type as traces name it ("float", "c10::Half"); None where a trace names none."""
+    element = ELEMENT_TYPES.get(element_type)
+    return None if element is None else _types.dtype(element.dtype)
 
 
 @cache
-def layout(*, sparse: bool) -> Any:
+def layout(*, sparse: bool) -> TorchValue:
     """The layout of a tensor."""
     return _types.layout("sparse_coo" if sparse else "strided")
 
 
 @cache
-def device(text: str) -> Any:
+def device(text: str) -> TorchValue:
     """A device by its text."""
     return _types.device(text)

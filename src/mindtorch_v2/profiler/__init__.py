@@ -35,14 +35,14 @@ __all__ = [
 ]
 
 # The engine has no tensors: event trees of recordings and of files show this library's types and schemas.
-_torch_types.use(
+_torch_types.register(
     _torch_types.TorchTypes(
         dtype={dtype._name: dtype for dtype in _dtype.ALL}.get,
         layout=lambda name: getattr(_dtype, name),
         device=_device.device,
     )
 )
-_op_schemas.use(_OpSchemas())
+_op_schemas.register(_OpSchemas())
 
 _SUBMODULES = ("_memory_profiler", "_pattern_matcher", "_utils")  # imported when they are asked for
 

@@ -22,7 +22,7 @@ def registered() -> Iterator[None]:
     """The package that has registered its types has them again after a test."""
     types = torch_types._types
     yield
-    torch_types.use(types)
+    torch_types.register(types)
 
 
 def test_the_library_gives_its_own_types() -> None:
@@ -33,7 +33,7 @@ def test_the_library_gives_its_own_types() -> None:
 
 def test_a_package_that_registers_its_types_is_asked_from_then_on() -> None:
     torch_types.dtype("float")
-    torch_types.use(TorchTypes(dtype=str.upper, layout=str.upper, device=str.upper))
+    torch_types.register(TorchTypes(dtype=str.upper, layout=str.upper, device=str.upper))
     assert torch_types.dtype("float") == "FLOAT32"
     assert torch_types.layout(sparse=False) == "STRIDED"
     assert torch_types.device("cuda:1") == "CUDA:1"
