@@ -1,5 +1,5 @@
-"""Data flow: an event tree in; which op read, wrote, made and freed which memory, in versions, out. Names are torch's
-(`torch.profiler._memory_profiler`, which shows them all). Works on the tree's columns; objects are for who asks."""
+"""Data flow: an event tree in; which op read, wrote, allocated and freed which version of which memory out. Names are torch's
+(`torch.profiler._memory_profiler`). Works on the tree's columns; event objects are made where a caller asks for them."""
 
 from __future__ import annotations
 
@@ -7,16 +7,23 @@ import dataclasses
 import functools
 import logging
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from .basic_evaluation import traverse_dfs
 from .enums import RecordScope
 from .event_tree import EventTree, _ProfilerEvent
-from .event_tree_fields import _EventType, _ExtraFields_Allocation, _ExtraFields_TorchOp, _TensorMetadata
+from .event_tree_fields import (
+    _EventType,
+    _ExtraFields_Allocation,
+    _ExtraFields_PyCall,
+    _ExtraFields_TorchOp,
+    _TensorMetadata,
+)
 from .op_schemas import matches, mutable
-from .tensor_ids import Tensors
+from .tensor_ids import InputLayout, Tensors
+from .torch_types import TorchValue
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +52,7 @@ class _Storage:
 class Key:
     """Memory of which only the device is known."""
 
-    device: Any
+    device: TorchValue
 
 
 @dataclasses.dataclass(eq=True, frozen=True)
@@ -66,7 +73,7 @@ class TensorKey(Key):
 
     @staticmethod
     def _make(
-        tensor_id: int | None, storage_ptr: int | None, allocation_id: int | None, device: Any
+        tensor_id: int | None, storage_ptr: int | None, allocation_id: int | None, device: TorchValue
     ) -> TensorKey | None:
         if tensor_id is None or storage_ptr is None or allocation_id is None:
             return None
@@ -74,7 +81,7 @@ class TensorKey(Key):
 
     @classmethod
     def from_allocation(cls, alloc: _ExtraFields_Allocation) -> TensorKey | None:
-        """Of the memory that an allocation took or gave back; None if no tensor was seen on it."""
+        """Of the memory of an allocation or a free; None if no event had a tensor on it."""
         return cls._make(alloc.id, alloc.ptr, alloc.allocation_id, alloc.device)
 
     @classmethod
@@ -87,8 +94,8 @@ class TensorKey(Key):
         return self.id, self.storage.allocation_id, self.device.type, self.device.index
 
 
-@functools.lru_cache(maxsize=1 << 16)  # asked several times for each tensor that goes into an op
-def _key(tensor_id: int, storage_ptr: int, allocation_id: int, device: Any) -> TensorKey:
+@functools.lru_cache(maxsize=1 << 16)  # called several times for each tensor that goes into an op
+def _key(tensor_id: int, storage_ptr: int, allocation_id: int, device: TorchValue) -> TensorKey:
     return TensorKey(device, tensor_id, _Storage(storage_ptr, allocation_id))
 
 
@@ -101,7 +108,7 @@ def _extract_parameters_and_gradients(
     key = TensorKey.from_tensor
     kind, fields = node.typed
     if kind is _EventType.TorchOp:
-        # a new gradient is detached, one that was there before is added to
+        # a new gradient is detached, an existing one is added to
         if fields.scope == RecordScope.BACKWARD_FUNCTION and node.name == _ACCUMULATE:
             child = next(iter(node.children), None)
             if (
@@ -122,44 +129,51 @@ def _extract_parameters_and_gradients(
 
 
 def extract_parameters(node: _ProfilerEvent) -> Iterator[TensorKey]:
-    """The parameters that an event tells of."""
+    """The parameters of the module or optimizer whose call an event is."""
     for parameter, _ in _extract_parameters_and_gradients(node):
         if parameter is not None:
             yield parameter
 
 
 def extract_gradients(node: _ProfilerEvent) -> Iterator[tuple[TensorKey | None, TensorKey]]:
-    """The gradients that an event tells of, with their parameters where it does."""
+    """The gradients that an event accumulates or its module or optimizer holds, with their parameters where these are known."""
     for parameter, gradient in _extract_parameters_and_gradients(node):
         if gradient is not None:
             yield parameter, gradient
 
 
 def get_scopes(event: _ProfilerEvent | None) -> tuple[RecordScope, ...]:
-    """The scopes of an event and of what lies around it, innermost first."""
-    found = []
+    """The scopes of an event and of the events around it, innermost first."""
+    scopes = []
     while event is not None:
         if event.tag is _EventType.TorchOp:
-            found.append(event.extra_fields.scope)
+            scopes.append(event.extra_fields.scope)
         event = event.parent
-    return tuple(found)
+    return tuple(scopes)
 
 
 # ---------------------------------------------------------------------------------------------------- trees and sizes
 
 
+class HasEventTree(Protocol):
+    """A finished recording: torch's `_ProfilerResult`."""
+
+    def experimental_event_tree(self) -> list[_ProfilerEvent]:
+        """The roots of the event tree."""
+
+
 class OpTree:
     """The event tree of a recording."""
 
-    def __init__(self, result: Any) -> None:
+    def __init__(self, result: HasEventTree) -> None:
         self._root_nodes = result.experimental_event_tree()
         self._tree: EventTree | None = self._root_nodes[0]._tree if self._root_nodes else None
-        walked = list(self.dfs())
-        order = np.argsort([event.start_time_ns for event in walked], kind="stable")
-        self._sorted_nodes = tuple([walked[place] for place in order.tolist()])
+        nodes = list(self.dfs())
+        order = np.argsort([event.start_time_ns for event in nodes], kind="stable")
+        self._sorted_nodes = tuple([nodes[place] for place in order.tolist()])
 
     def dfs(self, *args: Any, **kwargs: Any) -> Iterator[_ProfilerEvent]:
-        """All events, what is inside one right after it."""
+        """All events depth first."""
         yield from traverse_dfs(self._root_nodes, *args, **kwargs)
 
     @property
@@ -168,12 +182,12 @@ class OpTree:
         return self._sorted_nodes
 
     @functools.cached_property
-    def met(self) -> Met:
-        """Which memory the events met."""
-        return Met(self._tree)
+    def memory_uses(self) -> MemoryUses:
+        """Which memory the events used."""
+        return MemoryUses(self._tree)
 
-    def telling(self) -> list[_ProfilerEvent]:
-        """The events that may tell of parameters, gradients or states."""
+    def parameter_events(self) -> list[_ProfilerEvent]:
+        """The events from which parameters, gradients or states are known: calls of modules and optimizers, accumulated gradients."""
         tree = self._tree
         if tree is None:
             return []
@@ -182,116 +196,123 @@ class OpTree:
         return [tree.nodes[place] for place in np.flatnonzero(mask).tolist()]
 
 
-class Met:
-    """Which memory the events of a tree met: keys are numbered in their order, and events told by row."""
+class MemoryUses:
+    """Which memory the events of a tree used. Keys are numbered in their order; events and allocations are in the order of rows."""
 
     def __init__(self, tree: EventTree | None) -> None:
         self.keys: list[TensorKey] = []
-        # by event: key, how it may be written, bytes that it reaches
+        # by event, of each of its tensors: number of the key, how it may be written (bits), bytes that it spans
         self.tensors: list[list[tuple[int, int, int]]] = []
         self.is_op: list[bool] = []  # by event: whether a schema fits it
-        self.with_numbers: set[int] = set()  # events of which an input is a number in a tensor's place
-        self.allocations: list[tuple[int, int]] = []  # by allocation: key or -1, bytes
+        self.with_numbers: set[int] = set()  # events that were given a number in the place of a tensor
+        self.allocations: list[tuple[int, int]] = []  # by allocation: number of the key or -1, bytes
         if tree is None:
             return
         tensors = tree.tensors
-        memory, device = tensors.memory_facts(), tensors.device(-1, None)
-        for number, (identity, allocation, address) in sorted(memory.items(), key=lambda item: item[1]):
+        device = tensors.device(-1, None)
+        key_number: dict[int, int] = {}  # by number of memory
+        for memory, (identity, allocation, address) in sorted(
+            tensors.memory_ids().items(), key=lambda item: item[1]
+        ):
+            key_number[memory] = len(self.keys)
             self.keys.append(_key(identity, address, allocation, device))
-            memory[number] = len(self.keys) - 1  # type: ignore[assignment]
-        self._place_tensors(tree, tensors.tensor_facts(memory))
-        found = [memory.get(tensors.memory_number(row), -1) for row in range(len(tree.memory_list))]
-        self.allocations = list(zip(found, tree.memory_list))  # type: ignore[arg-type]
+        self._add_tensors(tree, tensors.by_place(key_number))
+        sizes = tree.allocation_sizes
+        numbers = [key_number.get(tensors.memory_number(row), -1) for row in range(len(sizes))]
+        self.allocations = list(zip(numbers, sizes))
 
-    def _place_tensors(self, tree: EventTree, keys: list[int]) -> None:
+    def _add_tensors(self, tree: EventTree, key_numbers: list[int]) -> None:
+        """Fill the columns by event. key_numbers: by place in the numbers of tensors."""
         tensors = tree.tensors
-        forms: dict[tuple[int, int], _Form] = {}
+        calls: dict[tuple[int, int], _OpCall] = {}
         first, numbers = tensors.places
-        for row, form in enumerate(zip(tree.trace.name.tolist(), tree.trace.inputs.tolist())):
-            made = forms.get(form)
-            if made is None:
-                made = forms[form] = _Form(tensors, tree.trace.names[form[0]], form[1])
+        for row, name_and_inputs in enumerate(zip(tree.trace.name.tolist(), tree.trace.inputs.tolist())):
+            call = calls.get(name_and_inputs)
+            if call is None:
+                name, inputs = name_and_inputs
+                call = calls[name_and_inputs] = _OpCall(tensors, tree.trace.names[name], inputs)
             place = first[row]
-            found = []
-            missing: tuple[int, ...] = ()
-            for offset, at, bit, reach in made.tensors:
-                key = keys[place + offset]
+            used = []
+            without_memory: tuple[int, ...] = ()
+            for offset, argument, bits, reach in call.tensors:
+                key = key_numbers[place + offset]
                 if key >= 0:
-                    found.append((key, bit, reach))
+                    used.append((key, bits, reach))
                 elif numbers[place + offset]:
-                    missing += (at,)
+                    without_memory += (argument,)
                 else:
                     self.with_numbers.add(row)
-            if missing:
-                is_op, bits = made.without(missing)
-                found = [
-                    (key, bits[at], reach)
-                    for offset, at, _, reach in made.tensors
-                    if (key := keys[place + offset]) >= 0
+            if without_memory:
+                is_op, mutability = call.without(without_memory)
+                used = [
+                    (key, mutability[argument], reach)
+                    for offset, argument, _, reach in call.tensors
+                    if (key := key_numbers[place + offset]) >= 0
                 ]
-            self.is_op.append(is_op if missing else made.is_op)
-            self.tensors.append(found)
+            self.is_op.append(is_op if without_memory else call.is_op)
+            self.tensors.append(used)
 
 
-class _Form:
-    """Events of one name and with inputs that look alike: whether a schema fits them, and what it says of their tensors."""
+class _OpCall:
+    """Events of one name with inputs of one layout: whether a schema fits them, and how it may write to their tensors."""
 
     def __init__(self, ids: Tensors, name: str, index: int) -> None:
-        values, tensors, lists = ids.plan(index) if index >= 0 else ([], [], [])
+        values, tensors, lists = ids.layout(index) if index >= 0 else InputLayout([], [], [])
         self.name = name
-        self.kinds = ["-" if value is None else "S" for value in values]
-        for at, _, _ in tensors:
-            self.kinds[at] = "T"
-        for at, _, _ in lists:
-            self.kinds[at] = "L"
-        self.others: dict[tuple[int, ...], tuple[bool, list[int]]] = {}
+        self.kinds = ["-" if value is None else "S" for value in values]  # as op_schemas.kind_of
+        for argument, _, _ in tensors:
+            self.kinds[argument] = "T"
+        for argument, _, _ in lists:
+            self.kinds[argument] = "L"
+        self._without: dict[tuple[int, ...], tuple[bool, list[int]]] = {}
         self.is_op, bits = self.without(())
-        # which of the event's numbers is its own, which argument it is (in), how it may be written, the bytes that it reaches
+        # offset of the tensor's number among the event's, index of the argument, how it may be written, bytes that it spans
         self.tensors: list[tuple[int, int, int, int]] = [
-            (offset, at, bits[at], about.reach()) for at, offset, about in tensors
+            (offset, argument, bits[argument], tensor.reach()) for argument, offset, tensor in tensors
         ]
-        for at, offset, abouts in lists:
+        for argument, offset, members in lists:
             self.tensors += [
-                (further, at, bits[at], about.reach()) for further, about in enumerate(abouts, offset)
+                (further, argument, bits[argument], tensor.reach())
+                for further, tensor in enumerate(members, offset)
             ]
 
-    def without(self, missing: tuple[int, ...]) -> tuple[bool, list[int]]:
-        """Whether a schema fits, and how each argument may be written, if these arguments have no memory: they look like nothing."""
-        made = self.others.get(missing)
-        if made is None:
-            kinds = tuple(["-" if at in missing else kind for at, kind in enumerate(self.kinds)])
-            bits = [_BITS[said] for said in mutable(self.name, kinds)]
-            made = self.others[missing] = bool(matches(self.name, kinds)), bits
-        return made
+    def without(self, arguments: tuple[int, ...]) -> tuple[bool, list[int]]:
+        """Whether a schema fits, and how each argument may be written, if these arguments have no memory."""
+        answer = self._without.get(arguments)
+        if answer is None:
+            kinds = tuple(["-" if index in arguments else kind for index, kind in enumerate(self.kinds)])
+            bits = [_BITS[written] for written in mutable(self.name, kinds)]
+            answer = self._without[arguments] = bool(matches(self.name, kinds)), bits
+        return answer
 
 
-# how an op may write to an input, as bits: what several ops say of it is joined
+# how an op may write to an input, as bits, so that the answers of several ops can be combined
 _NOT_WRITTEN, _WRITTEN, _UNKNOWN = 1, 2, 4
 _BITS = {False: _NOT_WRITTEN, True: _WRITTEN, None: _UNKNOWN}
 
 
 class SizeMap:
-    """The bytes of each piece of memory: as it was allocated, or else as far as tensors reach in it."""
+    """The bytes of each piece of memory: as allocated, or else the most that tensors span in it."""
 
     def __init__(self, op_tree: OpTree) -> None:
-        met = op_tree.met
-        reached = [0] * len(met.keys)
-        seen = set()
-        for tensors in met.tensors:
+        uses = op_tree.memory_uses
+        spanned = [0] * len(uses.keys)
+        used = set()
+        for tensors in uses.tensors:
             for key, _, reach in tensors:
-                seen.add(key)
-                reached[key] = max(reached[key], reach)
-        self._values = {met.keys[key]: reached[key] for key in seen}
-        for event in op_tree.telling():
+                used.add(key)
+                spanned[key] = max(spanned[key], reach)
+        self._values = {uses.keys[key]: spanned[key] for key in used}
+        for event in op_tree.parameter_events():
             if event.tag is _EventType.PyCall:
-                for held in _held_tensors(event.extra_fields):
-                    self._update_values(held)
+                for tensor in _owned_tensors(event.extra_fields):
+                    self._update_values(tensor)
         allocated: dict[int, int] = {}
-        for key, signed in met.allocations:
-            size = abs(signed)
+        for key, nbytes in uses.allocations:
+            size = abs(nbytes)
             if key >= 0 and allocated.setdefault(key, size) != size:
                 log.warning("Mismatch between allocation and free: %d vs. %d", allocated[key], size)
-        self._values.update((met.keys[key], size) for key, size in allocated.items())
+        self._values.update((uses.keys[key], size) for key, size in allocated.items())
 
     def _update_values(self, t: _TensorMetadata | None) -> None:
         key = TensorKey.from_tensor(t)
@@ -310,7 +331,8 @@ class SizeMap:
         return self._values[key]
 
 
-def _held_tensors(call: Any) -> Iterator[_TensorMetadata | None]:
+def _owned_tensors(call: _ExtraFields_PyCall) -> Iterator[_TensorMetadata | None]:
+    """The parameters, gradients and states of the module or optimizer that is called."""
     if call.module is not None:
         for _, parameter, gradient in call.module.parameters:
             yield parameter
@@ -328,24 +350,24 @@ def _held_tensors(call: Any) -> Iterator[_TensorMetadata | None]:
 
 @dataclasses.dataclass
 class DataFlowEdge:
-    """What an op has to do with a piece of memory."""
+    """The use of a piece of memory by an op."""
 
-    input_version: int | None = None  # None: it was taken inside
-    mutated: bool | None = False  # None: it was given back inside
+    input_version: int | None = None  # None: the op allocated it
+    mutated: bool | None = False  # None: the op freed it
 
     @property
     def is_allocation(self) -> bool:
-        """Whether the memory was taken inside."""
+        """Whether the op allocated the memory."""
         return self.input_version is None
 
     @property
     def is_deletion(self) -> bool:
-        """Whether the memory was given back inside."""
+        """Whether the op freed the memory."""
         return self.mutated is None
 
 
 class DataFlowNode:
-    """An op, and the memory that it and everything in it met."""
+    """An op, and the memory that it and everything inside it used."""
 
     def __init__(self, event: _ProfilerEvent, graph: DataFlowGraph) -> None:
         self._event = event
@@ -354,14 +376,14 @@ class DataFlowNode:
         for key, edge in self._edges.items():
             if edge.mutated and not edge.is_allocation:
                 graph.bump(key)
-        # what was written has the next version now; what is gone has none
-        wrong = [
+        # memory that was written has the next version now; memory that was freed has none
+        inconsistent = [
             key
             for key, edge in self._edges.items()
             if not (edge.is_allocation and edge.is_deletion) and not self._consistent(key, edge)
         ]
-        if wrong:
-            raise AssertionError(f"the versions of {wrong} at {event.name} do not follow each other")
+        if inconsistent:
+            raise AssertionError(f"the versions of {inconsistent} at {event.name} do not follow each other")
         for key, edge in self._edges.items():
             if edge.is_deletion and not edge.is_allocation:
                 graph.delete(key)
@@ -374,45 +396,45 @@ class DataFlowNode:
 
     def _determine_edges(self) -> dict[TensorKey, DataFlowEdge]:
         graph, place = self._graph, self._event._node
-        tree, met = self._event._tree, graph._op_tree.met
-        keys, rows, kinds = met.keys, tree.rows, tree.kinds
-        written: dict[int, int] = {}
-        taken: list[int] = []
-        given_back: list[int] = []
+        tree, uses = self._event._tree, graph._op_tree.memory_uses
+        keys, rows, kinds = uses.keys, tree.rows, tree.kinds
+        written: dict[int, int] = {}  # by number of a key: how the ops inside may write to it
+        allocated: list[int] = []
+        freed: list[int] = []
         for member in graph._members[place]:
             row = rows[member]
             if kinds[member] == _OP:
-                for number, bit, _ in met.tensors[row]:
-                    written[number] = written.get(number, 0) | bit
+                for number, bits, _ in uses.tensors[row]:
+                    written[number] = written.get(number, 0) | bits
             else:
-                number, signed = met.allocations[row - tree.first_memory]
+                number, nbytes = uses.allocations[row - tree.first_memory]
                 if number >= 0:
-                    (taken if signed > 0 else given_back).append(number)
+                    (allocated if nbytes > 0 else freed).append(number)
         if kinds[place] == _OP and tree.scopes[rows[place]] is not RecordScope.BACKWARD_FUNCTION:
-            # A kernel's own memory: met first by an op inside this one, which was not given it, and never seen to be taken.
-            # Backward functions bring what was saved for them.
-            given = {number for number, _, _ in met.tensors[rows[place]]}
-            known, born = graph._active_version, graph._born
+            # Leave out a kernel's own memory: used first by an op inside this one, no input of this one, its allocation not recorded.
+            # Backward functions use saved tensors, which are no inputs either.
+            inputs = {number for number, _, _ in uses.tensors[rows[place]]}
+            used_before, born = graph._active_version, graph._born
             written = {
-                number: said
-                for number, said in written.items()
-                if number in given or number in born or keys[number] in known
+                number: bits
+                for number, bits in written.items()
+                if number in inputs or number in born or keys[number] in used_before
             }
         lookup = graph.lookup
-        # where the schemas do not agree and no op inside knows better, a write is assumed
+        # where the schemas do not agree and no op inside decides it, a write is assumed
         edges = {
-            number: DataFlowEdge(lookup(keys[number]), said & _WRITTEN > 0 or said == _UNKNOWN)
-            for number, said in written.items()
+            number: DataFlowEdge(lookup(keys[number]), bits & _WRITTEN > 0 or bits == _UNKNOWN)
+            for number, bits in written.items()
         }
-        for number in given_back:
+        for number in freed:
             edges.setdefault(number, DataFlowEdge(lookup(keys[number]))).mutated = None
-        for number in taken:
+        for number in allocated:
             edges.setdefault(number, DataFlowEdge()).input_version = None
         return {keys[number]: edges[number] for number in sorted(edges)}
 
     @property
     def inputs(self) -> dict[TensorKey, tuple[bool, int]]:
-        """Memory that was there before: whether it is written to, and its version until then."""
+        """Memory that existed before: whether it is written to, and its version until then."""
         return {
             key: (bool(edge.mutated), edge.input_version)
             for key, edge in self._edges.items()
@@ -421,7 +443,7 @@ class DataFlowNode:
 
     @property
     def outputs(self) -> dict[TensorKey, int]:
-        """Memory that is new or written to and stays: its version from now on."""
+        """Memory that is allocated or written to and not freed: its version from now on."""
         return {
             key: 0 if edge.input_version is None else edge.input_version + 1
             for key, edge in self._edges.items()
@@ -430,7 +452,7 @@ class DataFlowNode:
 
     @property
     def intermediates(self) -> tuple[TensorKey, ...]:
-        """Memory that was taken and given back inside."""
+        """Memory that was allocated and freed inside."""
         return tuple(key for key, edge in self._edges.items() if edge.is_allocation and edge.is_deletion)
 
     @property
@@ -440,16 +462,16 @@ class DataFlowNode:
 
 
 class DataFlowGraph:
-    """Ops in the order of time, with the versions of the memory that they met."""
+    """Ops in the order of time, with the versions of the memory that they used."""
 
     def __init__(self, op_tree: OpTree) -> None:
         self._op_tree = op_tree
-        # by place of a leaf: of the ops and allocations in it, itself among them
+        # by place of a leaf: places of the ops and allocations in it, itself among them
         self._members: dict[int, list[int]] = {}
         self._backward: set[int] = set()  # places of the leaves that belong to a backward pass
         self._leaf_events = self._extract_leaf_events(op_tree)
         self._active_version: dict[TensorKey, int | None] = {}
-        self._born = {key for key, signed in op_tree.met.allocations if signed > 0}
+        self._born = {key for key, nbytes in op_tree.memory_uses.allocations if nbytes > 0}
         self._flow_nodes = [DataFlowNode(event, self) for event in self.leaf_events]
         self._flow_nodes.sort(key=lambda node: node.start_time)
         self.validate()
@@ -460,21 +482,21 @@ class DataFlowGraph:
         return tuple(self._flow_nodes)
 
     def validate(self) -> None:
-        """Check that versions follow each other: each is made once, before it is read."""
+        """Check that versions follow each other: each is written once, before it is read."""
         outputs: set[tuple[TensorKey, int]] = set()
         for node in self.flow_nodes:
-            for made in node.outputs.items():
-                if made in outputs:
-                    raise AssertionError(f"made twice: {made}")
-                outputs.add(made)
-        known: dict[TensorKey, int] = {}
+            for output in node.outputs.items():
+                if output in outputs:
+                    raise AssertionError(f"made twice: {output}")
+                outputs.add(output)
+        last_read: dict[TensorKey, int] = {}
         for node in self.flow_nodes:
             for key, edge in node._edges.items():
                 version = edge.input_version
                 if version is not None:
-                    if known.get(key, 0) > version:
+                    if last_read.get(key, 0) > version:
                         raise AssertionError(f"{key} is read in version {version} after a later one")
-                    known[key] = version
+                    last_read[key] = version
 
     @property
     def leaf_events(self) -> tuple[_ProfilerEvent, ...]:
@@ -485,25 +507,25 @@ class DataFlowGraph:
         tree = op_tree._tree
         if tree is None:
             return ()
-        is_op, scopes, kinds, rows = op_tree.met.is_op, tree.scopes, tree.kinds, tree.rows
+        is_op, scopes, kinds, rows = op_tree.memory_uses.is_op, tree.scopes, tree.kinds, tree.rows
         leaf_of, backward = [-1] * tree.size, [False] * tree.size
         members = self._members
         leaves: list[int] = []
-        for place, above in enumerate(tree.parent_list):  # what lies around others stands before them
+        for place, above in enumerate(tree.parent_list):  # a parent stands before its children
             kind = kinds[place]
             if above >= 0:
-                leaf, back = leaf_of[above], backward[above]
+                leaf, in_backward = leaf_of[above], backward[above]
             else:
-                leaf, back = -1, False
+                leaf, in_backward = -1, False
             if kind == _OP:
-                begins = scopes[rows[place]] is RecordScope.BACKWARD_FUNCTION
-                backward[place] = back or begins
-                if leaf < 0 and (begins or is_op[rows[place]]):
+                is_backward_function = scopes[rows[place]] is RecordScope.BACKWARD_FUNCTION
+                backward[place] = in_backward or is_backward_function
+                if leaf < 0 and (is_backward_function or is_op[rows[place]]):
                     leaf = place
                     members[leaf] = []
                     leaves.append(leaf)
             else:
-                backward[place] = back
+                backward[place] = in_backward
                 if kind == _ALLOCATION and leaf < 0:
                     leaf = place
                     members[leaf] = []
@@ -512,31 +534,31 @@ class DataFlowGraph:
             if leaf >= 0 and kind in (_OP, _ALLOCATION):
                 members[leaf].append(place)
         self._backward.update(leaf for leaf in leaves if backward[leaf])
-        starts = tree.start_list
-        # of those that begin together, in the order of a walk
-        walked = np.empty(tree.size, np.int64)
-        walked[tree.preorder] = np.arange(tree.size)
-        leaves.sort(key=walked.tolist().__getitem__)
-        leaves.sort(key=starts.__getitem__)
+        # by time; leaves that begin together depth first
+        rank = np.empty(tree.size, np.int64)
+        rank[tree.preorder] = np.arange(tree.size)
+        leaves.sort(key=rank.tolist().__getitem__)
+        leaves.sort(key=tree.start_list.__getitem__)
         return tuple([tree.nodes[leaf] for leaf in leaves])
 
     def is_given_number(self, event: _ProfilerEvent) -> bool:
         """Whether an op is given a Python number in the place of a tensor."""
         tree = event._tree
-        return tree.kinds[event._node] == _OP and tree.rows[event._node] in self._op_tree.met.with_numbers
+        is_op = tree.kinds[event._node] == _OP
+        return is_op and tree.rows[event._node] in self._op_tree.memory_uses.with_numbers
 
     def lookup(self, key: TensorKey) -> int:
-        """The version of memory now."""
+        """The current version of memory."""
         version = self._active_version.setdefault(key, 0)
         if version is None:
-            raise AssertionError(f"{key} has been given back")
+            raise AssertionError(f"{key} has been freed")
         return version
 
     def bump(self, key: TensorKey) -> None:
-        """Memory is written to."""
+        """Note that memory is written to."""
         self._active_version[key] = self.lookup(key) + 1
 
     def delete(self, key: TensorKey) -> None:
-        """Memory is given back."""
+        """Note that memory is freed."""
         self.lookup(key)
         self._active_version[key] = None

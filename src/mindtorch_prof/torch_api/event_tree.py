@@ -1,8 +1,8 @@
-"""The event tree: a Trace in; torch's `_ProfilerEvent` objects out, made when they are looked at.
+"""The event tree: a Trace in; torch's `_ProfilerEvent` objects out, made when they are first read.
 
-Events, Python calls and allocations of a Trace become one tree by a few passes over columns. A node is a place in the tree's order: what
-nothing lies around, then the children of one node after those of another. Its fields are read from columns in that order. Live recordings
-and loaded files alike, as far as a file goes: one that holds no inputs gives events without them.
+Events, Python calls and allocations of a Trace become one tree by a few passes over columns. A node is a place in the tree's order: the
+roots, then the children of one node after those of another. Its fields are read from columns in that order. Live recordings and loaded
+files give the same tree, as far as a file goes: one that holds no inputs gives events without them.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import contextlib
 import gc
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..frames import is_c_function, is_module_frame, source_of
-from ..trace import DEVICE_ANNOTATION, KERNEL, PYTHON, RUNTIME, ParameterOwner, Trace
+from ..trace import DEVICE_ANNOTATION, KERNEL, PYTHON, RUNTIME, NumberedTensor, ParameterOwner, Trace
 from ..tree import Tree, contained, depths, innermost, nearest, parents, thread_slices
+from .columns import int_list, value_list
 from .enums import RecordScope
 from .event_tree_fields import (
     _EventType,
@@ -26,16 +28,21 @@ from .event_tree_fields import (
     _ExtraFields_PyCall,
     _ExtraFields_PyCCall,
     _ExtraFields_TorchOp,
+    _Fields,
     _NNModuleInfo,
-    _no_constructor,
     _OptimizerInfo,
     _PyFrameState,
+    _TensorMetadata,
     view_class,
 )
+from .events import MEMORY_EVENT_NAME, FunctionEvent
 from .tensor_ids import Tensors
+from .torch_types import TorchValue
 
-_MEMORY_NAME = "[memory]"
-_MODULE_CALL = ("nn/modules/module.py", 0, "__call__")  # where the trace does not say it
+if TYPE_CHECKING:
+    from .results import Results
+
+_MODULE_CALL = ("nn/modules/module.py", 0, "__call__")  # used where a trace does not name the function
 _OP, _ALLOCATION, _CALL, _C_CALL, _KINETO = (
     kind.value
     for kind in (
@@ -48,36 +55,39 @@ _OP, _ALLOCATION, _CALL, _C_CALL, _KINETO = (
 )
 
 
-def _shown(name: str, doc: str) -> Any:
-    """A field that is there once the tree has shown itself: from then on the tree's own class has a quicker one of this name."""
+def _field(name: str, doc: str) -> Any:  # a property, of whichever type the field has
+    """A field that makes the nodes of the tree when it is first read: from then on, the tree's own class has a quicker one."""
 
-    def first(self: Any) -> Any:
-        self._tree.show()
+    def make_and_read(self: _ProfilerEvent) -> object:
+        self._tree.make_nodes()
         return getattr(self, name)
 
-    return property(first, doc=doc)
+    return property(make_and_read, doc=doc)
 
 
 class _ProfilerEvent:
     """One node of an event tree."""
 
-    # Each tree has a class of its own, which knows it: an object that is made for each of 100,000 nodes has to be small.
+    # Each tree has a subclass of its own, which knows the tree: an object per node has to be small where there are 100,000.
     __slots__ = ("_node",)
 
     _tree: EventTree
     _node: int
 
-    __init__ = _no_constructor
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise TypeError("torch._C._profiler._ProfilerEvent: No constructor defined!")
 
-    name = _shown("name", "What it is called.")
-    tag = _shown("tag", "What kind of thing it is.")
-    extra_fields = _shown("extra_fields", "What only events of this kind have.")
-    start_time_ns = _shown("start_time_ns", "When it began, in nanoseconds since the epoch.")
-    end_time_ns = _shown("end_time_ns", "When it ended.")
-    duration_time_ns = _shown("duration_time_ns", "How long it took.")
-    id = _shown("id", "A number that no other event of this tree has.")
-    children = _shown("children", "What happened directly inside, in the order of time.")
-    parent = _shown("parent", "What it happened directly inside of; None: nothing.")
+    name: str = _field("name", "The name.")
+    tag: _EventType = _field("tag", "The kind of event.")
+    extra_fields: Any = _field("extra_fields", "The fields that only events of this kind have.")
+    start_time_ns: int = _field("start_time_ns", "When it began, in nanoseconds since the epoch.")
+    end_time_ns: int = _field("end_time_ns", "When it ended.")
+    duration_time_ns: int = _field("duration_time_ns", "How long it took.")
+    id: int = _field("id", "A number that no other event of this tree has.")
+    children: list[_ProfilerEvent] = _field(
+        "children", "The events directly inside it, in the order of time."
+    )
+    parent: _ProfilerEvent | None = _field("parent", "The event directly around it; None: there is none.")
 
     @property
     def overload_name(self) -> str:
@@ -88,7 +98,7 @@ class _ProfilerEvent:
 
     @property
     def typed(self) -> tuple[_EventType, Any]:
-        """What kind of thing it is, and what only such have."""
+        """The kind of event, and the fields that only events of this kind have."""
         return self.tag, self.extra_fields
 
     @property
@@ -106,8 +116,8 @@ class _ProfilerEvent:
 
 
 class EventTree:
-    """All nodes of a Trace. Rows are its events, then its Python calls, then its allocations, then what devices did; places are rows in the
-    tree's order."""
+    """All nodes of a Trace. Rows are its events, then its Python calls, then its allocations, then the work of devices; places are rows in
+    the tree's order."""
 
     def __init__(self, trace: Trace, nesting: Tree | None = None) -> None:
         self.trace = trace
@@ -116,18 +126,21 @@ class EventTree:
         self.first_memory = self.first_frame + len(frames)
         self.first_device = self.first_memory + len(memory)
         self.size = self.first_device + len(device)
-        self.start = _joined(trace.start_ns, frames.start_ns, memory.time_ns, device.start_ns)
-        self.end = _joined(trace.end_ns, frames.end_ns, memory.time_ns, device.end_ns)
-        self.parent = self._nested(nesting)
+        self.start = _concatenated(trace.start_ns, frames.start_ns, memory.time_ns, device.start_ns)
+        self.end = _concatenated(trace.end_ns, frames.end_ns, memory.time_ns, device.end_ns)
+        self.parent = self._row_parents(nesting)
         self.n_roots, self.order = self._ordered()
-        self.kind = type("_ProfilerEvent", (_ProfilerEvent,), {"__slots__": (), "__init__": object.__init__})
-        self.kind._tree = self  # type: ignore[attr-defined]
-        self.nodes: list[Any] = []
-        self.is_shown = False
+        self.event_class: type[_ProfilerEvent] = type(
+            "_ProfilerEvent",
+            (_ProfilerEvent,),
+            {"__slots__": (), "__init__": object.__init__, "_tree": self},
+        )
+        self.nodes: list[_ProfilerEvent] = []
+        self._all_made = False
 
     # ------------------------------------------------------------------------------------------------ nesting
 
-    def _nested(self, nesting: Tree | None) -> np.ndarray:
+    def _row_parents(self, nesting: Tree | None) -> npt.NDArray[np.int64]:
         """The parent of each row; -1: none."""
         trace = self.trace
         parent = np.full(self.size, -1, np.int64)
@@ -135,13 +148,13 @@ class EventTree:
         if not len(trace.frames):
             order, thread = np.arange(spans), trace.thread
         else:
-            every = np.concatenate([trace.thread, trace.frames.thread])
+            threads = np.concatenate([trace.thread, trace.frames.thread])
             # a call begins before what happens in it
             order = np.concatenate([np.arange(self.first_frame, spans), np.arange(self.first_frame)])
             order = order[_by_time(self.start[order], self.end[order])]
-            if (every[1:] != every[:-1]).any():
-                order = order[np.argsort(every[order], kind="stable")]
-            thread = every[order]
+            if (threads[1:] != threads[:-1]).any():
+                order = order[np.argsort(threads[order], kind="stable")]
+            thread = threads[order]
         for first, last in thread_slices(thread):
             rows = order[first:last]
             if nesting is not None and not len(trace.frames):
@@ -153,8 +166,8 @@ class EventTree:
             parent[self.first_device :] = np.where(trace.device.op >= 0, trace.device.op, -1)
         return parent
 
-    def _place_memory(self, parent: np.ndarray, rows: np.ndarray, thread: int) -> None:
-        """Put the allocations of a thread into its innermost spans. rows: the thread's, in the order of time."""
+    def _place_memory(self, parent: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], thread: int) -> None:
+        """Write the parents of a thread's allocations: its innermost spans. rows: the thread's, in the order of time."""
         memory = self.trace.memory
         here = np.flatnonzero(memory.thread == thread)
         if not len(here):
@@ -165,14 +178,14 @@ class EventTree:
             place = np.empty(self.first_memory, np.int64)
             place[rows] = np.arange(len(rows))
             above[inside] = place[above[inside]]
-        found = innermost(self.start[rows], self.end[rows], above, memory.time_ns[here])
-        parent[self.first_memory + here] = np.where(found >= 0, rows[np.maximum(found, 0)], -1)
+        span = innermost(self.start[rows], self.end[rows], above, memory.time_ns[here])
+        parent[self.first_memory + here] = np.where(span >= 0, rows[np.maximum(span, 0)], -1)
 
-    def _ordered(self) -> tuple[int, np.ndarray]:
-        """How many roots there are, and rows by parent (roots first) and time."""
-        if self.size == self.first_frame and (self.parent < 0).all() and _rises(self.start):
+    def _ordered(self) -> tuple[int, npt.NDArray[np.int64]]:
+        """The number of roots, and rows by parent (roots first) and time."""
+        if self.size == self.first_frame and (self.parent < 0).all() and _is_sorted(self.start):
             return self.size, np.arange(self.size)
-        # of two that begin together the longer one comes first, and calls before events; what lies around others stands before them
+        # of two that begin together the longer one comes first, and calls before events: a parent stands before its children
         rows = np.concatenate(
             [
                 np.arange(self.first_frame, self.first_memory),
@@ -191,58 +204,62 @@ class EventTree:
     # ------------------------------------------------------------------------------------------------ nodes
 
     def roots(self) -> list[_ProfilerEvent]:
-        """What nothing lies around, in the order of time."""
+        """The nodes that have no parent, in the order of time."""
         if not self.nodes:
-            self._make(self.n_roots)
+            self._make_nodes_before(self.n_roots)
         return self.nodes[: self.n_roots]
 
-    def _make(self, count: int) -> None:
-        """Have the objects of the first so many places."""
-        kind, first = self.kind, len(self.nodes)
-        with collector_waits():
-            made: list[Any] = [kind() for _ in range(first, count)]
-            event: Any
-            for event, event._node in zip(made, range(first, count)):  # noqa: B007  (the quickest way to set it)
+    def _make_nodes_before(self, last: int) -> None:
+        """Make the objects of all places before one."""
+        event_class, first = self.event_class, len(self.nodes)
+        with collection_paused():
+            events = [event_class() for _ in range(first, last)]
+            event: _ProfilerEvent
+            for event, event._node in zip(events, range(first, last)):  # noqa: B007  (the quickest way to set it)
                 pass
-        self.nodes += made
+        self.nodes += events
 
-    def show(self) -> None:
-        """Make all nodes, and give their class quick ways to their fields."""
-        if self.is_shown:
+    def make_nodes(self) -> None:
+        """Make all nodes, and give their class quick properties for their fields."""
+        if self._all_made:
             return
-        self._make(self.size)
-        for name, look in self._looks().items():
-            setattr(self.kind, name, property(look, doc=getattr(_ProfilerEvent, name).__doc__))
-        self.is_shown = True
+        self._make_nodes_before(self.size)
+        for name, read in self._field_readers().items():
+            setattr(self.event_class, name, property(read, doc=getattr(_ProfilerEvent, name).__doc__))
+        self._all_made = True
 
-    def _looks(self) -> dict[str, Callable[[Any], Any]]:
+    def _field_readers(self) -> dict[str, Callable[[_ProfilerEvent], object]]:
         """Functions that read the fields of a node: closures over lists, which are read three times as fast as arrays."""
         nodes, names, tags, kinds, rows = self.nodes, self.names, self.tag_list, self.kinds, self.rows
         starts, durations, above = self.start_list, self.duration_list, self.parent_list
-        counts, begins = self._children
-        op_class = view_class(_ExtraFields_TorchOp, self)
+        counts, begins = self._child_lists
+        inputs = property(self.tensors.inputs_of, doc=_ExtraFields_TorchOp.inputs.__doc__)
+        op_class = view_class(_ExtraFields_TorchOp, self, inputs=inputs)
         memory_class = self._allocation_class
         first_memory = self.first_memory
-        op_class.inputs = property(self.tensors.inputs_of, doc=_ExtraFields_TorchOp.inputs.__doc__)
-        other = self.extra_fields
-        last: list[Any] = [-1, None]  # a node and its fields: they are mostly read several times in a row
+        other_fields = self.extra_fields
+        # fields are mostly read several times in a row
+        last_node = -1
+        last_fields: _Fields | None = None
 
-        def extra_fields(self: Any) -> Any:
+        def extra_fields(self: _ProfilerEvent) -> _Fields | None:
+            nonlocal last_node, last_fields
             node = self._node
-            if last[0] == node:
-                return last[1]
+            if last_node == node:
+                return last_fields
+            fields: _Fields
             if kinds[node] == _OP:
-                made = op_class()
-                made._row = rows[node]
+                fields = op_fields = op_class()
+                op_fields._row = rows[node]
             elif kinds[node] == _ALLOCATION:
-                made = memory_class()
-                made._row = rows[node] - first_memory
+                fields = memory_fields = memory_class()
+                memory_fields._row = rows[node] - first_memory
             else:
-                made = other(node)
-            last[0], last[1] = node, made
-            return made
+                fields = other_fields(node)
+            last_node, last_fields = node, fields
+            return fields
 
-        def children(self: Any) -> list[Any]:
+        def children(self: _ProfilerEvent) -> list[_ProfilerEvent]:
             node = self._node
             count = counts[node]
             if not count:
@@ -250,7 +267,7 @@ class EventTree:
             first = begins[node]
             return nodes[first : first + count]
 
-        def parent(self: Any) -> Any:
+        def parent(self: _ProfilerEvent) -> _ProfilerEvent | None:
             place = above[self._node]
             return None if place < 0 else nodes[place]
 
@@ -267,38 +284,38 @@ class EventTree:
         }
 
     def event(self, row: int) -> _ProfilerEvent:
-        """The object that stands for a row."""
-        self.show()
-        return self.nodes[self.place[row]]
+        """The object of a row."""
+        self.make_nodes()
+        return self.nodes[int(self.place[row])]
 
     # ------------------------------------------------------------------------------------------------ columns by place
 
     @cached_property
-    def place(self) -> np.ndarray:
+    def place(self) -> npt.NDArray[np.int64]:
         """Of each row."""
-        made = np.empty(self.size, np.int64)
-        made[self.order] = np.arange(self.size)
-        return made
+        place = np.empty(self.size, np.int64)
+        place[self.order] = np.arange(self.size)
+        return place
 
     @cached_property
     def places(self) -> list[int]:
-        return self.place.tolist()
+        return int_list(self.place)
 
     @cached_property
-    def parent_place(self) -> np.ndarray:
+    def parent_place(self) -> npt.NDArray[np.int64]:
         """The place of each place's parent; -1: none."""
         above = self.parent[self.order]
         return np.where(above < 0, -1, self.place[above])
 
     @cached_property
-    def _children(self) -> tuple[list[int], list[int]]:
-        """How many children each has, and the place of the first."""
+    def _child_lists(self) -> tuple[list[int], list[int]]:
+        """`child_columns` as lists."""
         counts, begins = self.child_columns
-        return counts.tolist(), begins.tolist()
+        return int_list(counts), int_list(begins)
 
     @cached_property
-    def child_columns(self) -> tuple[np.ndarray, np.ndarray]:
-        """How many children each has, and the place of the first."""
+    def child_columns(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The number of children of each place, and the place of the first."""
         if self.n_roots == self.size:
             return np.zeros(self.size, np.int64), np.full(self.size, self.size)
         above = self.parent_place[self.n_roots :]
@@ -308,71 +325,71 @@ class EventTree:
         return np.bincount(above, minlength=self.size), begins
 
     @cached_property
-    def preorder(self) -> np.ndarray:
-        """Places in the order in which one walks through the tree: what is inside a node right after it."""
-        above, found = self.parent_place, np.arange(self.size)
+    def preorder(self) -> npt.NDArray[np.int64]:
+        """Places depth first: the descendants of a node right after it."""
+        places = np.arange(self.size)
         if self.n_roots == self.size:
-            return found
-        if len(self.trace.device):  # what devices did is later than what it lies in
-            nodes = list(range(self.n_roots - 1, -1, -1))
-            counts, begins = self._children
-            made = []
-            while nodes:
-                made.append(node := nodes.pop())
-                nodes.extend(range(begins[node] + counts[node] - 1, begins[node] - 1, -1))
-            return np.array(made, np.int64)
+            return places
+        if len(self.trace.device):  # the work of devices is later than the op that launched it
+            waiting = list(range(self.n_roots - 1, -1, -1))
+            counts, begins = self._child_lists
+            visited = []
+            while waiting:
+                visited.append(node := waiting.pop())
+                waiting.extend(range(begins[node] + counts[node] - 1, begins[node] - 1, -1))
+            return np.array(visited, np.int64)
         # inside a root there is one thread: there, time is the order
-        root = nearest(above, found < self.n_roots)
+        root = nearest(self.parent_place, places < self.n_roots)
         time = _by_time(self.start[self.order], self.end[self.order])
         return time[np.argsort(root[time], kind="stable")]
 
     @cached_property
-    def level_order(self) -> np.ndarray:
-        """Places level by level: the roots, what is directly inside them, and so on."""
+    def level_order(self) -> npt.NDArray[np.int64]:
+        """Places breadth first: the roots, their children, and so on."""
         counts, begins = self.child_columns
-        found = [np.arange(self.n_roots)]
-        while len(level := found[-1]):
-            level = level[counts[level] > 0]
-            many = counts[level]
-            inside = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-            found.append(np.repeat(begins[level], many) + inside)
-        return np.concatenate(found)
+        levels = [np.arange(self.n_roots)]
+        while len(level := levels[-1]):
+            parents = level[counts[level] > 0]
+            count = counts[parents]
+            offset = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+            levels.append(np.repeat(begins[parents], count) + offset)
+        return np.concatenate(levels)
 
     @cached_property
-    def walked(self) -> list[_ProfilerEvent]:
-        """All nodes, what is inside one right after it."""
-        self.show()
+    def depth_first(self) -> list[_ProfilerEvent]:
+        """All nodes in preorder."""
+        self.make_nodes()
         return [self.nodes[place] for place in self.preorder.tolist()]
 
     @cached_property
-    def walked_by_level(self) -> list[_ProfilerEvent]:
-        """All nodes, level by level."""
-        self.show()
+    def breadth_first(self) -> list[_ProfilerEvent]:
+        """All nodes level by level."""
+        self.make_nodes()
         return [self.nodes[place] for place in self.level_order.tolist()]
 
     @cached_property
     def rows(self) -> list[int]:
-        return self.order.tolist()
+        return int_list(self.order)
 
     @cached_property
     def parent_list(self) -> list[int]:
-        return self.parent_place.tolist()
+        return int_list(self.parent_place)
 
     @cached_property
     def start_list(self) -> list[int]:
-        return (self.start[self.order] + self.trace.origin_ns).tolist()
+        return int_list(self.start[self.order] + self.trace.origin_ns)
 
     @cached_property
     def duration_list(self) -> list[int]:
-        return (self.end - self.start)[self.order].tolist()
+        return int_list((self.end - self.start)[self.order])
 
     @cached_property
-    def name_columns(self) -> tuple[tuple[str, ...], np.ndarray]:
+    def name_columns(self) -> tuple[tuple[str, ...], npt.NDArray[np.int64]]:
         """All names, and which of them each place has."""
         trace = self.trace
-        texts = (*trace.names, *trace.frames.names, _MEMORY_NAME, *trace.device.names)
+        texts = (*trace.names, *trace.frames.names, MEMORY_EVENT_NAME, *trace.device.names)
         memory = len(trace.names) + len(trace.frames.names)
-        ids = _joined(
+        ids = _concatenated(
             trace.name,
             trace.frames.name + len(trace.names),
             np.full(len(trace.memory), memory),
@@ -382,51 +399,48 @@ class EventTree:
 
     @cached_property
     def names(self) -> list[str]:
-        """What each is called."""
+        """The name of each place."""
         texts, ids = self.name_columns
-        return _picked(texts, ids)
+        return value_list(texts, ids)
 
     @cached_property
     def kinds(self) -> bytes:
-        """What kind of thing each is, as the number of its _EventType."""
-        made = np.full(self.size, _KINETO, np.uint8)
+        """The kind of each place, as the number of its _EventType."""
+        event_type = np.full(self.size, _KINETO, np.uint8)
+        events = event_type[: self.first_frame]
+        calls = event_type[self.first_frame : self.first_memory]
         kind = self.trace.kind
-        made[: self.first_frame] = _OP
-        made[: self.first_frame][kind == PYTHON] = _CALL
-        made[: self.first_frame][(kind == KERNEL) | (kind == RUNTIME)] = _KINETO
-        made[self.first_frame : self.first_memory] = _CALL
+        events[:] = _OP
+        events[kind == PYTHON] = _CALL
+        events[(kind == KERNEL) | (kind == RUNTIME)] = _KINETO
+        calls[:] = _CALL
         in_c = [is_c_function(text) for text in self.trace.frames.names]
         if any(in_c):
-            made[self.first_frame : self.first_memory][np.array(in_c)[self.trace.frames.name]] = _C_CALL
-        made[self.first_memory : self.first_device] = _ALLOCATION
-        return made[self.order].tobytes()
+            calls[np.array(in_c)[self.trace.frames.name]] = _C_CALL
+        event_type[self.first_memory : self.first_device] = _ALLOCATION
+        return event_type[self.order].tobytes()
 
     @cached_property
     def tag_list(self) -> list[_EventType]:
-        return _picked([_TAGS.get(number) for number in range(_KINETO + 1)], self.kind_column)
-
-    @property
-    def kind_column(self) -> np.ndarray:
-        """`kinds` as an array."""
-        return np.frombuffer(self.kinds, np.uint8)
+        by_number = [_EVENT_TYPES.get(number, _EventType.Kineto) for number in range(_KINETO + 1)]
+        return value_list(by_number, np.frombuffer(self.kinds, np.uint8))
 
     @cached_property
     def thread_numbers(self) -> list[int]:
-        """Threads are numbered from 1, as torch does: the main one, those of events, then any others; 0 for what devices did."""
+        """Threads are numbered from 1, as torch does: the main one, those of events, then any others; 0 for the work of devices."""
         trace = self.trace
-        threads = _joined(trace.thread, trace.frames.thread, trace.memory.thread)
-        found, number = np.unique(threads, return_inverse=True)
+        threads = _concatenated(trace.thread, trace.frames.thread, trace.memory.thread)
+        unique, index = np.unique(threads, return_inverse=True)
         main = trace.settings.thread
-        in_order = dict.fromkeys([main, *np.unique(trace.thread).tolist(), *found.tolist()])
-        shown = {thread: place for place, thread in enumerate(in_order, 1)}
+        in_order = dict.fromkeys([main, *np.unique(trace.thread).tolist(), *unique.tolist()])
+        number = {thread: place for place, thread in enumerate(in_order, 1)}
+        numbers = np.array([number[thread] for thread in unique.tolist()], np.int64)
         by_row = np.zeros(self.size, np.int64)
-        by_row[: self.first_device] = np.array([shown[t] for t in found.tolist()], np.int64)[
-            number.reshape(-1)
-        ]
-        return by_row[self.order].tolist()
+        by_row[: self.first_device] = numbers[index.reshape(-1)]
+        return int_list(by_row[self.order])
 
     def correlation(self, row: int) -> int:
-        """The number that an event has in its trace; 0 for what is no op."""
+        """The number that an event has in its trace; 0 for nodes that are no ops."""
         if row < self.first_frame:
             if self.kinds[self.place[row]] != _OP:
                 return 0
@@ -442,54 +456,55 @@ class EventTree:
 
     @cached_property
     def tensors(self) -> Tensors:
-        """Ids and addresses of the tensors and the memory that were met."""
+        """Ids and addresses of the tensors and the memory that events used."""
         return Tensors(self.trace)
 
     @cached_property
     def scopes(self) -> list[RecordScope]:
         """The scope of each row that is an event."""
-        return _picked([_SCOPES.get(n) for n in range(max(_SCOPES) + 1)], self.trace.scope)
+        by_number = [_SCOPES.get(number, RecordScope.FUNCTION) for number in range(max(_SCOPES) + 1)]
+        return value_list(by_number, self.trace.scope)
 
     @cached_property
     def sequences(self) -> list[int]:
         """The sequence number of each row that is an event."""
-        return self.trace.sequence.tolist()
+        return int_list(self.trace.sequence)
 
     @cached_property
-    def texts(self) -> list[str]:
-        """What each row that is an event is called."""
-        return _picked(self.trace.names, self.trace.name)
+    def event_names(self) -> list[str]:
+        """The name of each row that is an event."""
+        return value_list(self.trace.names, self.trace.name)
 
     @cached_property
-    def memory_list(self) -> list[int]:
-        """The bytes of allocations."""
-        return self.trace.memory.nbytes.tolist()
+    def allocation_sizes(self) -> list[int]:
+        """The bytes of allocations; negative: of frees."""
+        return int_list(self.trace.memory.nbytes)
 
     @cached_property
-    def _allocation_class(self) -> Any:
+    def _allocation_class(self) -> type[_ExtraFields_Allocation]:
         return view_class(_ExtraFields_Allocation, self)
 
     def allocation(self, row: int) -> _ExtraFields_Allocation:
-        """What is known of an allocation, by row of the Trace's memory."""
-        fields: _ExtraFields_Allocation = self._allocation_class()
+        """The fields of an allocation, by row of the Trace's memory."""
+        fields = self._allocation_class()
         fields._row = row
         return fields
 
-    def memory_device(self, row: int) -> Any:
+    def memory_device(self, row: int) -> TorchValue:
         """Where an allocation is, by row of the Trace's memory."""
         trace = self.trace
         number = -1 if trace.memory.device is None else int(trace.memory.device[row])
         return self.tensors.device(number, trace.settings.device)
 
-    def extra_fields(self, node: int) -> Any:
-        """What only nodes of this kind have, where it is neither an op nor an allocation."""
+    def extra_fields(self, node: int) -> _Fields:
+        """The fields of a node that is neither an op nor an allocation."""
         kind = self.kinds[node]
         if kind == _C_CALL:
             return _ExtraFields_PyCCall._make(caller=self._caller_frame(node))
         return self._call(node) if kind == _CALL else _ExtraFields_Kineto._make()
 
     def _caller(self, node: int) -> int:
-        """The Python call around a node; itself if there is none."""
+        """The Python call around a node; the node itself if there is none."""
         above = self.parent_list[node]
         while above >= 0 and self.kinds[above] != _CALL:
             above = self.parent_list[above]
@@ -508,109 +523,107 @@ class EventTree:
 
     @cached_property
     def _call_lines(self) -> list[int]:
-        made = np.zeros(self.size, np.int64)
+        """The line of the caller on which each call was made; 0: not known, or no call."""
+        by_row = np.zeros(self.size, np.int64)
         line = self.trace.frames.line
         if line is not None:
-            made[self.first_frame : self.first_frame + len(line)] = line
-        return made[self.order].tolist()
+            by_row[self.first_frame : self.first_frame + len(line)] = line
+        return int_list(by_row[self.order])
 
     def _call(self, node: int) -> _ExtraFields_PyCall:
-        module = optimizer = None
         owner = self.owner(node)
-        if owner is not None:
-            info = self._info(owner)
-            module, optimizer = (info, None) if owner.kind == "module" else (None, info)
         return _ExtraFields_PyCall._make(
             callsite=self._frame(node),
             caller=self._caller_frame(node),
-            module=module,
-            optimizer=optimizer,
+            module=self._module(owner) if owner is not None and owner.kind == "module" else None,
+            optimizer=self._optimizer(owner) if owner is not None and owner.kind == "optimizer" else None,
         )
 
     def owner(self, node: int) -> ParameterOwner | None:
-        """The module or optimizer that a call tells of."""
+        """The module or optimizer whose call a node is; None: neither."""
         number = self.owner_column[node]
         return None if number < 0 else self.trace.tensor_ids.owners[number]
 
     @cached_property
-    def owner_column(self) -> np.ndarray:
-        """Which of the modules and optimizers that were met each place tells of; -1: none."""
-        made = np.full(self.size, -1, np.int64)
+    def owner_column(self) -> npt.NDArray[np.int64]:
+        """By place the index of the module or optimizer whose call it is, in the owners of the Trace; -1: neither."""
+        by_row = np.full(self.size, -1, np.int64)
         frame = self.trace.tensor_ids.frame
-        made[self.first_frame : self.first_frame + len(frame)] = frame
-        return made[self.order]
+        by_row[self.first_frame : self.first_frame + len(frame)] = frame
+        return by_row[self.order]
 
-    def is_together(self, node: int) -> bool:
-        """Whether a call tells of an optimizer that was asked to update all parameters at once."""
+    def updates_together(self, node: int) -> bool:
+        """Whether a node is the call of an optimizer that was asked to update all parameters at once."""
         owner = self.owner(node)
         return owner is not None and owner.updates_together
 
-    def _info(self, owner: ParameterOwner) -> Any:
-        def tensor(about: tuple) -> Any:
-            return self.tensors.tensor(*about)
-
-        if owner.kind == "module":
-            own = [(name, tensor(p), g and tensor(g)) for name, p, g, _ in owner.parameters]
-            return _NNModuleInfo._make(
-                cls_name=owner.class_name, cls_ptr=owner.class_ptr, self_ptr=owner.self_ptr, parameters=own
-            )
-        stepped = [
-            (tensor(p), g and tensor(g), [(name, tensor(state)) for name, state in states])
-            for _, p, g, states in owner.parameters
+    def _module(self, owner: ParameterOwner) -> _NNModuleInfo:
+        parameters = [
+            (name, self._tensor(parameter), self._tensor(gradient))
+            for name, parameter, gradient, _ in owner.parameters
         ]
-        return _OptimizerInfo._make(self_ptr=owner.self_ptr, parameters=stepped)
+        return _NNModuleInfo._make(
+            cls_name=owner.class_name, cls_ptr=owner.class_ptr, self_ptr=owner.self_ptr, parameters=parameters
+        )
+
+    def _optimizer(self, owner: ParameterOwner) -> _OptimizerInfo:
+        parameters = [
+            (
+                self._tensor(parameter),
+                self._tensor(gradient),
+                [(name, self._tensor(state)) for name, state in states],
+            )
+            for _, parameter, gradient, states in owner.parameters
+        ]
+        return _OptimizerInfo._make(self_ptr=owner.self_ptr, parameters=parameters)
+
+    def _tensor(self, tensor: NumberedTensor | None) -> _TensorMetadata | None:
+        return None if tensor is None else self.tensors.tensor(*tensor)
 
     def _frame(self, node: int) -> _PyFrameState:
         number = self._name_numbers[node]
-        made = self._frames.get(number)
-        if made is None:
-            made = self._frames[number] = _frame_of(
+        frame = self._frames.get(number)
+        if frame is None:
+            frame = self._frames[number] = _frame_of(
                 self.names[node], self.trace.settings.module_call or _MODULE_CALL
             )
-        return made
+        return frame
 
     @cached_property
     def _name_numbers(self) -> list[int]:
-        return self.name_columns[1].tolist()
+        return int_list(self.name_columns[1])
 
     @cached_property
     def _frames(self) -> dict[int, _PyFrameState]:
+        """By number of a name: the frame, made when it is first asked for."""
         return {}
 
 
 def _frame_of(text: str, module_call: tuple[str, int, str]) -> _PyFrameState:
-    """The place that the name of a call tells; `module_call`: that of the calls of modules."""
-    source = source_of(text) or (module_call if is_module_frame(text) else ("", 0, text))
-    file, line, function = source
+    """The place in the program that the name of a call says; `module_call`: that of the calls of modules."""
+    file, line, function = source_of(text) or (module_call if is_module_frame(text) else ("", 0, text))
     return _PyFrameState._make(file_name=file, line_number=line, function_name=function)
 
 
 _SCOPES = {scope.value: scope for scope in RecordScope}
-_TAGS = {kind.value: kind for kind in _EventType}
+_EVENT_TYPES = {kind.value: kind for kind in _EventType}
 
 
-def _joined(*columns: np.ndarray) -> np.ndarray:
+def _concatenated(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
     """Columns one after the other, as int64."""
     filled = [column for column in columns if len(column)]
     return (np.concatenate(filled) if filled else np.empty(0, np.int64)).astype(np.int64, copy=False)
 
 
-def _picked(table: Any, ids: np.ndarray) -> list[Any]:
-    """The values of a table by number."""
-    made = np.empty(len(table), object)
-    made[:] = table
-    return made[ids].tolist()
-
-
-def _rises(values: np.ndarray) -> bool:
+def _is_sorted(values: npt.NDArray[np.int64]) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
 
-def _by_time(start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """The order of (start, longest first); what is equal keeps its order."""
+def _by_time(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The order of (start, longest first), stable."""
     order = np.argsort(start, kind="stable")
     same = np.flatnonzero(start[order[1:]] == start[order[:-1]])
-    if len(same):  # hardly ever many: it is cheaper to sort these again than all by two keys
+    if len(same):  # mostly few: sorting these again is cheaper than sorting all by two keys
         places = np.union1d(same, same + 1)
         rows = order[places]
         order[places] = rows[np.lexsort((-end[rows], start[rows]))]
@@ -618,8 +631,8 @@ def _by_time(start: np.ndarray, end: np.ndarray) -> np.ndarray:
 
 
 @contextlib.contextmanager
-def collector_waits() -> Iterator[None]:
-    """While many objects are made and none is thrown away, the garbage collector would look at all of them again and again."""
+def collection_paused() -> Iterator[None]:
+    """Pause the garbage collector: while many objects are made and none is dropped, it would visit all of them again and again."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -629,18 +642,20 @@ def collector_waits() -> Iterator[None]:
             gc.enable()
 
 
-def _parents(start: np.ndarray, end: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _parents(
+    start: npt.NDArray[np.int64], end: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
     """Parents (as rows) of one thread's spans, sorted by start, longest first."""
-    if (start[1:] >= end[:-1]).all() and (start[1:] > start[:-1]).all():  # one after the other
+    if (start[1:] >= end[:-1]).all() and (start[1:] > start[:-1]).all():  # none is inside another
         return np.full(len(rows), -1, np.int64)
-    found = parents(depths(start, end))
-    if (end > end[np.where(found < 0, np.arange(len(end)), found)]).any():
-        found = contained(start, end)[0]
-    return np.where(found < 0, -1, rows[np.maximum(found, 0)])
+    parent = parents(depths(start, end))
+    if (end > end[np.where(parent < 0, np.arange(len(end)), parent)]).any():
+        parent = contained(start, end)[0]
+    return np.where(parent < 0, -1, rows[np.maximum(parent, 0)])
 
 
-def whole_tree(events: Any) -> EventTree | None:
-    """The tree whose roots these events are; None if they are something else."""
+def tree_of_roots(events: object) -> EventTree | None:
+    """The tree whose roots these events are; None if they are anything else."""
     if not isinstance(events, list) or not events or not isinstance(events[0], _ProfilerEvent):
         return None
     tree = events[0]._tree
@@ -648,19 +663,19 @@ def whole_tree(events: Any) -> EventTree | None:
 
 
 class _ProfilerResult:
-    """What torch's `profile.kineto_results` is: the finished recording."""
+    """The finished recording, as torch's `profile.kineto_results` gives it."""
 
     __slots__ = ("_results", "_path_writer")
 
-    def __init__(self, results: Any) -> None:
+    def __init__(self, results: Results) -> None:
         self._results = results
 
     def experimental_event_tree(self) -> list[_ProfilerEvent]:
         """The roots of the event tree."""
         return self._results.event_tree.roots()
 
-    def events(self) -> list[Any]:
-        """The events as torch's C++ side gives them: fields are methods."""
+    def events(self) -> list[_KinetoEvent]:
+        """The events as torch's C++ classes: fields are methods."""
         return [_KinetoEvent(event) for event in self._results.events]
 
     def trace_start_ns(self) -> int:
@@ -668,11 +683,11 @@ class _ProfilerResult:
         trace = self._results.trace
         return trace.origin_ns + trace.window_ns[0]
 
-    def trace_activities(self) -> list[Any]:
+    def trace_activities(self) -> list[_ProfilerEvent]:
         """Activities of devices, in the order of time."""
-        made = self._results.event_tree
-        wanted = np.flatnonzero(made.trace.device.kind < DEVICE_ANNOTATION) + made.first_device
-        return [made.event(node) for node in wanted.tolist()]
+        tree = self._results.event_tree
+        rows = np.flatnonzero(tree.trace.device.kind < DEVICE_ANNOTATION) + tree.first_device
+        return [tree.event(row) for row in rows.tolist()]
 
     def save(self, path: str) -> None:
         """Write a trace file."""
@@ -686,7 +701,7 @@ class _KinetoEvent:
 
     __slots__ = ("_event",)
 
-    def __init__(self, event: Any) -> None:
+    def __init__(self, event: FunctionEvent) -> None:
         self._event = event
 
     def start_ns(self) -> int:
@@ -702,10 +717,11 @@ class _KinetoEvent:
         return self.end_ns() - self.start_ns()
 
     def _base(self) -> int:
-        results = getattr(self._event, "_results", None)
+        """Time 0 of an event of a recording; 0 for any other event."""
+        results: Results | None = getattr(self._event, "_results", None)
         return 0 if results is None else results.trace.origin_ns + results.trace.window_ns[0]
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Callable[[], Any]:
         field = _KINETO_FIELDS.get(name)
         if field is None and name in _KINETO_CONSTANTS:
             return lambda: _KINETO_CONSTANTS[name]
@@ -714,8 +730,8 @@ class _KinetoEvent:
         return lambda: getattr(self._event, field)
 
 
-# what only devices have, or events that torch hides
-_KINETO_CONSTANTS: dict[str, Any] = {
+# fields of device events, and of events that torch hides
+_KINETO_CONSTANTS: dict[str, object] = {
     "cuda_elapsed_us": -1,
     "privateuse1_elapsed_us": -1,
     "extra_meta": {},

@@ -1,16 +1,24 @@
-"""The classes that an event tree is made of, with torch's names and fields: views of a tree's columns, read-only, without a constructor."""
+"""The classes of an event tree's fields, with torch's names: read-only views of a tree's columns, without a constructor."""
 
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
+
+from typing_extensions import Self
 
 from ..inputs import TensorInput
 from . import torch_types
+from .enums import RecordScope
+from .torch_types import TorchValue
+
+if TYPE_CHECKING:
+    from .event_tree import EventTree
+    from .tensor_ids import Tensors
 
 
 class _EventType(Enum):
-    """What kind of thing a node of an event tree is."""
+    """The kind of a node of an event tree."""
 
     TorchOp = 0
     Backend = 1
@@ -29,24 +37,25 @@ class _EventType(Enum):
         return f"_EventType.{self.name}"
 
 
-def _no_constructor(self: Any, *args: Any, **kwargs: Any) -> None:
-    raise TypeError(f"torch._C._profiler.{type(self).__name__}: No constructor defined!")
+F = TypeVar("F", bound="_Fields")
 
 
 class _Fields:
-    """What has named values that are read and not set; `_make` is the way to get one."""
+    """Named values that cannot be set; made by `_make`."""
 
     __slots__ = ()
-    __init__ = _no_constructor
+
+    def __init__(self, *args: object, **kwargs: object) -> None:
+        raise TypeError(f"torch._C._profiler.{type(self).__name__}: No constructor defined!")
 
     @classmethod
-    def _make(cls, **values: Any) -> Any:
-        made = object.__new__(cls)
+    def _make(cls, **values: object) -> Self:
+        fields = object.__new__(cls)
         for name, value in values.items():
-            object.__setattr__(made, name, value)
-        return made
+            object.__setattr__(fields, name, value)
+        return fields
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if hasattr(type(self), name):
             raise AttributeError(f"property of '{type(self).__name__}' object has no setter")
         raise AttributeError(f"'torch._C._profiler.{type(self).__name__}' object has no attribute '{name}'")
@@ -56,38 +65,44 @@ class _Fields:
 
 
 class _View(_Fields):
-    """A row of something; fields are looked up when they are asked for. Each thing has a class of its own for them, which knows it."""
+    """A row of a tree; fields are looked up when they are read. Each tree has a subclass of its own, which knows the tree."""
 
     __slots__ = ("_row",)
-    _of: Any
-    _row: Any
+    _of: EventTree
+    _row: int
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
-            self.__class__ is other.__class__ and self._row == other._row  # type: ignore[attr-defined]
+            isinstance(other, _View) and self.__class__ is other.__class__ and self._row == other._row
         )
 
     def __hash__(self) -> int:
         return hash(self._row)
 
 
-def view_class(kind: type[_Fields], of: Any) -> Any:
-    """A class of views of one thing's rows; its instances are made without arguments and filled by whoever makes them."""
-    free = {"__slots__": (), "__init__": object.__init__, "__setattr__": object.__setattr__}
-    return type(kind.__name__, (kind,), {**free, "__module__": kind.__module__, "_of": of})
+def view_class(base: type[F], of: EventTree | Tensors, **members: object) -> type[F]:
+    """A subclass whose instances belong to one tree. They are made without arguments, and their slots can be set."""
+    members |= {
+        "__slots__": (),
+        "__init__": object.__init__,
+        "__setattr__": object.__setattr__,
+        "__module__": base.__module__,
+        "_of": of,
+    }
+    return type(base.__name__, (base,), members)
 
 
 class _TensorMetadata(_Fields):
-    """A tensor as an event met it: its number, and (shape, strides in bytes, type). Ids are None where allocations were not recorded."""
+    """A tensor that went into an event. Ids are None where allocations were not recorded."""
 
     __slots__ = ("_number", "_about")
-    _of: Any
+    _of: Tensors
     _number: int  # 0: not recorded
     _about: TensorInput
 
     @property
     def impl_ptr(self) -> int | None:
-        """The tensor: a number that no other tensor of the process has; None: not recorded."""
+        """A number that no other tensor of the process has; None: not recorded."""
         return self._of.first_number(self._number)
 
     @property
@@ -116,17 +131,17 @@ class _TensorMetadata(_Fields):
         return list(self._about.strides or ())
 
     @property
-    def dtype(self) -> Any:
-        """Its type."""
+    def dtype(self) -> TorchValue:
+        """The type of its elements."""
         return torch_types.dtype(self._about.type)
 
     @property
-    def device(self) -> Any:
+    def device(self) -> TorchValue:
         """Where it is."""
         return torch_types.device("cpu")
 
     @property
-    def layout(self) -> Any:
+    def layout(self) -> TorchValue:
         """How its elements are laid out."""
         return torch_types.layout(sparse=self._about.is_sparse)
 
@@ -136,8 +151,12 @@ class _TensorMetadata(_Fields):
         return len(self._about.shape)
 
 
+Number = bool | int | float | complex
+OpInput = _TensorMetadata | list[_TensorMetadata] | Number | None
+
+
 class _ExtraFields_TorchOp(_View):
-    """What only ops and ranges have."""
+    """Fields of ops and ranges."""
 
     __slots__ = ()
     allow_tf32_cublas = False
@@ -145,16 +164,16 @@ class _ExtraFields_TorchOp(_View):
     @property
     def name(self) -> str:
         """What it is called."""
-        return self._of.texts[self._row]
+        return self._of.event_names[self._row]
 
     @property
-    def inputs(self) -> list[Any]:
-        """What went in: tensors, lists of tensors and numbers; None for anything else."""
+    def inputs(self) -> list[OpInput]:
+        """The inputs: tensors, lists of tensors and numbers; None for anything else."""
         return self._of.tensors.inputs_of(self)
 
     @property
-    def scope(self) -> Any:
-        """What kind of op or range it is."""
+    def scope(self) -> RecordScope:
+        """The kind of op or range."""
         return self._of.scopes[self._row]
 
     @property
@@ -164,24 +183,24 @@ class _ExtraFields_TorchOp(_View):
 
 
 class _ExtraFields_Allocation(_View):
-    """What only allocations have; a negative size gives memory back."""
+    """Fields of allocations and frees."""
 
     __slots__ = ()
     total_reserved = 0
 
     @property
     def ptr(self) -> int:
-        """The address; a made-up one for memory that was gone when the recording stopped."""
+        """The address; the memory's number where the address is not known, because the memory was freed before the recording stopped."""
         return self._of.tensors.memory_address(self._row)
 
     @property
     def alloc_size(self) -> int:
-        """Bytes taken, or given back if negative."""
-        return self._of.memory_list[self._row]
+        """Bytes allocated; negative: freed."""
+        return self._of.allocation_sizes[self._row]
 
     @property
     def id(self) -> int | None:
-        """Of the tensors on this memory; None: none was met."""
+        """Of the tensors on this memory; None: no event had one."""
         return self._of.tensors.id(self._of.tensors.memory_number(self._row))
 
     @property
@@ -191,12 +210,12 @@ class _ExtraFields_Allocation(_View):
 
     @property
     def total_allocated(self) -> int:
-        """Bytes alive that were taken in this recording, or in earlier ones."""
+        """Bytes that this recording and earlier ones saw allocated and not freed."""
         trace = self._of.trace
         return int(trace.memory.total[self._row]) + trace.settings.allocated_before
 
     @property
-    def device(self) -> Any:
+    def device(self) -> TorchValue:
         """Where the memory is."""
         return self._of.memory_device(self._row)
 
@@ -229,7 +248,7 @@ class _OptimizerInfo(_Fields):
 
 
 class _ExtraFields_PyCall(_Fields):
-    """What only calls of Python functions have."""
+    """Fields of calls of Python functions."""
 
     __slots__ = ("callsite", "caller", "module", "optimizer")
     callsite: _PyFrameState
@@ -239,31 +258,31 @@ class _ExtraFields_PyCall(_Fields):
 
 
 class _ExtraFields_PyCCall(_Fields):
-    """What only calls of C functions have."""
+    """Fields of calls of C functions."""
 
     __slots__ = ("caller",)
     caller: _PyFrameState
 
 
 class _ExtraFields_Kineto(_Fields):
-    """An activity of a device or its driver; nothing further is said."""
+    """An activity of a device or its driver; it has no fields."""
 
     __slots__ = ()
 
 
 class _ExtraFields_Backend(_Fields):
-    """An event of a delegate; nothing further is said."""
+    """An event of a delegate; it has no fields."""
 
     __slots__ = ()
 
 
 class _ExtraFields_Vulkan(_Fields):
-    """An event of a Vulkan device; nothing further is said."""
+    """An event of a Vulkan device; it has no fields."""
 
     __slots__ = ()
 
 
 class _ExtraFields_OutOfMemory(_Fields):
-    """An allocation that failed; nothing further is said."""
+    """An allocation that failed; it has no fields."""
 
     __slots__ = ()

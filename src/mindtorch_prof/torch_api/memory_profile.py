@@ -1,6 +1,6 @@
-"""torch.profiler._memory_profiler: what memory is for, decided from modules, optimizers and the flow of data as torch decides it.
+"""Memory profile: a finished recording in; the category of each version of all memory, a timeline and its three files out.
 
-A finished recording in; categories of all memory by version, a timeline and its three files out.
+As torch's `torch.profiler._memory_profiler`, categories are decided from modules, optimizers and the flow of data between ops.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
 
 import orjson
 
@@ -19,6 +18,7 @@ from .data_flow import (
     DataFlowEdge,
     DataFlowGraph,
     DataFlowNode,
+    HasEventTree,
     Key,
     OpTree,
     SizeMap,
@@ -30,7 +30,7 @@ from .data_flow import (
     get_scopes,
     log,
 )
-from .event_tree import _ProfilerEvent, collector_waits
+from .event_tree import _ProfilerEvent, collection_paused
 from .event_tree_fields import _EventType, _ExtraFields_Allocation, _ExtraFields_TorchOp, _TensorMetadata
 from .memory_categories import (
     ACTION_INDEX,
@@ -83,7 +83,7 @@ _ACTION_TO_INDEX = ACTION_INDEX
 
 @dataclasses.dataclass
 class CategoryElement:
-    """What is known of the tensors of one id: of all of them, of one piece of memory, of one version."""
+    """Categories of the tensors of one id: of all of them, of one piece of memory, of one version."""
 
     by_id: Category | None = None
     by_key: dict[TensorKey, Category] = dataclasses.field(default_factory=dict)
@@ -93,7 +93,7 @@ class CategoryElement:
 
 @dataclasses.dataclass
 class CategoryDict:
-    """Categories; what is said of more counts first."""
+    """Categories of tensors; one that is set for more versions counts first."""
 
     _values: defaultdict[int, CategoryElement] = dataclasses.field(
         default_factory=lambda: defaultdict(CategoryElement)
@@ -114,11 +114,11 @@ class CategoryDict:
         self._values[key.id].by_version[key, version] = category
 
     def setdefault_by_version(self, key: TensorKey, version: int, category: Category) -> None:
-        """Of one version, unless something is known."""
+        """Of one version, unless it has one."""
         self._values[key.id].by_version.setdefault((key, version), category)
 
     def get(self, key: Key, version: int) -> Category | None:
-        """What a version is for; None: unknown."""
+        """The category of a version; None: unknown."""
         if not isinstance(key, TensorKey):
             return None
         element = self._values[key.id]
@@ -126,13 +126,13 @@ class CategoryDict:
 
 
 class MemoryProfile:
-    """A recording's memory: its flow, its sizes, what it is for."""
+    """A recording's memory: its flow, its sizes, its categories."""
 
-    def __init__(self, result: Any) -> None:
-        with collector_waits():
+    def __init__(self, result: HasEventTree) -> None:
+        with collection_paused():
             self._decide(result)
 
-    def _decide(self, result: Any) -> None:
+    def _decide(self, result: HasEventTree) -> None:
         self._op_tree = OpTree(result)
         self._data_flow_graph = DataFlowGraph(self._op_tree)
         self._size_map = SizeMap(self._op_tree)
@@ -150,43 +150,45 @@ class MemoryProfile:
     @property
     def timeline(self) -> tuple[tuple[int, Action, KeyAndID, int], ...]:
         """(time in ns or -1, what happens, memory and version, bytes), in the order of time."""
-        found: list[tuple[int, Action, KeyAndID, int]] = []
-        times: dict[tuple[TensorKey, bool], int] = {}
-        met, tree = self._op_tree.met, self._op_tree._tree
-        for row, (number, signed) in enumerate(met.allocations):
+        changes: list[tuple[int, Action, KeyAndID, int]] = []
+        created: dict[TensorKey, int] = {}  # when
+        destroyed: dict[TensorKey, int] = {}
+        uses, tree = self._op_tree.memory_uses, self._op_tree._tree
+        for row, (number, nbytes) in enumerate(uses.allocations):
             assert tree is not None
-            at, taken = tree.start_list[tree.places[tree.first_memory + row]], signed > 0
+            time_ns = tree.start_list[tree.places[tree.first_memory + row]]
             if number >= 0:
-                times[met.keys[number], taken] = at
+                (created if nbytes > 0 else destroyed)[uses.keys[number]] = time_ns
             else:
-                action = Action.CREATE if taken else Action.DESTROY
-                found.append((at, action, (Key(tree.memory_device(row)), 0), abs(signed)))
-        last = dict(self._category_snapshot().keys())
-        for key, version in last.items():
-            born = times.get((key, True), -1)
-            action = Action.PREEXISTING if born < 0 else Action.CREATE
-            found.append((born, action, (key, 0), self._size_map[key]))
-            if (key, False) in times:
-                found.append((times[key, False], Action.DESTROY, (key, version), self._size_map[key]))
+                action = Action.CREATE if nbytes > 0 else Action.DESTROY
+                changes.append((time_ns, action, (Key(tree.memory_device(row)), 0), abs(nbytes)))
+        last_version = dict(self._category_snapshot().keys())
+        for key, version in last_version.items():
+            action = Action.CREATE if key in created else Action.PREEXISTING
+            changes.append((created.get(key, -1), action, (key, 0), self._size_map[key]))
+            if key in destroyed:
+                changes.append((destroyed[key], Action.DESTROY, (key, version), self._size_map[key]))
         for step in self._steps:
             for key, (written, version) in step.inputs.items():
                 if written:
                     size = self._size_map[key]
-                    found.append((step.node.start_time, Action.INCREMENT_VERSION, (key, version), size))
-        found.sort(key=lambda entry: (entry[0], entry[1].value))
-        return tuple(found)
+                    changes.append((step.node.start_time, Action.INCREMENT_VERSION, (key, version), size))
+        changes.sort(key=lambda change: (change[0], change[1].value))
+        return tuple(changes)
 
-    # ------------------------------------------------------------------------------------------------ what is known
+    # ------------------------------------------------------------------------------------------------ categories so far
 
-    def _is_gradient(self, *args: Any, **kwargs: Any) -> bool:
-        return self._categories.get(*args, **kwargs) == Category.GRADIENT
+    def _is_gradient(self, key: Key, version: int) -> bool:
+        return self._categories.get(key, version) == Category.GRADIENT
 
     def _category_snapshot(self) -> dict[TensorAndID, Category | None]:
-        every = {pair for step in self._steps for pair in (*step.read, *step.made)}
-        every |= {(key, 0) for step in self._steps for key in step.node.intermediates}
-        # what modules and optimizers hold and nothing used
-        every |= {(key, 0) for element in self._categories._values.values() for key in element._by_id_keyset}
-        return {pair: self._categories.get(*pair) for pair in sorted(every, key=_by_key_and_version)}
+        versions = {pair for step in self._steps for pair in (*step.inputs_read, *step.outputs)}
+        versions |= {(key, 0) for step in self._steps for key in step.node.intermediates}
+        # tensors of modules and optimizers that no op used
+        versions |= {
+            (key, 0) for element in self._categories._values.values() for key in element._by_id_keyset
+        }
+        return {pair: self._categories.get(*pair) for pair in sorted(versions, key=_by_key_and_version)}
 
     def _any_version_depends_on_gradient(self) -> set[int]:
         """Ids of tensors of which some version is computed from a gradient or a parameter."""
@@ -195,22 +197,22 @@ class MemoryProfile:
         while True:
             before = len(depends)
             for step in self._steps:
-                found = {
+                inputs = {
                     key.id
-                    for key, version in step.read
+                    for key, version in step.inputs_read
                     if key.id in depends or self._categories.get(key, version) in start
                 }
-                if found:
-                    depends |= found
-                    depends.update(key.id for key, _ in step.made)
+                if inputs:
+                    depends |= inputs
+                    depends.update(key.id for key, _ in step.outputs)
             if len(depends) == before:
                 return depends
 
-    # ------------------------------------------------------------------------------------------------ deciding
+    # ------------------------------------------------------------------------------------------------ decisions
 
     def _set_gradients_and_temporaries(self) -> None:
-        """What autograd accumulates and what modules and optimizers call a gradient; what lived inside one op only."""
-        for event in self._op_tree.telling():
+        """Gradients: of modules and optimizers, and those that autograd accumulates. Temporaries: allocated and freed inside one op."""
+        for event in self._op_tree.parameter_events():
             for _, gradient in extract_gradients(event):
                 self._categories.set_by_id(gradient, Category.GRADIENT)
         for step in self._steps:
@@ -218,70 +220,70 @@ class MemoryProfile:
                 self._categories.set_by_key(key, Category.TEMPORARY)
 
     def _set_parameters_using_python_tracer(self) -> None:
-        """What modules and optimizers call a parameter."""
-        for event in self._op_tree.telling():
+        """The parameters of modules and optimizers."""
+        for event in self._op_tree.parameter_events():
             for parameter in extract_parameters(event):
                 self._categories.set_by_id(parameter, Category.PARAMETER)
 
     def _set_inputs(self) -> None:
-        """What leads to gradients, is not made by the backward pass, and of which no version depends on gradients: unlike parameters
-        and what is computed with them."""
-        leads: set[TensorAndID] = set()
+        """Tensors from which gradients are computed, that no backward op computed, and of which no version depends on gradients,
+        as parameters and everything computed with them do."""
+        leads_to_gradient: set[TensorAndID] = set()
         start = (Category.GRADIENT, Category.PARAMETER)
         for step in reversed(self._steps):
             if any(
-                pair in leads or self._categories.get(*pair) in start for pair in (*step.read, *step.made)
+                pair in leads_to_gradient or self._categories.get(*pair) in start
+                for pair in (*step.inputs_read, *step.outputs)
             ):
-                leads.update(step.read, step.made)
+                leads_to_gradient.update(step.inputs_read, step.outputs)
                 step.number_is_input = step.has_number
         for step in self._steps:
             if step.backward:
-                leads.difference_update(step.made)
+                leads_to_gradient.difference_update(step.outputs)
         depends = self._any_version_depends_on_gradient()
-        for key, version in leads:
+        for key, version in leads_to_gradient:
             if key.id not in depends:
                 self._categories.setdefault_by_version(key, version, Category.INPUT)
 
     def _set_parameters_using_data_flow(self) -> None:
-        """What the forward pass uses beside inputs and what it computed itself, what gradients are computed from, and what depends on
-        gradients in the end: parameters, also where no module and no optimizer was seen."""
+        """Parameters where no module and no optimizer was recorded: tensors that the forward pass reads beside inputs and its own
+        results, from which gradients are computed, and which depend on gradients in the end."""
         snapshot = self._category_snapshot()
         forward = {pair for pair, category in snapshot.items() if category == Category.INPUT}
         candidates: set[TensorAndID] = set()
         for step in self._steps:
-            touched = (*step.read, *step.made)
             if (
                 step.backward
-                or any(self._is_gradient(*pair) for pair in touched)
-                or (forward.isdisjoint(step.read) and not step.number_is_input)
+                or any(self._is_gradient(*pair) for pair in (*step.inputs_read, *step.outputs))
+                or (forward.isdisjoint(step.inputs_read) and not step.number_is_input)
             ):
                 continue
-            forward.update(step.made)
-            candidates.update(pair for pair in step.read if pair not in forward)
-        used: set[TensorAndID] = set()
+            forward.update(step.outputs)
+            candidates.update(pair for pair in step.inputs_read if pair not in forward)
+        used_by_gradients: set[TensorAndID] = set()
         for step in reversed(self._steps):
-            if any(pair in used or self._is_gradient(*pair) for pair in step.made):
-                used.update(step.read)
-        ids = {key.id for key, _ in candidates & used} & self._any_version_depends_on_gradient()
+            if any(pair in used_by_gradients or self._is_gradient(*pair) for pair in step.outputs):
+                used_by_gradients.update(step.inputs_read)
+        ids = {key.id for key, _ in candidates & used_by_gradients} & self._any_version_depends_on_gradient()
         for key, _ in snapshot:
             if key.id in ids:
                 self._categories.set_by_id(key, Category.PARAMETER)
 
     def _set_activations(self) -> None:
-        """What the forward pass computes from inputs and activations, parameters allowed."""
+        """Results that the forward pass computes from inputs and activations, possibly with parameters."""
         needed = {Category.INPUT, Category.ACTIVATION}
         allowed = needed | {Category.PARAMETER, Category.TEMPORARY}
         for step in self._steps:
-            found = {self._categories.get(*pair) for pair in step.read}
+            inputs = {self._categories.get(*pair) for pair in step.inputs_read}
             if step.has_number:
-                found.add(Category.INPUT if step.number_is_input else None)
-            if found & needed and not found - allowed and not step.backward:
-                for pair in step.made:
+                inputs.add(Category.INPUT if step.number_is_input else None)
+            if inputs & needed and not inputs - allowed and not step.backward:
+                for pair in step.outputs:
                     self._categories.setdefault_by_version(*pair, Category.ACTIVATION)
 
     def _set_optimizer_state(self) -> None:
-        """What optimizers call their state."""
-        for event in self._op_tree.telling():
+        """The states of optimizers."""
+        for event in self._op_tree.parameter_events():
             if event.tag is _EventType.PyCall and event.extra_fields.optimizer is not None:
                 for _, _, states in event.extra_fields.optimizer.parameters:
                     for _, tensor in states:
@@ -290,12 +292,12 @@ class MemoryProfile:
                             self._categories.set_by_id(key, Category.OPTIMIZER_STATE)
 
     def _set_autograd_detail(self) -> None:
-        """What the backward pass makes, and nothing else is known of."""
-        before = (None, Category.AUTOGRAD_DETAIL)
+        """Results of the backward pass that have no other category."""
+        undecided = (None, Category.AUTOGRAD_DETAIL)
         for step in self._steps:
             if step.backward:
-                for key, version in step.made:
-                    if version == 0 or self._categories.get(key, version - 1) in before:
+                for key, version in step.outputs:
+                    if version == 0 or self._categories.get(key, version - 1) in undecided:
                         self._categories.setdefault_by_version(key, version, Category.AUTOGRAD_DETAIL)
 
 
@@ -305,17 +307,17 @@ def _by_key_and_version(pair: TensorAndID) -> tuple[int, int, int]:
 
 
 class _Step:
-    """A node of the flow, with what is asked of it again and again."""
+    """A node of the flow, with the values that every decision reads."""
 
-    __slots__ = ("node", "inputs", "read", "made", "backward", "has_number", "number_is_input")
+    __slots__ = ("node", "inputs", "inputs_read", "outputs", "backward", "has_number", "number_is_input")
 
     def __init__(self, node: DataFlowNode) -> None:
         self.node = node
         self.inputs = node.inputs
-        self.read: list[TensorAndID] = [(key, version) for key, (_, version) in self.inputs.items()]
-        self.made: list[TensorAndID] = list(node.outputs.items())
+        self.inputs_read: list[TensorAndID] = [(key, version) for key, (_, version) in self.inputs.items()]
+        self.outputs: list[TensorAndID] = list(node.outputs.items())
         self.backward = node._event._node in node._graph._backward
-        # In torch a Python number that is given to an op is a tensor with memory of its own: it takes part in what is decided.
+        # In torch, a Python number that is given to an op is a tensor with memory of its own: it takes part in the decisions.
         self.has_number = node._graph.is_given_number(node._event)
         self.number_is_input = False
 
@@ -339,15 +341,16 @@ class MemoryProfileTimeline:
         """The changes of one device's memory; a new version ends one category and begins another."""
         wanted = torch_types.device(device_str)
         changes: list[Change] = []
-        for at, action, (key, version), size in self.timeline:
+        for time_ns, action, (key, version), size in self.timeline:
             if key.device != wanted:
                 continue
             index = CATEGORY_INDEX[self.categories.get(key, version)]
             if action == Action.INCREMENT_VERSION:
                 after = CATEGORY_INDEX[self.categories.get(key, version + 1)]
-                changes += [(at, action.value, -size, index), (at, action.value, size, after)]
+                changes += [(time_ns, action.value, -size, index), (time_ns, action.value, size, after)]
             else:
-                changes.append((at, action.value, -size if action == Action.DESTROY else size, index))
+                signed = -size if action == Action.DESTROY else size
+                changes.append((time_ns, action.value, signed, index))
         return changes
 
     def _coalesce_timeline(self, device_str: str) -> tuple[list[int], list[list[int]]]:
@@ -369,19 +372,15 @@ class MemoryProfileTimeline:
         figsize: tuple[int, int] = (20, 12),
         title: str | None = None,
     ) -> None:
-        """Write a page with a picture. `figsize` is for torch's picture; here the page is as large as its window."""
+        """Write a page with a chart. `figsize` is for torch's picture; here the chart fills the window."""
         from html import escape
 
         from ..export.memory_timeline import timeline_page
 
         content = timeline_page(*self._coalesce_timeline(device_str))
         if title is not None:
-            head = re.search(rb"<title>.*?</title>", content, re.DOTALL)
-            content = (
-                content.replace(head[0], b"<title>%b</title>" % escape(title).encode(), 1)
-                if head
-                else content
-            )
+            element = b"<title>%b</title>" % escape(title).encode()
+            content = re.sub(rb"<title>.*?</title>", lambda _: element, content, count=1, flags=re.DOTALL)
         self._write(path, content)
 
     @staticmethod

@@ -1,39 +1,48 @@
-"""Ids of tensors and memory: a Trace's tensor ids in; ids, allocation ids, addresses and descriptions of tensors out.
+"""Ids of tensors and memory: a Trace's tensor ids in; torch's ids, allocation ids, addresses and metadata of tensors out.
 
-Memory is numbered in the order in which it appears; tensors that share memory, or are one tensor before and after it got other memory, share
-an id. Everything without memory (empty, sparse) shares one, as in torch.
+Allocation ids number memory in the order in which it appears. Tensors that share memory share an id, and so do one tensor's states
+before and after it got other memory. Everything without memory (empty, sparse) shares one id, as in torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from ..inputs import IndexList, Inputs, TensorInput, TensorList
 from ..trace import Trace
 from . import torch_types
-from .event_tree_fields import _TensorMetadata, view_class
+from .columns import int_list
+from .event_tree_fields import OpInput, _TensorMetadata, view_class
+from .torch_types import TorchValue
+
+
+class HasRow(Protocol):
+    """The fields of an event, which know its row."""
+
+    _row: int
 
 
 class Tensors:
-    """The tensors and the memory of a Trace: their ids, and what they are like."""
+    """The tensors and the memory of a Trace: their ids and metadata."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.ids = trace.tensor_ids
         self.recorded = bool(self.ids)
-        # ids need the births and ends of memory; without them an address may stand for several
+        # ids need allocations and frees; without them one address may stand for several pieces of memory
         self.tracked = trace.settings.tensors_tracked
-        self._tensor_class = view_class(_TensorMetadata, self)
+        self._tensor_class: type[_TensorMetadata] = view_class(_TensorMetadata, self)
 
     # ------------------------------------------------------------------------------------------------ numbers
 
     @cached_property
-    def _tensors(self) -> tuple[np.ndarray, np.ndarray]:
-        """Numbers of tensors (sorted), and of the memory of each."""
+    def _tensors(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Numbers of tensors (sorted), and the number of the memory of each."""
         ids = self.ids
         owned = np.array([number for number, _ in self._owned_tensors], np.int64)
         numbers = np.unique(np.concatenate([ids.tensor, ids.storages[:, 0], ids.links.reshape(-1), owned]))
@@ -43,24 +52,27 @@ class Tensors:
 
     @cached_property
     def _owned_tensors(self) -> list[tuple[int, int]]:
-        """(number, when) of the tensors that modules and optimizers had."""
+        """(number, time) of the parameters, gradients and states of modules and optimizers."""
         ids, frames = self.ids, self.trace.frames
-        made = []
+        tensors = []
         for index, owner in enumerate(ids.owners):
             rows = np.flatnonzero(ids.frame == index)
-            at = int(frames.start_ns[rows].min()) if len(rows) else self.trace.window_ns[1]
+            time_ns = int(frames.start_ns[rows].min()) if len(rows) else self.trace.window_ns[1]
             for _, parameter, gradient, states in owner.parameters:
-                made += [(t[0], at) for t in (parameter, gradient, *(s for _, s in states)) if t is not None]
-        return made
+                owned = (parameter, gradient, *(state for _, state in states))
+                tensors += [(tensor[0], time_ns) for tensor in owned if tensor is not None]
+        return tensors
 
     @cached_property
     def _addresses(self) -> dict[int, int]:
+        """By number of memory: its address, where that is known."""
         rows = self.ids.storages
         rows = rows[rows[:, 2] > 0]
         return dict(zip(rows[:, 1].tolist(), rows[:, 2].tolist()))
 
     @cached_property
     def _memory_of(self) -> dict[int, int]:
+        """By number of a tensor: the number of its memory."""
         numbers, memory = self._tensors
         return dict(zip(numbers.tolist(), memory.tolist()))
 
@@ -74,33 +86,33 @@ class Tensors:
 
     @cached_property
     def _ids(self) -> tuple[dict[int, int], dict[int, int]]:
-        """By number of memory: allocation id, and id of the tensors that share it (missing: no tensor was met)."""
-        seen_at, seen = self._met()
+        """By number of memory: allocation id, and id of the tensors that share it (missing: no event had such a tensor)."""
+        used_at, used = self._uses()
         memory = self.trace.memory
-        order = np.lexsort((np.concatenate([np.zeros(len(seen)), np.ones(len(memory))]),
-                            np.concatenate([seen_at, memory.time_ns])))  # fmt: skip
-        every = np.concatenate([seen, self.ids.memory])[order]
-        found, first = np.unique(every, return_index=True)
-        in_order = found[np.argsort(first, kind="stable")].tolist()
+        order = np.lexsort((np.concatenate([np.zeros(len(used)), np.ones(len(memory))]),
+                            np.concatenate([used_at, memory.time_ns])))  # fmt: skip
+        every = np.concatenate([used, self.ids.memory])[order]
+        numbers, first = np.unique(every, return_index=True)
+        in_order = int_list(numbers[np.argsort(first, kind="stable")])
         allocation = {number: place for place, number in enumerate(in_order, 1)}
         leader = self._leaders(in_order, allocation)
-        with_tensors = {leader.get(n, n) for n in np.unique(seen).tolist()}
+        with_tensors = {leader.get(n, n) for n in np.unique(used).tolist()}
         ids: dict[int, int] = {}
-        shown: dict[int, int] = {}
+        tensor_id: dict[int, int] = {}
         for number in in_order:
             group = leader.get(number, number)
             if group in with_tensors:
-                shown[number] = ids.setdefault(group, len(ids))
-        return allocation, shown
+                tensor_id[number] = ids.setdefault(group, len(ids))
+        return allocation, tensor_id
 
     def _leaders(self, in_order: list[int], allocation: dict[int, int]) -> dict[int, int]:
-        """By number of memory: the memory whose id it has, where a tensor got other memory. As torch joins them: the first memory that
-        the tensor had and each later one; the later allocation takes the id of the earlier, of several of the earliest."""
+        """By number of memory: the memory whose id it shares, where a tensor got other memory. As in torch, the first memory of a
+        tensor and each later one share an id: the later allocation takes that of the earlier, of several that of the earliest."""
         earlier: dict[int, int] = {}
         for after, first in self._first_numbers.items():
-            met = {self._memory_of[first], self._memory_of[after]} & allocation.keys()
-            if len(met) == 2:
-                before, later = sorted(met, key=allocation.__getitem__)
+            both = {self._memory_of[first], self._memory_of[after]} & allocation.keys()
+            if len(both) == 2:
+                before, later = sorted(both, key=allocation.__getitem__)
                 earlier[later] = min(before, earlier.get(later, before), key=allocation.__getitem__)
         leader: dict[int, int] = {}
         for number in in_order if earlier else ():
@@ -108,87 +120,91 @@ class Tensors:
                 leader[number] = leader.get(earlier[number], earlier[number])
         return leader
 
-    def _met(self) -> tuple[np.ndarray, np.ndarray]:
-        """Times at which tensors were met, and the memory that they had."""
+    def _uses(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Times at which tensors were used, and the numbers of their memory."""
         trace, ids = self.trace, self.ids
-        counts = np.array([sum(inputs.tensor_slots) for inputs in trace.input_table] + [0], np.int64)
+        slots = np.array([sum(inputs.tensor_slots) for inputs in trace.input_table] + [0], np.int64)
         events = np.flatnonzero((ids.first >= 0) & (trace.inputs >= 0))
-        many = counts[trace.inputs[events]]
-        inside = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-        number = ids.tensor[np.repeat(ids.first[events], many) + inside]
-        at = np.repeat(trace.start_ns[events], many)
-        real = number > 0
+        count = slots[trace.inputs[events]]
+        offset = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        number = ids.tensor[np.repeat(ids.first[events], count) + offset]
+        time_ns = np.repeat(trace.start_ns[events], count)
+        is_tensor = number > 0
         owned = np.array(self._owned_tensors, np.int64).reshape(-1, 2)
-        number, at = np.concatenate([number[real], owned[:, 0]]), np.concatenate([at[real], owned[:, 1]])
+        number = np.concatenate([number[is_tensor], owned[:, 0]])
+        time_ns = np.concatenate([time_ns[is_tensor], owned[:, 1]])
         numbers, memory = self._tensors
-        return at, memory[np.searchsorted(numbers, number)]
+        return time_ns, memory[np.searchsorted(numbers, number)]
 
-    # ------------------------------------------------------------------------------------------------ what went in
+    # ------------------------------------------------------------------------------------------------ inputs
 
-    def inputs(self, row: int) -> list[Any]:
-        """What went into an event."""
+    def inputs(self, row: int) -> list[OpInput]:
+        """The inputs of an event."""
         return self.inputs_of(_Row(row))
 
     @cached_property
-    def inputs_of(self) -> Callable[[Any], list[Any]]:
-        """A function from an event's fields to what went into it: tensors, lists of tensors and numbers; None for everything else."""
-        # a closure over lists: it is asked for each of 100,000 events
-        index_of = self.trace.inputs.tolist()
-        plans: list[_Plan | None] = [None] * len(self.trace.input_table)
+    def inputs_of(self) -> Callable[[HasRow], list[OpInput]]:
+        """A function from an event's fields to its inputs: tensors, lists of tensors and numbers; None for everything else."""
+        # a closure over lists: it is called for each of 100,000 events
+        index_of = int_list(self.trace.inputs)
+        layouts: list[InputLayout | None] = [None] * len(self.trace.input_table)
         first, numbers = self.places
-        kind = self._tensor_class
-        last: list[Any] = [-1, None]  # an event and its inputs: they are mostly read several times in a row
+        tensor_class = self._tensor_class
+        # inputs are mostly read several times in a row
+        last_row = -1
+        last_inputs: list[OpInput] = []
 
-        def inputs_of(fields: Any) -> list[Any]:
+        def inputs_of(fields: HasRow) -> list[OpInput]:
+            nonlocal last_row, last_inputs
             row = fields._row
             index = index_of[row]
             if index < 0:
                 return []
-            if last[0] == row:
-                return last[1][:]
-            plan = plans[index]
-            if plan is None:
-                plan = plans[index] = self.plan(index)
-            values, tensors, lists = plan
-            made = values[:]
+            if last_row == row:
+                return last_inputs[:]
+            layout = layouts[index]
+            if layout is None:
+                layout = layouts[index] = self.layout(index)
+            values, tensors, lists = layout
+            inputs = values[:]
             place = first[row]
-            for at, offset, about in tensors:
-                made[at] = tensor = kind()
+            for argument, offset, metadata in tensors:
+                inputs[argument] = tensor = tensor_class()
                 tensor._number = numbers[place + offset]
-                tensor._about = about
-            for at, offset, abouts in lists:
-                made[at] = [
-                    self.tensor(numbers[place + further], about)
-                    for further, about in enumerate(abouts, offset)
+                tensor._about = metadata
+            for argument, offset, members in lists:
+                inputs[argument] = [
+                    self.tensor(numbers[place + further], metadata)
+                    for further, metadata in enumerate(members, offset)
                 ]
-            last[0], last[1] = row, made
-            return made[:]
+            last_row, last_inputs = row, inputs
+            return inputs[:]
 
         return inputs_of
 
     @cached_property
     def places(self) -> tuple[list[int], list[int]]:
-        """By event where the numbers of its tensors begin, and the numbers; where none were recorded there are zeros."""
+        """By event the place where the numbers of its tensors begin, and the numbers; zeros where none were recorded."""
         most = max((sum(inputs.tensor_slots) for inputs in self.trace.input_table), default=0)
         if not self.recorded:
             return [0] * len(self.trace), [0] * most
         first, numbers = self.ids.first, self.ids.tensor
-        return np.where(first < 0, len(numbers), first).tolist(), numbers.tolist() + [0] * most
+        return int_list(np.where(first < 0, len(numbers), first)), int_list(numbers) + [0] * most
 
-    def plan(self, index: int) -> _Plan:
-        """How the inputs of events are put together, by number in the Trace's table."""
-        return _plan(self.trace.input_table[index])
+    def layout(self, index: int) -> InputLayout:
+        """Where the tensors of inputs stand, by index of the inputs in the Trace's table."""
+        return _layout(self.trace.input_table[index])
 
-    def tensor(self, number: int, about: TensorInput) -> _TensorMetadata:
-        """A tensor from its number (0: not recorded) and what it is like."""
-        made = self._tensor_class()
-        made._number, made._about = number, about
-        return made
+    def tensor(self, number: int, metadata: TensorInput) -> _TensorMetadata:
+        """A tensor from its number (0: not recorded), shape, strides and type."""
+        tensor = self._tensor_class()
+        tensor._number, tensor._about = number, metadata
+        return tensor
 
     # ------------------------------------------------------------------------------------------------ by number
 
     def first_number(self, number: int) -> int | None:
-        """The first that the same tensor had; None: not recorded."""
+        """The first number that the same tensor had; None: not recorded."""
         return self._first_numbers.get(number, number) or None
 
     def address(self, number: int) -> int | None:
@@ -203,33 +219,33 @@ class Tensors:
         """Of a tensor's memory, or of memory of this number."""
         return self._ids[0].get(self._memory_of.get(number, number)) if number and self.tracked else None
 
-    def memory_facts(self) -> dict[int, tuple[int, int, int]]:
-        """By number of memory on which tensors were met: id, allocation id, address."""
+    def memory_ids(self) -> dict[int, tuple[int, int, int]]:
+        """By number of memory that tensors used: id, allocation id, address."""
         if not (self.tracked and self.recorded):
             return {}
-        allocation, shown = self._ids
+        allocation, tensor_id = self._ids
         addresses = self._addresses
         return {
             number: (identity, allocation[number], addresses[number])
-            for number, identity in shown.items()
+            for number, identity in tensor_id.items()
             if number in addresses
         }
 
     def has_memory(self, number: int) -> bool:
-        """Whether a tensor's memory is known; that of a number that stands in the place of a tensor counts as known."""
+        """Whether a tensor's memory is known; a Python number in the place of a tensor counts as a tensor with memory."""
         if not number:
             return self.tracked
         return self.id(number) is not None and self.address(number) is not None
 
-    def tensor_facts(self, by_memory: dict[int, Any]) -> list[Any]:
-        """What is said of memory, by place in the numbers of tensors (see `places`); -1: nothing."""
+    def by_place(self, by_memory: dict[int, int]) -> list[int]:
+        """Values of memory, by place in the numbers of tensors (see `places`); -1: none."""
         memory_of = self._memory_of if by_memory else {}
-        said = {number: by_memory.get(memory, -1) for number, memory in memory_of.items()}
-        return [said.get(number, -1) for number in self.places[1]]
+        by_tensor = {number: by_memory.get(memory, -1) for number, memory in memory_of.items()}
+        return [by_tensor.get(number, -1) for number in self.places[1]]
 
     @cached_property
     def _memory_numbers(self) -> list[int]:
-        return self.ids.memory.tolist()
+        return int_list(self.ids.memory)
 
     def memory_number(self, row: int) -> int:
         """Of a row of the Trace's memory; 0: not recorded."""
@@ -241,13 +257,13 @@ class Tensors:
         return self._addresses.get(number, number) if number else int(self.trace.memory.address[row])
 
     @staticmethod
-    def device(number: int, kind: str | None) -> Any:
+    def device(number: int, kind: str | None) -> TorchValue:
         """A device by number; -1: the CPU."""
         return torch_types.device("cpu" if number < 0 else f"{kind or 'cuda'}:{number}")
 
 
 class _Row:
-    """Stands for the fields of an event."""
+    """Has the row of an event, as its fields have."""
 
     __slots__ = ("_row",)
 
@@ -255,22 +271,23 @@ class _Row:
         self._row = row
 
 
-class _Plan(NamedTuple):
-    """How the inputs of an event are put together: what stands where, and which number is whose."""
+class InputLayout(NamedTuple):
+    """Where the tensors of an event's inputs stand, and which of the event's numbers are theirs."""
 
-    values: list[Any]  # numbers; None for everything else, and where tensors come
-    tensors: list[tuple[int, int, TensorInput]]  # where, which of the event's numbers, what it is like
-    lists: list[tuple[int, int, TensorList]]  # the same of lists, with the first number's
+    values: list[OpInput]  # by argument: a number, else None
+    # index of the argument, offset of the tensor's number among the event's, shape, strides and type
+    tensors: list[tuple[int, int, TensorInput]]
+    lists: list[tuple[int, int, TensorList]]  # the same of lists of tensors, with the offset of the first
 
 
-def _plan(inputs: Inputs) -> _Plan:
-    plan = _Plan([], [], [])
+def _layout(inputs: Inputs) -> InputLayout:
+    layout = InputLayout([], [], [])
     offset = 0
-    for place, (slots, argument) in enumerate(zip(inputs.tensor_slots, inputs.arguments)):
-        plan.values.append(argument if isinstance(argument, (bool, int, float, complex)) else None)
+    for index, (slots, argument) in enumerate(zip(inputs.tensor_slots, inputs.arguments)):
+        layout.values.append(argument if isinstance(argument, (bool, int, float, complex)) else None)
         if isinstance(argument, TensorInput):
-            plan.tensors.append((place, offset, argument))
+            layout.tensors.append((index, offset, argument))
         elif isinstance(argument, TensorList) and not isinstance(argument, IndexList):
-            plan.lists.append((place, offset, argument))
+            layout.lists.append((index, offset, argument))
         offset += slots
-    return plan
+    return layout

@@ -17,7 +17,7 @@ import numpy as np
 
 from mindtorch_prof.frames import MODULE_PREFIX, in_torch
 from mindtorch_prof.torch_api.basic_evaluation import index_of_first_match, traverse_bfs, traverse_dfs
-from mindtorch_prof.torch_api.event_tree import _ProfilerEvent, whole_tree
+from mindtorch_prof.torch_api.event_tree import _ProfilerEvent, tree_of_roots
 from mindtorch_prof.torch_api.event_tree_fields import (
     _EventType,
     _ExtraFields_PyCall,
@@ -96,14 +96,14 @@ class Pattern:
 
     def named(self, wanted: Callable[[str], bool]) -> list[_ProfilerEvent]:
         """The events whose names are wanted, in the order of a walk: each name is looked at once."""
-        tree = whole_tree(self.event_tree)
+        tree = tree_of_roots(self.event_tree)
         if tree is None:
             return [event for event in traverse_dfs(self.event_tree) if wanted(event.name)]
         texts, ids = tree.name_columns
         mask = np.array([wanted(text) for text in texts], bool)
         if not mask.any():
             return []
-        tree.show()
+        tree.make_nodes()
         return [tree.nodes[place] for place in tree.preorder[mask[ids[tree.preorder]]].tolist()]
 
     def root_of(self, event: _ProfilerEvent) -> _ProfilerEvent:
@@ -145,7 +145,7 @@ class Pattern:
 
 
 def _by_thread(roots: list[_ProfilerEvent]) -> dict[int, list[_ProfilerEvent]]:
-    tree = whole_tree(roots)
+    tree = tree_of_roots(roots)
     if tree is not None and len(numbers := set(tree.thread_numbers[: tree.n_roots])) == 1:
         return {numbers.pop(): roots}
     found: dict[int, list[_ProfilerEvent]] = {}
@@ -267,7 +267,7 @@ class FP32MatMulPattern(Pattern):
         return not self.prof.record_shapes or not self._on_device()
 
     def _on_device(self) -> bool:
-        tree = whole_tree(self.event_tree)
+        tree = tree_of_roots(self.event_tree)
         if tree is not None:
             return bytes([_EventType.Kineto.value]) in tree.kinds
         return any(event.tag is _EventType.Kineto for event in traverse_dfs(self.event_tree))
@@ -311,7 +311,7 @@ class OptimizerSingleTensorPattern(Pattern):
             return False
         names = [e.name for e in traverse_dfs(event.children) if e.tag is _EventType.TorchOp]
         step = self.go_up_until(event, lambda e: e.name.startswith("Optimizer.step#"))
-        if any(e._tree.is_together(e._node) for e in traverse_dfs(step.children)):
+        if any(e._tree.updates_together(e._node) for e in traverse_dfs(step.children)):
             return False
         return bool(names) and not any(
             name.startswith(("aten::_foreach_", "aten::_fused_")) for name in names
@@ -469,8 +469,10 @@ def source_code_location(event: _ProfilerEvent | None) -> str:
     while event is not None:
         fields = event.extra_fields
         if isinstance(fields, (_ExtraFields_PyCall, _ExtraFields_PyCCall)):
-            is_caller = called_op and isinstance(fields, _ExtraFields_PyCall)
-            for place in (fields.callsite, fields.caller) if is_caller else (fields.caller,):
+            places = [fields.caller]
+            if called_op and isinstance(fields, _ExtraFields_PyCall):
+                places = [fields.callsite, fields.caller]
+            for place in places:
                 if not in_torch(place.file_name):
                     return f"{place.file_name}:{place.line_number}"
         called_op = isinstance(fields, _ExtraFields_TorchOp)
