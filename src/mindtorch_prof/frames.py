@@ -1,4 +1,4 @@
-"""Frames: the texts of Python frames in; what they say out. The one place that knows how frames are written and which are whose.
+"""Frames: the text of a Python frame in; its file, line and function, and whose code it is, out. The one place with rules about frames.
 
 A frame is `file(line): function`, a module's call `nn.Module: Class_number`, a call of a C function `<built-in ...>`. Which
 functions of this library are recorded at all is the recorder's to decide, by their code objects.

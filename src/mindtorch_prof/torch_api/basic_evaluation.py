@@ -171,7 +171,7 @@ class BasicEvaluation:
         self.compute_idle_time()
 
     def compute_self_time(self) -> None:
-        """Durations, and what is left of them without the children's."""
+        """Durations, and durations less those of the children."""
         waiting = list(self._finished().experimental_event_tree())
         metrics, count = self.metrics, 0
         with collection_paused():

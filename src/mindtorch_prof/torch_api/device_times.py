@@ -101,7 +101,7 @@ class DeviceColumns:
         return op[order], rows[order]
 
     def kernels(self, row: int) -> list[Kernel]:
-        """What an event launched itself."""
+        """The work that an event launched itself."""
         ops, rows = self._by_op
         first, last = np.searchsorted(ops, [row, row + 1])
         device = self.device

@@ -43,7 +43,7 @@ class ProfilerActivity(Enum):
 
 
 class RecordScope(Enum):
-    """What kind of thing an event is."""
+    """The kind of an event: an op, a backward function, a range of the user ..."""
 
     FUNCTION = 0
     BACKWARD_FUNCTION = 1
@@ -63,7 +63,7 @@ class RecordScope(Enum):
 
 
 class ProfilerState(Enum):
-    """Which profiler a session asks for; here all of them record alike."""
+    """Which profiler a session asks for; here all of them record in the same way."""
 
     Disabled = 0
     CPU = 1
@@ -78,7 +78,7 @@ class ProfilerState(Enum):
 
 
 class ActiveProfilerType(Enum):
-    """Which profiler is at work."""
+    """Which profiler is recording."""
 
     NONE = 0
     LEGACY = 1

@@ -149,7 +149,7 @@ class EventTree:
             order, thread = np.arange(spans), trace.thread
         else:
             threads = np.concatenate([trace.thread, trace.frames.thread])
-            # a call begins before what happens in it
+            # a call begins before the events in it
             order = np.concatenate([np.arange(self.first_frame, spans), np.arange(self.first_frame)])
             order = order[_by_time(self.start[order], self.end[order])]
             if (threads[1:] != threads[:-1]).any():

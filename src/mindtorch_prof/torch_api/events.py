@@ -1,4 +1,4 @@
-"""Events and averages as torch's classes: FunctionEvent and FunctionEventAvg. Their fields are set by whoever makes them."""
+"""Events and averages as torch's classes: FunctionEvent and FunctionEventAvg. Fields in, torch's attributes and texts out."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class FormattedTimesMixin:
 
 
 class FunctionEvent(FormattedTimesMixin):
-    """One thing that happened: an op, a node of the backward pass, an annotation."""
+    """One event: an op, a node of the backward pass, an annotation."""
 
     def __init__(
         self,
@@ -224,12 +224,12 @@ class FunctionEvent(FormattedTimesMixin):
         self.kernels.append(Kernel(name, device, duration))
 
     def append_cpu_child(self, child: FunctionEvent) -> None:
-        """Add an event that happened inside this one."""
+        """Add an event inside this one."""
         self._check_relative("child", child)
         self.cpu_children.append(child)
 
     def set_cpu_parent(self, parent: FunctionEvent) -> None:
-        """Say inside which event this one happened."""
+        """Set the event around this one."""
         self._check_relative("parent", parent)
         self.cpu_parent = parent
 

@@ -37,7 +37,7 @@ class KeyAverages:
 class RecordingAnswers(KeyAverages):
     """Averages, and files of several formats."""
 
-    _metadata: dict[str, object]  # what the user added to the trace file
+    _metadata: dict[str, object]  # that the program added to the trace file
 
     def _finished(self, purpose: str = "getting results") -> Results:
         """The finished recording. What is raised while there is none names the purpose."""

@@ -149,7 +149,7 @@ class MemoryProfile:
 
     @property
     def timeline(self) -> tuple[tuple[int, Action, KeyAndID, int], ...]:
-        """(time in ns or -1, what happens, memory and version, bytes), in the order of time."""
+        """(time in ns or -1, action, memory and version, bytes), in the order of time."""
         changes: list[tuple[int, Action, KeyAndID, int]] = []
         created: dict[TensorKey, int] = {}  # when
         destroyed: dict[TensorKey, int] = {}
@@ -339,10 +339,10 @@ class MemoryProfileTimeline:
 
     def _entries(self, device_str: str) -> list[Change]:
         """The changes of one device's memory; a new version ends one category and begins another."""
-        wanted = torch_types.device(device_str)
+        device = torch_types.device(device_str)
         changes: list[Change] = []
         for time_ns, action, (key, version), size in self.timeline:
-            if key.device != wanted:
+            if key.device != device:
                 continue
             index = CATEGORY_INDEX[self.categories.get(key, version)]
             if action == Action.INCREMENT_VERSION:

@@ -38,7 +38,7 @@ class AliasInfo:
 
 
 class FunctionSchema:
-    """The signature of an op, as torch shows it: its text, and what each argument is."""
+    """The signature of an op, as torch shows it: its text and its arguments."""
 
     __slots__ = ("_schema",)
 
@@ -81,7 +81,7 @@ class SchemaArgument:
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
         return self._argument.name
 
     @property
@@ -91,7 +91,7 @@ class SchemaArgument:
 
     @property
     def default_value(self) -> object:
-        """What it is if it is not given."""
+        """Its value if it is not given."""
         return self._argument.default
 
     @property
@@ -119,8 +119,8 @@ class SchemaMatcher:
     @classmethod
     def match_schemas(cls, t: _ExtraFields_TorchOp) -> tuple[FunctionSchema, ...]:
         """The schemas of this name that the inputs fit."""
-        found = matches(t.name, tuple([kind_of(value) for value in t.inputs]))
-        return tuple(FunctionSchema(schema) for schema in found)
+        schemas = matches(t.name, tuple([kind_of(value) for value in t.inputs]))
+        return tuple(FunctionSchema(schema) for schema in schemas)
 
     @classmethod
     def _types_match(cls, observed: object, schema_type: object) -> bool:
@@ -129,7 +129,7 @@ class SchemaMatcher:
 
     @staticmethod
     def lookup_schemas(name: str) -> tuple[FunctionSchema, ...] | None:
-        """All schemas of an op; None for what cannot be one, as annotations."""
+        """All schemas of an op; None for a name that no op can have, as annotations."""
         return tuple(map(FunctionSchema, _schemas().get(name, ()))) if "::" in name else None
 
 

@@ -154,7 +154,7 @@ _FIELDS: dict[str, Callable[[Results, int], object]] = {
 
 
 class Results:
-    """What one recording shows."""
+    """Everything computed from one Trace."""
 
     trace: Trace
 
@@ -228,11 +228,11 @@ class Results:
 
     @cached_property
     def device_columns(self) -> DeviceColumns | None:
-        """What devices did for each event; None where no device did anything."""
+        """Time on devices by event; None where the trace has no work of devices."""
         return device_columns(self) if len(self.trace.device) else None
 
     def kernels(self, row: int) -> list[Kernel]:
-        """What an event launched on devices."""
+        """The kernels, copies and fills that an event launched."""
         columns = self.device_columns
         return [] if columns is None else columns.kernels(row)
 
@@ -244,7 +244,7 @@ class Results:
         return int(external[row])
 
     def _own(self, total: npt.NDArray[np.int64], claimed: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """What shown events have beyond what their shown children claim."""
+        """The values of shown events less those that their shown children claim."""
         inner = self.shown & (self.shown_parent >= 0)
         of_children: npt.NDArray[np.int64] = sum_by(self.shown_parent[inner], claimed[inner], len(total))
         return total - of_children
@@ -281,8 +281,8 @@ class Results:
 
     def system_thread(self, thread: int) -> int:
         """The system's number of a thread; where that is unknown, its identity."""
-        known = self.trace.settings.threads.get(thread)
-        return thread if known is None else known[0]
+        number_and_name = self.trace.settings.threads.get(thread)
+        return thread if number_and_name is None else number_and_name[0]
 
     # ------------------------------------------------------------------------------------------------ events
 

@@ -113,7 +113,7 @@ def _device(events: Sequence[EventOrAverage]) -> str:
 
 
 def _device_total(events: Sequence[EventOrAverage]) -> float:
-    """Time of kernels: annotations repeat the time of what they contain, ops that of their kernels."""
+    """Time of kernels: annotations repeat the time of the kernels in them, ops that of the kernels they launch."""
     return sum(
         e.self_device_time_total
         for e in events

@@ -44,15 +44,15 @@ def __getattr__(name: str) -> Any:
         from ..profiler.c_api import _profiler_type
 
         return recording_now() and _profiler_type() is not ActiveProfilerType.LEGACY
-    if name in _BY_HAND:
+    if name in _C_FUNCTIONS:
         from .. import autograd
 
         return getattr(autograd, name)
     raise AttributeError(f"module 'torch.autograd.profiler' has no attribute '{name}'")
 
 
-# low-level profiler functions, which torch.autograd has too
-_BY_HAND = frozenset(
+# the profiler's C functions, which torch.autograd has too
+_C_FUNCTIONS = frozenset(
     "_ProfilerResult _disable_profiler _enable_profiler _kineto_step _prepare_profiler _supported_activities "
     "_toggle_collection_dynamic".split()
 )
@@ -96,7 +96,7 @@ class EnforceUnique:
     """Raises if a key is seen more than once."""
 
     def __init__(self) -> None:
-        self.seen: set[tuple] = set()
+        self.seen: set[tuple[object, ...]] = set()
 
     def see(self, *key: Any) -> None:
         """Record a key; raise if it was recorded before."""

@@ -12,6 +12,7 @@ from mindtorch_prof.formats import format_memory as _format_memory
 from mindtorch_prof.formats import format_share as _format_time_share
 from mindtorch_prof.formats import format_time as _format_time
 from mindtorch_prof.frames import is_hidden_by_torch
+from mindtorch_prof.steps import ALL_STEPS
 from mindtorch_prof.torch_api.enums import DeviceType
 from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.torch_api.event_metadata import EventMetadata
@@ -55,7 +56,7 @@ def _filter_stack_entry(entry: str) -> bool:
 
 def _rewrite_name(name: str, with_wildcard: bool = False) -> str:
     """The name as displayed; `with_wildcard`: without the number of the step."""
-    return "ProfilerStep*" if with_wildcard and name.startswith(_STEP) else StringTable()[name]
+    return ALL_STEPS if with_wildcard and name.startswith(_STEP) else StringTable()[name]
 
 
 def _attr_formatter(name: str) -> Any:

@@ -1,6 +1,7 @@
-"""torch.profiler._pattern_matcher: known habits that cost time, looked for in event trees of live recordings.
+"""torch.profiler._pattern_matcher: anti-patterns that cost time, looked for in event trees of live recordings.
 
-The same advice for saved traces, with the time at stake, is in `advice`. Events are matched by torch's names and by this library's.
+`mindtorch_prof.analysis.advice` gives similar advice for saved traces, with the time at stake. Events are matched by torch's names and
+by this library's.
 """
 
 from __future__ import annotations
@@ -148,20 +149,20 @@ def _by_thread(roots: list[_ProfilerEvent]) -> dict[int, list[_ProfilerEvent]]:
     tree = tree_of_roots(roots)
     if tree is not None and len(numbers := set(tree.thread_numbers[: tree.n_roots])) == 1:
         return {numbers.pop(): roots}
-    found: dict[int, list[_ProfilerEvent]] = {}
+    by_thread: dict[int, list[_ProfilerEvent]] = {}
     for event in roots:
-        found.setdefault(event.start_tid, []).append(event)
-    return found
+        by_thread.setdefault(event.start_tid, []).append(event)
+    return by_thread
 
 
 def _only(may_match: Callable[[Any, str], bool]) -> Callable[[Any], Any]:
-    """Say of a `match` what the names of events are that it may match: others are not looked at. Who writes another `match` need not."""
+    """Declare which names of events a `match` may match; events of other names are skipped. Optional: a `match` without it sees all."""
 
-    def noted(match: Any) -> Any:
+    def declare(match: Any) -> Any:
         match.may_match = may_match
         return match
 
-    return noted
+    return declare
 
 
 class NamePattern(Pattern):
@@ -199,8 +200,7 @@ class ExtraCUDACopyPattern(Pattern):
             before = before.children[-1] if before.children else None
         if before is None:
             return False
-        made = [e.name for e in traverse_dfs([before])]
-        return any(name in _FILLS for name in made)
+        return any(e.name in _FILLS for e in traverse_dfs([before]))
 
     def benchmark(self, events: list[_ProfilerEvent]) -> dict[tuple, float]:
         """Refused where there is anything to measure: there is no device to do it on."""
@@ -335,10 +335,10 @@ class SynchronizedDataLoaderPattern(Pattern):
         if not _is_call(event, os.path.join("utils", "data", "dataloader.py"), "__iter__"):
             return False
         iterator = next((e for e in event.children if e.name.endswith(": _get_iterator")), None)
-        made = (
+        constructor = (
             next((e for e in iterator.children if e.name.endswith(": __init__")), None) if iterator else None
         )
-        if made is None:
+        if constructor is None:
             return False
         # the first batch after it is named after the class that loads it
         _, after = self.siblings_of(event)
@@ -346,7 +346,7 @@ class SynchronizedDataLoaderPattern(Pattern):
         first = next(names, None)
         if first is not None:
             return "_SingleProcessDataLoaderIter" in first
-        return not any("multiprocessing" in e.name for e in traverse_dfs(made.children))
+        return not any("multiprocessing" in e.name for e in traverse_dfs(constructor.children))
 
 
 def _is_call(event: _ProfilerEvent, file: str, function: str) -> bool:
@@ -500,7 +500,7 @@ def report_all_anti_patterns(
     print_enable: bool = True,
     json_report_dir: str | None = None,
 ) -> None:
-    """Print all that was found, and write it to torchtidy_report.json by file and line."""
+    """Print all matches, and write them to torchtidy_report.json by file and line."""
     report: dict[str, list[dict[str, Any]]] = defaultdict(list)
     rule = "-" * 40 + "TorchTidy Report" + "-" * 40
     messages: list[str] = []

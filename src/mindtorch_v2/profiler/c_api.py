@@ -1,4 +1,4 @@
-"""The profiler without `profile`: torch's low functions to prepare, enable and disable it, the old kind and the new."""
+"""The profiler without `profile`: torch's C functions that prepare, enable and disable it, those of the legacy profiler too."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NESTED = "Profiler is already enabled on this thread"
 
 
 class _State:
-    """What was enabled by hand."""
+    """The recorders that these functions started."""
 
     recorder: Recorder | None = None
     legacy: Recorder | None = None
@@ -45,7 +45,7 @@ def _settings(config: ProfilerConfig) -> Config:
 def _prepare_profiler(
     config: ProfilerConfig, activities: Iterable[ProfilerActivity], activity_filter: Any = None
 ) -> None:
-    """Get ready; nothing has to be done beforehand here."""
+    """Get ready to record; there is nothing to do here."""
 
 
 def _enable_profiler(
@@ -60,7 +60,7 @@ def _enable_profiler(
 
 
 def _disable_profiler() -> Any:
-    """Stop what `_enable_profiler` began, and give it."""
+    """Stop the recording that `_enable_profiler` began, and give it."""
     recorder, _State.recorder = _State.recorder, None
     if recorder is None:
         warnings.warn(
@@ -73,14 +73,14 @@ def _disable_profiler() -> Any:
 
 
 def _toggle_collection_dynamic(enable: bool, activities: Iterable[ProfilerActivity], /) -> None:
-    """Stop seeing what happens, or see it again, while something records."""
+    """Pause or resume a recording that is under way."""
     active = hooks.active_recording()
     if active is not None and ProfilerActivity.CPU in set(activities):
         active.resume() if enable else active.pause()
 
 
 def _add_metadata_json(key: str, value: str, /) -> None:
-    """Put a JSON value into the trace file of what records now, if anything does."""
+    """Put a JSON value into the trace file of the current recording, if there is one."""
     active = hooks.active_recording()
     if active is not None:
         active.added_metadata[key] = json.loads(value)
@@ -92,12 +92,12 @@ def _supported_activities() -> set[ProfilerActivity]:
 
 
 def _profiler_enabled() -> bool:
-    """Whether a profiler is at work."""
+    """Whether a profiler is recording."""
     return hooks.active_recording() is not None
 
 
 def _profiler_type() -> ActiveProfilerType:
-    """Which kind of profiler is at work."""
+    """Which kind of profiler is recording."""
     active = hooks.active_recording()
     if active is None:
         return ActiveProfilerType.NONE
@@ -105,12 +105,12 @@ def _profiler_type() -> ActiveProfilerType:
 
 
 def _enable_record_function(enable: bool, /) -> None:
-    """Whether anybody sees ops and annotations, whoever records."""
+    """Choose whether ops and annotations are recorded at all, by any profiler."""
     hooks.set_muted(not enable)
 
 
 def _kineto_step() -> None:
-    """Tell a profiling daemon that a step is over; there is none to be told."""
+    """Tell a profiling daemon that a step is over; there is no daemon here."""
 
 
 def _is_kineto_stopped() -> bool:
@@ -118,7 +118,7 @@ def _is_kineto_stopped() -> bool:
     return False
 
 
-# ---------------------------------------------------------------------------------------------------- the old kind
+# ---------------------------------------------------------------------------------------------------- the legacy profiler
 
 
 class ProfilerEvent:
@@ -234,10 +234,10 @@ def _stop_legacy() -> Results:
 
 
 def _disable_profiler_legacy(profiler_disable_options: Any = None) -> list[list[ProfilerEvent]]:
-    """Stop, and give what happened: a list a thread, of beginnings and ends in the order of time."""
+    """Stop, and give the events: one list per thread, of beginnings and ends in the order of time."""
     results = _stop_legacy()
     trace = results.trace
-    made = []
+    by_thread = []
     for thread in dict.fromkeys(trace.thread.tolist()) or (0,):
         rows = np.flatnonzero(trace.thread == thread)
         number = results.thread_number(thread) if len(rows) else 1
@@ -256,5 +256,5 @@ def _disable_profiler_legacy(profiler_disable_options: Any = None) -> list[list[
                     ProfilerEvent("push", event.name, int(trace.start_ns[row]), number, row + 1, event)
                 )
         events.append(ProfilerEvent("mark", "__stop_profile", trace.window_ns[1], number, 0, None))
-        made.append(events)
-    return made
+        by_thread.append(events)
+    return by_thread

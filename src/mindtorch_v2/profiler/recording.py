@@ -195,12 +195,12 @@ class profile(EventAnswers):
         self._stats.profiling_window_duration_sec = spent / 1e9
 
     def _show(self, trace: Trace) -> None:
-        """Answer questions about this trace from now on."""
+        """Answer from this trace from now on."""
         self._results = Results(trace)
         self.kineto_results = _ProfilerResult(self._results)
 
     def toggle_collection_dynamic(self, enabled: bool, activities: Iterable[ProfilerActivity]) -> None:
-        """Stop seeing what happens, or see it again, while recording."""
+        """Pause or resume recording."""
         if self._recorder is None or ProfilerActivity.CPU not in set(activities):
             return
         if enabled:

@@ -1,4 +1,4 @@
-"""Sessions: `profile` and `_KinetoProfile`. When to record, what to do with a finished recording; lifecycle, callbacks, metadata."""
+"""Sessions: `profile` and `_KinetoProfile`, which decide when to record, call back with finished recordings and add metadata to them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def supported_activities() -> set[ProfilerActivity]:
 
 
 def kineto_available() -> bool:
-    """Whether a profiler is there that writes traces: it is."""
+    """Whether there is a profiler that writes traces: always."""
     return True
 
 
@@ -58,19 +58,19 @@ def _parse_activities(
     activities: Iterable[Any],
 ) -> tuple[set[ProfilerActivity], dict[ProfilerActivity, set[str]]]:
     """Activities, and by activity the kinds of events that are wanted (none on a CPU)."""
-    found: set[ProfilerActivity] = set()
+    chosen: set[ProfilerActivity] = set()
     filters: dict[ProfilerActivity, set[str]] = {}
     for item in activities:
         if isinstance(item, ProfilerActivity):
-            found.add(item)
+            chosen.add(item)
         elif isinstance(item, dict):
-            found.update(item)
+            chosen.update(item)
             filters.update({activity: set(kinds) for activity, kinds in item.items()})
         elif isinstance(item, str):
             continue
         else:
             raise TypeError(f"Expected ProfilerActivity or dict, got {type(item)}")
-    return found, filters
+    return chosen, filters
 
 
 class _KinetoProfile(RecordingAnswers):
@@ -174,7 +174,7 @@ class _KinetoProfile(RecordingAnswers):
             self.profiler._show(self.execution_trace_observer._tied(self.profiler._results.trace))
 
     def toggle_collection_dynamic(self, enable: bool, activities: Iterable[ProfilerActivity]) -> None:
-        """Stop seeing what happens, or see it again, while recording."""
+        """Pause or resume recording."""
         if self.profiler is not None:
             self.profiler.toggle_collection_dynamic(enable, activities)
 
@@ -183,12 +183,12 @@ class _KinetoProfile(RecordingAnswers):
         return None if self.profiler is None else self.profiler._stats
 
     def pause(self) -> None:
-        """See nothing until `resume`, while recording goes on."""
+        """Record nothing until `resume`; the recording stays open."""
         if self.profiler is not None:
             self.profiler.toggle_collection_dynamic(False, {ProfilerActivity.CPU})
 
     def resume(self) -> None:
-        """See again what happens."""
+        """Record again."""
         if self.profiler is not None:
             self.profiler.toggle_collection_dynamic(True, {ProfilerActivity.CPU})
 
@@ -369,7 +369,7 @@ class profile(_KinetoProfile):
             self._warn_of_nothing()
 
     def step(self) -> None:
-        """Say that the next step begins."""
+        """Begin the next step."""
         if self.record_steps and self.step_rec_fn:
             self.step_rec_fn.__exit__(None, None, None)
         before = self.current_action
@@ -395,7 +395,7 @@ class profile(_KinetoProfile):
             self.on_trace_ready(self)
 
     def _warn_of_nothing(self) -> None:
-        """Say how many steps are missing for the schedule's first trace."""
+        """Warn that nothing was recorded, and say how many steps the schedule needs for its first trace."""
         needed = next(
             (n + 1 for n in range(10_000) if self.schedule(n) is ProfilerAction.RECORD_AND_SAVE), None
         )
