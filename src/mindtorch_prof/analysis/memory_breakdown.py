@@ -18,8 +18,8 @@ _MOST_EVENTS = 30_000  # of a memory profile in a report: each 10,000 events tak
 
 
 def memory_categories(
-    results: Results, born: npt.NDArray[np.int64], died: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+    results: Results, born: npt.NDArray[np.integer], died: npt.NDArray[np.integer]
+) -> npt.NDArray[np.integer]:
     """The category of each allocation, as its number in CATEGORY_INDEX; by lifetime where a recording is too long for a report.
     born, died: rows of the trace's memory, as `lifetimes` gives them."""
     profile = results.memory_profile if len(results.trace) <= _MOST_EVENTS else None

@@ -29,8 +29,8 @@ _NEVER = np.iinfo(np.int64).max  # the time at which memory is freed that outliv
 
 
 def lifetimes(
-    address: npt.NDArray[np.int64], nbytes: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    address: npt.NDArray[np.integer], nbytes: npt.NDArray[np.integer]
+) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
     """Rows of memory that are allocations, and for each the row that frees the same address (-1: never)."""
     order = np.lexsort((np.arange(len(address)), address))
     following = np.full(len(address), -1, np.int64)
@@ -64,8 +64,8 @@ def changes_by_lifetime(trace: Trace, tree: Tree) -> list[Change]:
 
 
 def categories_by_lifetime(
-    trace: Trace, tree: Tree, born: npt.NDArray[np.int64], died: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+    trace: Trace, tree: Tree, born: npt.NDArray[np.integer], died: npt.NDArray[np.integer]
+) -> npt.NDArray[np.integer]:
     """The category of each allocation. born, died: rows of the trace's memory, as `lifetimes` gives them."""
     memory = trace.memory
     event = _events_around(trace, tree, memory.time_ns[born], memory.thread[born])
@@ -107,7 +107,7 @@ def categories_by_lifetime(
     return category
 
 
-def _backward_ends(trace: Trace, times: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _backward_ends(trace: Trace, times: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
     """When the backward pass that runs at each time ends: its nodes follow each other with no forward op between them."""
     ends = np.sort(trace.end_ns[trace.kind == ENGINE])
     if not len(ends):
@@ -116,13 +116,13 @@ def _backward_ends(trace: Trace, times: npt.NDArray[np.int64]) -> npt.NDArray[np
     starts = np.append(np.sort(trace.start_ns[forward]), _NEVER)
     until = starts[np.searchsorted(starts, times, side="right").clip(max=len(starts) - 1)]
     last = ends[np.maximum(np.searchsorted(ends, until, side="right") - 1, 0)]
-    pass_ends: npt.NDArray[np.int64] = np.maximum(last, times)
+    pass_ends: npt.NDArray[np.integer] = np.maximum(last, times)
     return pass_ends
 
 
 def _events_around(
-    trace: Trace, tree: Tree, times: npt.NDArray[np.int64], threads: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+    trace: Trace, tree: Tree, times: npt.NDArray[np.integer], threads: npt.NDArray[np.integer]
+) -> npt.NDArray[np.integer]:
     """The innermost event at each time of each thread; -1: none."""
     event = np.full(len(times), -1, np.int64)
     for first, last in thread_slices(trace.thread):
@@ -134,7 +134,7 @@ def _events_around(
     return event
 
 
-def _outermost(tree: Tree, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+def _outermost(tree: Tree, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.integer]:
     """For each event the outermost chosen one around it (or itself); -1: none."""
     outermost = np.full(len(chosen), -1, np.int64)
     for rows in levels(tree.depth):

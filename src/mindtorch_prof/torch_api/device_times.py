@@ -53,8 +53,8 @@ class DeviceColumns:
     """Columns beside a Trace's: time on devices by event; and averages of the work of devices."""
 
     results: Results
-    own_ns: npt.NDArray[np.int64]  # by event: of the work that it launched itself
-    total_ns: npt.NDArray[np.int64]  # by event: the same, and of the events inside it
+    own_ns: npt.NDArray[np.integer]  # by event: of the work that it launched itself
+    total_ns: npt.NDArray[np.integer]  # by event: the same, and of the events inside it
 
     @property
     def device(self) -> Device:
@@ -72,10 +72,10 @@ class DeviceColumns:
         return is_event
 
     @cached_property
-    def length_ns(self) -> npt.NDArray[np.int64]:
+    def length_ns(self) -> npt.NDArray[np.integer]:
         """How long each event of a device took; of an annotation, how long its stream worked in it."""
         device = self.device
-        length: npt.NDArray[np.int64] = device.end_ns - device.start_ns
+        length: npt.NDArray[np.integer] = device.end_ns - device.start_ns
         annotations, works = device.kind == DEVICE_ANNOTATION, device.works
         streams = {*zip(device.device[annotations].tolist(), device.stream[annotations].tolist())}
         for index, stream in streams:
@@ -92,7 +92,7 @@ class DeviceColumns:
         return int(self.length_ns[self.listed].sum())
 
     @cached_property
-    def _by_op(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _by_op(self) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
         """Work that an op launched, sorted by op: the ops, and the rows of the work."""
         device = self.device
         rows = np.flatnonzero(device.works & (device.op >= 0))
@@ -114,7 +114,7 @@ class DeviceColumns:
             for i in rows[first:last].tolist()
         ]
 
-    def averages(self, by_shape: bool) -> tuple[list[FunctionEventAvg], npt.NDArray[np.int64]]:
+    def averages(self, by_shape: bool) -> tuple[list[FunctionEventAvg], npt.NDArray[np.integer]]:
         """One row per name, annotations apart from the rest; and when the first event of each began."""
         device = self.device
         rows = np.flatnonzero(self.listed)
@@ -150,9 +150,9 @@ class _Spreads:
 
     def __init__(
         self,
-        length: npt.NDArray[np.int64],
-        group: npt.NDArray[np.int64],
-        start: npt.NDArray[np.int64],
+        length: npt.NDArray[np.integer],
+        group: npt.NDArray[np.integer],
+        start: npt.NDArray[np.integer],
         count: int,
     ) -> None:
         self._columns, self._count = (length, group, start), count
@@ -167,7 +167,7 @@ class _Spreads:
         return self._spreads
 
 
-def shown_rows(results: Results, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def shown_rows(results: Results, rows: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
     """Rows of events as lists show them: an event that is merged into its parent is its parent."""
     return np.where(results.shown[rows], rows, results.shown_parent[rows])
 
@@ -284,9 +284,9 @@ def device_events(results: Results) -> list[FunctionEvent]:
 
 def in_order_of_start(
     first: list[FunctionEventAvg],
-    first_starts: npt.NDArray[np.int64],
+    first_starts: npt.NDArray[np.integer],
     second: list[FunctionEventAvg],
-    second_starts: npt.NDArray[np.int64],
+    second_starts: npt.NDArray[np.integer],
 ) -> list[FunctionEventAvg]:
     """Two lists of rows as one, in the order in which they began."""
     both = [*first, *second]

@@ -119,7 +119,7 @@ def _value(event: EventOrAverage, name: str) -> object:
     return value
 
 
-def _row_columns(results: Results, rows: npt.NDArray[np.int64]) -> dict[str, list[object]]:
+def _row_columns(results: Results, rows: npt.NDArray[np.integer]) -> dict[str, list[object]]:
     """The fields of rows of a recording."""
     trace = results.trace
     begin_ns = trace.window_ns[0]
@@ -163,7 +163,7 @@ def _looked_up(texts: Sequence[str], index: npt.NDArray[np.integer], none: str) 
     return [table[i] for i in index.tolist()]
 
 
-def _numbered(threads: npt.NDArray[np.int64], number: Callable[[int], int]) -> list[object]:
+def _numbered(threads: npt.NDArray[np.integer], number: Callable[[int], int]) -> list[object]:
     """The numbers of threads, each looked up once."""
     unique, index = np.unique(threads, return_inverse=True)
     numbers = np.array([number(thread) for thread in unique.tolist()], np.int64)

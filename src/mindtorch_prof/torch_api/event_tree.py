@@ -140,7 +140,7 @@ class EventTree:
 
     # ------------------------------------------------------------------------------------------------ nesting
 
-    def _row_parents(self, nesting: Tree | None) -> npt.NDArray[np.int64]:
+    def _row_parents(self, nesting: Tree | None) -> npt.NDArray[np.integer]:
         """The parent of each row; -1: none."""
         trace = self.trace
         parent = np.full(self.size, -1, np.int64)
@@ -166,7 +166,9 @@ class EventTree:
             parent[self.first_device :] = np.where(trace.device.op >= 0, trace.device.op, -1)
         return parent
 
-    def _place_memory(self, parent: npt.NDArray[np.int64], rows: npt.NDArray[np.int64], thread: int) -> None:
+    def _place_memory(
+        self, parent: npt.NDArray[np.integer], rows: npt.NDArray[np.integer], thread: int
+    ) -> None:
         """Write the parents of a thread's allocations: its innermost spans. rows: the thread's, in the order of time."""
         memory = self.trace.memory
         here = np.flatnonzero(memory.thread == thread)
@@ -181,7 +183,7 @@ class EventTree:
         span = innermost(self.start[rows], self.end[rows], above, memory.time_ns[here])
         parent[self.first_memory + here] = np.where(span >= 0, rows[np.maximum(span, 0)], -1)
 
-    def _ordered(self) -> tuple[int, npt.NDArray[np.int64]]:
+    def _ordered(self) -> tuple[int, npt.NDArray[np.integer]]:
         """The number of roots, and rows by parent (roots first) and time."""
         if self.size == self.first_frame and (self.parent < 0).all() and _is_sorted(self.start):
             return self.size, np.arange(self.size)
@@ -291,7 +293,7 @@ class EventTree:
     # ------------------------------------------------------------------------------------------------ columns by place
 
     @cached_property
-    def place(self) -> npt.NDArray[np.int64]:
+    def place(self) -> npt.NDArray[np.integer]:
         """Of each row."""
         place = np.empty(self.size, np.int64)
         place[self.order] = np.arange(self.size)
@@ -302,7 +304,7 @@ class EventTree:
         return int_list(self.place)
 
     @cached_property
-    def parent_place(self) -> npt.NDArray[np.int64]:
+    def parent_place(self) -> npt.NDArray[np.integer]:
         """The place of each place's parent; -1: none."""
         above = self.parent[self.order]
         return np.where(above < 0, -1, self.place[above])
@@ -314,7 +316,7 @@ class EventTree:
         return int_list(counts), int_list(begins)
 
     @cached_property
-    def child_columns(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def child_columns(self) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
         """The number of children of each place, and the place of the first."""
         if self.n_roots == self.size:
             return np.zeros(self.size, np.int64), np.full(self.size, self.size)
@@ -325,7 +327,7 @@ class EventTree:
         return np.bincount(above, minlength=self.size), begins
 
     @cached_property
-    def preorder(self) -> npt.NDArray[np.int64]:
+    def preorder(self) -> npt.NDArray[np.integer]:
         """Places depth first: the descendants of a node right after it."""
         places = np.arange(self.size)
         if self.n_roots == self.size:
@@ -344,7 +346,7 @@ class EventTree:
         return time[np.argsort(root[time], kind="stable")]
 
     @cached_property
-    def level_order(self) -> npt.NDArray[np.int64]:
+    def level_order(self) -> npt.NDArray[np.integer]:
         """Places breadth first: the roots, their children, and so on."""
         counts, begins = self.child_columns
         levels = [np.arange(self.n_roots)]
@@ -384,7 +386,7 @@ class EventTree:
         return int_list((self.end - self.start)[self.order])
 
     @cached_property
-    def name_columns(self) -> tuple[tuple[str, ...], npt.NDArray[np.int64]]:
+    def name_columns(self) -> tuple[tuple[str, ...], npt.NDArray[np.integer]]:
         """All names, and which of them each place has."""
         trace = self.trace
         texts = (*trace.names, *trace.frames.names, MEMORY_EVENT_NAME, *trace.device.names)
@@ -418,7 +420,8 @@ class EventTree:
         if any(in_c):
             calls[np.array(in_c)[self.trace.frames.name]] = _C_CALL
         event_type[self.first_memory : self.first_device] = _ALLOCATION
-        return event_type[self.order].tobytes()
+        by_place: npt.NDArray[np.uint8] = event_type[self.order]
+        return by_place.tobytes()
 
     @cached_property
     def tag_list(self) -> list[_EventType]:
@@ -545,12 +548,13 @@ class EventTree:
         return None if number < 0 else self.trace.tensor_ids.owners[number]
 
     @cached_property
-    def owner_column(self) -> npt.NDArray[np.int64]:
+    def owner_column(self) -> npt.NDArray[np.integer]:
         """By place the index of the module or optimizer whose call it is, in the owners of the Trace; -1: neither."""
         by_row = np.full(self.size, -1, np.int64)
         frame = self.trace.tensor_ids.frame
         by_row[self.first_frame : self.first_frame + len(frame)] = frame
-        return by_row[self.order]
+        by_place: npt.NDArray[np.integer] = by_row[self.order]
+        return by_place
 
     def updates_together(self, node: int) -> bool:
         """Whether a node is the call of an optimizer that was asked to update all parameters at once."""
@@ -609,17 +613,17 @@ _SCOPES = {scope.value: scope for scope in RecordScope}
 _EVENT_TYPES = {kind.value: kind for kind in _EventType}
 
 
-def _concatenated(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+def _concatenated(*columns: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
     """Columns one after the other, as int64."""
     filled = [column for column in columns if len(column)]
     return (np.concatenate(filled) if filled else np.empty(0, np.int64)).astype(np.int64, copy=False)
 
 
-def _is_sorted(values: npt.NDArray[np.int64]) -> bool:
+def _is_sorted(values: npt.NDArray[np.integer]) -> bool:
     return bool((values[1:] >= values[:-1]).all())
 
 
-def _by_time(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _by_time(start: npt.NDArray[np.integer], end: npt.NDArray[np.integer]) -> npt.NDArray[np.integer]:
     """The order of (start, longest first), stable."""
     order = np.argsort(start, kind="stable")
     same = np.flatnonzero(start[order[1:]] == start[order[:-1]])
@@ -643,8 +647,8 @@ def collection_paused() -> Iterator[None]:
 
 
 def _parents(
-    start: npt.NDArray[np.int64], end: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+    start: npt.NDArray[np.integer], end: npt.NDArray[np.integer], rows: npt.NDArray[np.integer]
+) -> npt.NDArray[np.integer]:
     """Parents (as rows) of one thread's spans, sorted by start, longest first."""
     if (start[1:] >= end[:-1]).all() and (start[1:] > start[:-1]).all():  # none is inside another
         return np.full(len(rows), -1, np.int64)

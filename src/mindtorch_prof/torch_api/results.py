@@ -184,7 +184,7 @@ class Results:
         return MemoryProfile(_ProfilerResult(self))
 
     @cached_property
-    def flows(self) -> npt.NDArray[np.int64]:
+    def flows(self) -> npt.NDArray[np.integer]:
         """For each row the number of the link between a forward op and its backward node; 0 if there is none."""
         flow = np.zeros(len(self.trace), np.int64)
         source, target = forward_backward(self.trace)
@@ -201,7 +201,7 @@ class Results:
         return unmerged if self.trace.settings.python_functions else unmerged & (self.trace.kind != PYTHON)
 
     @cached_property
-    def shown_parent(self) -> npt.NDArray[np.int64]:
+    def shown_parent(self) -> npt.NDArray[np.integer]:
         """Parents among the shown events."""
         parent = self.tree.parent
         if not len(parent):
@@ -210,15 +210,15 @@ class Results:
         return np.where(parent >= 0, shown[np.maximum(parent, 0)], -1)
 
     @cached_property
-    def shown_self_ns(self) -> npt.NDArray[np.int64]:
+    def shown_self_ns(self) -> npt.NDArray[np.integer]:
         return self._own(self.trace.end_ns - self.trace.start_ns, self.tree.claimed_ns)
 
     @cached_property
-    def shown_self_memory(self) -> npt.NDArray[np.int64]:
+    def shown_self_memory(self) -> npt.NDArray[np.integer]:
         return self._own(self.tree.memory, self.tree.memory)
 
     @cached_property
-    def shown_self_device_memory(self) -> npt.NDArray[np.int64]:
+    def shown_self_device_memory(self) -> npt.NDArray[np.integer]:
         return self._own(self.tree.device_memory, self.tree.device_memory)
 
     @property
@@ -243,10 +243,12 @@ class Results:
             return row + 1 + self.trace.settings.numbered_after
         return int(external[row])
 
-    def _own(self, total: npt.NDArray[np.int64], claimed: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _own(
+        self, total: npt.NDArray[np.integer], claimed: npt.NDArray[np.integer]
+    ) -> npt.NDArray[np.integer]:
         """The values of shown events less those that their shown children claim."""
         inner = self.shown & (self.shown_parent >= 0)
-        of_children: npt.NDArray[np.int64] = sum_by(self.shown_parent[inner], claimed[inner], len(total))
+        of_children: npt.NDArray[np.integer] = sum_by(self.shown_parent[inner], claimed[inner], len(total))
         return total - of_children
 
     def owns(self, events: object) -> bool:
@@ -347,7 +349,7 @@ class Results:
         return None if parent < 0 else self._by_row[parent]
 
     @cached_property
-    def _children(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _children(self) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
         """Shown events that have a shown parent, by parent: the parents, and the rows."""
         rows = np.flatnonzero(self.shown & (self.shown_parent >= 0))
         order = np.argsort(self.shown_parent[rows], kind="stable")
@@ -407,7 +409,7 @@ class Results:
             results=self,
         )
 
-    def _stack_numbers(self, depth: int) -> npt.NDArray[np.int64]:
+    def _stack_numbers(self, depth: int) -> npt.NDArray[np.integer]:
         """By event the number of the innermost frames of its stack; events without a stack have that of an empty one."""
         trace = self.trace
         numbers: dict[tuple[str, ...], int] = {}
@@ -416,7 +418,7 @@ class Results:
             for i in range(len(trace.stacks))
         ]
         by_stack.append(numbers.setdefault((), len(numbers)))
-        by_event: npt.NDArray[np.int64] = np.array(by_stack, np.int64)[trace.stack]
+        by_event: npt.NDArray[np.integer] = np.array(by_stack, np.int64)[trace.stack]
         return by_event
 
     def _avg_objects(

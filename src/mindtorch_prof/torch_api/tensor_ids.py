@@ -41,7 +41,7 @@ class Tensors:
     # ------------------------------------------------------------------------------------------------ numbers
 
     @cached_property
-    def _tensors(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _tensors(self) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
         """Numbers of tensors (sorted), and the number of the memory of each."""
         ids = self.ids
         owned = np.array([number for number, _ in self._owned_tensors], np.int64)
@@ -120,7 +120,7 @@ class Tensors:
                 leader[number] = leader.get(earlier[number], earlier[number])
         return leader
 
-    def _uses(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _uses(self) -> tuple[npt.NDArray[np.integer], npt.NDArray[np.integer]]:
         """Times at which tensors were used, and the numbers of their memory."""
         trace, ids = self.trace, self.ids
         slots = np.array([sum(inputs.tensor_slots) for inputs in trace.input_table] + [0], np.int64)
