@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 from ..frames import is_user_code
+from ..arrays import BoolArray, IntArray
 from ..steps import is_step
 from ..torch_api.tensor_ids import Tensors
-from ..trace import ANNOTATION, DEVICE_COPY, NODE, OP, RUNTIME, Trace
+from ..trace import ANNOTATION, DEVICE_COPY, NODE, OP, RUNTIME
 from ..tree import nearest
-from .repeats import as_results
+from .recording import Recording, as_results
 from .steps_table import union, working
+
+if TYPE_CHECKING:
+    from ..torch_api.results import Results
 
 LEAST_SHARE = 0.02  # of the recording's time: below, nobody gains by a change
 _LOOP = 10  # equal steps are a loop
@@ -28,6 +32,15 @@ _MANY_CALLS = 500
 _IDLE_SHARE = 0.25
 _SINGLE_OPS = 20  # ops in a step of an optimizer that goes through parameters one by one
 _EVIDENCE = 5  # rows
+
+
+class Evidence(TypedDict):
+    """Events of one name at one place."""
+
+    name: str
+    where: str  # a line of the program, or the annotations around the events
+    count: int
+    total_us: float
 
 
 @dataclass(frozen=True)
@@ -40,16 +53,14 @@ class Advice:
     count: int  # how often it was seen
     at_stake_us: float  # the most time that the change can save
     share: float  # the same, of the whole recording
-    evidence: list[dict[str, Any]] = field(
-        default_factory=list
-    )  # name, where, count, total_us: the largest first
+    evidence: list[Evidence] = field(default_factory=list)  # the largest first
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         return asdict(self)
 
 
-def advise(source: Any, least_share: float = LEAST_SHARE) -> list[Advice]:
+def advise(source: Recording, least_share: float = LEAST_SHARE) -> list[Advice]:
     """What to change in the recorded program, largest saving first; nothing below `least_share` of the recording."""
     seen = _Seen(as_results(source))
     if not len(seen.trace):
@@ -61,11 +72,11 @@ def advise(source: Any, least_share: float = LEAST_SHARE) -> list[Advice]:
 class _Seen:
     """A recording, with what several rules ask."""
 
-    def __init__(self, results: Any) -> None:
+    def __init__(self, results: Results) -> None:
         self.results = results
-        self.trace: Trace = results.trace
-        self.parent: np.ndarray = results.tree.parent
-        self.duration: np.ndarray = self.trace.end_ns - self.trace.start_ns
+        self.trace = results.trace
+        self.parent: IntArray = results.tree.parent
+        self.duration: IntArray = self.trace.end_ns - self.trace.start_ns
 
     @cached_property
     def length_ns(self) -> int:
@@ -77,22 +88,23 @@ class _Seen:
     def tensors(self) -> Tensors:
         return Tensors(self.trace)
 
-    def named(self, chosen: Callable[[str], bool]) -> np.ndarray:
+    def named(self, chosen: Callable[[str], bool]) -> BoolArray:
         """Mask of the events whose name fulfils a condition."""
         found = np.array([chosen(text) for text in self.trace.names] or [False])
         return found[self.trace.name] if len(self.trace) else np.zeros(0, bool)
 
-    def around(self, chosen: np.ndarray) -> np.ndarray:
+    def around(self, chosen: BoolArray) -> IntArray:
         """For each event the row of the innermost chosen one around it (not itself); -1: none."""
         return np.where(self.parent < 0, -1, nearest(self.parent, chosen)[self.parent])
 
-    def outermost(self, chosen: np.ndarray) -> np.ndarray:
+    def outermost(self, chosen: BoolArray) -> IntArray:
         """Rows of the chosen events that lie in no other chosen one."""
         return np.flatnonzero(chosen & (self.around(chosen) < 0))
 
     def where(self, row: int) -> str:
         """A line outside the libraries from which an event was reached, or the ranges around it."""
-        stack = self.trace.stacks[self.trace.stack[row]] if self.trace.stack[row] >= 0 else ()
+        number = int(self.trace.stack[row])
+        stack = self.trace.stacks[number] if number >= 0 else ()
         for frame in stack:
             if is_user_code(frame):
                 return frame
@@ -103,7 +115,7 @@ class _Seen:
             above = int(self.parent[above])
         return " < ".join(names)
 
-    def rows(self, rows: np.ndarray, ns: np.ndarray | None = None) -> list[dict[str, Any]]:
+    def rows(self, rows: IntArray, ns: IntArray | None = None) -> list[Evidence]:
         """Evidence: events grouped by name and place, the longest first."""
         took = self.duration[rows] if ns is None else ns
         groups: dict[tuple[str, str], list[int]] = {}
@@ -119,7 +131,7 @@ class _Seen:
         ]
 
     def advice(
-        self, code: str, message: str, advice: str, count: int, ns: float, evidence: list[dict[str, Any]]
+        self, code: str, message: str, advice: str, count: int, ns: float, evidence: list[Evidence]
     ) -> Advice:
         """A finding, its time put beside the whole recording's."""
         return Advice(code, message, advice, count, float(ns) / 1000, float(ns) / self.length_ns, evidence)
@@ -183,7 +195,7 @@ def _loops(seen: _Seen) -> list[Advice]:
     ]
 
 
-def _repeats(names: list[int], starts: np.ndarray) -> list[tuple[int, int, int]]:
+def _repeats(names: list[int], starts: BoolArray) -> list[tuple[int, int, int]]:
     """(first, last, steps) of stretches in which the names from one start to the next come again and again."""
     found = []
     places = np.flatnonzero(starts).tolist()
@@ -395,7 +407,7 @@ def _idle_device(seen: _Seen) -> list[Advice]:
     return made
 
 
-def _in_gaps(seen: _Seen, begin: np.ndarray, end: np.ndarray) -> list[dict[str, Any]]:
+def _in_gaps(seen: _Seen, begin: IntArray, end: IntArray) -> list[Evidence]:
     """What the host did in the longest gaps: the outermost op or range, steps aside, that overlaps most."""
     trace = seen.trace
     rows, times = [], []

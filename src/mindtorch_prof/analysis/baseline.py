@@ -13,9 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from ..export.files import open_for_export
 from .noise import quantiles
-from .repeats import COUNTERS, TIMES, Key, Measured, as_results, measure
+from .recording import Recording, as_results
+from .repeats import COUNTERS, TIMES, Key, Measured, measure
 
 FORMAT = "mindtorch-prof baseline"
 VERSION = 1  # 1: rows by key with counters, shapes and times per steps, runs and calls
@@ -51,7 +53,7 @@ class Baseline:
 
 
 def make_baseline(
-    recordings: Sequence[Any], by: Sequence[str] = ("op",), *, use_steps: bool = True, source: str = ""
+    recordings: Sequence[Recording], by: Sequence[str] = ("op",), *, use_steps: bool = True, source: str = ""
 ) -> Baseline:
     """Measure one or several recordings of the same program: profiles, Results or Traces."""
     if not recordings:
@@ -90,7 +92,7 @@ def _per(value: int, among: int) -> float:
 
 
 def _row(
-    key: Key, sides: list[Measured], samples: dict[str, list[list[np.ndarray]]], shapes: dict[str, Range]
+    key: Key, sides: list[Measured], samples: dict[str, list[list[FloatArray]]], shapes: dict[str, Range]
 ) -> BaseRow:
     places = [side.place.get(key) for side in sides]
     counters = {
@@ -111,7 +113,7 @@ def _row(
     return BaseRow(counters, shapes, times)
 
 
-def _kept(values: np.ndarray) -> tuple[float, ...]:
+def _kept(values: FloatArray) -> tuple[float, ...]:
     return tuple(float(f"{value:.4g}") for value in quantiles(values, _SAMPLES).tolist())
 
 
@@ -171,16 +173,16 @@ def write_baseline(baseline: Baseline, path: str | os.PathLike[str]) -> None:
         out.write(text.encode())
 
 
-def _line(value: Any) -> str:
+def _line(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 
-def _plain_range(value: Range) -> Any:
+def _plain_range(value: Range) -> float | list[float]:
     return value[0] if value[0] == value[1] else list(value)
 
 
-def _plain_row(row: BaseRow) -> dict[str, Any]:
-    made: dict[str, Any] = {name: _plain_range(value) for name, value in row.counters.items()}
+def _plain_row(row: BaseRow) -> dict[str, object]:
+    made: dict[str, object] = {name: _plain_range(value) for name, value in row.counters.items()}
     if row.shapes:
         made["shapes"] = {shape: _plain_range(value) for shape, value in row.shapes.items()}
     for metric, times in row.times.items():

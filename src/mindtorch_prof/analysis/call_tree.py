@@ -6,26 +6,30 @@ Calls of modules, or of all Python functions, stand among the ops where they wer
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from .. import averages as grouping
+from ..arrays import Array, IntArray
 from ..python_rows import with_calls
-from ..trace import Frames, Trace
+from ..trace import Frames
 from .groups import device_times, thread_text
-from .repeats import as_results
-from .sheet import Sheet
+from .recording import Recording, as_results
+from .sheet import ColumnValues, Sheet
+
+if TYPE_CHECKING:
+    from ..torch_api.results import Results
 
 Calls = Literal["modules", "all", "none"]
 
 
-def with_python(source: Any, calls: Calls = "modules") -> Any:
+def with_python(source: Recording, calls: Calls = "modules") -> Results:
     """The Results of a recording with calls of modules (or of all Python functions) among its events."""
     from ..torch_api.results import Results
 
     results = as_results(source)
-    trace: Trace = results.trace
+    trace = results.trace
     frames = trace.frames
     keep = frames.module >= 0 if calls == "modules" else np.full(len(frames), calls == "all")
     if not keep.any():
@@ -44,7 +48,7 @@ def with_python(source: Any, calls: Calls = "modules") -> Any:
 
 
 def call_tree(
-    source: Any,
+    source: Recording,
     *,
     calls: Calls = "modules",
     depth: int = 0,
@@ -57,14 +61,14 @@ def call_tree(
     by_time: order children by their first start.
     """
     results = with_python(source, calls)
-    trace: Trace = results.trace
+    trace = results.trace
     rows = np.flatnonzero(results.shown)
     nodes = _Nodes(results, rows)
     whole = nodes.total_ns[nodes.parent < 0].sum()
     order = nodes.walk(depth, min_share * whole, by_time)
     names = [nodes.names[i] for i in order.tolist()]
     level = nodes.depth[order]
-    columns: dict[str, Any] = {
+    columns: dict[str, ColumnValues] = {
         "tree": ["  " * int(d) + name for d, name in zip(level.tolist(), names)],
         "name": names,
         "depth": level,
@@ -83,14 +87,14 @@ def call_tree(
 class _Nodes:
     """The merged tree as columns: a node is a path of names."""
 
-    def __init__(self, results: Any, rows: np.ndarray) -> None:
-        trace: Trace = results.trace
+    def __init__(self, results: Results, rows: IntArray) -> None:
+        trace = results.trace
         group_of, texts = grouping.group_names(trace)
         threads, thread = np.unique(trace.thread[rows], return_inverse=True)
         several = len(threads) > 1
         node_of = np.full(len(trace), -1, np.int64)
         self.names: list[str] = []
-        parents: list[np.ndarray] = []
+        parents: list[IntArray] = []
         made = 0
         if several:
             texts_of = [thread_text(results, t) for t in threads.tolist()]
@@ -116,7 +120,7 @@ class _Nodes:
         duration = (trace.end_ns - trace.start_ns)[rows]
         own_device, device = device_times(results)
 
-        def total(values: np.ndarray) -> np.ndarray:
+        def total(values: IntArray) -> Array:
             return np.bincount(node, weights=values, minlength=made)
 
         self.count = np.bincount(node, minlength=made)
@@ -139,7 +143,7 @@ class _Nodes:
                 )[: len(threads)]
             np.minimum.at(self.start_ns, self.parent[tops], self.start_ns[tops])
 
-    def walk(self, depth: int, min_ns: float, by_time: bool) -> np.ndarray:
+    def walk(self, depth: int, min_ns: float, by_time: bool) -> IntArray:
         """Nodes in the order of a walk from the outermost ones."""
         keep = self.total_ns >= min_ns
         if depth:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..arrays import IntArray
 from ..trace import ANNOTATION, ENGINE, PYTHON, RUNTIME, Trace
 
 # (category, pattern found in the lower-case name without its namespace); the order decides
@@ -48,7 +49,7 @@ def category(name: str) -> str:
     return "other"
 
 
-def categories(trace: Trace) -> tuple[np.ndarray, tuple[str, ...]]:
+def categories(trace: Trace) -> tuple[IntArray, tuple[str, ...]]:
     """For each event the number of its category, and the categories' names."""
     number = {text: i for i, text in enumerate(CATEGORIES)}
     by_name = np.array([number[category(text)] for text in trace.names] or [0], np.int64)

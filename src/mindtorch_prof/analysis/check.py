@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from .baseline import Baseline, BaseRow, Range, make_baseline
 from .noise import ENOUGH, SINGLE, Comparison, common_shift, compare
+from .recording import Recording
 from .repeats import TIMES, Key
 
 COUNTED = ("ops", "count", "shapes", "flops", "memory", "kernels", "peak_memory")
@@ -95,8 +96,8 @@ class CheckReport:
 
 
 def check(
-    recordings: Sequence[Any] | Baseline,
-    baseline: Baseline | Sequence[Any],
+    recordings: Sequence[Recording] | Baseline,
+    baseline: Baseline | Sequence[Recording],
     *,
     on: Sequence[str] = DEFAULT,
     max_regression: float = 0.05,
@@ -299,7 +300,7 @@ def shift_matters(shift: float) -> bool:
     return abs(math.log(shift)) > math.log(1.03)
 
 
-def _samples(before: BaseRow, after: BaseRow, metric: str) -> tuple[str, np.ndarray, np.ndarray] | None:
+def _samples(before: BaseRow, after: BaseRow, metric: str) -> tuple[str, FloatArray, FloatArray] | None:
     """The repeats to compare: recordings where there are enough, as only they have the noise between runs; else steps, else calls."""
     a, b = before.times.get(metric, {}), after.times.get(metric, {})
     units = [unit for unit in ("runs", "steps", "calls") if a.get(unit) and b.get(unit)]

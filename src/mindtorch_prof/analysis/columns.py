@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import dataclass
-from typing import Any
 
 from ..formats import format_memory, format_time
 
@@ -61,12 +60,20 @@ def _any_device(text: str) -> str:
     return text
 
 
-def formatted(value: Any, unit: str) -> str:
+def formatted(value: object, unit: str) -> str:
     """A value as tables show it."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, (int, float)):
+        return _formatted_number(value, unit)
+    if isinstance(value, (list, tuple)):
+        return "; ".join(map(str, value)) if all(isinstance(v, str) for v in value) else str(list(value))
+    return str(value)
+
+
+def _formatted_number(value: float, unit: str) -> str:
     if unit == "us":
         return f"-{format_time(-value)}" if value < 0 else format_time(value)
     if unit == "bytes":
@@ -75,11 +82,7 @@ def formatted(value: Any, unit: str) -> str:
         return f"{value * 100:.2f}%"
     if unit in {"count", "flops"}:
         return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
-    if isinstance(value, float):
-        return f"{value:.3f}"
-    if isinstance(value, (list, tuple)):
-        return "; ".join(map(str, value)) if all(isinstance(v, str) for v in value) else str(list(value))
-    return str(value)
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 # ---------------------------------------------------------------------------------------------------- what rows are grouped by

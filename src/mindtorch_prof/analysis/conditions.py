@@ -8,7 +8,7 @@ as Python.
     VALUE       "text", 'text', or a number with a unit: ns us ms s, B KB MB GB (of 1024), K M G (of 1000), %.
                 A time without a unit is in microseconds, a size in bytes, a share from 0 to 1.
 
-Columns have torch's names or short aliases (self_cpu, calls, shape); `profiler.columns` lists them.
+Columns have torch's names or short aliases (self_cpu, calls, shape); `analysis.columns` lists them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays import Array, BoolArray
 from .columns import COLUMNS, column_key
 
 _TOKEN = re.compile(
@@ -45,7 +46,8 @@ _UNITS: dict[str, tuple[str, float]] = {
     "%": ("share", 0.01),
 }
 _SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
-_ORDER: dict[str, Callable[[Any, Any], Any]] = {
+_Compare = Callable[[Any, Any], object]  # of numbers, of texts, or of whole columns
+_ORDER: dict[str, _Compare] = {
     "==": operator.eq,
     "=": operator.eq,
     "!=": operator.ne,
@@ -69,11 +71,18 @@ class _Column:
 
 @dataclass(frozen=True)
 class _Value:
-    value: Any
+    value: str | float
     kind: str  # us, bytes, share, number, text
 
 
-Mask = Callable[[Mapping[str, np.ndarray]], np.ndarray]
+class _Token(NamedTuple):
+    kind: str  # value, sign, word, end
+    text: str
+    at: int  # place in the condition
+    value: _Value = _Value("", "text")  # of the kind "value"
+
+
+Mask = Callable[[Mapping[str, Array]], BoolArray]
 
 
 @dataclass(frozen=True)
@@ -84,7 +93,7 @@ class Condition:
     columns: frozenset[str]  # what it looks at
     _mask: Mask
 
-    def mask(self, columns: Mapping[str, np.ndarray]) -> np.ndarray:
+    def mask(self, columns: Mapping[str, Array]) -> BoolArray:
         """For each row of the columns, whether the condition holds."""
         for key in sorted(self.columns):
             if key not in columns:
@@ -107,8 +116,8 @@ class _Parser:
         self.columns: set[str] = set()
         self.tokens = self._tokens()
 
-    def _tokens(self) -> list[tuple[str, Any, int]]:
-        found: list[tuple[str, Any, int]] = []
+    def _tokens(self) -> list[_Token]:
+        tokens: list[_Token] = []
         at = 0
         while self.text[at:].strip():
             match = _TOKEN.match(self.text, at)
@@ -117,15 +126,15 @@ class _Parser:
             kind, begun = str(match.lastgroup), match.start(str(match.lastgroup))
             if match.group("number") is not None:
                 begun = match.start("number")
-                found.append(("value", self._number(match, begun), begun))
+                tokens.append(_Token("value", "", begun, self._number(match, begun)))
             elif kind == "text":
-                raw = match.group("text")
-                found.append(("value", _Value(re.sub(r"\\([\"'])", r"\1", raw[1:-1]), "text"), begun))
+                unquoted = re.sub(r"\\([\"'])", r"\1", match.group("text")[1:-1])
+                tokens.append(_Token("value", "", begun, _Value(unquoted, "text")))
             else:
-                found.append((kind, match.group(kind), begun))
+                tokens.append(_Token(kind, match.group(kind), begun))
             at = match.end()
-        found.append(("end", "", len(self.text)))
-        return found
+        tokens.append(_Token("end", "", len(self.text)))
+        return tokens
 
     def _number(self, match: re.Match[str], at: int) -> _Value:
         number, unit = float(match.group("number").replace("_", "")), match.group("unit")
@@ -139,25 +148,25 @@ class _Parser:
         return _Value(number * scale, kind)
 
     def error(self, problem: str, at: int | None = None) -> WhereError:
-        at = self.tokens[self.place][2] if at is None else at
+        at = self.tokens[self.place].at if at is None else at
         return WhereError(f"condition {self.text!r}, at {self.text[at : at + 20] or 'its end'!r}: {problem}")
 
     # ------------------------------------------------------------------------------------------------ grammar
 
-    def next(self) -> tuple[str, Any, int]:
+    def next(self) -> _Token:
         token = self.tokens[self.place]
         self.place += 1
         return token
 
     def peek(self, *words: str) -> bool:
-        kind, value, _ = self.tokens[self.place]
-        return kind in {"sign", "word"} and str(value).lower() in words
+        token = self.tokens[self.place]
+        return token.kind in {"sign", "word"} and token.text.lower() in words
 
     def condition(self) -> Condition:
-        if self.tokens[0][0] == "end":
+        if self.tokens[0].kind == "end":
             raise self.error('empty; expected something like name ~ "conv"')
         mask = self.either()
-        if self.tokens[self.place][0] != "end":
+        if self.tokens[self.place].kind != "end":
             raise self.error("expected `and`, `or` or the end")
         return Condition(self.text, frozenset(self.columns), mask)
 
@@ -172,7 +181,7 @@ class _Parser:
         self.depth -= 1
         if len(parts) == 1:
             return parts[0]
-        return lambda columns: np.logical_or.reduce([part(columns) for part in parts])
+        return lambda columns: _combined(np.logical_or, [part(columns) for part in parts])
 
     def both(self) -> Mask:
         parts = [self.negated()]
@@ -181,7 +190,7 @@ class _Parser:
             parts.append(self.negated())
         if len(parts) == 1:
             return parts[0]
-        return lambda columns: np.logical_and.reduce([part(columns) for part in parts])
+        return lambda columns: _combined(np.logical_and, [part(columns) for part in parts])
 
     def negated(self) -> Mask:
         turned = False
@@ -202,21 +211,21 @@ class _Parser:
         return self.comparison()
 
     def operand(self) -> _Column | _Value:
-        kind, value, at = self.next()
-        if kind == "value":
-            return value
-        if kind != "word" or value.lower() in {"and", "or", "not", "in"}:
-            raise self.error("expected a column or a value", at)
+        token = self.next()
+        if token.kind == "value":
+            return token.value
+        if token.kind != "word" or token.text.lower() in {"and", "or", "not", "in"}:
+            raise self.error("expected a column or a value", token.at)
         try:
-            key = column_key(value)
+            key = column_key(token.text)
         except KeyError as error:
-            raise self.error(error.args[0], at) from None
+            raise self.error(error.args[0], token.at) from None
         self.columns.add(key)
         return _Column(key)
 
     def comparison(self) -> Mask:
-        left, begun = self.operand(), self.tokens[self.place][2]
-        kind, sign, _ = self.next()
+        left, begun = self.operand(), self.tokens[self.place].at
+        kind, sign, *_ = self.next()
         if kind == "word" and sign.lower() == "in":
             return self.member(left, begun)
         if kind != "sign" or sign not in {*_ORDER, "~", "!~"}:
@@ -250,10 +259,12 @@ class _Parser:
                 raise self.error("expected , or )")
         self.next()
         key = left.key
-        return lambda columns: np.logical_or.reduce([_ordered(columns[key], v, operator.eq) for v in values])
+        return lambda columns: _combined(
+            np.logical_or, [_ordered(columns[key], value, operator.eq) for value in values]
+        )
 
     def found(self, left: _Column | _Value, right: _Column | _Value, wanted: bool, begun: int) -> Mask:
-        if isinstance(left, _Value) or isinstance(right, _Column) or right.kind != "text":
+        if isinstance(left, _Value) or isinstance(right, _Column) or not isinstance(right.value, str):
             raise self.error('expected COLUMN ~ "regular expression"', begun)
         try:
             pattern = re.compile(right.value)
@@ -261,7 +272,7 @@ class _Parser:
             raise self.error(f"not a valid regular expression: {error}", begun) from None
         key = left.key
 
-        def mask(columns: Mapping[str, np.ndarray]) -> np.ndarray:
+        def mask(columns: Mapping[str, Array]) -> BoolArray:
             known: dict[str, bool] = {}
             held = []
             for value in columns[key].tolist():
@@ -282,7 +293,12 @@ class _Parser:
             raise self.error(f"{key} is a number ({unit}), the value is text", at)
 
 
-def _text(value: Any) -> str:
+def _combined(how: np.ufunc, masks: list[BoolArray]) -> BoolArray:
+    mask: BoolArray = how.reduce(masks)
+    return mask
+
+
+def _text(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
@@ -290,7 +306,7 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _ordered(values: np.ndarray, other: Any, compare: Callable[[Any, Any], Any]) -> np.ndarray:
+def _ordered(values: Array, other: Array | str | float, compare: _Compare) -> BoolArray:
     if values.dtype != object and not (isinstance(other, np.ndarray) and other.dtype == object):
         if isinstance(other, str):
             return np.array([bool(compare(str(value), other)) for value in values.tolist()], bool)
@@ -299,7 +315,7 @@ def _ordered(values: np.ndarray, other: Any, compare: Callable[[Any, Any], Any])
     return np.array([_pair(one, two, compare) for one, two in zip(values.tolist(), others)], bool)
 
 
-def _pair(one: Any, two: Any, compare: Callable[[Any, Any], Any]) -> bool:
+def _pair(one: object, two: object, compare: _Compare) -> bool:
     if one is None or two is None:
         return compare is operator.ne and one is not two
     if isinstance(one, (int, float)) and isinstance(two, (int, float)):

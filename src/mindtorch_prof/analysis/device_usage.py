@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..arrays import BoolArray, IntArray
 from ..trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, Trace
 
 ALL_STREAMS = -1
@@ -46,7 +47,7 @@ def device_usage(trace: Trace) -> list[Usage]:
     return made
 
 
-def _usage(trace: Trace, which: np.ndarray, index: int, stream: int, span: tuple[int, int]) -> Usage:
+def _usage(trace: Trace, which: BoolArray, index: int, stream: int, span: tuple[int, int]) -> Usage:
     device = trace.device
     start, end = merged_spans(device.start_ns[which], device.end_ns[which])
     busy = int((end - start).sum())
@@ -65,13 +66,13 @@ def _usage(trace: Trace, which: np.ndarray, index: int, stream: int, span: tuple
     )
 
 
-def covered(start: np.ndarray, end: np.ndarray, which: np.ndarray) -> int:
+def covered(start: IntArray, end: IntArray, which: BoolArray) -> int:
     """Nanoseconds that at least one of the chosen spans covers."""
     first, last = merged_spans(start[which], end[which])
     return int((last - first).sum())
 
 
-def merged_spans(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def merged_spans(start: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
     """Spans as ones that do not overlap, in the order of time."""
     if not len(start):
         return start, end
@@ -81,14 +82,14 @@ def merged_spans(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.nda
     return start[first], reach[np.append(first[1:] - 1, len(start) - 1)]
 
 
-def covered_within(starts: np.ndarray, ends: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+def covered_within(starts: IntArray, ends: IntArray, start: IntArray, end: IntArray) -> IntArray:
     """For each span (starts, ends) how much of it is covered by spans (start, end)."""
     first, last = merged_spans(start, end)
     if not len(first):
         return np.zeros(len(starts), np.int64)
     before = np.concatenate([[0], np.cumsum(last - first)])
 
-    def until(times: np.ndarray) -> np.ndarray:
+    def until(times: IntArray) -> IntArray:
         place = np.searchsorted(first, times, side="right")
         open_ = np.maximum(place - 1, 0)
         return before[place] - np.where(place > 0, np.maximum(last[open_] - times, 0), 0)

@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from ..arrays import FloatArray
 from .noise import ENOUGH, SINGLE, Comparison, common_shift, compare, exceeds
-from .repeats import TIMES, Key, Measured, as_results, measure
+from .recording import Recording, as_results
+from .repeats import TIMES, Key, Measured, measure
 
 PER = ("auto", "step", "call", "total")
 ADDED, GONE, CALLS, WORK, SLOWER, FASTER, SAME = "added", "gone", "calls", "work", "slower", "faster", "same"
@@ -70,7 +71,7 @@ class Row:
     def time(self) -> Change:
         """The time that the status speaks of; the larger change where it speaks of none."""
         if self.by:
-            return getattr(self, self.by)
+            return self.self_cpu if self.by == "self_cpu" else self.self_device
         return max((self.self_cpu, self.self_device), key=lambda change: abs(change.typical))
 
 
@@ -99,14 +100,14 @@ class Diff:
     def __bool__(self) -> bool:
         return bool(self.findings)
 
-    def to_dicts(self) -> list[dict[str, Any]]:
+    def to_dicts(self) -> list[dict[str, object]]:
         """The findings as plain dicts with stable keys; times in microseconds."""
         return [as_dict(row, self) for row in self.findings]
 
 
 def diff(
-    a: Any,
-    b: Any,
+    a: Recording,
+    b: Recording,
     by: Sequence[str] = ("op",),
     *,
     per: str = "auto",
@@ -169,7 +170,7 @@ def _diff(a: Measured, b: Measured, per: str, threshold: float, min_us: float, a
     )
 
 
-def _repeats(samples: list[np.ndarray], row: int | None, side: Measured) -> np.ndarray:
+def _repeats(samples: list[FloatArray], row: int | None, side: Measured) -> FloatArray:
     """The repeats of a row; of one that is not there, no time in every step."""
     return np.zeros(len(side.steps)) if row is None else samples[row]
 
@@ -284,8 +285,8 @@ def _totals(a: Measured, b: Measured, per: str) -> dict[str, Change]:
 
 
 def _medians(
-    samples: tuple[list[np.ndarray], list[np.ndarray]], a: Measured, b: Measured, min_us: float
-) -> tuple[np.ndarray, np.ndarray]:
+    samples: tuple[list[FloatArray], list[FloatArray]], a: Measured, b: Measured, min_us: float
+) -> tuple[FloatArray, FloatArray]:
     """The typical times of the rows that both sides have, of those long enough to be told."""
     pairs = [
         (float(np.median(samples[0][i])), float(np.median(samples[1][b.place[key]])))
@@ -342,9 +343,9 @@ def _notes(a: Measured, b: Measured, rows: Sequence[Row], per: str) -> list[str]
     return notes
 
 
-def as_dict(row: Row, found: Diff) -> dict[str, Any]:
+def as_dict(row: Row, found: Diff) -> dict[str, object]:
     """A row as a plain dict: keys by what was grouped by, then both sides of each value."""
-    made: dict[str, Any] = {"status": row.status}
+    made: dict[str, object] = {"status": row.status}
     made.update(zip(found.by, row.key))
     time = row.time
     for name in ("count", "self_cpu", "cpu", "self_device", "device", "memory", "flops", "kernels"):

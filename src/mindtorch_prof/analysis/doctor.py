@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arrays import IntArray
 from ..trace import NODE, Trace
 from ..tree import depths, parents, thread_slices
-from .repeats import as_results
+from .recording import Recording, as_results
 from .steps_table import steps_table, union, working
+
+if TYPE_CHECKING:
+    from ..torch_api.results import Results
 
 _FAR_NS = 3600 * 10**9  # a recording whose parts are an hour apart is none
 
@@ -25,15 +29,15 @@ class Finding:
     message: str
     where: str = ""  # the first places
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """As plain values."""
         return asdict(self)
 
 
-def doctor(source: Any) -> list[Finding]:
+def doctor(source: Recording) -> list[Finding]:
     """All findings about a recording; none means that it is complete and consistent."""
     results = as_results(source)
-    trace: Trace = results.trace
+    trace = results.trace
     found = [*_told(trace), *_empty(trace)]
     if len(trace):
         found += [*_times(trace), *_nesting(results), *_repeated(trace), *_steps(results), *_backward(trace)]
@@ -84,8 +88,8 @@ def _times(trace: Trace) -> list[Finding]:
     return found
 
 
-def _nesting(results: Any) -> list[Finding]:
-    trace: Trace = results.trace
+def _nesting(results: Results) -> list[Finding]:
+    trace = results.trace
     sticking = []
     for first, last in thread_slices(trace.thread):
         end = trace.end_ns[first:last]
@@ -132,7 +136,7 @@ def _repeated(trace: Trace) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _steps(results: Any) -> list[Finding]:
+def _steps(results: Results) -> list[Finding]:
     sheet = steps_table(results)
     if not sheet.n_rows:
         return [
@@ -178,8 +182,8 @@ def _backward(trace: Trace) -> list[Finding]:
     ]  # fmt: skip
 
 
-def _device(results: Any) -> list[Finding]:
-    trace: Trace = results.trace
+def _device(results: Results) -> list[Finding]:
+    trace = results.trace
     device, found = trace.device, []
     works = device.works
     alone = int((works & (device.op < 0)).sum())
@@ -243,7 +247,7 @@ def _memory(trace: Trace) -> list[Finding]:
     return []
 
 
-def _names(trace: Trace, rows: np.ndarray, most: int = 3) -> str:
+def _names(trace: Trace, rows: IntArray, most: int = 3) -> str:
     """The first places, for people: names and when."""
     first = rows[np.argsort(trace.start_ns[rows], kind="stable")[:most]]
     begun = trace.window_ns[0]
@@ -257,7 +261,7 @@ def _list(numbers: list[int], most: int = 8) -> str:
     return ", ".join(map(str, numbers[:most])) + (" ..." if len(numbers) > most else "")
 
 
-def busy_ns(results: Any) -> int:
+def busy_ns(results: Results) -> int:
     """Time in which at least one op ran on a CPU thread."""
     work = working(results)
     start, end = union(results.trace.start_ns[work], results.trace.end_ns[work])

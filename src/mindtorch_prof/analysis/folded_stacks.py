@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import averages as grouping
-from ..trace import Trace
+from ..arrays import IntArray
 from .groups import device_times
-from .repeats import as_results
+from .recording import Recording, as_results
+
+if TYPE_CHECKING:
+    from ..torch_api.results import Results
 
 FRAMES = ("python", "ops", "both")
 _PLAIN = str.maketrans(" ;\t\n\r", "_____")  # what separates frames and values must not be inside one
 
 
-def folded(source: Any, *, by: str = "python", device: bool = False) -> list[tuple[str, int]]:
+def folded(source: Recording, *, by: str = "python", device: bool = False) -> list[tuple[str, int]]:
     """Stacks with the events' own time on the CPU, or on the device.
 
     by: "python", the calls around events; "ops", the events around them; "both", ops inside the Python calls around the outermost.
@@ -23,7 +26,7 @@ def folded(source: Any, *, by: str = "python", device: bool = False) -> list[tup
     if by not in FRAMES:
         raise ValueError(f"cannot fold by {by!r}; expected one of {', '.join(FRAMES)}")
     results = as_results(source)
-    trace: Trace = results.trace
+    trace = results.trace
     rows = np.flatnonzero(results.shown)
     own = device_times(results)[0] if device else results.shown_self_ns
     calls = [";".join(frame.translate(_PLAIN) for frame in reversed(stack)) for stack in trace.stacks] + [""]
@@ -40,9 +43,9 @@ def folded(source: Any, *, by: str = "python", device: bool = False) -> list[tup
     return sorted(lines, key=lambda line: -line[1])
 
 
-def _op_paths(results: Any, rows: np.ndarray, outer: list[str]) -> tuple[np.ndarray, list[str]]:
+def _op_paths(results: Results, rows: IntArray, outer: list[str]) -> tuple[IntArray, list[str]]:
     """For each row the number of its path, and the paths: names around an event, behind what is around the outermost."""
-    trace: Trace = results.trace
+    trace = results.trace
     group_of, names = grouping.group_names(trace)
     plain = [name.translate(_PLAIN) for name in names]
     node_of = np.full(len(trace), -1, np.int64)

@@ -5,31 +5,37 @@ What `key_averages()` does, by more keys and as columns. Rows stand in the order
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import averages as grouping
+from ..arrays import Array, BoolArray, FloatArray, IntArray
 from ..call_paths import STACK_DEPTH
 from ..steps import steps_of
-from ..trace import Trace
 from ..tree import nearest
 from .categories import categories, name_categories
-from .repeats import as_results, modules_of
-from .sheet import Sheet
+from .recording import Recording, as_results
+from .repeats import modules_of
+from .sheet import ColumnValues, Sheet
+
+if TYPE_CHECKING:
+    from ..torch_api.results import Results
 
 KEYS = ("name", "shape", "stack", "module", "step", "thread", "category")
 MEMORY_ROW = "[memory]"
 _COLUMN = {"shape": "input_shapes"}
 STATS = ("min", "p50", "p95", "max", "std", "first")
 
+_Part = tuple[IntArray, Sequence[object]]  # of each event the number of its value of a key, and the values
+
 
 class GroupError(ValueError):
     """A key that events cannot be grouped by."""
 
 
-def groups(source: Any, by: str | Sequence[str] = ("name",), *, stats: bool = False) -> Sheet:
+def groups(source: Recording, by: str | Sequence[str] = ("name",), *, stats: bool = False) -> Sheet:
     """One row per group of events.
 
     source: a stopped profile, a loaded trace, or a Trace.
@@ -47,7 +53,7 @@ def groups(source: Any, by: str | Sequence[str] = ("name",), *, stats: bool = Fa
     parts = [events.part(key, depth) for key, depth in wanted]
     group, first = _combined([number for number, _ in parts], events.start_ns)
     count = len(first)
-    columns: dict[str, Any] = {}
+    columns: dict[str, ColumnValues] = {}
     for (key, _), (number, values) in zip(wanted, parts):
         columns[_COLUMN.get(key, key)] = [values[n] for n in number[first].tolist()]
     named = any(key == "name" for key, _ in wanted)
@@ -73,9 +79,9 @@ def _parsed(key: str) -> tuple[str, int]:
 class _Events:
     """The events that are grouped: those that tables show, then what devices did; one array a property."""
 
-    def __init__(self, results: Any) -> None:
+    def __init__(self, results: Results) -> None:
         self.results, self.trace = results, results.trace
-        trace: Trace = self.trace
+        trace = self.trace
         self.rows = np.flatnonzero(results.shown)
         self.work = np.flatnonzero(trace.device.works)
         self.on_cpu = len(self.rows)
@@ -96,18 +102,27 @@ class _Events:
         self.origin = np.concatenate((self.rows, device.op[self.work]))
         self.origin_known = np.concatenate((np.zeros(len(self.rows), bool), device.op[self.work] >= 0))
 
-    def _padded(self, values: np.ndarray) -> np.ndarray:
+    def _padded(self, values: IntArray) -> IntArray:
         return np.concatenate((values, np.zeros(len(self.work), values.dtype)))
 
-    def of_cpu(self, by_row: np.ndarray) -> np.ndarray:
+    def of_cpu(self, by_row: IntArray) -> IntArray:
         """A column of the trace, 0 for what devices did."""
         return self._padded(by_row[self.rows])
 
-    def part(self, key: str, depth: int) -> tuple[np.ndarray, list[Any]]:
+    def part(self, key: str, depth: int) -> _Part:
         """Of each event the number of its value of a key, and the values."""
-        return getattr(self, f"_by_{key}")(depth)
+        parts: dict[str, Callable[[int], _Part]] = {
+            "name": self._by_name,
+            "shape": self._by_shape,
+            "stack": self._by_stack,
+            "module": self._by_module,
+            "step": self._by_step,
+            "thread": self._by_thread,
+            "category": self._by_category,
+        }
+        return parts[key](depth)
 
-    def outermost(self, group: np.ndarray) -> np.ndarray:
+    def outermost(self, group: IntArray) -> BoolArray:
         """Mask of the events that no event of their own group is around; device work counts where no op stands for it."""
         start, end = self.trace.start_ns[self.rows], self.trace.end_ns[self.rows]
         thread, of_group = self.trace.thread[self.rows], group[: self.on_cpu]
@@ -125,7 +140,7 @@ class _Events:
             outer[order] = ~inside
         return np.concatenate((outer, ~self.repeated(group)[self.on_cpu :]))
 
-    def repeated(self, group: np.ndarray) -> np.ndarray:
+    def repeated(self, group: IntArray) -> BoolArray:
         """Mask of the device work whose group has CPU events: there the op that launched it stands for it."""
         with_ops = np.zeros(int(group.max(initial=-1)) + 1, bool)
         with_ops[group[: self.on_cpu]] = True
@@ -133,19 +148,19 @@ class _Events:
 
     # ------------------------------------------------------------------------------------------------ keys
 
-    def _by_name(self, _depth: int) -> tuple[np.ndarray, list[Any]]:
+    def _by_name(self, _depth: int) -> _Part:
         group_of, texts = grouping.group_names(self.trace)
         device = self.trace.device
         values = [*texts, *device.names]
         cpu = group_of[self.trace.name[self.rows]] if len(group_of) else np.empty(0, np.int64)
         return np.concatenate((cpu, device.name[self.work] + len(texts))).astype(np.int64), values
 
-    def _by_shape(self, _depth: int) -> tuple[np.ndarray, list[Any]]:
+    def _by_shape(self, _depth: int) -> _Part:
         if not self.results.trace.settings.shapes_recorded:
             return np.zeros(self.size, np.int64), [[]]
         shapes = [inputs.shapes for inputs in self.trace.input_table]
         table: dict[str, int] = {}
-        values: list[Any] = []
+        values: list[object] = []
         same = []
         for shape in [*shapes, []]:
             number = table.setdefault(str(shape), len(table))
@@ -156,14 +171,14 @@ class _Events:
         index = np.concatenate((self.trace.inputs[self.rows], np.full(len(self.work), -1)))
         return by_input[index], values
 
-    def _by_stack(self, depth: int) -> tuple[np.ndarray, list[Any]]:
+    def _by_stack(self, depth: int) -> _Part:
         depth = depth or STACK_DEPTH
         table: dict[tuple[str, ...], int] = {}
         ids = [table.setdefault(tuple(stack[:depth]), len(table)) for stack in [*self.trace.stacks, ()]]
         of_row = np.array(ids, np.int64)[self.trace.stack]
         return self._inherited(of_row, table[()]), [list(stack) for stack in table]
 
-    def _by_module(self, depth: int) -> tuple[np.ndarray, list[Any]]:
+    def _by_module(self, depth: int) -> _Part:
         number, paths = backward_modules(self.results)
         if depth:
             paths = [".".join(path.split(".")[:depth]) for path in paths]
@@ -171,13 +186,13 @@ class _Events:
         same = np.array([table.setdefault(path, len(table)) for path in paths], np.int64)
         return self._inherited(same[number], same[-1]), list(table)
 
-    def _by_step(self, _depth: int) -> tuple[np.ndarray, list[Any]]:
+    def _by_step(self, _depth: int) -> _Part:
         steps, step, _ = steps_of(self.trace)
         return self._inherited(step, -1), [*steps, None]
 
-    def _by_thread(self, _depth: int) -> tuple[np.ndarray, list[Any]]:
+    def _by_thread(self, _depth: int) -> _Part:
         threads, number = np.unique(self.trace.thread[self.rows], return_inverse=True)
-        texts: list[Any] = [thread_text(self.results, thread) for thread in threads.tolist()]
+        texts: list[object] = [thread_text(self.results, thread) for thread in threads.tolist()]
         device = self.trace.device
         streams, of_work = np.unique(
             np.stack((device.device[self.work], device.stream[self.work])), axis=1, return_inverse=True
@@ -186,22 +201,21 @@ class _Events:
         texts += [f"{kind}:{index} stream {stream}" for index, stream in streams.T.tolist()]
         return np.concatenate((number.reshape(-1), of_work.reshape(-1) + len(threads))), texts
 
-    def _by_category(self, _depth: int) -> tuple[np.ndarray, list[Any]]:
+    def _by_category(self, _depth: int) -> _Part:
         number, texts = categories(self.trace)
-        values = list(texts)
         device = self.trace.device
-        of_name = np.array([values.index(text) for text in name_categories(device.names)] or [0], np.int64)
+        of_name = np.array([texts.index(text) for text in name_categories(device.names)] or [0], np.int64)
         launched = device.op[self.work]
         of_work = np.where(launched >= 0, np.append(number, 0)[launched], of_name[device.name[self.work]])
-        return np.concatenate((number[self.rows], of_work)), values
+        return np.concatenate((number[self.rows], of_work)), texts
 
-    def _inherited(self, of_row: np.ndarray, none: int) -> np.ndarray:
+    def _inherited(self, of_row: IntArray, none: int) -> IntArray:
         """A number by row of the trace; device work has that of the op which launched it."""
-        padded = np.append(of_row, none)
-        return padded[self.origin]
+        numbers: IntArray = np.append(of_row, none)[self.origin]
+        return numbers
 
 
-def device_times(results: Any) -> tuple[np.ndarray, np.ndarray]:
+def device_times(results: Results) -> tuple[IntArray, IntArray]:
     """By row of the trace: nanoseconds of device work that an event launched itself, and with everything inside it."""
     columns = results.device_columns
     if columns is None:
@@ -210,10 +224,10 @@ def device_times(results: Any) -> tuple[np.ndarray, np.ndarray]:
     return columns.own_ns, columns.total_ns
 
 
-def backward_modules(results: Any) -> tuple[np.ndarray, list[str]]:
+def backward_modules(results: Results) -> tuple[IntArray, list[str]]:
     """By row of the trace the number of its module and the modules' paths; what happens inside a node of the backward pass belongs to the
     module of the forward op with the node's sequence number."""
-    trace: Trace = results.trace
+    trace = results.trace
     number, paths = modules_of(trace)
     nothing = len(paths) - 1
     number = np.where(number < 0, nothing, number)
@@ -233,7 +247,7 @@ def backward_modules(results: Any) -> tuple[np.ndarray, list[str]]:
     return np.where((number == nothing) & (answered >= 0), answered, number), paths
 
 
-def thread_text(results: Any, thread: int) -> str:
+def thread_text(results: Results, thread: int) -> str:
     """A thread as people know it: its name and the system's number."""
     native, name = results.trace.settings.threads.get(thread, (None, ""))
     number = results.thread_number(thread) if native is None else native
@@ -243,7 +257,7 @@ def thread_text(results: Any, thread: int) -> str:
 # ---------------------------------------------------------------------------------------------------- numbers
 
 
-def _combined(parts: list[np.ndarray], start_ns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _combined(parts: list[IntArray], start_ns: IntArray) -> tuple[IntArray, IntArray]:
     """Equal tuples get equal numbers, in the order in which they first happen; and the place of each one's first event."""
     combined = np.zeros(len(start_ns), np.int64)
     for part in parts:
@@ -260,15 +274,13 @@ def _combined(parts: list[np.ndarray], start_ns: np.ndarray) -> tuple[np.ndarray
     return group, by_time[place[order]]
 
 
-def _measures(
-    events: _Events, group: np.ndarray, count: int, outer: np.ndarray | None
-) -> dict[str, np.ndarray]:
+def _measures(events: _Events, group: IntArray, count: int, outer: BoolArray | None) -> dict[str, Array]:
     """Sums by group, in torch's units. With `outer`, which events are in no other of their group, totals count nothing twice: what is inside,
     and device work beside the op that launched it."""
     results, trace = events.results, events.trace
     once = np.ones(len(group), np.int64) if outer is None else outer.astype(np.int64)
 
-    def total(values: np.ndarray) -> np.ndarray:
+    def total(values: IntArray) -> Array:
         return np.bincount(group, weights=values, minlength=count)
 
     calls = np.bincount(group, minlength=count)
@@ -276,7 +288,7 @@ def _measures(
         calls -= np.bincount(group[events.repeated(group)], minlength=count)
     own, whole = total(events.self_ns) / 1000, total(events.cpu_ns * once) / 1000
     all_own = events.self_ns.sum() / 1000
-    columns: dict[str, np.ndarray] = {
+    columns: dict[str, Array] = {
         "self_cpu_share": _share(own, all_own),
         "self_cpu_time_total": own,
         "cpu_share": _share(whole, all_own),
@@ -304,25 +316,24 @@ def _measures(
     return columns
 
 
-def _share(values: np.ndarray, whole: float) -> np.ndarray:
+def _share(values: FloatArray, whole: float) -> FloatArray:
     return values / whole if whole else np.zeros(len(values))
 
 
-def _spread(
-    duration_ns: np.ndarray, group: np.ndarray, first_ns: np.ndarray, count: int
-) -> dict[str, np.ndarray]:
+def _spread(duration_ns: IntArray, group: IntArray, first_ns: IntArray, count: int) -> dict[str, Array]:
     """How the times of each group's events are spread: one sort of all durations, then places in it."""
     us = duration_ns / 1000.0
     ordered = us[np.lexsort((us, group))]
     calls = np.bincount(group, minlength=count)
     begin = np.cumsum(calls) - calls
 
-    def quantile(q: float) -> np.ndarray:
+    def quantile(q: float) -> FloatArray:
         place = q * (calls - 1)
         low = np.floor(place).astype(np.int64)
         high = np.minimum(low + 1, calls - 1)
         one, two = ordered[begin + low], ordered[begin + high]
-        return one + (two - one) * (place - low)
+        between: FloatArray = one + (two - one) * (place - low)
+        return between
 
     if not count:
         return {name: np.empty(0) for name in STATS}
@@ -338,13 +349,13 @@ def _spread(
     }
 
 
-def _with_loose_memory(sheet: Sheet, results: Any) -> Sheet:
+def _with_loose_memory(sheet: Sheet, results: Results) -> Sheet:
     """Memory taken and given back outside all events is a row of its own, as in torch's table."""
     loose = results.tree.loose
     if not len(loose):
         return sheet
     nbytes = int(results.trace.memory.nbytes[loose].sum())
-    known = {
+    known: dict[str, object] = {
         "name": MEMORY_ROW,
         "count": len(loose),
         "cpu_memory_usage": nbytes,
@@ -355,7 +366,7 @@ def _with_loose_memory(sheet: Sheet, results: Any) -> Sheet:
         "thread": "",
         "category": "other",
     }
-    columns: dict[str, Any] = {}
+    columns: dict[str, ColumnValues] = {}
     for key, values in sheet.items():
         value = known.get(key, None if values.dtype == object else np.nan if key in STATS else 0)
         if values.dtype == object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..arrays import IntArray
 from ..trace import Trace
 from ..tree import innermost, thread_slices, tree
 
@@ -56,7 +57,7 @@ def memory_summary(trace: Trace) -> str:
     return "\n".join(lines)
 
 
-def _owners(trace: Trace, times: np.ndarray, threads: np.ndarray) -> np.ndarray:
+def _owners(trace: Trace, times: IntArray, threads: IntArray) -> IntArray:
     """The event in which memory was taken or given back; -1: none."""
     parent = tree(trace).parent
     owner = np.full(len(times), -1, np.int64)

@@ -9,6 +9,8 @@ from functools import cache
 
 import numpy as np
 
+from ..arrays import FloatArray
+
 ENOUGH = 4  # repeats on each side from which a rank test can say anything: 4 against 4 gives 2/70 at best
 SINGLE = 0.5  # how far a measurement that was not repeated is trusted: within 50 %
 _EXACT = (
@@ -48,7 +50,7 @@ def exceeds(a: float, b: float, share: float) -> bool:
     return high > low * (1 + share) if a * b >= 0 else True
 
 
-def compare(a: np.ndarray, b: np.ndarray) -> Comparison:
+def compare(a: FloatArray, b: FloatArray) -> Comparison:
     """Compare repeats of one measurement. Swapping a and b changes the sign of `delta` and nothing else."""
     middle_a, middle_b = _median(a), _median(b)
     enough = len(a) >= ENOUGH and len(b) >= ENOUGH
@@ -62,11 +64,11 @@ def compare(a: np.ndarray, b: np.ndarray) -> Comparison:
     )
 
 
-def _median(values: np.ndarray) -> float:
+def _median(values: FloatArray) -> float:
     return float(np.median(values)) if len(values) else 0.0
 
 
-def noise_floor(a: np.ndarray, b: np.ndarray) -> float:
+def noise_floor(a: FloatArray, b: FloatArray) -> float:
     """How far two medians of repeats like these lie apart by chance (once in a thousand times farther).
 
     The spread is the median distance of a repeat from its own side's median, so that one slow repeat does not widen it.
@@ -112,7 +114,7 @@ def _t_within(t: float, freedom: int) -> float:
     return 2 / math.pi * (angle + total) if odd else total
 
 
-def rank_test(a: np.ndarray, b: np.ndarray) -> float:
+def rank_test(a: FloatArray, b: FloatArray) -> float:
     """Two-sided p value of Mann and Whitney's test: counted out for few repeats without ties, else by the normal approximation."""
     m, n = len(a), len(b)
     ordered = np.sort(a)
@@ -133,7 +135,7 @@ def rank_test(a: np.ndarray, b: np.ndarray) -> float:
 
 
 @cache
-def _rank_counts(m: int, n: int) -> np.ndarray:
+def _rank_counts(m: int, n: int) -> FloatArray:
     """How many of the arrangements of m and n values have each rank sum U from 0 to m*n."""
     # U of one arrangement is a partition into at most m parts of at most n each: multiply out the Gaussian binomial
     counts = np.zeros(m * n + 1)
@@ -148,7 +150,7 @@ def _rank_counts(m: int, n: int) -> np.ndarray:
     return counts
 
 
-def quantiles(values: np.ndarray, most: int = 25) -> np.ndarray:
+def quantiles(values: FloatArray, most: int = 25) -> FloatArray:
     """At most `most` values that stand for all of them, in order."""
     ordered = np.sort(values)
     if len(ordered) <= most:
@@ -156,7 +158,7 @@ def quantiles(values: np.ndarray, most: int = 25) -> np.ndarray:
     return np.quantile(ordered, (np.arange(most) + 0.5) / most, method="nearest")
 
 
-def common_shift(a: np.ndarray, b: np.ndarray) -> tuple[float, float]:
+def common_shift(a: FloatArray, b: FloatArray) -> tuple[float, float]:
     """How much slower all of b is than a (1: not at all), and how far single rows scatter about that by chance, both as factors.
 
     A machine that is busy slows every row by about as much. Fewer than 8 rows cannot tell that from a change of their own.

@@ -6,12 +6,18 @@ Tables: events, averages, steps, memory, device (see `tables`); their columns ar
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arrays import Array
+from .recording import Recording
 from .sheet import Sheet
 from .tables import TABLES
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 
 class QueryError(ValueError):
@@ -22,7 +28,7 @@ class MissingPackageError(ImportError):
     """DuckDB is not installed."""
 
 
-def connect(source: Any, tables: Any = tuple(TABLES)) -> Any:
+def connect(source: Recording, tables: Iterable[str] = tuple(TABLES)) -> DuckDBPyConnection:
     """A DuckDB connection with tables of a recording."""
     try:
         import duckdb
@@ -36,7 +42,7 @@ def connect(source: Any, tables: Any = tuple(TABLES)) -> Any:
     return connection
 
 
-def query(source: Any, sql: str) -> Sheet:
+def query(source: Recording, sql: str) -> Sheet:
     """The result of an SQL statement; a QueryError says what is wrong with it."""
     named = [name for name in TABLES if re.search(rf"\b{name}\b", sql, re.IGNORECASE)]
     connection = connect(source, named)
@@ -53,7 +59,7 @@ def query(source: Any, sql: str) -> Sheet:
     return Sheet({name: [row[i] for row in rows] for i, name in enumerate(_apart(names))}, len(rows))
 
 
-def _register(connection: Any, name: str, sheet: Sheet) -> None:
+def _register(connection: DuckDBPyConnection, name: str, sheet: Sheet) -> None:
     """Make a table of a sheet: NumPy's columns go in as they are, by a few large pieces, not value by value."""
     columns = {key: _plain(values) for key, values in sheet.items()}
     whole = {key for key, values in sheet.items() if _is_whole(values)}
@@ -70,16 +76,16 @@ def _register(connection: Any, name: str, sheet: Sheet) -> None:
     connection.unregister(f"_{name}")
 
 
-def _type(values: np.ndarray) -> str:
+def _type(values: Array) -> str:
     return {"i": "bigint", "f": "double", "b": "boolean"}.get(values.dtype.kind, "varchar")
 
 
-def _is_whole(values: np.ndarray) -> bool:
+def _is_whole(values: Array) -> bool:
     """Whether a column holds whole numbers some of which are missing."""
     return values.dtype == object and all(item is None or isinstance(item, int) for item in values.tolist())
 
 
-def _plain(values: np.ndarray) -> np.ndarray:
+def _plain(values: Array) -> Array:
     """A column that DuckDB reads: text, or numbers of eight bytes; whole numbers that may be missing become floats."""
     if values.dtype == object:
         items = values.tolist()
@@ -95,7 +101,7 @@ def _plain(values: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(values)
 
 
-def _text(item: Any) -> str:
+def _text(item: object) -> str:
     if isinstance(item, str):
         return item.encode("utf-8", "backslashreplace").decode()
     if isinstance(item, (list, tuple)) and item and all(isinstance(part, str) for part in item):

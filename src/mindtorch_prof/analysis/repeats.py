@@ -9,16 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .. import averages as grouping
+from ..arrays import FloatArray, IntArray
 from ..call_paths import STACK_DEPTH
 from ..frames import MODULE_PREFIX
 from ..steps import steps_of
 from ..trace import Trace
 from ..tree import innermost, sum_by, thread_slices, total_up
+from .recording import Recording, as_results
+
+if TYPE_CHECKING:
+    from ..torch_api.results import Results
 
 BY = ("op", "shape", "stack", "module")
 TIMES = ("self_cpu", "cpu", "self_device", "device")  # nanoseconds
@@ -33,16 +38,16 @@ class Measured:
 
     by: tuple[str, ...]
     keys: tuple[Key, ...]
-    totals: dict[str, np.ndarray]  # by TIMES and COUNTERS: int64, one a group
+    totals: dict[str, IntArray]  # by TIMES and COUNTERS: int64, one a group
     steps: tuple[int, ...]  # the steps' numbers; empty: calls are what repeats
-    columns: dict[str, np.ndarray]  # int64: of each event its times; of each (group, step) with steps
-    group: np.ndarray  # of each event its group (not used with steps)
+    columns: dict[str, IntArray]  # int64: of each event its times; of each (group, step) with steps
+    group: IntArray  # of each event its group (not used with steps)
     outside_ns: int = 0
     peak_memory: int | None = None  # bytes; None: memory was not recorded
     has: frozenset[str] = (
         frozenset()
     )  # of "shapes", "memory", "flops", "device", "stacks", "modules": what the trace can tell
-    step_ns: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # how long each step took
+    step_ns: IntArray = field(default_factory=lambda: np.empty(0, np.int64))  # how long each step took
 
     @property
     def repeats(self) -> str:
@@ -57,7 +62,7 @@ class Measured:
     def place(self) -> dict[Key, int]:
         return {key: number for number, key in enumerate(self.keys)}
 
-    def samples(self, metric: str) -> list[np.ndarray]:
+    def samples(self, metric: str) -> list[FloatArray]:
         """For each group the repeated measurements of a time, in microseconds."""
         values = self.columns[metric]
         if self.steps:
@@ -67,13 +72,13 @@ class Measured:
         return np.split(values[order] / 1000.0, np.cumsum(counts)[:-1]) if len(self.keys) else []
 
 
-def measure(results: Any, by: Sequence[str] = ("op",), *, use_steps: bool = True) -> Measured:
+def measure(source: Recording, by: Sequence[str] = ("op",), *, use_steps: bool = True) -> Measured:
     """Group the events of Results (what a profile or `load` gives) by op, and by shape, stack and module where asked."""
-    results = as_results(results)
+    results = as_results(source)
     wrong = [name for name in by if name not in BY]
     if wrong:
         raise ValueError(f"cannot group by {wrong[0]!r}; expected some of {', '.join(BY)}")
-    trace: Trace = results.trace
+    trace = results.trace
     steps, step, step_ns = steps_of(trace) if use_steps else ((), np.full(len(trace), -1, np.int64), None)
     shown = results.shown
     keep = shown & (step >= 0) if steps else shown
@@ -104,27 +109,9 @@ def measure(results: Any, by: Sequence[str] = ("op",), *, use_steps: bool = True
     )
 
 
-def as_results(source: Any) -> Any:
-    """The Results behind a profile, or the source itself where it is one; a Trace becomes one."""
-    if isinstance(source, Trace):
-        from ..torch_api.results import Results
-
-        return Results(source)
-    if hasattr(source, "trace") and hasattr(source, "shown"):
-        return source
-    inner = getattr(source, "_results", None)
-    if inner is None:
-        inner = getattr(getattr(source, "profiler", None), "_results", None)
-    if inner is None:
-        raise TypeError(
-            f"a {type(source).__name__} has no recording; expected a stopped profile, a loaded trace or a Trace"
-        )
-    return inner
-
-
-def _values(results: Any) -> dict[str, np.ndarray]:
+def _values(results: Results) -> dict[str, IntArray]:
     """Per event of the trace: its times, and what is counted."""
-    trace: Trace = results.trace
+    trace = results.trace
     own_device, kernels = device_of_ops(results)
     return {
         "self_cpu": results.shown_self_ns,
@@ -138,12 +125,12 @@ def _values(results: Any) -> dict[str, np.ndarray]:
     }
 
 
-def device_of_ops(results: Any) -> tuple[np.ndarray, np.ndarray]:
+def device_of_ops(results: Results) -> tuple[IntArray, IntArray]:
     """Per event: nanoseconds of the device work that it launched itself, and how many kernels, copies and fills that is."""
-    trace: Trace = results.trace
+    trace = results.trace
     count = len(trace)
-    device = getattr(trace, "device", None)
-    if device is None or not len(device):
+    device = trace.device
+    if not len(device):
         return np.zeros(count, np.int64), np.zeros(count, np.int64)
     mine = device.works & (device.op >= 0)
     op = device.op[mine]
@@ -162,16 +149,15 @@ def _peak(trace: Trace) -> int | None:
     return int(trace.memory.total.max(initial=0))
 
 
-def _known(results: Any) -> list[str]:
-    trace: Trace = results.trace
-    device = getattr(trace, "device", None)
+def _known(results: Results) -> list[str]:
+    trace = results.trace
     return [
         what
         for what, present in (
             ("shapes", bool((trace.inputs >= 0).any())),
             ("memory", len(trace.memory.time_ns) > 0),
             ("flops", bool((trace.flops > 0).any())),
-            ("device", device is not None and bool(device.works.any())),
+            ("device", bool(trace.device.works.any())),
             ("stacks", bool((trace.stack >= 0).any())),
             ("modules", bool((trace.frames.module >= 0).any())),
         )
@@ -182,10 +168,10 @@ def _known(results: Any) -> list[str]:
 # ---------------------------------------------------------------------------------------------------- keys
 
 
-def _key_columns(results: Any, by: Sequence[str]) -> list[tuple[np.ndarray, list[str]]]:
+def _key_columns(results: Results, by: Sequence[str]) -> list[tuple[IntArray, list[str]]]:
     """For each part of a key: numbers by event, and the numbers' texts."""
-    trace: Trace = results.trace
-    made: list[tuple[np.ndarray, list[str]]] = []
+    trace = results.trace
+    made: list[tuple[IntArray, list[str]]] = []
     group_of, texts = grouping.group_names(trace)
     for name in by:
         if name == "op":
@@ -203,9 +189,7 @@ def _key_columns(results: Any, by: Sequence[str]) -> list[tuple[np.ndarray, list
     return made
 
 
-def _keys(
-    columns: list[tuple[np.ndarray, list[str]]], rows: np.ndarray
-) -> tuple[np.ndarray, tuple[Key, ...]]:
+def _keys(columns: list[tuple[IntArray, list[str]]], rows: IntArray) -> tuple[IntArray, tuple[Key, ...]]:
     """Equal texts get equal numbers, in the order of first appearance; and the texts of each number."""
     combined = np.zeros(len(rows), np.int64)
     for number, texts in columns:
@@ -222,7 +206,7 @@ def _keys(
     return rank[number.reshape(-1)], tuple(zip(*parts)) if parts else ()
 
 
-def modules_of(trace: Trace) -> tuple[np.ndarray, list[str]]:
+def modules_of(trace: Trace) -> tuple[IntArray, list[str]]:
     """For each event a number of the module whose call is around it, and the numbers' paths (Net_0.Linear_1); "" outside of all."""
     frames = trace.frames
     number = np.full(len(trace), -1, np.int64)
@@ -244,7 +228,7 @@ def modules_of(trace: Trace) -> tuple[np.ndarray, list[str]]:
     return number, [*paths, ""]
 
 
-def _module_paths(trace: Trace, calls: np.ndarray) -> tuple[list[str], np.ndarray]:
+def _module_paths(trace: Trace, calls: IntArray) -> tuple[list[str], IntArray]:
     """The path of each module's call and the index (among the calls) of the one around it."""
     frames = trace.frames
     parent = frames.parent[calls]

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from ..arrays import Array, BoolArray, IntArray
 from .columns import column_key
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
-class Sheet(Mapping[str, np.ndarray]):
+ColumnValues: TypeAlias = "Array | Iterable[object]"  # numbers as an array; anything else one by one
+
+
+class Sheet(Mapping[str, Array]):
     """A table as columns. Never changes: filtering and sorting give another one."""
 
-    def __init__(self, columns: Mapping[str, Any], length: int | None = None) -> None:
+    def __init__(self, columns: Mapping[str, ColumnValues], length: int | None = None) -> None:
         self._columns = {name: _array(values) for name, values in columns.items()}
         self._length = len(next(iter(self._columns.values()), ())) if length is None else length
         if any(len(values) != self._length for values in self._columns.values()):
             raise ValueError("the columns of a sheet must be of one length")
 
-    def __getitem__(self, name: str) -> np.ndarray:
+    def __getitem__(self, name: str) -> Array:
         return self._columns[self.key(name)]
 
     def __iter__(self) -> Iterator[str]:
@@ -48,7 +55,7 @@ class Sheet(Mapping[str, np.ndarray]):
             raise KeyError(f"there is no column {name!r} here; expected one of {', '.join(self._columns)}")
         return key
 
-    def take(self, rows: np.ndarray | slice) -> Sheet:
+    def take(self, rows: IntArray | BoolArray | slice) -> Sheet:
         """Some rows: a mask, row numbers or a slice."""
         taken = {name: values[rows] for name, values in self._columns.items()}
         return Sheet(taken, len(np.arange(self._length)[rows]))
@@ -78,46 +85,45 @@ class Sheet(Mapping[str, np.ndarray]):
         """The first rows; all of them for 0."""
         return self.take(slice(0, count)) if count else self
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[dict[str, object]]:
         """One dict per row, with plain Python values."""
         names = list(self._columns)
         lists = [_plain(values) for values in self._columns.values()]
         return [dict(zip(names, values)) for values in zip(*lists)] if lists else []
 
-    def to_dict(self) -> dict[str, list[Any]]:
+    def to_dict(self) -> dict[str, list[object]]:
         """One list per column, with plain Python values."""
         return {name: _plain(values) for name, values in self._columns.items()}
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> pd.DataFrame:
         """A data frame (needs pandas)."""
         from ..torch_api.event_list import _optional
 
         return _optional("pandas").DataFrame(self.to_dict())
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> pa.Table:
         """A table of Arrow (needs pyarrow)."""
         from ..torch_api.event_list import _optional
 
         return _optional("pyarrow").table(self.to_dict())
 
 
-def _array(values: Any) -> np.ndarray:
+def _array(values: ColumnValues) -> Array:
     if isinstance(values, np.ndarray):
         return values
-    values = list(values)
-    made = np.empty(len(values), object)
-    made[:] = values
-    return made
+    items = list(values)
+    column = np.empty(len(items), object)
+    column[:] = items
+    return column
 
 
-def _plain(values: np.ndarray) -> list[Any]:
+def _plain(values: Array) -> list[object]:
     """Python values; NaN, which says that there is none, as None."""
-    if values.dtype.kind == "f":
-        return [None if value != value else value for value in values.tolist()]
-    return values.tolist()
+    items: list[object] = values.tolist()
+    return [None if item != item else item for item in items] if values.dtype.kind == "f" else items
 
 
-def _sortable(value: Any) -> tuple[int, float, str]:
+def _sortable(value: object) -> tuple[int, float, str]:
     if value is None:
         return (-1, 0.0, "")
     if isinstance(value, (int, float)):

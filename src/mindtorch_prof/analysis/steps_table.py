@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..steps import is_step
-from ..trace import ANNOTATION, PYTHON, Trace
-from .repeats import as_results, steps_of
+from ..arrays import Array, BoolArray, FloatArray, IntArray
+from ..steps import is_step, steps_of
+from ..trace import ANNOTATION, PYTHON
+from .recording import Recording, as_results
 from .sheet import Sheet
 
+if TYPE_CHECKING:
+    from ..torch_api.results import Results
 
-def steps_table(source: Any) -> Sheet:
+
+def steps_table(source: Recording) -> Sheet:
     """One row per step; no rows if the recording has no steps.
 
     Busy times are within the time of the step; device events count for the step in which they were launched.
     """
     results = as_results(source)
-    trace: Trace = results.trace
+    trace = results.trace
     numbers, step, lengths = steps_of(trace)
     marks = np.flatnonzero((step >= 0) & is_step(trace))
     count = len(numbers)
@@ -28,7 +32,7 @@ def steps_table(source: Any) -> Sheet:
     work = working(results)
     events = np.bincount(step[work & (step >= 0)], minlength=count) if count else np.zeros(0, np.int64)
     op_spans = union(trace.start_ns[work], trace.end_ns[work])
-    columns: dict[str, Any] = {
+    columns: dict[str, Array] = {
         "step": np.array(numbers, np.int64),
         "start_us": (begin - trace.window_ns[0]) / 1000,
         "duration_us": lengths / 1000,
@@ -47,17 +51,18 @@ def steps_table(source: Any) -> Sheet:
     return Sheet(columns, count)
 
 
-def working(results: Any) -> np.ndarray:
+def working(results: Results) -> BoolArray:
     """Mask of the events that are work: neither annotations nor Python calls. Old files have steps among the ops."""
-    trace: Trace = results.trace
-    return (trace.kind != ANNOTATION) & (trace.kind != PYTHON) & ~is_step(trace)
+    trace = results.trace
+    mask: BoolArray = (trace.kind != ANNOTATION) & (trace.kind != PYTHON) & ~is_step(trace)
+    return mask
 
 
-def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
     return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
 
 
-def union(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def union(start: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
     """Spans that cover the same time as these, sorted and apart."""
     if not len(start):
         return start[:0], end[:0]
@@ -69,14 +74,14 @@ def union(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return start[first], end[np.append(first[1:] - 1, len(start) - 1)]
 
 
-def covered(spans: tuple[np.ndarray, np.ndarray], begin: np.ndarray, end: np.ndarray) -> np.ndarray:
+def covered(spans: tuple[IntArray, IntArray], begin: IntArray, end: IntArray) -> IntArray:
     """How much of each time from `begin` to `end` lies in spans (a union's)."""
     start, stop = spans
     if not len(start):
         return np.zeros(len(begin), np.int64)
     before = np.concatenate(([0], np.cumsum(stop - start)))
 
-    def until(at: np.ndarray) -> np.ndarray:
+    def until(at: IntArray) -> IntArray:
         place = np.searchsorted(start, at, side="right")
         inside = np.maximum(place - 1, 0)
         over = np.where(place > 0, np.maximum(stop[inside] - at, 0), 0)

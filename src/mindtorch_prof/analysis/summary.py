@@ -5,16 +5,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Container
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from ..arrays import IntArray
 from ..trace import Trace
+from .columns import formatted
 from .doctor import doctor
 from .groups import groups
-from .repeats import as_results
+from .recording import Recording, as_results
 from .sheet import Sheet
 from .steps_table import steps_table, union, working
+
+if TYPE_CHECKING:
+    from ..torch_api.results import Results
 
 FORMAT_VERSION = 1
 _COPIES = ("copy",)
@@ -29,10 +35,87 @@ _WAITS = (
 _LOADER = ("DataLoader", "_BaseDataLoaderIter", "enumerate(DataLoader)")
 
 
-def summary(source: Any, *, top: int = 10) -> dict[str, Any]:
+class Recorded(TypedDict):
+    """What the recording holds."""
+
+    events: int
+    device_events: int
+    threads: int
+    steps: int
+    device: str | None
+    rank: int | None
+    world_size: int | None
+    has: list[str]
+    has_not: list[str]
+
+
+class _DeviceTimes(TypedDict, total=False):
+    device_busy_us: float
+    device_busy_share: float
+    device_work_us: float
+
+
+class Times(_DeviceTimes):
+    """Times of the whole recording; those of the device only if there is one."""
+
+    span_us: float
+    cpu_busy_us: float
+    cpu_busy_share: float
+    self_cpu_us: float
+
+
+class _DeviceSteps(TypedDict, total=False):
+    device_busy_share: float
+    device_events: float
+
+
+class Steps(_DeviceSteps):
+    """The steps of the recording; shares and numbers of events are medians."""
+
+    count: int
+    first_us: float
+    p50_us: float
+    min_us: float
+    max_us: float
+    slowest: int
+    busy_share: float
+    events: float
+
+
+class PeakMemory(TypedDict):
+    """The memory of the recording."""
+
+    peak_bytes: int
+    peak_at_us: float
+    end_bytes: int
+    allocations: int
+    allocated_bytes: int
+
+
+Row = dict[str, object]  # of a Sheet: the column's key and the value
+
+
+class Summary(TypedDict):
+    """What is worth knowing about a recording. Keys stay as they are: programs read them."""
+
+    format_version: int
+    file: str
+    recorded: Recorded
+    times: Times
+    steps: Steps | None
+    categories: list[Row]
+    ops: list[Row]
+    kernels: list[Row]
+    modules: list[Row]
+    memory: PeakMemory | None
+    looks_wrong: list[str]
+    health: list[Row]
+
+
+def summary(source: Recording, *, top: int = 10) -> Summary:
     """What is worth knowing about a recording. Times in microseconds, shares from 0 to 1; keys stay as they are."""
     results = as_results(source)
-    trace: Trace = results.trace
+    trace = results.trace
     by_name = groups(results)
     steps = steps_table(results)
     times = _times(results, by_name)
@@ -59,8 +142,8 @@ def summary(source: Any, *, top: int = 10) -> dict[str, Any]:
     }
 
 
-def _recorded(results: Any, steps: Sheet) -> dict[str, Any]:
-    trace: Trace = results.trace
+def _recorded(results: Results, steps: Sheet) -> Recorded:
+    trace = results.trace
     settings = trace.settings
     what = {
         "shapes": bool((trace.inputs >= 0).any()),
@@ -83,8 +166,8 @@ def _recorded(results: Any, steps: Sheet) -> dict[str, Any]:
     }
 
 
-def _times(results: Any, by_name: Sheet) -> dict[str, Any]:
-    trace: Trace = results.trace
+def _times(results: Results, by_name: Sheet) -> Times:
+    trace = results.trace
     start = [part.min() for part in (trace.start_ns, trace.device.start_ns) if len(part)]
     end = [part.max() for part in (trace.end_ns, trace.device.end_ns) if len(part)]
     span = int(max(end) - min(start)) if start else 0
@@ -92,29 +175,29 @@ def _times(results: Any, by_name: Sheet) -> dict[str, Any]:
     busy = _length(union(trace.start_ns[work], trace.end_ns[work]))
     device = trace.device
     device_busy = _length(union(device.start_ns[device.works], device.end_ns[device.works]))
-    made = {
+    times: Times = {
         "span_us": span / 1000,
         "cpu_busy_us": busy / 1000,
         "cpu_busy_share": busy / span if span else 0.0,
         "self_cpu_us": float(by_name["self_cpu_time_total"].sum()),
     }
     if len(device):
-        made["device_busy_us"] = device_busy / 1000
-        made["device_busy_share"] = device_busy / span if span else 0.0
-        made["device_work_us"] = float((device.end_ns - device.start_ns)[device.works].sum() / 1000)
-    return made
+        times["device_busy_us"] = device_busy / 1000
+        times["device_busy_share"] = device_busy / span if span else 0.0
+        times["device_work_us"] = float((device.end_ns - device.start_ns)[device.works].sum() / 1000)
+    return times
 
 
-def _length(spans: tuple[np.ndarray, np.ndarray]) -> int:
+def _length(spans: tuple[IntArray, IntArray]) -> int:
     return int((spans[1] - spans[0]).sum())
 
 
-def _steps(steps: Sheet) -> dict[str, Any] | None:
+def _steps(steps: Sheet) -> Steps | None:
     if not steps.n_rows:
         return None
     times = steps["duration_us"]
     slowest = int(np.argmax(times))
-    made = {
+    figures: Steps = {
         "count": steps.n_rows,
         "first_us": float(times[0]),
         "p50_us": float(np.percentile(times, 50)),
@@ -125,22 +208,22 @@ def _steps(steps: Sheet) -> dict[str, Any] | None:
         "events": float(np.median(steps["events"])),
     }
     if "device_busy_share" in steps:
-        made["device_busy_share"] = float(np.median(steps["device_busy_share"]))
-        made["device_events"] = float(np.median(steps["device_events"]))
-    return made
+        figures["device_busy_share"] = float(np.median(steps["device_busy_share"]))
+        figures["device_events"] = float(np.median(steps["device_events"]))
+    return figures
 
 
 def _ops(by_name: Sheet) -> Sheet:
     return by_name.take(by_name["self_cpu_time_total"] > 0).sort("self_cpu_time_total")
 
 
-def _kernels(results: Any, by_name: Sheet) -> Sheet:
+def _kernels(results: Results, by_name: Sheet) -> Sheet:
     names = set(results.trace.device.names)
     on_device = np.array([name in names for name in by_name["name"].tolist()], bool)
     return by_name.take(on_device & (by_name["cpu_time_total"] == 0)).sort("self_device_time_total")
 
 
-def _rows(sheet: Sheet, key: str, top: int, device: bool, also: str | None = None) -> list[dict[str, Any]]:
+def _rows(sheet: Sheet, key: str, top: int, device: bool, also: str | None = None) -> list[Row]:
     wanted = [key, "count", "self_cpu_time_total", "self_cpu_share"]
     if also:
         wanted.append("cpu_time")
@@ -149,7 +232,7 @@ def _rows(sheet: Sheet, key: str, top: int, device: bool, also: str | None = Non
     return sheet.select(wanted).head(top).rows()
 
 
-def _memory(trace: Trace) -> dict[str, Any] | None:
+def _memory(trace: Trace) -> PeakMemory | None:
     memory = trace.memory
     if not len(memory):
         return None
@@ -167,7 +250,7 @@ def _memory(trace: Trace) -> dict[str, Any] | None:
 
 
 def _looks_wrong(
-    results: Any, by_name: Sheet, categories: Sheet, steps: Sheet, times: dict[str, Any]
+    results: Results, by_name: Sheet, categories: Sheet, steps: Sheet, times: Times
 ) -> list[str]:
     """Sentences with their evidence; few rules, each deterministic."""
     found: list[str] = []
@@ -183,10 +266,10 @@ def _looks_wrong(
         )
     found += _tiny(by_name, own)
     whole = "self_device_share" if "self_device_share" in categories else "self_cpu_share"
-    for row in categories.select(["category", whole]).rows():
-        if row["category"] in _COPIES and row[whole] >= 0.15:
+    for category, share in zip(categories["category"].tolist(), categories[whole].tolist()):
+        if category in _COPIES and share >= 0.15:
             found.append(
-                f"copies and casts take {row[whole]:.0%} of the {'device' if 'device' in whole else 'CPU'} time"
+                f"copies and casts take {share:.0%} of the {'device' if 'device' in whole else 'CPU'} time"
             )
     found += _shares(by_name, own)
     found += _growth(results, steps)
@@ -248,7 +331,7 @@ def _shares(by_name: Sheet, own: float) -> list[str]:
     return found
 
 
-def _growth(results: Any, steps: Sheet) -> list[str]:
+def _growth(results: Results, steps: Sheet) -> list[str]:
     memory = results.trace.memory
     if not len(memory) or steps.n_rows < 3:
         return []
@@ -266,10 +349,8 @@ def _growth(results: Any, steps: Sheet) -> list[str]:
 # ---------------------------------------------------------------------------------------------------- text
 
 
-def summary_text(data: dict[str, Any], *, markdown: bool = False) -> str:
+def summary_text(data: Summary, *, markdown: bool = False) -> str:
     """A page of at most 60 lines."""
-    from .columns import formatted
-
     head = "## " if markdown else ""
     bullet = "- " if markdown else "  "
     recorded, times, steps = data["recorded"], data["times"], data["steps"]
@@ -321,13 +402,11 @@ def _n(count: int, what: str) -> str:
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
-def _us(value: float) -> str:
-    from ..formats import format_time
-
-    return format_time(value)
+def _us(value: object) -> str:
+    return formatted(value, "us")
 
 
-def _table(rows: list[dict[str, Any]], key: str, markdown: bool) -> list[str]:
+def _table(rows: list[Row], key: str, markdown: bool) -> list[str]:
     titles = {"self_cpu_time_total": ("self CPU", "%"), "self_device_time_total": ("device", "% of device")}
     used = {name: title for name, title in titles.items() if any(row.get(name) for row in rows)}
     if markdown:
@@ -346,7 +425,7 @@ def _markdown(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;")
 
 
-def _cells(row: dict[str, Any], key: str, used: Any, most: int) -> list[str]:
+def _cells(row: Row, key: str, used: Container[str], most: int) -> list[str]:
     name = str(row[key]) or "(none)"
     made = [name if len(name) <= most else name[: most - 3] + "...", f"{row['count']:,}x"]
     if "self_cpu_time_total" in used:

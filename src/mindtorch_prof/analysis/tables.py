@@ -2,33 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arrays import Array, BoolArray, IntArray
+from ..steps import steps_of
 from ..trace import Trace
 from .categories import categories
 from .groups import backward_modules, device_times, groups, thread_text
-from .repeats import as_results, steps_of
-from .sheet import Sheet
+from .recording import Recording, as_results
+from .sheet import ColumnValues, Sheet
 from .steps_table import steps_table
+
+if TYPE_CHECKING:
+    from ..torch_api.results import Results
 
 _KINDS = ("op", "node", "engine", "annotation", "python", "kernel", "runtime")
 _DEVICE_KINDS = ("kernel", "memcpy", "memset", "annotation", "sync")
 
 
-def events_table(source: Any) -> Sheet:
+def events_table(source: Recording) -> Sheet:
     """One row per event that tables show, ordered by (thread, start); `parent` is the `row` of another one."""
     results = as_results(source)
-    trace: Trace = results.trace
+    trace = results.trace
     rows = np.flatnonzero(results.shown)
     begun = trace.window_ns[0]
     steps, step, _ = steps_of(trace)
     own_device, device = device_times(results)
     parent = results.shown_parent[rows]
-    columns: dict[str, Any] = {
+    columns: dict[str, ColumnValues] = {
         "row": rows,
         "name": _texts(trace.names, trace.name[rows]),
         "start_us": (trace.start_ns[rows] - begun) / 1000,
@@ -56,12 +61,12 @@ def events_table(source: Any) -> Sheet:
     return Sheet(columns, len(rows))
 
 
-def averages_table(source: Any) -> Sheet:
+def averages_table(source: Recording) -> Sheet:
     """One row per name, with statistics of the durations."""
     return groups(source, stats=True)
 
 
-def memory_table(source: Any) -> Sheet:
+def memory_table(source: Recording) -> Sheet:
     """One row per allocation or free, in order of time."""
     results = as_results(source)
     memory, begun = results.trace.memory, results.trace.window_ns[0]
@@ -80,10 +85,10 @@ def memory_table(source: Any) -> Sheet:
     )
 
 
-def device_table(source: Any) -> Sheet:
+def device_table(source: Recording) -> Sheet:
     """One row per kernel, copy, memset or annotation on a device."""
     results = as_results(source)
-    trace: Trace = results.trace
+    trace = results.trace
     device, begun = trace.device, trace.window_ns[0]
     kind = trace.settings.device or "device"
     steps, step, _ = steps_of(trace)
@@ -109,7 +114,7 @@ def device_table(source: Any) -> Sheet:
     )
 
 
-TABLES: dict[str, Callable[[Any], Sheet]] = {
+TABLES: dict[str, Callable[[Recording], Sheet]] = {
     "events": events_table,
     "averages": averages_table,
     "steps": steps_table,
@@ -118,36 +123,36 @@ TABLES: dict[str, Callable[[Any], Sheet]] = {
 }
 
 
-def _texts(names: Any, index: np.ndarray) -> np.ndarray:
+def _texts(names: Sequence[str], index: IntArray) -> Array:
     table = np.empty(len(names) + 1, object)
     table[: len(names)] = list(names)
     table[len(names)] = ""
     return table[index]
 
 
-def _by_value(values: np.ndarray, text: Callable[[int], str]) -> np.ndarray:
+def _by_value(values: IntArray, text: Callable[[int], str]) -> Array:
     known, index = np.unique(values, return_inverse=True)
     return _texts([text(value) for value in known.tolist()], index.reshape(-1))
 
 
-def _or_none(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+def _or_none(values: IntArray, missing: BoolArray) -> Array:
     """Whole numbers, None where there is none."""
     made = values.astype(object)
     made[missing] = None
     return made
 
 
-def _shapes(results: Any, rows: np.ndarray) -> np.ndarray:
+def _shapes(results: Results, rows: IntArray) -> Array:
     if not results.trace.settings.shapes_recorded:
         return _texts((), np.zeros(len(rows), np.int64))
     texts = [str(inputs.shapes) for inputs in results.trace.input_table]
     return _texts(texts, results.trace.inputs[rows])
 
 
-def _stacks(trace: Trace, rows: np.ndarray) -> np.ndarray:
+def _stacks(trace: Trace, rows: IntArray) -> Array:
     return _texts([";".join(stack) for stack in trace.stacks], trace.stack[rows])
 
 
-def _modules(results: Any, rows: np.ndarray) -> np.ndarray:
+def _modules(results: Results, rows: IntArray) -> Array:
     number, paths = backward_modules(results)
     return _texts(paths, number[rows])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ..analysis.recording import Recording
 
 
 class ExportOptions(NamedTuple):
@@ -17,34 +20,34 @@ class Exporter(NamedTuple):
     """A format that recordings can be written in."""
 
     suffix: str  # of its files
-    write: Callable[[object, str, ExportOptions], None]  # a recording, the path of the file, options
+    write: Callable[[Recording, str, ExportOptions], None]  # a recording, the path of the file, options
 
 
 # Each imports its module when it is called: reading a trace needs none of them.
 
 
-def _chrome(source: object, path: str, options: ExportOptions) -> None:
-    from ..analysis.repeats import as_results
+def _chrome(source: Recording, path: str, options: ExportOptions) -> None:
+    from ..analysis.recording import as_results
     from .chrome import export_chrome_trace
 
     export_chrome_trace(as_results(source).trace, path)
 
 
-def _csv(source: object, path: str, options: ExportOptions) -> None:
+def _csv(source: Recording, path: str, options: ExportOptions) -> None:
     from ..analysis.tables import TABLES
     from .sheet_files import export_csv
 
     export_csv(TABLES[options.table](source), path)
 
 
-def _parquet(source: object, path: str, options: ExportOptions) -> None:
+def _parquet(source: Recording, path: str, options: ExportOptions) -> None:
     from ..analysis.tables import TABLES
     from .sheet_files import export_parquet
 
     export_parquet(TABLES[options.table](source), path)
 
 
-def _speedscope(source: object, path: str, options: ExportOptions) -> None:
+def _speedscope(source: Recording, path: str, options: ExportOptions) -> None:
     from .speedscope import export_speedscope
 
     export_speedscope(source, path, name=options.name)

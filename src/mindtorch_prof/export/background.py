@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 
 class Export:
     """A file that is being written. The program's end waits for it."""
 
-    def __init__(self, write: Callable[[], Any], path: str) -> None:
+    def __init__(self, write: Callable[[], object], path: str) -> None:
         self.path = path
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, args=(write,), name=f"export of {path}")
         self._thread.start()
 
-    def _run(self, write: Callable[[], Any]) -> None:
+    def _run(self, write: Callable[[], object]) -> None:
         try:
             write()
         except BaseException as error:  # told to whoever waits

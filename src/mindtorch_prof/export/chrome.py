@@ -10,16 +10,20 @@ import itertools
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 import orjson
 
+from ..arrays import Array, IntArray
 from ..forward_backward import forward_backward
 from ..trace import ANNOTATION, RUNTIME, Trace
 from ..tree import thread_slices
 from . import chrome_device as device_part
 from .files import open_for_export
+
+if TYPE_CHECKING:
+    from ..torch_api.events import FunctionEvent, FunctionEventAvg
 
 _NEXT = b",\n"  # before every event but the first
 SLICE = 16_384  # rows turned into text at a time
@@ -32,7 +36,7 @@ _FLAGS = ("with_stack", "profile_memory", "record_shapes", "with_flops", "with_m
 def export_chrome_trace(
     trace: Trace,
     path: str | os.PathLike[str],
-    metadata: dict[str, Any] | None = None,
+    metadata: Mapping[str, object] | None = None,
     *,
     exclusive: bool = False,
 ) -> None:
@@ -41,7 +45,9 @@ def export_chrome_trace(
         write(trace, out, metadata, name=os.fspath(path))
 
 
-def write(trace: Trace, out: IO[bytes], metadata: dict[str, Any] | None = None, *, name: str = "") -> None:
+def write(
+    trace: Trace, out: IO[bytes], metadata: Mapping[str, object] | None = None, *, name: str = ""
+) -> None:
     """Write a trace as one JSON object in Kineto's format."""
     columns = (trace.start_ns, trace.memory.time_ns, trace.frames.start_ns, trace.device.start_ns)
     base = trace.origin_ns + min([trace.window_ns[0], *[int(c.min()) for c in columns if len(c)]])
@@ -61,7 +67,7 @@ def write(trace: Trace, out: IO[bytes], metadata: dict[str, Any] | None = None, 
     out.write(b'\n  ],\n  "traceName": ' + encode(name).encode() + b"\n}\n")
 
 
-def encode(value: Any) -> str:
+def encode(value: object) -> str:
     """A value as JSON text; a string that is no valid Unicode (a lone surrogate) is escaped instead of refused."""
     try:
         return orjson.dumps(value).decode()
@@ -69,11 +75,11 @@ def encode(value: Any) -> str:
         return json.dumps(value)
 
 
-def _head(trace: Trace, metadata: dict[str, Any], base: int) -> bytes:
+def _head(trace: Trace, metadata: dict[str, object], base: int) -> bytes:
     import socket  # 5 ms at import, for those who write a trace only
 
     settings = trace.settings
-    head: dict[str, Any] = {"schemaVersion": 1, "deviceProperties": list(settings.device_properties)}
+    head: dict[str, object] = {"schemaVersion": 1, "deviceProperties": list(settings.device_properties)}
     head["trace_id"] = settings.trace_id or os.urandom(16).hex().upper()
     head.update({flag: 1 for flag in _FLAGS if getattr(settings, flag)})
     if settings.host_name or not settings.foreign:
@@ -88,7 +94,7 @@ def _head(trace: Trace, metadata: dict[str, Any], base: int) -> bytes:
     return ("{\n" + ",\n".join(lines) + ',\n  "traceEvents": [\n').encode()
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """JSON has no infinities: they become text."""
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return str(value)
@@ -160,7 +166,7 @@ class _Places:
         for thread, track in sorted(set(zip(trace.thread[beside].tolist(), self.track[beside].tolist()))):
             self.tracks[thread, track] = top + 1 + len(self.tracks)
 
-    def process(self, thread: int) -> Any:
+    def process(self, thread: int) -> str:
         """The process of a thread, as JSON."""
         return encode(self._pids.get(thread, self.pid))
 
@@ -174,7 +180,7 @@ class _Places:
         return f'"pid":{self.process(thread)},"tid":{tid}'
 
 
-def overlapping(trace: Trace) -> np.ndarray:
+def overlapping(trace: Trace) -> IntArray:
     """For each row 0, or for an annotation that overlaps another of its thread in part the first track on which it nests."""
     made = np.zeros(len(trace), np.int8)
     rows = np.flatnonzero(trace.kind == ANNOTATION)
@@ -202,7 +208,7 @@ def overlapping(trace: Trace) -> np.ndarray:
 # ---------------------------------------------------------------------------------------------------- ranges
 
 
-def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes], np.ndarray]:
+def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes], IntArray]:
     """What stands before and after a row's numbers, for each distinct (name, kind, thread, inputs, stack); and which each row has."""
     stacked = trace.settings.verbose
     # what was open when the recording ended, ends with it
@@ -216,7 +222,7 @@ def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes],
     if calls.any():
         runtime, correlation = device_part.runtime_category(trace), device_part.correlations(trace)
         columns.append(correlation + 1)
-    number = np.zeros(len(trace), np.int64)
+    number: IntArray = np.zeros(len(trace), np.int64)
     for place, (first, last) in enumerate(thread_slices(trace.thread)):
         number[first:last] = place
     for column in columns:
@@ -247,7 +253,7 @@ def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes],
     return heads, tails, number
 
 
-def _keyword_args(values: Mapping[str, Any]) -> str:
+def _keyword_args(values: Mapping[str, object]) -> str:
     """The keyword values that a file shows: numbers, strings, lists of strings; a stream's number alone. Of a string with quotes torch
     shows "None"."""
     shown = {}
@@ -263,25 +269,26 @@ def _keyword_args(values: Mapping[str, Any]) -> str:
     return "," + encode(shown)[1:-1] if shown else ""
 
 
-def _renumbered(keys: np.ndarray) -> np.ndarray:
+def _renumbered(keys: IntArray) -> IntArray:
     """Equal keys get equal numbers from 0 on; without sorting where the keys are small enough to count."""
     top = int(keys.max(initial=0)) + 1
     if top > 4 * len(keys) + 65_536:
         return np.unique(keys, return_inverse=True)[1].reshape(-1)
     present = np.zeros(top, np.int64)
     present[keys] = 1
-    return (np.cumsum(present) - 1)[keys]
+    numbers: IntArray = (np.cumsum(present) - 1)[keys]
+    return numbers
 
 
 def _numbers(
-    trace: Trace, forward: np.ndarray, shift: int, part: slice, external: np.ndarray | None = None
+    trace: Trace, forward: IntArray, shift: int, part: slice, external: IntArray | None = None
 ) -> list[bytes]:
     """The numbers of each row as text of one width: start, duration, External id, Ev Idx and the sequence number if any."""
     start = trace.start_ns[part] + shift
     length = np.maximum(trace.end_ns[part] - trace.start_ns[part], 0)
     sequence = trace.sequence[part]
     row = np.arange(len(trace))[part]
-    fields: list[Any] = [
+    fields: list[bytes | Array] = [
         *_microseconds(start),
         b',"dur":',
         *_microseconds(length),
@@ -297,20 +304,21 @@ def _numbers(
     if numbered.any() and not numbered.all():
         blank = sum(_width(field) for field in fields[-4:])
         text[~numbered, -blank:] = _BLANK
-    return text.view(f"S{text.shape[1]}").ravel().tolist()
+    numbers_of_rows: list[bytes] = text.view(f"S{text.shape[1]}").ravel().tolist()
+    return numbers_of_rows
 
 
 _BLANK = ord(" ")
 _THREE = np.frombuffer(b"".join(b"%03d" % i for i in range(1000)), np.uint8).reshape(1000, 3)
 
 
-def _microseconds(nanoseconds: np.ndarray) -> list[Any]:
+def _microseconds(nanoseconds: IntArray) -> list[bytes | Array]:
     """Fields of a time: whole microseconds, a point, three digits."""
     whole = nanoseconds // 1000
     return [_digits(whole), b".", _THREE[nanoseconds - whole * 1000]]
 
 
-def _digits(values: np.ndarray) -> np.ndarray:
+def _digits(values: IntArray) -> Array:
     """Numbers (none negative) as a matrix of digits, as wide as the widest; blanks on the left, which JSON allows."""
     width = len(str(int(values.max(initial=0))))
     groups, rest = [], values
@@ -326,11 +334,11 @@ def _digits(values: np.ndarray) -> np.ndarray:
     return made
 
 
-def _width(field: Any) -> int:
-    return len(field) if isinstance(field, bytes) else field.shape[1]
+def _width(field: bytes | Array) -> int:
+    return len(field) if isinstance(field, bytes) else int(field.shape[1])
 
 
-def _columns(fields: list[Any], count: int) -> np.ndarray:
+def _columns(fields: list[bytes | Array], count: int) -> Array:
     """Fields side by side, one row of bytes an event."""
     text = np.empty((count, sum(_width(field) for field in fields)), np.uint8)
     place = 0
@@ -350,7 +358,7 @@ def _input_args(trace: Trace, index: int) -> str:
     return text + "," + encode(document)[1:-1] if document["Input Dims"] else text
 
 
-def _forward_numbers(trace: Trace) -> np.ndarray:
+def _forward_numbers(trace: Trace) -> IntArray:
     """For each row its forward thread's number: 0 none, then from 1, the recording thread first."""
     numbers: dict[int, int] = {0: 0}
     main = int(trace.settings.thread)
@@ -384,7 +392,7 @@ def _flows(trace: Trace, places: _Places, shift: int) -> dict[int, list[tuple[in
 def _metadata(trace: Trace, places: _Places, at: int) -> list[str]:
     stamp = f"{at // 1000}.{at % 1000:03d}"
 
-    def line(name: str, pid: Any, tid: int, args: dict[str, Any]) -> str:
+    def line(name: str, pid: str, tid: int, args: Mapping[str, object]) -> str:
         return f'{{"ph":"M","name":"{name}","ts":{stamp},"pid":{pid},"tid":{tid},"args":{encode(args)}}}'
 
     named = trace.settings.processes
@@ -475,7 +483,7 @@ def _frames(trace: Trace, places: _Places, shift: int, index: int) -> Iterator[l
         ]
 
 
-def _apart(trace: Trace) -> np.ndarray:
+def _apart(trace: Trace) -> IntArray:
     """The ends of Python calls, each a nanosecond after the last thing inside it: readers that add `ts` and `dur` as floats would find
     some of those that end together ending too late."""
     frames = trace.frames
@@ -511,7 +519,7 @@ def _closing(begun: int, ended: int) -> list[str]:
 # ---------------------------------------------------------------------------------------------------- averages, loose events
 
 
-def export_averages(rows: Iterable[Any], path: str | os.PathLike[str]) -> None:
+def export_averages(rows: Iterable[FunctionEventAvg], path: str | os.PathLike[str]) -> None:
     """Write averages, one slice a row, laid end to end in the order given: the same rows give the same bytes."""
     events, at = [], 0.0
     for row in rows:
@@ -540,12 +548,12 @@ def export_averages(rows: Iterable[Any], path: str | os.PathLike[str]) -> None:
         out.write(text.encode())
 
 
-def export_events(events: Iterable[Any], path: str | os.PathLike[str]) -> None:
+def export_events(events: Iterable[FunctionEvent], path: str | os.PathLike[str]) -> None:
     """Write a list of FunctionEvents that is not a whole recording: what the events themselves say."""
     lines = []
     for index, event in enumerate(events):
         span = event.time_range
-        args: dict[str, Any] = {"External id": index + 1, "Record function id": 0}
+        args: dict[str, object] = {"External id": index + 1, "Record function id": 0}
         if event.sequence_nr is not None and event.sequence_nr >= 0:
             args |= {"Sequence number": event.sequence_nr, "Fwd thread id": event.fwd_thread or 0}
         if event.input_shapes:

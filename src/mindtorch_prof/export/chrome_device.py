@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import orjson
 
+from ..arrays import IntArray
 from ..trace import (
     DEVICE_ANNOTATION,
     DEVICE_COPY,
@@ -37,7 +37,7 @@ def runtime_category(trace: Trace) -> str:
     )
 
 
-def external_ids(trace: Trace) -> np.ndarray:
+def external_ids(trace: Trace) -> IntArray:
     """Numbers of events in the file: a row's own, of a runtime call that of the op around it (0: none)."""
     numbers = np.arange(1, len(trace) + 1)
     calls = np.flatnonzero(trace.kind == RUNTIME)
@@ -57,7 +57,7 @@ def external_ids(trace: Trace) -> np.ndarray:
     return numbers
 
 
-def correlations(trace: Trace) -> np.ndarray:
+def correlations(trace: Trace) -> IntArray:
     """The number that a runtime call shares with what it launched; -1: it launched nothing."""
     numbers = np.full(len(trace), -1, np.int64)
     device = trace.device
@@ -71,18 +71,18 @@ def metadata_lines(trace: Trace, at: str) -> Iterator[str]:
     device = trace.device
     for index in np.unique(device.device).tolist():
         pid = max(index, 0)
-        about = (
+        about: list[tuple[str, int, dict[str, object]]] = [
             ("process_name", 0, {"name": "python"}),
             ("process_labels", 0, {"labels": f"GPU {pid}"}),
             ("process_sort_index", 0, {"sort_index": _SORT_FROM + pid}),
-        )
+        ]
         streams = np.unique(device.stream[device.device == index]).tolist()
-        about += tuple(("thread_name", stream, {"name": f"stream {stream} "}) for stream in streams)
+        about += [("thread_name", stream, {"name": f"stream {stream} "}) for stream in streams]
         for name, tid, args in about:
             yield f'{{"ph":"M","name":"{name}","ts":{at},"pid":{pid},"tid":{tid},"args":{_text(args)}}}'
 
 
-def launch_arrows(trace: Trace, where: Any, shift: int) -> Iterator[tuple[int, str]]:
+def launch_arrows(trace: Trace, where: Callable[[int], str], shift: int) -> Iterator[tuple[int, str]]:
     """The beginnings of arrows from runtime calls to devices: (row, line). `where` gives a thread's `"pid":..,"tid":..`."""
     numbers = correlations(trace)
     for row in np.flatnonzero(numbers >= 0).tolist():
@@ -114,7 +114,7 @@ def device_lines(trace: Trace, shift: int, size: int) -> Iterator[list[str]]:
             launched[part].tolist(),
         )
         for name, start, length, index, stream, kind, correlation, op, extra, arrow in columns:
-            args: dict[str, Any] = {"External id": op + 1} if op >= 0 else {}
+            args: dict[str, object] = {"External id": op + 1} if op >= 0 else {}
             if kind != DEVICE_ANNOTATION:
                 args |= {"device": index, "stream": stream}
                 if correlation >= 0:
@@ -152,5 +152,5 @@ def _us(nanoseconds: int) -> str:
     return f"{nanoseconds // 1000}.{nanoseconds % 1000:03d}"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return orjson.dumps(value).decode()

@@ -6,7 +6,7 @@ import gzip
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, cast
 
 GZIP_LEVEL = 1  # traces repeat themselves: level 9 takes ten times as long for a file a third smaller
 
@@ -46,9 +46,9 @@ def open_for_export(path: str | os.PathLike[str], *, exclusive: bool = False) ->
 
 
 @contextmanager
-def _compressed(out: IO[bytes], path: str) -> Iterator[Any]:
+def _compressed(out: IO[bytes], path: str) -> Iterator[IO[bytes]]:
     if not path.endswith(".gz"):
         yield out
         return
     with gzip.GzipFile(filename="", mode="wb", compresslevel=GZIP_LEVEL, fileobj=out, mtime=0) as packed:
-        yield packed
+        yield cast("IO[bytes]", packed)  # has its methods, but not its base class

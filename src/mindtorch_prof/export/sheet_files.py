@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-from typing import Any
 
 from ..analysis.sheet import Sheet
 from .files import open_for_export
@@ -37,7 +36,7 @@ def export_parquet(sheet: Sheet, path: str | os.PathLike[str]) -> None:
         pyarrow.parquet.write_table(table, out, compression="zstd")
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return ";".join(value) if all(isinstance(item, str) for item in value) else str(list(value))
     return "" if value is None else value

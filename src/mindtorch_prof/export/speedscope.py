@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import numpy as np
 import orjson
 
-from ..analysis.repeats import as_results
+from ..analysis.recording import Recording, as_results
+from ..arrays import IntArray
 from ..trace import Trace
 from ..tree import parents, thread_slices, total_up
 from ..version import __version__
@@ -17,13 +17,13 @@ from .files import open_for_export
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
-def export_speedscope(source: Any, path: str | os.PathLike[str], *, name: str = "") -> None:
+def export_speedscope(source: Recording, path: str | os.PathLike[str], *, name: str = "") -> None:
     """Write the events, with all Python calls around them, as speedscope's evented profiles."""
     from ..analysis.call_tree import with_python
     from ..analysis.groups import thread_text
 
     results = with_python(as_results(source), "all")
-    trace: Trace = results.trace
+    trace = results.trace
     begun = int(min([part.min() for part in (trace.start_ns, trace.device.start_ns) if len(part)], default=0))
     profiles = []
     for first, last in thread_slices(trace.thread):
@@ -50,7 +50,7 @@ def export_speedscope(source: Any, path: str | os.PathLike[str], *, name: str = 
         out.write(_encoded(document))
 
 
-def _encoded(document: dict[str, Any]) -> bytes:
+def _encoded(document: dict[str, object]) -> bytes:
     try:
         return orjson.dumps(document)
     except TypeError:  # a lone surrogate in a name
@@ -59,7 +59,7 @@ def _encoded(document: dict[str, Any]) -> bytes:
         return json.dumps(document).encode()
 
 
-def _streams(trace: Trace, begun: int) -> list[dict[str, Any]]:
+def _streams(trace: Trace, begun: int) -> list[dict[str, object]]:
     device = trace.device
     rows = np.flatnonzero(device.works)
     if not len(rows):
@@ -85,8 +85,8 @@ def _streams(trace: Trace, begun: int) -> list[dict[str, Any]]:
 
 
 def _profile(
-    name: str, frame: np.ndarray, start: np.ndarray, end: np.ndarray, depth: np.ndarray
-) -> dict[str, Any]:
+    name: str, frame: IntArray, start: IntArray, end: IntArray, depth: IntArray
+) -> dict[str, object]:
     """Openings and closings in an order in which each closes the last that is open.
 
     Events come in preorder with their depths, so of event i the opening is preceded by i openings and by the closings of all of
@@ -118,6 +118,6 @@ def _profile(
     }
 
 
-def _subtree_sizes(depth: np.ndarray) -> np.ndarray:
+def _subtree_sizes(depth: IntArray) -> IntArray:
     """How many events a subtree has, its root included."""
     return total_up(np.ones(len(depth), np.int64), parents(depth), depth)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..arrays import BoolArray, IntArray
 from ..trace import Trace
 from .files import open_for_export
+
+if TYPE_CHECKING:
+    from ..torch_api.events import FunctionEvent, FunctionEventAvg
 
 METRICS = (
     "self_cpu_time_total",
@@ -28,7 +32,9 @@ def checked(metric: str) -> str:
     return _FIELD[metric]
 
 
-def export_stacks(rows: Iterable[Any], path: str | os.PathLike[str], metric: str) -> None:
+def export_stacks(
+    rows: Iterable[FunctionEvent | FunctionEventAvg], path: str | os.PathLike[str], metric: str
+) -> None:
     """Write a line for each event or row that has a stack and at least a microsecond of the metric; outermost frame first."""
     field = checked(metric)
     lines = []
@@ -40,7 +46,7 @@ def export_stacks(rows: Iterable[Any], path: str | os.PathLike[str], metric: str
 
 
 def export_trace_stacks(
-    trace: Trace, self_ns: np.ndarray, shown: np.ndarray, path: str | os.PathLike[str], metric: str
+    trace: Trace, self_ns: IntArray, shown: BoolArray, path: str | os.PathLike[str], metric: str
 ) -> None:
     """The same from columns: no event object is made."""
     on_cpu = checked(metric) == "self_cpu_time_total"

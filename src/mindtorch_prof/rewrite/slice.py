@@ -106,7 +106,7 @@ def slice_trace(
 
 
 def _slice_recording(source: Any, out: str | os.PathLike[str], selection: Selection) -> Sliced:
-    from ..analysis.repeats import as_results
+    from ..analysis.recording import as_results
     from ..export.chrome import export_chrome_trace
 
     results = as_results(source)

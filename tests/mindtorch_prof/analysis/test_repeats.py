@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from trace_builder import make_trace
 
-from mindtorch_prof.analysis.repeats import as_results, measure
-from mindtorch_prof.torch_api.results import Results
+from mindtorch_prof.analysis.repeats import measure
 from mindtorch_prof.trace import ANNOTATION
 
 CALLS = [("mm", 1_000, 3_000), ("mm", 5_000, 6_000), ("mm", 21_000, 25_000), ("add", 40_000, 41_000)]
@@ -45,12 +43,3 @@ def test_groups_of_shapes_and_modules_hold_the_same_time_as_ops(three_steps: Any
 def test_what_a_trace_can_tell_is_listed(three_steps: Any) -> None:
     assert measure(three_steps).has == {"shapes", "device", "stacks", "modules"}
     assert measure(make_trace(*CALLS)).has == frozenset()
-
-
-def test_a_trace_a_loaded_file_and_results_are_sources_and_nothing_else_is(three_steps: Any) -> None:
-    results = Results(make_trace(*CALLS))
-    assert as_results(results) is results
-    assert isinstance(as_results(results.trace), Results)
-    assert as_results(three_steps).trace is three_steps.trace
-    with pytest.raises(TypeError, match="a dict has no recording"):
-        as_results({})

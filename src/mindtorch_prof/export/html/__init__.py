@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import IO, TYPE_CHECKING
 
 from ...analysis.diff import diff
-from ...analysis.repeats import as_results
+from ...analysis.recording import Recording, as_results
 from ..files import open_for_export
 from .calls import CATEGORIES
 from .flame import flame_block
@@ -19,11 +19,14 @@ from .pack import Block
 from .page import write_page
 from .timeline import timeline_block
 
+if TYPE_CHECKING:
+    from ...torch_api.results import Results
+
 
 def export_html(
-    results: Any,
+    recording: Recording,
     path: str | os.PathLike[str],
-    other: Any = None,
+    other: Recording | None = None,
     *,
     labels: Sequence[str] | None = None,
     max_events: int | None = None,
@@ -32,20 +35,20 @@ def export_html(
 
     labels: names of the recordings; max_events: the most events that the timeline shows, of more only the longest are kept (1,000,000).
     """
-    both = [as_results(each) for each in (results, other) if each is not None]
+    both = [as_results(each) for each in (recording, other) if each is not None]
     names = list(labels) if labels is not None else _labels(both)
     first: dict[str, Block] = {}
     later: dict[str, Block] = {}
     for number, (each, label) in enumerate(zip(both, names)):
         summary = Block()
         groups = {"name": add_by_name(summary, each)}
-        memory = memory_block(each)
+        memory, peaks = memory_block(each)
         summary.values = {
             **overview(each),
             "label": label,
             "groups": groups,
             "categories": CATEGORIES,
-            "peaks": [[d["label"], d["peak"]] for d in memory.values["devices"]] if memory else [],
+            "peaks": peaks,
             "views": "all",
         }
         first[f"summary-{number}"] = summary
@@ -63,13 +66,13 @@ def export_html(
         write_page(out, first, later)
 
 
-def memory_page(out: Any, times: list[int], sizes: list[list[int]]) -> None:
+def memory_page(out: IO[bytes], times: list[int], sizes: list[list[int]]) -> None:
     """Write a page that shows one memory timeline, as `sizes_over_time` gives it."""
     summary = Block({"label": "Memory timeline", "views": "memory"})
     write_page(out, {"summary-0": summary}, {"memory-0": timeline_page_block(times, sizes)})
 
 
-def _verdicts(a: Any, b: Any) -> dict[str, Any]:
+def _verdicts(a: Results, b: Results) -> dict[str, object]:
     """What `diff` says of each operator: slower, faster, called more often ..., or the same but for noise."""
     found = diff(a, b)
     return {
@@ -80,7 +83,7 @@ def _verdicts(a: Any, b: Any) -> dict[str, Any]:
     }
 
 
-def _labels(both: Sequence[Any]) -> list[str]:
+def _labels(both: Sequence[Results]) -> list[str]:
     """File names, told apart where they are the same."""
     sources = [each.trace.settings.source for each in both]
     names = [os.path.basename(str(s)) if s else "Profile" for s in sources]

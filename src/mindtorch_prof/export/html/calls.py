@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...arrays import BoolArray, IntArray
 from ...averages import group_names
 from ...frames import MODULE_PREFIX
 from ...steps import is_step
 from ...trace import ANNOTATION, ENGINE, NODE, RUNTIME, Trace
 from ...tree import innermost, thread_slices
+
+if TYPE_CHECKING:
+    from ...torch_api.results import Results
 
 # categories of calls, as the page colours them
 OP, AUTOGRAD, OPTIMIZER, DATA, USER, MODULE, FRAME, RUNTIME_CALL, KERNEL, COPY = range(10)
@@ -40,16 +44,16 @@ class Calls:
     """Events first (rows 0 ... events - 1), then frames."""
 
     names: list[str]
-    name: np.ndarray
-    category: np.ndarray
-    start_ns: np.ndarray
-    duration_ns: np.ndarray
-    parent: np.ndarray  # -1: none
-    row: np.ndarray  # of the trace (events) or of its frames
+    name: IntArray
+    category: IntArray
+    start_ns: IntArray
+    duration_ns: IntArray
+    parent: IntArray  # -1: none
+    row: IntArray  # of the trace (events) or of its frames
     events: int
 
 
-def name_categories(names: tuple[str, ...]) -> np.ndarray:
+def name_categories(names: tuple[str, ...]) -> IntArray:
     """What an annotation is, by its name: a step of an optimizer, data loading, or the user's own."""
     return np.array([_annotation(name) for name in names], np.int8)
 
@@ -62,7 +66,7 @@ def _annotation(name: str) -> int:
     return USER
 
 
-def event_categories(trace: Trace) -> np.ndarray:
+def event_categories(trace: Trace) -> IntArray:
     """The category of each event."""
     by_name = name_categories(trace.names)
     made = np.zeros(len(trace), np.int8)
@@ -78,7 +82,7 @@ def event_categories(trace: Trace) -> np.ndarray:
     return made
 
 
-def calls(results: Any, *, python: bool, by_class: bool = False) -> Calls:
+def calls(results: Results, *, python: bool, by_class: bool = False) -> Calls:
     """The shown events with the modules' calls around them, or with all Python frames.
 
     by_class: modules of one class have one name, so that the layers of a model become one.
@@ -122,7 +126,7 @@ def calls(results: Any, *, python: bool, by_class: bool = False) -> Calls:
     above_frame = np.where(outer, place[outside], frame_place[own])
     frame_category = np.where(frames.module[kept] >= 0, MODULE, FRAME)
     shown = [name.removeprefix(MODULE_PREFIX) for name in frames.names]
-    frame_name = frames.name[kept].astype(np.int64)
+    frame_name: IntArray = frames.name[kept].astype(np.int64)
     if by_class:
         shown, numbers = _classes(shown)
         frame_name = numbers[frame_name]
@@ -138,14 +142,14 @@ def calls(results: Any, *, python: bool, by_class: bool = False) -> Calls:
     )
 
 
-def _classes(names: list[str]) -> tuple[list[str], np.ndarray]:
+def _classes(names: list[str]) -> tuple[list[str], IntArray]:
     """Names of modules without their numbers, each once; and for each name its place there."""
     table: dict[str, int] = {}
     numbers = [table.setdefault(_NUMBER.sub("", name), len(table)) for name in names]
     return list(table), np.array(numbers, np.int64)
 
 
-def depths(parent: np.ndarray) -> np.ndarray:
+def depths(parent: IntArray) -> IntArray:
     """How many are above each, by doubling the steps upwards."""
     depth = (parent >= 0).astype(np.int64)
     above = np.append(parent, -1)
@@ -156,7 +160,7 @@ def depths(parent: np.ndarray) -> np.ndarray:
     return depth[:-1]
 
 
-def kept_parents(parent: np.ndarray, keep: np.ndarray) -> np.ndarray:
+def kept_parents(parent: IntArray, keep: BoolArray) -> IntArray:
     """For each row the nearest one above it that is kept; -1: none."""
     found = np.append(parent, -1)
     kept = np.append(keep, True)
@@ -167,17 +171,17 @@ def kept_parents(parent: np.ndarray, keep: np.ndarray) -> np.ndarray:
         found = np.where(skip, found[found], found)
 
 
-def events_at(trace: Trace, parent: np.ndarray, times: np.ndarray, threads: np.ndarray) -> np.ndarray:
+def events_at(trace: Trace, parent: IntArray, times: IntArray, threads: IntArray) -> IntArray:
     """The innermost event of a thread at a time, for each of many; -1: none."""
     return _inside(trace.thread, trace.start_ns, trace.end_ns, parent, times, threads)
 
 
-def _frames_at(trace: Trace, times: np.ndarray, threads: np.ndarray) -> np.ndarray:
+def _frames_at(trace: Trace, times: IntArray, threads: IntArray) -> IntArray:
     frames = trace.frames
     return _inside(frames.thread, frames.start_ns, frames.end_ns, frames.parent, times, threads)
 
 
-def modules_at(trace: Trace, times: np.ndarray, threads: np.ndarray) -> np.ndarray:
+def modules_at(trace: Trace, times: IntArray, threads: IntArray) -> IntArray:
     """The innermost module's call (a row of the frames) of a thread at a time; -1: none."""
     frames = trace.frames
     found = _frames_at(trace, times, threads)
@@ -186,13 +190,13 @@ def modules_at(trace: Trace, times: np.ndarray, threads: np.ndarray) -> np.ndarr
 
 
 def _inside(
-    thread: np.ndarray,
-    start: np.ndarray,
-    end: np.ndarray,
-    parent: np.ndarray,
-    times: np.ndarray,
-    threads: np.ndarray,
-) -> np.ndarray:
+    thread: IntArray,
+    start: IntArray,
+    end: IntArray,
+    parent: IntArray,
+    times: IntArray,
+    threads: IntArray,
+) -> IntArray:
     found = np.full(len(times), -1, np.int64)
     for first, last in thread_slices(thread):
         here = np.flatnonzero(threads == thread[first])
@@ -204,20 +208,20 @@ def _inside(
     return found
 
 
-def _shown(results: Any, rows: np.ndarray) -> np.ndarray:
+def _shown(results: Results, rows: IntArray) -> IntArray:
     """The nearest shown event at or above each row."""
     safe = np.maximum(rows, 0)
     return np.where((rows < 0) | results.shown[safe], rows, results.shown_parent[safe])
 
 
-def shown_rows(results: Any, rows: np.ndarray) -> np.ndarray:
+def shown_rows(results: Results, rows: IntArray) -> IntArray:
     """The nearest shown event at or above each row of the trace; -1: none."""
     if not len(results.trace):
         return np.full(len(rows), -1, np.int64)
     return _shown(results, rows)
 
 
-def forward_of(trace: Trace, parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def forward_of(trace: Trace, parent: IntArray) -> tuple[IntArray, IntArray]:
     """Backward nodes and for each the forward op that it is the derivative of, as rows of the trace."""
     backward = (trace.sequence >= 0) & ((trace.kind == NODE) | (trace.forward_thread != 0))
     nodes = np.flatnonzero(backward & (trace.kind != ENGINE))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...arrays import Array, IntArray
 from .calls import Calls, calls, depths, events_at, shown_rows
 from .pack import Block
+
+if TYPE_CHECKING:
+    from ...torch_api.results import Results
 
 MOST_NODES = 30_000  # per tree; the smallest are left out beyond it
 
@@ -18,19 +22,19 @@ class Merged:
     """Nodes, callers before what they call; the values are of whole subtrees but for `self_ns`."""
 
     names: list[str]
-    name: np.ndarray
-    category: np.ndarray
-    parent: np.ndarray  # -1: a root
-    calls: np.ndarray
-    total_ns: np.ndarray
-    self_ns: np.ndarray
-    allocated: np.ndarray
-    flops: np.ndarray
-    device_ns: np.ndarray
-    node: np.ndarray  # for each call, its node
+    name: IntArray
+    category: IntArray
+    parent: IntArray  # -1: a root
+    calls: IntArray
+    total_ns: Array
+    self_ns: Array
+    allocated: Array
+    flops: Array
+    device_ns: Array
+    node: IntArray  # for each call, its node
 
 
-def merged(results: Any, made: Calls) -> Merged:
+def merged(results: Results, made: Calls) -> Merged:
     """Merge calls of equal names under equal callers."""
     depth = depths(made.parent)
     count = len(made.parent)
@@ -56,7 +60,7 @@ def merged(results: Any, made: Calls) -> Merged:
     node = node[:-1]
     parent = np.concatenate(parents)
 
-    def by_node(values: np.ndarray) -> np.ndarray:
+    def by_node(values: Array) -> Array:
         return np.bincount(node, weights=values, minlength=total)
 
     total_ns = by_node(made.duration_ns)
@@ -78,7 +82,7 @@ def merged(results: Any, made: Calls) -> Merged:
     )
 
 
-def _up(values: np.ndarray, parent: np.ndarray, levels: np.ndarray, *, keep_own: bool = False) -> np.ndarray:
+def _up(values: Array, parent: IntArray, levels: IntArray, *, keep_own: bool = False) -> Array:
     """Sums over subtrees; with `keep_own` only over the children of each node."""
     total = values.copy()
     below = np.zeros(len(values))
@@ -92,13 +96,13 @@ def _up(values: np.ndarray, parent: np.ndarray, levels: np.ndarray, *, keep_own:
     return below if keep_own else total
 
 
-def _work(results: Any, made: Calls) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _work(results: Results, made: Calls) -> tuple[Array, Array, Array]:
     """Bytes taken, flops and time on a device that belong to each call itself."""
     trace, count = results.trace, len(made.parent)
     place = np.full(len(trace) + 1, -1, np.int64)
     place[made.row[: made.events]] = np.arange(made.events)
 
-    def onto_calls(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+    def onto_calls(rows: IntArray, values: IntArray) -> Array:
         at = place[shown_rows(results, rows)]
         return np.bincount(at[at >= 0], weights=values[at >= 0], minlength=count)
 
@@ -116,7 +120,7 @@ def _work(results: Any, made: Calls) -> tuple[np.ndarray, np.ndarray, np.ndarray
     )
 
 
-def flame_block(results: Any) -> Block:
+def flame_block(results: Results) -> Block:
     """The merged trees of a recording: operators with annotations and modules, the same with modules merged by class, and with Python's
     frames, as far as there are any."""
     block = Block()
@@ -133,7 +137,7 @@ def flame_block(results: Any) -> Block:
     return block
 
 
-def _add(block: Block, key: str, tree: Merged) -> dict[str, Any]:
+def _add(block: Block, key: str, tree: Merged) -> dict[str, object]:
     keep = np.ones(len(tree.name), bool)
     if len(keep) > MOST_NODES:
         least = np.partition(tree.total_ns, len(keep) - MOST_NODES)[len(keep) - MOST_NODES]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
 from ...analysis.memory_breakdown import memory_categories
 from ...analysis.memory_by_lifetime import lifetimes
 from ...torch_api.memory_categories import CATEGORY_INDEX, Category, category_label
+from ...arrays import IntArray
 from ...trace import Trace
 from .calls import events_at, shown_rows
 from .pack import Block
+
+if TYPE_CHECKING:
+    from ...torch_api.results import Results
 
 MOST_POINTS = 3_000  # a curve
 MOST_ROWS = 300
@@ -19,28 +23,38 @@ MOST_ROWS = 300
 CATEGORIES = (*map(category_label, CATEGORY_INDEX), "Pre-existing")
 
 
-def memory_block(results: Any) -> Block | None:
-    """Curves and tables for each device whose memory was recorded; None if none was."""
+class _Peak(TypedDict):
+    peak: int
+    peak_ns: int
+    at_peak: list[int]  # bytes by category
+
+
+def memory_block(results: Results) -> tuple[Block | None, list[tuple[str, int]]]:
+    """Curves and tables for each device whose memory was recorded, None if none was; and the label and peak of each device."""
     trace = results.trace
     memory = trace.memory
     if not len(memory):
-        return None
+        return None, []
     born, died = _lifetimes(trace)
     category = memory_categories(results, born, died)
     at = events_at(trace, results.tree.parent, memory.time_ns[born], memory.thread[born])
     at = shown_rows(results, at)
     where = memory.device if memory.device is not None else np.full(len(memory), -1, np.int64)
     block = Block()
-    devices = []
+    devices: list[dict[str, object]] = []
+    peaks: list[tuple[str, int]] = []
     kind = str(trace.settings.device or "device").upper()
     for number, device in enumerate(np.unique(where).tolist()):
         label = "CPU" if device < 0 else f"{'GPU' if kind in {'CUDA', 'HIP'} else kind} {device}"
         here = np.flatnonzero(where == device)
         mine = where[born] == device
-        about = _device(block, f"{number}", trace, here, born[mine], died[mine], category[mine], at[mine])
-        devices.append({"label": label, **about})
+        peak, tables = _device(
+            block, f"{number}", trace, here, born[mine], died[mine], category[mine], at[mine]
+        )
+        devices.append({"label": label, **peak, **tables})
+        peaks.append((label, peak["peak"]))
     block.values = {"categories": CATEGORIES, "devices": devices}
-    return block
+    return block, peaks
 
 
 def timeline_page_block(times: list[int], sizes: list[list[int]]) -> Block:
@@ -57,7 +71,7 @@ def timeline_page_block(times: list[int], sizes: list[list[int]]) -> Block:
     return block
 
 
-def _lifetimes(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
+def _lifetimes(trace: Trace) -> tuple[IntArray, IntArray]:
     """Where memory is taken and given back; addresses of different devices are different."""
     memory = trace.memory
     address = memory.address
@@ -71,12 +85,12 @@ def _device(
     block: Block,
     key: str,
     trace: Trace,
-    here: np.ndarray,
-    born: np.ndarray,
-    died: np.ndarray,
-    category: np.ndarray,
-    at: np.ndarray,
-) -> dict[str, Any]:
+    here: IntArray,
+    born: IntArray,
+    died: IntArray,
+    category: IntArray,
+    at: IntArray,
+) -> tuple[_Peak, dict[str, object]]:
     memory = trace.memory
     begin = trace.window_ns[0] if trace.window_ns[1] > trace.window_ns[0] else int(memory.time_ns.min())
     change = np.zeros((len(memory), len(CATEGORIES)), np.int64)
@@ -100,8 +114,7 @@ def _device(
     end = np.where(ended, memory.time_ns[np.maximum(died, 0)], np.iinfo(np.int64).max)
     alive = (start <= at_peak) & (end > at_peak)
     frames: dict[str, int] = {}
-    return {
-        **peak,
+    return peak, {
         "alive": _grouped(trace, born[alive], category[alive], at[alive], frames),
         "biggest": _grouped(trace, born, category, at, frames),
         "taken": int(memory.nbytes[born].sum()),
@@ -111,7 +124,7 @@ def _device(
     }
 
 
-def _peak(times: np.ndarray, curve: np.ndarray) -> dict[str, Any]:
+def _peak(times: IntArray, curve: IntArray) -> _Peak:
     total = curve.sum(axis=1)
     if not len(total):
         return {"peak": 0, "peak_ns": 0, "at_peak": [0] * len(CATEGORIES)}
@@ -119,7 +132,7 @@ def _peak(times: np.ndarray, curve: np.ndarray) -> dict[str, Any]:
     return {"peak": int(total[top]), "peak_ns": int(times[top]), "at_peak": curve[top].tolist()}
 
 
-def _add_curve(block: Block, key: str, times: np.ndarray, curve: np.ndarray) -> None:
+def _add_curve(block: Block, key: str, times: IntArray, curve: IntArray) -> None:
     """At most MOST_POINTS points: of each stretch the highest and the last."""
     rows = np.arange(len(times))
     if len(times) > MOST_POINTS:
@@ -136,8 +149,8 @@ def _add_curve(block: Block, key: str, times: np.ndarray, curve: np.ndarray) -> 
 
 
 def _grouped(
-    trace: Trace, born: np.ndarray, category: np.ndarray, at: np.ndarray, frames: dict[str, int]
-) -> list[list[Any]]:
+    trace: Trace, born: IntArray, category: IntArray, at: IntArray, frames: dict[str, int]
+) -> list[list[object]]:
     """[op, category, bytes, how many, the largest, frames of the stack] for allocations of one op, category and stack, the most bytes first."""
     if not len(born):
         return []
@@ -153,7 +166,7 @@ def _grouped(
     largest = np.zeros(len(total), np.int64)
     np.maximum.at(largest, number, nbytes)
     order = np.argsort(-total, kind="stable")[:MOST_ROWS]
-    made = []
+    made: list[list[object]] = []
     for i in order.tolist():
         where = int(stack[first[i]])
         lines = trace.stacks[where] if where >= 0 else ()

@@ -6,11 +6,12 @@ A backward node belongs to the module whose forward op it is the derivative of.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...frames import MODULE_PREFIX
+from ...arrays import Array, BoolArray, IntArray
 from ...trace import ENGINE
 from ...tree import levels, nearest
 from .calls import (
@@ -24,19 +25,22 @@ from .calls import (
 )
 from .pack import Block
 
+if TYPE_CHECKING:
+    from ...torch_api.results import Results
+
 
 @dataclass(frozen=True)
 class Modules:
     """One entry a module under its callers; parents first."""
 
     names: list[str]
-    parent: np.ndarray  # -1: none
-    calls: np.ndarray
-    total_ns: np.ndarray
-    node: np.ndarray  # for each row of the frames, its module; -1: no module's call
+    parent: IntArray  # -1: none
+    calls: IntArray
+    total_ns: Array
+    node: IntArray  # for each row of the frames, its module; -1: no module's call
 
 
-def module_tree(results: Any) -> Modules | None:
+def module_tree(results: Results) -> Modules | None:
     """The modules that were called, None if none was recorded."""
     frames = results.trace.frames
     called = frames.module >= 0
@@ -67,7 +71,7 @@ def module_tree(results: Any) -> Modules | None:
     )
 
 
-def nodes_of_events(results: Any, tree: Modules) -> np.ndarray:
+def nodes_of_events(results: Results, tree: Modules) -> IntArray:
     """The module of each event; -1: none."""
     trace = results.trace
     frame = modules_at(trace, trace.start_ns, trace.thread)
@@ -82,7 +86,7 @@ def nodes_of_events(results: Any, tree: Modules) -> np.ndarray:
     return np.where(known >= 0, node[known], -1)
 
 
-def event_modules(results: Any) -> tuple[np.ndarray, list[str]] | None:
+def event_modules(results: Results) -> tuple[IntArray, list[str]] | None:
     """For each event the number of its module, and the modules' paths."""
     tree = module_tree(results)
     if tree is None:
@@ -93,7 +97,7 @@ def event_modules(results: Any) -> tuple[np.ndarray, list[str]] | None:
     return nodes_of_events(results, tree), paths
 
 
-def modules_block(results: Any) -> Block | None:
+def modules_block(results: Results) -> Block | None:
     """The tree of modules; None if none was recorded."""
     tree = module_tree(results)
     if tree is None:
@@ -101,7 +105,7 @@ def modules_block(results: Any) -> Block | None:
     trace, count = results.trace, len(tree.names)
     node = nodes_of_events(results, tree)
 
-    def own(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+    def own(rows: IntArray, values: IntArray) -> Array:
         at = np.where(rows >= 0, node[rows], -1) if len(node) else np.full(len(rows), -1)
         return np.bincount(at[at >= 0], weights=values[at >= 0], minlength=count)
 
@@ -131,7 +135,7 @@ def modules_block(results: Any) -> Block | None:
     return block
 
 
-def _up(values: np.ndarray, parent: np.ndarray) -> np.ndarray:
+def _up(values: Array, parent: IntArray) -> Array:
     """Sums over subtrees. There are hundreds of modules, not millions."""
     total = values.tolist()
     for row in range(len(total) - 1, -1, -1):
@@ -140,8 +144,9 @@ def _up(values: np.ndarray, parent: np.ndarray) -> np.ndarray:
     return np.array(total)
 
 
-def _outermost_backward(results: Any) -> np.ndarray:
+def _outermost_backward(results: Results) -> BoolArray:
     """Mask of the backward events that no other backward event contains."""
     backward = event_categories(results.trace) == AUTOGRAD
     above = kept_parents(results.tree.parent, backward)
-    return backward & (above < 0)
+    mask: BoolArray = backward & (above < 0)
+    return mask

@@ -4,25 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
+from ...arrays import Array, IntArray
 from ...averages import averages, group_names
 from ...call_paths import STACK_DEPTH
 from ...torch_api.enums import DeviceType
-from ...trace import Trace
 from ...tree import levels
 from . import modules
 from .calls import COPY, KERNEL, OP, event_categories, name_categories, shown_rows
 from .pack import Block
+
+if TYPE_CHECKING:
+    from ...torch_api.events import FunctionEventAvg
+    from ...torch_api.results import Results
 
 MOST_ROWS = 20_000  # a grouping; those of the least time are left out beyond it
 
 _SPREAD = ("min", "p50", "p95", "max")
 
 
-def add_by_name(block: Block, results: Any) -> dict[str, Any]:
+_Detail = str | tuple[str, ...]  # what a row has beside its name: shapes, frames, a module's path, a step
+
+
+class _Details(TypedDict, total=False):
+    details: list[_Detail]  # by the number in the column `detail`
+
+
+class Described(_Details):
+    """What the page needs beside the columns of a grouping."""
+
+    left_out: int
+    names: list[str]  # by the number in the column `name`
+
+
+def add_by_name(block: Block, results: Results) -> Described:
     """The rows by name, with the spread of their times."""
     rows = results.key_averages()
     described = add_rows(block, "name", rows, _categories_by_name(results))
@@ -36,10 +54,11 @@ def add_by_name(block: Block, results: Any) -> dict[str, Any]:
     return described
 
 
-def operators_block(results: Any, steps: Any) -> Block:
+def operators_block(results: Results, steps: tuple[IntArray, list[str]] | None) -> Block:
     """The other groupings: by shapes, stack, module and step, as far as they were recorded."""
     block = Block()
-    trace, groups = results.trace, {}
+    trace = results.trace
+    groups: dict[str, Described] = {}
     kinds = _categories_by_name(results)
     if results.trace.settings.shapes_recorded and (trace.inputs >= 0).any():
         groups["shapes"] = add_rows(block, "shapes", results.key_averages(by_shape=True), kinds)
@@ -55,12 +74,12 @@ def operators_block(results: Any, steps: Any) -> Block:
 
 
 def add_rows(
-    block: Block, key: str, rows: Sequence[Any], of_events: dict[str, int] | None = None
-) -> dict[str, Any]:
+    block: Block, key: str, rows: Sequence[FunctionEventAvg], of_events: dict[str, int] | None = None
+) -> Described:
     """Rows of key_averages as columns."""
     kinds = of_events or {}
 
-    def column(field: str, scale: int = 1) -> np.ndarray:
+    def column(field: str, scale: int = 1) -> IntArray:
         values = np.array([getattr(row, field, 0) or 0 for row in rows], np.float64)
         return np.rint(values * scale).astype(np.int64)
 
@@ -78,18 +97,18 @@ def add_rows(
         "category": np.array([_category(row, kinds) for row in rows], np.int64),
     }
     details = [_detail(row, key) for row in rows]
-    return _put(block, key, [row.key for row in rows], details, columns)
+    return _put(block, key, [str(row.key) for row in rows], details, columns)
 
 
-def _category(row: Any, of_events: dict[str, int]) -> int:
+def _category(row: FunctionEventAvg, of_events: dict[str, int]) -> int:
     if getattr(row, "is_user_annotation", False):
-        return int(name_categories((row.key,))[0])
+        return int(name_categories((str(row.key),))[0])
     if getattr(row, "device_type", DeviceType.CPU) != DeviceType.CPU:
-        return COPY if row.key.startswith(("Memcpy", "Memset")) else KERNEL
-    return of_events.get(row.key, OP)
+        return COPY if str(row.key).startswith(("Memcpy", "Memset")) else KERNEL
+    return of_events.get(str(row.key), OP)
 
 
-def _categories_by_name(results: Any) -> dict[str, int]:
+def _categories_by_name(results: Results) -> dict[str, int]:
     """The category of the first event of each name."""
     trace = results.trace
     group_of, texts = group_names(trace)
@@ -100,17 +119,17 @@ def _categories_by_name(results: Any) -> dict[str, int]:
     return dict(zip(texts, kinds.tolist()))
 
 
-def _detail(row: Any, key: str) -> Any:
+def _detail(row: FunctionEventAvg, key: str) -> _Detail:
     if key == "shapes":
         return str(row.input_shapes) if row.input_shapes else ""
     if key == "stack":
-        return list(row.stack or ())
+        return tuple(row.stack or ())
     return ""
 
 
 def _add_numbered(
-    block: Block, key: str, results: Any, number: np.ndarray, labels: Sequence[str]
-) -> dict[str, Any]:
+    block: Block, key: str, results: Results, number: IntArray, labels: Sequence[str]
+) -> Described:
     """Rows by name and a number of each event (its module, its step), whose text is in `labels`."""
     trace = results.trace
     own = replace(results.tree, self_ns=results.shown_self_ns, self_memory=results.shown_self_memory)
@@ -118,7 +137,7 @@ def _add_numbered(
     rows = averages(trace, own, keep, by_inputs=number)
     self_device, device = device_times(results)
 
-    def total(values: np.ndarray) -> np.ndarray:
+    def total(values: Array) -> IntArray:
         return np.bincount(rows.group, weights=values[keep], minlength=len(rows.names)).astype(np.int64)
 
     columns = {
@@ -136,11 +155,11 @@ def _add_numbered(
     return _put(block, key, list(rows.names), details, columns)
 
 
-def device_times(results: Any) -> tuple[np.ndarray, np.ndarray]:
+def device_times(results: Results) -> tuple[Array, Array]:
     """For each event, the time on devices of what it launched itself, and with what it contains."""
-    trace: Trace = results.trace
+    trace = results.trace
     device = trace.device
-    own: np.ndarray = np.zeros(len(trace))
+    own: Array = np.zeros(len(trace))
     if not len(device) or not len(trace):
         return own, own
     works = device.works
@@ -158,28 +177,23 @@ def device_times(results: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _put(
-    block: Block, key: str, names: list[str], details: list[Any], columns: dict[str, np.ndarray]
-) -> dict[str, Any]:
+    block: Block, key: str, names: list[str], details: Sequence[_Detail], columns: dict[str, IntArray]
+) -> Described:
     """Columns into the block, the largest rows first kept; strings and frames are sent once each."""
     weight = columns["self_ns"] + columns["self_device_ns"]
     keep = np.arange(len(names))
     if len(keep) > MOST_ROWS:
         keep = np.sort(np.argsort(-weight, kind="stable")[:MOST_ROWS])
     kept = keep.tolist()
-    texts: dict[Any, int] = {}
+    texts: dict[str, int] = {}
     block.add(f"{key}.name", np.array([texts.setdefault(names[i], len(texts)) for i in kept], np.int64))
     for field, values in columns.items():
         if values.any() or field in {"count", "self_ns", "total_ns", "category"}:
             block.add(f"{key}.{field}", values[keep])
-    described: dict[str, Any] = {"left_out": len(names) - len(kept)}
+    described: Described = {"left_out": len(names) - len(kept), "names": list(texts)}
     if any(details[i] for i in kept):
-        found: dict[Any, int] = {}
-        numbers = [found.setdefault(_hashable(details[i]), len(found)) for i in kept]
+        distinct: dict[_Detail, int] = {}
+        numbers = [distinct.setdefault(details[i], len(distinct)) for i in kept]
         block.add(f"{key}.detail", np.array(numbers, np.int64))
-        described["details"] = [list(d) if isinstance(d, tuple) else d for d in found]
-    described["names"] = list(texts)
+        described["details"] = list(distinct)
     return described
-
-
-def _hashable(detail: Any) -> Any:
-    return tuple(detail) if isinstance(detail, list) else detail

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...arrays import IntArray
 from ...steps import step_rows
 from ...trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, RUNTIME, Trace
 from ...version import __version__
 from . import calls
 
+if TYPE_CHECKING:
+    from ...torch_api.results import Results
+
 _SETTINGS = ("record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules")
 
 
-def overview(results: Any) -> dict[str, Any]:
+def overview(results: Results) -> dict[str, object]:
     """The data of the report's first view."""
     trace = results.trace
     begin, end = window(trace)
@@ -50,7 +54,7 @@ def window(trace: Trace) -> tuple[int, int]:
     return min(begin, first), max(end, last)
 
 
-def event_steps(trace: Trace) -> tuple[np.ndarray, list[str]] | None:
+def event_steps(trace: Trace) -> tuple[IntArray, list[str]] | None:
     """For each event the number of the step in which it began, -1: none; and the steps' names. None without steps."""
     rows = step_rows(trace)
     if not len(rows):
@@ -60,10 +64,10 @@ def event_steps(trace: Trace) -> tuple[np.ndarray, list[str]] | None:
     return np.where(inside, number, -1), [trace.names[i] for i in trace.name[rows].tolist()]
 
 
-def _steps(trace: Trace, begin: int) -> list[list[Any]]:
+def _steps(trace: Trace, begin: int) -> list[tuple[str, int, int]]:
     rows = step_rows(trace)
     return [
-        [trace.names[name], start - begin, end - start]
+        (trace.names[name], start - begin, end - start)
         for name, start, end in zip(
             trace.name[rows].tolist(), trace.start_ns[rows].tolist(), trace.end_ns[rows].tolist()
         )
@@ -73,7 +77,7 @@ def _steps(trace: Trace, begin: int) -> list[list[Any]]:
 # ---------------------------------------------------------------------------------------------------- shares
 
 
-def _shares(trace: Trace, begin: int, end: int) -> list[dict[str, Any]]:
+def _shares(trace: Trace, begin: int, end: int) -> list[dict[str, object]]:
     """For the CPU and each device: how the wall time divides. What runs inside an optimizer's step is the optimizer's, and so on."""
     category = calls.event_categories(trace)
     waiting = trace.kind == RUNTIME
@@ -85,8 +89,8 @@ def _shares(trace: Trace, begin: int, end: int) -> list[dict[str, Any]]:
         ("Runtime calls", waiting),
         ("Python", category == calls.USER),
     ]
-    parts: list[list[Any]] = []
-    covered = np.empty((0, 2), np.int64)
+    parts: list[tuple[str, int]] = []
+    covered: IntArray = np.empty((0, 2), np.int64)
     before = 0
     for name, mask in within:
         spans = [covered, np.stack([trace.start_ns[mask], trace.end_ns[mask]], axis=1)]
@@ -94,20 +98,20 @@ def _shares(trace: Trace, begin: int, end: int) -> list[dict[str, Any]]:
             spans.append(np.stack([trace.frames.start_ns, trace.frames.end_ns], axis=1))
         covered = union(np.concatenate(spans))
         length = int((covered[:, 1] - covered[:, 0]).sum())
-        parts.append([name, length - before])
+        parts.append((name, length - before))
         before = length
-    parts.append(["Idle", max(end - begin - before, 0)])
+    parts.append(("Idle", max(end - begin - before, 0)))
     return [{"label": "CPU", "parts": parts}, *_device_shares(trace, end - begin)]
 
 
-def _device_shares(trace: Trace, wall: int) -> list[dict[str, Any]]:
+def _device_shares(trace: Trace, wall: int) -> list[dict[str, object]]:
     device = trace.device
     kind = str(trace.settings.device or "device").upper()
-    made = []
+    made: list[dict[str, object]] = []
     for number in np.unique(device.device).tolist():
         here = device.device == number
-        parts: list[list[Any]] = []
-        covered = np.empty((0, 2), np.int64)
+        parts: list[tuple[str, int]] = []
+        covered: IntArray = np.empty((0, 2), np.int64)
         before = 0
         for name, kinds in (("Kernels", (DEVICE_KERNEL,)), ("Copies", (DEVICE_COPY, DEVICE_SET))):
             mask = here & np.isin(device.kind, kinds)
@@ -115,15 +119,15 @@ def _device_shares(trace: Trace, wall: int) -> list[dict[str, Any]]:
                 np.concatenate([covered, np.stack([device.start_ns[mask], device.end_ns[mask]], axis=1)])
             )
             length = int((covered[:, 1] - covered[:, 0]).sum())
-            parts.append([name, length - before])
+            parts.append((name, length - before))
             before = length
         if before:
             label = "GPU" if kind in {"CUDA", "HIP"} else kind
-            made.append({"label": f"{label} {number}", "parts": [*parts, ["Idle", max(wall - before, 0)]]})
+            made.append({"label": f"{label} {number}", "parts": [*parts, ("Idle", max(wall - before, 0))]})
     return made
 
 
-def union(spans: np.ndarray) -> np.ndarray:
+def union(spans: IntArray) -> IntArray:
     """The union of spans (start, end), as spans apart from each other."""
     if not len(spans):
         return spans
@@ -138,7 +142,7 @@ def union(spans: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------------------------------------------- facts
 
 
-def _facts(results: Any) -> list[list[str]]:
+def _facts(results: Results) -> list[list[str]]:
     """How the trace was recorded: labels and values."""
     trace = results.trace
     settings = trace.settings

@@ -10,10 +10,12 @@ from __future__ import annotations
 import binascii
 import json
 import zlib
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 import orjson
+
+from ...arrays import Array
 
 _LARGE = 1 << 20  # from here on, time matters more than the last tenth of the size
 
@@ -21,11 +23,11 @@ _LARGE = 1 << 20  # from here on, time matters more than the last tenth of the s
 class Block:
     """Columns and JSON values under names."""
 
-    def __init__(self, values: dict[str, Any] | None = None) -> None:
-        self.values: dict[str, Any] = values or {}
-        self.columns: dict[str, tuple[np.ndarray, bool]] = {}
+    def __init__(self, values: Mapping[str, object] | None = None) -> None:
+        self.values: Mapping[str, object] = values or {}
+        self.columns: dict[str, tuple[Array, bool]] = {}
 
-    def add(self, name: str, column: np.ndarray, *, rising: bool = False) -> None:
+    def add(self, name: str, column: Array, *, rising: bool = False) -> None:
         """Add a column of integers or floats; `rising` ones are kept as differences and become floats in the page."""
         self.columns[name] = (np.asarray(column), rising)
 
@@ -43,7 +45,7 @@ class Block:
         return binascii.b2a_base64(zlib.compress(raw, 6 if len(raw) < _LARGE else 4), newline=False)
 
 
-def dumps(value: Any) -> bytes:
+def dumps(value: object) -> bytes:
     """JSON of plain values and NumPy numbers; what is no text (half of a surrogate pair) is escaped."""
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY)
@@ -51,7 +53,7 @@ def dumps(value: Any) -> bytes:
         return json.dumps(value, default=_plain).encode()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, np.generic):
@@ -59,7 +61,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} cannot be put into a page")
 
 
-def _packed(column: np.ndarray, rising: bool, offset: int) -> tuple[dict[str, Any], bytes]:
+def _packed(column: Array, rising: bool, offset: int) -> tuple[dict[str, str | int], bytes]:
     if rising:
         column = np.diff(column, prepend=column.dtype.type(0))
     column = column.astype(_type_for(column))
@@ -68,7 +70,7 @@ def _packed(column: np.ndarray, rising: bool, offset: int) -> tuple[dict[str, An
         data = column.view(np.uint8).reshape(len(column), column.dtype.itemsize).T.tobytes()
     else:
         data = column.tobytes()
-    described: dict[str, Any] = {"t": kind, "n": len(column), "o": offset}
+    described: dict[str, str | int] = {"t": kind, "n": len(column), "o": offset}
     if rising:
         described["d"] = 1
     if column.dtype.itemsize > 1:
@@ -76,7 +78,7 @@ def _packed(column: np.ndarray, rising: bool, offset: int) -> tuple[dict[str, An
     return described, data
 
 
-def _type_for(column: np.ndarray) -> Any:
+def _type_for(column: Array) -> np.dtype[np.generic]:
     """The smallest of the types that pages have: integers beyond 32 bits become floats, exact up to 2**53."""
     if column.dtype.kind == "f":
         return np.dtype("<f8")

@@ -7,11 +7,12 @@ finds what is at a place by bisection. Beyond MOST_SPANS only the longest are se
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import numpy as np
 
 from ...frames import MODULE_PREFIX
+from ...arrays import BoolArray, IntArray
 from ...trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, Trace
 from .calls import (
     COPY,
@@ -28,10 +29,27 @@ from .inputs import input_texts
 from .overview import window
 from .pack import Block
 
+if TYPE_CHECKING:
+    from ...torch_api.results import Results
+
 MOST_SPANS = 1_000_000
 MOST_ARROWS = 200_000
 MOST_LANES = 256  # a track; what would lie deeper is drawn in the last
 MOST_ROUNDS = 40  # of moving what overlaps one lane down
+
+
+class Track(TypedDict):
+    """A row of the page: a thread's spans of one kind, or a device's stream."""
+
+    label: str
+    kind: str  # modules, events, python, stream
+    thread: int  # place of the thread among the threads; -1: none
+    order: list[int]  # what the tracks of the page are sorted by
+
+
+class _Thread(NamedTuple):
+    place: int
+    label: str
 
 
 @dataclass(frozen=True)
@@ -39,20 +57,20 @@ class Layer:
     """Spans of one kind, from one of the trace's tables."""
 
     names: list[str]
-    name: np.ndarray
-    start_ns: np.ndarray
-    end_ns: np.ndarray
-    track: np.ndarray
-    lane: np.ndarray
-    category: np.ndarray
-    row: np.ndarray
+    name: IntArray
+    start_ns: IntArray
+    end_ns: IntArray
+    track: IntArray
+    lane: IntArray
+    category: IntArray
+    row: IntArray
 
 
-def timeline_block(results: Any, most_spans: int | None = None) -> Block:
+def timeline_block(results: Results, most_spans: int | None = None) -> Block:
     """All spans of a recording."""
     trace = results.trace
     most_spans = MOST_SPANS if most_spans is None else most_spans
-    tracks: list[dict[str, Any]] = []
+    tracks: list[Track] = []
     threads = _threads(trace)
     layers = [
         *_frame_layers(trace, threads, tracks),
@@ -112,7 +130,7 @@ def timeline_block(results: Any, most_spans: int | None = None) -> Block:
     by_name[name] = category
     block.add("name.category", by_name[used])
     events = source == len(layers) - 2
-    values: dict[str, Any] = {
+    values: dict[str, object] = {
         "names": [names[i] for i in used.tolist()],
         "tracks": [tracks[i] for i in np.argsort(places).tolist()],
         "spans": len(start),
@@ -131,7 +149,7 @@ def timeline_block(results: Any, most_spans: int | None = None) -> Block:
 # ---------------------------------------------------------------------------------------------------- tracks
 
 
-def _threads(trace: Trace) -> dict[int, dict[str, Any]]:
+def _threads(trace: Trace) -> dict[int, _Thread]:
     """The threads by identity, the main one first, with what they are called."""
     known = trace.settings.threads
     main = trace.settings.thread
@@ -142,11 +160,11 @@ def _threads(trace: Trace) -> dict[int, dict[str, Any]]:
         native, name = known.get(thread, (thread, ""))
         text = str(name or "").strip() or "thread"
         label = text if str(native) in text else f"{text} {native}"
-        made[thread] = {"thread": place, "label": label, "main": thread == main}
+        made[thread] = _Thread(place, label)
     return made
 
 
-def _frame_layers(trace: Trace, threads: dict[int, Any], tracks: list[dict[str, Any]]) -> list[Layer]:
+def _frame_layers(trace: Trace, threads: dict[int, _Thread], tracks: list[Track]) -> list[Layer]:
     frames = trace.frames
     made = []
     for python in (False, True):
@@ -165,7 +183,7 @@ def _frame_layers(trace: Trace, threads: dict[int, Any], tracks: list[dict[str, 
     return made
 
 
-def _event_layer(results: Any, threads: dict[int, Any], tracks: list[dict[str, Any]]) -> Layer:
+def _event_layer(results: Results, threads: dict[int, _Thread], tracks: list[Track]) -> Layer:
     trace = results.trace
     rows = np.flatnonzero(results.shown)
     place = np.full(len(trace) + 1, -1, np.int64)
@@ -179,7 +197,7 @@ def _event_layer(results: Any, threads: dict[int, Any], tracks: list[dict[str, A
     )
 
 
-def _device_layer(trace: Trace, tracks: list[dict[str, Any]]) -> Layer:
+def _device_layer(trace: Trace, tracks: list[Track]) -> Layer:
     device = trace.device
     notes = device.kind == DEVICE_ANNOTATION
     key = np.stack([device.device, device.stream, notes.astype(np.int64)])
@@ -210,8 +228,8 @@ def _device_layer(trace: Trace, tracks: list[dict[str, Any]]) -> Layer:
 
 
 def _tracks_of(
-    thread: np.ndarray, threads: dict[int, Any], tracks: list[dict[str, Any]], kind: str, place: int
-) -> np.ndarray:
+    thread: IntArray, threads: dict[int, _Thread], tracks: list[Track], kind: str, place: int
+) -> IntArray:
     """The number of each span's track; tracks that are met are added."""
     track = np.full(len(thread), -1, np.int64)
     for identity, about in threads.items():
@@ -220,16 +238,16 @@ def _tracks_of(
             track[here] = len(tracks)
             tracks.append(
                 {
-                    "label": about["label"],
+                    "label": about.label,
                     "kind": kind,
-                    "thread": about["thread"],
-                    "order": [0, about["thread"], place, 0],
+                    "thread": about.place,
+                    "order": [0, about.place, place, 0],
                 }
             )
     return track
 
 
-def _order(tracks: list[dict[str, Any]]) -> np.ndarray:
+def _order(tracks: list[Track]) -> IntArray:
     """The place of each track on the page."""
     order = sorted(range(len(tracks)), key=lambda i: tracks[i]["order"])
     places = np.empty(len(tracks), np.int64)
@@ -237,7 +255,7 @@ def _order(tracks: list[dict[str, Any]]) -> np.ndarray:
     return places
 
 
-def apart(track: np.ndarray, lane: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
+def apart(track: IntArray, lane: IntArray, start: IntArray, end: IntArray) -> IntArray:
     """Lanes in which no spans overlap: what begins before an earlier one of its lane has ended moves down, round by round.
 
     Only tracks where spans overlap are looked at again. Where more than MOST_ROUNDS run at once, the last lane keeps the rest.
@@ -258,17 +276,18 @@ def apart(track: np.ndarray, lane: np.ndarray, start: np.ndarray, end: np.ndarra
     return lane
 
 
-def _running_end(key: np.ndarray, end: np.ndarray) -> np.ndarray:
+def _running_end(key: IntArray, end: IntArray) -> IntArray:
     """The latest end so far in each run of equal keys."""
     if not len(end):
         return end
     low = int(end.min())
     span = int(end.max()) - low + 1
     run = np.cumsum(np.concatenate([[0], np.diff(key) != 0]))
-    return np.maximum.accumulate(end - low + run * span) - run * span + low
+    latest: IntArray = np.maximum.accumulate(end - low + run * span) - run * span + low
+    return latest
 
 
-def _bounds(track: np.ndarray, lane: np.ndarray) -> np.ndarray:
+def _bounds(track: IntArray, lane: IntArray) -> IntArray:
     """Where each lane's spans begin, and the end of the last."""
     if not len(track):
         return np.zeros(1, np.int64)
@@ -280,12 +299,12 @@ def _bounds(track: np.ndarray, lane: np.ndarray) -> np.ndarray:
 
 
 def _add_details(
-    block: Block, values: dict[str, Any], results: Any, events: np.ndarray, row: np.ndarray
+    block: Block, values: dict[str, object], results: Results, events: BoolArray, row: IntArray
 ) -> None:
     """What is known of single events: self time, memory, flops, inputs, stack, sequence number."""
     trace = results.trace
 
-    def column(name: str, of_events: np.ndarray, nothing: int = 0) -> None:
+    def column(name: str, of_events: IntArray, nothing: int = 0) -> None:
         made = np.full(len(row), nothing, np.int64)
         made[events] = of_events[row[events]]
         if (made != nothing).any():
@@ -311,7 +330,7 @@ def _add_details(
 
 
 def _add_device_details(
-    block: Block, values: dict[str, Any], trace: Trace, on_device: np.ndarray, row: np.ndarray
+    block: Block, values: dict[str, object], trace: Trace, on_device: BoolArray, row: IntArray
 ) -> None:
     device = trace.device
     if not on_device.any() or not device.extra_table:
@@ -325,10 +344,10 @@ def _add_device_details(
 def _add_arrows(
     block: Block,
     trace: Trace,
-    parent: np.ndarray,
-    events: np.ndarray,
-    on_device: np.ndarray,
-    row: np.ndarray,
+    parent: IntArray,
+    events: BoolArray,
+    on_device: BoolArray,
+    row: IntArray,
 ) -> None:
     """From forward op to backward node, and from launch to kernel: pairs of spans."""
     span = np.full(len(trace) + 1, -1, np.int64)
