@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     known = arguments[:1] if arguments and (arguments[0] in _COMMANDS or arguments[0] in plugins()) else ()
     options = make_parser(known).parse_args(arguments)
     try:
-        code = options.run(options)
+        code: int = options.run(options)
         sys.stdout.flush()
     except CommandError as error:
         print(f"mindtorch-prof: {error}", file=sys.stderr)

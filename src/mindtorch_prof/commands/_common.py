@@ -1,7 +1,7 @@
 """What the sub-commands share: opening trace files, the options `--format`, `--top` and `--strict`, and printing rows. No analysis.
 
 A command that gives rows makes a list of dicts with stable keys and hands it to `print_rows`; the units of the keys, and with them the
-looks of the numbers in tables, come from `profiler.columns`.
+looks of the numbers in tables, come from `analysis.columns`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..load.open_trace import Loaded
+    from ..rewrite.raw_events import Progress
 
 FORMATS = ("table", "md", "json", "csv")
 
@@ -28,11 +32,16 @@ class CommandError(Exception):
 # ---------------------------------------------------------------------------------------------------- options
 
 
-def add_file(parser: argparse.ArgumentParser, name: str = "file", **how: Any) -> None:
+def add_file(
+    parser: argparse.ArgumentParser,
+    name: str = "file",
+    *,
+    nargs: str | None = None,
+    metavar: str | None = None,
+    help: str = "a trace file (.json or .json.gz), written by torch's profiler or by this one",
+) -> None:
     """Declare a trace file to be read, and `--strict`."""
-    how.setdefault("metavar", name.upper())
-    how.setdefault("help", "a trace file (.json or .json.gz), written by torch's profiler or by this one")
-    parser.add_argument(name, **how)
+    parser.add_argument(name, nargs=nargs, metavar=metavar or name.upper(), help=help)
     if not any("--strict" in action.option_strings for action in parser._actions):
         parser.add_argument(
             "--strict", action="store_true", help="refuse a damaged file instead of repairing it"
@@ -73,8 +82,8 @@ def count(text: str) -> int:
 # ---------------------------------------------------------------------------------------------------- files
 
 
-def open_trace(path: str, *, strict: bool = False) -> Any:
-    """A trace file, as `profiler.load` gives it; a CommandError of one sentence (exit code 2) for what cannot be read."""
+def open_trace(path: str, *, strict: bool = False) -> Loaded:
+    """A trace file, as `load` gives it; a CommandError of one sentence (exit code 2) for what cannot be read."""
     from ..load import load
 
     try:
@@ -100,7 +109,7 @@ def _sentence(path: str, problem: object) -> str:
 
 
 @contextmanager
-def progress(title: str) -> Iterator[Any]:
+def progress(title: str) -> Iterator[Progress | None]:
     """A bar on stderr for long work: gives a function (done, whole) to call; None where nobody watches."""
     if not sys.stderr.isatty():
         yield None
@@ -111,19 +120,23 @@ def progress(title: str) -> Iterator[Any]:
     looks = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
     with Progress(*looks, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=None)
-        yield lambda done, whole=None: bar.update(task, completed=done, total=whole)
+
+        def advance(done: int, whole: int | None = None) -> None:
+            bar.update(task, completed=done, total=whole)
+
+        yield advance
 
 
 # ---------------------------------------------------------------------------------------------------- printing
 
 
 def print_rows(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, object]],
     format: str,
     *,
     keys: Sequence[str] | None = None,
     top: int = 0,
-    about: Mapping[str, Any] | None = None,
+    about: Mapping[str, object] | None = None,
     units: Mapping[str, str] | None = None,
     titles: Mapping[str, str] | None = None,
     note: str = "",
@@ -131,7 +144,7 @@ def print_rows(
     """Print rows in a format.
 
     keys: which, and their order (the first row's); top: how many rows (0: all); about: more keys of the JSON object beside "rows";
-    units, titles: of keys that `profiler.columns` does not know; note: a line below a table.
+    units, titles: of keys that `analysis.columns` does not know; note: a line below a table.
     """
     shown = list(rows[:top] if top else rows)
     wanted = list(keys) if keys is not None else list(rows[0]) if rows else []
@@ -149,7 +162,7 @@ def print_rows(
             print(f"\n{plain(note)}")
 
 
-def print_json(value: Any) -> None:
+def print_json(value: object) -> None:
     """Print a value as JSON; NumPy's numbers and arrays are welcome."""
     import orjson
 
@@ -163,11 +176,11 @@ def print_json(value: Any) -> None:
     print(text)
 
 
-def _default(value: Any) -> Any:
+def _default(value: object) -> object:
     return list(value) if isinstance(value, (tuple, set, frozenset)) else str(value)
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> object:
     """A value in a CSV file: lists as text, and text that a spreadsheet would run as a formula with a quote before it."""
     if isinstance(value, (list, tuple)):
         value = ";".join(map(str, value)) if all(isinstance(v, str) for v in value) else str(list(value))
@@ -179,7 +192,7 @@ def _cell(value: Any) -> Any:
 
 
 def _print_texts(
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[Mapping[str, object]],
     keys: list[str],
     format: str,
     units: Mapping[str, str],

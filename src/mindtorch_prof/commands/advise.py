@@ -14,10 +14,13 @@ example:
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import _common
 from ._options import share
+
+if TYPE_CHECKING:
+    from ..analysis.advice import Advice
 
 _KEYS = ("code", "share", "at_stake_us", "count", "message", "advice")
 _TITLES = {
@@ -63,7 +66,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if found else 0
 
 
-def _print(advice: Any) -> None:
+def _print(advice: Advice) -> None:
     from ..analysis.columns import formatted
 
     time = formatted(advice.at_stake_us, "us")

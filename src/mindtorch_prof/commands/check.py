@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from ..analysis.baseline import Baseline, is_baseline, make_baseline, read_baseline, write_baseline
 from ..analysis.check import COUNTED, DEFAULT, FAIL, METRICS, CheckReport, Finding, check
@@ -168,11 +167,13 @@ def _show(report: CheckReport, now: Baseline, base: Baseline, options: argparse.
             print(line)
 
 
-def _values(finding: Finding) -> dict[str, Any]:
+def _values(finding: Finding) -> dict[str, object]:
     return {key: getattr(finding, key) for key in _KEYS}
 
 
-def _about(report: CheckReport, now: Baseline, base: Baseline, options: argparse.Namespace) -> dict[str, Any]:
+def _about(
+    report: CheckReport, now: Baseline, base: Baseline, options: argparse.Namespace
+) -> dict[str, object]:
     return {
         "ok": bool(report),
         "failures": len(report.failures),
@@ -225,7 +226,7 @@ def _print_text(report: CheckReport, options: argparse.Namespace) -> None:
     print(f"FAILED: {len(shown):,} above the baseline" if shown else "ok: nothing above the baseline")
 
 
-def _cells(finding: Finding) -> dict[str, Any]:
+def _cells(finding: Finding) -> dict[str, object]:
     from ..analysis.columns import formatted
 
     unit = (
@@ -235,7 +236,7 @@ def _cells(finding: Finding) -> dict[str, Any]:
         if finding.metric in ("memory", "peak_memory")
         else "count"
     )
-    made: dict[str, Any] = {"verdict": finding.verdict, "metric": finding.metric}
+    made: dict[str, object] = {"verdict": finding.verdict, "metric": finding.metric}
     made["name"] = f"{finding.name} {finding.detail}".strip()
     for key in ("before", "after", "limit", "noise"):
         made[key] = formatted(getattr(finding, key), unit)

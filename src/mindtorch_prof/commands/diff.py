@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import argparse
 import math
-from typing import Any
+from collections.abc import Sequence
 
-from ..analysis.diff import ADDED, GONE, SAME, Diff, diff
+from ..analysis.diff import ADDED, GONE, SAME, Diff, Row, as_dict, diff
 from ..analysis.repeats import BY
 from ..formats import format_memory, format_time
 from ._common import CommandError, add_file, add_output, open_trace, print_rows
@@ -95,8 +95,6 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(str(error)) from error
     rows = found.rows if options.all else found.findings
     if options.format in ("json", "csv"):
-        from ..analysis.diff import as_dict
-
         plain = [as_dict(row, found) for row in rows]
         print_rows(plain, options.format, keys=_keys(found), top=options.top, about=about(found, options))
     else:
@@ -112,7 +110,7 @@ def _keys(found: Diff) -> list[str]:
     return [*keys, "typical_delta", "relative", "p", "noise"]
 
 
-def about(found: Diff, options: argparse.Namespace) -> dict[str, Any]:
+def about(found: Diff, options: argparse.Namespace) -> dict[str, object]:
     """What the JSON object says beside the rows."""
     return {
         "a": options.a,
@@ -128,7 +126,7 @@ def about(found: Diff, options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _print_text(found: Diff, rows: Any, options: argparse.Namespace) -> None:
+def _print_text(found: Diff, rows: Sequence[Row], options: argparse.Namespace) -> None:
     print(f"A: {options.a}\nB: {options.b}")
     for line in summary(found):
         print(line)
@@ -188,17 +186,19 @@ def percent(value: float | None) -> str:
     return "new" if value is None else f"{value:+.1%}"
 
 
-def _cells(row: Any, found: Diff) -> dict[str, Any]:
+def _cells(row: Row, found: Diff) -> dict[str, object]:
     time = row.time
     a, b = (time.test.a, time.test.b) if found.per == "step" and time.test is not None else (time.a, time.b)
-    made = {"status": "" if row.status == SAME else row.status, **dict(zip(found.by, row.key))}
+    made: dict[str, object] = {
+        "status": "" if row.status == SAME else row.status,
+        **dict(zip(found.by, row.key)),
+    }
     made["calls_a"], made["calls_b"] = (_whole(v) for v in (row.count.a, row.count.b))
     made["what"] = "device" if time is row.self_device else "CPU"
     made.update(a=a, b=b, delta=b - a, relative=percent((b - a) / a if a else None if b else 0.0))
-    test = time.test
-    judged = test is not None and row.status not in (ADDED, GONE)
-    made["noise"] = test.floor if judged and found.per != "total" else None
-    made["p"] = f"{test.p:.2g}" if judged and test.p is not None else None
+    test = None if row.status in (ADDED, GONE) else time.test
+    made["noise"] = test.floor if test is not None and found.per != "total" else None
+    made["p"] = f"{test.p:.2g}" if test is not None and test.p is not None else None
     return made
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 
+from ..analysis.columns import COLUMNS, ColumnFact, column_key
 from . import _common
 from ._common import CommandError
 
@@ -25,8 +26,6 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the definitions of columns."""
-    from ..analysis.columns import COLUMNS, column_key
-
     try:
         keys = [column_key(text) for text in options.column] or list(COLUMNS)
     except KeyError as error:
@@ -58,12 +57,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _told(fact: object) -> str:
+def _told(fact: ColumnFact) -> str:
     import textwrap
 
-    from ..analysis.columns import ColumnFact
-
-    assert isinstance(fact, ColumnFact)
     units = {
         "us": "microseconds",
         "share": "share from 0 to 1 (tables show per cent)",

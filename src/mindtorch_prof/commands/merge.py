@@ -12,9 +12,12 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ._common import CommandError, add_file, plain, print_json, print_rows, progress, writing
+
+if TYPE_CHECKING:
+    from ..rewrite.merge import Merged
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _say(done: Any, format: str) -> None:
+def _say(done: Merged, format: str) -> None:
     rows = [
         {
             "file": part.path,

@@ -13,9 +13,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from typing import TYPE_CHECKING
 
 from . import _common
 from ._common import CommandError
+
+if TYPE_CHECKING:
+    from ..load.open_trace import Loaded
 
 
 def prepare_parser(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +58,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _print_tables(loaded: object, options: argparse.Namespace) -> None:
+def _print_tables(loaded: Loaded, options: argparse.Namespace) -> None:
     from ..analysis.columns import COLUMNS
     from ..analysis.tables import TABLES
 

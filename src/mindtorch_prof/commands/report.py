@@ -43,9 +43,9 @@ def run(options: argparse.Namespace) -> int:
     for file in files:
         if os.path.realpath(file) == os.path.realpath(options.output):
             raise CommandError(f"{options.output}: is the input file; expected another name for -o")
-    loaded = [open_trace(file, strict=options.strict) for file in files]
+    first, *second = [open_trace(file, strict=options.strict) for file in files]
     with writing(options.output):
-        export_html(*loaded[:1], options.output, *loaded[1:], max_events=options.max_events)
+        export_html(first, options.output, *second, max_events=options.max_events)
     size = os.path.getsize(options.output) if os.path.isfile(options.output) else 0
     print(f"The report is in {os.path.abspath(options.output)} ({size / 1e6:.1f} MB).")
     return 0

@@ -14,10 +14,13 @@ example:
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TYPE_CHECKING
 
 from . import _common
 from ._common import CommandError
+
+if TYPE_CHECKING:
+    from ..torch_api.results import Results
 
 # groupings and orders that torch's table knows
 _TABLE_KEYS = {"shape", "stack"}
@@ -76,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def print_table(results: Any, options: argparse.Namespace) -> None:
+def print_table(results: Results, options: argparse.Namespace) -> None:
     """The table of results, with the options of `show`."""
     keys = [key.strip() for key in options.group_by.split(",") if key.strip()]
     sort_by = sort_column(results, options.sort_by)
@@ -112,7 +115,7 @@ def print_table(results: Any, options: argparse.Namespace) -> None:
     )
 
 
-def print_torch_table(results: Any, keys: list[str], sort_by: str | None, top: int) -> None:
+def print_torch_table(results: Results, keys: list[str], sort_by: str | None, top: int) -> None:
     """The table as torch prints it."""
     from ..call_paths import STACK_DEPTH
 
@@ -127,13 +130,18 @@ def print_torch_table(results: Any, keys: list[str], sort_by: str | None, top: i
     print(_common.plain(averages.table(sort_by=sort_by, row_limit=top or -1), lines=True), end="")
 
 
-def sort_column(results: Any, wanted: str | None) -> str | None:
+def sort_column(results: Results, wanted: str | None) -> str | None:
     """The column to sort by; None for the order of time."""
-    from ..analysis.columns import column_key
-
     if wanted is None:
         busy = bool(results.trace.device.works.any())
         return "self_device_time_total" if busy else "self_cpu_time_total"
+    return named_column(wanted)
+
+
+def named_column(wanted: str) -> str | None:
+    """The key of a column that the user named; None for `none`; a CommandError if there is no such column."""
+    from ..analysis.columns import column_key
+
     if wanted == "none":
         return None
     try:

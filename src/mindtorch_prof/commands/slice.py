@@ -15,11 +15,14 @@ import argparse
 import os
 import re
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..formats import format_time
 from ._common import CommandError, add_file, plain, print_json, progress, writing
 from ._options import number
+
+if TYPE_CHECKING:
+    from ..rewrite.slice import Sliced
 
 _UNITS = {"": 1.0, "us": 1.0, "ms": 1e3, "s": 1e6, "ns": 1e-3}
 
@@ -105,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _say(done: Any, format: str) -> None:
+def _say(done: Sliced, format: str) -> None:
     size = os.path.getsize(done.path) if os.path.isfile(done.path) else 0
     if format == "json":
         print_json(

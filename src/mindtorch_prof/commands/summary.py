@@ -30,16 +30,19 @@ def run(options: argparse.Namespace) -> int:
     if options.format == "json":
         _common.print_json(data)
     elif options.format == "csv":
+        parts = (
+            ("categories", "category", data["categories"]),
+            ("ops", "name", data["ops"]),
+            ("kernels", "name", data["kernels"]),
+            ("modules", "module", data["modules"]),
+        )
         rows = [
             {"part": part, "name": row[key], **{k: v for k, v in row.items() if k != key}}
-            for part, key in _PARTS.items()
-            for row in data[part]
+            for part, key, part_rows in parts
+            for row in part_rows
         ]
         keys = ["part", "name", "count", "self_cpu_time_total", "self_cpu_share", "self_device_time_total"]
         _common.print_rows(rows, "csv", keys=keys)
     else:
         print(_common.plain(summary_text(data, markdown=options.format == "md"), lines=True), end="")
     return 0
-
-
-_PARTS = {"categories": "category", "ops": "name", "kernels": "name", "modules": "module"}

@@ -9,9 +9,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from mindtorch_prof.commands._common import CommandError
+
+if TYPE_CHECKING:
+    from mindtorch_v2._tensor import Tensor
 
 _TRACE = "mindtorch-demo.pt.trace.json"
 
@@ -65,7 +68,7 @@ def train(steps: int, seed: int) -> Iterator[float]:
         yield loss.item()
 
 
-def half_circles(count: int) -> tuple[Any, Any]:
+def half_circles(count: int) -> tuple[Tensor, Tensor]:
     """`count` noisy points on two half circles, and which circle each is on."""
     import mindtorch_v2 as torch
 

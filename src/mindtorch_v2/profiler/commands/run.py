@@ -18,10 +18,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 from mindtorch_prof.commands import _common, show
 from mindtorch_prof.commands._common import CommandError
+
+if TYPE_CHECKING:
+    from ..run_program import Outcome
+    from ..session import profile
 
 _SWITCHES = {
     "record_shapes": "record input shapes",
@@ -85,9 +89,8 @@ def run(options: argparse.Namespace) -> int:
     from ..run_program import Program, ProgramError, run
 
     program = Program(words[0], words[1:], module=bool(options.module))
-    show.sort_column(
-        None, options.sort_by or "self_cpu_time_total"
-    )  # a wrong name is told before the program runs
+    if options.sort_by:
+        show.named_column(options.sort_by)  # an unknown column is an error before the program runs
     writer = _Writer(options, os.path.abspath(options.output or f"{program.name}.pt.trace.json"))
     schedule = options.schedule
     if options.steps is not None:
@@ -109,7 +112,7 @@ class _Writer:
         )
         self.written: list[str] = []
 
-    def ready(self, prof: Any, cycle: int) -> None:
+    def ready(self, prof: profile, cycle: int) -> None:
         path = _numbered(self.path, cycle) if self.several else self.path
         try:
             prof.export_chrome_trace(path)
@@ -117,7 +120,7 @@ class _Writer:
         except OSError as error:
             _tell(f"{path}: cannot be written: {error.strerror or error}")
 
-    def end(self, outcome: Any) -> None:
+    def end(self, outcome: Outcome) -> None:
         if outcome.recordings and not self.options.quiet:
             options = argparse.Namespace(**{**vars(self.options), "file": self.path, **_NO_FILTER})
             try:
