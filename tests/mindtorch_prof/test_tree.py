@@ -9,7 +9,7 @@ from trace_builder import make_memory, make_trace
 from trace_strategies import nested_traces
 
 from mindtorch_prof.trace import Trace
-from mindtorch_prof.tree import levels, tree
+from mindtorch_prof.tree import depths_below, levels, tree
 
 
 def covered(start: np.ndarray, end: np.ndarray) -> int:
@@ -60,3 +60,16 @@ def test_levels_are_the_rows_of_each_depth_in_order(depths: list[int]) -> None:
     assert [rows.tolist() for rows in rows_by_depth] == [
         [row for row, depth in enumerate(depths) if depth == level] for level in range(len(rows_by_depth))
     ]
+
+
+forests = st.lists(st.integers(-1, 20), max_size=20).map(
+    lambda parents: [min(parent, row - 1) for row, parent in enumerate(parents)]
+)
+
+
+@given(forests)
+def test_depths_below_are_those_counted_one_by_one(parents: list[int]) -> None:
+    depths: list[int] = []
+    for parent in parents:
+        depths.append(depths[parent] + 1 if parent >= 0 else 0)
+    assert depths_below(np.array(parents, np.int64)).tolist() == depths

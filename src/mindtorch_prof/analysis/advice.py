@@ -19,8 +19,9 @@ from ..steps import is_step
 from ..torch_api.tensor_ids import Tensors
 from ..trace import ANNOTATION, DEVICE_COPY, NODE, OP, RUNTIME
 from ..tree import nearest
+from .intervals import union
 from .recording import Recording, as_results
-from .steps_table import union, working
+from .steps_table import working
 
 if TYPE_CHECKING:
     from ..torch_api.results import Results

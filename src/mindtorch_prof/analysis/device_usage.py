@@ -1,4 +1,4 @@
-"""How busy devices were: a Trace in; busy and idle time of each stream and device out. Overlapping work counts once."""
+"""Device usage: a Trace in; busy and idle time of each stream and device out. Overlapping work counts once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import BoolArray, IntArray
-from ..trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, Trace
+from ..trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, Device, Trace
+from .intervals import covered, union
 
 ALL_STREAMS = -1
 
@@ -18,12 +19,12 @@ class Usage:
 
     device: int
     stream: int
-    events: int  # kernels, copies and fills
-    span_us: float  # from the beginning of the device's first event to the end of its last, the same for all its streams
+    events: int  # kernels, copies and memsets
+    span_us: float  # from the start of the device's first event to the end of its last, the same for all its streams
     busy_us: float  # in which at least one of the events ran
     idle_us: float  # the rest of the span
     kernel_us: float  # in which at least one kernel ran
-    copy_us: float  # in which at least one copy or fill ran
+    copy_us: float  # in which at least one copy or memset ran
     longest_idle_us: float
 
     @property
@@ -34,22 +35,22 @@ class Usage:
 
 def device_usage(trace: Trace) -> list[Usage]:
     """One row per device for all its streams together, followed by one row per stream."""
-    device, made = trace.device, []
+    device = trace.device
     works = device.works
+    rows = []
     for index in np.unique(device.device[works]).tolist():
         here = works & (device.device == index)
         span = int(device.start_ns[here].min()), int(device.end_ns[here].max())
-        made.append(_usage(trace, here, index, ALL_STREAMS, span))
-        made += [
-            _usage(trace, here & (device.stream == stream), index, stream, span)
+        rows.append(_usage(device, here, index, ALL_STREAMS, span))
+        rows += [
+            _usage(device, here & (device.stream == stream), index, stream, span)
             for stream in np.unique(device.stream[here]).tolist()
         ]
-    return made
+    return rows
 
 
-def _usage(trace: Trace, which: BoolArray, index: int, stream: int, span: tuple[int, int]) -> Usage:
-    device = trace.device
-    start, end = merged_spans(device.start_ns[which], device.end_ns[which])
+def _usage(device: Device, which: BoolArray, index: int, stream: int, span: tuple[int, int]) -> Usage:
+    start, end = union(device.start_ns[which], device.end_ns[which])
     busy = int((end - start).sum())
     gaps = np.append(start, span[1]) - np.insert(end, 0, span[0])
     copies = (device.kind == DEVICE_COPY) | (device.kind == DEVICE_SET)
@@ -60,38 +61,17 @@ def _usage(trace: Trace, which: BoolArray, index: int, stream: int, span: tuple[
         (span[1] - span[0]) / 1000,
         busy / 1000,
         (span[1] - span[0] - busy) / 1000,
-        covered(device.start_ns, device.end_ns, which & (device.kind == DEVICE_KERNEL)) / 1000,
-        covered(device.start_ns, device.end_ns, which & copies) / 1000,
+        _busy_ns(device, which & (device.kind == DEVICE_KERNEL)) / 1000,
+        _busy_ns(device, which & copies) / 1000,
         int(gaps.max(initial=0)) / 1000,
     )
 
 
-def covered(start: IntArray, end: IntArray, which: BoolArray) -> int:
-    """Nanoseconds that at least one of the chosen spans covers."""
-    first, last = merged_spans(start[which], end[which])
-    return int((last - first).sum())
+def _busy_ns(device: Device, which: BoolArray) -> int:
+    start, end = union(device.start_ns[which], device.end_ns[which])
+    return int((end - start).sum())
 
 
-def merged_spans(start: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
-    """Spans as ones that do not overlap, in the order of time."""
-    if not len(start):
-        return start, end
-    order = np.argsort(start, kind="stable")
-    start, reach = start[order], np.maximum.accumulate(end[order])
-    first = np.flatnonzero(np.append(True, start[1:] > reach[:-1]))
-    return start[first], reach[np.append(first[1:] - 1, len(start) - 1)]
-
-
-def covered_within(starts: IntArray, ends: IntArray, start: IntArray, end: IntArray) -> IntArray:
-    """For each span (starts, ends) how much of it is covered by spans (start, end)."""
-    first, last = merged_spans(start, end)
-    if not len(first):
-        return np.zeros(len(starts), np.int64)
-    before = np.concatenate([[0], np.cumsum(last - first)])
-
-    def until(times: IntArray) -> IntArray:
-        place = np.searchsorted(first, times, side="right")
-        open_ = np.maximum(place - 1, 0)
-        return before[place] - np.where(place > 0, np.maximum(last[open_] - times, 0), 0)
-
-    return until(ends) - until(starts)
+def covered_within(begin: IntArray, end: IntArray, work_start: IntArray, work_end: IntArray) -> IntArray:
+    """How much of each time from `begin` to `end` is covered by work."""
+    return covered(union(work_start, work_end), begin, end)

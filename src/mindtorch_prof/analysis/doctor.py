@@ -11,7 +11,7 @@ from ..arrays import IntArray
 from ..trace import NODE, Trace
 from ..tree import depths, parents, thread_slices
 from .recording import Recording, as_results
-from .steps_table import steps_table, union, working
+from .steps_table import steps_table
 
 if TYPE_CHECKING:
     from ..torch_api.results import Results
@@ -259,10 +259,3 @@ def _names(trace: Trace, rows: IntArray, most: int = 3) -> str:
 
 def _list(numbers: list[int], most: int = 8) -> str:
     return ", ".join(map(str, numbers[:most])) + (" ..." if len(numbers) > most else "")
-
-
-def busy_ns(results: Results) -> int:
-    """Time in which at least one op ran on a CPU thread."""
-    work = working(results)
-    start, end = union(results.trace.start_ns[work], results.trace.end_ns[work])
-    return int((end - start).sum())

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..arrays import Array, BoolArray, FloatArray, IntArray
+from ..arrays import Array, BoolArray, FloatArray
 from ..steps import is_step, steps_of
 from ..trace import ANNOTATION, PYTHON
+from .intervals import covered, union
 from .recording import Recording, as_results
 from .sheet import Sheet
 
@@ -60,31 +61,3 @@ def working(results: Results) -> BoolArray:
 
 def _share(part: FloatArray, whole: FloatArray) -> FloatArray:
     return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
-
-
-def union(start: IntArray, end: IntArray) -> tuple[IntArray, IntArray]:
-    """Spans that cover the same time as these, sorted and apart."""
-    if not len(start):
-        return start[:0], end[:0]
-    order = np.argsort(start, kind="stable")
-    start, end = start[order], np.maximum.accumulate(end[order])
-    new = np.ones(len(start), bool)
-    new[1:] = start[1:] > end[:-1]
-    first = np.flatnonzero(new)
-    return start[first], end[np.append(first[1:] - 1, len(start) - 1)]
-
-
-def covered(spans: tuple[IntArray, IntArray], begin: IntArray, end: IntArray) -> IntArray:
-    """How much of each time from `begin` to `end` lies in spans (a union's)."""
-    start, stop = spans
-    if not len(start):
-        return np.zeros(len(begin), np.int64)
-    before = np.concatenate(([0], np.cumsum(stop - start)))
-
-    def until(at: IntArray) -> IntArray:
-        place = np.searchsorted(start, at, side="right")
-        inside = np.maximum(place - 1, 0)
-        over = np.where(place > 0, np.maximum(stop[inside] - at, 0), 0)
-        return before[place] - over
-
-    return until(np.asarray(end)) - until(np.asarray(begin))

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from ..arrays import IntArray
 from ..trace import Trace
 from .columns import formatted
 from .doctor import doctor
 from .groups import groups
+from .intervals import Intervals, union
 from .recording import Recording, as_results
 from .sheet import Sheet
-from .steps_table import steps_table, union, working
+from .steps_table import steps_table, working
 
 if TYPE_CHECKING:
     from ..torch_api.results import Results
@@ -188,8 +188,8 @@ def _times(results: Results, by_name: Sheet) -> Times:
     return times
 
 
-def _length(spans: tuple[IntArray, IntArray]) -> int:
-    return int((spans[1] - spans[0]).sum())
+def _length(intervals: Intervals) -> int:
+    return int((intervals[1] - intervals[0]).sum())
 
 
 def _steps(steps: Sheet) -> Steps | None:

@@ -17,7 +17,7 @@ from ...averages import group_names
 from ...frames import MODULE_PREFIX
 from ...steps import is_step
 from ...trace import ANNOTATION, ENGINE, NODE, RUNTIME, Trace
-from ...tree import innermost, thread_slices
+from ...tree import innermost, nearest, thread_slices
 
 if TYPE_CHECKING:
     from ...torch_api.results import Results
@@ -149,26 +149,9 @@ def _classes(names: list[str]) -> tuple[list[str], IntArray]:
     return list(table), np.array(numbers, np.int64)
 
 
-def depths(parent: IntArray) -> IntArray:
-    """How many are above each, by doubling the steps upwards."""
-    depth = (parent >= 0).astype(np.int64)
-    above = np.append(parent, -1)
-    depth = np.append(depth, 0)
-    while (above >= 0).any():
-        depth = depth + np.where(above >= 0, depth[above], 0)
-        above = np.where(above >= 0, above[above], -1)
-    return depth[:-1]
-
-
 def kept_parents(parent: IntArray, keep: BoolArray) -> IntArray:
-    """For each row the nearest one above it that is kept; -1: none."""
-    found = np.append(parent, -1)
-    kept = np.append(keep, True)
-    while True:
-        skip = (found >= 0) & ~kept[found]
-        if not skip.any():
-            return found[:-1]
-        found = np.where(skip, found[found], found)
+    """For each row the nearest row above it that is kept; -1: none."""
+    return np.where(parent >= 0, nearest(parent, keep)[np.maximum(parent, 0)], -1)
 
 
 def events_at(trace: Trace, parent: IntArray, times: IntArray, threads: IntArray) -> IntArray:

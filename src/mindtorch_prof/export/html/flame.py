@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...arrays import Array, IntArray
-from .calls import Calls, calls, depths, events_at, shown_rows
+from ...tree import depths_below
+from .calls import Calls, calls, events_at, shown_rows
 from .pack import Block
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Merged:
 
 def merged(results: Results, made: Calls) -> Merged:
     """Merge calls of equal names under equal callers."""
-    depth = depths(made.parent)
+    depth = depths_below(made.parent)
     count = len(made.parent)
     node = np.full(count + 1, -1, np.int64)
     names, parents, categories, firsts = [], [], [], []

@@ -13,10 +13,9 @@ import numpy as np
 from ...frames import MODULE_PREFIX
 from ...arrays import Array, BoolArray, IntArray
 from ...trace import ENGINE
-from ...tree import levels, nearest
+from ...tree import depths_below, levels, nearest
 from .calls import (
     AUTOGRAD,
-    depths,
     event_categories,
     events_at,
     forward_of,
@@ -47,7 +46,7 @@ def module_tree(results: Results) -> Modules | None:
     if not called.any():
         return None
     parent = kept_parents(frames.parent, called)
-    depth = depths(np.where(called, parent, -1))
+    depth = depths_below(np.where(called, parent, -1))
     node = np.full(len(frames) + 1, -1, np.int64)
     names: list[str] = []
     parents = []

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from ...arrays import Array, IntArray
+from ...analysis.groups import device_times
+from ...arrays import IntArray
 from ...averages import averages, group_names
 from ...call_paths import STACK_DEPTH
 from ...torch_api.enums import DeviceType
-from ...tree import levels
 from . import modules
-from .calls import COPY, KERNEL, OP, event_categories, name_categories, shown_rows
+from .calls import COPY, KERNEL, OP, event_categories, name_categories
 from .pack import Block
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _add_numbered(
     rows = averages(trace, own, keep, by_inputs=number)
     self_device, device = device_times(results)
 
-    def total(values: Array) -> IntArray:
+    def total(values: IntArray) -> IntArray:
         return np.bincount(rows.group, weights=values[keep], minlength=len(rows.names)).astype(np.int64)
 
     columns = {
@@ -153,27 +153,6 @@ def _add_numbered(
     }
     details = [labels[i] for i in number[rows.first].tolist()]
     return _put(block, key, list(rows.names), details, columns)
-
-
-def device_times(results: Results) -> tuple[Array, Array]:
-    """For each event, the time on devices of what it launched itself, and with what it contains."""
-    trace = results.trace
-    device = trace.device
-    own: Array = np.zeros(len(trace))
-    if not len(device) or not len(trace):
-        return own, own
-    works = device.works
-    at = shown_rows(results, device.op[works])
-    duration = (device.end_ns - device.start_ns)[works]
-    own = np.bincount(at[at >= 0], weights=duration[at >= 0], minlength=len(trace))
-    total = own.copy()
-    depth = results.tree.depth
-    parent = results.shown_parent
-    shown = results.shown
-    for rows in reversed(levels(depth)[1:]):
-        rows = rows[shown[rows] & (parent[rows] >= 0)]
-        total += np.bincount(parent[rows], weights=total[rows], minlength=len(total))
-    return own, total
 
 
 def _put(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...analysis import intervals
 from ...arrays import IntArray
 from ...steps import step_rows
 from ...trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, RUNTIME, Trace
@@ -128,15 +129,8 @@ def _device_shares(trace: Trace, wall: int) -> list[dict[str, object]]:
 
 
 def union(spans: IntArray) -> IntArray:
-    """The union of spans (start, end), as spans apart from each other."""
-    if not len(spans):
-        return spans
-    spans = spans[np.argsort(spans[:, 0], kind="stable")]
-    until = np.maximum.accumulate(spans[:, 1])
-    first = np.concatenate([[True], spans[1:, 0] > until[:-1]])
-    starts = spans[first, 0]
-    ends = until[np.concatenate([np.flatnonzero(first)[1:] - 1, [len(spans) - 1]])]
-    return np.stack([starts, ends], axis=1)
+    """The union of spans, one row (start, end) each."""
+    return np.stack(intervals.union(spans[:, 0], spans[:, 1]), axis=1)
 
 
 # ---------------------------------------------------------------------------------------------------- facts

@@ -14,13 +14,13 @@ import numpy as np
 from ...frames import MODULE_PREFIX
 from ...arrays import BoolArray, IntArray
 from ...trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, Trace
+from ...tree import depths_below
 from .calls import (
     COPY,
     FRAME,
     KERNEL,
     MODULE,
     USER,
-    depths,
     event_categories,
     forward_of,
     kept_parents,
@@ -171,7 +171,7 @@ def _frame_layers(trace: Trace, threads: dict[int, _Thread], tracks: list[Track]
         keep = (frames.module < 0) == python
         rows = np.flatnonzero(keep)
         parent = kept_parents(frames.parent, keep)
-        lane = depths(np.where(keep, parent, -1))[rows]
+        lane = depths_below(np.where(keep, parent, -1))[rows]
         track = _tracks_of(
             frames.thread[rows], threads, tracks, "python" if python else "modules", 2 if python else 0
         )
@@ -188,7 +188,7 @@ def _event_layer(results: Results, threads: dict[int, _Thread], tracks: list[Tra
     rows = np.flatnonzero(results.shown)
     place = np.full(len(trace) + 1, -1, np.int64)
     place[rows] = np.arange(len(rows))
-    lane = depths(place[results.shown_parent[rows]])
+    lane = depths_below(place[results.shown_parent[rows]])
     track = _tracks_of(trace.thread[rows], threads, tracks, "events", 1)
     start, end = trace.start_ns[rows], trace.end_ns[rows]
     lane = apart(track, lane, start, end)

@@ -1,0 +1,25 @@
+"""Unions of intervals: they cover the same time without overlap."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mindtorch_prof.analysis.intervals import covered, union
+
+lengths = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 10)), max_size=12)
+
+
+@given(lengths, lengths)
+def test_unions_and_covered_times_are_those_counted_point_by_point(
+    work: list[tuple[int, int]], windows: list[tuple[int, int]]
+) -> None:
+    start, length = np.array(work, np.int64).reshape(-1, 2).T
+    busy = {time for begin, size in work for time in range(begin, begin + size)}
+    starts, ends = union(start, start + length)
+    assert (starts[1:] > ends[:-1]).all()
+    assert {time for begin, end in zip(starts, ends) for time in range(begin, end)} == busy
+    begin, size = np.array(windows, np.int64).reshape(-1, 2).T
+    inside = [len(busy & set(range(b, b + n))) for b, n in windows]
+    assert covered((starts, ends), begin, begin + size).tolist() == inside
