@@ -1,6 +1,6 @@
-"""Baselines: what a build gate compares with. Recordings in, counters and repeated times per row out; and that as a small JSON file and back.
+"""Baselines, which `check` compares with: recordings in, counters and repeated times per row out; writing them to a JSON file, and reading it.
 
-The file has a version, sorted keys and one row a line, so that a diff of two baselines can be read.
+The file has a version, sorted keys and one row per line, so that a text diff of two baselines is readable.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from .repeats import COUNTERS, TIMES, Key, Measured, measure
 
 FORMAT = "mindtorch-prof baseline"
 VERSION = 1  # 1: rows by key with counters, shapes and times per steps, runs and calls
-_SAMPLES = 25  # repeats that are kept of each time: enough for a rank test
+_SAMPLES = 25  # repeats of each time that the file holds: enough for a rank test
 
 Range = tuple[float, float]  # lowest and highest among the recordings
-Times = dict[
-    str, tuple[float, ...]
-]  # what repeats -> microseconds; "steps", "calls"; "runs": medians of steps, or totals
+# "steps", "calls", "runs" -> microseconds of each; a run's time is the median of its steps, or the total without steps
+Times = dict[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
@@ -40,15 +39,15 @@ class BaseRow:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What recordings of one version showed."""
+    """The figures of one version of a program."""
 
     by: tuple[str, ...]
-    per: str  # "step" or "run": what counters and times are per
+    per: str  # "step" or "run": counters and times are per step or per run
     runs: int  # recordings
-    steps: int  # steps of all of them together; 0 per run
-    has: frozenset[str]  # "shapes", "memory", "flops", "device": what all recordings can tell
+    steps: int  # in all recordings together; 0 if `per` is "run"
+    has: frozenset[str]  # which of "shapes", "memory", "flops", "device" all recordings have
     rows: dict[Key, BaseRow]
-    total: BaseRow  # of everything: all counters, peak_memory, times
+    total: BaseRow  # sums over all rows: counters, peak_memory, times
     source: str = ""
 
 
@@ -86,9 +85,9 @@ def _range(values: Sequence[float]) -> Range:
     return min(values), max(values)
 
 
-def _per(value: int, among: int) -> float:
-    """Pieces per step: a whole number stays one."""
-    return value // among if value % among == 0 else round(value / among, 6)
+def _per_run(total: int, runs: int) -> float:
+    """A counter per step (or run); an integer if it divides evenly."""
+    return total // runs if total % runs == 0 else round(total / runs, 6)
 
 
 def _row(
@@ -97,29 +96,37 @@ def _row(
     places = [side.place.get(key) for side in sides]
     counters = {
         name: _range(
-            [0 if i is None else _per(int(s.totals[name][i]), s.runs) for s, i in zip(sides, places)]
+            [0 if i is None else _per_run(int(s.totals[name][i]), s.runs) for s, i in zip(sides, places)]
         )
         for name in COUNTERS
     }
     times: dict[str, Times] = {}
     for metric, lists in samples.items():
-        found = [values[i] for values, i in zip(lists, places) if i is not None]
+        samples_of_row = [values[i] for values, i in zip(lists, places) if i is not None]
         if sides[0].steps:
-            medians = [float(np.median(values)) for values in found]
-            times[metric] = {"steps": _kept(np.concatenate(found)), "runs": _kept(np.array(medians))}
+            medians = [float(np.median(values)) for values in samples_of_row]
+            times[metric] = {
+                "steps": _stored(np.concatenate(samples_of_row)),
+                "runs": _stored(np.array(medians)),
+            }
         else:
             sums = [0.0 if i is None else float(s.totals[metric][i]) / 1000 for s, i in zip(sides, places)]
-            times[metric] = {"calls": _kept(np.concatenate(found)), "runs": _kept(np.array(sums))}
+            times[metric] = {
+                "calls": _stored(np.concatenate(samples_of_row)),
+                "runs": _stored(np.array(sums)),
+            }
     return BaseRow(counters, shapes, times)
 
 
-def _kept(values: FloatArray) -> tuple[float, ...]:
+def _stored(values: FloatArray) -> tuple[float, ...]:
+    """Repeats as the file holds them: few, and with four digits."""
     return tuple(float(f"{value:.4g}") for value in quantiles(values, _SAMPLES).tolist())
 
 
 def _total(sides: list[Measured], metrics: Sequence[str]) -> BaseRow:
     counters = {
-        name: _range([_per(int(side.totals[name].sum()), side.runs) for side in sides]) for name in COUNTERS
+        name: _range([_per_run(int(side.totals[name].sum()), side.runs) for side in sides])
+        for name in COUNTERS
     }
     counters["ops"] = _range([len(side.keys) for side in sides])
     peaks = [side.peak_memory for side in sides if side.peak_memory is not None]
@@ -128,26 +135,28 @@ def _total(sides: list[Measured], metrics: Sequence[str]) -> BaseRow:
     times: dict[str, Times] = {}
     for metric in metrics:
         if not metric.startswith("self_"):
-            continue  # rows contain each other: only own times add up
+            continue  # rows contain each other: only self times add up
         if sides[0].steps:
             sums = [side.columns[metric].sum(axis=0) / 1000.0 for side in sides]
             medians = [float(np.median(values)) for values in sums]
-            times[metric] = {"steps": _kept(np.concatenate(sums)), "runs": _kept(np.array(medians))}
+            times[metric] = {"steps": _stored(np.concatenate(sums)), "runs": _stored(np.array(medians))}
         else:
-            times[metric] = {"runs": _kept(np.array([side.totals[metric].sum() / 1000.0 for side in sides]))}
+            times[metric] = {
+                "runs": _stored(np.array([side.totals[metric].sum() / 1000.0 for side in sides]))
+            }
     return BaseRow(counters, {}, times)
 
 
 def _shapes_by_op(sides: list[Measured]) -> dict[str, dict[str, Range]]:
-    """By op the calls of each combination of input shapes."""
-    made: dict[str, dict[str, Range]] = {}
+    """For each op, the number of calls by input shapes."""
+    calls: dict[str, dict[str, Range]] = {}
     for op, shape in sorted({key for side in sides for key in side.keys}):
         counts = []
         for side in sides:
             place = side.place.get((op, shape))
-            counts.append(0 if place is None else _per(int(side.totals["count"][place]), side.runs))
-        made.setdefault(op, {})[shape] = _range(counts)
-    return made
+            counts.append(0 if place is None else _per_run(int(side.totals["count"][place]), side.runs))
+        calls.setdefault(op, {})[shape] = _range(counts)
+    return calls
 
 
 # ---------------------------------------------------------------------------------------------------- files
@@ -165,15 +174,15 @@ def write_baseline(baseline: Baseline, path: str | os.PathLike[str]) -> None:
         "has": sorted(baseline.has),
         "total": _plain_row(baseline.total),
     }
-    rows = ["    " + _line([*key, _plain_row(row)]) for key, row in sorted(baseline.rows.items())]
-    texts = {key: _line(value) for key, value in head.items()}
+    rows = ["    " + _json([*key, _plain_row(row)]) for key, row in sorted(baseline.rows.items())]
+    texts = {key: _json(value) for key, value in head.items()}
     texts["rows"] = "[\n" + ",\n".join(rows) + "\n  ]"
     text = "{\n" + ",\n".join(f"  {json.dumps(key)}: {texts[key]}" for key in sorted(texts)) + "\n}\n"
     with open_for_export(path) as out:
         out.write(text.encode())
 
 
-def _line(value: object) -> str:
+def _json(value: object) -> str:
     return json.dumps(value, sort_keys=True)
 
 
@@ -182,16 +191,16 @@ def _plain_range(value: Range) -> float | list[float]:
 
 
 def _plain_row(row: BaseRow) -> dict[str, object]:
-    made: dict[str, object] = {name: _plain_range(value) for name, value in row.counters.items()}
+    document: dict[str, object] = {name: _plain_range(value) for name, value in row.counters.items()}
     if row.shapes:
-        made["shapes"] = {shape: _plain_range(value) for shape, value in row.shapes.items()}
+        document["shapes"] = {shape: _plain_range(value) for shape, value in row.shapes.items()}
     for metric, times in row.times.items():
-        made[f"{metric}_us"] = {what: list(values) for what, values in times.items()}
-    return made
+        document[f"{metric}_us"] = {unit: list(values) for unit, values in times.items()}
+    return document
 
 
 def is_baseline(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is a baseline, by its beginning: keys are sorted, so `by` is the first and `format` the second."""
+    """Whether a file is a baseline: keys are sorted, so `format` is near the start."""
     try:
         with open(path, "rb") as file:
             return f'"format": "{FORMAT}"'.encode() in file.read(4096)
@@ -216,7 +225,7 @@ def read_baseline(path: str | os.PathLike[str]) -> Baseline:
             f"{name}: a baseline of version {data.get('version')!r}; expected version {VERSION}: write it again"
         )
     try:
-        rows = {tuple(map(str, entry[:-1])): _row_of(entry[-1]) for entry in data["rows"]}
+        rows = {tuple(map(str, entry[:-1])): _parsed_row(entry[-1]) for entry in data["rows"]}
         return Baseline(
             tuple(data["by"]),
             str(data["per"]),
@@ -224,25 +233,25 @@ def read_baseline(path: str | os.PathLike[str]) -> Baseline:
             int(data["steps"]),
             frozenset(data["has"]),
             rows,
-            _row_of(data["total"]),
+            _parsed_row(data["total"]),
             name,
         )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise ValueError(f"{name}: a damaged baseline ({error!r}); write it again") from error
 
 
-def _range_of(value: Any) -> Range:
+def _parsed_range(value: Any) -> Range:
     if isinstance(value, list):
         return value[0] + 0, value[1] + 0
     return value + 0, value + 0
 
 
-def _row_of(data: dict[str, Any]) -> BaseRow:
+def _parsed_row(data: dict[str, Any]) -> BaseRow:
     counters, times = {}, {}
     for name, value in data.items():
         if name.endswith("_us"):
-            times[name[:-3]] = {what: tuple(map(float, values)) for what, values in value.items()}
+            times[name[:-3]] = {unit: tuple(map(float, values)) for unit, values in value.items()}
         elif name != "shapes":
-            counters[name] = _range_of(value)
-    shapes = {shape: _range_of(value) for shape, value in data.get("shapes", {}).items()}
+            counters[name] = _parsed_range(value)
+    shapes = {shape: _parsed_range(value) for shape, value in data.get("shapes", {}).items()}
     return BaseRow(counters, shapes, times)

@@ -1,6 +1,6 @@
-"""Call trees: a recording in; its events merged by the path of names around them out, as a Sheet in the order of a walk.
+"""Call trees: a recording in; its events merged by their paths (the names from the root to the event) out, as a Sheet in preorder.
 
-Calls of modules, or of all Python functions, stand among the ops where they were recorded and are wanted.
+Calls of nn.Modules, or of all Python functions, are nodes too if they were recorded and are asked for.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def with_python(source: Recording, calls: Calls = "modules") -> Results:
     keep = frames.module >= 0 if calls == "modules" else np.full(len(frames), calls == "all")
     if not keep.any():
         return results
-    parent = np.full(int(keep.sum()), -1, np.int64)  # not asked for: nesting is told from times
-    some = Frames(
+    parent = np.full(int(keep.sum()), -1, np.int64)  # not used: with_calls nests calls by their times
+    kept = Frames(
         frames.names,
         frames.name[keep],
         frames.start_ns[keep],
@@ -44,7 +44,7 @@ def with_python(source: Recording, calls: Calls = "modules") -> Results:
         parent,
         frames.module[keep],
     )
-    return Results(with_calls(replace(trace, frames=some)))
+    return Results(with_calls(replace(trace, frames=kept)))
 
 
 def call_tree(
@@ -63,7 +63,7 @@ def call_tree(
     results = with_python(source, calls)
     trace = results.trace
     rows = np.flatnonzero(results.shown)
-    nodes = _Nodes(results, rows)
+    nodes = _MergedTree(results, rows)
     whole = nodes.total_ns[nodes.parent < 0].sum()
     order = nodes.walk(depth, min_share * whole, by_time)
     names = [nodes.names[i] for i in order.tolist()]
@@ -84,8 +84,8 @@ def call_tree(
     return Sheet(columns, len(order))
 
 
-class _Nodes:
-    """The merged tree as columns: a node is a path of names."""
+class _MergedTree:
+    """The merged tree as columns, one row per node: a path of names."""
 
     def __init__(self, results: Results, rows: IntArray) -> None:
         trace = results.trace
@@ -95,14 +95,14 @@ class _Nodes:
         node_of = np.full(len(trace), -1, np.int64)
         self.names: list[str] = []
         parents: list[IntArray] = []
-        made = 0
+        count = 0
         if several:
-            texts_of = [thread_text(results, t) for t in threads.tolist()]
+            labels = [thread_text(results, t) for t in threads.tolist()]
             self.names += [
-                f"[{text}]" if text.startswith("thread") else f"[thread {text}]" for text in texts_of
+                f"[{label}]" if label.startswith("thread") else f"[thread {label}]" for label in labels
             ]
             parents.append(np.full(len(threads), -1, np.int64))
-            made = len(threads)
+            count = len(threads)
         of_thread = np.full(len(trace), -1, np.int64)
         of_thread[rows] = thread.reshape(-1) if several else -1
         above, level = results.shown_parent, results.tree.depth
@@ -111,24 +111,24 @@ class _Nodes:
             up = np.where(above[here] >= 0, node_of[np.maximum(above[here], 0)], of_thread[here])
             key = (up + 1) * (len(texts) + 1) + group_of[trace.name[here]]
             known, first, number = np.unique(key, return_index=True, return_inverse=True)
-            node_of[here] = made + number.reshape(-1)
+            node_of[here] = count + number.reshape(-1)
             parents.append(up[first])
             self.names += [texts[n] for n in group_of[trace.name[here[first]]].tolist()]
-            made += len(known)
+            count += len(known)
         self.parent = np.concatenate(parents) if parents else np.empty(0, np.int64)
         node = node_of[rows]
         duration = (trace.end_ns - trace.start_ns)[rows]
         own_device, device = device_times(results)
 
         def total(values: IntArray) -> Array:
-            return np.bincount(node, weights=values, minlength=made)
+            return np.bincount(node, weights=values, minlength=count)
 
-        self.count = np.bincount(node, minlength=made)
+        self.count = np.bincount(node, minlength=count)
         self.total_ns, self.self_ns = total(duration), total(results.shown_self_ns[rows])
         self.device_ns, self.self_device_ns = total(device[rows]), total(own_device[rows])
-        self.start_ns = np.full(made, np.iinfo(np.int64).max)
+        self.start_ns = np.full(count, np.iinfo(np.int64).max)
         np.minimum.at(self.start_ns, node, trace.start_ns[rows])
-        self.depth = np.zeros(made, np.int64)
+        self.depth = np.zeros(count, np.int64)
         inner = self.parent >= 0
         self.depth[inner] = -1
         while (self.depth < 0).any():
@@ -144,7 +144,7 @@ class _Nodes:
             np.minimum.at(self.start_ns, self.parent[tops], self.start_ns[tops])
 
     def walk(self, depth: int, min_ns: float, by_time: bool) -> IntArray:
-        """Nodes in the order of a walk from the outermost ones."""
+        """Nodes in preorder."""
         keep = self.total_ns >= min_ns
         if depth:
             keep &= self.depth < depth
@@ -153,9 +153,9 @@ class _Nodes:
         for node in rank[keep[rank]].tolist():
             children.setdefault(int(self.parent[node]), []).append(node)
         order: list[int] = []
-        waiting = list(reversed(children.get(-1, [])))
-        while waiting:
-            node = waiting.pop()
+        stack = list(reversed(children.get(-1, [])))
+        while stack:
+            node = stack.pop()
             order.append(node)
-            waiting.extend(reversed(children.get(node, [])))
+            stack.extend(reversed(children.get(node, [])))
         return np.array(order, np.int64)

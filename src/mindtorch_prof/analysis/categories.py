@@ -1,4 +1,4 @@
-"""Categories: the name of an event in, what kind of work it is out. Told from names alone, by the first rule that fits."""
+"""Categories: the name of an event in, the kind of work it does out. Only the name decides, by the first rule that matches."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ CATEGORIES = (*(category for category, _ in _RULES), "annotation", "python", "ru
 def category(name: str) -> str:
     """The category of an op, a node of the backward pass, or a kernel."""
     node = _NODE.match(name)
-    if node is not None:  # MmBackward0 is the work of mm, seen from the backward pass
-        return category(_snake(node[1])) if category(_snake(node[1])) != "other" else "autograd"
+    if node is not None:  # MmBackward0 does the same kind of work as mm
+        of_op = category(_snake(node[1]))
+        return of_op if of_op != "other" else "autograd"
     lower = name.lower()
     plain = lower.rsplit("::", 1)[-1] if lower.startswith(("aten::", "prims::", "torchvision::")) else lower
-    for found, pattern in _COMPILED:
+    for result, pattern in _COMPILED:
         if pattern.search(plain):
-            return found
+            return result
     return "other"
 
 
@@ -53,21 +54,18 @@ def categories(trace: Trace) -> tuple[IntArray, tuple[str, ...]]:
     """For each event the number of its category, and the categories' names."""
     number = {text: i for i, text in enumerate(CATEGORIES)}
     by_name = np.array([number[category(text)] for text in trace.names] or [0], np.int64)
-    found = by_name[trace.name]
-    autograd = number["autograd"]
-    optimizer = number["optimizer"]
-    marks = (trace.kind == ANNOTATION) & (found != optimizer) & (found != number["dataloader"])
-    found = np.where(marks, number["annotation"], found)
-    found = np.where(trace.kind == ENGINE, autograd, found)
-    found = np.where(trace.kind == PYTHON, number["python"], found)
-    found = np.where(trace.kind == RUNTIME, number["runtime"], found)
-    return found, CATEGORIES
+    by_event = by_name[trace.name]
+    keep_category = (by_event == number["optimizer"]) | (by_event == number["dataloader"])
+    by_event = np.where((trace.kind == ANNOTATION) & ~keep_category, number["annotation"], by_event)
+    by_event = np.where(trace.kind == ENGINE, number["autograd"], by_event)
+    by_event = np.where(trace.kind == PYTHON, number["python"], by_event)
+    by_event = np.where(trace.kind == RUNTIME, number["runtime"], by_event)
+    return by_event, CATEGORIES
 
 
 def name_categories(names: Sequence[str]) -> list[str]:
-    """The categories of names, as for kernels."""
-    known: dict[str, str] = {}
-    return [known.setdefault(name, category(name)) for name in names]
+    """The categories of names, e.g. of kernels."""
+    return [category(name) for name in names]
 
 
 def _snake(text: str) -> str:

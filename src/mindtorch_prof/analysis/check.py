@@ -1,8 +1,8 @@
-"""Check: recordings and a baseline in, what got worse out. Counters first, which have no noise; then times, with theirs. No text layout.
+"""Check: recordings and a baseline in, what got worse out. First counters, which have no noise; then times, which have.
 
-A counter fails when it is above the baseline's (`exact`: when it differs). A time fails when it is above by more than the limit, by more
-than the noise of its repeats, and surer than chance by a rank test; where either side is a single recording, a slower machine (all rows
-together) does not count.
+A counter fails if it is above the baseline (with `exact`: if it differs). A time fails if it is above the baseline by more than the limit
+and by more than the noise of its repeats, and a rank test finds the difference significant. If either side is a single recording, a slower
+machine (all rows slower by the same factor) is not a regression.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ import numpy as np
 
 from ..arrays import FloatArray
 from .baseline import Baseline, BaseRow, Range, make_baseline
-from .noise import ENOUGH, SINGLE, Comparison, common_shift, compare
+from .noise import (
+    MIN_REPEATS,
+    SINGLE_NOISE,
+    Comparison,
+    common_shift,
+    compare,
+    machine_log_shift,
+    weighted_median,
+)
 from .recording import Recording
 from .repeats import TIMES, Key
 
@@ -31,7 +39,6 @@ _NEEDS = {
     "shapes": "shapes",
 }
 _NEEDS |= {"self_device": "device", "device": "device"}
-_SHIFT = math.log(1.5)  # a machine is at times a third slower, not twice
 
 
 @dataclass(frozen=True)
@@ -40,13 +47,13 @@ class Finding:
 
     verdict: str  # "fail" or "better"
     metric: str
-    key: Key  # () is the whole
+    key: Key  # () is the sum over all rows
     before: float
     after: float
-    limit: float  # what `after` may be at most
-    noise: float | None = None  # of times: differences below this are chance
+    limit: float  # the highest value that `after` may have
+    noise: float | None = None  # of times: the noise floor
     p: float | None = None
-    detail: str = ""  # of shapes: which
+    detail: str = ""  # the shapes, or a remark
 
     @property
     def name(self) -> str:
@@ -54,7 +61,7 @@ class Finding:
 
     @property
     def change(self) -> float | None:
-        """The change as a share of the baseline; None where that is nothing."""
+        """The change as a share of the baseline; None if that is 0."""
         return (self.after - self.before) / self.before if self.before else None
 
     def sentence(self) -> str:
@@ -68,22 +75,22 @@ class Finding:
                 return format_memory(int(value))
             return f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"
 
-        what = f"{self.metric} {self.detail}".strip()
+        metric = f"{self.metric} {self.detail}".strip()
         share = "new" if self.change is None else f"{self.change:+.1%}"
         noise = "" if self.noise is None else f", noise {text(self.noise)}"
-        return f"{self.name}: {what} {text(self.before)} -> {text(self.after)} ({share}; limit {text(self.limit)}{noise})"
+        return f"{self.name}: {metric} {text(self.before)} -> {text(self.after)} ({share}; limit {text(self.limit)}{noise})"
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """What a check found; true when nothing got worse."""
+    """The result of a check; true if nothing got worse."""
 
     findings: tuple[Finding, ...]
-    checked: dict[str, int]  # metric -> rows that were looked at
-    skipped: dict[str, str]  # metric -> why it was not looked at
+    checked: dict[str, int]  # metric -> number of rows that were compared
+    skipped: dict[str, str]  # metric -> why it was not compared
     floor: float  # noise of a typical row as a share of its time; nan: no time was compared
     repeats: str  # what was compared: "10 steps vs 12"
-    shift: float  # how much slower everything is together
+    shift: float  # by which factor all rows together are slower
     notes: tuple[str, ...] = ()
 
     @property
@@ -144,15 +151,15 @@ def check(
             continue
         if metric in TIMES:
             continue
-        found, checked[metric] = _counters(metric, now, base, allowed[metric], exact)
-        findings += found
+        of_metric, checked[metric] = _counters(metric, now, base, allowed[metric], exact)
+        findings += of_metric
     times = [
         m
         for m in TIMES
         if m in on and m not in skipped and (_NEEDS.get(m) is None or _NEEDS[m] in now.has & base.has)
     ]
-    found, floor, shift, repeats, notes = _times(times, now, base, max_regression, min_us, alpha, checked)
-    return CheckReport(tuple(findings + found), checked, skipped, floor, repeats, shift, tuple(notes))
+    of_times, floor, shift, repeats, notes = _times(times, now, base, max_regression, min_us, alpha, checked)
+    return CheckReport(tuple(findings + of_times), checked, skipped, floor, repeats, shift, tuple(notes))
 
 
 # ---------------------------------------------------------------------------------------------------- counters
@@ -165,43 +172,46 @@ def _counters(
         pair = base.total.counters.get(metric), now.total.counters.get(metric)
         if pair[0] is None or pair[1] is None:
             return [], 0
-        return [f for f in [_counted(metric, (), pair[0], pair[1], allowed, exact)] if f], 1
+        return [f for f in [_counter_finding(metric, (), pair[0], pair[1], allowed, exact)] if f], 1
     keys = sorted({*now.rows, *base.rows})
     if metric == "ops":
-        return _ops(now, base, keys, exact), len(keys)
+        return _op_findings(now, base, keys, exact), len(keys)
     both = [key for key in keys if key in now.rows and key in base.rows]
     findings: list[Finding] = []
     for key in both:
         before, after = base.rows[key], now.rows[key]
         if metric == "shapes":
-            findings += _shapes(key, before, after, allowed, exact)
+            findings += _shape_findings(key, before, after, allowed, exact)
             continue
-        found = _counted(metric, key, before.counters[metric], after.counters[metric], allowed, exact)
-        if found is not None:
-            findings.append(found)
+        finding = _counter_finding(
+            metric, key, before.counters[metric], after.counters[metric], allowed, exact
+        )
+        if finding is not None:
+            findings.append(finding)
     findings.sort(key=lambda f: (f.verdict != FAIL, -abs(f.after - f.before), f.key))
     return findings, len(both)
 
 
-def _ops(now: Baseline, base: Baseline, keys: list[Key], exact: bool) -> list[Finding]:
-    made = []
+def _op_findings(now: Baseline, base: Baseline, keys: list[Key], exact: bool) -> list[Finding]:
+    """Rows that only one side has."""
+    findings = []
     for key in keys:
         if key not in base.rows:
             calls = now.rows[key].counters["count"][1]
-            made.append(Finding(FAIL, "ops", key, 0, calls, 0, detail="(new row; number of calls)"))
+            findings.append(Finding(FAIL, "ops", key, 0, calls, 0, detail="(new row; number of calls)"))
         elif key not in now.rows:
             calls = base.rows[key].counters["count"][0]
             verdict = FAIL if exact else BETTER
-            made.append(
+            findings.append(
                 Finding(verdict, "ops", key, calls, 0, calls, detail="(removed row; number of calls)")
             )
-    return sorted(made, key=lambda f: (f.verdict != FAIL, f.key))
+    return sorted(findings, key=lambda f: (f.verdict != FAIL, f.key))
 
 
-def _counted(
+def _counter_finding(
     metric: str, key: Key, before: Range, after: Range, allowed: float, exact: bool, detail: str = ""
 ) -> Finding | None:
-    """A finding where a counter lies outside of what the baseline saw and the tolerance adds."""
+    """A finding if a counter is outside the range of the baseline, widened by the tolerance."""
     limit = before[1] + allowed * abs(before[1]) if allowed else before[1]
     least = before[0] - allowed * abs(before[0]) if allowed else before[0]
     if after[1] > limit + 1e-6 * abs(limit):
@@ -211,11 +221,12 @@ def _counted(
     return None
 
 
-def _shapes(key: Key, before: BaseRow, after: BaseRow, allowed: float, exact: bool) -> list[Finding]:
-    made = []
+def _shape_findings(key: Key, before: BaseRow, after: BaseRow, allowed: float, exact: bool) -> list[Finding]:
+    """Numbers of calls by input shapes that changed."""
+    findings = []
     for shape in sorted({*before.shapes, *after.shapes}):
         none: Range = (0, 0)
-        found = _counted(
+        finding = _counter_finding(
             "shapes",
             key,
             before.shapes.get(shape, none),
@@ -224,10 +235,9 @@ def _shapes(key: Key, before: BaseRow, after: BaseRow, allowed: float, exact: bo
             exact,
             shape or "(none)",
         )
-        # calls that moved from one shape to another are told at the new one
-        if found is not None:
-            made.append(found)
-    return made
+        if finding is not None:
+            findings.append(finding)
+    return findings
 
 
 # ---------------------------------------------------------------------------------------------------- times
@@ -250,31 +260,31 @@ def _times(
     both = sorted(key for key in now.rows if key in base.rows)
     for metric in metrics:
         tests: list[tuple[Key, Comparison, float]] = []
-        middles: list[tuple[float, float]] = []
+        medians: list[tuple[float, float]] = []
         for key in both:
             pair = _samples(base.rows[key], now.rows[key], metric)
             if pair is None:
                 continue
             unit, before, after = pair
             scale = now.rows[key].counters["count"][1] if unit == "calls" else 1.0
-            middle = float(np.median(before)), float(np.median(after))
-            if min(middle) * scale >= 1.0:
-                middles.append(middle)
-            if max(middle) * scale >= min_us:
+            median = float(np.median(before)), float(np.median(after))
+            if min(median) * scale >= 1.0:
+                medians.append(median)
+            if max(median) * scale >= min_us:
                 tests.append((key, compare(before, after), float(scale)))
         checked[metric] = len(tests)
-        # between single recordings everything may be slower together; repeats of whole runs have that in their spread
+        # between single recordings, the machine may be slower; with repeated runs, that is part of their spread
         shift, scatter = 1.0, 1.0
-        if unit != "runs" and min(now.runs, base.runs) < ENOUGH:
-            shift, scatter = common_shift(*np.array(middles or [(0.0, 0.0)]).T)
+        if unit != "runs" and min(now.runs, base.runs) < MIN_REPEATS:
+            shift, scatter = common_shift(*np.array(medians or [(0.0, 0.0)]).T)
         first_shift = shift if metric == metrics[0] else first_shift
         for key, test, scale in tests:
-            finding = _judged(metric, key, test, scale, max_regression, alpha, shift, scatter)
+            finding = _time_finding(metric, key, test, scale, max_regression, alpha, shift, scatter)
             if finding is not None:
                 findings.append(finding)
             if min(test.a, test.b) > 0 and min(test.repeats) > 1:
                 floors.append((test.floor / min(test.a, test.b), test.a * scale))
-        total = _total(metric, now, base, max_regression, min_us, alpha)
+        total = _total_finding(metric, now, base, max_regression, min_us, alpha)
         if total is not None:
             findings.append(total)
     if shift_matters(first_shift):
@@ -289,54 +299,55 @@ def _times(
         if (pair := _samples(base.rows[key], now.rows[key], m))
     )
     if single:
-        notes.append(f"{single:,} times were measured only once: they fail only above {SINGLE:.0%}")
+        notes.append(f"{single:,} times were measured only once: they fail only above {SINGLE_NOISE:.0%}")
     order = {metric: place for place, metric in enumerate(metrics)}
     findings.sort(key=lambda f: (order[f.metric], f.verdict != FAIL, -abs(f.after - f.before), f.key))
-    return findings, _typical(floors), first_shift, _described(unit, now, base) if metrics else "", notes
+    repeats = _compared_repeats(unit, now, base) if metrics else ""
+    return findings, weighted_median(floors), first_shift, repeats, notes
 
 
 def shift_matters(shift: float) -> bool:
-    """Whether everything together is slower or faster by more than a rounding."""
+    """Whether all rows together are slower or faster by more than 3 %."""
     return abs(math.log(shift)) > math.log(1.03)
 
 
 def _samples(before: BaseRow, after: BaseRow, metric: str) -> tuple[str, FloatArray, FloatArray] | None:
-    """The repeats to compare: recordings where there are enough, as only they have the noise between runs; else steps, else calls."""
+    """The repeats to compare: runs if there are enough, because only they show the noise between runs; else steps, else calls."""
     a, b = before.times.get(metric, {}), after.times.get(metric, {})
     units = [unit for unit in ("runs", "steps", "calls") if a.get(unit) and b.get(unit)]
-    if units[:1] == ["runs"] and len(units) > 1 and min(len(a["runs"]), len(b["runs"])) < ENOUGH:
+    if units[:1] == ["runs"] and len(units) > 1 and min(len(a["runs"]), len(b["runs"])) < MIN_REPEATS:
         del units[0]
     return (units[0], np.array(a[units[0]]), np.array(b[units[0]])) if units else None
 
 
-def _judged(
+def _time_finding(
     metric: str,
     key: Key,
     test: Comparison,
     scale: float,
-    most: float,
+    max_regression: float,
     alpha: float,
     shift: float,
     scatter: float,
 ) -> Finding | None:
     if not test.a or not test.b or not test.significant(alpha):
         return None
-    common = min(max(math.log(shift), -_SHIFT), _SHIFT)
-    left = math.log(test.b / test.a) - common
-    beyond = max(math.log1p(most), 3 * math.log(scatter))
-    limit = test.a * math.exp(beyond + max(common, 0.0))
+    common = machine_log_shift(shift)
+    own_change = math.log(test.b / test.a) - common
+    allowed = max(math.log1p(max_regression), 3 * math.log(scatter))
+    limit = test.a * math.exp(allowed + max(common, 0.0))
     values = (test.a * scale, test.b * scale, limit * scale, test.floor * scale)
-    if left > beyond and test.b > test.a:
+    if own_change > allowed and test.b > test.a:
         return Finding(FAIL, metric, key, *values, test.p)
-    if left < -beyond and test.b < test.a:
+    if own_change < -allowed and test.b < test.a:
         return Finding(BETTER, metric, key, *values, test.p)
     return None
 
 
-def _total(
-    metric: str, now: Baseline, base: Baseline, most: float, min_us: float, alpha: float
+def _total_finding(
+    metric: str, now: Baseline, base: Baseline, max_regression: float, min_us: float, alpha: float
 ) -> Finding | None:
-    """The whole: with few recordings their difference is trusted as far as any single measurement."""
+    """A finding about the sum over all rows; with few recordings, its noise is that of a single measurement."""
     if metric not in base.total.times or metric not in now.total.times:
         return None
     pair = _samples(base.total, now.total, metric)
@@ -345,29 +356,21 @@ def _total(
     test = compare(pair[1], pair[2])
     if max(test.a, test.b) < min_us or not test.a:
         return None
-    few = min(now.runs, base.runs) < ENOUGH
-    floor = max(test.floor, SINGLE * test.a) if few else test.floor
+    few = min(now.runs, base.runs) < MIN_REPEATS
+    floor = max(test.floor, SINGLE_NOISE * test.a) if few else test.floor
     if abs(test.delta) <= floor or (test.p is not None and test.p > alpha):
         return None
-    limit = test.a * (1 + most)
+    limit = test.a * (1 + max_regression)
     if test.b > limit:
         return Finding(FAIL, metric, (), test.a, test.b, limit, floor, test.p)
     return (
         Finding(BETTER, metric, (), test.a, test.b, limit, floor, test.p)
-        if test.b < test.a / (1 + most)
+        if test.b < test.a / (1 + max_regression)
         else None
     )
 
 
-def _typical(floors: list[tuple[float, float]]) -> float:
-    if not floors:
-        return math.nan
-    found = np.array(sorted(floors))
-    passed = np.cumsum(found[:, 1])
-    return float(found[np.searchsorted(passed, passed[-1] / 2), 0])
-
-
-def _described(unit: str, now: Baseline, base: Baseline) -> str:
+def _compared_repeats(unit: str, now: Baseline, base: Baseline) -> str:
     if unit == "steps":
         return f"{now.steps} steps vs {base.steps}"
     if unit == "runs":

@@ -1,4 +1,4 @@
-"""Columns: the registry of what each column of a profile means. A key in; its title, unit, meaning and notes out.
+"""Columns: a key, alias or title in; what the column means out. The registry of all columns.
 
 `mindtorch-prof explain`, the tables of the command line and docs/events.md all use this registry.
 """
@@ -20,7 +20,7 @@ class ColumnFact:
     unit: str  # us, bytes, count, flops, share (0 to 1), number, text
     meaning: str
     not_in_it: str = ""
-    aliases: tuple[str, ...] = ()  # short forms, taken wherever the key is
+    aliases: tuple[str, ...] = ()  # short forms, accepted wherever the key is
 
 
 COLUMNS: dict[str, ColumnFact] = {}
@@ -28,33 +28,33 @@ _ALIASES: dict[str, str] = {}
 
 
 def register(*facts: ColumnFact) -> None:
-    """Add facts about columns."""
+    """Add columns to the registry."""
     for fact in facts:
         COLUMNS[fact.key] = fact
-        for name in (*fact.aliases, _squeezed(fact.title)):
+        for name in (*fact.aliases, _normalized(fact.title)):
             _ALIASES.setdefault(name, fact.key)
 
 
 def column_key(text: str) -> str:
-    """The key that a person means: a key, an alias, a title of torch's table, or a name with cuda, xpu ... for device."""
+    """The key for a key, an alias, a title of torch's table, or a name with cuda, xpu ... instead of device."""
     if text in COLUMNS:
         return text
-    squeezed = _squeezed(text)
-    for form in (squeezed, _any_device(squeezed)):
+    normalized = _normalized(text)
+    for form in (normalized, _with_generic_device(normalized)):
         if form in COLUMNS:
             return form
         if form in _ALIASES:
             return _ALIASES[form]
-    near = difflib.get_close_matches(squeezed, [*COLUMNS, *_ALIASES], n=1)
+    near = difflib.get_close_matches(normalized, [*COLUMNS, *_ALIASES], n=1)
     hint = f" (did you mean {near[0]}?)" if near else ""
     raise KeyError(f"there is no column {text!r}{hint}; `mindtorch-prof explain` lists them")
 
 
-def _squeezed(text: str) -> str:
+def _normalized(text: str) -> str:
     return text.strip().lower().replace("# of ", "").replace("%", "share").replace(" ", "_").replace("-", "_")
 
 
-def _any_device(text: str) -> str:
+def _with_generic_device(text: str) -> str:
     for name in ("cuda", "hip", "xpu", "npu", "mtia", "privateuse1"):
         text = text.replace(name, "device")
     return text

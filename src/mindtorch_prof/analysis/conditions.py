@@ -1,9 +1,9 @@
-"""Conditions: a text such as `name ~ "conv" and self_cpu > 10us` in; a mask over columns out. A small language of its own: nothing is evaluated
-as Python.
+"""Conditions: a text such as `name ~ "conv" and self_cpu > 10us` in; a mask over columns out. A language of its own: nothing is evaluated as
+Python.
 
-    condition   or, and, not, ( ) around comparisons
-    comparison  COLUMN == != < <= > >= VALUE        the value on either side, or a column on both
-                COLUMN ~ "regular expression"       found anywhere in the text; !~ is its opposite
+    condition   comparisons, combined with or, and, not, ( )
+    comparison  COLUMN == != < <= > >= VALUE        the value may also come first; or a column on both sides
+                COLUMN ~ "regular expression"       which may match anywhere in the text; !~ negates it
                 COLUMN in ("a", "b", 3)
     VALUE       "text", 'text', or a number with a unit: ns us ms s, B KB MB GB (of 1024), K M G (of 1000), %.
                 A time without a unit is in microseconds, a size in bytes, a share from 0 to 1.
@@ -57,11 +57,11 @@ _ORDER: dict[str, _Compare] = {
     ">=": operator.ge,
 }
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_DEEPEST = 100
+_MAX_DEPTH = 100
 
 
 class WhereError(ValueError):
-    """A condition that cannot be understood, or does not fit the columns."""
+    """A condition that is not valid, or uses columns that the table does not have."""
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,10 @@ Mask = Callable[[Mapping[str, Array]], BoolArray]
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition that was understood."""
+    """A parsed condition."""
 
     text: str
-    columns: frozenset[str]  # what it looks at
+    columns: frozenset[str]  # the keys of the columns it uses
     _mask: Mask
 
     def mask(self, columns: Mapping[str, Array]) -> BoolArray:
@@ -104,11 +104,13 @@ class Condition:
 
 
 def where(text: str) -> Condition:
-    """Understand a condition; a WhereError says where it could not be."""
+    """Parse a condition; a WhereError says where it is not valid."""
     return _Parser(text).condition()
 
 
 class _Parser:
+    """A recursive-descent parser: one method per rule of the grammar, each returning a function from columns to a mask."""
+
     def __init__(self, text: str) -> None:
         self.text = text
         self.place = 0
@@ -123,15 +125,16 @@ class _Parser:
             match = _TOKEN.match(self.text, at)
             if match is None:
                 raise self.error("unexpected text", at + len(self.text[at:]) - len(self.text[at:].lstrip()))
-            kind, begun = str(match.lastgroup), match.start(str(match.lastgroup))
+            kind = str(match.lastgroup)
+            start = match.start(kind)
             if match.group("number") is not None:
-                begun = match.start("number")
-                tokens.append(_Token("value", "", begun, self._number(match, begun)))
+                start = match.start("number")
+                tokens.append(_Token("value", "", start, self._number(match, start)))
             elif kind == "text":
                 unquoted = re.sub(r"\\([\"'])", r"\1", match.group("text")[1:-1])
-                tokens.append(_Token("value", "", begun, _Value(unquoted, "text")))
+                tokens.append(_Token("value", "", start, _Value(unquoted, "text")))
             else:
-                tokens.append(_Token(kind, match.group(kind), begun))
+                tokens.append(_Token(kind, match.group(kind), start))
             at = match.end()
         tokens.append(_Token("end", "", len(self.text)))
         return tokens
@@ -165,45 +168,45 @@ class _Parser:
     def condition(self) -> Condition:
         if self.tokens[0].kind == "end":
             raise self.error('empty; expected something like name ~ "conv"')
-        mask = self.either()
+        mask = self.disjunction()
         if self.tokens[self.place].kind != "end":
             raise self.error("expected `and`, `or` or the end")
         return Condition(self.text, frozenset(self.columns), mask)
 
-    def either(self) -> Mask:
+    def disjunction(self) -> Mask:
         self.depth += 1
-        if self.depth > _DEEPEST:
-            raise self.error(f"nested more than {_DEEPEST} deep")
-        parts = [self.both()]
+        if self.depth > _MAX_DEPTH:
+            raise self.error(f"nested more than {_MAX_DEPTH} deep")
+        parts = [self.conjunction()]
         while self.peek("or"):
             self.next()
-            parts.append(self.both())
+            parts.append(self.conjunction())
         self.depth -= 1
         if len(parts) == 1:
             return parts[0]
         return lambda columns: _combined(np.logical_or, [part(columns) for part in parts])
 
-    def both(self) -> Mask:
-        parts = [self.negated()]
+    def conjunction(self) -> Mask:
+        parts = [self.negation()]
         while self.peek("and"):
             self.next()
-            parts.append(self.negated())
+            parts.append(self.negation())
         if len(parts) == 1:
             return parts[0]
         return lambda columns: _combined(np.logical_and, [part(columns) for part in parts])
 
-    def negated(self) -> Mask:
-        turned = False
+    def negation(self) -> Mask:
+        negated = False
         while self.peek("not"):
             self.next()
-            turned = not turned
-        inner = self.single()
-        return (lambda columns: ~inner(columns)) if turned else inner
+            negated = not negated
+        inner = self.primary()
+        return (lambda columns: ~inner(columns)) if negated else inner
 
-    def single(self) -> Mask:
+    def primary(self) -> Mask:
         if self.peek("("):
             self.next()
-            inner = self.either()
+            inner = self.disjunction()
             if not self.peek(")"):
                 raise self.error("expected )")
             self.next()
@@ -224,68 +227,63 @@ class _Parser:
         return _Column(key)
 
     def comparison(self) -> Mask:
-        left, begun = self.operand(), self.tokens[self.place].at
-        kind, sign, *_ = self.next()
+        left = self.operand()
+        kind, sign, at, _ = self.next()
         if kind == "word" and sign.lower() == "in":
-            return self.member(left, begun)
+            return self.membership(left, at)
         if kind != "sign" or sign not in {*_ORDER, "~", "!~"}:
-            raise self.error("expected a comparison: == != < <= > >= ~ !~ in", begun)
+            raise self.error("expected a comparison: == != < <= > >= ~ !~ in", at)
         right = self.operand()
         if sign in {"~", "!~"}:
-            return self.found(left, right, sign == "~", begun)
+            return self.pattern_match(left, right, sign == "~", at)
         if isinstance(left, _Value):
             left, right, sign = right, left, _MIRRORED.get(sign, sign)
         if isinstance(left, _Value):
-            raise self.error("both sides are values; expected a column on one side", begun)
+            raise self.error("both sides are values; expected a column on one side", at)
         if isinstance(right, _Column):
-            one, two = left.key, right.key
-            return lambda columns: _ordered(columns[one], columns[two], _ORDER[sign])
-        self.fits(left.key, right, begun)
+            left_key, right_key = left.key, right.key
+            return lambda columns: _compared(columns[left_key], columns[right_key], _ORDER[sign])
+        self.check_unit(left.key, right, at)
         key, value = left.key, right.value
-        return lambda columns: _ordered(columns[key], value, _ORDER[sign])
+        return lambda columns: _compared(columns[key], value, _ORDER[sign])
 
-    def member(self, left: _Column | _Value, begun: int) -> Mask:
+    def membership(self, left: _Column | _Value, at: int) -> Mask:
         if isinstance(left, _Value) or not self.peek("("):
-            raise self.error('expected COLUMN in ("a", "b")', begun)
+            raise self.error('expected COLUMN in ("a", "b")', at)
         values = []
         while not self.peek(")"):
             self.next()  # ( or ,
             value = self.operand()
             if isinstance(value, _Column):
-                raise self.error("expected values in the list", begun)
-            self.fits(left.key, value, begun)
+                raise self.error("expected values in the list", at)
+            self.check_unit(left.key, value, at)
             values.append(value.value)
             if not self.peek(")", ","):
                 raise self.error("expected , or )")
         self.next()
         key = left.key
         return lambda columns: _combined(
-            np.logical_or, [_ordered(columns[key], value, operator.eq) for value in values]
+            np.logical_or, [_compared(columns[key], value, operator.eq) for value in values]
         )
 
-    def found(self, left: _Column | _Value, right: _Column | _Value, wanted: bool, begun: int) -> Mask:
+    def pattern_match(self, left: _Column | _Value, right: _Column | _Value, wanted: bool, at: int) -> Mask:
         if isinstance(left, _Value) or isinstance(right, _Column) or not isinstance(right.value, str):
-            raise self.error('expected COLUMN ~ "regular expression"', begun)
+            raise self.error('expected COLUMN ~ "regular expression"', at)
         try:
             pattern = re.compile(right.value)
         except re.error as error:
-            raise self.error(f"not a valid regular expression: {error}", begun) from None
+            raise self.error(f"not a valid regular expression: {error}", at) from None
         key = left.key
 
         def mask(columns: Mapping[str, Array]) -> BoolArray:
-            known: dict[str, bool] = {}
-            held = []
-            for value in columns[key].tolist():
-                text = _text(value)
-                if text not in known:
-                    known[text] = bool(pattern.search(text))
-                held.append(known[text] == wanted)
-            return np.array(held, bool)
+            texts = [_text(value) for value in columns[key].tolist()]
+            matches = {text: bool(pattern.search(text)) for text in set(texts)}
+            return np.array([matches[text] == wanted for text in texts], bool)
 
         return mask
 
-    def fits(self, key: str, value: _Value, at: int) -> None:
-        """Refuse what can never be meant: a time compared with bytes, a number with a word."""
+    def check_unit(self, key: str, value: _Value, at: int) -> None:
+        """Raise an error for comparisons that make no sense: of a time with bytes, of a number with text."""
         unit = COLUMNS[key].unit if key in COLUMNS else "number"
         if value.kind in {"us", "bytes", "share"} and unit != value.kind:
             raise self.error(f"{key} is in {unit}, the value is in {value.kind}", at)
@@ -306,18 +304,20 @@ def _text(value: object) -> str:
     return str(value)
 
 
-def _ordered(values: Array, other: Array | str | float, compare: _Compare) -> BoolArray:
+def _compared(values: Array, other: Array | str | float, compare: _Compare) -> BoolArray:
     if values.dtype != object and not (isinstance(other, np.ndarray) and other.dtype == object):
         if isinstance(other, str):
             return np.array([bool(compare(str(value), other)) for value in values.tolist()], bool)
         return np.asarray(compare(values, other), bool)
     others = other.tolist() if isinstance(other, np.ndarray) else [other] * len(values)
-    return np.array([_pair(one, two, compare) for one, two in zip(values.tolist(), others)], bool)
+    return np.array(
+        [_compared_pair(left, right, compare) for left, right in zip(values.tolist(), others)], bool
+    )
 
 
-def _pair(one: object, two: object, compare: _Compare) -> bool:
-    if one is None or two is None:
-        return compare is operator.ne and one is not two
-    if isinstance(one, (int, float)) and isinstance(two, (int, float)):
-        return bool(compare(one, two))
-    return bool(compare(_text(one), _text(two)))
+def _compared_pair(left: object, right: object, compare: _Compare) -> bool:
+    if left is None or right is None:
+        return compare is operator.ne and left is not right
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
+        return bool(compare(left, right))
+    return bool(compare(_text(left), _text(right)))

@@ -1,7 +1,7 @@
-"""Diff: two traces in; what was added, went away, got slower, faster, or is called more or less often, out. No text, no files.
+"""Diff: two recordings in; which rows were added or removed, got slower or faster, or are called more or less often, out.
 
-    found = diff(load("before.json.gz"), load("after.json.gz"), by=("op", "shape"))
-    for row in found.findings: print(row.status, row.key, row.self_cpu.delta)
+    comparison = diff(load("before.json.gz"), load("after.json.gz"), by=("op", "shape"))
+    for row in comparison.findings: print(row.status, row.key, row.self_cpu.delta)
 
 Every row holds both sides; `findings` are the rows that differ by more than noise. Swapping the sides changes every sign and nothing else.
 """
@@ -15,7 +15,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import FloatArray
-from .noise import ENOUGH, SINGLE, Comparison, common_shift, compare, exceeds
+from .noise import (
+    MIN_REPEATS,
+    SINGLE_NOISE,
+    Comparison,
+    common_shift,
+    compare,
+    exceeds,
+    machine_log_shift,
+    weighted_median,
+)
 from .recording import Recording, as_results
 from .repeats import TIMES, Key, Measured, measure
 
@@ -25,11 +34,11 @@ ADDED, GONE, CALLS, WORK, SLOWER, FASTER, SAME = "added", "gone", "calls", "work
 
 @dataclass(frozen=True)
 class Change:
-    """One value on both sides, in microseconds, bytes or pieces: per step, per call or in total, as the Diff says."""
+    """One value on both sides: microseconds, bytes or a number, per step, per call or in total (`Diff.per`)."""
 
     a: float
     b: float
-    test: Comparison | None = None  # of the repeats; None: counted, or on one side only
+    test: Comparison | None = None  # of the repeats; None: a counter, or only one side has the row
 
     @property
     def delta(self) -> float:
@@ -37,12 +46,12 @@ class Change:
 
     @property
     def typical(self) -> float:
-        """The difference of the medians of the repeats, which a single slow one does not move; `delta` where nothing repeats."""
+        """The difference of the medians of the repeats, which one slow repeat does not change; `delta` without repeats."""
         return self.delta if self.test is None else self.test.delta
 
     @property
     def relative(self) -> float | None:
-        """The change as a share of the first side: 0.1 is 10 % more; None where the first side is nothing."""
+        """The change as a share of the first side: 0.1 is 10 % more; None if the first side is 0."""
         a, b = (self.a, self.b) if self.test is None else (self.test.a, self.test.b)
         return (b - a) / a if a else None
 
@@ -53,7 +62,7 @@ class Row:
 
     key: Key
     status: str
-    by: str  # the time that made it slower or faster: "self_cpu" or "self_device"; else ""
+    by: str  # if slower or faster, which time decided: "self_cpu" or "self_device"; else ""
     count: Change
     self_cpu: Change
     cpu: Change
@@ -69,7 +78,7 @@ class Row:
 
     @property
     def time(self) -> Change:
-        """The time that the status speaks of; the larger change where it speaks of none."""
+        """The time that decided the status; if none did, the one that changed more."""
         if self.by:
             return self.self_cpu if self.by == "self_cpu" else self.self_device
         return max((self.self_cpu, self.self_device), key=lambda change: abs(change.typical))
@@ -77,18 +86,17 @@ class Row:
 
 @dataclass(frozen=True)
 class Diff:
-    """Rows in the order of what matters: largest change of time first."""
+    """The result of a comparison; the rows with the largest change in time come first."""
 
     rows: tuple[Row, ...]
     by: tuple[str, ...]
     per: str  # "step", "call" or "total": what the values of rows are per
-    steps: tuple[int, int]  # steps on either side
+    steps: tuple[int, int]  # number of steps of each side
     repeats: str  # what the rank test compares: "steps" or "calls"
-    total: dict[
-        str, Change
-    ]  # sums over all rows: self_cpu, self_device, count, flops, memory, kernels; step; peak_memory
-    shift: float  # how much slower the second side is across the board (median of rows): 1 is not at all
-    floor: float  # share of a row's time that is noise here (median of rows, weighted by time); nan: nothing repeats
+    # sums over all rows: self_cpu, self_device, count, flops, memory, kernels; step; peak_memory
+    total: dict[str, Change]
+    shift: float  # by which factor the second side is slower (median of rows); 1: not at all
+    floor: float  # noise as a share of a row's time (median of rows, weighted by time); nan: nothing repeats
     device: bool  # whether either side has device times
     notes: tuple[str, ...] = ()
 
@@ -146,15 +154,15 @@ def _diff(a: Measured, b: Measured, per: str, threshold: float, min_us: float, a
     rows = []
     for key in keys:
         i, j = a.place.get(key), b.place.get(key)
-        values = {name: _value(name, a, i, b, j, per) for name in (*TIMES, "memory", "flops", "kernels")}
-        values["count"] = Change(_share(a, "count", i, a.runs), _share(b, "count", j, b.runs))
+        values = {name: _change(name, a, i, b, j, per) for name in (*TIMES, "memory", "flops", "kernels")}
+        values["count"] = Change(_quotient(a, "count", i, a.runs), _quotient(b, "count", j, b.runs))
         for metric, (first, second) in samples.items():
             before, after = _repeats(first, i, a), _repeats(second, j, b)
             if len(before) and len(after):
                 values[metric] = Change(values[metric].a, values[metric].b, compare(before, after))
         status, decided = _status(values, i, j, a, b, per, flops, device, judge)
         rows.append(Row(key, status, decided, **values))
-    rows.sort(key=lambda row: _weight(row, per))
+    rows.sort(key=lambda row: _sort_key(row, per))
     notes = _notes(a, b, rows, per)
     return Diff(
         tuple(rows),
@@ -164,32 +172,33 @@ def _diff(a: Measured, b: Measured, per: str, threshold: float, min_us: float, a
         a.repeats,
         _totals(a, b, per),
         shift,
-        _floor(rows),
+        _noise_share(rows),
         device,
         tuple(notes),
     )
 
 
 def _repeats(samples: list[FloatArray], row: int | None, side: Measured) -> FloatArray:
-    """The repeats of a row; of one that is not there, no time in every step."""
+    """The repeats of a row; zeros, one per step, if this side does not have it."""
     return np.zeros(len(side.steps)) if row is None else samples[row]
 
 
-def _share(side: Measured, name: str, row: int | None, among: int) -> float:
+def _quotient(side: Measured, name: str, row: int | None, divisor: int) -> float:
+    """A total of a row (in microseconds, of times) divided by the number of steps or calls."""
     if row is None:
         return 0.0
     value = int(side.totals[name][row])
-    return value / among if name not in TIMES else value / 1000.0 / among
+    return value / divisor if name not in TIMES else value / 1000.0 / divisor
 
 
-def _value(name: str, a: Measured, i: int | None, b: Measured, j: int | None, per: str) -> Change:
-    def one(side: Measured, row: int | None) -> float:
+def _change(name: str, a: Measured, i: int | None, b: Measured, j: int | None, per: str) -> Change:
+    def value(side: Measured, row: int | None) -> float:
         if row is None:
             return 0.0
-        among = int(side.totals["count"][row]) if per == "call" else side.runs
-        return _share(side, name, row, among)
+        divisor = int(side.totals["count"][row]) if per == "call" else side.runs
+        return _quotient(side, name, row, divisor)
 
-    return Change(one(a, i), one(b, j))
+    return Change(value(a, i), value(b, j))
 
 
 def _status(
@@ -203,7 +212,7 @@ def _status(
     device: bool,
     judge: Judge,
 ) -> tuple[str, str]:
-    """What happened to a row, and the time that says so."""
+    """What happened to a row, and the time that decided it."""
     if i is None or j is None:
         return (ADDED if i is None else GONE), ""
     if per != "call" and int(a.totals["count"][i]) * b.runs != int(b.totals["count"][j]) * a.runs:
@@ -214,7 +223,7 @@ def _status(
         if (change := values[metric]).test is not None and judge.beyond(change)
     ]
     if changed:
-        # equal changes: the CPU's, so that swapping the sides gives the same
+        # of equal changes the CPU's, so that swapping the sides gives the same result
         _, metric, change = max(changed, key=lambda entry: (entry[0], entry[1] == "self_cpu"))
         return (SLOWER if change.delta > 0 else FASTER), metric
     if flops and int(a.totals["flops"][i]) * b.runs != int(b.totals["flops"][j]) * a.runs:
@@ -226,7 +235,7 @@ def _status(
 
 @dataclass(frozen=True)
 class Judge:
-    """When a change of time is one: large enough to matter, surer than chance, and more than the whole machine's being slower."""
+    """Decides which changes in time count: large enough, significant, and more than a slower machine explains."""
 
     threshold: float
     min_us: float
@@ -235,7 +244,7 @@ class Judge:
     scatter: float = 1.0
 
     def beyond(self, change: Change) -> bool:
-        """Whether a change counts; it must be the same way by mean and by median."""
+        """Whether a change counts; mean and median must agree on its sign."""
         test = change.test
         assert test is not None
         if abs(change.delta) < self.min_us or change.delta * test.delta <= 0:
@@ -244,23 +253,17 @@ class Judge:
             return False
         if not test.a or not test.b:
             return True
-        # a machine is at times a third slower, not twice: what is more than that belongs to the rows
-        common = min(max(math.log(self.shift), -_SHIFT), _SHIFT)
-        left = math.log(test.b / test.a) - common
-        return (
-            abs(left) > max(math.log1p(self.threshold), 3 * math.log(self.scatter)) and left * test.delta > 0
-        )
+        own_change = math.log(test.b / test.a) - machine_log_shift(self.shift)
+        allowed = max(math.log1p(self.threshold), 3 * math.log(self.scatter))
+        return abs(own_change) > allowed and own_change * test.delta > 0
 
 
-_SHIFT = math.log(1.5)
-
-
-def _weight(row: Row, per: str) -> tuple[float, str]:
-    """Rows with the largest change of time first; a single slow repeat does not put a row in front."""
+def _sort_key(row: Row, per: str) -> tuple[float, str]:
+    """Puts rows with the largest typical change in time first: one slow repeat does not move a row up."""
     sizes = []
     for change in (row.self_cpu, row.self_device):
         test = change.test
-        if per == "total" and test is not None:  # the test is of calls, the row of all of them
+        if per == "total" and test is not None:  # the test compares single calls, the row totals
             sizes.append(abs(test.b * row.count.b - test.a * row.count.a))
         else:
             sizes.append(abs(change.typical))
@@ -287,29 +290,26 @@ def _totals(a: Measured, b: Measured, per: str) -> dict[str, Change]:
 def _medians(
     samples: tuple[list[FloatArray], list[FloatArray]], a: Measured, b: Measured, min_us: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The typical times of the rows that both sides have, of those long enough to be told."""
+    """The median times of the rows that both sides have and that take at least `min_us`."""
     pairs = [
         (float(np.median(samples[0][i])), float(np.median(samples[1][b.place[key]])))
         for key, i in a.place.items()
         if key in b.place
     ]
-    found = np.array(pairs or [(0.0, 0.0)], float)
-    long = found.min(axis=1) >= min_us
-    return found[long, 0], found[long, 1]
+    medians = np.array(pairs or [(0.0, 0.0)], float)
+    long = medians.min(axis=1) >= min_us
+    return medians[long, 0], medians[long, 1]
 
 
-def _floor(rows: Sequence[Row]) -> float:
-    """The noise of a typical row, as a share of its time."""
-    pairs = [
+def _noise_share(rows: Sequence[Row]) -> float:
+    """The noise of a typical row as a share of its time; nan: nothing repeats."""
+    return weighted_median(
         (test.floor / min(test.a, test.b), row.self_cpu.a + row.self_cpu.b)
         for row in rows
-        if (test := row.self_cpu.test) is not None and min(test.a, test.b) > 0 and min(test.repeats) >= ENOUGH
-    ]
-    if not pairs:
-        return math.nan
-    found = np.array(sorted(pairs))
-    passed = np.cumsum(found[:, 1])
-    return float(found[np.searchsorted(passed, passed[-1] / 2), 0])
+        if (test := row.self_cpu.test) is not None
+        and min(test.a, test.b) > 0
+        and min(test.repeats) >= MIN_REPEATS
+    )
 
 
 def _notes(a: Measured, b: Measured, rows: Sequence[Row], per: str) -> list[str]:
@@ -321,41 +321,43 @@ def _notes(a: Measured, b: Measured, rows: Sequence[Row], per: str) -> list[str]
         if side.outside_ns and side.outside_ns > 0.01 * (inside + side.outside_ns):
             share = side.outside_ns / (inside + side.outside_ns)
             notes.append(f"{share:.0%} of the {which} trace's time is outside of steps and is not compared")
-    if a.steps and min(len(a.steps), len(b.steps)) < ENOUGH:
+    if a.steps and min(len(a.steps), len(b.steps)) < MIN_REPEATS:
         notes.append(
-            f"{len(a.steps)} and {len(b.steps)} steps are too few for a rank test (it needs {ENOUGH} on each side): "
+            f"{len(a.steps)} and {len(b.steps)} steps are too few for a rank test (it needs {MIN_REPEATS} on each side): "
             "times are compared by their spread only"
         )
     single = sum(row.self_cpu.test is not None and sum(row.self_cpu.test.repeats) < 4 for row in rows)
     if single:
-        notes.append(f"{single:,} rows were measured only once: changes below {SINGLE:.0%} count as noise")
+        notes.append(
+            f"{single:,} rows were measured only once: changes below {SINGLE_NOISE:.0%} count as noise"
+        )
     lengths = {row.count.b / row.count.a for row in rows if row.count.a and row.count.b}
     if per == "total" and len(lengths) == 1 and lengths != {1.0}:
         notes.append(
             f"the second trace has {lengths.pop():.3g} times as many calls of every op: "
             "compare per call if the runs differ only in length"
         )
-    for what, option in (("shapes", "shape"), ("stacks", "stack"), ("modules", "module")):
+    for recorded, option in (("shapes", "shape"), ("stacks", "stack"), ("modules", "module")):
         if option in a.by:
-            lacking = [which for side, which in ((a, "first"), (b, "second")) if what not in side.has]
+            lacking = [which for side, which in ((a, "first"), (b, "second")) if recorded not in side.has]
             if lacking:
-                notes.append(f"the {' and the '.join(lacking)} trace was recorded without {what}")
+                notes.append(f"the {' and the '.join(lacking)} trace was recorded without {recorded}")
     return notes
 
 
-def as_dict(row: Row, found: Diff) -> dict[str, object]:
-    """A row as a plain dict: keys by what was grouped by, then both sides of each value."""
-    made: dict[str, object] = {"status": row.status}
-    made.update(zip(found.by, row.key))
+def as_dict(row: Row, comparison: Diff) -> dict[str, object]:
+    """A row as a plain dict: the keys it is grouped by, then both sides of each value."""
+    values: dict[str, object] = {"status": row.status}
+    values.update(zip(comparison.by, row.key))
     time = row.time
     for name in ("count", "self_cpu", "cpu", "self_device", "device", "memory", "flops", "kernels"):
-        if name in ("self_device", "device", "kernels") and not found.device:
+        if name in ("self_device", "device", "kernels") and not comparison.device:
             continue
         change: Change = getattr(row, name)
-        made[f"{name}_a"], made[f"{name}_b"] = change.a, change.b
-        made[f"{name}_delta"] = change.delta
-    made["typical_delta"] = time.typical
-    made["relative"] = time.relative
-    made["p"] = time.test.p if time.test is not None else None
-    made["noise"] = time.test.floor if time.test is not None else None
-    return made
+        values[f"{name}_a"], values[f"{name}_b"] = change.a, change.b
+        values[f"{name}_delta"] = change.delta
+    values["typical_delta"] = time.typical
+    values["relative"] = time.relative
+    values["p"] = time.test.p if time.test is not None else None
+    values["noise"] = time.test.floor if time.test is not None else None
+    return values

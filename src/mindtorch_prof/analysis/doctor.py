@@ -1,4 +1,4 @@
-"""Health: a recording in; everything about it that should not be, as findings, out. Repairs nothing."""
+"""Doctor: a recording in; findings about what is missing, inconsistent or damaged in it out. Repairs nothing."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from .steps_table import steps_table
 if TYPE_CHECKING:
     from ..torch_api.results import Results
 
-_FAR_NS = 3600 * 10**9  # a recording whose parts are an hour apart is none
+_FAR_NS = 3600 * 10**9  # no recording has parts that are an hour apart
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that should not be."""
+    """One problem of a recording."""
 
     code: str  # stable, for programs
     severity: str  # error: numbers are wrong; warning: something is missing; info: good to know
     count: int
     message: str
-    where: str = ""  # the first places
+    where: str = ""  # the first events that are affected
 
     def to_dict(self) -> dict[str, object]:
         """As plain values."""
@@ -38,20 +38,26 @@ def doctor(source: Recording) -> list[Finding]:
     """All findings about a recording; none means that it is complete and consistent."""
     results = as_results(source)
     trace = results.trace
-    found = [*_told(trace), *_empty(trace)]
+    findings = [*_recorded_health(trace), *_empty(trace)]
     if len(trace):
-        found += [*_times(trace), *_nesting(results), *_repeated(trace), *_steps(results), *_backward(trace)]
+        findings += [
+            *_times(trace),
+            *_nesting(results),
+            *_duplicates(trace),
+            *_steps(results),
+            *_backward_alone(trace),
+        ]
     if len(trace.device):
-        found += _device(results)
-    found += _memory(trace)
+        findings += _device(results)
+    findings += _memory(trace)
     order = {"error": 0, "warning": 1, "info": 2}
-    return sorted(found, key=lambda finding: order[finding.severity])
+    return sorted(findings, key=lambda finding: order[finding.severity])
 
 
-def _told(trace: Trace) -> list[Finding]:
-    """What the recorder or the loader says itself."""
+def _recorded_health(trace: Trace) -> list[Finding]:
+    """What the recorder or the loader noted."""
     health = trace.health
-    told = [
+    counters = [
         ("dropped", "warning", health.dropped, "events were dropped"),
         (
             "unfinished",
@@ -61,8 +67,8 @@ def _told(trace: Trace) -> list[Finding]:
         ),
         ("repaired", "warning", health.repaired, "events were repaired"),
     ]
-    found = [Finding(code, severity, n, f"{n:,} {text}") for code, severity, n, text in told if n]
-    return [*found, *(Finding("note", "warning", 1, note) for note in health.notes)]
+    findings = [Finding(code, severity, n, f"{n:,} {text}") for code, severity, n, text in counters if n]
+    return [*findings, *(Finding("note", "warning", 1, note) for note in health.notes)]
 
 
 def _empty(trace: Trace) -> list[Finding]:
@@ -72,57 +78,57 @@ def _empty(trace: Trace) -> list[Finding]:
 
 
 def _times(trace: Trace) -> list[Finding]:
-    found = []
+    findings = []
     backwards = np.flatnonzero(trace.end_ns < trace.start_ns)
     if len(backwards):
-        found.append(
+        findings.append(
             Finding("negative_duration", "error", len(backwards), f"{len(backwards):,} events end before they start",
-                    _names(trace, backwards))
+                    _first_places(trace, backwards))
         )  # fmt: skip
     far = np.flatnonzero(np.abs(trace.start_ns - int(np.median(trace.start_ns))) > _FAR_NS)
     if len(far):
-        found.append(
+        findings.append(
             Finding("far_away", "error", len(far), f"{len(far):,} events are more than an hour away from the others "
-                    "(timestamps of 0 or from another clock)", _names(trace, far))
+                    "(timestamps of 0 or from another clock)", _first_places(trace, far))
         )  # fmt: skip
-    return found
+    return findings
 
 
 def _nesting(results: Results) -> list[Finding]:
     trace = results.trace
-    sticking = []
+    overlapping = []
     for first, last in thread_slices(trace.thread):
         end = trace.end_ns[first:last]
         parent = parents(depths(trace.start_ns[first:last], end))
         inner = np.flatnonzero(parent >= 0)
-        sticking.append(first + inner[end[inner] > end[parent[inner]]])
-    overlaps = np.concatenate(sticking) if sticking else np.empty(0, np.int64)
-    found = []
+        overlapping.append(first + inner[end[inner] > end[parent[inner]]])
+    overlaps = np.concatenate(overlapping) if overlapping else np.empty(0, np.int64)
+    findings = []
     if len(overlaps):
-        found.append(
+        findings.append(
             Finding("overlap", "warning", len(overlaps), f"{len(overlaps):,} events partly overlap another event of their thread; "
-                    "they are treated as its siblings", _names(trace, overlaps))
+                    "they are treated as its siblings", _first_places(trace, overlaps))
         )  # fmt: skip
     negative = np.flatnonzero((results.shown_self_ns < 0) & results.shown)
     if len(negative):
-        found.append(
+        findings.append(
             Finding("negative_self", "error", len(negative), f"{len(negative):,} events have a negative self time: "
-                    "their child events take longer than they do", _names(trace, negative))
+                    "their child events take longer than they do", _first_places(trace, negative))
         )  # fmt: skip
     window = trace.window_ns[1] - trace.window_ns[0]
     shown = results.shown
     for first, last in thread_slices(trace.thread):
         own = int(results.shown_self_ns[first:last][shown[first:last]].sum())
         if window > 0 and own > window * 1.001 + 1000:
-            found.append(
+            findings.append(
                 Finding("too_much_time", "error", 1, f"the self times of thread {int(trace.thread[first])} add up to {own / 1e6:.3f} ms, "
                         f"more than the recording ({window / 1e6:.3f} ms)")
             )  # fmt: skip
-    return found
+    return findings
 
 
-def _repeated(trace: Trace) -> list[Finding]:
-    """The same event twice: same name, thread, beginning and end. Events without length may well repeat."""
+def _duplicates(trace: Trace) -> list[Finding]:
+    """Events with the same name, thread, start and end. Events of duration 0 may repeat."""
     order = np.lexsort((trace.name, trace.end_ns, trace.start_ns, trace.thread))
     same = np.ones(max(len(order) - 1, 0), bool)
     for column in (trace.name, trace.end_ns, trace.start_ns, trace.thread):
@@ -132,7 +138,7 @@ def _repeated(trace: Trace) -> list[Finding]:
         return []
     return [
         Finding("duplicate", "warning", len(rows), f"{len(rows):,} events are duplicates: same name, thread and times",
-                _names(trace, rows))
+                _first_places(trace, rows))
     ]  # fmt: skip
 
 
@@ -145,30 +151,30 @@ def _steps(results: Results) -> list[Finding]:
             )
         ]
     numbers = sheet["step"].tolist()
-    found = []
+    findings = []
     missing = sorted(set(range(min(numbers), max(numbers) + 1)) - set(numbers))
     if missing:
-        found.append(
+        findings.append(
             Finding("missing_steps", "warning", len(missing), f"{len(missing)} of {max(numbers) - min(numbers) + 1} steps are missing",
-                    _list(missing))
+                    _first_numbers(missing))
         )  # fmt: skip
     idle = [n for n, events in zip(numbers, sheet["events"].tolist()) if not events]
     if idle:
-        found.append(
-            Finding("steps_without_events", "warning", len(idle), f"{len(idle)} of {len(numbers)} steps have no events", _list(idle))
+        findings.append(
+            Finding("steps_without_events", "warning", len(idle), f"{len(idle)} of {len(numbers)} steps have no events", _first_numbers(idle))
         )  # fmt: skip
     if "device_events" in sheet:
         idle = [n for n, events in zip(numbers, sheet["device_events"].tolist()) if not events]
         if idle:
-            found.append(
+            findings.append(
                 Finding("steps_without_device_events", "warning", len(idle),
-                        f"{len(idle)} of {len(numbers)} steps have no device events", _list(idle))
+                        f"{len(idle)} of {len(numbers)} steps have no device events", _first_numbers(idle))
             )  # fmt: skip
-    return found
+    return findings
 
 
-def _backward(trace: Trace) -> list[Finding]:
-    """Nodes of the backward pass whose forward op is not in it: usual where recording began between the two."""
+def _backward_alone(trace: Trace) -> list[Finding]:
+    """Backward nodes whose forward op is not in the trace: usual if recording started between the two."""
     nodes = np.flatnonzero((trace.kind == NODE) & (trace.sequence >= 0) & (trace.forward_thread != 0))
     forward = trace.sequence[(trace.forward_thread == 0) & (trace.sequence >= 0)]
     if not len(nodes) or not len(forward):
@@ -178,19 +184,20 @@ def _backward(trace: Trace) -> list[Finding]:
         return []
     return [
         Finding("backward_alone", "info", len(alone), f"{len(alone):,} of {len(nodes):,} backward nodes have no forward op in the trace",
-                _names(trace, alone))
+                _first_places(trace, alone))
     ]  # fmt: skip
 
 
 def _device(results: Results) -> list[Finding]:
     trace = results.trace
-    device, found = trace.device, []
+    device = trace.device
+    findings = []
     works = device.works
     alone = int((works & (device.op < 0)).sum())
     if alone:
         busy = (device.end_ns - device.start_ns)[works].sum()
         share = (device.end_ns - device.start_ns)[works & (device.op < 0)].sum() / max(int(busy), 1)
-        found.append(
+        findings.append(
             Finding("device_alone", "warning" if share > 0.01 else "info", alone, f"{alone:,} of {int(works.sum()):,} device events "
                     f"({share:.1%} of the device time) have no op that launched them")
         )  # fmt: skip
@@ -200,16 +207,17 @@ def _device(results: Results) -> list[Finding]:
         1
     ].reshape(-1)
     for number in range(int(stream.max(initial=-1)) + 1):
-        mine = rows[stream == number]
-        mine = mine[np.argsort(device.start_ns[mine], kind="stable")]
-        overlaps += int((device.start_ns[mine][1:] < np.maximum.accumulate(device.end_ns[mine])[:-1]).sum())
+        in_stream = rows[stream == number]
+        in_stream = in_stream[np.argsort(device.start_ns[in_stream], kind="stable")]
+        latest_end = np.maximum.accumulate(device.end_ns[in_stream])
+        overlaps += int((device.start_ns[in_stream][1:] < latest_end[:-1]).sum())
     if overlaps:
-        found.append(
+        findings.append(
             Finding("device_overlap", "warning", overlaps, f"{overlaps:,} device events start before the previous one on their stream has ended")
         )  # fmt: skip
     backwards = int((device.end_ns < device.start_ns).sum())
     if backwards:
-        found.append(
+        findings.append(
             Finding(
                 "device_negative_duration",
                 "error",
@@ -217,17 +225,14 @@ def _device(results: Results) -> list[Finding]:
                 f"{backwards:,} device events end before they start",
             )
         )
-    early = works & (device.launch >= 0)
-    begun = (
-        trace.start_ns[np.where(early, device.launch, 0)] if len(trace) else np.zeros(len(device), np.int64)
-    )
-    too_early = int((early & (device.start_ns < begun)).sum())
+    launched = np.flatnonzero(works & (device.launch >= 0))
+    too_early = int((device.start_ns[launched] < trace.start_ns[device.launch[launched]]).sum())
     if too_early:
-        found.append(
+        findings.append(
             Finding("device_too_early", "warning", too_early, f"{too_early:,} device events start before the call that launched them: "
                     "the clocks of CPU and device differ")
         )  # fmt: skip
-    return found
+    return findings
 
 
 def _memory(trace: Trace) -> list[Finding]:
@@ -247,8 +252,8 @@ def _memory(trace: Trace) -> list[Finding]:
     return []
 
 
-def _names(trace: Trace, rows: IntArray, most: int = 3) -> str:
-    """The first places, for people: names and when."""
+def _first_places(trace: Trace, rows: IntArray, most: int = 3) -> str:
+    """The names and times of the first events, as text."""
     first = rows[np.argsort(trace.start_ns[rows], kind="stable")[:most]]
     begun = trace.window_ns[0]
     return ", ".join(
@@ -257,5 +262,5 @@ def _names(trace: Trace, rows: IntArray, most: int = 3) -> str:
     )
 
 
-def _list(numbers: list[int], most: int = 8) -> str:
+def _first_numbers(numbers: list[int], most: int = 8) -> str:
     return ", ".join(map(str, numbers[:most])) + (" ..." if len(numbers) > most else "")

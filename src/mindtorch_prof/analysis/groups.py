@@ -1,6 +1,6 @@
-"""Groups: a recording in; a Sheet with one row a group of events out, by name, shape, stack, module, step, thread or category.
+"""Groups: a recording in; a Sheet with one row per group of events out, by name, shape, stack, module, step, thread or category.
 
-What `key_averages()` does, by more keys and as columns. Rows stand in the order in which groups first appear.
+Like `key_averages()`, with more keys and as columns. Rows are in the order in which groups first appear.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MEMORY_ROW = "[memory]"
 _COLUMN = {"shape": "input_shapes"}
 STATS = ("min", "p50", "p95", "max", "std", "first")
 
-_Part = tuple[IntArray, Sequence[object]]  # of each event the number of its value of a key, and the values
+_KeyValues = tuple[IntArray, Sequence[object]]  # for each event the number of its value, and the values
 
 
 class GroupError(ValueError):
@@ -50,8 +50,8 @@ def groups(source: Recording, by: str | Sequence[str] = ("name",), *, stats: boo
     if not wanted:
         raise GroupError(f"no key to group by; expected some of {', '.join(KEYS)}")
     events = _Events(results)
-    parts = [events.part(key, depth) for key, depth in wanted]
-    group, first = _combined([number for number, _ in parts], events.start_ns)
+    parts = [events.key_values(key, depth) for key, depth in wanted]
+    group, first = _group_numbers([number for number, _ in parts], events.start_ns)
     count = len(first)
     columns: dict[str, ColumnValues] = {}
     for (key, _), (number, values) in zip(wanted, parts):
@@ -60,10 +60,11 @@ def groups(source: Recording, by: str | Sequence[str] = ("name",), *, stats: boo
     outer = None if named else events.outermost(group)
     columns.update(_measures(events, group, count, outer))
     if stats:
-        seen = slice(None) if outer is None else outer
-        columns.update(_spread(events.duration_ns[seen], group[seen], events.duration_ns[first], count))
-    made = Sheet(columns, count)
-    return _with_loose_memory(made, results) if named else made
+        counted = slice(None) if outer is None else outer
+        durations = events.duration_ns[counted]
+        columns.update(_duration_stats(durations, group[counted], events.duration_ns[first], count))
+    sheet = Sheet(columns, count)
+    return _with_memory_row(sheet, results) if named else sheet
 
 
 def _parsed(key: str) -> tuple[str, int]:
@@ -77,7 +78,7 @@ def _parsed(key: str) -> tuple[str, int]:
 
 
 class _Events:
-    """The events that are grouped: those that tables show, then what devices did; one array a property."""
+    """The events to group: first those that tables show, then device events; one array per property."""
 
     def __init__(self, results: Results) -> None:
         self.results, self.trace = results, results.trace
@@ -98,20 +99,20 @@ class _Events:
         self.device_ns = np.concatenate((total[self.rows], work_ns))
         self.only_work_ns = np.concatenate((np.zeros(len(self.rows), np.int64), work_ns))
         self.work_ns = int(work_ns.sum())
-        # the op that launched a piece of work, for what is not known of the work itself
-        self.origin = np.concatenate((self.rows, device.op[self.work]))
-        self.origin_known = np.concatenate((np.zeros(len(self.rows), bool), device.op[self.work] >= 0))
+        # of a device event the op that launched it, whose stack, module and step it has
+        self.row_of_keys = np.concatenate((self.rows, device.op[self.work]))
+        self.has_launcher = np.concatenate((np.zeros(len(self.rows), bool), device.op[self.work] >= 0))
 
     def _padded(self, values: IntArray) -> IntArray:
         return np.concatenate((values, np.zeros(len(self.work), values.dtype)))
 
     def of_cpu(self, by_row: IntArray) -> IntArray:
-        """A column of the trace, 0 for what devices did."""
+        """A column of the trace, padded with 0 for device events."""
         return self._padded(by_row[self.rows])
 
-    def part(self, key: str, depth: int) -> _Part:
-        """Of each event the number of its value of a key, and the values."""
-        parts: dict[str, Callable[[int], _Part]] = {
+    def key_values(self, key: str, depth: int) -> _KeyValues:
+        """The values of one key."""
+        by_key: dict[str, Callable[[int], _KeyValues]] = {
             "name": self._by_name,
             "shape": self._by_shape,
             "stack": self._by_stack,
@@ -120,10 +121,10 @@ class _Events:
             "thread": self._by_thread,
             "category": self._by_category,
         }
-        return parts[key](depth)
+        return by_key[key](depth)
 
     def outermost(self, group: IntArray) -> BoolArray:
-        """Mask of the events that no event of their own group is around; device work counts where no op stands for it."""
+        """Mask of the events that no event of their group contains; of device events, those that no op of their group launched."""
         start, end = self.trace.start_ns[self.rows], self.trace.end_ns[self.rows]
         thread, of_group = self.trace.thread[self.rows], group[: self.on_cpu]
         order = np.lexsort((-end, start, of_group, thread))
@@ -131,31 +132,32 @@ class _Events:
         first[1:] = (np.diff(thread[order]) != 0) | (np.diff(of_group[order]) != 0)
         outer = np.ones(len(order), bool)
         if len(order):
-            # the latest end so far, apart for each (thread, group): parts are lifted above each other
-            begun = int(start.min())
-            lift = (np.cumsum(first) - 1).astype(np.float64) * float(end.max() - begun + 1)
-            latest = np.maximum.accumulate((end[order] - begun) + lift)
+            # the latest end so far in each (thread, group): each is shifted above the one before, so that one pass does for all
+            origin = int(start.min())
+            shift = (np.cumsum(first) - 1).astype(np.float64) * float(end.max() - origin + 1)
+            shifted_end = (end[order] - origin) + shift
+            latest = np.maximum.accumulate(shifted_end)
             inside = np.zeros(len(order), bool)
-            inside[1:] = ~first[1:] & ((end[order] - begun + lift)[1:] <= latest[:-1])
+            inside[1:] = ~first[1:] & (shifted_end[1:] <= latest[:-1])
             outer[order] = ~inside
-        return np.concatenate((outer, ~self.repeated(group)[self.on_cpu :]))
+        return np.concatenate((outer, ~self.launched_in_group(group)[self.on_cpu :]))
 
-    def repeated(self, group: IntArray) -> BoolArray:
-        """Mask of the device work whose group has CPU events: there the op that launched it stands for it."""
+    def launched_in_group(self, group: IntArray) -> BoolArray:
+        """Mask of the device events whose group also has CPU events: the op that launched them is counted instead."""
         with_ops = np.zeros(int(group.max(initial=-1)) + 1, bool)
         with_ops[group[: self.on_cpu]] = True
-        return self.origin_known & with_ops[group]
+        return self.has_launcher & with_ops[group]
 
     # ------------------------------------------------------------------------------------------------ keys
 
-    def _by_name(self, _depth: int) -> _Part:
+    def _by_name(self, _depth: int) -> _KeyValues:
         group_of, texts = grouping.group_names(self.trace)
         device = self.trace.device
         values = [*texts, *device.names]
         cpu = group_of[self.trace.name[self.rows]] if len(group_of) else np.empty(0, np.int64)
         return np.concatenate((cpu, device.name[self.work] + len(texts))).astype(np.int64), values
 
-    def _by_shape(self, _depth: int) -> _Part:
+    def _by_shape(self, _depth: int) -> _KeyValues:
         if not self.results.trace.settings.shapes_recorded:
             return np.zeros(self.size, np.int64), [[]]
         shapes = [inputs.shapes for inputs in self.trace.input_table]
@@ -171,26 +173,26 @@ class _Events:
         index = np.concatenate((self.trace.inputs[self.rows], np.full(len(self.work), -1)))
         return by_input[index], values
 
-    def _by_stack(self, depth: int) -> _Part:
+    def _by_stack(self, depth: int) -> _KeyValues:
         depth = depth or STACK_DEPTH
         table: dict[tuple[str, ...], int] = {}
         ids = [table.setdefault(tuple(stack[:depth]), len(table)) for stack in [*self.trace.stacks, ()]]
         of_row = np.array(ids, np.int64)[self.trace.stack]
-        return self._inherited(of_row, table[()]), [list(stack) for stack in table]
+        return self._of_launcher(of_row, table[()]), [list(stack) for stack in table]
 
-    def _by_module(self, depth: int) -> _Part:
+    def _by_module(self, depth: int) -> _KeyValues:
         number, paths = backward_modules(self.results)
         if depth:
             paths = [".".join(path.split(".")[:depth]) for path in paths]
         table: dict[str, int] = {}
         same = np.array([table.setdefault(path, len(table)) for path in paths], np.int64)
-        return self._inherited(same[number], same[-1]), list(table)
+        return self._of_launcher(same[number], same[-1]), list(table)
 
-    def _by_step(self, _depth: int) -> _Part:
+    def _by_step(self, _depth: int) -> _KeyValues:
         steps, step, _ = steps_of(self.trace)
-        return self._inherited(step, -1), [*steps, None]
+        return self._of_launcher(step, -1), [*steps, None]
 
-    def _by_thread(self, _depth: int) -> _Part:
+    def _by_thread(self, _depth: int) -> _KeyValues:
         threads, number = np.unique(self.trace.thread[self.rows], return_inverse=True)
         texts: list[object] = [thread_text(self.results, thread) for thread in threads.tolist()]
         device = self.trace.device
@@ -201,7 +203,7 @@ class _Events:
         texts += [f"{kind}:{index} stream {stream}" for index, stream in streams.T.tolist()]
         return np.concatenate((number.reshape(-1), of_work.reshape(-1) + len(threads))), texts
 
-    def _by_category(self, _depth: int) -> _Part:
+    def _by_category(self, _depth: int) -> _KeyValues:
         number, texts = categories(self.trace)
         device = self.trace.device
         of_name = np.array([texts.index(text) for text in name_categories(device.names)] or [0], np.int64)
@@ -209,14 +211,14 @@ class _Events:
         of_work = np.where(launched >= 0, np.append(number, 0)[launched], of_name[device.name[self.work]])
         return np.concatenate((number[self.rows], of_work)), texts
 
-    def _inherited(self, of_row: IntArray, none: int) -> IntArray:
-        """A number by row of the trace; device work has that of the op which launched it."""
-        numbers: IntArray = np.append(of_row, none)[self.origin]
+    def _of_launcher(self, of_row: IntArray, none: int) -> IntArray:
+        """Numbers by row of the trace as numbers by event; a device event has that of the op that launched it."""
+        numbers: IntArray = np.append(of_row, none)[self.row_of_keys]
         return numbers
 
 
 def device_times(results: Results) -> tuple[IntArray, IntArray]:
-    """By row of the trace: nanoseconds of device work that an event launched itself, and with everything inside it."""
+    """By row of the trace: nanoseconds of the device events that an event launched itself, and with those of its descendants."""
     columns = results.device_columns
     if columns is None:
         nothing = np.zeros(len(results.trace), np.int64)
@@ -225,8 +227,8 @@ def device_times(results: Results) -> tuple[IntArray, IntArray]:
 
 
 def backward_modules(results: Results) -> tuple[IntArray, list[str]]:
-    """By row of the trace the number of its module and the modules' paths; what happens inside a node of the backward pass belongs to the
-    module of the forward op with the node's sequence number."""
+    """By row of the trace the number of its module, and the modules' paths. A backward node and its descendants belong to the module of the
+    forward op with the node's sequence number."""
     trace = results.trace
     number, paths = modules_of(trace)
     nothing = len(paths) - 1
@@ -235,20 +237,20 @@ def backward_modules(results: Results) -> tuple[IntArray, list[str]]:
     nodes = np.flatnonzero((trace.sequence >= 0) & (trace.forward_thread != 0) & (number == nothing))
     if not len(forward) or not len(nodes):
         return number, paths
-    # the last op of a number is the innermost: the one that made the node
+    # the last op of a sequence number is the innermost one: it created the node
     order = np.argsort(trace.sequence[forward], kind="stable")
     known = trace.sequence[forward][order]
-    at = np.searchsorted(known, trace.sequence[nodes], side="right") - 1
-    fits = (at >= 0) & (known[np.maximum(at, 0)] == trace.sequence[nodes])
-    answered = np.full(len(trace), -1, np.int64)
-    answered[nodes[fits]] = number[forward[order[at[fits]]]]
-    around = nearest(results.tree.parent, answered >= 0)
-    answered = np.where(around >= 0, answered[around], -1)
-    return np.where((number == nothing) & (answered >= 0), answered, number), paths
+    place = np.searchsorted(known, trace.sequence[nodes], side="right") - 1
+    matched = (place >= 0) & (known[np.maximum(place, 0)] == trace.sequence[nodes])
+    backward = np.full(len(trace), -1, np.int64)
+    backward[nodes[matched]] = number[forward[order[place[matched]]]]
+    node = nearest(results.tree.parent, backward >= 0)
+    backward = np.where(node >= 0, backward[node], -1)
+    return np.where((number == nothing) & (backward >= 0), backward, number), paths
 
 
 def thread_text(results: Results, thread: int) -> str:
-    """A thread as people know it: its name and the system's number."""
+    """A thread's name, if it has one, and its number."""
     native, name = results.trace.settings.threads.get(thread, (None, ""))
     number = results.thread_number(thread) if native is None else native
     return f"{name} {number}" if name and str(number) not in str(name) else str(name or number)
@@ -257,8 +259,8 @@ def thread_text(results: Results, thread: int) -> str:
 # ---------------------------------------------------------------------------------------------------- numbers
 
 
-def _combined(parts: list[IntArray], start_ns: IntArray) -> tuple[IntArray, IntArray]:
-    """Equal tuples get equal numbers, in the order in which they first happen; and the place of each one's first event."""
+def _group_numbers(parts: list[IntArray], start_ns: IntArray) -> tuple[IntArray, IntArray]:
+    """For each event the number of its group (equal numbers in all parts), in the order of first start; and each group's first event."""
     combined = np.zeros(len(start_ns), np.int64)
     for part in parts:
         shifted = part - part.min(initial=0)
@@ -275,8 +277,8 @@ def _combined(parts: list[IntArray], start_ns: IntArray) -> tuple[IntArray, IntA
 
 
 def _measures(events: _Events, group: IntArray, count: int, outer: BoolArray | None) -> dict[str, Array]:
-    """Sums by group, in torch's units. With `outer`, which events are in no other of their group, totals count nothing twice: what is inside,
-    and device work beside the op that launched it."""
+    """Sums by group, in torch's units. With `outer`, a mask of the events that no event of their group contains, totals count nothing twice:
+    neither nested events nor device events in addition to the op that launched them."""
     results, trace = events.results, events.trace
     once = np.ones(len(group), np.int64) if outer is None else outer.astype(np.int64)
 
@@ -285,7 +287,7 @@ def _measures(events: _Events, group: IntArray, count: int, outer: BoolArray | N
 
     calls = np.bincount(group, minlength=count)
     if outer is not None:
-        calls -= np.bincount(group[events.repeated(group)], minlength=count)
+        calls -= np.bincount(group[events.launched_in_group(group)], minlength=count)
     own, whole = total(events.self_ns) / 1000, total(events.cpu_ns * once) / 1000
     all_own = events.self_ns.sum() / 1000
     columns: dict[str, Array] = {
@@ -320,8 +322,10 @@ def _share(values: FloatArray, whole: float) -> FloatArray:
     return values / whole if whole else np.zeros(len(values))
 
 
-def _spread(duration_ns: IntArray, group: IntArray, first_ns: IntArray, count: int) -> dict[str, Array]:
-    """How the times of each group's events are spread: one sort of all durations, then places in it."""
+def _duration_stats(
+    duration_ns: IntArray, group: IntArray, first_ns: IntArray, count: int
+) -> dict[str, Array]:
+    """Statistics of the durations of each group (STATS): one sort of all durations, then lookups in it."""
     us = duration_ns / 1000.0
     ordered = us[np.lexsort((us, group))]
     calls = np.bincount(group, minlength=count)
@@ -331,26 +335,26 @@ def _spread(duration_ns: IntArray, group: IntArray, first_ns: IntArray, count: i
         place = q * (calls - 1)
         low = np.floor(place).astype(np.int64)
         high = np.minimum(low + 1, calls - 1)
-        one, two = ordered[begin + low], ordered[begin + high]
-        between: FloatArray = one + (two - one) * (place - low)
-        return between
+        below, above = ordered[begin + low], ordered[begin + high]
+        interpolated: FloatArray = below + (above - below) * (place - low)
+        return interpolated
 
     if not count:
         return {name: np.empty(0) for name in STATS}
     mean = np.bincount(group, weights=us, minlength=count) / calls
-    spread = np.bincount(group, weights=(us - mean[group]) ** 2, minlength=count) / calls
+    variance = np.bincount(group, weights=(us - mean[group]) ** 2, minlength=count) / calls
     return {
         "min": ordered[begin],
         "p50": quantile(0.5),
         "p95": quantile(0.95),
         "max": ordered[begin + calls - 1],
-        "std": np.sqrt(spread),
+        "std": np.sqrt(variance),
         "first": first_ns / 1000.0,
     }
 
 
-def _with_loose_memory(sheet: Sheet, results: Results) -> Sheet:
-    """Memory taken and given back outside all events is a row of its own, as in torch's table."""
+def _with_memory_row(sheet: Sheet, results: Results) -> Sheet:
+    """The sheet with a row for memory that was allocated and freed outside of events, as in torch's table."""
     loose = results.tree.loose
     if not len(loose):
         return sheet

@@ -20,19 +20,19 @@ def memory_summary(trace: Trace) -> str:
     times, sizes, addresses = memory.time_ns[on_cpu], memory.nbytes[on_cpu], memory.address[on_cpu]
     if not len(times):
         return "no memory was allocated"
-    # frees of what was there before are no part of it
-    taken = sizes > 0
+    # frees of what was allocated before the recording do not count
+    allocates = sizes > 0
     order = np.lexsort((np.arange(len(addresses)), addresses))
     follows = np.zeros(len(sizes), bool)
-    follows[order[1:]] = (addresses[order][1:] == addresses[order][:-1]) & taken[order][:-1]
-    counted = np.where(taken | follows, sizes, 0)
+    follows[order[1:]] = (addresses[order][1:] == addresses[order][:-1]) & allocates[order][:-1]
+    counted = np.where(allocates | follows, sizes, 0)
     total = np.cumsum(counted)
     peak = int(np.argmax(total))
-    # alive at the peak: taken until then, and given back later or never
-    ends = np.full(len(sizes), len(sizes), np.int64)
-    before = order[:-1][follows[order[1:]] & ~taken[order[1:]]]
-    ends[before] = order[1:][follows[order[1:]] & ~taken[order[1:]]]
-    alive = np.flatnonzero(taken & (np.arange(len(sizes)) <= peak) & (ends > peak))
+    # alive at the peak: allocated until then, and freed later or never
+    freed_at = np.full(len(sizes), len(sizes), np.int64)
+    is_free = follows[order[1:]] & ~allocates[order[1:]]
+    freed_at[order[:-1][is_free]] = order[1:][is_free]
+    alive = np.flatnonzero(allocates & (np.arange(len(sizes)) <= peak) & (freed_at > peak))
     owners = _owners(trace, times, memory.thread[on_cpu])
     start = (times[peak] - trace.window_ns[0]) / 1e6
     lines = [
@@ -40,7 +40,7 @@ def memory_summary(trace: Trace) -> str:
     ]
     at_end = int(total[-1])
     lines.append(
-        f"still allocated at the end: {_bytes(at_end)}; total allocated: {_bytes(int(sizes[taken].sum()))}"
+        f"still allocated at the end: {_bytes(at_end)}; total allocated: {_bytes(int(sizes[allocates].sum()))}"
     )
     lines.append("allocated at the peak, by op:")
     by_name: dict[str, list[int]] = {}
@@ -58,7 +58,7 @@ def memory_summary(trace: Trace) -> str:
 
 
 def _owners(trace: Trace, times: IntArray, threads: IntArray) -> IntArray:
-    """The event in which memory was taken or given back; -1: none."""
+    """The innermost event in which memory was allocated or freed; -1: none."""
     parent = tree(trace).parent
     owner = np.full(len(times), -1, np.int64)
     for first, last in thread_slices(trace.thread):

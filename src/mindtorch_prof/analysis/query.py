@@ -1,6 +1,6 @@
-"""Queries: a recording and a sentence of SQL in, a Sheet out. DuckDB answers (the extra `sql`), over tables made when they are named.
+"""Queries: a recording and an SQL statement in, a Sheet out. Needs DuckDB (the extra `sql`); only tables that the statement names are built.
 
-Tables: events, averages, steps, memory, device (see `tables`); their columns are those that `mindtorch-prof explain` explains.
+The tables are events, averages, steps, memory and device (see `tables`); `mindtorch-prof explain` explains their columns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class QueryError(ValueError):
-    """SQL that cannot be answered."""
+    """An SQL statement that is not valid."""
 
 
 class MissingPackageError(ImportError):
@@ -53,20 +53,20 @@ def query(source: Recording, sql: str) -> Sheet:
         names = [column[0] for column in cursor.description or ()]
         rows = cursor.fetchall()
     except duckdb.Error as error:
-        raise QueryError(_sentence(error, named)) from error
+        raise QueryError(_message(error, named)) from error
     finally:
         connection.close()
-    return Sheet({name: [row[i] for row in rows] for i, name in enumerate(_apart(names))}, len(rows))
+    return Sheet({name: [row[i] for row in rows] for i, name in enumerate(_distinct(names))}, len(rows))
 
 
 def _register(connection: DuckDBPyConnection, name: str, sheet: Sheet) -> None:
-    """Make a table of a sheet: NumPy's columns go in as they are, by a few large pieces, not value by value."""
-    columns = {key: _plain(values) for key, values in sheet.items()}
-    whole = {key for key, values in sheet.items() if _is_whole(values)}
+    """Create a table from a sheet. DuckDB reads NumPy columns as they are, which is much faster than row by row."""
+    columns = {key: _duckdb_column(values) for key, values in sheet.items()}
+    integral = {key for key, values in sheet.items() if _is_integral(values)}
     parts = []
     for key, values in columns.items():
         value = f'"{key}"::{_type(values)}'
-        if key in whole:
+        if key in integral:
             value = f'case when isnan("{key}") then null else "{key}"::bigint end'
         elif values.dtype.kind == "f":
             value = f'case when isnan("{key}") then null else {value} end'
@@ -80,13 +80,13 @@ def _type(values: Array) -> str:
     return {"i": "bigint", "f": "double", "b": "boolean"}.get(values.dtype.kind, "varchar")
 
 
-def _is_whole(values: Array) -> bool:
-    """Whether a column holds whole numbers some of which are missing."""
+def _is_integral(values: Array) -> bool:
+    """Whether a column of objects holds integers, some of which may be missing."""
     return values.dtype == object and all(item is None or isinstance(item, int) for item in values.tolist())
 
 
-def _plain(values: Array) -> Array:
-    """A column that DuckDB reads: text, or numbers of eight bytes; whole numbers that may be missing become floats."""
+def _duckdb_column(values: Array) -> Array:
+    """A column that DuckDB reads: text, or numbers of eight bytes; integers of which some are missing become floats."""
     if values.dtype == object:
         items = values.tolist()
         if all(item is None or isinstance(item, (int, float)) for item in items):
@@ -109,17 +109,17 @@ def _text(item: object) -> str:
     return "" if item is None else str(item)
 
 
-def _apart(names: list[str]) -> list[str]:
-    """Names of columns, none twice."""
-    seen: dict[str, int] = {}
-    made = []
+def _distinct(names: list[str]) -> list[str]:
+    """Names of columns, with a number after those that repeat."""
+    counts: dict[str, int] = {}
+    distinct = []
     for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        made.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
-    return made
+        counts[name] = counts.get(name, 0) + 1
+        distinct.append(name if counts[name] == 1 else f"{name}_{counts[name]}")
+    return distinct
 
 
-def _sentence(error: Exception, named: list[str]) -> str:
+def _message(error: Exception, named: list[str]) -> str:
     text = str(error).split("\n\n")[0].replace("\n", " ")
     hint = "" if named else f"; the tables are {', '.join(TABLES)}"
     return text + hint

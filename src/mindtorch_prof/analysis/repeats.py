@@ -1,7 +1,6 @@
-"""Measured: the Results of a trace in; per group of events (op, shape, stack, module) totals and repeated measurements out.
+"""Repeats: a recording in; totals and repeated measurements per group of events (op, shape, stack, module) out.
 
-What repeats is a step where the trace has steps (ProfilerStep#N), else a call. Diffs and build gates both start here; text and files
-are not known here.
+Steps are the repeats if the trace has steps (ProfilerStep#N), else calls. `diff` and `check` compare what is measured here.
 """
 
 from __future__ import annotations
@@ -34,19 +33,17 @@ Key = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Measured:
-    """Groups of one trace. With steps, what lies outside of them is left out, and `outside_ns` says how much time that is."""
+    """The groups of one trace. With steps, events outside of steps are left out; `outside_ns` is their self time."""
 
     by: tuple[str, ...]
     keys: tuple[Key, ...]
-    totals: dict[str, IntArray]  # by TIMES and COUNTERS: int64, one a group
-    steps: tuple[int, ...]  # the steps' numbers; empty: calls are what repeats
-    columns: dict[str, IntArray]  # int64: of each event its times; of each (group, step) with steps
-    group: IntArray  # of each event its group (not used with steps)
+    totals: dict[str, IntArray]  # by TIMES and COUNTERS: one value per group
+    steps: tuple[int, ...]  # numbers of the steps; empty: the repeats are calls
+    columns: dict[str, IntArray]  # by TIMES: one value per (group, step); without steps, one per event
+    group: IntArray  # the group of each event (not used with steps)
     outside_ns: int = 0
     peak_memory: int | None = None  # bytes; None: memory was not recorded
-    has: frozenset[str] = (
-        frozenset()
-    )  # of "shapes", "memory", "flops", "device", "stacks", "modules": what the trace can tell
+    has: frozenset[str] = frozenset()  # which of shapes, memory, flops, device, stacks, modules were recorded
     step_ns: IntArray = field(default_factory=lambda: np.empty(0, np.int64))  # how long each step took
 
     @property
@@ -55,7 +52,7 @@ class Measured:
 
     @property
     def runs(self) -> int:
-        """What totals are to be divided by for comparison: the number of steps, or 1."""
+        """The number of steps, or 1: totals divided by it are comparable."""
         return max(len(self.steps), 1)
 
     @cached_property
@@ -73,7 +70,7 @@ class Measured:
 
 
 def measure(source: Recording, by: Sequence[str] = ("op",), *, use_steps: bool = True) -> Measured:
-    """Group the events of Results (what a profile or `load` gives) by op, and by shape, stack and module where asked."""
+    """Group the events of a recording by some of BY."""
     results = as_results(source)
     wrong = [name for name in by if name not in BY]
     if wrong:
@@ -104,13 +101,13 @@ def measure(source: Recording, by: Sequence[str] = ("op",), *, use_steps: bool =
         number,
         int(values["self_cpu"][shown & ~keep].sum()),
         _peak(trace),
-        frozenset(_known(results)),
+        frozenset(_recorded(results.trace)),
         step_ns if step_ns is not None else np.empty(0, np.int64),
     )
 
 
 def _values(results: Results) -> dict[str, IntArray]:
-    """Per event of the trace: its times, and what is counted."""
+    """For each event of the trace its TIMES and COUNTERS."""
     trace = results.trace
     own_device, kernels = device_of_ops(results)
     return {
@@ -126,21 +123,21 @@ def _values(results: Results) -> dict[str, IntArray]:
 
 
 def device_of_ops(results: Results) -> tuple[IntArray, IntArray]:
-    """Per event: nanoseconds of the device work that it launched itself, and how many kernels, copies and fills that is."""
+    """For each event the device events that it launched itself (kernels, copies, memsets): their nanoseconds and their number."""
     trace = results.trace
     count = len(trace)
     device = trace.device
     if not len(device):
         return np.zeros(count, np.int64), np.zeros(count, np.int64)
-    mine = device.works & (device.op >= 0)
-    op = device.op[mine]
+    launched = device.works & (device.op >= 0)
+    op = device.op[launched]
     parent, shown = results.shown_parent, results.shown
-    while True:  # work of an event that is shown as part of another one is the other's
+    while True:  # an event that is merged into its parent passes its device events on
         hidden = ~shown[op] & (parent[op] >= 0)
         if not hidden.any():
             break
         op = np.where(hidden, parent[op], op)
-    return sum_by(op, (device.end_ns - device.start_ns)[mine], count), np.bincount(op, minlength=count)
+    return sum_by(op, (device.end_ns - device.start_ns)[launched], count), np.bincount(op, minlength=count)
 
 
 def _peak(trace: Trace) -> int | None:
@@ -149,11 +146,10 @@ def _peak(trace: Trace) -> int | None:
     return int(trace.memory.total.max(initial=0))
 
 
-def _known(results: Results) -> list[str]:
-    trace = results.trace
+def _recorded(trace: Trace) -> list[str]:
     return [
-        what
-        for what, present in (
+        name
+        for name, present in (
             ("shapes", bool((trace.inputs >= 0).any())),
             ("memory", len(trace.memory.time_ns) > 0),
             ("flops", bool((trace.flops > 0).any())),
@@ -169,28 +165,28 @@ def _known(results: Results) -> list[str]:
 
 
 def _key_columns(results: Results, by: Sequence[str]) -> list[tuple[IntArray, list[str]]]:
-    """For each part of a key: numbers by event, and the numbers' texts."""
+    """For each part of a key: a number per event, and the text of each number."""
     trace = results.trace
-    made: list[tuple[IntArray, list[str]]] = []
+    columns: list[tuple[IntArray, list[str]]] = []
     group_of, texts = grouping.group_names(trace)
     for name in by:
         if name == "op":
-            made.append((group_of[trace.name] if len(group_of) else trace.name, list(texts)))
+            columns.append((group_of[trace.name] if len(group_of) else trace.name, list(texts)))
         elif name == "shape":
             shapes = [str(inputs.shapes) for inputs in trace.input_table]
-            made.append((trace.inputs, [*shapes, ""]))
+            columns.append((trace.inputs, [*shapes, ""]))
         elif name == "stack":
             stacks = [" < ".join(stack[:STACK_DEPTH]) for stack in trace.stacks]
-            made.append((trace.stack, [*stacks, ""]))
+            columns.append((trace.stack, [*stacks, ""]))
         else:
-            from .groups import backward_modules  # which starts from `modules_of` here
+            from .groups import backward_modules  # which imports `modules_of` from here
 
-            made.append(backward_modules(results))
-    return made
+            columns.append(backward_modules(results))
+    return columns
 
 
 def _keys(columns: list[tuple[IntArray, list[str]]], rows: IntArray) -> tuple[IntArray, tuple[Key, ...]]:
-    """Equal texts get equal numbers, in the order of first appearance; and the texts of each number."""
+    """For each row the number of its key, in the order of first appearance; and the keys."""
     combined = np.zeros(len(rows), np.int64)
     for number, texts in columns:
         table: dict[str, int] = {}
@@ -207,7 +203,8 @@ def _keys(columns: list[tuple[IntArray, list[str]]], rows: IntArray) -> tuple[In
 
 
 def modules_of(trace: Trace) -> tuple[IntArray, list[str]]:
-    """For each event a number of the module whose call is around it, and the numbers' paths (Net_0.Linear_1); "" outside of all."""
+    """For each event the number of the innermost module whose call contains it, and the modules' paths (Net_0.Linear_1); the last, "", is
+    for events outside of modules."""
     frames = trace.frames
     number = np.full(len(trace), -1, np.int64)
     calls = np.flatnonzero(frames.module >= 0)
@@ -229,10 +226,10 @@ def modules_of(trace: Trace) -> tuple[IntArray, list[str]]:
 
 
 def _module_paths(trace: Trace, calls: IntArray) -> tuple[list[str], IntArray]:
-    """The path of each module's call and the index (among the calls) of the one around it."""
+    """The path of each module's call, and the index (among the calls) of the call that contains it; -1: none."""
     frames = trace.frames
     parent = frames.parent[calls]
-    while True:  # up through plain functions to the next module's call
+    while True:  # up through functions to the next call of a module
         plain = (parent >= 0) & (frames.module[np.maximum(parent, 0)] < 0)
         if not plain.any():
             break

@@ -1,4 +1,4 @@
-"""Sheet: columns of equal length with names, and what people do with them: filter, sort, cut, and hand on. Knows nothing of traces."""
+"""Sheet: named columns of equal length in; the same filtered, sorted or converted out. Does not use traces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ColumnValues: TypeAlias = "Array | Iterable[object]"  # numbers as an array; any
 
 
 class Sheet(Mapping[str, Array]):
-    """A table as columns. Never changes: filtering and sorting give another one."""
+    """A table as columns. Immutable: filtering and sorting return another sheet."""
 
     def __init__(self, columns: Mapping[str, ColumnValues], length: int | None = None) -> None:
         self._columns = {name: _array(values) for name, values in columns.items()}
@@ -33,7 +33,7 @@ class Sheet(Mapping[str, Array]):
         return iter(self._columns)
 
     def __len__(self) -> int:
-        """How many columns; `n_rows` counts rows."""
+        """The number of columns; `n_rows` is the number of rows."""
         return len(self._columns)
 
     def __contains__(self, name: object) -> bool:
@@ -47,7 +47,7 @@ class Sheet(Mapping[str, Array]):
         return f"<Sheet of {self._length:,} rows: {', '.join(self._columns)}>"
 
     def key(self, name: str) -> str:
-        """The name of a column from a name, an alias or a title; a KeyError that says what there is."""
+        """The name of a column by its name, an alias or a title; a KeyError lists the columns."""
         if name in self._columns:
             return name
         key = column_key(name)
@@ -65,20 +65,22 @@ class Sheet(Mapping[str, Array]):
         return Sheet({self.key(name): self[name] for name in names}, self._length)
 
     def where(self, condition: str) -> Sheet:
-        """The rows for which a condition holds: `name ~ "conv" and self_cpu > 10us` (see `profiler.where`)."""
+        """The rows for which a condition holds: `name ~ "conv" and self_cpu > 10us` (see `analysis.conditions`)."""
         from .conditions import where
 
         return self.take(where(condition).mask(self))
 
     def sort(self, name: str, *, descending: bool = True) -> Sheet:
-        """The rows by one column; equal ones stay in their order."""
+        """The rows sorted by a column; rows with equal values keep their order."""
         values = self[name]
         if values.dtype == object:
             keys = [_sortable(value) for value in values.tolist()]
             rows = np.array(sorted(range(len(keys)), key=keys.__getitem__, reverse=descending), np.int64)
         else:
             numbers = values.astype(np.float64)
-            rows = np.argsort(-numbers if descending else numbers, kind="stable")  # NaN comes last both ways
+            rows = np.argsort(
+                -numbers if descending else numbers, kind="stable"
+            )  # NaN is last in both orders
         return self.take(rows)
 
     def head(self, count: int) -> Sheet:
@@ -118,7 +120,7 @@ def _array(values: ColumnValues) -> Array:
 
 
 def _plain(values: Array) -> list[object]:
-    """Python values; NaN, which says that there is none, as None."""
+    """Python values; NaN, which means no value, as None."""
     items: list[object] = values.tolist()
     return [None if item != item else item for item in items] if values.dtype.kind == "f" else items
 

@@ -1,4 +1,4 @@
-"""Steps: a recording in; one row a step (ProfilerStep#N) out: how long it took, how busy CPU and device were in it."""
+"""Table of steps: a recording in; one row per step (ProfilerStep#N) out: its duration, and how busy CPU and device were."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def steps_table(source: Recording) -> Sheet:
 
 
 def working(results: Results) -> BoolArray:
-    """Mask of the events that are work: neither annotations nor Python calls. Old files have steps among the ops."""
+    """Mask of the events that do work: neither annotations nor Python calls. Files of 2021 have steps among the ops."""
     trace = results.trace
     mask: BoolArray = (trace.kind != ANNOTATION) & (trace.kind != PYTHON) & ~is_step(trace)
     return mask

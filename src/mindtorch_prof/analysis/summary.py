@@ -1,6 +1,6 @@
-"""Summaries: a recording in; what took the time, per step and per category, and what looks wrong, as plain data out.
+"""Summaries: a recording in; where the time went, per step and per category, and what looks wrong out, as plain data.
 
-`summary_text` makes a page of it that a person or a program can read in one go.
+`summary_text` turns the data into one page of text.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ Row = dict[str, object]  # of a Sheet: the column's key and the value
 
 
 class Summary(TypedDict):
-    """What is worth knowing about a recording. Keys stay as they are: programs read them."""
+    """A summary. Programs read it as JSON: its keys do not change."""
 
     format_version: int
     file: str
@@ -113,7 +113,7 @@ class Summary(TypedDict):
 
 
 def summary(source: Recording, *, top: int = 10) -> Summary:
-    """What is worth knowing about a recording. Times in microseconds, shares from 0 to 1; keys stay as they are."""
+    """Summarise a recording. Times are in microseconds, shares from 0 to 1."""
     results = as_results(source)
     trace = results.trace
     by_name = groups(results)
@@ -137,7 +137,7 @@ def summary(source: Recording, *, top: int = 10) -> Summary:
         if modules.n_rows > 1
         else [],
         "memory": _memory(trace),
-        "looks_wrong": _looks_wrong(results, by_name, categories, steps, times),
+        "looks_wrong": _problems(results, by_name, categories, steps, times),
         "health": [finding.to_dict() for finding in findings if finding.severity != "info"],
     }
 
@@ -145,7 +145,7 @@ def summary(source: Recording, *, top: int = 10) -> Summary:
 def _recorded(results: Results, steps: Sheet) -> Recorded:
     trace = results.trace
     settings = trace.settings
-    what = {
+    recorded = {
         "shapes": bool((trace.inputs >= 0).any()),
         "stacks": bool((trace.stack >= 0).any()),
         "modules": bool((trace.frames.module >= 0).any()),
@@ -161,8 +161,8 @@ def _recorded(results: Results, steps: Sheet) -> Recorded:
         "device": settings.device,
         "rank": settings.rank,
         "world_size": settings.world_size,
-        "has": [name for name, there in what.items() if there],
-        "has_not": [name for name, there in what.items() if not there],
+        "has": [name for name, present in recorded.items() if present],
+        "has_not": [name for name, present in recorded.items() if not present],
     }
 
 
@@ -249,99 +249,96 @@ def _memory(trace: Trace) -> PeakMemory | None:
 # ---------------------------------------------------------------------------------------------------- what looks wrong
 
 
-def _looks_wrong(
-    results: Results, by_name: Sheet, categories: Sheet, steps: Sheet, times: Times
-) -> list[str]:
-    """Sentences with their evidence; few rules, each deterministic."""
-    found: list[str] = []
-    found += _uneven(steps)
-    own = times["self_cpu_us"]
+def _problems(results: Results, by_name: Sheet, categories: Sheet, steps: Sheet, times: Times) -> list[str]:
+    """One sentence with its evidence per problem; the same recording always gives the same sentences."""
+    problems = _uneven_steps(steps)
+    self_cpu_us = times["self_cpu_us"]
     if times["cpu_busy_share"] < 0.5 and times["span_us"] > 0:
-        found.append(
+        problems.append(
             f"no op runs on the CPU for {1 - times['cpu_busy_share']:.0%} of the time: Python code between ops, waiting, or data loading"
         )
     if "device_busy_share" in times and times["device_busy_share"] < 0.5:
-        found.append(
+        problems.append(
             f"the device is idle for {1 - times['device_busy_share']:.0%} of the time, waiting for the CPU"
         )
-    found += _tiny(by_name, own)
+    problems += _tiny_ops(by_name, self_cpu_us)
     whole = "self_device_share" if "self_device_share" in categories else "self_cpu_share"
     for category, share in zip(categories["category"].tolist(), categories[whole].tolist()):
         if category in _COPIES and share >= 0.15:
-            found.append(
+            problems.append(
                 f"copies and casts take {share:.0%} of the {'device' if 'device' in whole else 'CPU'} time"
             )
-    found += _shares(by_name, own)
-    found += _growth(results, steps)
-    return found
+    problems += _large_shares(by_name, self_cpu_us)
+    problems += _memory_growth(results, steps)
+    return problems
 
 
-def _uneven(steps: Sheet) -> list[str]:
+def _uneven_steps(steps: Sheet) -> list[str]:
     if steps.n_rows < 3:
         return []
     times, numbers = steps["duration_us"], steps["step"]
     typical = float(np.median(times[1:]))
-    found = []
+    problems = []
     if times[0] > 2 * typical:
-        found.append(
+        problems.append(
             f"step {numbers[0]} takes {times[0] / typical:.1f} × the median of the others ({times[0] / 1000:.3f} ms): warm-up; exclude it from measurements"
         )
     slow = np.flatnonzero(times[1:] > 2 * typical) + 1
     if len(slow):
         worst = slow[np.argmax(times[slow])]
-        found.append(
+        problems.append(
             f"{len(slow)} of {steps.n_rows} steps take more than twice the median; the slowest is step {numbers[worst]} "
             f"({times[worst] / 1000:.3f} ms, median {typical / 1000:.3f} ms)"
         )
-    return found
+    return problems
 
 
-def _tiny(by_name: Sheet, own: float) -> list[str]:
-    """Many short ops: what is around them costs more than they do."""
+def _tiny_ops(by_name: Sheet, self_cpu_us: float) -> list[str]:
+    """Many short ops, whose calls cost more than their work."""
     ops = by_name.take(np.array([str(name).startswith("aten::") for name in by_name["name"].tolist()], bool))
     short = ops.take((ops["cpu_time"] < 10) & (ops["count"] > 0))
     calls, all_calls = int(short["count"].sum()), int(ops["count"].sum())
     spent = float(short["self_cpu_time_total"].sum())
-    if all_calls >= 100 and calls > 0.5 * all_calls and own and spent > 0.3 * own:
+    if all_calls >= 100 and calls > 0.5 * all_calls and self_cpu_us and spent > 0.3 * self_cpu_us:
         return [
-            f"{calls:,} of {all_calls:,} op calls take less than 10 us on average and {spent / own:.0%} of the CPU time in total: fuse or batch them"
+            f"{calls:,} of {all_calls:,} op calls take less than 10 us on average and {spent / self_cpu_us:.0%} of the CPU time in total: fuse or batch them"
         ]
     return []
 
 
-def _shares(by_name: Sheet, own: float) -> list[str]:
+def _large_shares(by_name: Sheet, self_cpu_us: float) -> list[str]:
     names, times = by_name["name"].tolist(), by_name["self_cpu_time_total"]
     totals = by_name["cpu_time_total"]
-    if not own:
+    if not self_cpu_us:
         return []
-    found = []
+    problems = []
     waits = [i for i, name in enumerate(names) if any(part in name for part in _WAITS)]
     waited = float(sum(times[i] for i in waits))
-    if waited > 0.05 * own:
+    if waited > 0.05 * self_cpu_us:
         longest = max(waits, key=lambda i: times[i])
-        found.append(
-            f"the CPU waits for the device or reads values back for {waited / own:.0%} of its time, mostly in {names[longest]}"
+        problems.append(
+            f"the CPU waits for the device or reads values back for {waited / self_cpu_us:.0%} of its time, mostly in {names[longest]}"
         )
     loading = float(sum(totals[i] for i, name in enumerate(names) if name.startswith(_LOADER)))
-    if loading > 0.1 * own:
-        found.append(f"loading data takes {loading / own:.0%} of the CPU time")
+    if loading > 0.1 * self_cpu_us:
+        problems.append(f"loading data takes {loading / self_cpu_us:.0%} of the CPU time")
     optimizer = float(sum(totals[i] for i, name in enumerate(names) if name.startswith("Optimizer.step")))
-    if optimizer > 0.4 * own:
-        found.append(f"the optimizer takes {optimizer / own:.0%} of the CPU time")
-    return found
+    if optimizer > 0.4 * self_cpu_us:
+        problems.append(f"the optimizer takes {optimizer / self_cpu_us:.0%} of the CPU time")
+    return problems
 
 
-def _growth(results: Results, steps: Sheet) -> list[str]:
+def _memory_growth(results: Results, steps: Sheet) -> list[str]:
     memory = results.trace.memory
     if not len(memory) or steps.n_rows < 3:
         return []
     ends = (steps["start_us"] + steps["duration_us"]) * 1000 + results.trace.window_ns[0]
-    at = np.searchsorted(memory.time_ns, ends, side="right") - 1
-    left = memory.total[np.maximum(at, 0)][1:]
-    if (np.diff(left) > 0).all() and len(left) > 1:
-        grown = int(left[-1] - left[0])
+    last = np.searchsorted(memory.time_ns, ends, side="right") - 1
+    at_end = memory.total[np.maximum(last, 0)][1:]
+    if (np.diff(at_end) > 0).all() and len(at_end) > 1:
+        growth = int(at_end[-1] - at_end[0])
         return [
-            f"memory grows in every step, by {grown / max(len(left) - 1, 1):,.0f} bytes per step: possibly a leak"
+            f"memory grows in every step, by {growth / max(len(at_end) - 1, 1):,.0f} bytes per step: possibly a leak"
         ]
     return []
 
@@ -350,7 +347,7 @@ def _growth(results: Results, steps: Sheet) -> list[str]:
 
 
 def summary_text(data: Summary, *, markdown: bool = False) -> str:
-    """A page of at most 60 lines."""
+    """A summary as at most 60 lines of text."""
     head = "## " if markdown else ""
     bullet = "- " if markdown else "  "
     recorded, times, steps = data["recorded"], data["times"], data["steps"]
@@ -358,7 +355,7 @@ def summary_text(data: Summary, *, markdown: bool = False) -> str:
     where = f", {recorded['device_events']:,} on {recorded['device']}" if recorded["device_events"] else ""
     rank = f"; rank {recorded['rank']} of {recorded['world_size']}" if recorded["rank"] is not None else ""
     lines.append(
-        f"{_n(recorded['events'], 'event')} on {_n(recorded['threads'], 'thread')}{where}; {_n(recorded['steps'], 'step')}{rank}; "
+        f"{_plural(recorded['events'], 'event')} on {_plural(recorded['threads'], 'thread')}{where}; {_plural(recorded['steps'], 'step')}{rank}; "
         f"has {', '.join(recorded['has']) or 'times only'}"
     )
     lines += ["", head + "Time"]
@@ -368,7 +365,7 @@ def summary_text(data: Summary, *, markdown: bool = False) -> str:
     )
     if steps:
         lines.append(
-            f"{bullet}{_n(steps['count'], 'step')}: median {_us(steps['p50_us'])}, {_us(steps['min_us'])} to {_us(steps['max_us'])} "
+            f"{bullet}{_plural(steps['count'], 'step')}: median {_us(steps['p50_us'])}, {_us(steps['min_us'])} to {_us(steps['max_us'])} "
             f"(step {steps['slowest']}), first {_us(steps['first_us'])}"
         )
         device = f", device busy {steps['device_busy_share']:.1%}" if "device_busy_share" in steps else ""
@@ -392,14 +389,13 @@ def summary_text(data: Summary, *, markdown: bool = False) -> str:
     lines += ["", head + "What looks wrong"]
     wrong = data["looks_wrong"][:7]
     lines += [f"{bullet}{text}" for text in wrong] or [f"{bullet}nothing found"]
-    sick = data["health"][:4]
-    health = "; ".join(f"{finding['message']}" for finding in sick) or "complete"
+    health = "; ".join(f"{finding['message']}" for finding in data["health"][:4]) or "complete"
     lines += ["", f"Health: {health}"]
     return "\n".join(lines) + "\n"
 
 
-def _n(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _us(value: object) -> str:
@@ -427,9 +423,9 @@ def _markdown(text: str) -> str:
 
 def _cells(row: Row, key: str, used: Container[str], most: int) -> list[str]:
     name = str(row[key]) or "(none)"
-    made = [name if len(name) <= most else name[: most - 3] + "...", f"{row['count']:,}x"]
+    cells = [name if len(name) <= most else name[: most - 3] + "...", f"{row['count']:,}x"]
     if "self_cpu_time_total" in used:
-        made += [_us(row["self_cpu_time_total"]), f"{row['self_cpu_share']:.1%}"]
+        cells += [_us(row["self_cpu_time_total"]), f"{row['self_cpu_share']:.1%}"]
     if "self_device_time_total" in used:
-        made += [_us(row["self_device_time_total"]), f"{row['self_device_share']:.1%} of device"]
-    return made
+        cells += [_us(row["self_device_time_total"]), f"{row['self_device_share']:.1%} of device"]
+    return cells

@@ -1,4 +1,4 @@
-"""Tables: a recording in; its events, averages, steps, memory and device events out, each a Sheet. What `query` asks and exports write."""
+"""Tables: a recording in; its events, averages, steps, allocations and device events out, each as a Sheet. For `query` and `convert`."""
 
 from __future__ import annotations
 
@@ -29,20 +29,21 @@ def events_table(source: Recording) -> Sheet:
     results = as_results(source)
     trace = results.trace
     rows = np.flatnonzero(results.shown)
-    begun = trace.window_ns[0]
+    origin = trace.window_ns[0]
     steps, step, _ = steps_of(trace)
     own_device, device = device_times(results)
+    category, category_names = categories(trace)
     parent = results.shown_parent[rows]
     columns: dict[str, ColumnValues] = {
         "row": rows,
         "name": _texts(trace.names, trace.name[rows]),
-        "start_us": (trace.start_ns[rows] - begun) / 1000,
-        "end_us": (trace.end_ns[rows] - begun) / 1000,
+        "start_us": (trace.start_ns[rows] - origin) / 1000,
+        "end_us": (trace.end_ns[rows] - origin) / 1000,
         "duration_us": (trace.end_ns - trace.start_ns)[rows] / 1000,
         "self_us": results.shown_self_ns[rows] / 1000,
         "thread": _by_value(trace.thread[rows], partial(thread_text, results)),
         "kind": _texts(_KINDS, trace.kind[rows]),
-        "category": _texts(categories(trace)[1], categories(trace)[0][rows]),
+        "category": _texts(category_names, category[rows]),
         "parent": _or_none(parent, parent < 0),
         "depth": results.tree.depth[rows],
         "step": _or_none(np.array([*steps, -1])[step[rows]], step[rows] < 0),
@@ -69,12 +70,12 @@ def averages_table(source: Recording) -> Sheet:
 def memory_table(source: Recording) -> Sheet:
     """One row per allocation or free, in order of time."""
     results = as_results(source)
-    memory, begun = results.trace.memory, results.trace.window_ns[0]
+    memory, origin = results.trace.memory, results.trace.window_ns[0]
     kind = results.trace.settings.device or "device"
     device = np.full(len(memory), -1) if memory.device is None else memory.device
     return Sheet(
         {
-            "time_us": (memory.time_ns - begun) / 1000,
+            "time_us": (memory.time_ns - origin) / 1000,
             "nbytes": memory.nbytes,
             "total_bytes": memory.total,
             "address": memory.address,
@@ -89,7 +90,7 @@ def device_table(source: Recording) -> Sheet:
     """One row per kernel, copy, memset or annotation on a device."""
     results = as_results(source)
     trace = results.trace
-    device, begun = trace.device, trace.window_ns[0]
+    device, origin = trace.device, trace.window_ns[0]
     kind = trace.settings.device or "device"
     steps, step, _ = steps_of(trace)
     step = np.append(step, -1)[device.op]
@@ -100,8 +101,8 @@ def device_table(source: Recording) -> Sheet:
     return Sheet(
         {
             "name": _texts(device.names, device.name),
-            "start_us": (device.start_ns - begun) / 1000,
-            "end_us": (device.end_ns - begun) / 1000,
+            "start_us": (device.start_ns - origin) / 1000,
+            "end_us": (device.end_ns - origin) / 1000,
             "duration_us": (device.end_ns - device.start_ns) / 1000,
             "device": _by_value(device.device, lambda number: f"{kind}:{number}"),
             "stream": device.stream,
@@ -136,10 +137,10 @@ def _by_value(values: IntArray, text: Callable[[int], str]) -> Array:
 
 
 def _or_none(values: IntArray, missing: BoolArray) -> Array:
-    """Whole numbers, None where there is none."""
-    made = values.astype(object)
-    made[missing] = None
-    return made
+    """Integers, and None for those that are missing."""
+    column = values.astype(object)
+    column[missing] = None
+    return column
 
 
 def _shapes(results: Results, rows: IntArray) -> Array:

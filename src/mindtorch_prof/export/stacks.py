@@ -1,4 +1,4 @@
-"""Stacks: events or averages in, folded lines `frame;frame;frame value` out, as flamegraph.pl and speedscope read them."""
+"""Stacks: events or averages in, a file of folded lines `frame;frame;frame value` out, as flamegraph.pl and speedscope read them."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ METRICS = (
     "self_privateuse1_time_total",
 )
 _FIELD = {name: "self_cpu_time_total" if "cpu" in name else "self_device_time_total" for name in METRICS}
-_PLAIN = str.maketrans(" ;\t\n\r", "_____")  # what separates frames and values must not be inside one
+_SEPARATORS = str.maketrans(" ;\t\n\r", "_____")
 
 
 def checked(metric: str) -> str:
-    """The attribute that a metric reads; a ValueError for what is no metric."""
+    """The attribute of rows that holds a metric; a ValueError for an unknown metric."""
     if metric not in METRICS:
         raise ValueError(f"metric should be one of: {list(METRICS)}")
     return _FIELD[metric]
@@ -41,25 +41,31 @@ def export_stacks(
     for row in rows:
         value = int(getattr(row, field))
         if row.stack and value > 0:
-            lines.append(f"{_folded(row.stack)} {value}\n")
+            lines.append(f"{folded_stack(row.stack)} {value}\n")
     _write(lines, path)
 
 
 def export_trace_stacks(
     trace: Trace, self_ns: IntArray, shown: BoolArray, path: str | os.PathLike[str], metric: str
 ) -> None:
-    """The same from columns: no event object is made."""
+    """The same from columns, without creating event objects."""
     on_cpu = checked(metric) == "self_cpu_time_total"
     microseconds = self_ns // 1000
     rows = np.flatnonzero(shown & (trace.stack >= 0) & (microseconds > 0) & on_cpu)
     rows = rows[np.argsort(trace.start_ns[rows], kind="stable")]
-    folded = [_folded(stack) for stack in trace.stacks]
+    folded = [folded_stack(stack) for stack in trace.stacks]
     values = zip(trace.stack[rows].tolist(), microseconds[rows].tolist())
     _write([f"{folded[stack]} {value}\n" for stack, value in values if folded[stack]], path)
 
 
-def _folded(stack: Iterable[str]) -> str:
-    return ";".join([frame.translate(_PLAIN) for frame in reversed(list(stack))])
+def folded_stack(stack: Iterable[str]) -> str:
+    """A stack as `frame;frame;frame`, outermost first; `stack` is innermost first."""
+    return ";".join([plain_frame(frame) for frame in reversed(list(stack))])
+
+
+def plain_frame(frame: str) -> str:
+    """A frame without the characters that separate frames and values."""
+    return frame.translate(_SEPARATORS)
 
 
 def _write(lines: list[str], path: str | os.PathLike[str]) -> None:
