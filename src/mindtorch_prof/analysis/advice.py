@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from ..frames import is_user_code
 from ..arrays import BoolArray, IntArray
+from ..frames import is_user_code
 from ..steps import is_step
 from ..torch_api.tensor_ids import Tensors
 from ..trace import ANNOTATION, DEVICE_COPY, NODE, OP, RUNTIME

@@ -18,7 +18,7 @@ from ..call_paths import STACK_DEPTH
 from ..frames import MODULE_PREFIX
 from ..steps import steps_of
 from ..trace import Trace
-from ..tree import innermost, sum_by, thread_slices, total_up
+from ..tree import innermost, sum_by, thread_slices
 from .recording import Recording, as_results
 
 if TYPE_CHECKING:
@@ -109,35 +109,26 @@ def measure(source: Recording, by: Sequence[str] = ("op",), *, use_steps: bool =
 def _values(results: Results) -> dict[str, IntArray]:
     """For each event of the trace its TIMES and COUNTERS."""
     trace = results.trace
-    own_device, kernels = device_of_ops(results)
+    device = results.device_columns
+    no_time = np.zeros(len(trace), np.int64)
     return {
         "self_cpu": results.shown_self_ns,
         "cpu": trace.end_ns - trace.start_ns,
-        "self_device": own_device,
-        "device": total_up(own_device, results.tree.parent, results.tree.depth),
+        "self_device": no_time if device is None else device.own_ns,
+        "device": no_time if device is None else device.total_ns,
         "count": np.ones(len(trace), np.int64),
         "flops": np.maximum(trace.flops, 0),
         "memory": results.shown_self_memory,
-        "kernels": kernels,
+        "kernels": _launch_counts(results),
     }
 
 
-def device_of_ops(results: Results) -> tuple[IntArray, IntArray]:
-    """For each event the device events that it launched itself (kernels, copies, memsets): their nanoseconds and their number."""
-    trace = results.trace
-    count = len(trace)
-    device = trace.device
-    if not len(device):
-        return np.zeros(count, np.int64), np.zeros(count, np.int64)
-    launched = device.works & (device.op >= 0)
-    op = device.op[launched]
-    parent, shown = results.shown_parent, results.shown
-    while True:  # an event that is merged into its parent passes its device events on
-        hidden = ~shown[op] & (parent[op] >= 0)
-        if not hidden.any():
-            break
-        op = np.where(hidden, parent[op], op)
-    return sum_by(op, (device.end_ns - device.start_ns)[launched], count), np.bincount(op, minlength=count)
+def _launch_counts(results: Results) -> IntArray:
+    """For each event the number of device events (kernels, copies, memsets) that it launched itself."""
+    device = results.trace.device
+    op = device.op[device.works & (device.op >= 0)]
+    op = np.where(results.shown[op], op, results.shown_parent[op])  # an event may be merged into its parent
+    return np.bincount(op[op >= 0], minlength=len(results.trace))
 
 
 def _peak(trace: Trace) -> int | None:

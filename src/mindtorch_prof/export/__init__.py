@@ -1,4 +1,4 @@
-"""Exports: one module per format, listed in `EXPORTERS`: a recording (live or loaded) in, a file out. None of them knows the recorder."""
+"""Exports: a recording in, a file out. One module per format; `EXPORTERS` lists the formats of `convert`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ if TYPE_CHECKING:
 
 
 class ExportOptions(NamedTuple):
-    """What a format can be asked for; each takes what it knows."""
+    """Options of exports; a format ignores those that do not apply to it."""
 
-    table: str = "events"  # which table, of formats that hold one
-    name: str = ""  # of the recording, for formats that show one
+    table: str = "events"  # which table to write, for formats that hold one table
+    name: str = ""  # of the recording, for formats that show a name
 
 
 class Exporter(NamedTuple):
     """A format that recordings can be written in."""
 
     suffix: str  # of its files
-    write: Callable[[Recording, str, ExportOptions], None]  # a recording, the path of the file, options
+    write: Callable[[Recording, str, ExportOptions], None]  # the str is the path of the file
 
 
-# Each imports its module when it is called: reading a trace needs none of them.
+# Modules are imported when they are used: reading a trace needs none of them.
 
 
 def _chrome(source: Recording, path: str, options: ExportOptions) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 
 class Export:
-    """A file that is being written. The program's end waits for it."""
+    """A file that a thread writes. The interpreter waits for it at exit."""
 
     def __init__(self, write: Callable[[], object], path: str) -> None:
         self.path = path
@@ -18,15 +18,15 @@ class Export:
     def _run(self, write: Callable[[], object]) -> None:
         try:
             write()
-        except BaseException as error:  # told to whoever waits
+        except BaseException as error:  # `result` raises it
             self._error = error
 
     def done(self) -> bool:
-        """Whether the file is there, or will never be."""
+        """Whether writing has ended, with or without an error."""
         return not self._thread.is_alive()
 
     def result(self, timeout: float | None = None) -> str:
-        """Wait until the file is written; gives its path, or raises what went wrong, or TimeoutError."""
+        """Wait until the file is written and return its path; raises the error of writing it, or TimeoutError."""
         self._thread.join(timeout)
         if self._thread.is_alive():
             raise TimeoutError(f"{self.path}: still being written after {timeout} seconds")

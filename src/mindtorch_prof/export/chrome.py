@@ -1,7 +1,7 @@
-"""Chrome traces: a Trace in, a Kineto trace file out; and averages in, one slice a row out. Knows nothing of recording.
+"""Chrome traces: a Trace, averages or events in, a trace file in Kineto's format out.
 
-An event is a line whose constant parts (names, shapes, types: encoded once by orjson) stand before and after its numbers, which
-are turned into digits column by column: a fifth of the time of encoding a dict an event, and times keep their three decimals.
+The text of an event has constant parts (name, shapes, types), which are encoded once, before and after its numbers, which are turned into
+digits column by column. That takes a fifth of the time of encoding one dict per event, and times keep their three decimals.
 """
 
 from __future__ import annotations
@@ -25,11 +25,10 @@ from .files import open_for_export
 if TYPE_CHECKING:
     from ..torch_api.events import FunctionEvent, FunctionEventAvg
 
-_NEXT = b",\n"  # before every event but the first
-SLICE = 16_384  # rows turned into text at a time
-_BASE_STEP_NS = (
-    7_889_238 * 10**9
-)  # the base is a multiple of a quarter of a year, so that `ts` is exact in a double
+_SEPARATOR = b",\n"  # before every event but the first
+CHUNK = 16_384  # rows that are turned into text at a time
+# The base time is a multiple of a quarter of a year, so that `ts` is exact in a double.
+_BASE_STEP_NS = 7_889_238 * 10**9
 _FLAGS = ("with_stack", "profile_memory", "record_shapes", "with_flops", "with_modules")
 
 
@@ -62,13 +61,13 @@ def write(
     )
     first = True
     for block in _blocks(trace, shift):
-        out.write(block[len(_NEXT) :] if first else block)
+        out.write(block[len(_SEPARATOR) :] if first else block)
         first = False
     out.write(b'\n  ],\n  "traceName": ' + encode(name).encode() + b"\n}\n")
 
 
 def encode(value: object) -> str:
-    """A value as JSON text; a string that is no valid Unicode (a lone surrogate) is escaped instead of refused."""
+    """A value as JSON text; a lone surrogate in a string, which orjson rejects, is escaped."""
     try:
         return orjson.dumps(value).decode()
     except (TypeError, ValueError):
@@ -76,7 +75,7 @@ def encode(value: object) -> str:
 
 
 def _head(trace: Trace, metadata: dict[str, object], base: int) -> bytes:
-    import socket  # 5 ms at import, for those who write a trace only
+    import socket  # takes 5 ms, and only writing a trace needs it
 
     settings = trace.settings
     head: dict[str, object] = {"schemaVersion": 1, "deviceProperties": list(settings.device_properties)}
@@ -85,17 +84,17 @@ def _head(trace: Trace, metadata: dict[str, object], base: int) -> bytes:
     if settings.host_name or not settings.foreign:
         head["host_name"] = settings.host_name or socket.gethostname()
     if not settings.foreign:
-        head["mindtorch_v2"] = 1  # who recorded: what is in the file can be told from what torch puts there
+        head["mindtorch_v2"] = 1  # tells readers that torch did not write the file
     head.update({key: value for key, value in metadata.items() if key != "traceEvents"})
     head["displayTimeUnit"] = "ms"
     head["baseTimeNanoseconds"] = base
-    # readers look for `"rank": 3` with the blank
+    # some readers search for `"rank": 3`, with the space
     lines = [f"  {json.dumps(key)}: {json.dumps(_finite(value))}" for key, value in head.items()]
     return ("{\n" + ",\n".join(lines) + ',\n  "traceEvents": [\n').encode()
 
 
 def _finite(value: object) -> object:
-    """JSON has no infinities: they become text."""
+    """A value without infinities and NaN, which JSON does not have: they become text."""
     if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
         return str(value)
     if isinstance(value, dict):
@@ -106,83 +105,83 @@ def _finite(value: object) -> object:
 
 
 def _blocks(trace: Trace, shift: int) -> Iterator[bytes]:
-    """The events as text, each after a comma."""
-    places = _Places(trace)
-    begun, ended = (t + shift for t in trace.window_ns)
-    yield _joined(_metadata(trace, places, begun))
+    """The events as text, each after a separator."""
+    threads = _ThreadFields(trace)
+    start, end = (time + shift for time in trace.window_ns)
+    yield _joined(_metadata(trace, threads, start))
     count = len(trace)
-    flows = _flows(trace, places, shift)
+    flows = _flows(trace, threads, shift)
     external = None
     if len(trace.device):
         external = device_part.external_ids(trace)
-        for row, line in device_part.launch_arrows(trace, places.text, shift):
-            flows.setdefault(row // SLICE, []).append((row, _NEXT + line.encode()))
-    heads, tails, number = _templates(trace, places)
+        for row, line in device_part.launch_arrows(trace, threads.of_thread, shift):
+            flows.setdefault(row // CHUNK, []).append((row, _SEPARATOR + line.encode()))
+    heads, tails, number = _templates(trace, threads)
     forward = _forward_numbers(trace)
-    for first in range(0, count, SLICE):
-        part = slice(first, first + SLICE)
-        which = number[part].tolist()
-        ends = [tails[n] for n in which]
+    for first in range(0, count, CHUNK):
+        part = slice(first, first + CHUNK)
+        templates = number[part].tolist()
+        ends = [tails[n] for n in templates]
         if trace.execution_node is not None:
             nodes = trace.execution_node[part].tolist()
             ends = [end.replace(b":0", b":%d" % node, 1) for end, node in zip(ends, nodes)]
-        for row, text in flows.get(first // SLICE, ()):
+        for row, text in flows.get(first // CHUNK, ()):
             ends[row - first] += text
         middle = _numbers(trace, forward, shift, part, external)
-        yield b"".join(itertools.chain.from_iterable(zip([heads[n] for n in which], middle, ends)))
-    for lines in _memory(trace, places, shift, count):
+        yield b"".join(itertools.chain.from_iterable(zip([heads[n] for n in templates], middle, ends)))
+    for lines in _memory(trace, threads, shift, count):
         yield _joined(lines)
-    for lines in _frames(trace, places, shift, count + len(trace.memory.time_ns)):
+    for lines in _frames(trace, threads, shift, count + len(trace.memory.time_ns)):
         yield _joined(lines)
-    for lines in device_part.device_lines(trace, shift, SLICE):
+    for lines in device_part.device_lines(trace, shift, CHUNK):
         yield _joined(lines)
-    yield _joined(list(device_part.counter_lines(trace, places.pid, shift)))
-    yield _joined(_closing(begun, ended))
+    yield _joined(list(device_part.counter_lines(trace, threads.pid, shift)))
+    yield _joined(_window_lines(start, end))
 
 
 def _joined(lines: list[str]) -> bytes:
-    return b"".join([_NEXT + line.encode() for line in lines])
+    return b"".join([_SEPARATOR + line.encode() for line in lines])
 
 
 def thread_ids(trace: Trace) -> dict[int, int]:
     """The system's number of each thread; where that is unknown, its identity."""
     known = {identity: native for identity, (native, _) in trace.settings.threads.items()}
-    met = np.unique(np.concatenate([trace.thread, trace.memory.thread, trace.frames.thread])).tolist()
-    return {identity: known.get(identity, identity) for identity in met}
+    used = np.unique(np.concatenate([trace.thread, trace.memory.thread, trace.frames.thread])).tolist()
+    return {identity: known.get(identity, identity) for identity in used}
 
 
-class _Places:
-    """Processes and threads as the file numbers them. Annotations of asynchronous code that overlap in part have tracks of their own
-    beside their thread's, because viewers drop slices that do not nest."""
+class _ThreadFields:
+    """The `pid` and `tid` fields of events. Annotations of asynchronous code that partly overlap are written to further tracks next to that of
+    their thread, because viewers drop slices that do not nest."""
 
     def __init__(self, trace: Trace) -> None:
         self.pid = int(trace.settings.pid)
         self.threads = thread_ids(trace)
         self._pids = trace.settings.thread_pids
-        self.track = overlapping(trace)  # by row: 0 its thread's own, else the number of a track beside it
+        self.track = overlap_tracks(trace)  # by row; 0: that of the thread itself
         self.tracks: dict[tuple[int, int], int] = {}
-        beside = np.flatnonzero(self.track)
+        moved = np.flatnonzero(self.track)
         top = max(self.threads.values(), default=0)
-        for thread, track in sorted(set(zip(trace.thread[beside].tolist(), self.track[beside].tolist()))):
+        for thread, track in sorted(set(zip(trace.thread[moved].tolist(), self.track[moved].tolist()))):
             self.tracks[thread, track] = top + 1 + len(self.tracks)
 
     def process(self, thread: int) -> str:
         """The process of a thread, as JSON."""
         return encode(self._pids.get(thread, self.pid))
 
-    def text(self, thread: int) -> str:
-        """A thread as fields of an event."""
+    def of_thread(self, thread: int) -> str:
+        """The fields of an event of a thread."""
         return f'"pid":{self.process(thread)},"tid":{self.threads[thread]}'
 
-    def text_of_row(self, thread: int, track: int) -> str:
-        """The same, of a thread's track."""
+    def of_track(self, thread: int, track: int) -> str:
+        """The fields of an event of one of a thread's tracks."""
         tid = self.tracks[thread, track] if track else self.threads[thread]
         return f'"pid":{self.process(thread)},"tid":{tid}'
 
 
-def overlapping(trace: Trace) -> IntArray:
-    """For each row 0, or for an annotation that overlaps another of its thread in part the first track on which it nests."""
-    made = np.zeros(len(trace), np.int8)
+def overlap_tracks(trace: Trace) -> IntArray:
+    """For each row its track: 0, or for an annotation that partly overlaps another one of its thread, the first on which it nests."""
+    track = np.zeros(len(trace), np.int8)
     rows = np.flatnonzero(trace.kind == ANNOTATION)
     for first, last in thread_slices(trace.thread[rows]):
         part = rows[first:last]
@@ -190,31 +189,31 @@ def overlapping(trace: Trace) -> IntArray:
         if len(part) < 2 or (start[1:] >= np.maximum.accumulate(end)[:-1]).all():
             continue
         order = np.lexsort((-end, start))
-        tracks: list[list[int]] = [[]]  # the ends of what is open on each
-        for row, begun, ended in zip(part[order].tolist(), start[order].tolist(), end[order].tolist()):
-            for number, open_ in enumerate(tracks):
-                while open_ and open_[-1] <= begun:
-                    open_.pop()
-                if not open_ or ended <= open_[-1]:
-                    open_.append(ended)
-                    made[row] = min(number, 127)
+        open_ends: list[list[int]] = [[]]  # by track, the ends of its open annotations
+        for row, row_start, row_end in zip(part[order].tolist(), start[order].tolist(), end[order].tolist()):
+            for number, ends in enumerate(open_ends):
+                while ends and ends[-1] <= row_start:
+                    ends.pop()
+                if not ends or row_end <= ends[-1]:
+                    ends.append(row_end)
+                    track[row] = min(number, 127)
                     break
             else:
-                made[row] = min(len(tracks), 127)
-                tracks.append([ended])
-    return made
+                track[row] = min(len(open_ends), 127)
+                open_ends.append([row_end])
+    return track
 
 
 # ---------------------------------------------------------------------------------------------------- ranges
 
 
-def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes], IntArray]:
-    """What stands before and after a row's numbers, for each distinct (name, kind, thread, inputs, stack); and which each row has."""
-    stacked = trace.settings.verbose
-    # what was open when the recording ended, ends with it
+def _templates(trace: Trace, threads: _ThreadFields) -> tuple[list[bytes], list[bytes], IntArray]:
+    """The texts before and after a row's numbers, for each distinct (name, kind, thread, inputs, stack); and for each row their index."""
+    with_stacks = trace.settings.verbose
+    # events that were open when the recording ended, end with it
     unfinished = (trace.end_ns == trace.window_ns[1]) & bool(trace.health.unfinished)
-    columns = [trace.name, trace.kind, trace.inputs + 1, unfinished, places.track]
-    if stacked:
+    columns = [trace.name, trace.kind, trace.inputs + 1, unfinished, threads.track]
+    if with_stacks:
         columns.append(trace.stack + 1)
     if trace.extra is not None:
         columns.append(trace.extra + 1)
@@ -234,16 +233,16 @@ def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes],
     heads, tails = [], []
     for row in leading.tolist():
         kind = "user_annotation" if trace.kind[row] == ANNOTATION else runtime if calls[row] else "cpu_op"
-        where = places.text_of_row(int(trace.thread[row]), int(places.track[row]))
+        where = threads.of_track(int(trace.thread[row]), int(threads.track[row]))
         head = f'{{"ph":"X","cat":"{kind}","name":{names[trace.name[row]]},{where},"ts":'
-        heads.append(_NEXT + head.encode())
+        heads.append(_SEPARATOR + head.encode())
         if calls[row]:
             tails.append(b"}}" if correlation[row] < 0 else b',"correlation":%d}}' % correlation[row])
             continue
         tail = ',"Record function id":0'
         if shapes:
             tail += _input_args(trace, int(trace.inputs[row]))
-        if stacked and trace.stack[row] >= 0:
+        if with_stacks and trace.stack[row] >= 0:
             tail += ',"Call stack":' + encode("".join(f + ";" for f in trace.stacks[trace.stack[row]]))
         if unfinished[row]:
             tail += ',"finished":false'
@@ -254,23 +253,23 @@ def _templates(trace: Trace, places: _Places) -> tuple[list[bytes], list[bytes],
 
 
 def _keyword_args(values: Mapping[str, object]) -> str:
-    """The keyword values that a file shows: numbers, strings, lists of strings; a stream's number alone. Of a string with quotes torch
-    shows "None"."""
+    """The keyword arguments that torch writes: numbers, strings and lists of strings; of `stream` only a number; "None" for a string with
+    quotes."""
     shown = {}
     for name, value in values.items():
         if name == "stream":
-            known = isinstance(value, int)
+            is_shown = isinstance(value, int)
         elif isinstance(value, list):
-            known = bool(value) and all(isinstance(item, str) for item in value)
+            is_shown = bool(value) and all(isinstance(item, str) for item in value)
         else:
-            known = isinstance(value, (str, int, float))
-        if known:
+            is_shown = isinstance(value, (str, int, float))
+        if is_shown:
             shown[name] = "None" if isinstance(value, str) and '"' in value else value
     return "," + encode(shown)[1:-1] if shown else ""
 
 
 def _renumbered(keys: IntArray) -> IntArray:
-    """Equal keys get equal numbers from 0 on; without sorting where the keys are small enough to count."""
+    """Equal keys get equal numbers, from 0 on; without sorting if the keys are small."""
     top = int(keys.max(initial=0)) + 1
     if top > 4 * len(keys) + 65_536:
         return np.unique(keys, return_inverse=True)[1].reshape(-1)
@@ -283,7 +282,7 @@ def _renumbered(keys: IntArray) -> IntArray:
 def _numbers(
     trace: Trace, forward: IntArray, shift: int, part: slice, external: IntArray | None = None
 ) -> list[bytes]:
-    """The numbers of each row as text of one width: start, duration, External id, Ev Idx and the sequence number if any."""
+    """The numbers of each row as text of equal width: start, duration, External id, Ev Idx, and the sequence number if there is one."""
     start = trace.start_ns[part] + shift
     length = np.maximum(trace.end_ns[part] - trace.start_ns[part], 0)
     sequence = trace.sequence[part]
@@ -309,29 +308,29 @@ def _numbers(
 
 
 _BLANK = ord(" ")
-_THREE = np.frombuffer(b"".join(b"%03d" % i for i in range(1000)), np.uint8).reshape(1000, 3)
+_THREE_DIGITS = np.frombuffer(b"".join(b"%03d" % i for i in range(1000)), np.uint8).reshape(1000, 3)
 
 
 def _microseconds(nanoseconds: IntArray) -> list[bytes | Array]:
-    """Fields of a time: whole microseconds, a point, three digits."""
+    """The fields of a time: microseconds, a point, three digits."""
     whole = nanoseconds // 1000
-    return [_digits(whole), b".", _THREE[nanoseconds - whole * 1000]]
+    return [_digits(whole), b".", _THREE_DIGITS[nanoseconds - whole * 1000]]
 
 
 def _digits(values: IntArray) -> Array:
-    """Numbers (none negative) as a matrix of digits, as wide as the widest; blanks on the left, which JSON allows."""
+    """Numbers (not negative) as a matrix of digits, as wide as the largest; padded on the left with blanks, which JSON allows."""
     width = len(str(int(values.max(initial=0))))
     groups, rest = [], values
     for _ in range((width + 2) // 3):
         above = rest // 1000
-        groups.append(_THREE[rest - above * 1000])
+        groups.append(_THREE_DIGITS[rest - above * 1000])
         rest = above
-    made = np.concatenate(groups[::-1], axis=1)[:, -width:]
+    digits = np.concatenate(groups[::-1], axis=1)[:, -width:]
     if width > 1:
-        low = 10 ** np.arange(width - 1, 0, -1)
-        if int(values.min(initial=0)) < low[0]:
-            made[:, :-1][values[:, None] < low] = _BLANK
-    return made
+        powers = 10 ** np.arange(width - 1, 0, -1)
+        if int(values.min(initial=0)) < powers[0]:
+            digits[:, :-1][values[:, None] < powers] = _BLANK
+    return digits
 
 
 def _width(field: bytes | Array) -> int:
@@ -339,7 +338,7 @@ def _width(field: bytes | Array) -> int:
 
 
 def _columns(fields: list[bytes | Array], count: int) -> Array:
-    """Fields side by side, one row of bytes an event."""
+    """Fields side by side, one row of bytes per event."""
     text = np.empty((count, sum(_width(field) for field in fields)), np.uint8)
     place = 0
     for field in fields:
@@ -359,56 +358,56 @@ def _input_args(trace: Trace, index: int) -> str:
 
 
 def _forward_numbers(trace: Trace) -> IntArray:
-    """For each row its forward thread's number: 0 none, then from 1, the recording thread first."""
+    """For each row the number of its forward thread: 0 for none, 1 for the recording thread, then the others."""
     numbers: dict[int, int] = {0: 0}
     main = int(trace.settings.thread)
     for thread in [main, *np.unique(trace.thread).tolist()]:
         numbers.setdefault(thread, len(numbers))
-    found, place = np.unique(trace.forward_thread, return_inverse=True)
-    return np.array([numbers.get(t, 0) for t in found.tolist()], np.int64)[place.reshape(-1)]
+    threads, place = np.unique(trace.forward_thread, return_inverse=True)
+    return np.array([numbers.get(t, 0) for t in threads.tolist()], np.int64)[place.reshape(-1)]
 
 
 # ---------------------------------------------------------------------------------------------------- flows
 
 
-def _flows(trace: Trace, places: _Places, shift: int) -> dict[int, list[tuple[int, bytes]]]:
-    """The ends of flows from forward ops to backward nodes, by slice of rows: (row of the event it belongs to, text)."""
-    made: dict[int, list[tuple[int, bytes]]] = {}
+def _flows(trace: Trace, threads: _ThreadFields, shift: int) -> dict[int, list[tuple[int, bytes]]]:
+    """The starts and ends of the flows from forward ops to backward nodes, by chunk of rows: (row of the event, text)."""
+    flows: dict[int, list[tuple[int, bytes]]] = {}
     source, target = forward_backward(trace)
     for number, (first, second) in enumerate(zip(source.tolist(), target.tolist()), start=1):
         for row, head in ((first, '"ph":"s"'), (second, '"ph":"f","bp":"e"')):
             at = int(trace.start_ns[row]) + shift
             text = (
-                f',\n{{{head},"id":{number},{places.text(int(trace.thread[row]))},'
+                f',\n{{{head},"id":{number},{threads.of_thread(int(trace.thread[row]))},'
                 f'"ts":{at // 1000}.{at % 1000:03d},"cat":"fwdbwd","name":"fwdbwd"}}'
             )
-            made.setdefault(row // SLICE, []).append((row, text.encode()))
-    return made
+            flows.setdefault(row // CHUNK, []).append((row, text.encode()))
+    return flows
 
 
 # ---------------------------------------------------------------------------------------------------- the rest
 
 
-def _metadata(trace: Trace, places: _Places, at: int) -> list[str]:
+def _metadata(trace: Trace, thread_fields: _ThreadFields, at: int) -> list[str]:
     stamp = f"{at // 1000}.{at % 1000:03d}"
 
     def line(name: str, pid: str, tid: int, args: Mapping[str, object]) -> str:
         return f'{{"ph":"M","name":"{name}","ts":{stamp},"pid":{pid},"tid":{tid},"args":{encode(args)}}}'
 
-    named = trace.settings.processes
-    by_process: dict[str, dict[int, str]] = {encode(places.pid): {}}
-    given = trace.settings.threads if trace.settings.from_file else {}
-    for identity, tid in places.threads.items():
-        name = given.get(identity, (0, ""))[1] or f"thread {tid} (python)"
-        by_process.setdefault(places.process(identity), {}).setdefault(tid, name)
-    for (identity, track), tid in places.tracks.items():
-        name = f"thread {places.threads[identity]} (overlapping ranges {track})"
-        by_process.setdefault(places.process(identity), {}).setdefault(tid, name)
+    process_names = trace.settings.processes
+    by_process: dict[str, dict[int, str]] = {encode(thread_fields.pid): {}}
+    file_threads = trace.settings.threads if trace.settings.from_file else {}
+    for identity, tid in thread_fields.threads.items():
+        name = file_threads.get(identity, (0, ""))[1] or f"thread {tid} (python)"
+        by_process.setdefault(thread_fields.process(identity), {}).setdefault(tid, name)
+    for (identity, track), tid in thread_fields.tracks.items():
+        name = f"thread {thread_fields.threads[identity]} (overlapping ranges {track})"
+        by_process.setdefault(thread_fields.process(identity), {}).setdefault(tid, name)
     lines = []
     for pid, threads in by_process.items():
         number = orjson.loads(pid)
         lines += [
-            line("process_name", pid, 0, {"name": named.get(number) or "python"}),
+            line("process_name", pid, 0, {"name": process_names.get(number) or "python"}),
             line("process_labels", pid, 0, {"labels": "CPU"}),
             line("process_sort_index", pid, 0, {"sort_index": number}),
         ]
@@ -418,7 +417,7 @@ def _metadata(trace: Trace, places: _Places, at: int) -> list[str]:
     return [*lines, *device_part.metadata_lines(trace, stamp)]
 
 
-def _memory(trace: Trace, places: _Places, shift: int, index: int) -> Iterator[list[str]]:
+def _memory(trace: Trace, threads: _ThreadFields, shift: int, index: int) -> Iterator[list[str]]:
     memory = trace.memory
     if not len(memory.time_ns):
         return
@@ -428,11 +427,11 @@ def _memory(trace: Trace, places: _Places, shift: int, index: int) -> Iterator[l
         '"finished":false,"Ev Idx":%d}}'
     )
     at = memory.time_ns + shift
-    where = {thread: places.text(thread) for thread in np.unique(memory.thread).tolist()}
+    where = {thread: threads.of_thread(thread) for thread in np.unique(memory.thread).tolist()}
     devices = np.full(len(at), -1) if memory.device is None else memory.device
     on = {index: device_part.memory_device(index) for index in np.unique(devices).tolist()}
-    for first in range(0, len(at), SLICE):
-        part = slice(first, first + SLICE)
+    for first in range(0, len(at), CHUNK):
+        part = slice(first, first + CHUNK)
         yield [
             text % values
             for values in zip(
@@ -448,22 +447,24 @@ def _memory(trace: Trace, places: _Places, shift: int, index: int) -> Iterator[l
         ]
 
 
-def _literal(text: str) -> str:
+def _percent_escaped(text: str) -> str:
     return text.replace("%", "%%")
 
 
-def _frames(trace: Trace, places: _Places, shift: int, index: int) -> Iterator[list[str]]:
+def _frames(trace: Trace, threads: _ThreadFields, shift: int, index: int) -> Iterator[list[str]]:
     frames = trace.frames
-    heads = [_literal(f'{{"ph":"X","cat":"python_function","name":{encode(n)},') for n in frames.names]
-    where = {thread: places.text(thread) for thread in np.unique(frames.thread).tolist()}
+    heads = [
+        _percent_escaped(f'{{"ph":"X","cat":"python_function","name":{encode(n)},') for n in frames.names
+    ]
+    where = {thread: threads.of_thread(thread) for thread in np.unique(frames.thread).tolist()}
     tail = '%s,"ts":%d.%03d,"dur":%d.%03d,"args":{"Python parent id":%s,"Python id":%d,"Ev Idx":%d'
     plain, module = (
         [head + tail + "}}" for head in heads],
         [head + tail + ',"Python module id":%d}}' for head in heads],
     )
-    start, length = frames.start_ns + shift, _apart(trace) - frames.start_ns
-    for first in range(0, len(frames), SLICE):
-        part = slice(first, first + SLICE)
+    start, length = frames.start_ns + shift, _call_ends(trace) - frames.start_ns
+    for first in range(0, len(frames), CHUNK):
+        part = slice(first, first + CHUNK)
         columns = zip(
             frames.name[part].tolist(),
             frames.module[part].tolist(),
@@ -483,14 +484,14 @@ def _frames(trace: Trace, places: _Places, shift: int, index: int) -> Iterator[l
         ]
 
 
-def _apart(trace: Trace) -> IntArray:
-    """The ends of Python calls, each a nanosecond after the last thing inside it: readers that add `ts` and `dur` as floats would find
-    some of those that end together ending too late."""
+def _call_ends(trace: Trace) -> IntArray:
+    """The ends of Python calls, each a nanosecond after the last event inside the call: for readers that add `ts` and `dur` as floats, some
+    calls that end together would end after their callers."""
     frames = trace.frames
     end = frames.end_ns.copy()
     if trace.settings.from_file:
         return end
-    # a call that was cut where a range begins ends there
+    # a call that was cut at the start of an annotation ends there
     free = ~np.isin(end, trace.start_ns[trace.kind == ANNOTATION])
     end[free] += 1
     inner = np.flatnonzero(frames.parent >= 0)
@@ -502,10 +503,11 @@ def _apart(trace: Trace) -> IntArray:
     return end
 
 
-def _closing(begun: int, ended: int) -> list[str]:
-    # the window ends a little later than what it shows: readers add up times in floating point
-    start, end = f"{begun // 1000}.{begun % 1000:03d}", f"{ended // 1000 + 1}.{ended % 1000:03d}"
-    length = max(ended - begun, 0)
+def _window_lines(start_ns: int, end_ns: int) -> list[str]:
+    """The lines that say when recording started and ended."""
+    # a microsecond later than the last event, for readers that add times as floats
+    start, end = f"{start_ns // 1000}.{start_ns % 1000:03d}", f"{end_ns // 1000 + 1}.{end_ns % 1000:03d}"
+    length = max(end_ns - start_ns, 0)
     span = '"cat":"Trace","name":"PyTorch Profiler (0)","pid":"Spans","tid":"PyTorch Profiler"'
     first = '"name":"Iteration Start: PyTorch Profiler","pid":"Traces","tid":"Trace PyTorch Profiler"'
     return [
@@ -520,7 +522,7 @@ def _closing(begun: int, ended: int) -> list[str]:
 
 
 def export_averages(rows: Iterable[FunctionEventAvg], path: str | os.PathLike[str]) -> None:
-    """Write averages, one slice a row, laid end to end in the order given: the same rows give the same bytes."""
+    """Write averages, one slice per row, one after the other in the given order: the same rows give the same bytes."""
     events, at = [], 0.0
     for row in rows:
         length = round(float(row.cpu_time_total), 3)
@@ -549,7 +551,7 @@ def export_averages(rows: Iterable[FunctionEventAvg], path: str | os.PathLike[st
 
 
 def export_events(events: Iterable[FunctionEvent], path: str | os.PathLike[str]) -> None:
-    """Write a list of FunctionEvents that is not a whole recording: what the events themselves say."""
+    """Write a list of FunctionEvents that is not a whole recording, from the attributes of the events."""
     lines = []
     for index, event in enumerate(events):
         span = event.time_range

@@ -1,4 +1,4 @@
-"""The device's part of a Chrome trace: what a Trace's Device and Counters hold in; lines of JSON out, and the arrows that lead to them."""
+"""The device part of a Chrome trace: a Trace in; lines of JSON for device events, counters and the flows from launches to kernels out."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _CATEGORIES = {
     DEVICE_ANNOTATION: "gpu_user_annotation",
     DEVICE_SYNC: "cuda_sync",
 }
-_SORT_FROM = 5_000_000  # devices stand below the processes in viewers
-_CUDA = 1  # torch's number of the kind of device whose memory it is
+_FIRST_SORT_INDEX = 5_000_000  # viewers show devices below the processes
+_CUDA = 1  # torch's number of the device type
 
 
 def runtime_category(trace: Trace) -> str:
@@ -38,7 +38,7 @@ def runtime_category(trace: Trace) -> str:
 
 
 def external_ids(trace: Trace) -> IntArray:
-    """Numbers of events in the file: a row's own, of a runtime call that of the op around it (0: none)."""
+    """The external ids of events in the file: of a row its own, of a runtime call that of the op that contains it (0: none)."""
     numbers = np.arange(1, len(trace) + 1)
     calls = np.flatnonzero(trace.kind == RUNTIME)
     if not len(calls):
@@ -58,7 +58,7 @@ def external_ids(trace: Trace) -> IntArray:
 
 
 def correlations(trace: Trace) -> IntArray:
-    """The number that a runtime call shares with what it launched; -1: it launched nothing."""
+    """The correlation id that a runtime call shares with what it launched; -1: it launched nothing."""
     numbers = np.full(len(trace), -1, np.int64)
     device = trace.device
     launched = (device.launch >= 0) & (device.correlation >= 0)
@@ -71,19 +71,19 @@ def metadata_lines(trace: Trace, at: str) -> Iterator[str]:
     device = trace.device
     for index in np.unique(device.device).tolist():
         pid = max(index, 0)
-        about: list[tuple[str, int, dict[str, object]]] = [
+        lines: list[tuple[str, int, dict[str, object]]] = [
             ("process_name", 0, {"name": "python"}),
             ("process_labels", 0, {"labels": f"GPU {pid}"}),
-            ("process_sort_index", 0, {"sort_index": _SORT_FROM + pid}),
+            ("process_sort_index", 0, {"sort_index": _FIRST_SORT_INDEX + pid}),
         ]
         streams = np.unique(device.stream[device.device == index]).tolist()
-        about += [("thread_name", stream, {"name": f"stream {stream} "}) for stream in streams]
-        for name, tid, args in about:
+        lines += [("thread_name", stream, {"name": f"stream {stream} "}) for stream in streams]
+        for name, tid, args in lines:
             yield f'{{"ph":"M","name":"{name}","ts":{at},"pid":{pid},"tid":{tid},"args":{_text(args)}}}'
 
 
 def launch_arrows(trace: Trace, where: Callable[[int], str], shift: int) -> Iterator[tuple[int, str]]:
-    """The beginnings of arrows from runtime calls to devices: (row, line). `where` gives a thread's `"pid":..,"tid":..`."""
+    """The starts of the flows from runtime calls to device events: (row, line). `where` returns the fields `"pid":..,"tid":..` of a thread."""
     numbers = correlations(trace)
     for row in np.flatnonzero(numbers >= 0).tolist():
         place = where(int(trace.thread[row]))
@@ -94,7 +94,7 @@ def launch_arrows(trace: Trace, where: Callable[[int], str], shift: int) -> Iter
 
 
 def device_lines(trace: Trace, shift: int, size: int) -> Iterator[list[str]]:
-    """Lines of what devices did, each with the end of its arrow, `size` of them at a time."""
+    """Lines of device events, each followed by the end of its flow; `size` events at a time."""
     device = trace.device
     names = [_text(name) for name in device.names]
     launched = (device.launch >= 0) & (device.correlation >= 0)
@@ -144,7 +144,7 @@ def counter_lines(trace: Trace, pid: int, shift: int) -> Iterator[str]:
 
 
 def memory_device(index: int) -> str:
-    """The device of memory, as arguments of an instant."""
+    """The fields of an allocation's event that name its device."""
     return f'"Device Id":{index},"Device Type":{_CUDA}' if index >= 0 else '"Device Id":-1,"Device Type":0'
 
 

@@ -1,4 +1,4 @@
-"""Files for exports: a path in, an open binary file out. Complete or absent: written beside its target and renamed at the end."""
+"""Files for exports: a path in, an open binary file out. The file is written under a temporary name and renamed at the end."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import IO, cast
 
-GZIP_LEVEL = 1  # traces repeat themselves: level 9 takes ten times as long for a file a third smaller
+GZIP_LEVEL = 1  # level 9 takes ten times as long for files that are a third smaller
 
 
 @contextmanager
 def open_for_export(path: str | os.PathLike[str], *, exclusive: bool = False) -> Iterator[IO[bytes]]:
-    """Open `path` to be written; `.gz` compresses. Readers see the old file or the whole new one, never half of it.
+    """Open `path` for writing; `.gz` compresses. Readers see the old file or the complete new one.
 
     exclusive: raise FileExistsError rather than replace a file.
     """
     target = os.fspath(path)
     if exclusive and os.path.lexists(target):
         raise FileExistsError(f"{target}: exists already; expected a new name")
-    beside = os.path.realpath(target)  # a link stays a link: its target is replaced
+    final = os.path.realpath(target)  # of a symbolic link, the file it points to is replaced
     if os.path.exists(target) and not os.path.isfile(target):
         with (
             open(target, "wb") as out,
@@ -28,17 +28,17 @@ def open_for_export(path: str | os.PathLike[str], *, exclusive: bool = False) ->
         ):  # a pipe or /dev/stdout: nothing to rename
             yield packed
         return
-    temporary = f"{beside}.{os.urandom(6).hex()}.tmp"
+    temporary = f"{final}.{os.urandom(6).hex()}.tmp"
     done = False
     try:
         with open(temporary, "xb") as out:
             with _compressed(out, target) as packed:
                 yield packed
         if exclusive:
-            os.link(temporary, beside)
+            os.link(temporary, final)
             os.unlink(temporary)
         else:
-            os.replace(temporary, beside)
+            os.replace(temporary, final)
         done = True
     finally:
         if not done and os.path.exists(temporary):

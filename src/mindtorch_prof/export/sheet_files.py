@@ -1,4 +1,4 @@
-"""Rows: a Sheet in; a CSV or Parquet file out. Text and numbers as they are: times in microseconds, sizes in bytes."""
+"""Sheets as files: a Sheet in; a CSV or Parquet file out. Values are not formatted: times in microseconds, sizes in bytes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import os
 from ..analysis.sheet import Sheet
 from .files import open_for_export
 
-_SLICE = 65_536  # rows turned into text at a time
+_CHUNK = 65_536  # rows that are turned into text at a time
 
 
 def export_csv(sheet: Sheet, path: str | os.PathLike[str]) -> None:
@@ -18,8 +18,8 @@ def export_csv(sheet: Sheet, path: str | os.PathLike[str]) -> None:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(list(sheet))
-        for first in range(0, sheet.n_rows, _SLICE):
-            part = sheet.take(slice(first, first + _SLICE)).to_dict()
+        for first in range(0, sheet.n_rows, _CHUNK):
+            part = sheet.take(slice(first, first + _CHUNK)).to_dict()
             writer.writerows(zip(*[[_cell(value) for value in values] for values in part.values()]))
             out.write(text.getvalue().encode("utf-8", "backslashreplace"))
             text.seek(0)

@@ -1,4 +1,4 @@
-"""speedscope: a recording in, a file for https://www.speedscope.app out: one profile a thread and one a device's stream."""
+"""speedscope: a recording in, a file for https://www.speedscope.app out, with one profile per thread and per stream of a device."""
 
 from __future__ import annotations
 
@@ -24,19 +24,21 @@ def export_speedscope(source: Recording, path: str | os.PathLike[str], *, name: 
 
     results = with_python(as_results(source), "all")
     trace = results.trace
-    begun = int(min([part.min() for part in (trace.start_ns, trace.device.start_ns) if len(part)], default=0))
+    origin = int(
+        min([part.min() for part in (trace.start_ns, trace.device.start_ns) if len(part)], default=0)
+    )
     profiles = []
     for first, last in thread_slices(trace.thread):
         profiles.append(
             _profile(
                 thread_text(results, int(trace.thread[first])),
                 trace.name[first:last].astype(np.int64),
-                trace.start_ns[first:last] - begun,
-                trace.end_ns[first:last] - begun,
+                trace.start_ns[first:last] - origin,
+                trace.end_ns[first:last] - origin,
                 results.tree.depth[first:last],
             )
         )
-    profiles += _streams(trace, begun)
+    profiles += _stream_profiles(trace, origin)
     frames = [{"name": text} for text in (*trace.names, *trace.device.names)]
     document = {
         "$schema": _SCHEMA,
@@ -59,7 +61,7 @@ def _encoded(document: dict[str, object]) -> bytes:
         return json.dumps(document).encode()
 
 
-def _streams(trace: Trace, begun: int) -> list[dict[str, object]]:
+def _stream_profiles(trace: Trace, origin: int) -> list[dict[str, object]]:
     device = trace.device
     rows = np.flatnonzero(device.works)
     if not len(rows):
@@ -68,46 +70,46 @@ def _streams(trace: Trace, begun: int) -> list[dict[str, object]]:
     pairs, of_row = np.unique(
         np.stack((device.device[rows], device.stream[rows])), axis=1, return_inverse=True
     )
-    made = []
+    profiles = []
     for number, (index, stream) in enumerate(pairs.T.tolist()):
-        mine = rows[of_row.reshape(-1) == number]
-        mine = mine[np.argsort(device.start_ns[mine], kind="stable")]
-        made.append(
+        in_stream = rows[of_row.reshape(-1) == number]
+        in_stream = in_stream[np.argsort(device.start_ns[in_stream], kind="stable")]
+        profiles.append(
             _profile(
                 f"{kind}:{index} stream {stream}",
-                device.name[mine].astype(np.int64) + len(trace.names),
-                device.start_ns[mine] - begun,
-                device.end_ns[mine] - begun,
-                np.zeros(len(mine), np.int64),
+                device.name[in_stream].astype(np.int64) + len(trace.names),
+                device.start_ns[in_stream] - origin,
+                device.end_ns[in_stream] - origin,
+                np.zeros(len(in_stream), np.int64),
             )
         )
-    return made
+    return profiles
 
 
 def _profile(
     name: str, frame: IntArray, start: IntArray, end: IntArray, depth: IntArray
 ) -> dict[str, object]:
-    """Openings and closings in an order in which each closes the last that is open.
+    """One profile: "open" and "close" entries that nest.
 
-    Events come in preorder with their depths, so of event i the opening is preceded by i openings and by the closings of all of
-    them that are not around it: place 2 i - depth. What sticks out of its parent or overlaps is clipped to what follows.
+    Events are in preorder, with their depths. The open entry of event i comes after i other open entries and after the close entries of
+    those of them that do not contain event i, so its index is 2 i - depth. Events that overlap are clipped to the time of the next entry.
     """
     count = len(start)
     place = np.arange(count)
     opening = 2 * place - depth
     closing = opening + 2 * _subtree_sizes(depth) - 1
-    at = np.empty(2 * count, np.int64)
-    which = np.empty(2 * count, np.int64)
+    time = np.empty(2 * count, np.int64)
+    frame_of_entry = np.empty(2 * count, np.int64)
     opens = np.zeros(2 * count, bool)
-    at[opening], at[closing] = start, end
-    which[opening] = which[closing] = frame
+    time[opening], time[closing] = start, end
+    frame_of_entry[opening] = frame_of_entry[closing] = frame
     opens[opening] = True
-    at = np.minimum.accumulate(at[::-1])[::-1]
+    time = np.minimum.accumulate(time[::-1])[::-1]
     events = [
-        {"type": "O" if is_open else "C", "frame": number, "at": time}
-        for is_open, number, time in zip(opens.tolist(), which.tolist(), at.tolist())
+        {"type": "O" if is_open else "C", "frame": number, "at": at}
+        for is_open, number, at in zip(opens.tolist(), frame_of_entry.tolist(), time.tolist())
     ]
-    first, last = (int(at[0]), int(at[-1])) if count else (0, 0)
+    first, last = (int(time[0]), int(time[-1])) if count else (0, 0)
     return {
         "type": "evented",
         "name": name,
@@ -119,5 +121,5 @@ def _profile(
 
 
 def _subtree_sizes(depth: IntArray) -> IntArray:
-    """How many events a subtree has, its root included."""
+    """The number of events in each event's subtree, itself included."""
     return total_up(np.ones(len(depth), np.int64), parents(depth), depth)

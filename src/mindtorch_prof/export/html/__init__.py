@@ -1,7 +1,8 @@
-"""The HTML report: Results in, one self-contained page out, that shows where time and memory went."""
+"""The HTML report: one or two recordings in, one self-contained page out that shows where time and memory went."""
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING
@@ -33,18 +34,18 @@ def export_html(
 ) -> None:
     """Write the report of a recording, or of two that the page compares.
 
-    labels: names of the recordings; max_events: the most events that the timeline shows, of more only the longest are kept (1,000,000).
+    labels: names of the recordings; max_events: of more events than these, the timeline shows only the longest (1,000,000).
     """
-    both = [as_results(each) for each in (recording, other) if each is not None]
-    names = list(labels) if labels is not None else _labels(both)
+    recordings = [as_results(each) for each in (recording, other) if each is not None]
+    names = list(labels) if labels is not None else _labels(recordings)
     first: dict[str, Block] = {}
     later: dict[str, Block] = {}
-    for number, (each, label) in enumerate(zip(both, names)):
+    for number, (results, label) in enumerate(zip(recordings, names)):
         summary = Block()
-        groups = {"name": add_by_name(summary, each)}
-        memory, peaks = memory_block(each)
+        groups = {"name": add_by_name(summary, results)}
+        memory, peaks = memory_block(results)
         summary.values = {
-            **overview(each),
+            **overview(results),
             "label": label,
             "groups": groups,
             "categories": CATEGORIES,
@@ -53,15 +54,15 @@ def export_html(
         }
         first[f"summary-{number}"] = summary
         blocks = {
-            "operators": operators_block(each, event_steps(each.trace)),
-            "flame": flame_block(each),
-            "modules": modules_block(each),
+            "operators": operators_block(results, event_steps(results.trace)),
+            "flame": flame_block(results),
+            "modules": modules_block(results),
             "memory": memory,
-            "timeline": timeline_block(each, max_events),
+            "timeline": timeline_block(results, max_events),
         }
         later.update({f"{name}-{number}": block for name, block in blocks.items() if block is not None})
-    if len(both) > 1:
-        later["compare-0"] = Block(_verdicts(*both))
+    if len(recordings) > 1:
+        later["compare-0"] = Block(_verdicts(*recordings))
     with open_for_export(path) as out:
         write_page(out, first, later)
 
@@ -73,19 +74,19 @@ def memory_page(out: IO[bytes], times: list[int], sizes: list[list[int]]) -> Non
 
 
 def _verdicts(a: Results, b: Results) -> dict[str, object]:
-    """What `diff` says of each operator: slower, faster, called more often ..., or the same but for noise."""
-    found = diff(a, b)
+    """The status of each operator according to `diff`: slower, faster, called more often ..., or the same apart from noise."""
+    comparison = diff(a, b)
     return {
-        "status": {row.key[0]: row.status for row in found.rows},
-        "noise": None if found.floor != found.floor else found.floor,
-        "repeats": found.repeats,
-        "notes": found.notes,
+        "status": {row.key[0]: row.status for row in comparison.rows},
+        "noise": None if math.isnan(comparison.floor) else comparison.floor,
+        "repeats": comparison.repeats,
+        "notes": comparison.notes,
     }
 
 
-def _labels(both: Sequence[Results]) -> list[str]:
-    """File names, told apart where they are the same."""
-    sources = [each.trace.settings.source for each in both]
+def _labels(recordings: Sequence[Results]) -> list[str]:
+    """File names, with (A) and (B) if they are equal."""
+    sources = [results.trace.settings.source for results in recordings]
     names = [os.path.basename(str(s)) if s else "Profile" for s in sources]
     if len(names) == 2 and names[0] == names[1]:
         return [f"{names[0]} (A)", f"{names[1]} (B)"]

@@ -1,7 +1,7 @@
-"""Calls: a recording's events and Python frames as one nesting. Results in; columns of calls, and where other things lie in them, out.
+"""Calls: Results in; events and Python frames as one tree out, as columns. Also finds which event or module contains a time.
 
-Events nest by themselves, and so do Python frames, but torch's files let the two overlap a little. The parent of a call is
-therefore whichever of its event and its frame began later: no containment between the two kinds is asked for.
+Events nest, and Python frames nest, but in torch's files an event and a frame may partly overlap. The parent of a call is therefore the
+event or the frame around its start that started later, even if that does not contain all of the call.
 """
 
 from __future__ import annotations
@@ -53,12 +53,12 @@ class Calls:
     events: int
 
 
-def name_categories(names: tuple[str, ...]) -> IntArray:
-    """What an annotation is, by its name: a step of an optimizer, data loading, or the user's own."""
-    return np.array([_annotation(name) for name in names], np.int8)
+def annotation_categories(names: tuple[str, ...]) -> IntArray:
+    """The categories of annotations by their names: an optimizer's step, data loading, or the user's own."""
+    return np.array([_annotation_category(name) for name in names], np.int8)
 
 
-def _annotation(name: str) -> int:
+def _annotation_category(name: str) -> int:
     if name.startswith("Optimizer."):
         return OPTIMIZER
     if name.startswith(("enumerate(DataLoader)", "DataLoader", "[pl][profile]train_dataloader")):
@@ -68,28 +68,28 @@ def _annotation(name: str) -> int:
 
 def event_categories(trace: Trace) -> IntArray:
     """The category of each event."""
-    by_name = name_categories(trace.names)
-    made = np.zeros(len(trace), np.int8)
+    by_name = annotation_categories(trace.names)
+    category = np.zeros(len(trace), np.int8)
     if len(by_name):
-        # files of 2021 do not tell annotations from ops
-        made = np.where(by_name == USER, OP, by_name)[trace.name].astype(np.int8)
-        made[is_step(trace)] = USER
-    made[(trace.kind == NODE) | (trace.kind == ENGINE)] = AUTOGRAD
-    made[trace.kind == RUNTIME] = RUNTIME_CALL
-    notes = trace.kind == ANNOTATION
-    if notes.any():
-        made[notes] = by_name[trace.name[notes]]
-    return made
+        # in files of 2021, annotations have the kind of ops
+        category = np.where(by_name == USER, OP, by_name)[trace.name].astype(np.int8)
+        category[is_step(trace)] = USER
+    category[(trace.kind == NODE) | (trace.kind == ENGINE)] = AUTOGRAD
+    category[trace.kind == RUNTIME] = RUNTIME_CALL
+    annotations = trace.kind == ANNOTATION
+    if annotations.any():
+        category[annotations] = by_name[trace.name[annotations]]
+    return category
 
 
 def calls(results: Results, *, python: bool, by_class: bool = False) -> Calls:
-    """The shown events with the modules' calls around them, or with all Python frames.
+    """The shown events and the calls of modules; with `python`, all Python frames.
 
-    by_class: modules of one class have one name, so that the layers of a model become one.
+    by_class: all modules of a class have the same name, so that equal layers of a model are merged.
     """
     trace, frames = results.trace, results.trace.frames
     rows = np.flatnonzero(results.shown)
-    place = np.full(len(trace) + 1, -1, np.int64)  # the last one stands for row -1
+    place = np.full(len(trace) + 1, -1, np.int64)  # the last entry is for row -1
     place[rows] = np.arange(len(rows))
     group_of, texts = group_names(trace)
     names = list(texts)
@@ -110,7 +110,7 @@ def calls(results: Results, *, python: bool, by_class: bool = False) -> Calls:
     frame_place = np.full(len(frames) + 1, -1, np.int64)
     frame_place[kept] = np.arange(len(kept)) + len(rows)
     frame_parent = kept_parents(frames.parent, keep)
-    # between frames and events, whoever began last
+    # the parent is the frame or the event that started later
     around = _frames_at(trace, trace.start_ns[rows], trace.thread[rows])
     around = np.where(around >= 0, np.where(keep[around], around, frame_parent[around]), -1)
     inner = (around >= 0) & (
@@ -118,7 +118,7 @@ def calls(results: Results, *, python: bool, by_class: bool = False) -> Calls:
     )
     above_event = np.where(inner, frame_place[around], place[event_parent])
     outside = events_at(trace, results.tree.parent, frames.start_ns[kept] - 1, frames.thread[kept])
-    outside = _shown(results, outside)
+    outside = _nearest_shown(results, outside)
     own = frame_parent[kept]
     outer = (outside >= 0) & (
         (own < 0) | (trace.start_ns[np.maximum(outside, 0)] >= frames.start_ns[np.maximum(own, 0)])
@@ -128,7 +128,7 @@ def calls(results: Results, *, python: bool, by_class: bool = False) -> Calls:
     shown = [name.removeprefix(MODULE_PREFIX) for name in frames.names]
     frame_name: IntArray = frames.name[kept].astype(np.int64)
     if by_class:
-        shown, numbers = _classes(shown)
+        shown, numbers = _class_names(shown)
         frame_name = numbers[frame_name]
     return Calls(
         names + shown,
@@ -142,8 +142,8 @@ def calls(results: Results, *, python: bool, by_class: bool = False) -> Calls:
     )
 
 
-def _classes(names: list[str]) -> tuple[list[str], IntArray]:
-    """Names of modules without their numbers, each once; and for each name its place there."""
+def _class_names(names: list[str]) -> tuple[list[str], IntArray]:
+    """The distinct names of modules without their numbers, and for each name the index of its class."""
     table: dict[str, int] = {}
     numbers = [table.setdefault(_NUMBER.sub("", name), len(table)) for name in names]
     return list(table), np.array(numbers, np.int64)
@@ -155,24 +155,24 @@ def kept_parents(parent: IntArray, keep: BoolArray) -> IntArray:
 
 
 def events_at(trace: Trace, parent: IntArray, times: IntArray, threads: IntArray) -> IntArray:
-    """The innermost event of a thread at a time, for each of many; -1: none."""
-    return _inside(trace.thread, trace.start_ns, trace.end_ns, parent, times, threads)
+    """For each time and thread the row of the innermost event; -1: none."""
+    return _innermost_rows(trace.thread, trace.start_ns, trace.end_ns, parent, times, threads)
 
 
 def _frames_at(trace: Trace, times: IntArray, threads: IntArray) -> IntArray:
     frames = trace.frames
-    return _inside(frames.thread, frames.start_ns, frames.end_ns, frames.parent, times, threads)
+    return _innermost_rows(frames.thread, frames.start_ns, frames.end_ns, frames.parent, times, threads)
 
 
 def modules_at(trace: Trace, times: IntArray, threads: IntArray) -> IntArray:
-    """The innermost module's call (a row of the frames) of a thread at a time; -1: none."""
+    """For each time and thread the innermost call of a module (a row of the frames); -1: none."""
     frames = trace.frames
-    found = _frames_at(trace, times, threads)
+    frame = _frames_at(trace, times, threads)
     above = kept_parents(frames.parent, frames.module >= 0)
-    return np.where(found >= 0, np.where(frames.module[found] >= 0, found, above[found]), -1)
+    return np.where(frame >= 0, np.where(frames.module[frame] >= 0, frame, above[frame]), -1)
 
 
-def _inside(
+def _innermost_rows(
     thread: IntArray,
     start: IntArray,
     end: IntArray,
@@ -180,32 +180,31 @@ def _inside(
     times: IntArray,
     threads: IntArray,
 ) -> IntArray:
-    found = np.full(len(times), -1, np.int64)
+    rows = np.full(len(times), -1, np.int64)
     for first, last in thread_slices(thread):
         here = np.flatnonzero(threads == thread[first])
         if not len(here):
             continue
         above = np.where(parent[first:last] < first, -1, parent[first:last] - first)
         inside = innermost(start[first:last], end[first:last], above, times[here])
-        found[here] = np.where(inside >= 0, inside + first, -1)
-    return found
+        rows[here] = np.where(inside >= 0, inside + first, -1)
+    return rows
 
 
-def _shown(results: Results, rows: IntArray) -> IntArray:
-    """The nearest shown event at or above each row."""
+def _nearest_shown(results: Results, rows: IntArray) -> IntArray:
     safe = np.maximum(rows, 0)
     return np.where((rows < 0) | results.shown[safe], rows, results.shown_parent[safe])
 
 
 def shown_rows(results: Results, rows: IntArray) -> IntArray:
-    """The nearest shown event at or above each row of the trace; -1: none."""
+    """For each row of the trace, itself or its nearest shown ancestor; -1: none."""
     if not len(results.trace):
         return np.full(len(rows), -1, np.int64)
-    return _shown(results, rows)
+    return _nearest_shown(results, rows)
 
 
 def forward_of(trace: Trace, parent: IntArray) -> tuple[IntArray, IntArray]:
-    """Backward nodes and for each the forward op that it is the derivative of, as rows of the trace."""
+    """Rows of backward nodes, and for each the row of its forward op."""
     backward = (trace.sequence >= 0) & ((trace.kind == NODE) | (trace.forward_thread != 0))
     nodes = np.flatnonzero(backward & (trace.kind != ENGINE))
     forward = np.flatnonzero(
@@ -213,7 +212,7 @@ def forward_of(trace: Trace, parent: IntArray) -> tuple[IntArray, IntArray]:
     )
     if not (len(nodes) and len(forward)):
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    # numbers are counted by thread: the same number on another thread is another op
+    # each thread has its own sequence numbers
     several = len(np.unique(trace.thread[forward])) > 1
     key = trace.sequence[forward]
     wanted = trace.sequence[nodes]
@@ -224,15 +223,15 @@ def forward_of(trace: Trace, parent: IntArray) -> tuple[IntArray, IntArray]:
         numbers = numbers.reshape(-1)
         key = key * len(threads) + numbers[: len(forward)]
         wanted = wanted * len(threads) + numbers[len(forward) :]
-    # ops that autograd does not follow carry the number of the next one that it does: the last op with a number is the node's
+    # ops without a gradient carry the number of the next op that has one: the last op of a number is the node's
     order = np.lexsort((trace.start_ns[forward], key))
     key, forward = key[order], forward[order]
     place = np.searchsorted(key, wanted, side="right") - 1
     safe = np.maximum(place, 0)
-    found = (place >= 0) & (key[safe] == wanted)
-    found &= trace.start_ns[forward[safe]] <= trace.start_ns[nodes]
-    nodes, ops = nodes[found], forward[safe][found]
-    # and the outermost of those around it that carry the same number
+    matched = (place >= 0) & (key[safe] == wanted)
+    matched &= trace.start_ns[forward[safe]] <= trace.start_ns[nodes]
+    nodes, ops = nodes[matched], forward[safe][matched]
+    # of nested ops with the same number, the outermost
     while len(ops):
         above = parent[ops]
         same = (

@@ -1,4 +1,4 @@
-"""Inputs of events as text for people: a Trace in, one line per argument out."""
+"""Inputs of events as text: a Trace in, one line per argument out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ...trace import Trace
 
 
 def input_texts(trace: Trace) -> list[list[str]]:
-    """For each entry of the trace's table of inputs, its arguments: a tensor's type and shape, or a value."""
+    """For each entry of the trace's table of inputs, one text per argument: a tensor's type and shape, or a value."""
     return [_lines(inputs) for inputs in trace.input_table]
 
 

@@ -1,4 +1,4 @@
-"""Memory: Results in; curves of bytes alive by what they are for, what was alive at the peak, and who took most, out."""
+"""Memory: Results in; allocated bytes over time by category, what was allocated at the peak, and the largest allocations out."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from .pack import Block
 if TYPE_CHECKING:
     from ...torch_api.results import Results
 
-MOST_POINTS = 3_000  # a curve
-MOST_ROWS = 300
+MOST_POINTS = 3_000  # per curve
+MOST_ROWS = 300  # per table
 
 CATEGORIES = (*map(category_label, CATEGORY_INDEX), "Pre-existing")
 
@@ -46,10 +46,17 @@ def memory_block(results: Results) -> tuple[Block | None, list[tuple[str, int]]]
     kind = str(trace.settings.device or "device").upper()
     for number, device in enumerate(np.unique(where).tolist()):
         label = "CPU" if device < 0 else f"{'GPU' if kind in {'CUDA', 'HIP'} else kind} {device}"
-        here = np.flatnonzero(where == device)
-        mine = where[born] == device
-        peak, tables = _device(
-            block, f"{number}", trace, here, born[mine], died[mine], category[mine], at[mine]
+        rows = np.flatnonzero(where == device)
+        on_device = where[born] == device
+        peak, tables = _add_device(
+            block,
+            f"{number}",
+            trace,
+            rows,
+            born[on_device],
+            died[on_device],
+            category[on_device],
+            at[on_device],
         )
         devices.append({"label": label, **peak, **tables})
         peaks.append((label, peak["peak"]))
@@ -58,7 +65,7 @@ def memory_block(results: Results) -> tuple[Block | None, list[tuple[str, int]]]
 
 
 def timeline_page_block(times: list[int], sizes: list[list[int]]) -> Block:
-    """The one curve of a memory timeline: times in microseconds and bytes by category, as `sizes_over_time` gives them."""
+    """The curve of a memory timeline: times in microseconds and bytes by category, as `sizes_over_time` returns them."""
     block = Block()
     curve = np.array(sizes, np.int64).reshape(len(times), -1)[:, 1:]
     curve = np.hstack([curve, np.zeros((len(curve), 1), np.int64)])
@@ -72,7 +79,7 @@ def timeline_page_block(times: list[int], sizes: list[list[int]]) -> Block:
 
 
 def _lifetimes(trace: Trace) -> tuple[IntArray, IntArray]:
-    """Where memory is taken and given back; addresses of different devices are different."""
+    """For each allocation the row where it was allocated and the row where it was freed (-1: never), apart for each device."""
     memory = trace.memory
     address = memory.address
     if memory.device is not None:
@@ -81,32 +88,33 @@ def _lifetimes(trace: Trace) -> tuple[IntArray, IntArray]:
     return lifetimes(address, memory.nbytes)
 
 
-def _device(
+def _add_device(
     block: Block,
     key: str,
     trace: Trace,
-    here: IntArray,
+    rows: IntArray,
     born: IntArray,
     died: IntArray,
     category: IntArray,
     at: IntArray,
 ) -> tuple[_Peak, dict[str, object]]:
+    """Add the curve of one device; returns its peak and its tables. `rows`: its allocations and frees; `at`: the events that allocated."""
     memory = trace.memory
     begin = trace.window_ns[0] if trace.window_ns[1] > trace.window_ns[0] else int(memory.time_ns.min())
     change = np.zeros((len(memory), len(CATEGORIES)), np.int64)
     change[born, category] = memory.nbytes[born]
     ended = died >= 0
     change[died[ended], category[ended]] = memory.nbytes[died[ended]]
-    curve = np.cumsum(change[here], axis=0)
+    curve = np.cumsum(change[rows], axis=0)
     seen = set(memory.address[born].tolist())
-    if key == "0" and (memory.device is None or memory.device[here[0]] < 0):
+    if key == "0" and (memory.device is None or memory.device[rows[0]] < 0):
         for address, nbytes, is_gradient in memory.of_modules:
             if address not in seen:
                 kind = Category.GRADIENT if is_gradient else Category.PARAMETER
                 curve[:, CATEGORY_INDEX[kind]] += nbytes
-    known = np.cumsum(change[here].sum(axis=1))
-    curve[:, -1] += np.maximum(memory.total[here] - known, 0)
-    times = memory.time_ns[here] - begin
+    known = np.cumsum(change[rows].sum(axis=1))
+    curve[:, -1] += np.maximum(memory.total[rows] - known, 0)
+    times = memory.time_ns[rows] - begin
     peak = _peak(times, curve)
     _add_curve(block, key, times, curve)
     at_peak = peak["peak_ns"] + begin
@@ -133,7 +141,7 @@ def _peak(times: IntArray, curve: IntArray) -> _Peak:
 
 
 def _add_curve(block: Block, key: str, times: IntArray, curve: IntArray) -> None:
-    """At most MOST_POINTS points: of each stretch the highest and the last."""
+    """Add a curve with at most MOST_POINTS points: of each stretch of time the highest and the last."""
     rows = np.arange(len(times))
     if len(times) > MOST_POINTS:
         total = curve.sum(axis=1)
@@ -151,7 +159,7 @@ def _add_curve(block: Block, key: str, times: IntArray, curve: IntArray) -> None
 def _grouped(
     trace: Trace, born: IntArray, category: IntArray, at: IntArray, frames: dict[str, int]
 ) -> list[list[object]]:
-    """[op, category, bytes, how many, the largest, frames of the stack] for allocations of one op, category and stack, the most bytes first."""
+    """Allocations by op, category and stack, the most bytes first: [op, category, bytes, count, largest, frames of the stack]."""
     if not len(born):
         return []
     nbytes = trace.memory.nbytes[born]
@@ -166,11 +174,11 @@ def _grouped(
     largest = np.zeros(len(total), np.int64)
     np.maximum.at(largest, number, nbytes)
     order = np.argsort(-total, kind="stable")[:MOST_ROWS]
-    made: list[list[object]] = []
+    groups: list[list[object]] = []
     for i in order.tolist():
-        where = int(stack[first[i]])
-        lines = trace.stacks[where] if where >= 0 else ()
-        made.append(
+        stack_number = int(stack[first[i]])
+        lines = trace.stacks[stack_number] if stack_number >= 0 else ()
+        groups.append(
             [
                 trace.names[name[first[i]]] if name[first[i]] >= 0 else "",
                 int(category[first[i]]),
@@ -180,4 +188,4 @@ def _grouped(
                 [frames.setdefault(line, len(frames)) for line in lines],
             ]
         )
-    return made
+    return groups

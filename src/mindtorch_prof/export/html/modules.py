@@ -1,6 +1,6 @@
-"""Modules: Results in; the tree of nn.Modules with times, memory and flops out, and the module that each event belongs to.
+"""Modules: Results in; the tree of nn.Modules with times, memory and flops, and the module of each event out.
 
-A backward node belongs to the module whose forward op it is the derivative of.
+A backward node belongs to the module of its forward op.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...frames import MODULE_PREFIX
 from ...arrays import Array, BoolArray, IntArray
+from ...frames import MODULE_PREFIX
 from ...trace import ENGINE
 from ...tree import depths_below, levels, nearest
 from .calls import (
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Modules:
-    """One entry a module under its callers; parents first."""
+    """The tree of modules: one entry per module and path of callers; parents first."""
 
     names: list[str]
     parent: IntArray  # -1: none
@@ -40,7 +40,7 @@ class Modules:
 
 
 def module_tree(results: Results) -> Modules | None:
-    """The modules that were called, None if none was recorded."""
+    """The modules that were called; None if none was recorded."""
     frames = results.trace.frames
     called = frames.module >= 0
     if not called.any():
@@ -77,7 +77,7 @@ def nodes_of_events(results: Results, tree: Modules) -> IntArray:
     node = np.where(frame >= 0, tree.node[frame], -1)
     backward, forward = forward_of(trace, results.tree.parent)
     node[backward] = np.where(node[backward] < 0, node[forward], node[backward])
-    # the engine's call around a node belongs to the node's module, and so does what a node contains
+    # the engine's event around a node and the descendants of a node belong to the node's module
     around = results.tree.parent[backward]
     engine = (around >= 0) & (trace.kind[around] == ENGINE)
     node[around[engine]] = node[backward[engine]]
@@ -121,10 +121,12 @@ def modules_block(results: Results) -> Block | None:
     columns = {
         "total_ns": tree.total_ns,
         "self_ns": np.maximum(tree.total_ns - below, 0),
-        "backward_ns": _up(own(backward, (trace.end_ns - trace.start_ns)[backward]), tree.parent),
-        "allocated": _up(own(allocating, memory.nbytes[taken]), tree.parent),
-        "flops": _up(own(every, trace.flops[every]), tree.parent),
-        "device_ns": _up(own(device.op[works], (device.end_ns - device.start_ns)[works]), tree.parent),
+        "backward_ns": _subtree_sums(own(backward, (trace.end_ns - trace.start_ns)[backward]), tree.parent),
+        "allocated": _subtree_sums(own(allocating, memory.nbytes[taken]), tree.parent),
+        "flops": _subtree_sums(own(every, trace.flops[every]), tree.parent),
+        "device_ns": _subtree_sums(
+            own(device.op[works], (device.end_ns - device.start_ns)[works]), tree.parent
+        ),
     }
     block.add("parent", tree.parent + 1)
     block.add("calls", tree.calls)
@@ -134,8 +136,8 @@ def modules_block(results: Results) -> Block | None:
     return block
 
 
-def _up(values: Array, parent: IntArray) -> Array:
-    """Sums over subtrees. There are hundreds of modules, not millions."""
+def _subtree_sums(values: Array, parent: IntArray) -> Array:
+    """Sums over subtrees; a loop is fast enough, for there are hundreds of modules."""
     total = values.tolist()
     for row in range(len(total) - 1, -1, -1):
         if parent[row] >= 0:

@@ -1,4 +1,4 @@
-"""Operators: Results in, the rows of key_averages out as columns, grouped in the ways that the page offers."""
+"""Operators: Results in; averages by name, shapes, stack, module and step out, as columns of a Block."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ...averages import averages, group_names
 from ...call_paths import STACK_DEPTH
 from ...torch_api.enums import DeviceType
 from . import modules
-from .calls import COPY, KERNEL, OP, event_categories, name_categories
+from .calls import COPY, KERNEL, OP, annotation_categories, event_categories
 from .pack import Block
 
 if TYPE_CHECKING:
     from ...torch_api.events import FunctionEventAvg
     from ...torch_api.results import Results
 
-MOST_ROWS = 20_000  # a grouping; those of the least time are left out beyond it
+MOST_ROWS = 20_000  # per grouping; of more rows, those with the least time are left out
 
 _SPREAD = ("min", "p50", "p95", "max")
 
@@ -41,7 +41,7 @@ class Described(_Details):
 
 
 def add_by_name(block: Block, results: Results) -> Described:
-    """The rows by name, with the spread of their times."""
+    """Rows by name, with statistics of their durations."""
     rows = results.key_averages()
     described = add_rows(block, "name", rows, _categories_by_name(results))
     spreads = [getattr(row, "stats", None) for row in rows]
@@ -55,15 +55,15 @@ def add_by_name(block: Block, results: Results) -> Described:
 
 
 def operators_block(results: Results, steps: tuple[IntArray, list[str]] | None) -> Block:
-    """The other groupings: by shapes, stack, module and step, as far as they were recorded."""
+    """The other groupings: by shapes, stack, module and step, if they were recorded."""
     block = Block()
     trace = results.trace
     groups: dict[str, Described] = {}
-    kinds = _categories_by_name(results)
+    categories = _categories_by_name(results)
     if results.trace.settings.shapes_recorded and (trace.inputs >= 0).any():
-        groups["shapes"] = add_rows(block, "shapes", results.key_averages(by_shape=True), kinds)
+        groups["shapes"] = add_rows(block, "shapes", results.key_averages(by_shape=True), categories)
     if len(trace.stacks) and (trace.stack >= 0).any():
-        groups["stack"] = add_rows(block, "stack", results.key_averages(by_stack=STACK_DEPTH), kinds)
+        groups["stack"] = add_rows(block, "stack", results.key_averages(by_stack=STACK_DEPTH), categories)
     paths = modules.event_modules(results)
     if paths is not None:
         groups["module"] = _add_numbered(block, "module", results, *paths)
@@ -76,8 +76,8 @@ def operators_block(results: Results, steps: tuple[IntArray, list[str]] | None) 
 def add_rows(
     block: Block, key: str, rows: Sequence[FunctionEventAvg], of_events: dict[str, int] | None = None
 ) -> Described:
-    """Rows of key_averages as columns."""
-    kinds = of_events or {}
+    """Add rows of key_averages as columns; `of_events`: the category of each name."""
+    categories = of_events or {}
 
     def column(field: str, scale: int = 1) -> IntArray:
         values = np.array([getattr(row, field, 0) or 0 for row in rows], np.float64)
@@ -94,15 +94,15 @@ def add_rows(
         "self_device_memory": column("self_device_memory_usage"),
         "device_memory": column("device_memory_usage"),
         "flops": column("flops"),
-        "category": np.array([_category(row, kinds) for row in rows], np.int64),
+        "category": np.array([_category(row, categories) for row in rows], np.int64),
     }
     details = [_detail(row, key) for row in rows]
-    return _put(block, key, [str(row.key) for row in rows], details, columns)
+    return _add_columns(block, key, [str(row.key) for row in rows], details, columns)
 
 
 def _category(row: FunctionEventAvg, of_events: dict[str, int]) -> int:
     if getattr(row, "is_user_annotation", False):
-        return int(name_categories((str(row.key),))[0])
+        return int(annotation_categories((str(row.key),))[0])
     if getattr(row, "device_type", DeviceType.CPU) != DeviceType.CPU:
         return COPY if str(row.key).startswith(("Memcpy", "Memset")) else KERNEL
     return of_events.get(str(row.key), OP)
@@ -112,11 +112,10 @@ def _categories_by_name(results: Results) -> dict[str, int]:
     """The category of the first event of each name."""
     trace = results.trace
     group_of, texts = group_names(trace)
-    kinds = np.full(len(texts), OP, np.int64)
-    kinds[group_of[trace.name][::-1]] = event_categories(trace)[
-        ::-1
-    ]  # the first event is written last, and stays
-    return dict(zip(texts, kinds.tolist()))
+    category = np.full(len(texts), OP, np.int64)
+    # in reverse order, so that the first event of a name is written last
+    category[group_of[trace.name][::-1]] = event_categories(trace)[::-1]
+    return dict(zip(texts, category.tolist()))
 
 
 def _detail(row: FunctionEventAvg, key: str) -> _Detail:
@@ -130,7 +129,7 @@ def _detail(row: FunctionEventAvg, key: str) -> _Detail:
 def _add_numbered(
     block: Block, key: str, results: Results, number: IntArray, labels: Sequence[str]
 ) -> Described:
-    """Rows by name and a number of each event (its module, its step), whose text is in `labels`."""
+    """Rows by name and by a number of each event (of its module or step); `labels` are the texts of the numbers."""
     trace = results.trace
     own = replace(results.tree, self_ns=results.shown_self_ns, self_memory=results.shown_self_memory)
     keep = results.shown & (number >= 0)
@@ -152,13 +151,13 @@ def _add_numbered(
         "category": event_categories(trace)[rows.first].astype(np.int64),
     }
     details = [labels[i] for i in number[rows.first].tolist()]
-    return _put(block, key, list(rows.names), details, columns)
+    return _add_columns(block, key, list(rows.names), details, columns)
 
 
-def _put(
+def _add_columns(
     block: Block, key: str, names: list[str], details: Sequence[_Detail], columns: dict[str, IntArray]
 ) -> Described:
-    """Columns into the block, the largest rows first kept; strings and frames are sent once each."""
+    """Add columns to the block; of more than MOST_ROWS rows, those with the most time. Each distinct text is written once."""
     weight = columns["self_ns"] + columns["self_device_ns"]
     keep = np.arange(len(names))
     if len(keep) > MOST_ROWS:

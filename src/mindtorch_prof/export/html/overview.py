@@ -1,4 +1,4 @@
-"""The overview: Results in; wall time, steps, shares of time by category and how it was recorded out, as plain JSON."""
+"""The overview: Results in; wall time, steps, shares of time by category, and how the trace was recorded out, as plain data."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def overview(results: Results) -> dict[str, object]:
 
 
 def window(trace: Trace) -> tuple[int, int]:
-    """When the recording began and ended; from its events where it does not say."""
+    """The start and end of the recording, extended to its first and last event."""
     begin, end = trace.window_ns
     parts = [part for part in (trace, trace.frames, trace.device) if len(part)]
     first = min((int(part.start_ns.min()) for part in parts), default=begin)
@@ -56,7 +56,7 @@ def window(trace: Trace) -> tuple[int, int]:
 
 
 def event_steps(trace: Trace) -> tuple[IntArray, list[str]] | None:
-    """For each event the number of the step in which it began, -1: none; and the steps' names. None without steps."""
+    """For each event the index of the step in which it started (-1: none), and the names of the steps; None without steps."""
     rows = step_rows(trace)
     if not len(rows):
         return None
@@ -79,21 +79,20 @@ def _steps(trace: Trace, begin: int) -> list[tuple[str, int, int]]:
 
 
 def _shares(trace: Trace, begin: int, end: int) -> list[dict[str, object]]:
-    """For the CPU and each device: how the wall time divides. What runs inside an optimizer's step is the optimizer's, and so on."""
+    """How the wall time of the CPU and of each device divides. Time that several categories cover belongs to the first of them."""
     category = calls.event_categories(trace)
-    waiting = trace.kind == RUNTIME
-    within = [
+    categories = [
         ("Optimizer", category == calls.OPTIMIZER),
         ("Data loading", category == calls.DATA),
         ("Autograd", category == calls.AUTOGRAD),
         ("Operators", category == calls.OP),
-        ("Runtime calls", waiting),
+        ("Runtime calls", trace.kind == RUNTIME),
         ("Python", category == calls.USER),
     ]
     parts: list[tuple[str, int]] = []
     covered: IntArray = np.empty((0, 2), np.int64)
     before = 0
-    for name, mask in within:
+    for name, mask in categories:
         spans = [covered, np.stack([trace.start_ns[mask], trace.end_ns[mask]], axis=1)]
         if name == "Python":
             spans.append(np.stack([trace.frames.start_ns, trace.frames.end_ns], axis=1))
@@ -108,14 +107,14 @@ def _shares(trace: Trace, begin: int, end: int) -> list[dict[str, object]]:
 def _device_shares(trace: Trace, wall: int) -> list[dict[str, object]]:
     device = trace.device
     kind = str(trace.settings.device or "device").upper()
-    made: list[dict[str, object]] = []
+    shares: list[dict[str, object]] = []
     for number in np.unique(device.device).tolist():
-        here = device.device == number
+        on_device = device.device == number
         parts: list[tuple[str, int]] = []
         covered: IntArray = np.empty((0, 2), np.int64)
         before = 0
         for name, kinds in (("Kernels", (DEVICE_KERNEL,)), ("Copies", (DEVICE_COPY, DEVICE_SET))):
-            mask = here & np.isin(device.kind, kinds)
+            mask = on_device & np.isin(device.kind, kinds)
             covered = union(
                 np.concatenate([covered, np.stack([device.start_ns[mask], device.end_ns[mask]], axis=1)])
             )
@@ -124,8 +123,8 @@ def _device_shares(trace: Trace, wall: int) -> list[dict[str, object]]:
             before = length
         if before:
             label = "GPU" if kind in {"CUDA", "HIP"} else kind
-            made.append({"label": f"{label} {number}", "parts": [*parts, ("Idle", max(wall - before, 0))]})
-    return made
+            shares.append({"label": f"{label} {number}", "parts": [*parts, ("Idle", max(wall - before, 0))]})
+    return shares
 
 
 def union(spans: IntArray) -> IntArray:
@@ -137,7 +136,7 @@ def union(spans: IntArray) -> IntArray:
 
 
 def _facts(results: Results) -> list[list[str]]:
-    """How the trace was recorded: labels and values."""
+    """How the trace was recorded, as pairs of label and value."""
     trace = results.trace
     settings = trace.settings
     on = [name for name in _SETTINGS if getattr(settings, name)]
@@ -154,10 +153,9 @@ def _facts(results: Results) -> list[list[str]]:
         facts.append(["Memory events", f"{len(trace.memory):,}"])
     facts.append(["Threads", f"{len(np.unique(trace.thread)):,}"])
     if trace.origin_ns > 0:
-        began = trace.origin_ns + window(trace)[0]
-        with_zone = dt.datetime.fromtimestamp(began / 1e9, tz=dt.timezone.utc)
-        if with_zone.year > 1980:
-            facts.append(["Started", with_zone.strftime("%Y-%m-%d %H:%M:%S UTC")])
+        started = dt.datetime.fromtimestamp((trace.origin_ns + window(trace)[0]) / 1e9, tz=dt.timezone.utc)
+        if started.year > 1980:
+            facts.append(["Started", started.strftime("%Y-%m-%d %H:%M:%S UTC")])
     for key, label in (
         ("host_name", "Host"),
         ("rank", "Rank"),

@@ -1,8 +1,8 @@
-"""Blocks of data for a page: named columns and plain JSON in, text that is safe inside a <script> element out.
+"""Blocks of data for a page: named columns and JSON values in, text that is safe inside a <script> element out.
 
-A block is deflated and written in base64: uint32 length of a JSON header, the header, then the columns, each from a multiple
-of 8 on. The header lists the columns: t its type, n its length, o its offset behind the header, d: 1 if it holds differences,
-s: 1 if the bytes of its numbers are transposed (all first bytes, then all second ones ...: they deflate far better).
+A block is deflated and written in base64: the length of a JSON header (uint32), the header, then the columns, each aligned to 8 bytes. For
+each column the header has t, its type; n, its length; o, its offset after the header; d: 1 if it holds differences; and s: 1 if its bytes
+are transposed (the first bytes of all numbers, then the second bytes ...), which deflates far better.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ import orjson
 
 from ...arrays import Array
 
-_LARGE = 1 << 20  # from here on, time matters more than the last tenth of the size
+_LARGE = 1 << 20  # bytes; larger blocks are deflated faster, to a size about a tenth larger
 
 
 class Block:
-    """Columns and JSON values under names."""
+    """Named columns and JSON values."""
 
     def __init__(self, values: Mapping[str, object] | None = None) -> None:
         self.values: Mapping[str, object] = values or {}
         self.columns: dict[str, tuple[Array, bool]] = {}
 
     def add(self, name: str, column: Array, *, rising: bool = False) -> None:
-        """Add a column of integers or floats; `rising` ones are kept as differences and become floats in the page."""
+        """Add a column of integers or floats; with `rising`, it is stored as differences and becomes floats in the page."""
         self.columns[name] = (np.asarray(column), rising)
 
     def text(self) -> bytes:
@@ -46,7 +46,7 @@ class Block:
 
 
 def dumps(value: object) -> bytes:
-    """JSON of plain values and NumPy numbers; what is no text (half of a surrogate pair) is escaped."""
+    """JSON of plain values and NumPy numbers; lone surrogates in strings are escaped."""
     try:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY)
     except TypeError:
@@ -79,7 +79,7 @@ def _packed(column: Array, rising: bool, offset: int) -> tuple[dict[str, str | i
 
 
 def _type_for(column: Array) -> np.dtype[np.generic]:
-    """The smallest of the types that pages have: integers beyond 32 bits become floats, exact up to 2**53."""
+    """The smallest type that the page can read: integers of more than 32 bits become floats, which are exact up to 2**53."""
     if column.dtype.kind == "f":
         return np.dtype("<f8")
     low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)

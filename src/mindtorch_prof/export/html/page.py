@@ -1,7 +1,7 @@
-"""The page: blocks of data in, one self-contained HTML file out. The page itself (template.html) is built from web/ and knows how to draw.
+"""The page: blocks of data in, one self-contained HTML file out. The page itself (template.html) is built from web/ and draws the data.
 
-The template names in its Content-Security-Policy the hashes of its one script and one style; nothing else may run, and nothing is fetched.
-Data goes where the template has a marker, as <script> elements that are no scripts: base64 has no character that could end one.
+The Content-Security-Policy of the template has the hashes of its one script and one style; nothing else is executed, and nothing is
+fetched. Data replaces markers of the template, as <script> elements of a data type: base64 has no character that could end one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _FIRST, _LATER = b"<!--first-->", b"<!--later-->"
 
 @cache
 def template(name: str) -> tuple[bytes, bytes, bytes]:
-    """A built page as what stands before the first data, between them, and after the rest."""
+    """A built page in three parts: before the first marker, between the markers, and after the second."""
     whole = resources.files(__package__).joinpath(name).read_bytes()
     head, rest = whole.split(_FIRST)
     middle, tail = rest.split(_LATER)
@@ -27,7 +27,7 @@ def template(name: str) -> tuple[bytes, bytes, bytes]:
 def write_page(
     out: IO[bytes], first: dict[str, Block], later: dict[str, Block], page: str = "template.html"
 ) -> None:
-    """Write a page; `first` is read before anything is drawn, `later` when a view needs it."""
+    """Write a page; it reads the blocks of `first` before it draws anything, those of `later` when a view needs them."""
     head, middle, tail = template(page)
     out.write(head)
     _write_blocks(out, first)

@@ -1,7 +1,8 @@
-"""The timeline: Results in; tracks of spans out, lane by lane in the order of time, with arrows between them.
+"""The timeline: Results in; tracks of spans, sorted by lane and start, and arrows between spans out.
 
-A track is a thread's modules, its events or its Python functions, or a device's stream. Spans of one lane do not overlap, so the page
-finds what is at a place by bisection. Beyond MOST_SPANS only the longest are sent: a caller is longer than what it calls and stays.
+A track holds the modules, the events or the Python functions of a thread, or a stream of a device. Spans of a lane do not overlap, so the
+page finds the span at a time by bisection. Of more than MOST_SPANS spans only the longest are written; callers are longer than what they
+call, so they are kept.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 import numpy as np
 
-from ...frames import MODULE_PREFIX
 from ...arrays import BoolArray, IntArray
+from ...frames import MODULE_PREFIX
 from ...trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, Trace
 from ...tree import depths_below
 from .calls import (
@@ -34,8 +35,8 @@ if TYPE_CHECKING:
 
 MOST_SPANS = 1_000_000
 MOST_ARROWS = 200_000
-MOST_LANES = 256  # a track; what would lie deeper is drawn in the last
-MOST_ROUNDS = 40  # of moving what overlaps one lane down
+MOST_LANES = 256  # per track; deeper spans are drawn in the last lane
+MOST_ROUNDS = 40  # of moving overlapping spans to the next lane
 
 
 class Track(TypedDict):
@@ -54,7 +55,7 @@ class _Thread(NamedTuple):
 
 @dataclass(frozen=True)
 class Layer:
-    """Spans of one kind, from one of the trace's tables."""
+    """Spans of one kind, from one of the tables of the trace."""
 
     names: list[str]
     name: IntArray
@@ -100,13 +101,13 @@ def timeline_block(results: Results, most_spans: int | None = None) -> Block:
     if count > most_spans:
         least = int(np.partition(end - start, count - most_spans)[count - most_spans])
         keep = np.flatnonzero(end - start > least)
-        # of those that last just as long as the first left out, the first ones: a caller stands before what it calls
+        # of spans of the same length as the first one left out, the earlier rows: callers come before what they call
         equal = np.flatnonzero(end - start == least)[: most_spans - len(keep)]
         keep = np.sort(np.concatenate([keep, equal]))
         name, start, end, track, lane, category, row, source = (
             column[keep] for column in (name, start, end, track, lane, category, row, source)
         )
-    places = _order(tracks)
+    places = _track_places(tracks)
     track = places[track] if len(places) else track
     order = np.lexsort((start, lane, track))
     name, start, end, track, lane, category, row, source = (
@@ -119,7 +120,7 @@ def timeline_block(results: Results, most_spans: int | None = None) -> Block:
     block.add("lane.track", track[bounds[:-1]])
     block.add("lane.depth", lane[bounds[:-1]])
     block.add("lane.first", bounds)
-    # differences begin anew with the first lane only: the jump back between lanes is one negative number
+    # one sequence of differences for all lanes: the jump back between two lanes is one negative number
     block.add("start_ns", start - begin, rising=True)
     block.add("duration_ns", end - start)
     used = np.flatnonzero(np.bincount(name, minlength=len(names)))
@@ -150,23 +151,23 @@ def timeline_block(results: Results, most_spans: int | None = None) -> Block:
 
 
 def _threads(trace: Trace) -> dict[int, _Thread]:
-    """The threads by identity, the main one first, with what they are called."""
+    """The threads by identity, the main thread first."""
     known = trace.settings.threads
     main = trace.settings.thread
-    found = np.unique(np.concatenate([trace.thread, trace.frames.thread])).tolist()
-    found.sort(key=lambda thread: (thread != main, thread))
-    made = {}
-    for place, thread in enumerate(found):
+    identities = np.unique(np.concatenate([trace.thread, trace.frames.thread])).tolist()
+    identities.sort(key=lambda thread: (thread != main, thread))
+    threads = {}
+    for place, thread in enumerate(identities):
         native, name = known.get(thread, (thread, ""))
         text = str(name or "").strip() or "thread"
         label = text if str(native) in text else f"{text} {native}"
-        made[thread] = _Thread(place, label)
-    return made
+        threads[thread] = _Thread(place, label)
+    return threads
 
 
 def _frame_layers(trace: Trace, threads: dict[int, _Thread], tracks: list[Track]) -> list[Layer]:
     frames = trace.frames
-    made = []
+    layers = []
     for python in (False, True):
         keep = (frames.module < 0) == python
         rows = np.flatnonzero(keep)
@@ -179,8 +180,8 @@ def _frame_layers(trace: Trace, threads: dict[int, _Thread], tracks: list[Track]
         names = [n if python else n.removeprefix(MODULE_PREFIX) for n in frames.names]
         category = np.full(len(rows), FRAME if python else MODULE)
         lane = apart(track, lane, start, end)
-        made.append(Layer(names, frames.name[rows], start, end, track, lane, category, rows))
-    return made
+        layers.append(Layer(names, frames.name[rows], start, end, track, lane, category, rows))
+    return layers
 
 
 def _event_layer(results: Results, threads: dict[int, _Thread], tracks: list[Track]) -> Layer:
@@ -199,26 +200,26 @@ def _event_layer(results: Results, threads: dict[int, _Thread], tracks: list[Tra
 
 def _device_layer(trace: Trace, tracks: list[Track]) -> Layer:
     device = trace.device
-    notes = device.kind == DEVICE_ANNOTATION
-    key = np.stack([device.device, device.stream, notes.astype(np.int64)])
+    is_annotation = device.kind == DEVICE_ANNOTATION
+    key = np.stack([device.device, device.stream, is_annotation.astype(np.int64)])
     _, first, number = np.unique(key, axis=1, return_index=True, return_inverse=True)
     number = number.reshape(-1)
     kind = str(trace.settings.device or "device").upper()
     kind = "GPU" if kind in {"CUDA", "HIP"} else kind
     track = np.full(len(device), -1, np.int64)
     for i, row in enumerate(first.tolist()):
-        which, stream = int(device.device[row]), int(device.stream[row])
+        index, stream = int(device.device[row]), int(device.stream[row])
         track[number == i] = len(tracks)
         tracks.append(
             {
-                "label": f"{kind} {which} stream {stream}" + (" annotations" if notes[row] else ""),
+                "label": f"{kind} {index} stream {stream}" + (" annotations" if is_annotation[row] else ""),
                 "kind": "stream",
                 "thread": -1,
-                "order": [1, which, stream, int(not notes[row])],
+                "order": [1, index, stream, int(not is_annotation[row])],
             }
         )
     category = np.select(
-        [device.kind == DEVICE_KERNEL, np.isin(device.kind, (DEVICE_COPY, DEVICE_SET)), notes],
+        [device.kind == DEVICE_KERNEL, np.isin(device.kind, (DEVICE_COPY, DEVICE_SET)), is_annotation],
         [KERNEL, COPY, USER],
         COPY,
     )
@@ -230,25 +231,25 @@ def _device_layer(trace: Trace, tracks: list[Track]) -> Layer:
 def _tracks_of(
     thread: IntArray, threads: dict[int, _Thread], tracks: list[Track], kind: str, place: int
 ) -> IntArray:
-    """The number of each span's track; tracks that are met are added."""
+    """For each span the number of its track; new tracks are added to `tracks`."""
     track = np.full(len(thread), -1, np.int64)
-    for identity, about in threads.items():
-        here = thread == identity
-        if here.any():
-            track[here] = len(tracks)
+    for identity, known in threads.items():
+        spans = thread == identity
+        if spans.any():
+            track[spans] = len(tracks)
             tracks.append(
                 {
-                    "label": about.label,
+                    "label": known.label,
                     "kind": kind,
-                    "thread": about.place,
-                    "order": [0, about.place, place, 0],
+                    "thread": known.place,
+                    "order": [0, known.place, place, 0],
                 }
             )
     return track
 
 
-def _order(tracks: list[Track]) -> IntArray:
-    """The place of each track on the page."""
+def _track_places(tracks: list[Track]) -> IntArray:
+    """The index of each track on the page."""
     order = sorted(range(len(tracks)), key=lambda i: tracks[i]["order"])
     places = np.empty(len(tracks), np.int64)
     places[order] = np.arange(len(tracks))
@@ -256,18 +257,18 @@ def _order(tracks: list[Track]) -> IntArray:
 
 
 def apart(track: IntArray, lane: IntArray, start: IntArray, end: IntArray) -> IntArray:
-    """Lanes in which no spans overlap: what begins before an earlier one of its lane has ended moves down, round by round.
+    """Lanes in which no spans overlap: in each round, spans that start before the end of an earlier one in their lane move to the next.
 
-    Only tracks where spans overlap are looked at again. Where more than MOST_ROUNDS run at once, the last lane keeps the rest.
+    A round looks only at the tracks in which spans overlapped in the one before. Of more than MOST_ROUNDS spans at one time, some overlap.
     """
     lane = np.minimum(lane, MOST_LANES - 1)
     rows = np.arange(len(lane))
     for _ in range(MOST_ROUNDS):
         rows = rows[np.lexsort((-end[rows], start[rows], lane[rows], track[rows]))]
         key = track[rows] * MOST_LANES + lane[rows]
-        until = _running_end(key, end[rows])
+        latest_end = _running_end(key, end[rows])
         late = np.zeros(len(rows), bool)
-        late[1:] = (key[1:] == key[:-1]) & (start[rows][1:] < until[:-1])
+        late[1:] = (key[1:] == key[:-1]) & (start[rows][1:] < latest_end[:-1])
         late &= lane[rows] < MOST_LANES - 1
         if not late.any():
             break
@@ -277,7 +278,7 @@ def apart(track: IntArray, lane: IntArray, start: IntArray, end: IntArray) -> In
 
 
 def _running_end(key: IntArray, end: IntArray) -> IntArray:
-    """The latest end so far in each run of equal keys."""
+    """For each span the latest end so far in its run of equal keys."""
     if not len(end):
         return end
     low = int(end.min())
@@ -288,7 +289,7 @@ def _running_end(key: IntArray, end: IntArray) -> IntArray:
 
 
 def _bounds(track: IntArray, lane: IntArray) -> IntArray:
-    """Where each lane's spans begin, and the end of the last."""
+    """The index of the first span of each lane, and the number of spans."""
     if not len(track):
         return np.zeros(1, np.int64)
     cuts = np.flatnonzero((np.diff(track) != 0) | (np.diff(lane) != 0)) + 1
@@ -301,14 +302,14 @@ def _bounds(track: IntArray, lane: IntArray) -> IntArray:
 def _add_details(
     block: Block, values: dict[str, object], results: Results, events: BoolArray, row: IntArray
 ) -> None:
-    """What is known of single events: self time, memory, flops, inputs, stack, sequence number."""
+    """Add what is known of each event: self time, memory, flops, inputs, stack, sequence number."""
     trace = results.trace
 
     def column(name: str, of_events: IntArray, nothing: int = 0) -> None:
-        made = np.full(len(row), nothing, np.int64)
-        made[events] = of_events[row[events]]
-        if (made != nothing).any():
-            block.add(name, made)
+        values_of_spans = np.full(len(row), nothing, np.int64)
+        values_of_spans[events] = of_events[row[events]]
+        if (values_of_spans != nothing).any():
+            block.add(name, values_of_spans)
 
     column("self_ns", results.shown_self_ns)
     column("memory", results.tree.memory)
@@ -335,9 +336,9 @@ def _add_device_details(
     device = trace.device
     if not on_device.any() or not device.extra_table:
         return
-    made = np.zeros(len(row), np.int64)
-    made[on_device] = device.extra[row[on_device]] + 1
-    block.add("device_extra", made)
+    extra_of_spans = np.zeros(len(row), np.int64)
+    extra_of_spans[on_device] = device.extra[row[on_device]] + 1
+    block.add("device_extra", extra_of_spans)
     values["device_extra"] = [{str(k): str(v) for k, v in extra.items()} for extra in device.extra_table]
 
 
@@ -349,7 +350,7 @@ def _add_arrows(
     on_device: BoolArray,
     row: IntArray,
 ) -> None:
-    """From forward op to backward node, and from launch to kernel: pairs of spans."""
+    """Add the arrows from forward ops to backward nodes and from launches to kernels, as pairs of spans."""
     span = np.full(len(trace) + 1, -1, np.int64)
     span[row[events]] = np.flatnonzero(events)
     backward, forward = forward_of(trace, parent)
