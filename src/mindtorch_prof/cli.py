@@ -1,6 +1,6 @@
-"""Command line: arguments in, an exit code out. Parses and prints; the work is done by library calls.
+"""Command line: arguments in, an exit code out. Parses options and prints; library calls do the work.
 
-Exit codes: 0 fine, 1 something was found (by commands that look for something), 2 misuse, or a file that cannot be read.
+Exit codes: 0 success; 1 findings, of commands that look for problems; 2 wrong usage, or a file that cannot be read.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ __all__ = ["Command", "CommandError", "main", "make_parser"]
 
 
 class Command(Protocol):
-    """What a module in `commands/` offers; its docstring is the help text."""
+    """The members of a module in `commands/`; its docstring is the help text."""
 
     __doc__: str | None
     prepare_parser: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace], int]
 
 
-# Sub-commands in the order in which the help lists them; each is the module of its name in `commands/`, imported when it is asked for.
+# Sub-commands in the order of the help text. Each is a module of this name in `commands/`, imported only if it runs.
 _COMMANDS: tuple[str, ...] = (
     "show",
     "tree",
@@ -51,7 +51,7 @@ _COMMANDS: tuple[str, ...] = (
 )
 
 
-# Installed packages add sub-commands as entry points of this group: name = module, with what `Command` asks for.
+# The group of entry points by which installed packages add sub-commands: name = a module with the members of `Command`.
 _PLUGINS = "mindtorch_prof.commands"
 
 
@@ -72,7 +72,7 @@ def commands(names: Sequence[str] = ()) -> dict[str, Command]:
             continue
         try:
             modules[name] = entry_point.load()
-        except ImportError:  # a package that is not whole must not take the engine's own commands away
+        except ImportError:  # the engine's own commands work even if another package is broken
             if names:
                 raise
     modules.update((name, _own_command(name)) for name in _COMMANDS if not names or name in names)
@@ -123,7 +123,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
-    except Exception:  # a defect of ours must not look like a finding (1)
+    except Exception:  # a bug must not look like a finding (exit code 1)
         traceback.print_exc()
         return 2
     return code

@@ -1,7 +1,7 @@
-"""What the sub-commands share: opening trace files, the options `--format`, `--top` and `--strict`, and printing rows. No analysis.
+"""Shared by the sub-commands: opening trace files, the options `--format`, `--top` and `--strict`, and printing rows.
 
-A command that gives rows makes a list of dicts with stable keys and hands it to `print_rows`; the units of the keys, and with them the
-looks of the numbers in tables, come from `analysis.columns`.
+A command that prints rows passes a list of dicts with stable keys to `print_rows`. The units and titles of the keys are those of
+`analysis.columns`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def add_file(
 def add_output(
     parser: argparse.ArgumentParser, formats: Sequence[str] = FORMATS, top: int | None = None
 ) -> None:
-    """Declare `--format` and, with a number to begin with, `--top`."""
+    """Declare `--format`, and `--top` if a default for it is given."""
     parser.add_argument(
         "--format",
         choices=formats,
@@ -83,7 +83,7 @@ def count(text: str) -> int:
 
 
 def open_trace(path: str, *, strict: bool = False) -> Loaded:
-    """A trace file, as `load` gives it; a CommandError of one sentence (exit code 2) for what cannot be read."""
+    """Load a trace file; a CommandError of one sentence if it cannot be read."""
     from ..load import load
 
     try:
@@ -96,7 +96,7 @@ def open_trace(path: str, *, strict: bool = False) -> Loaded:
 
 @contextmanager
 def writing(path: str) -> Iterator[None]:
-    """Turns a failure to write `path` into a CommandError of one sentence."""
+    """Turn an OSError while writing `path` into a CommandError of one sentence."""
     try:
         yield
     except OSError as error:
@@ -110,19 +110,19 @@ def _sentence(path: str, problem: object) -> str:
 
 @contextmanager
 def progress(title: str) -> Iterator[Progress | None]:
-    """A bar on stderr for long work: gives a function (done, whole) to call; None where nobody watches."""
+    """A progress bar on stderr: yields a function (done, total) that moves it; None if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    looks = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
-    with Progress(*looks, console=Console(stderr=True), transient=True) as bar:
+    parts = (TextColumn("{task.description}", markup=False), BarColumn(), TimeRemainingColumn())
+    with Progress(*parts, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(title, total=None)
 
-        def advance(done: int, whole: int | None = None) -> None:
-            bar.update(task, completed=done, total=whole)
+        def advance(done: int, total: int | None = None) -> None:
+            bar.update(task, completed=done, total=total)
 
         yield advance
 
@@ -143,8 +143,8 @@ def print_rows(
 ) -> None:
     """Print rows in a format.
 
-    keys: which, and their order (the first row's); top: how many rows (0: all); about: more keys of the JSON object beside "rows";
-    units, titles: of keys that `analysis.columns` does not know; note: a line below a table.
+    keys: the columns and their order (those of the first row); top: number of rows (0: all); about: further keys of the JSON object;
+    units, titles: of keys that are not in `analysis.columns`, or instead of those; note: a line below a table.
     """
     shown = list(rows[:top] if top else rows)
     wanted = list(keys) if keys is not None else list(rows[0]) if rows else []
@@ -163,13 +163,13 @@ def print_rows(
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON; NumPy's numbers and arrays are welcome."""
+    """Print a value as JSON; it may contain NumPy numbers and arrays."""
     import orjson
 
     options = orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_NON_STR_KEYS
     try:
         text = orjson.dumps(value, option=options, default=_default).decode()
-    except (TypeError, ValueError):  # a lone surrogate in a name: the standard encoder escapes it
+    except (TypeError, ValueError):  # a lone surrogate in a name, which the standard library escapes
         import json
 
         text = json.dumps(value, indent=2, default=_default)
@@ -181,7 +181,7 @@ def _default(value: object) -> object:
 
 
 def _cell(value: object) -> object:
-    """A value in a CSV file: lists as text, and text that a spreadsheet would run as a formula with a quote before it."""
+    """A value for a CSV file: lists as text; a quote before text that a spreadsheet would take for a formula."""
     if isinstance(value, (list, tuple)):
         value = ";".join(map(str, value)) if all(isinstance(v, str) for v in value) else str(list(value))
     if isinstance(value, str):
@@ -215,7 +215,7 @@ def _print_texts(
 
 
 def print_markdown(head: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
-    """A table as GitHub's Markdown has it."""
+    """Print a table in GitHub's Markdown."""
     print("| " + " | ".join(map(_markdown, head)) + " |")
     print("|" + "|".join(" ---: " if r else " --- " for r in right) + "|")
     for row in cells:
@@ -229,7 +229,7 @@ def _markdown(text: str) -> str:
 
 
 def print_aligned(head: Sequence[str], cells: Sequence[Sequence[str]], right: Sequence[bool]) -> None:
-    """A table of plain text: columns as wide as their widest cell, two spaces apart."""
+    """Print a table as plain text: columns are as wide as their widest cell, two spaces apart."""
     widths = [max([len(title), *(len(row[i]) for row in cells)]) for i, title in enumerate(head)]
     for row in [head, ["-" * width for width in widths], *cells]:
         line = [text.rjust(w) if r else text.ljust(w) for text, w, r in zip(row, widths, right)]
@@ -255,5 +255,5 @@ _LINES = {i: text for i, text in _CONTROLS.items() if i != ord("\n")}
 
 
 def plain(text: str, *, lines: bool = False) -> str:
-    """Text that a terminal shows and does not obey: control characters (escape sequences) are spelt out; `lines` keeps line ends."""
+    """Text with control characters escaped, so that names in a trace cannot control the terminal; `lines` keeps line ends."""
     return text.translate(_LINES if lines else _CONTROLS).encode("utf-8", "backslashreplace").decode()

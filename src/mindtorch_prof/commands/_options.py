@@ -1,4 +1,4 @@
-"""Option values that several sub-commands take: text in, values or one sentence on what is wrong out."""
+"""Values of options: text in, a value or an error of one sentence out. For several sub-commands."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 
 
 def names(allowed: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
-    """Some of a list of names, with commas between them."""
+    """A type of options: some of the allowed names, separated by commas."""
 
     def read(text: str) -> tuple[str, ...]:
-        given = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-        wrong = [name for name in given if name not in allowed]
-        if wrong or not given:
+        parts = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+        wrong = [name for name in parts if name not in allowed]
+        if wrong or not parts:
             raise argparse.ArgumentTypeError(f"{(wrong or [text])[0]!r} is not one of {', '.join(allowed)}")
-        return given
+        return parts
 
     return read
 

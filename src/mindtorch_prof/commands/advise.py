@@ -51,19 +51,19 @@ def run(options: argparse.Namespace) -> int:
     """Print the suggestions; the exit code is 1 if there are any."""
     from ..analysis.advice import advise
 
-    found = advise(_common.open_trace(options.file, strict=options.strict), options.min_share)
-    shown = found[: options.top or None]
+    suggestions = advise(_common.open_trace(options.file, strict=options.strict), options.min_share)
+    shown = suggestions[: options.top or None]
     if options.format == "table":
         for advice in shown:
             _print(advice)
-        print(_summary(len(found)))
+        print(_summary(len(suggestions)))
     else:
         rows = [advice.to_dict() for advice in shown]
         keys = [*_KEYS, "evidence"] if options.format == "json" else _KEYS
         _common.print_rows(
             rows, options.format, keys=keys, about={"file": options.file}, titles=_TITLES, units=_UNITS
         )
-    return 1 if found else 0
+    return 1 if suggestions else 0
 
 
 def _print(advice: Advice) -> None:

@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
                 min_us=options.min_us,
                 exact=options.exact,
             )
-            _show(report, now, base, options)
+            _print_report(report, now, base, options)
             code = 0 if report else 1
     except ValueError as error:
         raise CommandError(plain(str(error))) from error
@@ -135,23 +135,24 @@ def _open_baseline(paths: Sequence[str], options: argparse.Namespace) -> Baselin
         raise CommandError(plain(str(error))) from error
 
 
-def _tolerance(given: Sequence[str]) -> dict[str, float]:
-    made = dict.fromkeys(COUNTED, 0.0)
-    for text in given:
+def _tolerance(options: Sequence[str]) -> dict[str, float]:
+    """The tolerance of each counter from the values of --tolerance."""
+    tolerance = dict.fromkeys(COUNTED, 0.0)
+    for text in options:
         name, equals, value = text.rpartition("=")
         try:
             if equals and name not in COUNTED:
                 raise argparse.ArgumentTypeError(f"{name!r} is not one of {', '.join(COUNTED)}")
-            made |= {name: share(value)} if equals else dict.fromkeys(COUNTED, share(value))
+            tolerance |= {name: share(value)} if equals else dict.fromkeys(COUNTED, share(value))
         except argparse.ArgumentTypeError as error:
             raise CommandError(f"--tolerance: {error}") from error
-    return made
+    return tolerance
 
 
 # ---------------------------------------------------------------------------------------------------- printing
 
 
-def _show(report: CheckReport, now: Baseline, base: Baseline, options: argparse.Namespace) -> None:
+def _print_report(report: CheckReport, now: Baseline, base: Baseline, options: argparse.Namespace) -> None:
     if options.junit:
         with writing(options.junit):
             _write_junit(report, options)
@@ -236,30 +237,30 @@ def _cells(finding: Finding) -> dict[str, object]:
         if finding.metric in ("memory", "peak_memory")
         else "count"
     )
-    made: dict[str, object] = {"verdict": finding.verdict, "metric": finding.metric}
-    made["name"] = f"{finding.name} {finding.detail}".strip()
+    cells: dict[str, object] = {"verdict": finding.verdict, "metric": finding.metric}
+    cells["name"] = f"{finding.name} {finding.detail}".strip()
     for key in ("before", "after", "limit", "noise"):
-        made[key] = formatted(getattr(finding, key), unit)
-    made["change"] = "new" if finding.change is None else f"{finding.change:+.1%}"
-    made["p"] = "" if finding.p is None else f"{finding.p:.2g}"
-    return made
+        cells[key] = formatted(getattr(finding, key), unit)
+    cells["change"] = "new" if finding.change is None else f"{finding.change:+.1%}"
+    cells["p"] = "" if finding.p is None else f"{finding.p:.2g}"
+    return cells
 
 
 def github_annotations(report: CheckReport, file: str, top: int = 0) -> list[str]:
-    """Failures as GitHub Actions reads them from a job's output."""
+    """Failures as GitHub Actions annotations."""
     failures = report.failures[:top] if top else report.failures
     return [
-        f"::error title={_property(f'{f.metric} above the baseline')}::{_message(f'{file}: {f.sentence()}')}"
+        f"::error title={_escaped_property(f'{f.metric} above the baseline')}::{_escaped_message(f'{file}: {f.sentence()}')}"
         for f in failures
     ]
 
 
-def _message(text: str) -> str:
+def _escaped_message(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")
+def _escaped_property(text: str) -> str:
+    return _escaped_message(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _write_junit(report: CheckReport, options: argparse.Namespace) -> None:

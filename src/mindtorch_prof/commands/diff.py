@@ -90,93 +90,104 @@ def run(options: argparse.Namespace) -> int:
     """Print what differs."""
     a, b = (open_trace(path, strict=options.strict) for path in (options.a, options.b))
     try:
-        found = diff(a, b, options.by, per=options.per, threshold=options.threshold, min_us=options.min_us)
+        comparison = diff(
+            a, b, options.by, per=options.per, threshold=options.threshold, min_us=options.min_us
+        )
     except ValueError as error:
         raise CommandError(str(error)) from error
-    rows = found.rows if options.all else found.findings
+    rows = comparison.rows if options.all else comparison.findings
     if options.format in ("json", "csv"):
-        plain = [as_dict(row, found) for row in rows]
-        print_rows(plain, options.format, keys=_keys(found), top=options.top, about=about(found, options))
+        print_rows(
+            [as_dict(row, comparison) for row in rows],
+            options.format,
+            keys=_keys(comparison),
+            top=options.top,
+            about=about(comparison, options),
+        )
     else:
-        _print_text(found, rows, options)
-    return 1 if options.fail_on_change and found else 0
+        _print_text(comparison, rows, options)
+    return 1 if options.fail_on_change and comparison else 0
 
 
-def _keys(found: Diff) -> list[str]:
-    keys = ["status", *found.by]
+def _keys(comparison: Diff) -> list[str]:
+    keys = ["status", *comparison.by]
     for name in ("count", "self_cpu", "cpu", "self_device", "device", "memory", "flops", "kernels"):
-        if found.device or name not in ("self_device", "device", "kernels"):
+        if comparison.device or name not in ("self_device", "device", "kernels"):
             keys += [f"{name}_a", f"{name}_b", f"{name}_delta"]
     return [*keys, "typical_delta", "relative", "p", "noise"]
 
 
-def about(found: Diff, options: argparse.Namespace) -> dict[str, object]:
-    """What the JSON object says beside the rows."""
+def about(comparison: Diff, options: argparse.Namespace) -> dict[str, object]:
+    """The keys of the JSON object besides the rows."""
     return {
         "a": options.a,
         "b": options.b,
-        "by": list(found.by),
-        "per": found.per,
-        "steps": list(found.steps),
-        "differences": len(found.findings),
-        "noise_floor": None if math.isnan(found.floor) else found.floor,
-        "shift": found.shift,
-        "total": {name: {"a": c.a, "b": c.b, "delta": c.delta} for name, c in found.total.items()},
-        "notes": list(found.notes),
+        "by": list(comparison.by),
+        "per": comparison.per,
+        "steps": list(comparison.steps),
+        "differences": len(comparison.findings),
+        "noise_floor": None if math.isnan(comparison.floor) else comparison.floor,
+        "shift": comparison.shift,
+        "total": {name: {"a": c.a, "b": c.b, "delta": c.delta} for name, c in comparison.total.items()},
+        "notes": list(comparison.notes),
     }
 
 
-def _print_text(found: Diff, rows: Sequence[Row], options: argparse.Namespace) -> None:
+def _print_text(comparison: Diff, rows: Sequence[Row], options: argparse.Namespace) -> None:
     print(f"A: {options.a}\nB: {options.b}")
-    for line in summary(found):
+    for line in summary(comparison):
         print(line)
     print()
     if not rows:
         print("no differences")
     else:
-        shown = [_cells(row, found) for row in rows]
-        keys = ["status", *found.by, "calls_a", "calls_b", *(["what"] if found.device else [])]
+        shown = [_cells(row, comparison) for row in rows]
+        keys = ["status", *comparison.by, "calls_a", "calls_b", *(["what"] if comparison.device else [])]
         keys += ["a", "b", "delta", "relative", "noise", "p"]
         print_rows(shown, options.format, keys=keys, top=options.top, units=_UNITS, titles=_TITLES)
         if options.top and len(rows) > options.top:
             print(f"\n{len(rows) - options.top:,} more rows; --top 0 shows all")
-    for note in found.notes:
-        print(f"\nnote: {note}" if note == found.notes[0] else f"note: {note}")
+    for note in comparison.notes:
+        print(f"\nnote: {note}" if note == comparison.notes[0] else f"note: {note}")
 
 
-def summary(found: Diff) -> list[str]:
-    """A few lines on the whole: what values are per, totals, noise."""
+def summary(comparison: Diff) -> list[str]:
+    """A few lines about the comparison: what values are per, totals, noise."""
     lines = []
-    if found.per == "step":
+    if comparison.per == "step":
         lines.append(
-            f"per step: {found.steps[0]} steps in A, {found.steps[1]} in B; A, B and B - A are medians"
+            f"per step: {comparison.steps[0]} steps in A, {comparison.steps[1]} in B; A, B and B - A are medians"
         )
-    elif found.per == "call":
+    elif comparison.per == "call":
         lines.append("per call")
     else:
         lines.append("per run (steps are not compared)")
     parts = []
-    mean = "mean " if found.per == "step" else ""
+    mean = "mean " if comparison.per == "step" else ""
     for name, title in (
         ("step", "median step"),
         ("self_cpu", f"{mean}self CPU"),
         ("self_device", f"{mean}self device"),
     ):
-        change = found.total.get(name)
+        change = comparison.total.get(name)
         if change is not None and (change.a or change.b):
             a, b = (change.a, change.b) if change.test is None else (change.test.a, change.test.b)
             parts.append(f"{title} {format_time(a)} -> {format_time(b)} ({percent(change.relative)})")
     for name, title in (("count", "calls"), ("kernels", "kernels")):
-        change = found.total[name]
+        change = comparison.total[name]
         if change.a or change.b:
             parts.append(f"{title} {change.a:,.6g} -> {change.b:,.6g}")
-    peak = found.total.get("peak_memory")
+    peak = comparison.total.get("peak_memory")
     if peak is not None:
         parts.append(f"peak memory {format_memory(int(peak.a))} -> {format_memory(int(peak.b))}")
     lines.append("total: " + ", ".join(parts) if parts else "total: nothing was recorded")
-    noise = "unknown (too few repeats)" if math.isnan(found.floor) else f"{found.floor:.1%} of a typical row"
-    shifted = abs(math.log(found.shift)) > math.log(1.02)
-    across = f"; overall shift of B: {percent(found.shift - 1)}" if shifted else ""
+    noise = (
+        "unknown (too few repeats)"
+        if math.isnan(comparison.floor)
+        else f"{comparison.floor:.1%} of a typical row"
+    )
+    shifted = abs(math.log(comparison.shift)) > math.log(1.02)
+    across = f"; overall shift of B: {percent(comparison.shift - 1)}" if shifted else ""
     lines.append(f"noise floor: {noise}{across}")
     return lines
 
@@ -186,21 +197,23 @@ def percent(value: float | None) -> str:
     return "new" if value is None else f"{value:+.1%}"
 
 
-def _cells(row: Row, found: Diff) -> dict[str, object]:
+def _cells(row: Row, comparison: Diff) -> dict[str, object]:
     time = row.time
-    a, b = (time.test.a, time.test.b) if found.per == "step" and time.test is not None else (time.a, time.b)
-    made: dict[str, object] = {
+    a, b = (
+        (time.test.a, time.test.b) if comparison.per == "step" and time.test is not None else (time.a, time.b)
+    )
+    cells: dict[str, object] = {
         "status": "" if row.status == SAME else row.status,
-        **dict(zip(found.by, row.key)),
+        **dict(zip(comparison.by, row.key)),
     }
-    made["calls_a"], made["calls_b"] = (_whole(v) for v in (row.count.a, row.count.b))
-    made["what"] = "device" if time is row.self_device else "CPU"
-    made.update(a=a, b=b, delta=b - a, relative=percent((b - a) / a if a else None if b else 0.0))
+    cells["calls_a"], cells["calls_b"] = (_without_fraction(v) for v in (row.count.a, row.count.b))
+    cells["what"] = "device" if time is row.self_device else "CPU"
+    cells.update(a=a, b=b, delta=b - a, relative=percent((b - a) / a if a else None if b else 0.0))
     test = None if row.status in (ADDED, GONE) else time.test
-    made["noise"] = test.floor if test is not None and found.per != "total" else None
-    made["p"] = f"{test.p:.2g}" if test is not None and test.p is not None else None
-    return made
+    cells["noise"] = test.floor if test is not None and comparison.per != "total" else None
+    cells["p"] = f"{test.p:.2g}" if test is not None and test.p is not None else None
+    return cells
 
 
-def _whole(value: float) -> float | int:
+def _without_fraction(value: float) -> float | int:
     return int(value) if value == int(value) else value

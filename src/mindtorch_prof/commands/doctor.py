@@ -28,20 +28,20 @@ def run(options: argparse.Namespace) -> int:
 
     loaded = _common.open_trace(options.file, strict=options.strict)
     findings = doctor(loaded)
-    sick = any(finding.severity != "info" for finding in findings)
+    unhealthy = any(finding.severity != "info" for finding in findings)
     if options.format == "table":
         for finding in findings[: options.top or None]:
             where = f" (first: {finding.where})" if finding.where else ""
             print(_common.plain(f"{finding.severity}: {finding.message}{where} [{finding.code}]"))
         events = len(loaded.trace) + len(loaded.trace.device)
-        print(f"{events:,} events: " + ("see above" if sick else "complete and consistent"))
+        print(f"{events:,} events: " + ("see above" if unhealthy else "complete and consistent"))
     else:
         _common.print_rows(
             [finding.to_dict() for finding in findings],
             options.format,
             keys=["code", "severity", "count", "message", "where"],
             top=options.top,
-            about={"file": options.file, "healthy": not sick},
+            about={"file": options.file, "healthy": not unhealthy},
             titles={
                 "code": "Code",
                 "severity": "Severity",
@@ -50,4 +50,4 @@ def run(options: argparse.Namespace) -> int:
                 "where": "First at",
             },
         )
-    return 1 if sick else 0
+    return 1 if unhealthy else 0

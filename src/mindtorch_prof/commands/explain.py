@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(error.args[0]) from error
     facts = [COLUMNS[key] for key in keys]
     if options.format == "table" and options.column:
-        print("\n".join(_told(fact) for fact in facts), end="")
+        print("\n".join(_explanation(fact) for fact in facts), end="")
         return 0
     rows = [
         {
@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _told(fact: ColumnFact) -> str:
+def _explanation(fact: ColumnFact) -> str:
     import textwrap
 
     units = {

@@ -49,14 +49,14 @@ def run(options: argparse.Namespace) -> int:
             raise CommandError(f"{path}: is also the output file; expected another name for -o")
     try:
         with progress(f"merging {len(options.files)} files") as bar, writing(options.output):
-            done = merge_traces(options.files, options.output, strict=options.strict, progress=bar)
+            merged = merge_traces(options.files, options.output, strict=options.strict, progress=bar)
     except ValueError as error:
         raise CommandError(plain(str(error))) from error
-    _say(done, options.format)
+    _print_result(merged, options.format)
     return 0
 
 
-def _say(done: Merged, format: str) -> None:
+def _print_result(merged: Merged, format: str) -> None:
     rows = [
         {
             "file": part.path,
@@ -65,10 +65,15 @@ def _say(done: Merged, format: str) -> None:
             "processes": ", ".join(str(pid) for pid in part.pids if isinstance(pid, int)),
             "shift_us": part.shift_ns / 1000,
         }
-        for part in done.parts
+        for part in merged.parts
     ]
     if format == "json":
-        about = {"path": done.path, "events": done.events, "base_ns": done.base_ns, "notes": list(done.notes)}
+        about = {
+            "path": merged.path,
+            "events": merged.events,
+            "base_ns": merged.base_ns,
+            "notes": list(merged.notes),
+        }
         print_json({**about, "rows": rows})
         return
     units = {"shift_us": "us", "rank": "text"}
@@ -81,7 +86,9 @@ def _say(done: Merged, format: str) -> None:
     }
     print_rows(rows, format, units=units, titles=titles)
     if format != "csv":
-        size = os.path.getsize(done.path) if os.path.isfile(done.path) else 0
-        print(f"\n{plain(done.path)}: {done.events:,} events from {len(done.parts)} files; {size:,} bytes")
-        for note in (*done.notes, *(n for part in done.parts for n in part.notes)):
+        size = os.path.getsize(merged.path) if os.path.isfile(merged.path) else 0
+        print(
+            f"\n{plain(merged.path)}: {merged.events:,} events from {len(merged.parts)} files; {size:,} bytes"
+        )
+        for note in (*merged.notes, *(n for part in merged.parts for n in part.notes)):
             print(f"note: {plain(note)}")

@@ -75,20 +75,20 @@ def run(options: argparse.Namespace) -> int:
             raise CommandError(f"{path}: No such file or directory")
     try:
         with progress(f"reading {len(options.files)} files") as bar:
-            found = rank_report(
+            report = rank_report(
                 options.files, threshold=options.threshold, strict=options.strict, progress=bar
             )
     except ValueError as error:
         raise CommandError(plain(str(error))) from error
-    rows = found.to_dicts()
+    rows = report.to_dicts()
     if options.format in ("json", "csv"):
-        about = {"steps": list(found.steps), "skew_us": found.skew_us, "notes": list(found.notes)}
+        about = {"steps": list(report.steps), "skew_us": report.skew_us, "notes": list(report.notes)}
         keys = ["label", *_KEYS]
         print_rows(rows, options.format, keys=keys, top=options.top, about=about)
         return 0
     for row in rows:
         row["behind"] = f"{row['behind']:+.1%}"
-        row["slowest"] = f"{row['slowest']} of {len(found.steps)}" if found.steps else ""
+        row["slowest"] = f"{row['slowest']} of {len(report.steps)}" if report.steps else ""
         row["slow"] = "straggler" if row["slow"] else ""
     named = all(row["rank"] is not None for row in rows)
     keys = list(_KEYS) if named else ["label", *_KEYS[1:]]
@@ -97,9 +97,9 @@ def run(options: argparse.Namespace) -> int:
     print_rows(rows, options.format, keys=keys, top=options.top, units=_UNITS, titles=_TITLES)
     print()
     if len(rows) > 1:
-        slow = ", ".join(row.label for row in found.slow)
+        slow = ", ".join(row.label for row in report.slow)
         print(f"stragglers: {plain(slow)}" if slow else "no stragglers")
-        print(f"skew: the ranks start a step within {format_time(found.skew_us)} of each other")
-    for note in found.notes:
+        print(f"skew: the ranks start a step within {format_time(report.skew_us)} of each other")
+    for note in report.notes:
         print(f"note: {plain(note)}")
     return 0

@@ -22,9 +22,9 @@ from ._common import CommandError
 if TYPE_CHECKING:
     from ..torch_api.results import Results
 
-# groupings and orders that torch's table knows
-_TABLE_KEYS = {"shape", "stack"}
-_TABLE_ORDERS = {
+# what torch's own table can group and sort by
+_TORCH_KEYS = {"shape", "stack"}
+_TORCH_SORT_COLUMNS = {
     None,
     "self_cpu_time_total",
     "cpu_time_total",
@@ -80,12 +80,16 @@ def run(options: argparse.Namespace) -> int:
 
 
 def print_table(results: Results, options: argparse.Namespace) -> None:
-    """The table of results, with the options of `show`."""
+    """Print the table of results with the options of `show`."""
     keys = [key.strip() for key in options.group_by.split(",") if key.strip()]
     sort_by = sort_column(results, options.sort_by)
-    simple = {key.partition(":")[0].removesuffix("s") for key in keys} <= _TABLE_KEYS
+    simple = {key.partition(":")[0].removesuffix("s") for key in keys} <= _TORCH_KEYS
     extended = (
-        options.where or options.stats or options.columns or options.no_name or sort_by not in _TABLE_ORDERS
+        options.where
+        or options.stats
+        or options.columns
+        or options.no_name
+        or sort_by not in _TORCH_SORT_COLUMNS
     )
     if options.format == "table" and simple and not extended:
         print_torch_table(results, keys, sort_by, options.top)
@@ -116,7 +120,7 @@ def print_table(results: Results, options: argparse.Namespace) -> None:
 
 
 def print_torch_table(results: Results, keys: list[str], sort_by: str | None, top: int) -> None:
-    """The table as torch prints it."""
+    """Print the table as torch does."""
     from ..call_paths import STACK_DEPTH
 
     depth = 0

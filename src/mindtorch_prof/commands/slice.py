@@ -101,50 +101,50 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(f"{options.file}: No such file or directory")
     try:
         with progress(f"cutting {os.path.basename(options.file)}") as bar, writing(options.output):
-            done = slice_trace(options.file, options.output, selection, strict=options.strict, progress=bar)
+            result = slice_trace(options.file, options.output, selection, strict=options.strict, progress=bar)
     except ValueError as error:
         raise CommandError(plain(str(error))) from error
-    _say(done, options.format)
+    _print_result(result, options.format)
     return 0
 
 
-def _say(done: Sliced, format: str) -> None:
-    size = os.path.getsize(done.path) if os.path.isfile(done.path) else 0
+def _print_result(result: Sliced, format: str) -> None:
+    size = os.path.getsize(result.path) if os.path.isfile(result.path) else 0
     if format == "json":
         print_json(
             {
-                "path": done.path,
-                "events": done.events,
-                "kept": done.kept,
-                "clipped": done.clipped,
-                "from_us": done.window_us[0],
-                "to_us": done.window_us[1],
+                "path": result.path,
+                "events": result.events,
+                "kept": result.kept,
+                "clipped": result.clipped,
+                "from_us": result.window_us[0],
+                "to_us": result.window_us[1],
                 "bytes": size,
-                "notes": list(done.notes),
+                "notes": list(result.notes),
             }
         )
         return
-    low, high = done.window_us
-    cut = f", {done.clipped:,} clipped" if done.clipped else ""
-    out = sys.stderr if done.path in ("/dev/stdout", "/dev/fd/1") else sys.stdout
+    low, high = result.window_us
+    cut = f", {result.clipped:,} clipped" if result.clipped else ""
+    out = sys.stderr if result.path in ("/dev/stdout", "/dev/fd/1") else sys.stdout
     print(
-        f"{plain(done.path)}: {done.kept:,} of {done.events:,} events{cut}; "
+        f"{plain(result.path)}: {result.kept:,} of {result.events:,} events{cut}; "
         f"{format_time(max(low, 0))} to {format_time(max(high, 0))}; {size:,} bytes",
         file=out,
     )
-    for note in done.notes:
+    for note in result.notes:
         print(f"note: {plain(note)}", file=out)
 
 
 def steps(text: str) -> tuple[tuple[int, int], ...]:
     """Ranges of steps: 3, 3-5, 3-5,8."""
-    made = []
+    ranges = []
     for part in text.split(","):
-        found = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
-        if not found or (found[2] is not None and int(found[2]) < int(found[1])):
+        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
+        if not match or (match[2] is not None and int(match[2]) < int(match[1])):
             raise argparse.ArgumentTypeError(f"{text!r} is not a range of steps; expected 3, 3-5 or 3-5,8")
-        made.append((int(found[1]), int(found[2] or found[1])))
-    return tuple(made)
+        ranges.append((int(match[1]), int(match[2] or match[1])))
+    return tuple(ranges)
 
 
 def span(text: str) -> tuple[float, float]:
@@ -165,7 +165,7 @@ def span(text: str) -> tuple[float, float]:
 
 
 def _time(text: str) -> float:
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(ns|us|ms|s|)\s*", text)
-    if not found:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?|\.\d+)\s*(ns|us|ms|s|)\s*", text)
+    if not match:
         raise ValueError
-    return float(found[1]) * _UNITS[found[2]]
+    return float(match[1]) * _UNITS[match[2]]

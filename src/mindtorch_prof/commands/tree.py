@@ -51,11 +51,11 @@ def run(options: argparse.Namespace) -> int:
         loaded, calls=calls, depth=options.depth, min_share=options.min, by_time=options.by_time
     )
     health = loaded.health.line()
-    left = ("tree",) if options.format in {"json", "csv"} else ("name", "depth")
+    left_out = ("tree",) if options.format in {"json", "csv"} else ("name", "depth")
     _common.print_rows(
         sheet.head(options.top).rows(),
         options.format,
-        keys=[key for key in sheet if key not in left],
+        keys=[key for key in sheet if key not in left_out],
         about={"file": options.file, "rows_in_all": sheet.n_rows, "health": health},
         note=f"Incomplete: {health}" if health else "",
     )

@@ -1,1 +1,1 @@
-"""Sub-commands that need the library; the engine finds them by the entry points in pyproject.toml."""
+"""Sub-commands that need the library. The engine finds them by the entry points in pyproject.toml."""

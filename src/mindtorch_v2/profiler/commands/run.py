@@ -91,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     program = Program(words[0], words[1:], module=bool(options.module))
     if options.sort_by:
         show.named_column(options.sort_by)  # an unknown column is an error before the program runs
-    writer = _Writer(options, os.path.abspath(options.output or f"{program.name}.pt.trace.json"))
+    writer = _TraceWriter(options, os.path.abspath(options.output or f"{program.name}.pt.trace.json"))
     schedule = options.schedule
     if options.steps is not None:
         schedule = (0, 0, options.steps, 1)
@@ -102,8 +102,8 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(str(error)) from error
 
 
-class _Writer:
-    """Writes the traces and, at the end, the table; trouble with them is told and leaves the program's exit code alone."""
+class _TraceWriter:
+    """Writes the traces and, at the end, prints the table. Errors are printed; they do not change the program's exit code."""
 
     def __init__(self, options: argparse.Namespace, path: str) -> None:
         self.options, self.path = options, path
@@ -118,7 +118,7 @@ class _Writer:
             prof.export_chrome_trace(path)
             self.written.append(path)
         except OSError as error:
-            _tell(f"{path}: cannot be written: {error.strerror or error}")
+            _print_message(f"{path}: cannot be written: {error.strerror or error}")
 
     def end(self, outcome: Outcome) -> None:
         if outcome.recordings and not self.options.quiet:
@@ -129,17 +129,17 @@ class _Writer:
             except BrokenPipeError:
                 pass
             except CommandError as error:
-                _tell(str(error))
+                _print_message(str(error))
         for path in self.written:
-            _tell(f"the trace is in {path}")
+            _print_message(f"the trace is in {path}")
         if not outcome.recordings:
-            _tell(_nothing(self.options, outcome.steps))
+            _print_message(_nothing_recorded(self.options, outcome.steps))
 
 
 _NO_FILTER = {"where": None, "stats": False, "columns": None, "no_name": False}
 
 
-def _nothing(options: argparse.Namespace, steps: int) -> str:
+def _nothing_recorded(options: argparse.Namespace, steps: int) -> str:
     wait, warmup = (options.schedule or (0, 0))[:2]
     return (
         f"nothing was recorded: the program ended after {steps} steps (calls of optimizer.step()), "
@@ -147,7 +147,7 @@ def _nothing(options: argparse.Namespace, steps: int) -> str:
     )
 
 
-def _tell(text: str) -> None:
+def _print_message(text: str) -> None:
     try:
         print(f"mindtorch-prof: {text}", file=sys.stderr, flush=True)
     except OSError:
