@@ -1,1 +1,1 @@
-"""Answers: a recording (live or loaded) in; rows, differences, findings and verdicts out. No text, no files, no tensor code."""
+"""Analyses: a recording in; rows, differences, findings and verdicts out, as plain data. One module per question."""

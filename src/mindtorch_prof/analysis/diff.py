@@ -220,7 +220,7 @@ def _status(
     changed = [
         (abs(change.delta), metric, change)
         for metric in (("self_cpu", "self_device") if device else ("self_cpu",))
-        if (change := values[metric]).test is not None and judge.beyond(change)
+        if (change := values[metric]).test is not None and judge.counts(change)
     ]
     if changed:
         # of equal changes the CPU's, so that swapping the sides gives the same result
@@ -243,7 +243,7 @@ class Judge:
     shift: float = 1.0
     scatter: float = 1.0
 
-    def beyond(self, change: Change) -> bool:
+    def counts(self, change: Change) -> bool:
         """Whether a change counts; mean and median must agree on its sign."""
         test = change.test
         assert test is not None
