@@ -8,8 +8,8 @@ import numpy as np
 
 from ...analysis.memory_breakdown import memory_categories
 from ...analysis.memory_by_lifetime import lifetimes
-from ...torch_api.memory_categories import CATEGORY_INDEX, Category, category_label
 from ...arrays import IntArray
+from ...torch_api.memory_categories import CATEGORY_INDEX, Category, category_label
 from ...trace import Trace
 from .calls import events_at, shown_rows
 from .pack import Block
