@@ -334,7 +334,10 @@ class Collector:
         """Take events of one category, phase by phase."""
         try:
             phases = {event["ph"] for event in group}
+            all_texts = {*map(type, phases)} == {str}
         except _FAULTS:
+            all_texts = False
+        if not all_texts:
             group = list(self._with_phase(group))
             phases = {event["ph"] for event in group}
         for phase in sorted(phases):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import kineto_documents as documents
+import pytest
 from average_rows import row
 from kineto_documents import event_names, load_document
 
@@ -55,6 +56,16 @@ def test_events_that_lack_what_an_event_needs_are_counted_and_left_out() -> None
     assert loaded.health.repaired == 3
     assert event_names(loaded)[4:] == ["no duration", "negative", "texts", "['a', 'list']"]
     assert all(event.self_cpu_time_total >= 0 for event in loaded.events())
+
+
+@pytest.mark.parametrize("phase", [7, 1.5, None, True, ["X"], {"X": 1}])
+def test_events_whose_phase_is_no_text_are_counted_and_left_out(phase: Any) -> None:
+    odd = {**documents.event("odd", 1.0, 5.0), "ph": phase}
+    del odd["dur"]
+    loaded = load_document([odd, documents.event("after", 7.0, 5.0)])
+    assert event_names(loaded) == ["after"]
+    assert loaded.health.dropped == 1
+    assert "no phase" in loaded.health.line()
 
 
 def test_events_at_time_0_are_left_out_where_time_is_that_of_a_clock() -> None:
