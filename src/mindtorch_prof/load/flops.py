@@ -1,4 +1,4 @@
-"""Flops: names and inputs of ops in, torch's numbers of floating-point operations out. Files hold the inputs, not the numbers."""
+"""Flops of ops in files: names and inputs of events in, flops by event out. Files hold the inputs of ops, not their flops."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from ..flops import Pair, bmm_flops, conv2d_flops, elementwise_flops, mm_flops
 from ..inputs import Inputs
 
 
 def flops_of(name: np.ndarray, names: list[str], inputs: np.ndarray, table: Sequence[Inputs]) -> np.ndarray:
-    """Flops of each event, worked out once for each pair of a name and inputs."""
-    made = np.zeros(len(name), np.int64)
-    counted = np.array([text in _FORMULAS for text in names] or [False])
-    rows = np.flatnonzero(counted[name] & (inputs >= 0))
+    """Flops of each event, computed once for each pair of a name and inputs."""
+    flops = np.zeros(len(name), np.int64)
+    has_formula = np.array([text in _FORMULAS for text in names] or [False])
+    rows = np.flatnonzero(has_formula[name] & (inputs >= 0))
     if not len(rows):
-        return made
+        return flops
     keys = name[rows].astype(np.int64) * max(len(table), 1) + inputs[rows]
-    found, place = np.unique(keys, return_inverse=True)
-    values = [_count(names[key // len(table)], table[key % len(table)]) for key in found.tolist()]
-    made[rows] = np.array(values, np.int64)[place.reshape(-1)]
-    return made
+    distinct, place = np.unique(keys, return_inverse=True)
+    values = [_count(names[key // len(table)], table[key % len(table)]) for key in distinct.tolist()]
+    flops[rows] = np.array(values, np.int64)[place.reshape(-1)]
+    return flops
 
 
 def _count(name: str, inputs: Inputs) -> int:
@@ -32,40 +33,28 @@ def _count(name: str, inputs: Inputs) -> int:
         return 0  # inputs that were not recorded, or not as the op takes them
 
 
-def _product(inputs: Inputs, first: int) -> int:
-    left, right = inputs.dims[first], inputs.dims[first + 1]
-    return 2 * math.prod(left) * math.prod(right) // max(left[-1], 1)
+def _elementwise(inputs: Inputs) -> int:
+    return elementwise_flops(math.prod(inputs.dims[0])) if inputs.tensors[0] else 0
 
 
-def _batched(inputs: Inputs, first: int) -> int:
-    left, right = inputs.dims[first], inputs.dims[first + 1]
-    return 2 * left[0] * left[1] * left[2] * right[2]
-
-
-def _elements(inputs: Inputs) -> int:
-    return math.prod(inputs.dims[0]) if inputs.tensors[0] else 0
-
-
-def _pair(value: Any) -> tuple[int, int]:
+def _pair(value: Any) -> Pair:
     values = value if isinstance(value, list) else [value]
     return (values[0], values[-1]) if values else (1, 1)
 
 
-def _convolution(inputs: Inputs) -> int:
-    (n, c, h, w), (o, _, kh, kw) = inputs.dims[0], inputs.dims[1]
-    values = inputs.values
-    (sh, sw), (ph, pw), (dh, dw), groups = _pair(values[3]), _pair(values[4]), _pair(values[5]), values[6]
-    oh = (h + 2 * ph - dh * (kh - 1) - 1) // sh + 1
-    ow = (w + 2 * pw - dw * (kw - 1) - 1) // sw + 1
-    return 2 * n * oh * ow * kh * kw * c * o // groups
+def _conv2d(inputs: Inputs) -> int:
+    stride, padding, dilation, groups = inputs.values[3:7]
+    return conv2d_flops(
+        inputs.dims[0], inputs.dims[1], _pair(stride), _pair(padding), _pair(dilation), groups
+    )
 
 
 _FORMULAS: dict[str, Callable[[Inputs], int]] = {
-    "aten::mm": lambda i: _product(i, 0),
-    "aten::addmm": lambda i: _product(i, 1),
-    "aten::bmm": lambda i: _batched(i, 0),
-    "aten::baddbmm": lambda i: _batched(i, 1),
-    "aten::conv2d": _convolution,
-    "aten::mul": _elements,
-    "aten::add": _elements,
+    "aten::mm": lambda inputs: mm_flops(inputs.dims[0], inputs.dims[1]),
+    "aten::addmm": lambda inputs: mm_flops(inputs.dims[1], inputs.dims[2]),
+    "aten::bmm": lambda inputs: bmm_flops(inputs.dims[0], inputs.dims[1]),
+    "aten::baddbmm": lambda inputs: bmm_flops(inputs.dims[1], inputs.dims[2]),
+    "aten::conv2d": _conv2d,
+    "aten::mul": _elementwise,
+    "aten::add": _elementwise,
 }

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch_prof.flops import conv2d_flops
+
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, LOW_FLOATS
@@ -647,15 +649,8 @@ def _conv2d_flops(
 ) -> int:
     if isinstance(padding, str) or input.ndim != 4:
         return 0
-    sizes = (_dispatch.ints(v, 2) for v in (stride, padding, dilation))
-    stride, padding, dilation = sizes
-    n, c, h, w = input.shape
-    o, _, kh, kw = weight.shape
-    oh, ow = (
-        _out_size(h, kh, stride[0], padding[0], dilation[0]),
-        _out_size(w, kw, stride[1], padding[1], dilation[1]),
-    )
-    return 2 * n * oh * ow * kh * kw * c * o // groups
+    stride, padding, dilation = (_dispatch.ints(v, 2) for v in (stride, padding, dilation))
+    return conv2d_flops(input.shape, weight.shape, stride, padding, dilation, groups)
 
 
 @composite(

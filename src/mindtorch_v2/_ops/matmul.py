@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch_prof.flops import bmm_flops, mm_flops
+
 from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import BY_NUM, LOW_FLOATS
@@ -50,8 +52,7 @@ def _no_bools(kernel: str, array: np.ndarray) -> None:
 
 
 def _mm_flops(self: Any, mat2: Any) -> int:
-    # torch's formula, which it also uses for shapes that do not match, when the product then fails
-    return 2 * self.numel() * mat2.numel() // max(self.shape[-1], 1)
+    return mm_flops(self.shape, mat2.shape)
 
 
 @op("aten::mm(Tensor self, Tensor mat2) -> Tensor", out=True, flops=_mm_flops)
@@ -169,8 +170,7 @@ def _(g: Any, mat1: Any, mat2: Any, alpha: Any, beta: Any, needs: Any) -> Any:
 
 
 def _bmm_flops(self: Any, mat2: Any) -> int:
-    b, n, k = self.shape
-    return 2 * b * n * k * mat2.shape[2]
+    return bmm_flops(self.shape, mat2.shape)
 
 
 @op("aten::bmm(Tensor self, Tensor mat2) -> Tensor", out=True, flops=_bmm_flops)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch_prof.flops import elementwise_flops
+
 from .. import _dispatch
 from .._dispatch import function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default
@@ -14,9 +16,9 @@ from ._namespace import functions as F
 from ._overlap import multiplied_into, scaled_into
 
 
-def _numel_of_self(self: Any, *_: Any) -> int:
-    """torch's flops of add and mul: one for each element of the first operand."""
-    return self.numel()
+def flops_of_self(self: Any, *_: Any) -> int:
+    """Flops of add and mul."""
+    return elementwise_flops(self.numel())
 
 
 def _scaled(other: Any, alpha: Any, self: np.ndarray) -> Any:
@@ -51,7 +53,7 @@ def _rounded(result: Any, dtype: np.dtype, out: Any) -> Any:
     operators=("__add__", "__radd__"),
     inplace_operators=("__iadd__",),
     expose="no",
-    flops=_numel_of_self,
+    flops=flops_of_self,
 )
 def add_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     if alpha != 1:
@@ -140,7 +142,7 @@ def _as_zero_dim(value: Any, like: Any) -> Any:
     out=True,
     operators=("__mul__", "__rmul__"),
     inplace_operators=("__imul__",),
-    flops=_numel_of_self,
+    flops=flops_of_self,
 )
 def mul(self: Any, other: Any, out: Any = None) -> Any:
     if other.__class__ is np.float32 and self.dtype in LOW_FLOATS:
@@ -178,7 +180,7 @@ def times_conj(g: Any, value: Any) -> Any:
     expose="no",
     on="tensors",
     nondifferentiable=True,
-    flops=_numel_of_self,
+    flops=flops_of_self,
 )
 def _mul_conj(self: Any, other: Any) -> Any:
     F.clone(other)  # torch computes a lazy conjugate when it is used
@@ -567,7 +569,7 @@ logaddexp2.derivative(
     inplace="aten::mul_.Scalar",
     expose="no",
     node="MulBackward1",
-    flops=_numel_of_self,
+    flops=flops_of_self,
 )
 def mul_scalar(self: Any, other: Any) -> Any:
     return np.multiply(*_dispatch.promote_number(self, other))
@@ -577,7 +579,7 @@ mul_scalar.derivative(self=lambda g, other: mul_scalar(g, conj(other)))
 _mul_into = _shown.writer(
     "aten::mul.out(Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)", lambda self, other: self * other
 )
-_dispatch.OPS["mul.out"].flops = _numel_of_self
+_dispatch.OPS["mul.out"].flops = flops_of_self
 mul_scalar.inplace.recorded(
     lambda self, other: _mul_into(_dispatch.wrap(np.array(other, self._array.dtype)), self, self)
 )
@@ -600,7 +602,7 @@ div_scalar.derivative(self=lambda g, other: div_scalar(g, conj(other)))
     inplace="aten::add_.Scalar",
     expose="no",
     node="AddBackward1",
-    flops=_numel_of_self,
+    flops=flops_of_self,
 )
 def add_scalar(self: Any, other: Any, alpha: Any) -> Any:
     return np.add(*_dispatch.promote_number(self, other * alpha))

@@ -13,6 +13,7 @@ from .. import _dispatch, _dtype
 from .._dispatch import OPS, composite, op, storage_of, wrap
 from ._namespace import functions as F
 from .linalg_kernels import step, zeros
+from .pointwise import flops_of_self
 
 
 def _sparse() -> Any:
@@ -233,11 +234,9 @@ def _to_dense(self: Any, dtype: Any, masked_grad: Any) -> Any:
     return dense if dtype is None else dense.to(dtype)
 
 
-def _numel(self: Any, *rest: Any) -> int:
-    return self.numel()
-
-
-@step("aten::add.sparse(Tensor self, Tensor other, Scalar alpha, Tensor out) -> Tensor(a!)", flops=_numel)
+@step(
+    "aten::add.sparse(Tensor self, Tensor other, Scalar alpha, Tensor out) -> Tensor(a!)", flops=flops_of_self
+)
 def _add_into(self: Any, other: Any, alpha: Any, out: Any) -> Any:
     _sized(out, self, None)
     ask(other, "_nnz", "sparse_dim", "_values", "is_coalesced", "_indices", "sparse_dim", "_nnz")
@@ -319,7 +318,7 @@ def show_add_sparse(self: Any, other: Any, result: Any) -> None:
 @step(
     "aten::add.joined(Tensor self, Tensor other, Scalar alpha, Tensor out) -> Tensor(a!)",
     plain=True,
-    flops=_numel,
+    flops=flops_of_self,
 )
 def _join_into(self: Any, other: Any, alpha: Any, out: Any) -> Any:
     _compare_dims(self, other)
@@ -559,7 +558,7 @@ def _to_same_dtype(self: Any, dtype: Any, non_blocking: bool, copy: bool, memory
 @composite(
     "aten::mul.masked(Tensor self, Tensor other) -> Tensor",
     expose="no",
-    flops=lambda self, other: self.numel(),
+    flops=flops_of_self,
 )
 def _mul_mask(self: Any, other: Any) -> Any:
     result = self._product

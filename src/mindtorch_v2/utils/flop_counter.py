@@ -6,10 +6,10 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import wraps
-from math import prod
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import mindtorch_v2 as torch
+from mindtorch_prof.flops import bmm_flops, convolution_flops, mm_flops
 
 from ..ops import OpOverloadPacket
 from ._python_dispatch import TorchDispatchMode
@@ -73,7 +73,7 @@ def register_flop_formula(
 def mm_flop(a_shape: Any, b_shape: Any, *args: Any, out_shape: Any = None, **kwargs: Any) -> int:
     """The product of two matrices."""
     (m, k), (_, n) = a_shape, b_shape
-    return m * n * 2 * k
+    return mm_flops((m, k), (k, n))
 
 
 def addmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, out_shape: Any = None, **kwargs: Any) -> int:
@@ -84,7 +84,7 @@ def addmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, out_shape: Any = Non
 def bmm_flop(a_shape: Any, b_shape: Any, out_shape: Any = None, **kwargs: Any) -> int:
     """Products of batches of matrices."""
     (batch, m, k), (_, _, n) = a_shape, b_shape
-    return batch * m * n * 2 * k
+    return bmm_flops((batch, m, k), (batch, k, n))
 
 
 def baddbmm_flop(self_shape: Any, a_shape: Any, b_shape: Any, out_shape: Any = None, **kwargs: Any) -> int:
@@ -100,7 +100,7 @@ def conv_flop_count(
     """
     places = (x_shape if transposed else out_shape)[2:]
     c_out, c_in, *filter_size = w_shape
-    return prod(places) * prod(filter_size) * x_shape[0] * c_out * c_in * 2
+    return convolution_flops(x_shape[0], c_in, c_out, filter_size, places)
 
 
 def conv_flop(
