@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from .arrays import BoolArray, FloatArray, IntArray
 from .steps import ALL_STEPS, step_number
 from .trace import ANNOTATION, Trace
 from .tree import Tree
@@ -14,21 +16,21 @@ from .tree import Tree
 
 @dataclass(frozen=True)
 class Rows:
-    """One entry a group, in the order in which groups first appear."""
+    """One entry per group, in the order in which groups first appear."""
 
-    first: np.ndarray  # row of the group's first event in the trace
-    count: np.ndarray
-    total_ns: np.ndarray
-    self_ns: np.ndarray
-    memory: np.ndarray
-    self_memory: np.ndarray
-    flops: np.ndarray
-    device_memory: np.ndarray
-    self_device_memory: np.ndarray
-    device_ns: np.ndarray
-    self_device_ns: np.ndarray
+    first: IntArray  # row of the group's first event in the trace
+    count: IntArray
+    total_ns: IntArray
+    self_ns: IntArray
+    memory: IntArray
+    self_memory: IntArray
+    flops: IntArray
+    device_memory: IntArray
+    self_device_memory: IntArray
+    device_ns: IntArray
+    self_device_ns: IntArray
     names: tuple[str, ...]  # the group's name
-    group: np.ndarray  # for each event that was grouped, in the trace's order, the number of its group
+    group: IntArray  # for each event that was grouped, in the trace's order, the number of its group
 
 
 class Spread(NamedTuple):
@@ -42,21 +44,23 @@ class Spread(NamedTuple):
     first: float
 
 
-def merged(trace: Trace, parent: np.ndarray) -> np.ndarray:
-    """Rows that are an only child of their parent's name: torch shows both as one event. A chain of such is one event: a row that
-    goes hands its children to its parent, which has as many then and the same name, so each row can be judged by itself."""
+def merged(trace: Trace, parent: IntArray) -> BoolArray:
+    """Mask of the rows that torch merges into their parent: only children that have their parent's name.
+
+    Each row can be judged by itself: a merged row leaves its children to its parent, which then has as many of them and the same name.
+    """
     inner = parent >= 0
     children = np.bincount(parent[inner], minlength=len(trace))
     above = np.maximum(parent, 0)
     return inner & (children[above] == 1) & (trace.name[above] == trace.name) if len(trace) else inner
 
 
-def group_names(trace: Trace) -> tuple[np.ndarray, tuple[str, ...]]:
+def group_names(trace: Trace) -> tuple[IntArray, tuple[str, ...]]:
     """For each name of the table, the number of its group and the groups' names: all steps are one group."""
     return named_groups(trace.names)
 
 
-def named_groups(names: tuple[str, ...]) -> tuple[np.ndarray, tuple[str, ...]]:
+def named_groups(names: tuple[str, ...]) -> tuple[IntArray, tuple[str, ...]]:
     """As `group_names`, of any names."""
     ids: list[int] = []
     table: dict[str, int] = {}
@@ -69,13 +73,13 @@ def named_groups(names: tuple[str, ...]) -> tuple[np.ndarray, tuple[str, ...]]:
 def averages(
     trace: Trace,
     tree: Tree,
-    keep: np.ndarray,
+    keep: BoolArray,
     *,
-    by_inputs: np.ndarray | None = None,
-    by_stack: np.ndarray | None = None,
+    by_inputs: IntArray | None = None,
+    by_stack: IntArray | None = None,
     by_overload: bool = False,
-    device_ns: np.ndarray | None = None,
-    self_device_ns: np.ndarray | None = None,
+    device_ns: IntArray | None = None,
+    self_device_ns: IntArray | None = None,
 ) -> Rows:
     """Group the events of `keep` (a mask) by name, and also by input shapes, stack or overload where given (numbers by row)."""
     rows = np.flatnonzero(keep)
@@ -89,18 +93,18 @@ def averages(
         parts.append(trace.name[rows].astype(np.int64))
     number, first = _number(parts)
     order = np.argsort(trace.start_ns[rows][first], kind="stable")
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    group, count = rank[number], len(order)
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    group, count = place[number], len(order)
 
-    def total(values: np.ndarray | None) -> np.ndarray:
+    def total(values: IntArray | None) -> IntArray:
         if values is None:
             return np.zeros(count, np.int64)
         return np.bincount(group, weights=values[rows], minlength=count).astype(np.int64)
 
-    leading = rows[first][order]
+    first_rows = rows[first][order]
     return Rows(
-        leading,
+        first_rows,
         np.bincount(group, minlength=count),
         total(trace.end_ns - trace.start_ns),
         total(tree.self_ns),
@@ -111,26 +115,26 @@ def averages(
         total(tree.self_device_memory),
         total(device_ns),
         total(self_device_ns),
-        tuple(texts[group_of[n]] for n in trace.name[leading].tolist()),
+        tuple(texts[group_of[n]] for n in trace.name[first_rows].tolist()),
         group,
     )
 
 
-def spreads(trace: Trace, rows: Rows, keep: np.ndarray) -> list[Spread]:
-    """The spread of each group of `averages`: one sort of all durations, then a look at each group's part."""
+def spreads(trace: Trace, rows: Rows, keep: BoolArray) -> list[Spread]:
+    """The spread of each group of `averages`, from one sort of all durations."""
     duration = (trace.end_ns - trace.start_ns)[keep] / 1000.0
     order = np.lexsort((trace.start_ns[keep], rows.group))
     return [spread_of(part) for part in np.split(duration[order], np.cumsum(rows.count)[:-1])]
 
 
-def spread_of(times: np.ndarray) -> Spread:
-    """The spread of times that are in the order of their beginning."""
+def spread_of(times: FloatArray) -> Spread:
+    """The spread of durations, which are in the order of their starts."""
     p50, p95 = np.percentile(times, (50, 95)).tolist()
     return Spread(float(times.min()), p50, p95, float(times.max()), float(times.std()), float(times[0]))
 
 
-def _number(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Equal tuples get equal numbers; and the first place of each."""
+def _number(parts: list[IntArray]) -> tuple[IntArray, IntArray]:
+    """Columns as keys: a number for each row, equal where all columns are, and the first row of each number."""
     combined = parts[0]
     for part in parts[1:]:
         _, part = np.unique(part, return_inverse=True)
@@ -139,11 +143,9 @@ def _number(parts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return number.reshape(-1), first
 
 
-def shape_numbers(trace: Trace, shapes: list[Any]) -> np.ndarray:
+def shape_numbers(trace: Trace, shapes: Sequence[object]) -> IntArray:
     """For each event a number of its input shapes; events without any share one."""
     table: dict[str, int] = {}
-    by_index = np.array(
-        [table.setdefault(str(s), len(table)) for s in shapes] + [table.setdefault("[]", len(table))],
-        np.int64,
-    )
+    texts = [*map(str, shapes), "[]"]  # the last one for -1: no inputs
+    by_index: IntArray = np.array([table.setdefault(text, len(table)) for text in texts], np.int64)
     return by_index[trace.inputs]

@@ -1,53 +1,56 @@
-"""Paths of Python calls: Frames in, for each call the names from it to the outermost caller out. Equal paths are one."""
+"""Paths of Python calls: Frames in; for each call the names from it to the outermost caller out. Equal paths get one number."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import overload
 
 import numpy as np
 
+from .arrays import IntArray
 from .trace import Frames
 from .tree import depths_below
 
 STACK_DEPTH = 5  # innermost frames by which calls are told apart where nobody asks for another number
 
 
-class Paths(Sequence):
-    """Stacks as paths of calls, innermost first, each put together when it is asked for."""
+class Paths(Sequence[tuple[str, ...]]):
+    """Stacks as paths of calls, innermost first; each is built when it is accessed."""
 
-    def __init__(self, names: tuple[str, ...], name: np.ndarray, above: np.ndarray) -> None:
+    def __init__(self, names: tuple[str, ...], name: IntArray, above: IntArray) -> None:
         self._names, self._name, self._above = names, name.tolist(), above.tolist()
 
     def __len__(self) -> int:
         return len(self._name)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> tuple[str, ...]: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[tuple[str, ...]]: ...
+    def __getitem__(self, index: int | slice) -> tuple[str, ...] | list[tuple[str, ...]]:
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(len(self)))]
         return self.first(range(len(self))[index])
 
     def first(self, index: int, count: int = -1) -> tuple[str, ...]:
         """The innermost `count` calls of a path; all of them if that is negative."""
-        at = index
-        found: list[str] = []
-        while at >= 0 and len(found) != count:
-            found.append(self._names[self._name[at]])
-            at = self._above[at]
-        return tuple(found)
+        path = index
+        calls: list[str] = []
+        while path >= 0 and len(calls) != count:
+            calls.append(self._names[self._name[path]])
+            path = self._above[path]
+        return tuple(calls)
 
 
 def innermost_frames(stacks: Sequence[tuple[str, ...]], index: int, count: int) -> tuple[str, ...]:
-    """The innermost frames of a stack, without putting the whole of it together where that can be helped."""
+    """The innermost frames of a stack; of `Paths` without building the whole stack."""
     return stacks.first(index, count) if isinstance(stacks, Paths) else tuple(stacks[index][:count])
 
 
-_DEEP = (
-    1_000  # calls: beyond, going through them level by level costs more than going through them one by one
-)
+_DEEP = 1_000  # calls: in deeper stacks a loop over levels costs more than a loop over calls
 
 
-def paths(frames: Frames) -> tuple[np.ndarray, Paths]:
+def paths(frames: Frames) -> tuple[IntArray, Paths]:
     """For each call the number of its path (the names from it to the outermost caller), and the paths."""
     count = len(frames)
     depth = depths_below(frames.parent)
@@ -56,21 +59,23 @@ def paths(frames: Frames) -> tuple[np.ndarray, Paths]:
         return _paths_one_by_one(frames, order)
     bounds = np.searchsorted(depth[order], np.arange(int(depth.max(initial=-1)) + 2))
     path = np.full(count, -1, np.int64)
-    names, above, made = [np.empty(0, np.int64)], [np.empty(0, np.int64)], 0
+    names: list[IntArray] = [np.empty(0, np.int64)]
+    above: list[IntArray] = [np.empty(0, np.int64)]
+    path_count = 0
     width = max(len(frames.names), 1)
     for first, last in zip(bounds[:-1].tolist(), bounds[1:].tolist()):
         rows = order[first:last]
         caller = frames.parent[rows]
-        over = np.where(caller >= 0, path[np.maximum(caller, 0)], -1)
-        keys, number = np.unique((over + 1) * width + frames.name[rows], return_inverse=True)
-        path[rows] = made + number.reshape(-1)
+        caller_path = np.where(caller >= 0, path[np.maximum(caller, 0)], -1)
+        keys, number = np.unique((caller_path + 1) * width + frames.name[rows], return_inverse=True)
+        path[rows] = path_count + number.reshape(-1)
         names.append(keys % width)
         above.append(keys // width - 1)
-        made += len(keys)
+        path_count += len(keys)
     return path, Paths(frames.names, np.concatenate(names), np.concatenate(above))
 
 
-def _paths_one_by_one(frames: Frames, order: np.ndarray) -> tuple[np.ndarray, Paths]:
+def _paths_one_by_one(frames: Frames, order: IntArray) -> tuple[IntArray, Paths]:
     """The same by a walk through the calls, callers first."""
     numbers: dict[tuple[int, int], int] = {}
     path = [-1] * len(order)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias, TypeGuard
 
 import orjson
 
@@ -80,7 +80,11 @@ class IndexList(TensorList):
     __slots__ = ()
 
 
-Argument = TensorInput | TensorList | bool | int | float | complex | str | tuple[Any, ...] | None
+Number: TypeAlias = "bool | int | float | complex"
+Value: TypeAlias = "Number | str | tuple[Value, ...] | None"  # of an argument that is no tensor
+Argument: TypeAlias = "TensorInput | TensorList | Value"
+# of a tensor; for a list of tensors one list for each of them
+Sizes: TypeAlias = "list[int] | list[list[int]]"
 
 
 class Inputs:
@@ -90,19 +94,24 @@ class Inputs:
         self,
         arguments: Iterable[Argument],
         tensor_slots: Sequence[int] | None = None,
-        keywords: Mapping[str, Any] | None = None,
+        keywords: Mapping[str, object] | None = None,
     ) -> None:
         """`tensor_slots`: how many tensor ids are recorded for each argument; None: one for each tensor.
-        `keywords`: values that were given by name."""
-        self.arguments: tuple[Argument, ...] = tuple(arguments)
-        self.keywords: Mapping[str, Any] = keywords or {}
+        `keywords`: values that were passed by name."""
+        self._arguments = tuple(arguments)
+        self.keywords: Mapping[str, object] = keywords or {}
         if tensor_slots is not None:
             self.tensor_slots = tuple(tensor_slots)
 
     @staticmethod
     def from_json(text: bytes) -> Inputs:
-        """Of a file: JSON of [concrete inputs, types, strides, dims], null for what the file lacks; read when it is first asked for."""
+        """From JSON of a file's [concrete inputs, types, strides, dims], null for what the file lacks; parsed at the first access."""
         return _JsonInputs(text)
+
+    @property
+    def arguments(self) -> tuple[Argument, ...]:
+        """All arguments, in the order of the op's schema."""
+        return self._arguments
 
     @cached_property
     def tensor_slots(self) -> tuple[int, ...]:
@@ -123,7 +132,7 @@ class Inputs:
         return [_type(argument) for argument in self.arguments]
 
     @cached_property
-    def strides(self) -> list[list[Any]]:
+    def strides(self) -> list[Sizes]:
         """In elements; a list of lists for a list of tensors, [] for everything else."""
         return [
             list(a.strides or ())
@@ -135,7 +144,7 @@ class Inputs:
         ]
 
     @cached_property
-    def dims(self) -> list[list[Any]]:
+    def dims(self) -> list[Sizes]:
         """Shapes; a list of lists for a list of tensors, [] for everything else."""
         return [
             list(a.shape)
@@ -147,7 +156,7 @@ class Inputs:
         ]
 
     @cached_property
-    def values(self) -> list[Any]:
+    def values(self) -> list[Number | list[Value] | None]:
         """Numbers and lists of numbers as such; None for everything else."""
         return [
             None
@@ -161,14 +170,14 @@ class Inputs:
     @cached_property
     def shapes(self) -> list[list[int]]:
         """`input_shapes`: the shapes of tensors, [] for everything else."""
-        return [[] if any(isinstance(n, list) for n in sizes) else sizes for sizes in self.dims]
+        return [sizes if _is_one_tensors(sizes) else [] for sizes in self.dims]
 
     @property
     def tensors(self) -> list[bool]:
         """Which arguments are tensors; files of 2021 name the types of tensors only."""
         return [kind not in _NO_TENSOR for kind in self.types]
 
-    def document(self) -> dict[str, list[Any]]:
+    def document(self) -> dict[str, list[str] | list[Sizes]]:
         """The lists under their names in a trace file."""
         return {
             "Concrete Inputs": self.concrete,
@@ -186,11 +195,11 @@ class _JsonInputs(Inputs):
         self.keywords = {}
 
     @cached_property
-    def _lists(self) -> tuple[list[str], list[str], list[Any], list[Any]]:
+    def _lists(self) -> tuple[list[str], list[str], list[Sizes], list[Sizes]]:
         lists = [value if isinstance(value, list) else [] for value in orjson.loads(self._text)]
         concrete, types, strides, dims = lists
         count = max(map(len, lists))
-        empty: list[Any] = [[]] * count
+        empty: list[Sizes] = [[]] * count
         return (
             [v if isinstance(v, str) else "" for v in concrete] + [""] * (count - len(concrete)),
             [v if isinstance(v, str) else "" for v in types] + [""] * (count - len(types)),
@@ -207,39 +216,57 @@ class _JsonInputs(Inputs):
         return self._lists[1]
 
     @cached_property
-    def strides(self) -> list[list[Any]]:
+    def strides(self) -> list[Sizes]:
         return self._lists[2]
 
     @cached_property
-    def dims(self) -> list[list[Any]]:
+    def dims(self) -> list[Sizes]:
         return self._lists[3]
 
     @cached_property
-    def values(self) -> list[Any]:
+    def values(self) -> list[Number | list[Value] | None]:
         return [
             _parsed(text) if kind in ("Scalar", "ScalarList", "") else None
             for text, kind in zip(self.concrete, self.types)
         ]
 
     @cached_property
-    def arguments(self) -> tuple[Argument, ...]:  # type: ignore[override]
+    def arguments(self) -> tuple[Argument, ...]:
         with_strides = isinstance(orjson.loads(self._text)[2], list)
         columns = zip(self.dims, self.strides, self.types, self.tensors, self.values)
         return tuple([_argument(*each, with_strides) for each in columns])
 
 
 def _argument(
-    shape: list[Any], strides: list[Any], kind: str, is_tensor: bool, value: Any, with_strides: bool
+    shape: Sizes,
+    strides: Sizes,
+    kind: str,
+    is_tensor: bool,
+    value: Number | list[Value] | None,
+    with_strides: bool,
 ) -> Argument:
     if is_tensor:
-        return TensorInput(tuple(shape), tuple(strides) if with_strides else None, kind)
+        return TensorInput(_sizes_of_tensor(shape), _sizes_of_tensor(strides) if with_strides else None, kind)
     if kind == "TensorList":
-        steps = [tuple(s) for s in strides] if len(strides) == len(shape) else [None] * len(shape)
-        return TensorList(TensorInput(tuple(s), t, "") for s, t in zip(shape, steps))
-    return value
+        steps = _sizes_of_tensors(strides) if len(strides) == len(shape) else [None] * len(shape)
+        return TensorList(TensorInput(*each, "") for each in zip(_sizes_of_tensors(shape), steps))
+    return tuple(value) if isinstance(value, list) else value
 
 
-def _short(entry: list[Any]) -> list[Any]:
+def _is_one_tensors(sizes: Sizes) -> TypeGuard[list[int]]:
+    """Whether sizes are those of one tensor, not of a list of tensors."""
+    return not any(isinstance(size, list) for size in sizes)
+
+
+def _sizes_of_tensor(sizes: Sizes) -> tuple[int, ...]:
+    return tuple(sizes) if _is_one_tensors(sizes) else ()
+
+
+def _sizes_of_tensors(sizes: Sizes) -> list[tuple[int, ...]]:
+    return [tuple(each) if isinstance(each, list) else () for each in sizes]
+
+
+def _short(entry: Sizes) -> Sizes:
     return [] if len(entry) > _LONGEST_LIST else entry
 
 
@@ -261,7 +288,7 @@ def _printed(value: Argument) -> str:
     if isinstance(value, complex):
         return f"{_printed_float(value.real)}{'' if value.imag < 0 else '+'}{_printed_float(value.imag)}j"
     if value.__class__ is tuple or isinstance(value, TensorList):
-        items: tuple[Any, ...] = value  # type: ignore[assignment]
+        items: tuple[Argument, ...] = value
         if len(items) <= _LONGEST_LIST and all(isinstance(item, (bool, int, float)) for item in items):
             return "[" + ", ".join(map(_printed, items)) + "]"
     return ""
@@ -275,16 +302,20 @@ def _printed_float(value: float) -> str:
     return f"{value:.17g}"
 
 
-_WORDS = {"True": True, "False": False}
+_BOOLS = {"True": True, "False": False}
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> Number | list[Value] | None:
     """The value of a printed number or list of numbers; None: it is neither."""
-    if text.startswith("[") and text.endswith("]"):
-        items = [_parsed(part.strip()) for part in text[1:-1].split(",") if part.strip()]
-        return None if any(item is None for item in items) else items
-    if text in _WORDS:
-        return _WORDS[text]
+    if not (text.startswith("[") and text.endswith("]")):
+        return _number(text)
+    items = [_number(part.strip()) for part in text[1:-1].split(",") if part.strip()]
+    return None if None in items else [*items]
+
+
+def _number(text: str) -> Number | None:
+    if text in _BOOLS:
+        return _BOOLS[text]
     for kind in (int, float, complex):
         try:
             return kind(text)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from .arrays import IntArray
 from .call_paths import paths
 from .frames import is_left_out
 from .trace import BACKWARD_SCOPE, PYTHON, Device, Trace
@@ -18,35 +18,34 @@ def with_calls(trace: Trace) -> Trace:
     frames = trace.frames
     if not len(frames):
         return trace
-    count, more = len(trace), len(frames)
+    count, call_count = len(trace), len(frames)
     names: dict[tuple[str, str], int] = {}
     ids = np.array([names.setdefault(key, len(names)) for key in zip(trace.names, trace.overloads)], np.int32)
-    calls = np.array([names.setdefault((text, ""), len(names)) for text in frames.names], np.int32)
+    call_ids = np.array([names.setdefault((text, ""), len(names)) for text in frames.names], np.int32)
     start = np.concatenate([trace.start_ns, frames.start_ns])
     end = np.concatenate([trace.end_ns, frames.end_ns])
     thread = np.concatenate([trace.thread, frames.thread])
-    is_call = np.concatenate([np.zeros(count, bool), np.ones(more, bool)])
+    is_call = np.concatenate([np.zeros(count, bool), np.ones(call_count, bool)])
     order = np.lexsort((~is_call, start - end, start, thread))
-    place = np.empty(count + more, np.int64)
-    place[order] = np.arange(count + more)
+    new_row = np.empty(count + call_count, np.int64)
+    new_row[order] = np.arange(count + call_count)
 
-    def merged(column: np.ndarray, value: Any) -> np.ndarray:
-        return np.concatenate([column, np.full(more, value, column.dtype)])[order]
+    def merged(column: IntArray, of_calls: int) -> IntArray:
+        return np.concatenate([column, np.full(call_count, of_calls, column.dtype)])[order]
 
-    device = trace.device
     stack, stacks = merged(trace.stack, -1), trace.stacks
     if trace.settings.verbose:
         # the stack of a call is its callers'
         path, table = paths(frames)
         above = np.where(frames.parent >= 0, path[np.maximum(frames.parent, 0)], -1)
         above = np.where(above >= 0, above + len(stacks), -1).astype(np.int32)
-        seen = [tuple([frame for frame in found if not is_left_out(frame)]) for found in table]
-        stack, stacks = np.concatenate([trace.stack, above])[order], (*stacks, *seen)
+        call_stacks = [tuple([call for call in calls if not is_left_out(call)]) for calls in table]
+        stack, stacks = np.concatenate([trace.stack, above])[order], (*stacks, *call_stacks)
     return replace(
         trace,
         names=tuple(text for text, _ in names),
         overloads=tuple(overload for _, overload in names),
-        name=np.concatenate([ids[trace.name] if count else ids[:0], calls[frames.name]])[order],
+        name=np.concatenate([ids[trace.name] if count else ids[:0], call_ids[frames.name]])[order],
         start_ns=start[order],
         end_ns=end[order],
         thread=thread[order],
@@ -61,45 +60,44 @@ def with_calls(trace: Trace) -> Trace:
         external=None if trace.external is None else merged(trace.external, 0),
         extra=None if trace.extra is None else merged(trace.extra, -1),
         execution_node=None if trace.execution_node is None else merged(trace.execution_node, 0),
-        device=_moved(device, place),
+        device=_moved(trace.device, new_row),
         settings=replace(trace.settings, python_functions=True),
     )
 
 
 def with_forward_stacks(trace: Trace) -> Trace:
-    """What runs inside a node of the backward pass gets the stack of the forward op that the node belongs to, as in torch's events."""
+    """Events inside a node of the backward pass get the stack of the node's forward op, as in torch's events."""
     nodes = (trace.scope == BACKWARD_SCOPE) & (trace.kind != PYTHON)
     if not nodes.any() or not len(trace.stacks):
         return trace
-    nest = tree(trace)
-    node = nearest(nest.parent, nodes)
+    node = nearest(tree(trace).parent, nodes)
     inside = np.flatnonzero(node >= 0)
     forward = np.flatnonzero((node < 0) & (trace.sequence >= 0))
     forward = forward[np.argsort(trace.start_ns[forward], kind="stable")]
-    first: dict[tuple[int, int], int] = {}
+    first: dict[tuple[int, int], int] = {}  # by (sequence number, thread)
     for row, key in zip(
         forward.tolist(), zip(trace.sequence[forward].tolist(), trace.thread[forward].tolist())
     ):
         first.setdefault(key, row)
-    around = node[inside]
-    source = np.array(
+    enclosing = node[inside]
+    forward_op = np.array(
         [
             first.get(key, -1)
-            for key in zip(trace.sequence[around].tolist(), trace.forward_thread[around].tolist())
+            for key in zip(trace.sequence[enclosing].tolist(), trace.forward_thread[enclosing].tolist())
         ],
         np.int64,
     )
     stack = trace.stack.copy()
-    stack[inside] = np.where(source >= 0, trace.stack[np.maximum(source, 0)], -1)
+    stack[inside] = np.where(forward_op >= 0, trace.stack[np.maximum(forward_op, 0)], -1)
     return replace(trace, stack=stack)
 
 
-def _moved(device: Device, place: np.ndarray) -> Device:
-    """The same work of devices, with the rows of its ops where they are now."""
+def _moved(device: Device, new_row: IntArray) -> Device:
+    """The same work of devices, with the new rows of its ops."""
     if not len(device):
         return device
     return replace(
         device,
-        launch=np.where(device.launch >= 0, place[np.maximum(device.launch, 0)], -1),
-        op=np.where(device.op >= 0, place[np.maximum(device.op, 0)], -1),
+        launch=np.where(device.launch >= 0, new_row[np.maximum(device.launch, 0)], -1),
+        op=np.where(device.op >= 0, new_row[np.maximum(device.op, 0)], -1),
     )

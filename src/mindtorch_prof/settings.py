@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, NoReturn
+from dataclasses import dataclass, field, fields
+from typing import NoReturn, TypeVar
+
+from .json_types import JSONScalar, JSONValue
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
 
 
-class FrozenDict(dict[Any, Any]):
+class FrozenDict(dict[_Key, _Value]):
     """A dict that cannot be changed."""
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("the settings of a trace cannot be changed; dataclasses.replace makes a changed copy")
 
-    __setitem__ = __delitem__ = update = setdefault = pop = popitem = clear = __ior__ = _refuse  # type: ignore[assignment]
+    __setitem__ = __delitem__ = update = setdefault = pop = popitem = clear = __ior__ = _refuse
 
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(frozenset(self))
-
-    def __reduce__(self) -> tuple[type[FrozenDict], tuple[dict[Any, Any]]]:
+    def __reduce__(self) -> tuple[type[FrozenDict[_Key, _Value]], tuple[dict[_Key, _Value]]]:
         return FrozenDict, (dict(self),)
-
-
-_EMPTY: Mapping[Any, Any] = FrozenDict()
 
 
 @dataclass(frozen=True)
@@ -49,24 +48,29 @@ class Settings:
     host_name: str = ""
     pid: int = 0
     thread: int = 0  # identity of the main thread
-    threads: Mapping[int, tuple[int, str]] = _EMPTY  # identity -> (the system's number, name)
-    thread_pids: Mapping[int, int] = _EMPTY  # identity -> pid, where there are several processes
-    processes: Mapping[int, str] = _EMPTY  # pid -> name
+    # thread's identity -> (the system's number, name)
+    threads: Mapping[int, tuple[int, str]] = field(default_factory=FrozenDict)
+    # thread's identity -> pid, where there are several processes
+    thread_pids: Mapping[int, JSONScalar] = field(default_factory=FrozenDict)
+    processes: Mapping[JSONScalar, str] = field(default_factory=FrozenDict)  # pid -> name
     allocated_before: int = 0  # bytes alive that earlier recordings of the process saw allocated
     numbered_after: int = 0  # events of the process that were recorded before this trace
     module_call: tuple[str, int, str] | None = None  # file, line and name of the function that calls modules
-    added_metadata: Mapping[str, Any] = _EMPTY  # what the program added while it was recorded
+    # what the program added while it was recorded
+    added_metadata: Mapping[str, JSONValue] = field(default_factory=FrozenDict)
 
     # of files
     source: str = ""  # path; empty: recorded in this process, or read from an open file
     from_file: bool = False  # times and thread names are a file's, and are written again as they are
     foreign: bool = False  # written by another program than this package
     device: str | None = None  # "cuda", "xpu" ...; None: no device but the CPU
-    device_properties: tuple[Any, ...] = ()
+    device_properties: tuple[JSONValue, ...] = ()
     rank: int | None = None
     world_size: int | None = None
-    distributed: Mapping[str, Any] = _EMPTY  # the file's distributedInfo
-    metadata: Mapping[str, Any] = _EMPTY  # all further keys at the top of the file
+    distributed: Mapping[str, JSONValue] = field(default_factory=FrozenDict)  # the file's distributedInfo
+    metadata: Mapping[str, JSONValue] = field(
+        default_factory=FrozenDict
+    )  # further keys at the top of the file
 
     def __post_init__(self) -> None:
         for each in fields(self):

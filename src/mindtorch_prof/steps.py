@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .arrays import BoolArray, IntArray
 from .trace import Trace
 
 ALL_STEPS = "ProfilerStep*"
@@ -27,47 +28,53 @@ def step_number(name: str) -> int:
     return int(match[1]) if match else -1
 
 
-def step_numbers(names: Sequence[str], name: np.ndarray) -> np.ndarray:
+def step_numbers(names: Sequence[str], name: IntArray) -> IntArray:
     """By event (`name`: into `names`) the number of the step that it marks; -1: none."""
     by_name = np.array([step_number(text) for text in names] or [-1], np.int64)
     return by_name[name] if len(name) else np.empty(0, np.int64)
 
 
-def is_step(trace: Trace) -> np.ndarray:
+def is_step(trace: Trace) -> BoolArray:
     """Mask of the events that mark steps. Files of 2021 have them among the ops."""
     return step_numbers(trace.names, trace.name) >= 0
 
 
-def step_rows(trace: Trace) -> np.ndarray:
+def step_rows(trace: Trace) -> IntArray:
     """The rows of steps, in the order of time."""
     rows = np.flatnonzero(is_step(trace))
     return rows[np.argsort(trace.start_ns[rows], kind="stable")]
 
 
-def steps_of(trace: Trace) -> tuple[tuple[int, ...], np.ndarray, np.ndarray]:
-    """The steps of a trace: their numbers, for each event the index of the step it began in (-1: none), and the steps' lengths."""
+def steps_of(trace: Trace) -> tuple[tuple[int, ...], IntArray, IntArray]:
+    """The steps of a trace: their numbers, for each event the index of the step it begins in (-1: none), and the steps' lengths."""
     number = step_numbers(trace.names, trace.name)
     marks = np.flatnonzero(number >= 0)
     if not len(marks):
         return (), np.full(len(trace), -1, np.int64), np.empty(0, np.int64)
-    known, index = np.unique(number[marks], return_inverse=True)
+    distinct, step_of_mark = np.unique(number[marks], return_inverse=True)
+    step_of_mark = step_of_mark.reshape(-1)
     step = np.full(len(trace), -1, np.int64)
-    pids = trace.settings.thread_pids
-    threads, place = np.unique(trace.thread, return_inverse=True)
-    numbers_of: dict[str, int] = {}  # a file's pids may be anything
-    process = np.array(
-        [numbers_of.setdefault(repr(pids.get(t)), len(numbers_of)) for t in threads.tolist()] or [0], np.int64
-    )[place.reshape(-1)]
+    process = _processes(trace)
     for pid in np.unique(process[marks]).tolist():
         mine = process[marks] == pid
-        begin, until, which = trace.start_ns[marks][mine], trace.end_ns[marks][mine], index.reshape(-1)[mine]
+        begin, until, index = trace.start_ns[marks][mine], trace.end_ns[marks][mine], step_of_mark[mine]
         order = np.argsort(begin, kind="stable")
-        begin, until, which = begin[order], until[order], which[order]
+        begin, until, index = begin[order], until[order], index[order]
         rows = np.flatnonzero(process == pid)
-        at = np.searchsorted(begin, trace.start_ns[rows], side="right") - 1
-        inside = (at >= 0) & (trace.start_ns[rows] <= until[np.maximum(at, 0)])
-        step[rows] = np.where(inside, which[np.maximum(at, 0)], -1)
-    step[marks] = index.reshape(-1)
-    lengths = np.zeros(len(known), np.int64)
-    np.maximum.at(lengths, index.reshape(-1), (trace.end_ns - trace.start_ns)[marks])
-    return tuple(known.tolist()), step, lengths
+        last_begun = np.searchsorted(begin, trace.start_ns[rows], side="right") - 1
+        at = np.maximum(last_begun, 0)
+        inside = (last_begun >= 0) & (trace.start_ns[rows] <= until[at])
+        step[rows] = np.where(inside, index[at], -1)
+    step[marks] = step_of_mark
+    lengths = np.zeros(len(distinct), np.int64)
+    np.maximum.at(lengths, step_of_mark, (trace.end_ns - trace.start_ns)[marks])
+    return tuple(distinct.tolist()), step, lengths
+
+
+def _processes(trace: Trace) -> IntArray:
+    """For each event a number of its process."""
+    pids = trace.settings.thread_pids
+    threads, place = np.unique(trace.thread, return_inverse=True)
+    numbers: dict[str, int] = {}  # by text: a file's pids may be of any type
+    by_thread = [numbers.setdefault(repr(pids.get(t)), len(numbers)) for t in threads.tolist()]
+    return np.array(by_thread or [0], np.int64)[place.reshape(-1)]

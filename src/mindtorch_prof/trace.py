@@ -1,18 +1,19 @@
 """The Trace: what was recorded, as columns. Live recordings and loaded files both become one; nothing after it can tell which.
 
-A Trace never changes once made: its columns are read-only, and everything derived from it (tree, averages, events) is computed beside
-it. A step that changes a trace is a function from a Trace to another.
+A Trace never changes: its columns are read-only, and everything derived from it (tree, averages, events) is computed beside it.
+A step that changes a trace is a function from a Trace to another.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from .arrays import BoolArray, FloatArray, IntArray
 from .inputs import Inputs, TensorInput
+from .json_types import JSONValue
 from .settings import Settings
 
 # kinds of events
@@ -26,40 +27,39 @@ FUNCTION_SCOPE, BACKWARD_SCOPE, USER_SCOPE = 0, 1, 7
 
 
 class Columns:
-    """What has arrays for fields: they cannot be written to."""
+    """Base of the dataclasses whose fields are arrays: makes the arrays read-only."""
 
     def __post_init__(self) -> None:
-        for each in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, each.name)
+        for name, value in tuple(vars(self).items()):
             if isinstance(value, np.ndarray) and value.flags.writeable:
-                value = value.view()  # whoever made the array may go on writing to its own
+                value = value.view()  # the caller may go on writing to its own array
                 value.flags.writeable = False
-                object.__setattr__(self, each.name, value)
+                object.__setattr__(self, name, value)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         self.__post_init__()
 
 
 @dataclass(frozen=True)
 class Memory(Columns):
-    """Bytes taken (positive) and given back (negative), in order of time."""
+    """Allocations (positive bytes) and frees (negative bytes), in order of time."""
 
-    time_ns: np.ndarray  # int64
-    nbytes: np.ndarray  # int64, signed
-    address: np.ndarray  # int64, what tells memory apart: an address, or a number of its own
-    thread: np.ndarray  # int64, a thread's identity
-    total: np.ndarray  # int64, bytes alive that were taken in this recording
+    time_ns: IntArray  # int64
+    nbytes: IntArray  # int64, signed
+    address: IntArray  # int64, what tells memory apart: an address, or an id
+    thread: IntArray  # int64, a thread's identity
+    total: IntArray  # int64, bytes alive that were allocated in this recording
     # parameters and gradients of the modules that were called, at the end: (address, bytes, whether it is a gradient)
     of_modules: tuple[tuple[int, int, bool], ...] = ()
-    device: np.ndarray | None = None  # int64, the device's number, -1: the CPU; None: all of it is the CPU's
+    device: IntArray | None = None  # int64, the device's number, -1: the CPU; None: all of it is the CPU's
 
     def __len__(self) -> int:
         return len(self.time_ns)
 
     @property
-    def on_device(self) -> np.ndarray:
-        """Mask of what was taken on a device other than the CPU."""
+    def on_device(self) -> BoolArray:
+        """Mask of the rows that are about a device other than the CPU."""
         return np.zeros(len(self.time_ns), bool) if self.device is None else self.device >= 0
 
     @staticmethod
@@ -70,18 +70,16 @@ class Memory(Columns):
 
 @dataclass(frozen=True)
 class Frames(Columns):
-    """Calls of Python functions, in the order of (thread, start): a caller stands before what it calls."""
+    """Calls of Python functions, in the order of (thread, start): a caller stands before the calls it makes."""
 
     names: tuple[str, ...]  # file(line): function, or nn.Module: class_number
-    name: np.ndarray  # int32, into `names`
-    start_ns: np.ndarray  # int64
-    end_ns: np.ndarray  # int64
-    thread: np.ndarray  # int64, a thread's identity
-    parent: np.ndarray  # int64, row of the caller; -1: none
-    module: np.ndarray  # int64, number of the module among those of its class; -1: no module's call
-    line: np.ndarray | None = (
-        None  # int64, the line of the caller on which it was made; 0: not known; None: none is
-    )
+    name: IntArray  # int32, into `names`
+    start_ns: IntArray  # int64
+    end_ns: IntArray  # int64
+    thread: IntArray  # int64, a thread's identity
+    parent: IntArray  # int64, row of the caller; -1: none
+    module: IntArray  # int64, number of the module among those of its class; -1: no module's call
+    line: IntArray | None = None  # int64, the calling line in the caller; 0: not known; None: no line is
 
     @staticmethod
     def none() -> Frames:
@@ -94,20 +92,20 @@ class Frames(Columns):
 
 @dataclass(frozen=True)
 class Device(Columns):
-    """What devices did: kernels, copies, fills, and annotations that lie around them; in the order of (device, stream, start)."""
+    """What devices did: kernels, copies, fills, and annotations around them; in the order of (device, stream, start)."""
 
     names: tuple[str, ...]
-    name: np.ndarray  # int32, into `names`
-    start_ns: np.ndarray  # int64
-    end_ns: np.ndarray  # int64
-    device: np.ndarray  # int64, the device's number
-    stream: np.ndarray  # int64
-    kind: np.ndarray  # int8, one of the DEVICE_ kinds above
-    correlation: np.ndarray  # int64, shared with the runtime call that launched it; -1: none
-    launch: np.ndarray  # int64, row of that runtime call in the Trace; -1: not in the trace
-    op: np.ndarray  # int64, row of the op (or annotation) in the Trace that it is charged to; -1: none
-    extra: np.ndarray  # int32, into `extra_table`; -1: nothing further is known
-    extra_table: Sequence[Mapping[str, Any]] = ()  # grid, block, bytes ... as the file words them
+    name: IntArray  # int32, into `names`
+    start_ns: IntArray  # int64
+    end_ns: IntArray  # int64
+    device: IntArray  # int64, the device's number
+    stream: IntArray  # int64
+    kind: IntArray  # int8, one of the DEVICE_ kinds above
+    correlation: IntArray  # int64, correlation id, shared with the runtime call that launched it; -1: none
+    launch: IntArray  # int64, row of that runtime call in the Trace; -1: not in the trace
+    op: IntArray  # int64, row of the op (or annotation) in the Trace that it is charged to; -1: none
+    extra: IntArray  # int32, into `extra_table`; -1: no further arguments
+    extra_table: Sequence[Mapping[str, JSONValue]] = ()  # grid, block, bytes ... as the file words them
 
     @staticmethod
     def none() -> Device:
@@ -118,7 +116,7 @@ class Device(Columns):
         return len(self.start_ns)
 
     @property
-    def works(self) -> np.ndarray:
+    def works(self) -> BoolArray:
         """Mask of the rows that keep a device busy: annotations and waiting do not."""
         return self.kind < DEVICE_ANNOTATION
 
@@ -128,9 +126,9 @@ class Counters(Columns):
     """Values over time that a file holds beside its events."""
 
     names: tuple[str, ...]  # counter, or counter: series
-    name: np.ndarray  # int32, into `names`
-    time_ns: np.ndarray  # int64
-    value: np.ndarray  # float64
+    name: IntArray  # int32, into `names`
+    time_ns: IntArray  # int64
+    value: FloatArray  # float64
 
     @staticmethod
     def none() -> Counters:
@@ -156,24 +154,22 @@ class ParameterOwner:
     parameters: tuple[
         tuple[str, NumberedTensor, NumberedTensor | None, tuple[tuple[str, NumberedTensor], ...]], ...
     ]
-    updates_together: bool = (
-        False  # an optimizer that was asked to update all parameters at once (foreach, fused)
-    )
+    updates_together: bool = False  # an optimizer that updates all parameters at once (foreach, fused)
 
 
 @dataclass(frozen=True)
 class TensorIds(Columns):
-    """Which tensors and which memory were met. Numbers are never used twice, however often an address is."""
+    """Which tensors and which memory were recorded. Numbers are never used twice, however often an address is."""
 
-    first: np.ndarray  # int64 by event: where its tensors begin in `tensor`; -1: not recorded
-    tensor: np.ndarray  # int64, numbers of tensors, one a tensor-like argument; 0: no tensor stood there
-    storages: np.ndarray  # int64, rows (tensor's number, its memory's number, address of the memory); others are their own memory
-    links: np.ndarray  # int64, rows (number, number): one tensor, before and after it got other memory
-    memory: np.ndarray  # int64 by row of Memory: the memory's number
+    first: IntArray  # int64 by event: where its tensors begin in `tensor`; -1: not recorded
+    tensor: IntArray  # int64, numbers of tensors, one a tensor-like argument; 0: no tensor stood there
+    # int64, rows (tensor's number, its memory's number, address of the memory); other tensors are their own memory
+    storages: IntArray
+    links: IntArray  # int64, rows (number, number): one tensor, before and after it got other memory
+    memory: IntArray  # int64 by row of Memory: the memory's number
     owners: tuple[ParameterOwner, ...] = ()
-    frame: np.ndarray = field(
-        default_factory=lambda: np.empty(0, np.int64)
-    )  # int64 by row of Frames, into `owners`; -1: none
+    # int64 by row of Frames, into `owners`; -1: none
+    frame: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
     @staticmethod
     def none() -> TensorIds:
@@ -199,34 +195,34 @@ class Health:
     def line(self) -> str:
         """One line for people; empty when the trace is complete."""
         parts = [
-            f"{n:,} {what}"
-            for n, what in (
+            f"{count:,} {label}"
+            for count, label in (
                 (self.dropped, "dropped"),
                 (self.unfinished, "unfinished"),
                 (self.repaired, "repaired"),
             )
-            if n
+            if count
         ]
         return "; ".join([*parts, *self.notes])
 
 
 @dataclass(frozen=True)
 class Trace(Columns):
-    """Events, one array a column, sorted by (thread, start, longest first): a parent stands before its children."""
+    """Events, one array per column, sorted by (thread, start, longest first): a parent stands before its children."""
 
     names: tuple[str, ...]  # the string table
     overloads: tuple[str, ...]  # overload name by name id, "" where there is none
-    name: np.ndarray  # int32, into `names`
-    start_ns: np.ndarray  # int64
-    end_ns: np.ndarray  # int64
-    thread: np.ndarray  # int64, a thread's identity
-    kind: np.ndarray  # int8, one of the kinds above
-    scope: np.ndarray  # int8, torch's RecordScope
-    sequence: np.ndarray  # int64, -1: none
-    forward_thread: np.ndarray  # int64, of backward nodes; 0: none
-    inputs: np.ndarray  # int32, into `input_table`; -1: not recorded
-    flops: np.ndarray  # int64
-    stack: np.ndarray  # int32, into `stacks`; -1: not recorded
+    name: IntArray  # int32, into `names`
+    start_ns: IntArray  # int64
+    end_ns: IntArray  # int64
+    thread: IntArray  # int64, a thread's identity
+    kind: IntArray  # int8, one of the kinds above
+    scope: IntArray  # int8, torch's RecordScope
+    sequence: IntArray  # int64, -1: none
+    forward_thread: IntArray  # int64, of backward nodes; 0: none
+    inputs: IntArray  # int32, into `input_table`; -1: not recorded
+    flops: IntArray  # int64
+    stack: IntArray  # int32, into `stacks`; -1: not recorded
     input_table: tuple[Inputs, ...] = ()
     stacks: Sequence[tuple[str, ...]] = ()  # innermost frame first
     memory: Memory = field(default_factory=Memory.none)
@@ -234,21 +230,15 @@ class Trace(Columns):
     tensor_ids: TensorIds = field(default_factory=TensorIds.none)
     device: Device = field(default_factory=Device.none)
     counters: Counters = field(default_factory=Counters.none)
-    external: np.ndarray | None = (
-        None  # int64, an event's number in its file; None: its row and 1, and those recorded before
-    )
-    extra: np.ndarray | None = (
-        None  # int32, into `extra_table`, -1: none; None: nothing further is known of any event
-    )
-    extra_table: Sequence[
-        Mapping[str, Any]
-    ] = ()  # arguments that have no column: collectives, a user's own ...
+    # int64, an event's number in its file; None: its row + 1 + the number of events recorded before the trace
+    external: IntArray | None = None
+    extra: IntArray | None = None  # int32, into `extra_table`, -1: none; None: of no event
+    extra_table: Sequence[Mapping[str, JSONValue]] = ()  # arguments that have no column: collectives ...
     health: Health = Health()
     origin_ns: int = 0  # time 0 of start_ns, in nanoseconds since the epoch
     window_ns: tuple[int, int] = (0, 0)  # when recording began and ended
-    execution_node: np.ndarray | None = (
-        None  # int64, an event's node in an execution trace recorded beside it; None: none was
-    )
+    # int64, an event's node in an execution trace recorded beside it; None: there is no such trace
+    execution_node: IntArray | None = None
     settings: Settings = field(default_factory=Settings)
 
     def __len__(self) -> int:

@@ -7,29 +7,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .arrays import BoolArray, IntArray
 from .trace import Trace
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Columns beside a Trace's: who contains whom, and what is an event's own."""
+    """Columns beside a Trace's: which event contains which, and the time and memory that are an event's own."""
 
-    parent: np.ndarray  # int64, row of the parent; -1: none
-    depth: np.ndarray  # int64
-    claimed_ns: np.ndarray  # int64, taken from the parent: duration less what earlier siblings overlap
-    self_ns: np.ndarray  # int64, duration less what the children claim
-    memory: np.ndarray  # int64, bytes taken less given back inside the event
-    self_memory: np.ndarray  # int64, the same less the children's
-    loose: np.ndarray  # int64, rows of Trace.memory that no event contains
-    device_memory: np.ndarray  # int64, as `memory`, on devices other than the CPU
-    self_device_memory: np.ndarray  # int64
+    parent: IntArray  # int64, row of the parent; -1: none
+    depth: IntArray  # int64
+    claimed_ns: IntArray  # int64, subtracted from the parent: duration less what earlier siblings overlap
+    self_ns: IntArray  # int64, duration less what the children claim
+    memory: IntArray  # int64, bytes allocated less bytes freed inside the event
+    self_memory: IntArray  # int64, the same less the children's
+    loose: IntArray  # int64, rows of Trace.memory that no event contains
+    device_memory: IntArray  # int64, as `memory`, on devices other than the CPU
+    self_device_memory: IntArray  # int64
 
 
-def depths(start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Depth of each event of one thread, sorted by start (longest first): how many earlier ones are still open."""
+def depths(start: IntArray, end: IntArray) -> IntArray:
+    """Depth of each event of one thread, sorted by start (longest first): how many earlier events have not ended."""
     place = np.arange(len(start))
     ended = np.searchsorted(np.sort(end), start, side="right")
-    # events without length have ended by their own start: those from here on must not be counted among the ended
+    # events of length 0 have ended by their own start: an event and those after it must not count as ended before it
     empty = np.flatnonzero(start == end)
     if len(empty):
         at = start[empty]
@@ -38,46 +39,46 @@ def depths(start: np.ndarray, end: np.ndarray) -> np.ndarray:
     return place - ended
 
 
-def parents(depth: np.ndarray) -> np.ndarray:
+def parents(depth: IntArray) -> IntArray:
     """The parent of each event from depths in preorder: the last earlier event one level up."""
     count = len(depth)
     place = np.arange(count)
-    # rows by (depth, place) as single numbers: what a row looks for is the last one before (its depth - 1, its place)
+    # rows by (depth, place) as single numbers: the parent of a row is the last one before (its depth - 1, its place)
     keys = depth * count + place
     order = np.argsort(depth, kind="stable")
-    found = np.searchsorted(keys[order], keys - count) - 1
-    return np.where(depth > 0, order[np.maximum(found, 0)], -1)
+    place_of_parent = np.searchsorted(keys[order], keys - count) - 1
+    return np.where(depth > 0, order[np.maximum(place_of_parent, 0)], -1)
 
 
-def depths_below(parent: np.ndarray) -> np.ndarray:
+def depths_below(parent: IntArray) -> IntArray:
     """Depth of each row from the rows of parents (-1: none). Each round doubles the distance looked at."""
-    depth, up = (parent >= 0).astype(np.int64), parent.copy()
-    while len(on := np.flatnonzero(up >= 0)):
-        depth[on] += depth[up[on]]
-        up[on] = up[up[on]]
+    depth, ancestor = (parent >= 0).astype(np.int64), parent.copy()
+    while len(rows := np.flatnonzero(ancestor >= 0)):
+        depth[rows] += depth[ancestor[rows]]
+        ancestor[rows] = ancestor[ancestor[rows]]
     return depth
 
 
-def levels(depth: np.ndarray) -> list[np.ndarray]:
+def levels(depth: IntArray) -> list[IntArray]:
     """The rows of each depth, from 0 on; one sort, however deep."""
     order = np.argsort(depth, kind="stable")
     bounds = np.searchsorted(depth[order], np.arange(int(depth.max(initial=-1)) + 2))
     return [order[first:last] for first, last in itertools.pairwise(bounds.tolist())]
 
 
-def nearest(parent: np.ndarray, stop: np.ndarray) -> np.ndarray:
+def nearest(parent: IntArray, stop: BoolArray) -> IntArray:
     """For each row itself or the nearest row above it at which `stop` holds; -1: none. Each round doubles the distance looked at."""
-    found = np.where(stop, np.arange(len(parent)), parent)
+    ancestor = np.where(stop, np.arange(len(parent)), parent)
     while True:
-        on = np.flatnonzero((found >= 0) & ~stop[np.maximum(found, 0)])
-        if not len(on):
-            return found
-        found[on] = found[found[on]]
+        rows = np.flatnonzero((ancestor >= 0) & ~stop[np.maximum(ancestor, 0)])
+        if not len(rows):
+            return ancestor
+        ancestor[rows] = ancestor[ancestor[rows]]
 
 
-def contained(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Parents, depths and claimed times of one thread whose spans may overlap (asynchronous code): only what lies wholly inside
-    another event is its child."""
+def contained(start: IntArray, end: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Parents, depths and claimed times of one thread whose events may overlap (asynchronous code): only an event that lies wholly
+    inside another is its child."""
     count = len(start)
     parent, depth = np.full(count, -1, np.int64), np.zeros(count, np.int64)
     claimed = np.zeros(count, np.int64)
@@ -87,10 +88,10 @@ def contained(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarra
     for row in range(count):
         while open_ and (ends[row] > ends[open_[-1]] or starts[row] >= ends[open_[-1]]):
             open_.pop()
-        up = open_[-1] if open_ else -1
-        parent[row], depth[row] = up, len(open_)
-        claimed[row] = max(0, ends[row] - max(starts[row], covered.get(up, starts[row])))
-        covered[up] = max(ends[row], covered.get(up, ends[row]))
+        above = open_[-1] if open_ else -1
+        parent[row], depth[row] = above, len(open_)
+        claimed[row] = max(0, ends[row] - max(starts[row], covered.get(above, starts[row])))
+        covered[above] = max(ends[row], covered.get(above, ends[row]))
         open_.append(row)
     return parent, depth, claimed
 
@@ -105,10 +106,10 @@ def tree(trace: Trace) -> Tree:
         part = slice(first, last)
         start, end = trace.start_ns[part], trace.end_ns[part]
         depth[part] = depths(start, end)
-        found = parents(depth[part])
-        if (end > end[np.where(found < 0, np.arange(len(end)), found)]).any():
-            found, depth[part], claimed[part] = contained(start, end)
-        parent[part] = np.where(found < 0, -1, found + first)
+        local = parents(depth[part])  # counted from `first`
+        if (end > end[np.where(local < 0, np.arange(len(end)), local)]).any():
+            local, depth[part], claimed[part] = contained(start, end)
+        parent[part] = np.where(local < 0, -1, local + first)
     inner = parent >= 0
     self_ns = trace.end_ns - trace.start_ns - sum_by(parent[inner], claimed[inner], count)
     self_memory, self_device_memory, loose = own_memory(trace, parent)
@@ -119,7 +120,7 @@ def tree(trace: Trace) -> Tree:
     )
 
 
-def thread_slices(thread: np.ndarray) -> list[tuple[int, int]]:
+def thread_slices(thread: IntArray) -> list[tuple[int, int]]:
     """(first, last) rows of each thread in a column that is sorted by thread."""
     if not len(thread):
         return []
@@ -128,15 +129,15 @@ def thread_slices(thread: np.ndarray) -> list[tuple[int, int]]:
     return list(itertools.pairwise(bounds))
 
 
-def sum_by(rows: np.ndarray, values: np.ndarray, count: int) -> np.ndarray:
+def sum_by(rows: IntArray, values: IntArray, count: int) -> IntArray:
     """Integer sums by row; exact, since float64 holds all integers below 2**53."""
     return np.bincount(rows, weights=values, minlength=count).astype(np.int64)
 
 
-_DEEP = 1_000  # levels: beyond, going through them one by one costs more than going through the rows
+_DEEP = 1_000  # levels: in deeper trees a loop over levels costs more than a loop over rows
 
 
-def total_up(own: np.ndarray, parent: np.ndarray, depth: np.ndarray) -> np.ndarray:
+def total_up(own: IntArray, parent: IntArray, depth: IntArray) -> IntArray:
     """Own values plus those of all descendants, from the deepest level up."""
     total = own.copy()
     if not total.any():
@@ -152,8 +153,8 @@ def total_up(own: np.ndarray, parent: np.ndarray, depth: np.ndarray) -> np.ndarr
     return total
 
 
-def own_memory(trace: Trace, parent: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Bytes that each event took itself (not in a child), on the CPU and on devices, and the memory rows outside every event."""
+def own_memory(trace: Trace, parent: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Bytes that each event allocated itself (not in a child), on the CPU and on devices, and the memory rows outside every event."""
     own, own_on_device = np.zeros(len(trace), np.int64), np.zeros(len(trace), np.int64)
     memory = trace.memory
     loose = [np.empty(0, np.int64)]
@@ -181,10 +182,10 @@ def own_memory(trace: Trace, parent: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return own, own_on_device, np.sort(np.concatenate(loose))
 
 
-_CLIMBS = 64  # steps up a tree that are taken for all times at once before they are taken one by one
+_CLIMBS = 64  # levels that are climbed for all times at once; beyond, one sweep over the events is faster
 
 
-def innermost(start: np.ndarray, end: np.ndarray, parent: np.ndarray, times: np.ndarray) -> np.ndarray:
+def innermost(start: IntArray, end: IntArray, parent: IntArray, times: IntArray) -> IntArray:
     """The deepest event that contains each time: from the last one begun, up through parents until one is still open."""
     owner = np.searchsorted(start, times, side="right") - 1
     for _ in range(_CLIMBS):
@@ -196,11 +197,9 @@ def innermost(start: np.ndarray, end: np.ndarray, parent: np.ndarray, times: np.
     return owner
 
 
-def _innermost_by_sweep(
-    start: np.ndarray, end: np.ndarray, parent: np.ndarray, times: np.ndarray
-) -> np.ndarray:
+def _innermost_by_sweep(start: IntArray, end: IntArray, parent: IntArray, times: IntArray) -> IntArray:
     """The same for very deep trees: one walk through events and times together."""
-    found = np.full(len(times), -1, np.int64)
+    innermost_event = np.full(len(times), -1, np.int64)
     starts, ends, above = start.tolist(), end.tolist(), parent.tolist()
     open_: list[int] = []
     row = 0
@@ -213,5 +212,5 @@ def _innermost_by_sweep(
             row += 1
         while open_ and ends[open_[-1]] < time:
             open_.pop()
-        found[query] = open_[-1] if open_ else -1
-    return found
+        innermost_event[query] = open_[-1] if open_ else -1
+    return innermost_event

@@ -18,7 +18,8 @@ TRACE = FACTS / "torch_trace.json.gz"
 
 # A module may import modules of its own level and of those above it in this list.
 LEVELS = (
-    ("version", "arrays", "flops", "formats", "frames", "inputs", "settings"),
+    ("version", "arrays", "flops", "formats", "frames", "json_types"),
+    ("inputs", "settings"),
     ("trace",),
     ("tree", "steps"),
     ("averages", "call_paths", "python_rows", "forward_backward"),

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from ..arrays import IntArray
 from ..flops import Pair, bmm_flops, conv2d_flops, elementwise_flops, mm_flops
-from ..inputs import Inputs
+from ..inputs import Inputs, Number, Value
 
 
-def flops_of(name: np.ndarray, names: list[str], inputs: np.ndarray, table: Sequence[Inputs]) -> np.ndarray:
+def flops_of(name: IntArray, names: list[str], inputs: IntArray, table: Sequence[Inputs]) -> IntArray:
     """Flops of each event, computed once for each pair of a name and inputs."""
     flops = np.zeros(len(name), np.int64)
     has_formula = np.array([text in _FORMULAS for text in names] or [False])
@@ -34,26 +34,31 @@ def _count(name: str, inputs: Inputs) -> int:
 
 
 def _elementwise(inputs: Inputs) -> int:
-    return elementwise_flops(math.prod(inputs.dims[0])) if inputs.tensors[0] else 0
-
-
-def _pair(value: Any) -> Pair:
-    values = value if isinstance(value, list) else [value]
-    return (values[0], values[-1]) if values else (1, 1)
+    return elementwise_flops(math.prod(inputs.shapes[0])) if inputs.tensors[0] else 0
 
 
 def _conv2d(inputs: Inputs) -> int:
+    image, weight = inputs.shapes[:2]
     stride, padding, dilation, groups = inputs.values[3:7]
-    return conv2d_flops(
-        inputs.dims[0], inputs.dims[1], _pair(stride), _pair(padding), _pair(dilation), groups
-    )
+    if not isinstance(groups, int):
+        raise TypeError("the number of groups is not recorded")
+    return conv2d_flops(image, weight, _pair(stride), _pair(padding), _pair(dilation), groups)
+
+
+def _pair(value: Number | list[Value] | None) -> Pair:
+    """One number for both dimensions, or one for each; [] is torch's way to leave a stride out."""
+    values = value if isinstance(value, list) else [value]
+    first, last = (values[0], values[-1]) if values else (1, 1)
+    if not isinstance(first, int) or not isinstance(last, int):
+        raise TypeError("no whole numbers")
+    return first, last
 
 
 _FORMULAS: dict[str, Callable[[Inputs], int]] = {
-    "aten::mm": lambda inputs: mm_flops(inputs.dims[0], inputs.dims[1]),
-    "aten::addmm": lambda inputs: mm_flops(inputs.dims[1], inputs.dims[2]),
-    "aten::bmm": lambda inputs: bmm_flops(inputs.dims[0], inputs.dims[1]),
-    "aten::baddbmm": lambda inputs: bmm_flops(inputs.dims[1], inputs.dims[2]),
+    "aten::mm": lambda inputs: mm_flops(inputs.shapes[0], inputs.shapes[1]),
+    "aten::addmm": lambda inputs: mm_flops(inputs.shapes[1], inputs.shapes[2]),
+    "aten::bmm": lambda inputs: bmm_flops(inputs.shapes[0], inputs.shapes[1]),
+    "aten::baddbmm": lambda inputs: bmm_flops(inputs.shapes[1], inputs.shapes[2]),
     "aten::conv2d": _conv2d,
     "aten::mul": _elementwise,
     "aten::add": _elementwise,

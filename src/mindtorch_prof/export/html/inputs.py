@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...inputs import Inputs
+from ...inputs import Inputs, Sizes
 from ...trace import Trace
 
 
@@ -15,7 +15,7 @@ def _lines(inputs: Inputs) -> list[str]:
     return [_line(*parts) for parts in zip(inputs.types, inputs.dims, inputs.concrete)]
 
 
-def _line(type: str, shape: list[int], value: str) -> str:
+def _line(type: str, shape: Sizes, value: str) -> str:
     if value:
         return value
     if type in {"", "Scalar", "ScalarList"} and not shape:
