@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .errors import BrokenTraceError, NotATraceError, RefusedTraceError, TraceError
 
 if TYPE_CHECKING:
+    from .byte_source import PathOrFile, Progress
     from .open_trace import Loaded
 
 __all__ = ["BrokenTraceError", "NotATraceError", "RefusedTraceError", "TraceError", "load"]
 
 
 def load(
-    file: Any,
+    file: PathOrFile,
     *,
     strict: bool = False,
-    progress: Any = None,
+    progress: Progress | bool | None = None,
     python_functions: bool | None = None,
     max_bytes: int = 1 << 40,
     max_ratio: float = 500.0,
@@ -28,7 +29,7 @@ def load(
     progress: True or False shows or hides a bar on the error stream, None shows it for large files at a terminal; or a
         function that is called with (bytes read, bytes in all or None).
     python_functions: whether Python calls are rows of events() and key_averages(), as they are in the tables that torch 2.13
-        prints; None: as in the table of who wrote the file.
+        prints; None: as in the tables of the profiler that wrote the file.
     max_bytes, max_ratio, max_event_bytes: limits, beyond which RefusedTraceError is raised: of the unpacked content, of
         unpacked to packed bytes, and of one event.
     A file that is no trace raises NotATraceError. All three errors are TraceErrors, and those ValueErrors.

@@ -1,4 +1,4 @@
-"""Bytes: a path or an open file in, pieces of its (unpacked) content out, in bounded memory. Knows nothing of JSON."""
+"""Bytes: a path or an open file in, chunks of its (unpacked) content out, in bounded memory. Knows nothing of JSON."""
 
 from __future__ import annotations
 
@@ -7,32 +7,44 @@ import os
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import BinaryIO, Protocol, TypeAlias
 
 from .errors import NotATraceError, RefusedTraceError
 
-CHUNK = 160 << 10  # bytes read or unpacked at a time: what is parsed from them fits into a processor's cache
-_RATIO_FROM = 256 << 20  # below this many bytes any ratio of packing is fine
+CHUNK = (
+    160 << 10
+)  # bytes read or unpacked at a time: the objects parsed from them fit into a processor's cache
+_RATIO_FROM = 256 << 20  # bytes: smaller contents may have any compression ratio
 _GZIP = b"\x1f\x8b"
+
+
+class Readable(Protocol):
+    """An open file; one that is open as text is encoded."""
+
+    def read(self, size: int, /) -> bytes | bytearray | memoryview | str: ...
+
+
+PathOrFile: TypeAlias = "str | bytes | bytearray | os.PathLike[str] | os.PathLike[bytes] | Readable"
+Progress: TypeAlias = "Callable[[int, int | None], object]"  # called with (bytes read, bytes in all or None)
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a file may ask for."""
+    """How large a file may be."""
 
     max_bytes: int = 1 << 40  # unpacked
-    max_ratio: float = 500.0  # unpacked bytes per packed byte, looked at from 256 MiB on
-    max_event_bytes: int = 64 << 20  # of one event, or of what stands before and after the events
+    max_ratio: float = 500.0  # unpacked bytes per packed byte, checked from 256 MiB on
+    max_event_bytes: int = 64 << 20  # of one event, or of the content before and after the events
 
 
 class Source:
     """A file that is read once, from its beginning to its end."""
 
-    def __init__(self, file: Any, limits: Limits) -> None:
+    def __init__(self, file: PathOrFile, limits: Limits) -> None:
         self.limits = limits
-        self.name, self._file, self._own = _opened(file)
-        self.consumed = 0  # bytes taken from the file
-        self.total = _size(self._file)  # of the file, where that is known
+        self.name, self._file, self._owned = _opened(file)
+        self.consumed = 0  # bytes read from the file
+        self.total = _size(self._file)  # bytes of the file, where that is known
         self.notes: list[str] = []
         self.packed = False
 
@@ -40,26 +52,26 @@ class Source:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        if self._own:
-            self._file.close()
+        if self._owned is not None:
+            self._owned.close()
 
     def chunks(self) -> Iterator[bytes]:
         """The content, unpacked where it is packed."""
         first = self._read(CHUNK)
         self.packed = first[:2] == _GZIP
-        produced = 0
+        size = 0
         for chunk in self._unpacked(first) if self.packed else self._plain(first):
-            produced += len(chunk)
-            self._check(produced)
+            size += len(chunk)
+            self._check_size(size)
             yield chunk
 
-    def _check(self, produced: int) -> None:
+    def _check_size(self, size: int) -> None:
         limits = self.limits
-        if produced > limits.max_bytes:
+        if size > limits.max_bytes:
             raise RefusedTraceError(
                 f"{self.name}: refused, its content is larger than {limits.max_bytes:,} bytes"
             )
-        if self.packed and produced > _RATIO_FROM and produced > limits.max_ratio * self.consumed:
+        if self.packed and size > _RATIO_FROM and size > limits.max_ratio * self.consumed:
             raise RefusedTraceError(
                 f"{self.name}: refused, it unpacks to more than {limits.max_ratio:g} times its size"
             )
@@ -78,52 +90,54 @@ class Source:
             yield first
             first = self._read(CHUNK)
 
-    def _unpacked(self, data: bytes) -> Iterator[bytes]:
+    def _unpacked(self, packed: bytes) -> Iterator[bytes]:
         unpack = zlib.decompressobj(31)
         while True:
             try:
-                piece = unpack.decompress(data, CHUNK)
+                chunk = unpack.decompress(packed, CHUNK)
             except zlib.error as error:
                 self.notes.append(
-                    f"the packed data is damaged at byte {self.consumed - len(data):,} ({error})"
+                    f"the packed data is damaged at byte {self.consumed - len(packed):,} ({error})"
                 )
                 return
-            if piece:
-                yield piece
-            data = unpack.unconsumed_tail
+            if chunk:
+                yield chunk
+            packed = unpack.unconsumed_tail
             if unpack.eof:
-                # several packed files one after the other are one file; what follows otherwise is padding
-                data = unpack.unused_data.lstrip(b"\0") or self._read(CHUNK).lstrip(b"\0")
-                if not data:
+                # several packed files one after the other are one file; zeros after them are padding
+                packed = unpack.unused_data.lstrip(b"\0") or self._read(CHUNK).lstrip(b"\0")
+                if not packed:
                     return
-                if not data.startswith(_GZIP[: len(data)]):
-                    self.notes.append("something else follows the packed data")
+                if not packed.startswith(_GZIP[: len(packed)]):
+                    self.notes.append("other data follows the packed data")
                     return
                 unpack = zlib.decompressobj(31)
-            elif not data and len(piece) < CHUNK:
-                data = self._read(CHUNK)
-                if not data:
+            elif not packed and len(chunk) < CHUNK:
+                packed = self._read(CHUNK)
+                if not packed:
                     self.notes.append(f"the packed data ends too early, at byte {self.consumed:,}")
                     return
 
 
-def _opened(file: Any) -> tuple[str, IO[bytes], bool]:
-    if hasattr(file, "read"):
-        return str(getattr(file, "name", "") or "the file"), file, False
+def _opened(file: PathOrFile) -> tuple[str, Readable, BinaryIO | None]:
+    """The name of a file, the open file, and the same again if it was opened here and has to be closed."""
     if isinstance(file, (bytes, bytearray)) and file[:1] in (b"{", b"[", b"\x1f"):
-        return "the bytes", io.BytesIO(file), True
-    path = os.fspath(file)
-    name = os.fsdecode(path)
-    if os.path.isdir(path):
-        raise NotATraceError(f"{name}: a directory, not a trace file")
-    return name, open(path, "rb"), True
+        content = io.BytesIO(file)
+        return "the bytes", content, content
+    if isinstance(file, (str, bytes, os.PathLike)):
+        name = os.fsdecode(file)
+        if os.path.isdir(file):
+            raise NotATraceError(f"{name}: a directory, not a trace file")
+        opened = open(file, "rb")  # noqa: SIM115  (Source closes it)
+        return name, opened, opened
+    if isinstance(file, bytearray) or not hasattr(file, "read"):
+        raise TypeError(f"expected a path or an open file, not {type(file).__name__}")
+    return str(getattr(file, "name", "") or "the file"), file, None
 
 
-def _size(file: Any) -> int | None:
+def _size(file: Readable) -> int | None:
+    fileno = getattr(file, "fileno", None)
     try:
-        return os.fstat(file.fileno()).st_size or None
+        return os.fstat(fileno()).st_size or None if fileno else None
     except (OSError, AttributeError, ValueError, TypeError):
         return None
-
-
-Advance = Callable[[int, "int | None"], None]

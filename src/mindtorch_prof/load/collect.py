@@ -1,21 +1,24 @@
 """Columns: events of a Chrome trace as dicts in, slice by slice; arrays of numbers and tables of texts out.
 
-Nothing is understood here beyond the kind of an event. Work per event is a few list comprehensions over parsed dicts; what
-repeats (names, threads, inputs, arguments) becomes a number through a dict. A group of events with a fault in it is cleaned
-event by event and then goes the same way.
+Only the kind of an event is interpreted here. The work per event is a few list comprehensions over parsed dicts; values that
+repeat (names, threads, inputs, arguments) get a number through a dict. A group that holds an event with a value of a wrong type
+is cleaned event by event and added again.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 
+from ..arrays import Array, FloatArray, IntArray
+from ..json_types import JSONObject, JSONScalar, JSONValue
 from ..trace import (
     ANNOTATION,
     DEVICE_ANNOTATION,
@@ -27,6 +30,12 @@ from ..trace import (
     PYTHON,
     RUNTIME,
 )
+from .json_slices import RawEvent
+
+EventArgs: TypeAlias = "dict[str, Any]"  # as in RawEvent
+Lists: TypeAlias = "dict[str, Sequence[object]]"  # columns by name, one value per event
+_Adder: TypeAlias = "Callable[[list[RawEvent]], None]"  # adds events to columns
+_Getter: TypeAlias = "Callable[[EventArgs], object]"  # takes some of the arguments
 
 # what a category means: (host or device, kind)
 HOST, DEVICE, SPAN = "host", "device", "span"
@@ -56,9 +65,7 @@ _CATEGORIES: dict[str, tuple[str, int]] = {
     "dequeue": (HOST, RUNTIME),
 }
 _FLOWS = frozenset("stf")
-_NUMBERED_FLOWS = frozenset(
-    {"ac2g", "fwdbwd"}
-)  # arrows that repeat what correlation and sequence numbers say
+_NUMBERED_FLOWS = frozenset({"ac2g", "fwdbwd"})  # they repeat what correlation ids and sequence numbers say
 _INPUTS = ("Concrete Inputs", "Input type", "Input Strides", "Input Dims")
 # arguments of ops that have columns of their own, or say nothing beyond them
 _KNOWN = frozenset(
@@ -82,12 +89,10 @@ _DEVICE_KNOWN = frozenset({"External id", "external id", "correlation", "device"
 _OP_NUMBERS = (("external", "External id"), ("sequence", "Sequence number"), ("forward", "Fwd thread id"))
 _PLACE = itemgetter("pid", "tid")
 _TIMES = frozenset({"start", "length"})
-_ZERO = frozenset(
-    {"external", "forward", "nbytes", "address"}
-)  # columns in which 0 stands for nothing, not -1
-_SEAL = 32_768  # rows: as many are kept as plain numbers before they become arrays
-# what a host event has where its file says nothing
-_NO_HOST: dict[str, Any] = {
+_ZERO = frozenset({"external", "forward", "nbytes", "address"})  # columns in which 0 stands for none, not -1
+_SEAL = 32_768  # rows that are kept as lists of numbers before they become arrays
+# columns of host events whose arguments do not have them
+_NO_HOST: dict[str, int] = {
     "external": 0,
     "sequence": -1,
     "forward": 0,
@@ -106,28 +111,31 @@ _FAULTS = (KeyError, TypeError, ValueError, OverflowError, AttributeError, Index
 _INT = np.iinfo(np.int64)
 
 
-def category(cat: Any) -> tuple[str, int] | None:
-    """What a category means; None: nothing is known of it."""
+def category(cat: object) -> tuple[str, int] | None:
+    """What a category means; None: it is not known."""
     text = cat.lower() if isinstance(cat, str) else ""
-    found = _CATEGORIES.get(text)
-    if found is None and text.endswith(("_runtime", "_driver")):
+    meaning = _CATEGORIES.get(text)
+    if meaning is None and text.endswith(("_runtime", "_driver")):
         return HOST, RUNTIME
-    return found
+    return meaning
 
 
-class Table(dict):
-    """Things to numbers, from 0 in the order in which they are met."""
+_Key = TypeVar("_Key")
 
-    def __missing__(self, key: Any) -> int:
+
+class Table(dict[_Key, int]):
+    """Values to numbers, from 0 in the order in which they first occur."""
+
+    def __missing__(self, key: _Key) -> int:
         number = self[key] = len(self)
         return number
 
-    def numbers(self, keys: Iterable[Any]) -> list[int]:
+    def numbers(self, keys: Iterable[_Key]) -> list[int]:
         return list(map(self.__getitem__, keys))
 
 
-class Parsed(Sequence):
-    """A table of JSON texts, each parsed when it is asked for."""
+class Parsed(Sequence[JSONObject]):
+    """A table of JSON texts, each parsed when it is accessed."""
 
     def __init__(self, texts: Iterable[bytes]) -> None:
         self._texts = list(texts)
@@ -135,32 +143,44 @@ class Parsed(Sequence):
     def __len__(self) -> int:
         return len(self._texts)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> JSONObject: ...
+    @overload
+    def __getitem__(self, index: slice) -> Parsed: ...
+    def __getitem__(self, index: int | slice) -> JSONObject | Parsed:
         if isinstance(index, slice):
             return Parsed(self._texts[index])
-        return orjson.loads(self._texts[index])
+        arguments: JSONObject = orjson.loads(self._texts[index])
+        return arguments
 
 
-class Arguments(Sequence):
-    """A table of (keys, JSON of their values); each a dict when it is asked for."""
+_KeysAndValues: TypeAlias = "tuple[tuple[str, ...], bytes]"  # keys, and JSON of the list of their values
 
-    def __init__(self, rows: Iterable[Any]) -> None:
+
+class Arguments(Sequence[JSONObject]):
+    """A table of (keys, JSON of their values), each made a dict when it is accessed."""
+
+    def __init__(self, rows: Iterable[_KeysAndValues]) -> None:
         self._rows = list(rows)
 
     def __len__(self) -> int:
         return len(self._rows)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> JSONObject: ...
+    @overload
+    def __getitem__(self, index: slice) -> Arguments: ...
+    def __getitem__(self, index: int | slice) -> JSONObject | Arguments:
         if isinstance(index, slice):
             return Arguments(self._rows[index])
         keys, text = self._rows[index]
         return dict(zip(keys, orjson.loads(text)))
 
 
-class _ArgumentTable(dict):
-    """JSON of values of the same keys to numbers, which several tables share: places in the list of all."""
+class _ArgumentTable(dict[bytes, int]):
+    """JSON of values of the same keys to numbers: places in a list that all such tables share."""
 
-    def __init__(self, keys: tuple[str, ...], rows: list[tuple[tuple[str, ...], bytes]]) -> None:
+    def __init__(self, keys: tuple[str, ...], rows: list[_KeysAndValues]) -> None:
         super().__init__()
         self._keys, self._rows = keys, rows
 
@@ -170,21 +190,21 @@ class _ArgumentTable(dict):
         return number
 
 
-class Columns:
-    """Named columns that grow by lists of plain numbers and are sealed into arrays now and then. Times are numbers, as was seen
-    before; other values that are none become the column's word for nothing."""
+class ColumnBuilder:
+    """Named columns that grow by lists of plain numbers, which become arrays every now and then. Times must be numbers; other
+    values that are no numbers become the number that stands for none in their column."""
 
-    def __init__(self, **types: Any) -> None:
+    def __init__(self, **types: npt.DTypeLike) -> None:
         self._types = types
-        self._parts: dict[str, list[np.ndarray]] = {name: [] for name in types}
-        self._open: dict[tuple, dict[str, list[Any]]] = {}  # by the columns that have one value for all rows
-        self.short = 0  # how many lengths were negative
-        self.beyond = 0  # how many rows had times beyond all clocks, and were left out
+        self._parts: dict[str, list[Array]] = {name: [] for name in types}
+        self._open: dict[tuple[tuple[str, int], ...], dict[str, list[object]]] = {}  # by the constant columns
+        self.negative_lengths = 0
+        self.out_of_range = 0  # rows that were left out as their times are beyond all clocks
         self.coarse = True  # whether all times are whole microseconds, or as far from 0 as the epoch
 
-    def add(self, lists: dict[str, list[Any]], **same: Any) -> None:
+    def add(self, lists: Lists, **constants: int) -> None:
         """Add rows: columns as lists, and columns that have one value for all rows."""
-        key = tuple(same.items())
+        key = tuple(constants.items())
         open_ = self._open.get(key)
         if open_ is None:
             self._open[key] = open_ = {name: [] for name in lists}
@@ -193,74 +213,81 @@ class Columns:
         if len(open_["start"]) >= _SEAL:
             self._seal(dict(key), self._open.pop(key))
 
-    def _seal(self, same: dict[str, Any], lists: dict[str, list[Any]]) -> None:
+    def _seal(self, constants: dict[str, int], lists: dict[str, list[object]]) -> None:
+        """Turn lists into arrays."""
         count = len(lists["start"])
-        made, beyond = {}, np.zeros(count, bool)
+        columns: dict[str, Array] = {}
+        out_of_range = np.zeros(count, bool)
         for name, kind in self._types.items():
-            if name in same:
-                made[name] = np.full(count, same[name], kind)
+            if name in constants:
+                columns[name] = np.full(count, constants[name], kind)
             elif name in _TIMES:
                 us = np.array(lists[name], np.float64)
-                beyond |= np.abs(us) >= LARGEST_US
-                made[name] = us
+                out_of_range |= np.abs(us) >= LARGEST_US
+                columns[name] = us
             else:
-                made[name] = _array(lists[name], name, kind)
-        if beyond.any():
-            self.beyond += int(beyond.sum())
-            made = {name: column[~beyond] for name, column in made.items()}
-        for name in _TIMES & made.keys():
-            made[name], coarse = _nanoseconds(made[name])
+                columns[name] = _array(lists[name], name, kind)
+        if out_of_range.any():
+            self.out_of_range += int(out_of_range.sum())
+            columns = {name: column[~out_of_range] for name, column in columns.items()}
+        for name in _TIMES & columns.keys():
+            columns[name], coarse = _nanoseconds(columns[name])
             self.coarse &= coarse
-        if "length" in made and (made["length"] < 0).any():
-            self.short += int((made["length"] < 0).sum())
-            made["length"] = np.maximum(made["length"], 0)
-        for name, column in made.items():
+        if "length" in columns and (columns["length"] < 0).any():
+            self.negative_lengths += int((columns["length"] < 0).sum())
+            columns["length"] = np.maximum(columns["length"], 0)
+        for name, column in columns.items():
             self._parts[name].append(column)
 
-    def whole(self) -> dict[str, np.ndarray]:
-        """All columns; their slices are given up one by one."""
+    def whole(self) -> dict[str, Array]:
+        """All columns; frees their parts one by one."""
         for key, lists in self._open.items():
             self._seal(dict(key), lists)
         self._open = {}
-        made = {}
+        columns: dict[str, Array] = {}
         for name, kind in self._types.items():
             parts = self._parts.pop(name)
-            made[name] = np.concatenate(parts) if parts else np.empty(0, kind)
-        return made
+            columns[name] = np.concatenate(parts) if parts else np.empty(0, kind)
+        return columns
 
 
-def _array(values: list[Any], name: str, kind: Any) -> np.ndarray:
+def _array(values: list[object], name: str, kind: npt.DTypeLike) -> Array:
     try:
         return np.fromiter(values, kind, len(values))
     except (OverflowError, TypeError, ValueError):
-        otherwise = 0 if name in _ZERO else -1
-        return np.array([_fitting(value, otherwise) for value in values], kind)
+        none = 0 if name in _ZERO else -1
+        return np.array([_fitting(value, none) for value in values], kind)
 
 
-def _fitting(value: Any, otherwise: int) -> int:
-    """A value as a whole number of 64 bits; addresses without a sign keep their bits."""
-    number = value if value.__class__ is int else _number(value)
+def _fitting(value: object, none: int) -> int:
+    """A value as a whole number of 64 bits; unsigned addresses keep their bits."""
+    number = value if isinstance(value, int) else _number(value)
     if number is None:
-        return otherwise
-    number = int(number)
-    if _INT.min <= number <= _INT.max:
-        return number
-    return number - 2**64 if 0 < number < 2**64 else otherwise
+        return none
+    whole = int(number)
+    if _INT.min <= whole <= _INT.max:
+        return whole
+    return whole - 2**64 if 0 < whole < 2**64 else none
 
 
 class Collector:
-    """Takes the events of one file."""
+    """Collects the events of one file."""
 
     def __init__(self) -> None:
-        self.names = Table()
-        self.threads = Table()  # (pid, tid)
-        self.inputs = Table()  # JSON of an event's inputs
-        self.stacks = Table()  # texts of call stacks
-        self.extras = Table()  # JSON of further arguments
-        self.device_extras: list[tuple[tuple[str, ...], bytes]] = []
-        self.counter_names = Table()
-        times = {"name": np.int32, "thread": np.int32, "start": np.int64, "length": np.int64}
-        self.host = Columns(
+        self.names: Table[JSONScalar] = Table()
+        self.threads: Table[tuple[JSONScalar, JSONScalar]] = Table()  # (pid, tid)
+        self.inputs: Table[bytes] = Table()  # JSON of an event's inputs
+        self.stacks: Table[str] = Table()  # texts of call stacks
+        self.extras: Table[bytes] = Table()  # JSON of further arguments
+        self.device_extras: list[_KeysAndValues] = []
+        self.counter_names: Table[str] = Table()
+        times: dict[str, npt.DTypeLike] = {
+            "name": np.int32,
+            "thread": np.int32,
+            "start": np.int64,
+            "length": np.int64,
+        }
+        self.host = ColumnBuilder(
             **times,
             kind=np.int8,
             external=np.int64,
@@ -273,8 +300,8 @@ class Collector:
             correlation=np.int64,
             unfinished=bool,
         )
-        self.frames = Columns(**times, own=np.int64, parent=np.int64, module=np.int64)
-        self.device = Columns(
+        self.frames = ColumnBuilder(**times, own=np.int64, parent=np.int64, module=np.int64)
+        self.device = ColumnBuilder(
             **times,
             kind=np.int8,
             device=np.int64,
@@ -283,7 +310,7 @@ class Collector:
             correlation=np.int64,
             extra=np.int32,
         )
-        self.memory = Columns(
+        self.memory = ColumnBuilder(
             thread=np.int32,
             start=np.int64,
             nbytes=np.int64,
@@ -291,28 +318,29 @@ class Collector:
             total=np.int64,
             device=np.int64,
         )
-        self.counters = Columns(name=np.int32, start=np.int64, value=np.float64)
-        self.flows = Columns(flow=np.int32, begins=bool, thread=np.int32, start=np.int64)
-        self.flow_ids = Table()
-        self.metadata: list[dict[str, Any]] = []
-        self.begins: list[dict[str, Any]] = []  # events of phase B and E, in the order of the file
-        self.spans: list[tuple[int, int]] = []
+        self.counters = ColumnBuilder(name=np.int32, start=np.int64, value=np.float64)
+        self.flows = ColumnBuilder(flow=np.int32, begins=bool, thread=np.int32, start=np.int64)
+        self.flow_ids: Table[tuple[str | None, JSONScalar]] = Table()  # (category, id)
+        self.metadata: list[RawEvent] = []
+        self.spans: list[tuple[int, int]] = []  # starts and ends of the recordings in the file
         self.window_start: int | None = None
         self.window_end: int | None = None
         self.categories: Counter[str] = Counter()
-        self.left_out: Counter[str] = Counter()  # by phase: what has no place in a Trace
         self.dropped: Counter[str] = Counter()  # by reason
-        self.repaired: Counter[str] = Counter()
-        self.layouts: dict[tuple, tuple[Any, bool]] = {}
-        self.device_layouts: dict[tuple, tuple[_ArgumentTable, Any]] = {}
-        self.count = 0
+        self.repaired: Counter[str] = Counter()  # by kind of fault
+        self.count = 0  # of all entries, also of those that are no events
+        self._begins_and_ends: list[RawEvent] = []  # events of phase B and E, in the order of the file
+        # by the keys of arguments: see `_layout`
+        self._layouts: dict[tuple[str, ...], tuple[_Getter | None, bool]] = {}
+        # the same of events of devices: the table of their further arguments, and what takes those out
+        self._device_layouts: dict[tuple[str, ...], tuple[_ArgumentTable, _Getter | None]] = {}
 
     # ------------------------------------------------------------------------------------------------ slices
 
-    def add(self, events: list[Any]) -> None:
-        """Take the events of a slice."""
+    def add(self, events: list[RawEvent]) -> None:
+        """Add the events of a slice."""
         self.count += len(events)
-        groups: defaultdict[Any, list[dict[str, Any]]] = defaultdict(list)
+        groups: defaultdict[str | None, list[RawEvent]] = defaultdict(list)
         try:
             for event in events:
                 groups[event["cat"]].append(event)
@@ -324,14 +352,14 @@ class Collector:
             if cat in _NUMBERED_FLOWS:
                 continue
             meaning = category(cat)
-            # only slices have a duration: where all have one, nothing else is there
-            if meaning is None or not self._add_known(*meaning, group):
+            # only slices have a duration: where all events have one, there are no others in the group
+            if cat is None or meaning is None or not self._add_all(*meaning, group):
                 self._add_phases(cat, group)
             else:
                 self.categories[cat] += len(group)
 
-    def _add_phases(self, cat: Any, group: list[dict[str, Any]]) -> None:
-        """Take events of one category, phase by phase."""
+    def _add_phases(self, cat: str | None, group: list[RawEvent]) -> None:
+        """Add events of one category, phase by phase."""
         try:
             phases = {event["ph"] for event in group}
             all_texts = {*map(type, phases)} == {str}
@@ -344,7 +372,8 @@ class Collector:
             part = group if len(phases) == 1 else [event for event in group if event["ph"] == phase]
             self._add_group(phase, cat, part)
 
-    def _with_phase(self, events: list[Any]) -> Iterable[dict[str, Any]]:
+    def _with_phase(self, events: list[RawEvent]) -> Iterable[RawEvent]:
+        """The events that have a phase; others, and entries that are no objects, are dropped."""
         for event in events:
             if not isinstance(event, dict) or not isinstance(event.get("ph"), str):
                 self.dropped["no phase"] += 1
@@ -352,39 +381,36 @@ class Collector:
                 cat = event.get("cat")
                 yield event if isinstance(cat, str) else {**event, "cat": None}
 
-    def _add_group(self, phase: str, cat: Any, group: list[dict[str, Any]]) -> None:
+    def _add_group(self, phase: str, cat: str | None, group: list[RawEvent]) -> None:
+        """Add events of one phase and category. Phases that have no place in a Trace are ignored."""
         if phase == "X":
             self._add_slices(cat, group)
         elif phase in _FLOWS:
             if cat not in _NUMBERED_FLOWS:
-                self._careful(self._add_flows, group)
+                self._add_or_clean(self._add_flows, group)
         elif phase == "M":
             self.metadata += group
         elif phase in ("i", "I", "R"):
             self._add_instants(group)
         elif phase in ("B", "E"):
-            self.begins += group
+            self._begins_and_ends += group
         elif phase == "C":
             self._add_counters(group)
-        else:
-            self.left_out[phase[:20]] += len(group)
 
-    def _add_slices(self, cat: Any, group: list[dict[str, Any]]) -> None:
+    def _add_slices(self, cat: str | None, group: list[RawEvent]) -> None:
         meaning = category(cat)
         self.categories[cat if isinstance(cat, str) else ""] += len(group)
         if meaning is None:
-            # nothing says what it is: a slice on a device if its arguments say so, else one on the host
-            there = [e for e in group if _on_device(e)]
-            if there:
-                here = [e for e in group if not _on_device(e)]
-                self._careful(lambda part: self._add_device(DEVICE_KERNEL, part), there)
-                group = here
+            # an unknown category: a slice on a device if its arguments say so, else one on the host
+            on_device = [e for e in group if _on_device(e)]
+            if on_device:
+                group = [e for e in group if not _on_device(e)]
+                self._add_or_clean(lambda part: self._add_device(DEVICE_KERNEL, part), on_device)
             meaning = HOST, OP
-        add = self._adding(*meaning)
-        self._careful(add, group)
+        self._add_or_clean(self._adder(*meaning), group)
 
-    def _adding(self, where: str, kind: int) -> Any:
-        """What takes slices of a kind."""
+    def _adder(self, where: str, kind: int) -> _Adder:
+        """The method that adds slices of a kind."""
         if where == SPAN:
             return self._add_spans
         if where == DEVICE:
@@ -395,15 +421,16 @@ class Collector:
             return self._add_runtime
         return lambda group: self._add_host(kind, group)
 
-    def _add_known(self, where: str, kind: int, group: list[dict[str, Any]]) -> bool:
+    def _add_all(self, where: str, kind: int, group: list[RawEvent]) -> bool:
+        """Add a group of slices; whether it could be added."""
         try:
-            self._adding(where, kind)(group)
+            self._adder(where, kind)(group)
         except _FAULTS:
             return False
         return True
 
-    def _careful(self, add: Any, group: list[dict[str, Any]]) -> None:
-        """Add a group; if something in it is not as it should be, add what is left of it after cleaning."""
+    def _add_or_clean(self, add: _Adder, group: list[RawEvent]) -> None:
+        """Add a group; if an event in it has a fault, clean the events and add those that can be added."""
         if not group:
             return
         try:
@@ -417,12 +444,12 @@ class Collector:
                     try:
                         add([event])
                     except _FAULTS:
-                        self.dropped["not to be understood"] += 1
+                        self.dropped["not understood"] += 1
 
-    def _cleaned(self, event: dict[str, Any]) -> dict[str, Any] | None:
-        """An event with all fields of the right type; None if it has no name or time."""
-        at, length = _number(event.get("ts")), _number(event.get("dur"))
-        if at is None:
+    def _cleaned(self, event: RawEvent) -> RawEvent | None:
+        """An event with all fields of the right type; None if it has no time."""
+        start, length = _number(event.get("ts")), _number(event.get("dur"))
+        if start is None:
             self.dropped["no time"] += 1
             return None
         if length is None and event.get("ph") == "X":
@@ -436,7 +463,7 @@ class Collector:
         return {
             **event,
             "name": str(name),
-            "ts": at,
+            "ts": start,
             "dur": length or 0.0,
             "pid": _plain(event.get("pid")),
             "tid": _plain(event.get("tid")),
@@ -446,8 +473,8 @@ class Collector:
 
     # ------------------------------------------------------------------------------------------------ kinds
 
-    def _common(self, group: list[dict[str, Any]]) -> dict[str, list[Any]]:
-        """Name, thread, start and length of each; nothing is kept of a group that has a fault."""
+    def _common(self, group: list[RawEvent]) -> Lists:
+        """Name, thread, start and length of each; raises before anything is added if an event has a fault."""
         return {
             "start": _times([e["ts"] for e in group]),
             "length": _times([e["dur"] for e in group]),
@@ -455,122 +482,119 @@ class Collector:
             "thread": self._thread(group),
         }
 
-    def _thread(self, group: list[dict[str, Any]]) -> list[int]:
+    def _thread(self, group: list[RawEvent]) -> list[int]:
         """Numbers of the events' (process, thread)."""
         return self.threads.numbers(map(_PLACE, group))
 
-    def _add_host(self, kind: int, group: list[dict[str, Any]]) -> None:
-        by_layout: defaultdict[tuple, list[dict[str, Any]]] = defaultdict(list)
+    def _add_host(self, kind: int, group: list[RawEvent]) -> None:
+        by_layout: defaultdict[tuple[str, ...], list[RawEvent]] = defaultdict(list)
         for event in group:
             by_layout[tuple(event.get("args") or ())].append(event)
-        made = [self._host_columns(layout, events) for layout, events in by_layout.items()]
-        for lists, same in made:
-            self.host.add(lists, kind=kind, **same)
+        parts = [self._host_columns(layout, events) for layout, events in by_layout.items()]
+        for lists, constants in parts:
+            self.host.add(lists, kind=kind, **constants)
 
-    def _host_columns(
-        self, layout: tuple, group: list[dict[str, Any]]
-    ) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-        """Columns of events whose arguments have the same keys, and what their arguments do not say."""
-        known = self.layouts.get(layout)
+    def _host_columns(self, layout: tuple[str, ...], group: list[RawEvent]) -> tuple[Lists, dict[str, int]]:
+        """Columns of events whose arguments have the same keys, and the constant columns that their arguments do not have."""
+        known = self._layouts.get(layout)
         if known is None:
-            known = self.layouts[layout] = _layout(layout)
+            known = self._layouts[layout] = _layout(layout)
+        take_inputs, has_rare = known
         args = _arguments(group)
-        taken, rare = known
-        lists: dict[str, list[Any]] = {}
-        if taken is not None:
-            lists["inputs"] = self.inputs.numbers(map(orjson.dumps, map(taken, args)))
+        lists: Lists = {}
+        if take_inputs is not None:
+            lists["inputs"] = self.inputs.numbers(map(orjson.dumps, map(take_inputs, args)))
         for name, key in _OP_NUMBERS:
             if key in layout:
                 lists[name] = [a[key] for a in args]
-        if rare:
-            self._add_more(args, lists)
+        if has_rare:
+            self._add_rare(args, lists)
         lists |= self._common(group)
         return lists, {name: value for name, value in _NO_HOST.items() if name not in lists}
 
-    def _add_more(self, args: list[dict[str, Any]], lists: dict[str, list[Any]]) -> None:
+    def _add_rare(self, args: list[EventArgs], lists: Lists) -> None:
         """The rarer arguments of ops."""
         stack, extra, flops, unfinished = [], [], [], []
-        for given in args:
-            text = given.get("Call stack")
+        for arguments in args:
+            text = arguments.get("Call stack")
             stack.append(self.stacks[text] if isinstance(text, str) and text else -1)
-            unfinished.append(given.get("finished") is False)
-            counted = [given[key] for key in _FLOPS if isinstance(given.get(key), (int, float))]
-            flops.append(int(counted[0]) if counted else -1)
-            rest = {key: value for key, value in given.items() if key not in _KNOWN and key not in _FLOPS}
+            unfinished.append(arguments.get("finished") is False)
+            counts = [arguments[key] for key in _FLOPS if isinstance(arguments.get(key), (int, float))]
+            flops.append(int(counts[0]) if counts else -1)
+            rest = {k: value for k, value in arguments.items() if k not in _KNOWN and k not in _FLOPS}
             extra.append(self.extras[orjson.dumps(rest)] if rest else -1)
         lists |= {"stack": stack, "extra": extra, "flops": flops, "unfinished": unfinished}
         if "external id" in args[0]:
             lists["external"] = [a["external id"] for a in args]
 
-    def _add_runtime(self, group: list[dict[str, Any]]) -> None:
+    def _add_runtime(self, group: list[RawEvent]) -> None:
         args = _arguments(group)
-        lists = {"external": _external(args), "correlation": _field(args, "correlation", -1)}
+        lists: Lists = {"external": _external(args), "correlation": _field(args, "correlation", -1)}
         lists |= self._common(group)
         self.host.add(lists, kind=RUNTIME, **_NO_RUNTIME)
 
-    def _add_frames(self, group: list[dict[str, Any]]) -> None:
+    def _add_frames(self, group: list[RawEvent]) -> None:
         args = _arguments(group)
         own = _field(args, "Python id", -1)
         parent = [-1 if (p := a.get("Python parent id")) is None else p for a in args]
         module = [a.get("Python module id", -1) for a in args]
         self.frames.add({"own": own, "parent": parent, "module": module, **self._common(group)})
 
-    def _add_device(self, kind: int, group: list[dict[str, Any]]) -> None:
+    def _add_device(self, kind: int, group: list[RawEvent]) -> None:
         args = _arguments(group)
-        lists = {
+        lists: Lists = {
             "external": _external(args),
             "correlation": _field(args, "correlation", -1),
-            "device": _of_ranks(_place(args, "device", group, "pid"), group),
-            "stream": _place(args, "stream", group, "tid"),
+            "device": _of_ranks(_device_or_stream(args, "device", group, "pid"), group),
+            "stream": _device_or_stream(args, "stream", group, "tid"),
             "extra": self._device_extra(args),
         }
         self.device.add(lists | self._common(group), kind=kind)
 
-    def _device_extra(self, args: list[dict[str, Any]]) -> list[int]:
-        """Numbers of what the arguments say beyond the columns."""
+    def _device_extra(self, args: list[EventArgs]) -> list[int]:
+        """Numbers of the arguments that have no column."""
         if len({*map(len, args)}) == 1:
             try:
                 return self._same_extra(tuple(args[0]), args)
             except KeyError:
                 pass
-        return [self._same_extra(tuple(given), [given])[0] for given in args]
+        return [self._same_extra(tuple(arguments), [arguments])[0] for arguments in args]
 
-    def _same_extra(self, layout: tuple, args: list[dict[str, Any]]) -> list[int]:
+    def _same_extra(self, layout: tuple[str, ...], args: list[EventArgs]) -> list[int]:
         """The same for arguments of the same keys."""
-        known = self.device_layouts.get(layout)
+        known = self._device_layouts.get(layout)
         if known is None:
             rest = tuple([key for key in layout if key not in _DEVICE_KNOWN])
-            # one key more than there is, so that what is taken is a tuple also where it is one thing
+            # one key twice, so that itemgetter gives a tuple also where there is one key
             known = _ArgumentTable(rest, self.device_extras), itemgetter(*rest, rest[0]) if rest else None
-            self.device_layouts[layout] = known
-        table, taken = known
-        if taken is None:
+            self._device_layouts[layout] = known
+        table, take_rest = known
+        if take_rest is None:
             return [-1] * len(args)
-        return list(map(table.__getitem__, map(orjson.dumps, map(taken, args))))
+        return list(map(table.__getitem__, map(orjson.dumps, map(take_rest, args))))
 
-    def _add_spans(self, group: list[dict[str, Any]]) -> None:
+    def _add_spans(self, group: list[RawEvent]) -> None:
         for event in group:
             start, length = _number(event["ts"]), _number(event["dur"])
             if start is not None and length is not None:
                 self.spans.append((round(start * 1000), round((start + max(length, 0.0)) * 1000)))
 
-    def _add_instants(self, group: list[dict[str, Any]]) -> None:
+    def _add_instants(self, group: list[RawEvent]) -> None:
+        """Add allocations and the marks of the recording's start and end; other instants have no place in a Trace."""
         memory = [e for e in group if e.get("name") == "[memory]"]
-        self._careful(self._add_memory, memory)
+        self._add_or_clean(self._add_memory, memory)
         if len(memory) == len(group):
             return
         for event in group:
-            name, at = event.get("name"), _number(event.get("ts"))
-            if name == "[memory]" or at is None:
+            name, time = event.get("name"), _number(event.get("ts"))
+            if time is None or not isinstance(name, str):
                 continue
             if name == "Record Window End":
-                self.window_end = round(at * 1000)
-            elif isinstance(name, str) and name.startswith("Iteration Start"):
-                self.window_start = round(at * 1000)
-            else:
-                self.left_out["instant"] += 1
+                self.window_end = round(time * 1000)
+            elif name.startswith("Iteration Start"):
+                self.window_start = round(time * 1000)
 
-    def _add_memory(self, group: list[dict[str, Any]]) -> None:
+    def _add_memory(self, group: list[RawEvent]) -> None:
         args = _arguments(group)
         self.memory.add(
             {
@@ -586,11 +610,13 @@ class Collector:
             }
         )
 
-    def _add_counters(self, group: list[dict[str, Any]]) -> None:
-        names, times, values = [], [], []
+    def _add_counters(self, group: list[RawEvent]) -> None:
+        names: list[str] = []
+        times: list[float] = []
+        values: list[float] = []
         for event in group:
-            at, args = _number(event.get("ts")), event.get("args")
-            if at is None or not isinstance(args, dict):
+            time, args = _number(event.get("ts")), event.get("args")
+            if time is None or not isinstance(args, dict):
                 self.dropped["counters without a time or value"] += 1
                 continue
             for series, value in args.items():
@@ -598,12 +624,12 @@ class Collector:
                 if number is not None:
                     counter = str(event.get("name", ""))
                     names.append(counter if len(args) == 1 else f"{counter}: {series}")
-                    times.append(at)
+                    times.append(time)
                     values.append(number)
         if names:
             self.counters.add({"start": times, "name": self.counter_names.numbers(names), "value": values})
 
-    def _add_flows(self, group: list[dict[str, Any]]) -> None:
+    def _add_flows(self, group: list[RawEvent]) -> None:
         self.flows.add(
             {
                 "start": _times([e["ts"] for e in group]),
@@ -616,93 +642,96 @@ class Collector:
     # ------------------------------------------------------------------------------------------------ begin and end
 
     def pair(self) -> None:
-        """Turn events that say where something begins and where it ends into slices."""
-        open_: defaultdict[tuple[Any, Any], list[dict[str, Any]]] = defaultdict(list)
-        made: defaultdict[Any, list[dict[str, Any]]] = defaultdict(list)
-        last = -math.inf
-        timed = []
-        for event in self.begins:
-            at = _number(event.get("ts"))
-            if at is None:
-                self.dropped["no time"] += 1
-                continue
-            last = max(last, at)
-            timed.append((at, event))
-        timed.sort(key=itemgetter(0))
-        for at, event in timed:
-            where = _plain(event.get("pid")), _plain(event.get("tid"))
-            if event["ph"] == "B":
-                open_[where].append({**event, "ts": at})
-                continue
-            waiting = open_[where]
-            if not waiting:
-                self.dropped["ends without a beginning"] += 1
-                continue
-            begun = waiting.pop()
-            args = {**(_dict(begun.get("args"))), **(_dict(event.get("args")))}
-            cat = begun.get("cat")
-            made[cat if isinstance(cat, str) else None].append(
-                {**begun, "ph": "X", "dur": at - begun["ts"], "args": args, "pid": where[0], "tid": where[1]}
+        """Turn pairs of begin and end events into slices."""
+        open_: defaultdict[tuple[JSONScalar, JSONScalar], list[tuple[float, RawEvent]]] = defaultdict(list)
+        slices: defaultdict[str | None, list[RawEvent]] = defaultdict(list)
+
+        def add_slice(begin: RawEvent, start: float, end: float, args: EventArgs) -> None:
+            place = _plain(begin.get("pid")), _plain(begin.get("tid"))
+            cat = begin.get("cat")
+            slices[cat if isinstance(cat, str) else None].append(
+                {
+                    **begin,
+                    "ph": "X",
+                    "ts": start,
+                    "dur": end - start,
+                    "args": args,
+                    "pid": place[0],
+                    "tid": place[1],
+                }
             )
-        for where, waiting in open_.items():
-            for begun in waiting:
-                cat = begun.get("cat")
+
+        timed = self._timed_begins_and_ends()
+        for time, event in timed:
+            waiting = open_[_plain(event.get("pid")), _plain(event.get("tid"))]
+            if event["ph"] == "B":
+                waiting.append((time, event))
+            elif waiting:
+                start, begin = waiting.pop()
+                add_slice(begin, start, time, {**_dict(begin.get("args")), **_dict(event.get("args"))})
+            else:
+                self.dropped["ends without a beginning"] += 1
+        last = timed[-1][0] if timed else 0.0
+        for waiting in open_.values():
+            for start, begin in waiting:
                 self.repaired["beginnings without an end, which end with the trace"] += 1
-                args = {**_dict(begun.get("args")), "finished": False}
-                made[cat if isinstance(cat, str) else None].append(
-                    {
-                        **begun,
-                        "ph": "X",
-                        "dur": last - begun["ts"],
-                        "args": args,
-                        "pid": where[0],
-                        "tid": where[1],
-                    }
-                )
-        self.begins = []
-        for cat, group in made.items():
+                add_slice(begin, start, last, {**_dict(begin.get("args")), "finished": False})
+        for cat, group in slices.items():
             self._add_slices(cat, group)
+
+    def _timed_begins_and_ends(self) -> list[tuple[float, RawEvent]]:
+        """The begin and end events with their times, in the order of time."""
+        timed: list[tuple[float, RawEvent]] = []
+        for event in self._begins_and_ends:
+            time = _number(event.get("ts"))
+            if time is None:
+                self.dropped["no time"] += 1
+            else:
+                timed.append((time, event))
+        self._begins_and_ends = []
+        timed.sort(key=itemgetter(0))
+        return timed
 
 
 # ---------------------------------------------------------------------------------------------------- values
 
 
-def _dict(value: Any) -> dict[str, Any]:
+def _dict(value: object) -> EventArgs:
     return value if isinstance(value, dict) else {}
 
 
-def _arguments(group: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _arguments(group: list[RawEvent]) -> list[EventArgs]:
     try:
         return [e["args"] for e in group]
     except KeyError:
         return [e.get("args") or {} for e in group]
 
 
-def _layout(keys: tuple) -> tuple[Any, bool]:
-    """Of a tuple of keys: what takes the inputs out (None: there are none), and whether anything rare is among them."""
+def _layout(keys: tuple[str, ...]) -> tuple[_Getter | None, bool]:
+    """Of the keys of arguments: what takes the inputs out (None: there are none), and whether rare arguments are among them."""
     inputs = [key for key in _INPUTS if key in keys]
-    rare = bool({*keys} - (_KNOWN - {"Call stack", "finished", "external id"}))
+    has_rare = bool({*keys} - (_KNOWN - {"Call stack", "finished", "external id"}))
     if len(inputs) == len(_INPUTS):
-        return itemgetter(*_INPUTS), rare
-    return (lambda args: tuple([args.get(key) for key in _INPUTS])) if inputs else None, rare
+        return itemgetter(*_INPUTS), has_rare
+    return (lambda args: tuple([args.get(key) for key in _INPUTS])) if inputs else None, has_rare
 
 
-def _field(args: list[dict[str, Any]], key: str, otherwise: int) -> list[int]:
+def _field(args: list[EventArgs], key: str, none: int) -> list[int]:
     try:
         return [a[key] for a in args]
     except KeyError:
-        return [a.get(key, otherwise) for a in args]
+        return [a.get(key, none) for a in args]
 
 
-def _external(args: list[dict[str, Any]]) -> list[int]:
+def _external(args: list[EventArgs]) -> list[int]:
     try:
         return [a["External id"] for a in args]
     except KeyError:
         return [a.get("External id") or a.get("external id", 0) for a in args]
 
 
-def _of_ranks(devices: list[Any], group: list[dict[str, Any]]) -> list[Any]:
-    """Devices by the numbers of their processes in a file that was merged from several ranks: each rank has a device 0."""
+def _of_ranks(devices: list[int], group: list[RawEvent]) -> list[int]:
+    """In a file that was merged from several ranks, the numbers of the devices' processes: each rank has a device 0."""
     processes = [e["pid"] for e in group]
     if not any(process.__class__ is int and process >= MERGED_FROM for process in {*processes}):
         return devices
@@ -712,7 +741,9 @@ def _of_ranks(devices: list[Any], group: list[dict[str, Any]]) -> list[Any]:
     ]
 
 
-def _place(args: list[dict[str, Any]], key: str, group: list[dict[str, Any]], other: str) -> list[int]:
+def _device_or_stream(
+    args: list[EventArgs], key: str, group: list[RawEvent], otherwise: Literal["pid", "tid"]
+) -> list[int]:
     """The device or stream of each event: an argument, or else its process or thread."""
     try:
         values = [a[key] for a in args]
@@ -720,23 +751,22 @@ def _place(args: list[dict[str, Any]], key: str, group: list[dict[str, Any]], ot
         values = [a.get(key) for a in args]
     if {*map(type, values)} == {int}:
         return values
-    return [_whole(value, event[other]) for value, event in zip(values, group)]
+    return [_first_whole(value, event[otherwise]) for value, event in zip(values, group)]
 
 
-def _on_device(event: dict[str, Any]) -> bool:
+def _on_device(event: RawEvent) -> bool:
     args = event.get("args")
     return isinstance(args, dict) and ("Stream Id" in args or ("stream" in args and "device" in args))
 
 
-def _times(values: list[Any]) -> list[Any]:
-    """Times that are numbers: only numbers add up."""
+def _times(values: list[float]) -> list[float]:
+    """The same times; raises TypeError unless all are numbers, as only numbers add up."""
     sum(values)
     return values
 
 
-def _nanoseconds(times: Any) -> tuple[np.ndarray, bool]:
-    """Microseconds as whole nanoseconds, and whether they say no more than microseconds do."""
-    us = np.asarray(times, np.float64)
+def _nanoseconds(us: FloatArray) -> tuple[IntArray, bool]:
+    """Microseconds as whole nanoseconds, and whether they are no more precise than microseconds."""
     whole = np.floor(us)
     rest = us - whole
     # a double holds nanoseconds up to 2**53 of them: beyond, its last digits are noise
@@ -744,30 +774,32 @@ def _nanoseconds(times: Any) -> tuple[np.ndarray, bool]:
     return whole.astype(np.int64) * 1000 + np.rint(rest * 1000).astype(np.int64), coarse
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     """A number, also where it is written as text; None if it is none, or beyond all times."""
-    try:
-        found = float(value)
-    except (TypeError, ValueError, OverflowError):
+    if not isinstance(value, (int, float, str)):
         return None
-    return found if math.isfinite(found) and abs(found) < LARGEST_US else None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) and abs(number) < LARGEST_US else None
 
 
-def _whole(value: Any, otherwise: Any) -> int:
-    """A number of a device or stream, also out of `stream 7`; -1 where there is none."""
-    for given in (value, otherwise):
-        if given.__class__ is int:
-            return given if _INT.min < given < _INT.max else -1
-        if isinstance(given, str):
-            digits = "".join(c for c in given if c.isdecimal() and c.isascii())
+def _first_whole(*values: JSONValue) -> int:
+    """The first of the values that is a number of a device or stream, also out of `stream 7`; -1 if none is."""
+    for value in values:
+        if value.__class__ is int:
+            return value if _INT.min < value < _INT.max else -1
+        if isinstance(value, str):
+            digits = "".join(c for c in value if c.isdecimal() and c.isascii())
             if digits:
                 return int(digits[:15])
-        elif isinstance(given, float) and math.isfinite(given) and abs(given) < LARGEST_US:
-            return int(given)
+        elif isinstance(value, float) and math.isfinite(value) and abs(value) < LARGEST_US:
+            return int(value)
     return -1
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: JSONValue) -> int | str | None:
     return value if isinstance(value, (int, str)) or value is None else str(value)
 
 
@@ -788,8 +820,8 @@ _NUMBERED = (
 )
 
 
-def _clean_args(args: dict[str, Any]) -> dict[str, Any]:
-    """Arguments whose numbers are numbers; what is none is left out."""
+def _clean_args(args: EventArgs) -> EventArgs:
+    """Arguments without those that should be numbers and are none."""
     cleaned = {str(key): value for key, value in args.items()}
     for key in _NUMBERED:
         if key in cleaned and cleaned[key].__class__ is not int:
@@ -799,6 +831,6 @@ def _clean_args(args: dict[str, Any]) -> dict[str, Any]:
             else:
                 cleaned[key] = int(number)
         if key in cleaned and not _INT.min <= cleaned[key] <= _INT.max:
-            # an address of 64 bits without a sign
+            # an unsigned address of 64 bits
             cleaned[key] = cleaned[key] - 2**64 if 0 < cleaned[key] < 2**64 else 0
     return cleaned

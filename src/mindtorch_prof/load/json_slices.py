@@ -1,19 +1,22 @@
-"""JSON by slices: pieces of a trace file in, lists of its events out, and what stands round them. Only one slice is in memory.
+"""JSON by slices: chunks of a trace file in; lists of its events, and the keys before and after them, out. One slice is in memory at a time.
 
-A slice is cut where one event seems to end and the next to begin, and parsed at once; that it parses shows that the cut was
-right, as no other place leaves all brackets and strings closed. A slice that does not parse is gone through event by event:
-what is no JSON is mended where it is clear how, or left out, and both are counted.
+A slice is cut where one event seems to end and the next to begin, and parsed as a whole. If it parses, the cut was right: no
+other place leaves all brackets and strings closed. A slice that does not parse is parsed event by event: an event that is no valid
+JSON is repaired where it is clear how, or left out, and both are counted.
 """
 
 from __future__ import annotations
 
+import gc
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, TypedDict, cast
 
 import orjson
 
+from ..json_types import JSONObject, JSONScalar, JSONValue
 from .byte_source import Source
 from .errors import NotATraceError, RefusedTraceError
 
@@ -23,55 +26,83 @@ _SEAM = re.compile(rb"\}\s*,\s*\{")
 _SPACE = re.compile(rb"[\s,]*")
 _END = re.compile(rb"\}\s*\]")
 _START = re.compile(rb'[,\}\]]\s*\{\s*"(?:ph|name|cat|pid|tid|ts|dur|args|id)"\s*:')
-_TRIES = 4  # places at which a slice is tried to be cut before its events are looked at one by one
-_BRACES = 10_000  # closing brackets that are looked at for such a place
+_TRIES = 4  # places at which a slice is cut and parsed before its events are parsed one by one
+_BRACES = 10_000  # closing brackets that are checked for such a place
+
+
+class RawEvent(TypedDict, total=False):
+    """An event as it stands in a file, with the types that the format says.
+
+    A file may hold anything in these places. Code that relies on the types runs where the errors of other types are caught.
+    """
+
+    ph: str  # phase: X slice, B begin, E end, M metadata, i instant, C counter, s t f flows
+    cat: str | None  # category
+    name: str
+    pid: JSONScalar
+    tid: JSONScalar
+    ts: float  # microseconds
+    dur: float
+    id: JSONScalar
+    args: dict[str, Any]  # JSON values; there are too many kinds of events to name the type of each
+
+
+@contextmanager
+def no_garbage_collection() -> Iterator[None]:
+    """Turn the garbage collector off: it takes longer than the parsing, and parsed JSON has no cycles."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class Slices:
-    """The events of a file, slice by slice; `top` and the counts are complete when all were taken."""
+    """The events of a file, slice by slice; `top` and the counts are complete after the last slice."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.top: dict[str, Any] = {}
-        self.mended = 0
-        self.lost = 0
+        self.top: JSONObject = {}  # the keys beside traceEvents
+        self.repaired = 0  # events that were no valid JSON
+        self.lost = 0  # pieces that are no event
         self.notes: list[str] = []
-        self.first_mended = self.first_lost = -1
+        self._first_repaired = self._first_lost = -1  # their places in the content
         self._chunks = source.chunks()
-        self._done = False
+        self._done = False  # whether all chunks were read
         self._place = 0  # of `data` in the content
         self._limit = source.limits.max_event_bytes
 
-    def __iter__(self) -> Iterator[list[Any]]:
+    def __iter__(self) -> Iterator[list[RawEvent]]:
         data, is_object = self._head()
         while True:
             events, data, ended = self._slice(data)
-            if events:
+            any_events = bool(events)
+            if any_events:
                 yield events
-                events = [
-                    None
-                ]  # what was parsed is given up before the next slice is: its memory is still in the cache
+            del events  # frees them before the next slice is parsed: their memory is in the processor's cache
             if ended:
                 self._tail(data, is_object)
                 break
-            if self._done and not (events and data.strip(b" \t\r\n,")):
+            if self._done and not (any_events and data.strip(b" \t\r\n,")):
                 if is_object or data.strip(b" \t\r\n,"):
                     self.notes.append(
                         f"the end of the file is missing, after byte {self._place + len(data):,}"
                     )
                 break
         self.notes += self.source.notes
-        if self.first_mended >= 0:
+        if self._first_repaired >= 0:
             self.notes.append(
-                f"events that were no valid JSON were mended, the first at byte {self.first_mended:,}"
+                f"events that were no valid JSON were mended, the first at byte {self._first_repaired:,}"
             )
-        if self.first_lost >= 0:
-            self.notes.append(f"what was no event was left out, the first at byte {self.first_lost:,}")
+        if self._first_lost >= 0:
+            self.notes.append(f"what was no event was left out, the first at byte {self._first_lost:,}")
 
-    # ------------------------------------------------------------------------------------------------ pieces of the file
+    # ------------------------------------------------------------------------------------------------ before and after the events
 
     def _more(self, data: bytes) -> bytes:
-        """`data` and what follows in the file; more at a time where there is much already."""
+        """`data` and the content after it: half as much again, so that reading on stays linear."""
         parts, wanted = [data], max(1, len(data) // 2)
         for chunk in self._chunks:
             parts.append(chunk)
@@ -82,14 +113,14 @@ class Slices:
             self._done = True
         return b"".join(parts) if len(parts) > 1 else data
 
-    def _refuse_endless(self, data: bytes, what: str) -> None:
+    def _refuse_endless(self, data: bytes, part: str) -> None:
         if len(data) > self._limit:
             raise RefusedTraceError(
-                f"{self.source.name}: refused, {what} has no end within {self._limit:,} bytes (at byte {self._place:,})"
+                f"{self.source.name}: refused, {part} has no end within {self._limit:,} bytes (at byte {self._place:,})"
             )
 
     def _head(self) -> tuple[bytes, bool]:
-        """Read up to the first event."""
+        """Read up to the first event; and whether the events are in an object, or a list by themselves."""
         name = self.source.name
         data = self._more(b"")
         if data[:3] == b"\xef\xbb\xbf":
@@ -116,30 +147,35 @@ class Slices:
             raise NotATraceError(
                 f"{name}: not a trace (expected JSON that begins with {{ or [, or the same packed by gzip)"
             )
-        while (found := _KEY.search(data)) is None:
+        while (key := _KEY.search(data)) is None:
             if self._done:
                 raise NotATraceError(f"{name}: {_other_kind(data)}")
-            self._refuse_endless(data, "what stands before the events")
+            self._refuse_endless(data, "the content before the events")
             data = self._more(data)
-        first, tries = found, 0
-        while found is not None and tries < _TRIES:
-            tries += 1
-            top = _parsed(data[: found.start()] + b'"":0}')
-            if isinstance(top, dict):
-                top.pop("", None)
+        end = self._read_top(data, key)
+        self._place += end
+        return data[end:], True
+
+    def _read_top(self, data: bytes, key: re.Match[bytes]) -> int:
+        """Read the keys before traceEvents; gives the place of the first event. `key`: the first place that may be traceEvents."""
+        candidate: re.Match[bytes] | None = key
+        for _ in range(_TRIES):
+            if candidate is None:
                 break
-            found = _KEY.search(data, found.end())
-        else:
-            found = first
-            top = _mended(data[: found.start()] + b'"":0}')
-            self.notes.append("what stands before the events is no valid JSON")
+            top = _parsed(data[: candidate.start()] + b'"":0}')
             if isinstance(top, dict):
                 top.pop("", None)
-            else:
-                top = _pairs(data[: found.start()])
+                self.top.update(top)
+                return candidate.end()
+            candidate = _KEY.search(data, candidate.end())
+        self.notes.append("what stands before the events is no valid JSON")
+        top = _repaired(data[: key.start()] + b'"":0}')
+        if isinstance(top, dict):
+            top.pop("", None)
+        else:
+            top = _pairs(data[: key.start()])
         self.top.update(top)
-        self._place += found.end()
-        return data[found.end() :], True
+        return key.end()
 
     def _tail(self, data: bytes, is_object: bool) -> None:
         """Read what follows the last event."""
@@ -156,13 +192,13 @@ class Slices:
         value = _parsed(b"{" + rest.lstrip(b", \t\r\n"))
         if value is None:
             self.notes.append(f"what stands after the events is no valid JSON, at byte {self._place:,}")
-            value = _mended(b"{" + rest.lstrip(b", \t\r\n"))
+            value = _repaired(b"{" + rest.lstrip(b", \t\r\n"))
         if isinstance(value, dict):
             self.top.update(value)
 
     # ------------------------------------------------------------------------------------------------ events
 
-    def _slice(self, data: bytes) -> tuple[list[Any], bytes, bool]:
+    def _slice(self, data: bytes) -> tuple[list[RawEvent], bytes, bool]:
         """The events of the next slice, what is left of the data, and whether the list has ended."""
         if not self._done:
             data = self._more(data)
@@ -200,10 +236,10 @@ class Slices:
                 after = data.index(b"]", place)
                 yield place + 1, after + 1, True
 
-    def _one_by_one(self, data: bytes) -> tuple[list[Any], int, bool]:
+    def _one_by_one(self, data: bytes) -> tuple[list[RawEvent], int, bool]:
         """The events of data that does not parse as a whole."""
-        text = data.decode("latin-1")  # one character a byte; only the ends of events are found in it
-        events: list[Any] = []
+        text = data.decode("latin-1")  # one character per byte; serves only to find the ends of events
+        events: list[RawEvent] = []
         place = 0
         while True:
             blank = _SPACE.match(data, place)
@@ -233,30 +269,28 @@ class Slices:
             if last is not None:
                 return events, last.end(), True
 
-    def _take(self, events: list[Any], piece: bytes, place: int) -> None:
+    def _take(self, events: list[RawEvent], piece: bytes, place: int) -> None:
         value = _parsed(piece)
         if value is None:
-            value = _mended(piece)
+            value = _repaired(piece)
             if value is not None:
-                self.mended += 1
-                if self.first_mended < 0:
-                    self.first_mended = self._place + place
+                self.repaired += 1
+                if self._first_repaired < 0:
+                    self._first_repaired = self._place + place
         if isinstance(value, dict):
-            events.append(value)
+            events.append(cast("RawEvent", value))
         else:
             self.lost += 1
-            if self.first_lost < 0:
-                self.first_lost = self._place + place
+            if self._first_lost < 0:
+                self._first_lost = self._place + place
 
 
-_LONGEST_TOKEN = (
-    8  # characters: what is cut off within them is not known to be wrong (-Infinity is read as such)
-)
+_LONGEST_TOKEN = 8  # characters (-Infinity): an error this close to the end may be a token that is cut off
 _decoder = json.JSONDecoder(strict=False)
 
 
 def _value_end(text: str, place: int) -> tuple[int | None, bool]:
-    """Where the value that begins at `place` ends; if nowhere, whether it is broken: otherwise it goes on beyond the text."""
+    """Where the value that begins at `place` ends; if it does not, whether it is broken, or goes on beyond the text."""
     try:
         return _decoder.raw_decode(text, place)[1], False
     except json.JSONDecodeError as error:
@@ -267,19 +301,21 @@ def _value_end(text: str, place: int) -> tuple[int | None, bool]:
 
 def _last_end(data: bytes, place: int) -> tuple[int, bool]:
     """Where the last, broken event ends: at the end of the list if that is there, else at the end of the data."""
-    found = _END.search(data, place)
-    return (len(data), False) if found is None else (found.end(), True)
+    end = _END.search(data, place)
+    return (len(data), False) if end is None else (end.end(), True)
 
 
-def _parsed(piece: bytes) -> Any:
+def _parsed(piece: bytes) -> JSONValue:
+    """The value of JSON; None where it is no valid JSON."""
     try:
-        return orjson.loads(piece)
+        value: JSONValue = orjson.loads(piece)
     except (orjson.JSONDecodeError, RecursionError):
         return None
+    return value
 
 
 def _other_kind(data: bytes) -> str:
-    """What a JSON object without events is."""
+    """What kind of file a JSON object without events is."""
     if _NULL.search(data):
         return "not a trace (its traceEvents are no list)"
     if b'"nodes"' in data and b'"schema"' in data:
@@ -287,7 +323,7 @@ def _other_kind(data: bytes) -> str:
     return "JSON, but not a trace (expected traceEvents)"
 
 
-# ---------------------------------------------------------------------------------------------------- mending
+# ---------------------------------------------------------------------------------------------------- repairs
 
 _NOT_A_NUMBER = re.compile(
     rb"(?<=[:\[,\s])[-+]?(?:nan|inf(?:inity)?)(?:\((?:ind|snan)\))?(?=\s*[,\]\}])", re.IGNORECASE
@@ -304,13 +340,13 @@ _PAIR = re.compile(
 )
 
 
-def _mended(piece: bytes) -> Any:
-    """The value of JSON with one of the faults that writers of traces make; None if it is not to be had."""
+def _repaired(piece: bytes) -> JSONValue:
+    """The value of JSON with one of the faults that writers of traces make; None if it cannot be repaired."""
     piece = piece.translate(_CONTROL)
-    valid = piece.decode("utf-8", "replace").encode()
-    for mend in (_as_is, _numbers, _backslashes, _quotes):
-        valid = mend(valid)
-        value = _tolerant(valid)
+    text = piece.decode("utf-8", "replace").encode()
+    for repair in (_as_is, _without_nan, _with_escaped_backslashes, _with_escaped_quotes):
+        text = repair(text)
+        value = _tolerant(text)
         if value is not None:
             return value
     return None
@@ -320,54 +356,59 @@ def _as_is(piece: bytes) -> bytes:
     return piece
 
 
-def _numbers(piece: bytes) -> bytes:
-    """NaN and infinities, which JSON does not have."""
+def _without_nan(piece: bytes) -> bytes:
+    """null in place of NaN and infinities, which JSON does not have."""
     return _NOT_A_NUMBER.sub(b"null", piece)
 
 
-def _backslashes(piece: bytes) -> bytes:
-    """Backslashes that begin no escape: paths of Windows."""
-    return _LONE_BACKSLASH.sub(lambda found: b"\\" + found[0], piece)
+def _with_escaped_backslashes(piece: bytes) -> bytes:
+    """Backslashes that begin no escape are escaped: paths of Windows."""
+    return _LONE_BACKSLASH.sub(lambda match: b"\\" + match[0], piece)
 
 
-def _quotes(piece: bytes) -> bytes:
-    """Quotes inside a text: it ends where a further key or a bracket follows."""
-    parts, place = [], 0
-    for found in _TEXT_VALUE.finditer(piece):
-        if found.start() < place:
+def _with_escaped_quotes(piece: bytes) -> bytes:
+    """Quotes inside a text are escaped: the text ends where a further key or a bracket follows."""
+    parts: list[bytes] = []
+    place = 0
+    for opening in _TEXT_VALUE.finditer(piece):
+        if opening.start() < place:
             continue
-        end = _NEXT_KEY.search(piece, found.end())
-        if end is None:
+        closing = _NEXT_KEY.search(piece, opening.end())
+        if closing is None:
             break
-        inside = piece[found.end() : end.start()]
-        parts += [piece[place : found.end()], re.sub(rb'(?<!\\)"', rb'\\"', inside)]
-        place = end.start()
+        inside = piece[opening.end() : closing.start()]
+        parts += [piece[place : opening.end()], re.sub(rb'(?<!\\)"', rb'\\"', inside)]
+        place = closing.start()
     return b"".join([*parts, piece[place:]])
 
 
-def _tolerant(piece: bytes) -> Any:
-    """JSON as Python reads it, which takes NaN and lone surrogates; these do not stay."""
+def _tolerant(piece: bytes) -> JSONValue:
+    """JSON as Python's parser reads it, which accepts NaN and lone surrogates; both are replaced."""
     try:
         return _without_surrogates(json.loads(piece.decode(), strict=False, parse_constant=lambda _: None))
     except (ValueError, RecursionError):
         return None
 
 
-def _without_surrogates(value: Any) -> Any:
+def _without_surrogates(value: JSONValue) -> JSONValue:
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
+        return _valid_text(value)
     if isinstance(value, list):
         return [_without_surrogates(item) for item in value]
     if isinstance(value, dict):
-        return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
+        return {_valid_text(key): _without_surrogates(item) for key, item in value.items()}
     return value
 
 
-def _pairs(head: bytes) -> dict[str, Any]:
+def _valid_text(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _pairs(head: bytes) -> JSONObject:
     """Lines `"key": value` of a head that is no JSON."""
-    found = {}
-    for key, value in _PAIR.findall(head):
-        parsed = _parsed(value)
-        if parsed is not None:
-            found[key.decode("utf-8", "replace")] = parsed
-    return found
+    pairs: JSONObject = {}
+    for key, text in _PAIR.findall(head):
+        value = _parsed(text)
+        if value is not None:
+            pairs[key.decode("utf-8", "replace")] = value
+    return pairs

@@ -1,25 +1,26 @@
-"""Who belongs to whom: columns of a file in; callers, stacks, forward threads, and the ops that launched a device's work out."""
+"""Links between events: columns of a file in; callers, stacks, forward threads, and the ops that launched a device's work out."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from ..arrays import Array, BoolArray, IntArray
 from ..call_paths import paths
 from ..frames import is_left_out
 from ..trace import DEVICE_ANNOTATION, RUNTIME, Frames, Trace
 from ..tree import depths, innermost, parents, thread_slices
 
 
-def _nested(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Parents of one thread's events if they nest, and which of them stick out of their parent."""
-    found = parents(depths(start, end))
-    return found, (found >= 0) & (end > end[np.maximum(found, 0)])
+def _nested(start: IntArray, end: IntArray) -> tuple[IntArray, BoolArray]:
+    """Parents of one thread's events as if they nested, and which events end after their parent."""
+    parent = parents(depths(start, end))
+    return parent, (parent >= 0) & (end > end[np.maximum(parent, 0)])
 
 
-def snapped(thread: np.ndarray, start: np.ndarray, end: np.ndarray, tolerance: int) -> tuple[np.ndarray, int]:
-    """Ends that lie beyond the end of the event around them by no more than `tolerance` are moved to it; and how many were."""
+def snapped(thread: IntArray, start: IntArray, end: IntArray, tolerance: int) -> tuple[IntArray, int]:
+    """Ends after the end of the enclosing event by no more than `tolerance` are moved to it; and how many were moved."""
     end, moved = end.copy(), 0
     for first, last in thread_slices(thread):
         part = slice(first, last)
@@ -53,47 +54,48 @@ def overlapping(trace: Trace) -> int:
 
 
 def callers(
-    thread: np.ndarray, start: np.ndarray, end: np.ndarray, own: np.ndarray, parent: np.ndarray
-) -> tuple[np.ndarray, int]:
+    thread: IntArray, start: IntArray, end: IntArray, own: IntArray, parent: IntArray
+) -> tuple[IntArray, int]:
     """Rows of callers from the numbers that calls have in the file, or from the times where they have none; and how many
     numbers occur more than once. Rows are in the order of (thread, start)."""
-    found = np.full(len(start), -1, np.int64)
+    caller_of = np.full(len(start), -1, np.int64)
     numbered = own >= 0
     if not numbered.all():
         for first, last in thread_slices(thread):
             part = slice(first, last)
-            near, out = _nested(start[part], end[part])
-            near = np.where(out, -1, near)
-            found[part] = np.where(near < 0, -1, near + first)
+            local, ends_late = _nested(start[part], end[part])
+            local = np.where(ends_late, -1, local)
+            caller_of[part] = np.where(local < 0, -1, local + first)
     if not numbered.any():
-        return found, 0
+        return caller_of, 0
     rows = np.flatnonzero(numbered)
     rows = rows[np.argsort(own[rows], kind="stable")]
     keys = own[rows]
-    named = np.flatnonzero(numbered & (parent >= 0))
-    place = np.minimum(np.searchsorted(keys, parent[named]), len(keys) - 1)
+    with_parent = np.flatnonzero(numbered & (parent >= 0))
+    place = np.minimum(np.searchsorted(keys, parent[with_parent]), len(keys) - 1)
     caller = rows[place]
-    # a caller began before what it calls; this also keeps chains of callers from running in circles
+    # a caller begins before the calls it makes; this also keeps chains of callers from running in circles
     before = np.where(
-        thread[caller] == thread[named],
-        caller < named,
-        start[caller] < start[named],
+        thread[caller] == thread[with_parent],
+        caller < with_parent,
+        start[caller] < start[with_parent],
     )
-    known = (keys[place] == parent[named]) & before
-    found[numbered] = -1
-    found[named[known]] = caller[known]
-    return found, len(keys) - len(np.unique(keys))
+    known = (keys[place] == parent[with_parent]) & before
+    caller_of[numbered] = -1
+    caller_of[with_parent[known]] = caller[known]
+    return caller_of, len(keys) - len(np.unique(keys))
 
 
 def stacks_of(
-    thread: np.ndarray,
-    start: np.ndarray,
-    written: np.ndarray,
+    thread: IntArray,
+    start: IntArray,
+    written: IntArray,
     texts: list[str],
     frames: Frames,
-    wanted: np.ndarray,
-) -> tuple[np.ndarray, Any]:
-    """The stack of each event: as the file words it, else the Python calls around its beginning."""
+    wanted: BoolArray,
+) -> tuple[IntArray, Sequence[tuple[str, ...]]]:
+    """The stack of each event, and the table of stacks: as the file words them (`written`, into `texts`), else the Python calls
+    around the start of the events of `wanted`."""
     if texts:
         return written.astype(np.int32), tuple([tuple(_frames_of(text)) for text in texts])
     stack = np.full(len(start), -1, np.int32)
@@ -110,8 +112,8 @@ def stacks_of(
             (local < 0) | (frames.thread[np.maximum(frames.parent[a:b], 0)] != thread[first]), -1, local
         )
         rows = np.flatnonzero(wanted[first:last]) + first
-        around = innermost(frames.start_ns[a:b], frames.end_ns[a:b], local, start[rows])
-        stack[rows] = np.where(around >= 0, path[np.maximum(around, 0) + a], -1)
+        call = innermost(frames.start_ns[a:b], frames.end_ns[a:b], local, start[rows])
+        stack[rows] = np.where(call >= 0, path[np.maximum(call, 0) + a], -1)
     return stack, table
 
 
@@ -122,35 +124,29 @@ def _frames_of(text: str) -> list[str]:
 # ---------------------------------------------------------------------------------------------------- forward and backward
 
 
-def forward_threads(
-    thread: np.ndarray, start: np.ndarray, sequence: np.ndarray, number: np.ndarray
-) -> np.ndarray:
-    """The thread of the forward op of each event of a backward pass; 0: it is none. The file numbers threads in its own way: a
-    number means the thread on which most ops of the same sequence numbers ran forward."""
-    made = np.zeros(len(thread), np.int64)
+def forward_threads(thread: IntArray, sequence: IntArray, number: IntArray) -> IntArray:
+    """The thread of the forward op of each event of a backward pass; 0: it is in none. `number`: threads as the file numbers them,
+    which is in its own way. A number means the thread on which most ops of the same sequence numbers ran forward."""
+    forward_thread = np.zeros(len(thread), np.int64)
     backward = np.flatnonzero((number > 0) & (sequence >= 0))
     if not len(backward):
-        return made
+        return forward_thread
     forward = np.flatnonzero((number <= 0) & (sequence >= 0))
-    order = forward[np.argsort(sequence[forward], kind="stable")]
-    main = (
-        int(thread[np.argmax(np.bincount(np.unique(thread, return_inverse=True)[1]))])
-        if not len(order)
-        else 0
-    )
-    for which in np.unique(number[backward]).tolist():
-        rows = backward[number[backward] == which]
-        place = (
-            np.searchsorted(sequence[order], sequence[rows]) if len(order) else np.zeros(len(rows), np.int64)
-        )
-        place = np.minimum(place, max(len(order) - 1, 0))
-        known = sequence[order][place] == sequence[rows] if len(order) else np.zeros(len(rows), bool)
+    if not len(forward):
+        threads, counts = np.unique(thread, return_counts=True)
+        forward_thread[backward] = threads[np.argmax(counts)]
+        return forward_thread
+    forward = forward[np.argsort(sequence[forward], kind="stable")]
+    for own_number in np.unique(number[backward]).tolist():
+        rows = backward[number[backward] == own_number]
+        place = np.minimum(np.searchsorted(sequence[forward], sequence[rows]), len(forward) - 1)
+        known = sequence[forward][place] == sequence[rows]
         if known.any():
-            threads, counts = np.unique(thread[order[place[known]]], return_counts=True)
-            made[rows] = threads[np.argmax(counts)]
+            threads, counts = np.unique(thread[forward[place[known]]], return_counts=True)
+            forward_thread[rows] = threads[np.argmax(counts)]
         else:
-            made[rows] = main or thread[rows[0]]
-    return made
+            forward_thread[rows] = thread[rows[0]]
+    return forward_thread
 
 
 # ---------------------------------------------------------------------------------------------------- devices
@@ -161,15 +157,15 @@ class Links:
 
     def __init__(
         self,
-        thread: np.ndarray,
-        start: np.ndarray,
-        end: np.ndarray,
-        external: np.ndarray,
-        correlation: np.ndarray,
-        is_runtime: np.ndarray,
+        thread: IntArray,
+        start: IntArray,
+        end: IntArray,
+        external: IntArray,
+        correlation: IntArray,
+        is_runtime: BoolArray,
     ) -> None:
-        self.thread, self.start, self.end, self.is_runtime = thread, start, end, is_runtime
-        self.external = external
+        self._thread, self._start, self._end, self._is_runtime = thread, start, end, is_runtime
+        self._external = external
         self._launches = _Finder(correlation, start, is_runtime & (correlation > 0))
         self._ops = _Finder(external, start, ~is_runtime & (external > 0))
 
@@ -180,101 +176,97 @@ class Links:
 
     def of(
         self,
-        correlation: np.ndarray,
-        external: np.ndarray,
-        start: np.ndarray,
-        kind: np.ndarray,
-        flow: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray]:
+        correlation: IntArray,
+        external: IntArray,
+        start: IntArray,
+        kind: IntArray,
+        flow: IntArray,
+    ) -> tuple[IntArray, IntArray]:
         """Rows of the runtime calls that launched what a device did, and of the ops that it is charged to; -1: none."""
         launch = self._launches.last_before(correlation, start)
         op = self._ops.last_before(external, start)
-        has = (op < 0) & (launch >= 0)
-        if has.any():
-            rows = launch[has]
-            named = self._ops.last_before(self.external[rows], self.start[rows])
-            op[has] = np.where(named >= 0, named, self.around(rows))
+        launched = (op < 0) & (launch >= 0)
+        if launched.any():
+            calls = launch[launched]
+            by_id = self._ops.last_before(self._external[calls], self._start[calls])
+            op[launched] = np.where(by_id >= 0, by_id, self.at(self._thread[calls], self._start[calls]))
         op = np.where((op < 0) & (kind < DEVICE_ANNOTATION), flow, op)
         return launch, op
 
-    def around(self, rows: np.ndarray) -> np.ndarray:
-        """The innermost ops around the beginnings of rows."""
-        return self.at(self.thread[rows], self.start[rows])
-
-    def at(self, threads: np.ndarray, times: np.ndarray) -> np.ndarray:
+    def at(self, threads: IntArray, times: IntArray) -> IntArray:
         """The innermost ops of threads at times."""
-        found = np.full(len(times), -1, np.int64)
-        ops = np.flatnonzero(~self.is_runtime)
-        for first, last in thread_slices(self.thread[ops]):
+        op = np.full(len(times), -1, np.int64)
+        ops = np.flatnonzero(~self._is_runtime)
+        for first, last in thread_slices(self._thread[ops]):
             part = ops[first:last]
-            here = np.flatnonzero(threads == self.thread[part[0]])
-            if not len(here):
+            queries = np.flatnonzero(threads == self._thread[part[0]])
+            if not len(queries):
                 continue
-            near, out = _nested(self.start[part], self.end[part])
-            inside = innermost(self.start[part], self.end[part], np.where(out, -1, near), times[here])
-            found[here] = np.where(inside >= 0, part[np.maximum(inside, 0)], -1)
-        return found
+            start, end = self._start[part], self._end[part]
+            parent, ends_late = _nested(start, end)
+            inside = innermost(start, end, np.where(ends_late, -1, parent), times[queries])
+            op[queries] = np.where(inside >= 0, part[np.maximum(inside, 0)], -1)
+        return op
 
 
 class _Finder:
-    """Rows by a number; where several rows have it, the last one that began before a time."""
+    """Rows by an id; where several rows have it, the last one that began before a time."""
 
-    def __init__(self, number: np.ndarray, start: np.ndarray, which: np.ndarray) -> None:
+    def __init__(self, ids: IntArray, start: IntArray, which: BoolArray) -> None:
         rows = np.flatnonzero(which)
-        order = rows[np.lexsort((start[rows], number[rows]))]
-        self._rows, self._keys, self._starts = order, number[order], start[order]
-        self.shared = int((self._keys[1:] == self._keys[:-1]).sum())
+        order = rows[np.lexsort((start[rows], ids[rows]))]
+        self._rows, self._ids, self._starts = order, ids[order], start[order]
+        self.shared = int((self._ids[1:] == self._ids[:-1]).sum())
 
-    def last_before(self, number: np.ndarray, time: np.ndarray) -> np.ndarray:
+    def last_before(self, ids: IntArray, time: IntArray) -> IntArray:
         if not len(self._rows):
-            return np.full(len(number), -1, np.int64)
-        first = np.searchsorted(self._keys, number)
-        place = np.minimum(first, len(self._keys) - 1)
-        known = self._keys[place] == number
+            return np.full(len(ids), -1, np.int64)
+        first = np.searchsorted(self._ids, ids)
+        place = np.minimum(first, len(self._ids) - 1)
+        known = self._ids[place] == ids
         if self.shared:
-            last = np.searchsorted(self._keys, number, side="right")
+            last = np.searchsorted(self._ids, ids, side="right")
             for query in np.flatnonzero(last - first > 1).tolist():
                 a, b = int(first[query]), int(last[query])
-                place[query] = max(
-                    a, a + int(np.searchsorted(self._starts[a:b], time[query], side="right")) - 1
-                )
+                begun = int(np.searchsorted(self._starts[a:b], time[query], side="right"))
+                place[query] = max(a, a + begun - 1)
         return np.where(known, self._rows[place], -1)
 
 
 def flow_sources(
-    flows: dict[str, np.ndarray],
-    identity: np.ndarray,
-    thread: np.ndarray,
-    start: np.ndarray,
+    flows: dict[str, Array],
+    identity: IntArray,
+    thread: IntArray,
+    start: IntArray,
     links: Links,
-    correlation: np.ndarray,
-) -> np.ndarray:
-    """The ops from which arrows lead to what a device did, for files that say it so and not by numbers; -1: none."""
-    found = np.full(len(start), -1, np.int64)
-    loose = np.flatnonzero(correlation < 0)
-    if not len(loose) or not len(flows["start"]):
-        return found
+    correlation: IntArray,
+) -> IntArray:
+    """The ops from which flows lead to what a device did, for files that have flows and no correlation ids; -1: none."""
+    op = np.full(len(start), -1, np.int64)
+    unlinked = np.flatnonzero(correlation < 0)
+    if not len(unlinked) or not len(flows["start"]):
+        return op
     begins = flows["begins"]
     source = {
-        flow: (int(identity[place]), at)
-        for flow, place, at in zip(
+        flow: (int(identity[place]), time)
+        for flow, place, time in zip(
             flows["flow"][begins].tolist(), flows["thread"][begins].tolist(), flows["start"][begins].tolist()
         )
     }
     target = {
-        (place, at): flow
-        for flow, place, at in zip(
+        (place, time): flow
+        for flow, place, time in zip(
             flows["flow"][~begins].tolist(),
             flows["thread"][~begins].tolist(),
             flows["start"][~begins].tolist(),
         )
     }
-    ends = [
+    sources = [
         (row, source.get(target.get(key, -1)))
-        for row, key in zip(loose.tolist(), zip(thread[loose].tolist(), start[loose].tolist()))
+        for row, key in zip(unlinked.tolist(), zip(thread[unlinked].tolist(), start[unlinked].tolist()))
     ]
-    known = [(row, *end) for row, end in ends if end is not None]
+    known = [(row, *thread_and_time) for row, thread_and_time in sources if thread_and_time is not None]
     if known:
         rows, threads, times = (np.array(column, np.int64) for column in zip(*known))
-        found[rows] = links.at(threads, times)
-    return found
+        op[rows] = links.at(threads, times)
+    return op

@@ -1,15 +1,19 @@
-"""Kineto traces: slices of a Chrome trace in, a Trace out. What is read here is what torch 1.8 to 2.14 and this package write, and
-Chrome traces of others as far as they hold slices, instants and counters."""
+"""Kineto traces: slices of a Chrome trace in, a Trace out. Reads what torch 1.8 to 2.14 and this package write, and Chrome traces
+of other programs as far as they hold slices, instants and counters."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
+from ..arrays import Array, BoolArray, IntArray
 from ..inputs import Inputs
+from ..json_types import JSONObject, JSONScalar, JSONValue
 from ..settings import Settings
 from ..trace import (
     ANNOTATION,
@@ -28,23 +32,31 @@ from ..trace import (
     Trace,
 )
 from ..tree import thread_slices
-from . import kernel_links as linking
 from .collect import Arguments, Collector, Parsed
 from .flops import flops_of
-from .json_slices import Slices
+from .json_slices import RawEvent, Slices
+from .kernel_links import Links, callers, flow_sources, forward_threads, overlapping, snapped, stacks_of
+
+Table: TypeAlias = "dict[str, Array]"  # columns by name, see Collector
+ThreadKey: TypeAlias = "tuple[JSONScalar, JSONScalar]"  # (pid, tid) as the file has them
 
 _FLAGS = ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules")
-_OWN = (
+# further keys at the top of a file that have a place in a Trace
+_KNOWN_KEYS = (
     "schemaVersion",
     "deviceProperties",
     "displayTimeUnit",
     "baseTimeNanoseconds",
     "trace_id",
     "host_name",
+    "traceEvents",
+    "traceName",
+    "distributedInfo",
 )
+OWN_KEY = "mindtorch_v2"  # at the top of the files that this package writes
 _ENGINE = "autograd::engine::evaluate_function: "
 _NODE = re.compile(r"(?:Backward\d*|^torch::autograd::\w+)$")
-# what torch records for its own sake and shows to nobody
+# torch records these for its own use and does not show them
 _HIDDEN = frozenset(
     {
         "profiler::_record_function_enter",
@@ -56,11 +68,13 @@ _HIDDEN = frozenset(
     }
 )
 _SNAP_NS = 1_000  # times of whole microseconds: begin and length are rounded each
-_FAR_US = 10**9  # times that begin this far from 0 are no times since the start of something short
+_FAR_US = (
+    10**9
+)  # microseconds: times this far from 0 are counted from an epoch, not from the start of the recording
 
 
 def trace_of(slices: Slices, collector: Collector, source: str) -> Trace:
-    """Put together what was collected from a file."""
+    """The Trace of the events that were collected from a file."""
     collector.pair()
     builder = _Builder(slices.top, collector, source)
     trace = builder.trace()
@@ -70,25 +84,20 @@ def trace_of(slices: Slices, collector: Collector, source: str) -> Trace:
 class _Builder:
     """The steps from collected columns to a Trace; each needs those before it."""
 
-    def __init__(self, top: dict[str, Any], collector: Collector, source: str) -> None:
-        self.top, self.found, self.source = top, collector, source
-        self.repaired: dict[str, int] = dict(collector.repaired)
-        self.dropped: dict[str, int] = dict(collector.dropped)
+    def __init__(self, top: JSONObject, collector: Collector, source: str) -> None:
+        self.top, self.collected, self.source = top, collector, source
+        self.repaired = Counter(collector.repaired)
+        self.dropped = Counter(collector.dropped)
         self.notes: list[str] = []
-        # a name that is no text is one in the table
+        # names of other types than text become texts
         self.texts = ["" if name is None else str(name) for name in collector.names]
 
     def trace(self) -> Trace:
-        found, top = self.found, self.top
-        host, frames, device, memory = (
-            part.whole() for part in (found.host, found.frames, found.device, found.memory)
-        )
-        parts = (found.host, found.frames, found.device)
-        self.repaired["of negative length"] = sum(part.short for part in parts)
-        coarse = all(part.coarse for part in parts)
-        beyond = sum(part.beyond for part in (*parts, found.memory))
-        if beyond:
-            self.dropped["no time"] = self.dropped.get("no time", 0) + beyond
+        collected, top = self.collected, self.top
+        builders = (collected.host, collected.frames, collected.device, collected.memory)
+        host, frames, device, memory = (builder.whole() for builder in builders)
+        self.repaired["of negative length"] = sum(builder.negative_lengths for builder in builders[:3])
+        self.dropped["no time"] += sum(builder.out_of_range for builder in builders)
         host, frames, device, memory = self._without_zeros(host, frames, device, memory)
         hidden = np.array([text in _HIDDEN for text in self.texts] or [False])[host["name"]]
         if hidden.any():
@@ -99,23 +108,21 @@ class _Builder:
         host = _chosen(host, order)
         thread = thread[order]
         start, end = host["start"], host["start"] + host["length"]
-        if coarse:
+        if all(builder.coarse for builder in builders[:3]):
             end = self._snapped(thread, start, end)
         frame_columns = self._frames(frames)
         name, names = _compact(host["name"], self.texts)
         kind, scope = _kinds(host["kind"], name, names)
-        input_table = tuple([Inputs.from_json(text) for text in self.found.inputs])
+        input_table = tuple([Inputs.from_json(text) for text in collected.inputs])
         inputs = host["inputs"]
-        stack, stacks = linking.stacks_of(
-            thread, start, host["stack"], list(found.stacks), frame_columns, host["kind"] != RUNTIME
+        is_runtime: BoolArray = host["kind"] == RUNTIME
+        stack, stacks = stacks_of(
+            thread, start, host["stack"], list(collected.stacks), frame_columns, ~is_runtime
         )
         flops = np.maximum(host["flops"], 0)
         if top.get("with_flops") and (inputs >= 0).any():
             flops = np.where(host["flops"] >= 0, flops, flops_of(name, names, inputs, input_table))
-        forward = linking.forward_threads(thread, start, host["sequence"], host["forward"])
-        links = linking.Links(
-            thread, start, end, host["external"], host["correlation"], host["kind"] == RUNTIME
-        )
+        links = Links(thread, start, end, host["external"], host["correlation"], is_runtime)
         device_columns = self._device(device, links)
         self.repaired["External ids that several events share"] = links.shared
         extra = host["extra"]
@@ -129,7 +136,7 @@ class _Builder:
             kind=kind,
             scope=scope,
             sequence=host["sequence"],
-            forward_thread=forward,
+            forward_thread=forward_threads(thread, host["sequence"], host["forward"]),
             inputs=inputs,
             flops=flops,
             stack=stack,
@@ -141,58 +148,58 @@ class _Builder:
             counters=self._counters(),
             external=host["external"],
             extra=extra if (extra >= 0).any() else None,
-            extra_table=Parsed(found.extras),
+            extra_table=Parsed(collected.extras),
             health=Health(unfinished=int(host["unfinished"].sum())),
-            origin_ns=_int(top.get("baseTimeNanoseconds"), 0),
+            origin_ns=_base_ns(top),
             window_ns=self._window(start, end, device_columns, frame_columns),
             settings=self._settings(thread, device_columns, frame_columns, memory, inputs),
         )
 
     # ------------------------------------------------------------------------------------------------ rows
 
-    def _without_zeros(self, *tables: dict[str, np.ndarray]) -> list[dict[str, np.ndarray]]:
+    def _without_zeros(self, *tables: Table) -> list[Table]:
         """Tables without events at time 0 where all others are far from it: their time was never written."""
-        kept = []
+        kept: list[Table] = []
         starts = [t["start"][t["start"] != 0] for t in tables]
-        later = min((int(s.min()) for s in starts if len(s)), default=0)
+        earliest = min((int(s.min()) for s in starts if len(s)), default=0)
         for table in tables:
             zero = table["start"] == 0
-            if later > _FAR_US * 1000 and zero.any():
-                self.dropped["at time 0"] = self.dropped.get("at time 0", 0) + int(zero.sum())
+            if earliest > _FAR_US * 1000 and zero.any():
+                self.dropped["at time 0"] += int(zero.sum())
                 table = _chosen(table, ~zero)
             kept.append(table)
         return kept
 
-    def _identities(self, *tables: dict[str, np.ndarray]) -> np.ndarray:
-        """A number for each (process, thread) of the file: the thread's own where that is one and no other process has it."""
-        keys = list(self.found.threads)
+    def _identities(self, *tables: Table) -> IntArray:
+        """A number for each (process, thread) of the file: the thread's own where it is a number that no other process uses."""
+        keys = list(self.collected.threads)
         used = np.zeros(len(keys), bool)
         for table in tables:
             used[table["thread"]] = True
-        made = np.zeros(len(keys), np.int64)
-        taken: dict[int, tuple[Any, Any]] = {}
-        self.threads: dict[int, tuple[Any, Any]] = {}
+        identities = np.zeros(len(keys), np.int64)
+        taken: dict[int, ThreadKey] = {}
+        self.threads: dict[int, ThreadKey] = {}  # by identity
         for place, (pid, tid) in enumerate(keys):
-            wanted = _thread_number(tid)
-            both = _plain_key(pid), wanted if wanted is not None else tid
-            if wanted is None or taken.get(wanted, both) != both or not 0 <= wanted < 2**62:
-                wanted = next((n for n, key in taken.items() if key == both), None) or 2**62 + place
-            taken[wanted] = both
-            made[place] = wanted
+            identity = _thread_number(tid)
+            key = _plain_key(pid), identity if identity is not None else tid
+            if identity is None or taken.get(identity, key) != key or not 0 <= identity < 2**62:
+                identity = next((n for n, other in taken.items() if other == key), None) or 2**62 + place
+            taken[identity] = key
+            identities[place] = identity
             if used[place]:
-                self.threads.setdefault(wanted, (pid, tid))
-        return made if len(made) else np.zeros(1, np.int64)
+                self.threads.setdefault(identity, (pid, tid))
+        return identities if len(identities) else np.zeros(1, np.int64)
 
-    def _snapped(self, thread: np.ndarray, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-        """Ends that stick out of the events around them by no more than rounding are moved."""
-        end, moved = linking.snapped(thread, start, end, _SNAP_NS)
+    def _snapped(self, thread: IntArray, start: IntArray, end: IntArray) -> IntArray:
+        """Ends after the end of the enclosing event by no more than rounding are moved to it."""
+        end, moved = snapped(thread, start, end, _SNAP_NS)
         if moved:
             self.repaired[
                 "ends moved by at most 1 us into the events around them (the file's times are rounded)"
             ] = moved
         return end
 
-    def _frames(self, frames: dict[str, np.ndarray]) -> Frames:
+    def _frames(self, frames: Table) -> Frames:
         if not len(frames["start"]):
             return Frames.none()
         thread = self.identity[frames["thread"]]
@@ -200,20 +207,20 @@ class _Builder:
         frames, thread = _chosen(frames, order), thread[order]
         name, names = _compact(frames["name"], self.texts)
         start, end = frames["start"], frames["start"] + frames["length"]
-        parent, repeated = linking.callers(thread, start, end, frames["own"], frames["parent"])
+        parent, repeated = callers(thread, start, end, frames["own"], frames["parent"])
         if repeated:
             self.repaired["Python ids that several calls share"] = repeated
         return Frames(tuple(names), name, start, end, thread, parent, frames["module"])
 
-    def _device(self, device: dict[str, np.ndarray], links: linking.Links) -> Device:
+    def _device(self, device: Table, links: Links) -> Device:
         if not len(device["start"]):
             return Device.none()
         order = np.lexsort((-device["length"], device["start"], device["stream"], device["device"]))
         device = _chosen(device, order)
         name, names = _compact(device["name"], self.texts)
         start = device["start"]
-        flow = linking.flow_sources(
-            self.found.flows.whole(),
+        flow = flow_sources(
+            self.collected.flows.whole(),
             self.identity,
             device["thread"],
             start,
@@ -233,16 +240,16 @@ class _Builder:
             launch,
             op,
             device["extra"],
-            Arguments(self.found.device_extras),
+            Arguments(self.collected.device_extras),
         )
 
-    def _memory(self, memory: dict[str, np.ndarray]) -> Memory:
+    def _memory(self, memory: Table) -> Memory:
         order = np.argsort(memory["start"], kind="stable")
         memory = _chosen(memory, order)
         total = memory["total"]
         unknown = total < 0
         if unknown.any():
-            total = np.where(unknown, _running(memory["nbytes"], memory["device"]), total)
+            total = np.where(unknown, _running_totals(memory["nbytes"], memory["device"]), total)
         return Memory(
             memory["start"],
             memory["nbytes"],
@@ -254,25 +261,22 @@ class _Builder:
         )
 
     def _counters(self) -> Counters:
-        found = self.found.counters.whole()
-        order = np.argsort(found["start"], kind="stable")
-        return Counters(
-            tuple(self.found.counter_names),
-            found["name"][order],
-            found["start"][order],
-            found["value"][order],
-        )
+        counters = self.collected.counters.whole()
+        counters = _chosen(counters, np.argsort(counters["start"], kind="stable"))
+        names = tuple(self.collected.counter_names)
+        return Counters(names, counters["name"], counters["start"], counters["value"])
 
     # ------------------------------------------------------------------------------------------------ the whole
 
-    def _window(self, start: np.ndarray, end: np.ndarray, device: Device, frames: Frames) -> tuple[int, int]:
-        found = self.found
+    def _window(self, start: IntArray, end: IntArray, device: Device, frames: Frames) -> tuple[int, int]:
+        """When recording began and ended: as the file says, else the first start and the last end."""
+        collected = self.collected
         starts = [int(column.min()) for column in (start, device.start_ns, frames.start_ns) if len(column)]
         ends = [int(column.max()) for column in (end, device.end_ns, frames.end_ns) if len(column)]
-        begun = min((span[0] for span in found.spans), default=found.window_start)
-        ended = found.window_end
+        begun = min((span[0] for span in collected.spans), default=collected.window_start)
+        ended = collected.window_end
         if ended is None:
-            ended = max((span[1] for span in found.spans), default=None)
+            ended = max((span[1] for span in collected.spans), default=None)
         if begun is None or (starts and begun == 0 < min(starts)):
             begun = min(starts, default=0)
         if ended is None or ended < begun:
@@ -280,41 +284,37 @@ class _Builder:
         return begun, ended
 
     def _settings(
-        self,
-        thread: np.ndarray,
-        device: Device,
-        frames: Frames,
-        memory: dict[str, np.ndarray],
-        inputs: np.ndarray,
+        self, thread: IntArray, device: Device, frames: Frames, memory: Table, inputs: IntArray
     ) -> Settings:
-        top = self.top
+        top, collected = self.top, self.collected
         flags = {flag: bool(top.get(flag)) for flag in _FLAGS}
-        # files of 2021 do not say what was asked for
-        flags["record_shapes"] |= bool((inputs >= 0).any()) and not flags["with_flops"]
-        flags["profile_memory"] |= bool(len(memory["start"]))
-        flags["with_stack"] |= bool(len(frames)) or bool(self.found.stacks)
-        names, processes, labels = _metadata(self.found.metadata)
+        thread_names, processes, labels = _metadata(collected.metadata)
         pids = {_plain_key(pid) for pid, _ in self.threads.values()}
         numbers = [pid for pid in pids if isinstance(pid, int)]
         main = _main_thread(thread, self.threads)
         pid = self.threads[main][0] if main in self.threads else (numbers[0] if numbers else 0)
-        distributed = top.get("distributedInfo")
-        distributed = distributed if isinstance(distributed, dict) else {}
-        known = {*_OWN, *_FLAGS, "traceEvents", "traceName", "distributedInfo", "mindtorch_v2"}
+        distributed = _object_at(top, "distributedInfo")
+        device_words = [*collected.categories, *labels.values(), *processes.values()]
+        known = {*_KNOWN_KEYS, *_FLAGS, OWN_KEY}
+        # files of 2021 have no flags: what was recorded shows in the events
         return Settings(
-            **flags,
-            verbose=bool(self.found.stacks),
+            record_shapes=flags["record_shapes"] or (bool((inputs >= 0).any()) and not flags["with_flops"]),
+            profile_memory=flags["profile_memory"] or bool(len(memory["start"])),
+            with_stack=flags["with_stack"] or bool(len(frames)) or bool(collected.stacks),
+            with_flops=flags["with_flops"],
+            with_modules=flags["with_modules"],
+            verbose=bool(collected.stacks),
             from_file=True,
             source=self.source,
-            foreign="mindtorch_v2" not in top,
+            foreign=OWN_KEY not in top,
             trace_id=_text_at(top, "trace_id"),
             host_name=_text_at(top, "host_name"),
             pid=pid if isinstance(pid, int) else 0,
             thread=main,
-            threads={identity: self._thread_name(identity, names) for identity in self.threads},
+            threads={identity: self._thread_name(identity, thread_names) for identity in self.threads},
             thread_pids={i: pid for i, (pid, _) in self.threads.items()} if len(pids) > 1 else {},
             processes={pid: processes.get(pid, "") for pid in pids},
-            device=_device_name(self.found.categories, labels, processes) if len(device) else None,
+            device=_device_name(device_words) if len(device) else None,
             device_properties=tuple(_list_at(top, "deviceProperties")),
             rank=_int_at(distributed, "rank"),
             world_size=_int_at(distributed, "world_size"),
@@ -322,45 +322,55 @@ class _Builder:
             metadata={key: value for key, value in top.items() if key not in known},
         )
 
-    def _thread_name(self, identity: int, names: dict[tuple[Any, Any], Any]) -> tuple[int, str]:
-        """The system's number of a thread and its name, as the file tells them."""
+    def _thread_name(self, identity: int, names: Mapping[ThreadKey, str]) -> tuple[int, str]:
+        """The system's number of a thread and its name, as the file has them."""
         pid, tid = self.threads[identity]
         number = _thread_number(tid)
         name = names.get((_plain_key(pid), tid)) or names.get((_plain_key(pid), number), "")
-        return identity if number is None else number, str(name)
+        return identity if number is None else number, name
 
 
-def _text_at(document: dict[str, Any], key: str) -> str:
+def _text_at(document: JSONObject, key: str) -> str:
     value = document.get(key)
     return value if isinstance(value, str) else ""
 
 
-def _int_at(document: dict[str, Any], key: str) -> int | None:
+def _int_at(document: JSONObject, key: str) -> int | None:
     value = document.get(key)
     return value if isinstance(value, int) else None
 
 
-def _list_at(document: dict[str, Any], key: str) -> list[Any]:
+def _list_at(document: JSONObject, key: str) -> list[JSONValue]:
     value = document.get(key)
     return value if isinstance(value, list) else []
 
 
+def _object_at(document: JSONObject, key: str) -> JSONObject:
+    value = document.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _base_ns(top: JSONObject) -> int:
+    """What times count from, in nanoseconds since the epoch."""
+    base = top.get("baseTimeNanoseconds")
+    return base if base.__class__ is int and abs(base) < 2**62 else 0
+
+
 def _with_health(trace: Trace, builder: _Builder, slices: Slices) -> Trace:
     notes = [*slices.notes, *builder.notes]
-    repaired = {what: n for what, n in builder.repaired.items() if n}
-    dropped = {what: n for what, n in builder.dropped.items() if n}
-    overlapping = linking.overlapping(trace)
-    notes += [f"{n:,} repaired: {what}" for what, n in repaired.items()]
-    notes += [f"{n:,} dropped: {what}" for what, n in dropped.items()]
-    if overlapping:
-        repaired["overlapping"] = overlapping
-        notes.append(f"{overlapping:,} events overlap others of their thread without lying inside them")
+    repaired = {kind: count for kind, count in builder.repaired.items() if count}
+    dropped = {reason: count for reason, count in builder.dropped.items() if count}
+    overlap_count = overlapping(trace)
+    notes += [f"{count:,} repaired: {kind}" for kind, count in repaired.items()]
+    notes += [f"{count:,} dropped: {reason}" for reason, count in dropped.items()]
+    if overlap_count:
+        notes.append(f"{overlap_count:,} events overlap others of their thread without lying inside them")
     return replace(
         trace,
         health=Health(
             dropped=sum(dropped.values()) + slices.lost,
             unfinished=trace.health.unfinished,
-            repaired=sum(repaired.values()) + slices.mended,
+            repaired=sum(repaired.values()) + overlap_count + slices.repaired,
             notes=tuple(notes),
         ),
     )
@@ -369,11 +379,11 @@ def _with_health(trace: Trace, builder: _Builder, slices: Slices) -> Trace:
 # ---------------------------------------------------------------------------------------------------- columns
 
 
-def _chosen(table: dict[str, np.ndarray], which: np.ndarray) -> dict[str, np.ndarray]:
+def _chosen(table: Table, which: IntArray | BoolArray) -> Table:
     return {name: column[which] for name, column in table.items()}
 
 
-def _compact(numbers: np.ndarray, texts: list[str]) -> tuple[np.ndarray, list[str]]:
+def _compact(numbers: IntArray, texts: list[str]) -> tuple[IntArray, list[str]]:
     """Numbers of names, and the names that occur."""
     present = np.zeros(max(len(texts), 1), bool)
     present[numbers] = True
@@ -381,17 +391,17 @@ def _compact(numbers: np.ndarray, texts: list[str]) -> tuple[np.ndarray, list[st
     return place[numbers].astype(np.int32), [texts[i] for i in np.flatnonzero(present[: len(texts)]).tolist()]
 
 
-def _kinds(kind: np.ndarray, name: np.ndarray, names: list[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Kinds and scopes, which a file does not say: nodes of the backward pass are known by what runs them."""
-    run = {text[len(_ENGINE) :] for text in names if text.startswith(_ENGINE)}
-    by_name = np.array(
-        [
-            ENGINE if t.startswith(_ENGINE) else NODE if t in run or (not run and _NODE.search(t)) else OP
-            for t in names
-        ]
-        or [OP],
-        np.int8,
-    )
+def _kinds(kind: IntArray, name: IntArray, names: list[str]) -> tuple[IntArray, IntArray]:
+    """Kinds and scopes, which a file does not have: nodes of the backward pass are known by the engine's events around them."""
+    node_names = {text[len(_ENGINE) :] for text in names if text.startswith(_ENGINE)}
+
+    def kind_of(text: str) -> int:
+        if text.startswith(_ENGINE):
+            return ENGINE
+        is_node = text in node_names if node_names else _NODE.search(text) is not None
+        return NODE if is_node else OP
+
+    by_name = np.array([kind_of(text) for text in names] or [OP], np.int8)
     kind = np.where(kind == OP, by_name[name], kind).astype(np.int8)
     scope = np.full(len(kind), FUNCTION_SCOPE, np.int8)
     scope[kind == NODE] = BACKWARD_SCOPE
@@ -399,23 +409,19 @@ def _kinds(kind: np.ndarray, name: np.ndarray, names: list[str]) -> tuple[np.nda
     return kind, scope
 
 
-def _running(nbytes: np.ndarray, device: np.ndarray) -> np.ndarray:
-    """Sums of bytes so far, for each device by itself."""
+def _running_totals(nbytes: IntArray, device: IntArray) -> IntArray:
+    """Running sums of bytes, for each device by itself."""
     total = np.zeros(len(nbytes), np.int64)
-    for which in np.unique(device).tolist():
-        here = device == which
-        total[here] = np.cumsum(nbytes[here])
+    for number in np.unique(device).tolist():
+        rows = device == number
+        total[rows] = np.cumsum(nbytes[rows])
     return total
 
 
 # ---------------------------------------------------------------------------------------------------- processes, threads, devices
 
 
-def _int(value: Any, otherwise: int) -> int:
-    return value if value.__class__ is int and abs(value) < 2**62 else otherwise
-
-
-def _thread_number(tid: Any) -> int | None:
+def _thread_number(tid: JSONValue) -> int | None:
     if isinstance(tid, bool):
         return None
     if isinstance(tid, int):
@@ -425,33 +431,33 @@ def _thread_number(tid: Any) -> int | None:
     return None
 
 
-def _plain_key(pid: Any) -> Any:
+def _plain_key(pid: JSONScalar) -> JSONScalar:
     number = _thread_number(pid)
     return pid if number is None else number
 
 
 def _metadata(
-    events: list[dict[str, Any]],
-) -> tuple[dict[tuple[Any, Any], str], dict[Any, str], dict[Any, str]]:
+    events: list[RawEvent],
+) -> tuple[dict[ThreadKey, str], dict[JSONScalar, str], dict[JSONScalar, str]]:
     """Names of threads and processes, and labels of processes."""
-    threads: dict[tuple[Any, Any], str] = {}
-    processes: dict[Any, str] = {}
-    labels: dict[Any, str] = {}
+    threads: dict[ThreadKey, str] = {}
+    processes: dict[JSONScalar, str] = {}
+    labels: dict[JSONScalar, str] = {}
     for event in events:
         args, pid, tid = event.get("args"), event.get("pid"), event.get("tid")
         if not isinstance(args, dict) or isinstance(pid, (list, dict)) or isinstance(tid, (list, dict)):
             continue
-        what, pid = event.get("name"), _plain_key(pid)
-        if what == "thread_name":
+        name, pid = event.get("name"), _plain_key(pid)
+        if name == "thread_name":
             threads[pid, tid] = str(args.get("name", "")).strip()
-        elif what == "process_name":
+        elif name == "process_name":
             processes[pid] = str(args.get("name", "")).strip()
-        elif what == "process_labels":
+        elif name == "process_labels":
             labels[pid] = str(args.get("labels", "")).strip()
     return threads, processes, labels
 
 
-def _main_thread(thread: np.ndarray, threads: dict[int, tuple[Any, Any]]) -> int:
+def _main_thread(thread: IntArray, threads: dict[int, ThreadKey]) -> int:
     """The thread whose number is its process's; else the one with most events."""
     for identity, (pid, tid) in threads.items():
         if _plain_key(pid) == _thread_number(tid) and identity in (pid, tid, _thread_number(tid)):
@@ -463,11 +469,9 @@ def _main_thread(thread: np.ndarray, threads: dict[int, tuple[Any, Any]]) -> int
     return int(thread[first])
 
 
-def _device_name(categories: Any, labels: dict[Any, str], processes: dict[Any, str]) -> str:
-    """torch's name of the kind of device that a file is from."""
-    met = " ".join(
-        [*map(str.lower, categories), *map(str.lower, labels.values()), *map(str.lower, processes.values())]
-    )
+def _device_name(words: Iterable[str]) -> str:
+    """torch's name of the kind of device, from the categories of events and the names and labels of processes."""
+    text = " ".join(words).lower()
     for word, device in (
         ("xpu", "xpu"),
         ("mtia", "mtia"),
@@ -476,6 +480,6 @@ def _device_name(categories: Any, labels: dict[Any, str], processes: dict[Any, s
         ("ascend", "npu"),
         ("npu", "npu"),
     ):
-        if word in met:
+        if word in text:
             return device
     return "cuda"

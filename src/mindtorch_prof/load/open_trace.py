@@ -1,14 +1,13 @@
-"""The door: a file in, a Loaded out. Chooses who reads the file and shows how far that is."""
+"""Opening a trace: a file in, a Loaded out. Shows how much of the file was read."""
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..python_rows import with_calls, with_forward_stacks
 from ..torch_api.event_list import EventList
@@ -16,14 +15,18 @@ from ..torch_api.events import FunctionEvent, FunctionEventAvg
 from ..torch_api.facade import RecordingAnswers
 from ..torch_api.results import Results
 from ..trace import Health, Trace
-from .byte_source import Limits, Source
+from .byte_source import Limits, PathOrFile, Progress, Source
 from .collect import Collector
 from .errors import BrokenTraceError, NotATraceError
-from .json_slices import Slices
-from .kineto import trace_of
+from .json_slices import Slices, no_garbage_collection
+from .kineto import OWN_KEY, trace_of
 
-_MARK = "mindtorch_v2"  # a key at the top of the files that this package writes
-_BAR_FROM = 32 << 20  # bytes: below, nobody waits
+if TYPE_CHECKING:
+    from ..analysis.device_usage import Usage
+    from ..json_types import JSONObject
+    from ..torch_api.event_tree import _ProfilerEvent
+
+_BAR_FROM = 32 << 20  # bytes: smaller files are read too fast for a bar
 
 
 class Loaded(RecordingAnswers):
@@ -61,9 +64,10 @@ class Loaded(RecordingAnswers):
         """All events of the file."""
         return self._listed.events
 
-    def experimental_event_tree(self) -> list[Any]:
+    def experimental_event_tree(self) -> list[_ProfilerEvent]:
         """The roots of the tree of events, Python calls and allocations, as `profile.kineto_results` gives it of a live recording."""
-        return self._results.event_tree.roots()
+        roots: list[_ProfilerEvent] = self._results.event_tree.roots()
+        return roots
 
     def _listed_results(self) -> Results:
         return self._listed
@@ -91,20 +95,26 @@ class Loaded(RecordingAnswers):
         """The events as columns."""
         return self.events().to_dict()
 
-    def device_usage(self) -> Any:
-        """How busy each stream of each device was: one row a stream, see `mindtorch_prof.analysis.device_usage`."""
+    def device_usage(self) -> list[Usage]:
+        """How busy each stream of each device was: one row per stream, see `mindtorch_prof.analysis.device_usage`."""
         from ..analysis.device_usage import device_usage
 
         return device_usage(self.trace)
 
 
-def opened(file: Any, strict: bool, progress: Any, python_functions: bool | None, limits: Limits) -> Loaded:
-    """Read a file; what the arguments mean, `load` says."""
-    with Source(file, limits) as source, _bar(source, progress) as advance, _no_collection():
+def opened(
+    file: PathOrFile,
+    strict: bool,
+    progress: Progress | bool | None,
+    python_functions: bool | None,
+    limits: Limits,
+) -> Loaded:
+    """Read a file; `load` says what the arguments mean."""
+    with Source(file, limits) as source, _bar(source, progress) as advance, no_garbage_collection():
         slices, collector = Slices(source), Collector()
         for events in slices:
             collector.add(events)
-            del events  # before the next slice is parsed
+            del events  # frees the parsed objects before the next slice is parsed
             advance(source.consumed, source.total)
         _refuse_other_lists(slices, collector, source.name)
         name = source.name if not hasattr(file, "read") or getattr(file, "name", None) else ""
@@ -113,37 +123,27 @@ def opened(file: Any, strict: bool, progress: Any, python_functions: bool | None
         raise BrokenTraceError(f"{source.name}: {trace.health.line()}")
     if python_functions is None:
         python_functions = _calls_are_rows(trace, slices.top)
-    return Loaded(trace, python_functions, forward_stacks=_MARK not in slices.top and bool(collector.stacks))
+    return Loaded(
+        trace, python_functions, forward_stacks=OWN_KEY not in slices.top and bool(collector.stacks)
+    )
 
 
 def _refuse_other_lists(slices: Slices, collector: Collector, name: str) -> None:
-    """A list that holds no event at all is something else than a trace."""
-    found = collector.count - sum(collector.dropped.values())
-    if found <= 0 and (collector.count or slices.lost) and "schemaVersion" not in slices.top:
+    """A list that holds no event at all is no trace."""
+    event_count = collector.count - sum(collector.dropped.values())
+    if event_count <= 0 and (collector.count or slices.lost) and "schemaVersion" not in slices.top:
         raise NotATraceError(
             f"{name}: JSON, but not a trace (none of its {collector.count + slices.lost:,} entries is an event)"
         )
 
 
-def _calls_are_rows(trace: Trace, top: dict[str, Any]) -> bool:
-    """torch 2.13 lists Python calls among the events; it also is the first that names the host. We do the latter only."""
-    return bool(len(trace.frames) and "host_name" in top and _MARK not in top)
+def _calls_are_rows(trace: Trace, top: JSONObject) -> bool:
+    """Whether a file was written by torch 2.13 or later, which lists Python calls among the events: earlier versions name no host."""
+    return bool(len(trace.frames) and "host_name" in top and OWN_KEY not in top)
 
 
 @contextmanager
-def _no_collection() -> Iterator[None]:
-    """Parsing makes millions of short-lived objects and no cycles: the collector would only look for some."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-@contextmanager
-def _bar(source: Source, progress: Any) -> Iterator[Callable[[int, int | None], None]]:
+def _bar(source: Source, progress: Progress | bool | None) -> Iterator[Progress]:
     if callable(progress):
         yield progress
         return
@@ -153,9 +153,10 @@ def _bar(source: Source, progress: Any) -> Iterator[Callable[[int, int | None], 
         yield lambda done, total: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
 
-    shown = Progress(
+    bar = Bar(
         TextColumn("{task.description}"),
         BarColumn(),
         DownloadColumn(),
@@ -163,6 +164,6 @@ def _bar(source: Source, progress: Any) -> Iterator[Callable[[int, int | None], 
         console=Console(stderr=True),
         transient=True,
     )
-    with shown:
-        task = shown.add_task(f"Opening {os.path.basename(source.name)}", total=source.total)
-        yield lambda done, total: shown.update(task, completed=done)
+    with bar:
+        task = bar.add_task(f"Opening {os.path.basename(source.name)}", total=source.total)
+        yield lambda done, total: bar.update(task, completed=done)
