@@ -83,3 +83,11 @@ def test_callers_that_name_each_other_do_not_hang() -> None:
     ]
     loaded = load_document([*calls, documents.event("op", 2.0, 1.0)], python_functions=True)
     assert set(event_names(loaded)) == {"f1", "f2", "op"}
+
+
+def test_without_forward_ops_backward_events_belong_to_the_thread_with_most_events() -> None:
+    idle = [documents.event("idle", 100.0 * n, 10.0, tid=1) for n in range(2)]
+    backward = {"Sequence number": 5, "Fwd thread id": 1}
+    busy = [documents.event("MulBackward0", 100.0 * n, 10.0, tid=2, **backward) for n in range(5)]
+    trace = load_document([*idle, *busy]).trace
+    assert trace.forward_thread.tolist() == [0, 0, 2, 2, 2, 2, 2]
