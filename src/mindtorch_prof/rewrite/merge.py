@@ -1,8 +1,8 @@
 """Merging: trace files of several ranks in, one file on one time base out. Streams: one batch of one file is in memory at a time.
 
-Kept apart are processes (a pid that another file uses gets a new number) and everything that ties events together: flow ids, correlations,
-external ids, Python frames. All numbers of one file move by the same amount, so that what was equal in it stays equal; of the first file
-none moves. The same files in the same order give the same bytes.
+Numbers that would mean two things in the merged file get new ones: pids that another file uses too, and all ids that link events: flow ids,
+correlation ids, external ids, Python ids. All ids of one file move by the same amount, so that equal ids stay equal; those of the first file
+do not move. The same files in the same order give the same bytes.
 """
 
 from __future__ import annotations
@@ -11,16 +11,17 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from ..export.files import open_for_export
+from ..json_types import JSONObject, JSONScalar
 from ..load.collect import MERGED_FROM
+from ..load.json_slices import RawEvent
 from .raw_events import (
     DEVICE_CATEGORIES,
     NONE,
-    Event,
     Head,
     Progress,
+    ThreadKey,
     Writer,
     batches,
     microseconds,
@@ -28,7 +29,7 @@ from .raw_events import (
     valid_top,
 )
 
-# arguments that hold a number of the file they are in; 0 is none, but of indices
+# arguments that are ids of the file they are in, and those that are indices; an id of 0 is none
 _IDS = (
     "External id",
     "external id",
@@ -38,14 +39,14 @@ _IDS = (
     "wait_on_cuda_event_record_corr_id",
 )
 _INDICES = ("Ev Idx", "Profiler Event Index")
-_FLOWS = frozenset("stfbenoONDP")  # phases whose `id` ties events together
-_LARGE = 1 << 53  # numbers beyond are no counters; they get numbers of their own
+_FLOWS = frozenset("stfbenoONDP")  # phases whose `id` links events
+_LARGE = 1 << 53  # ids from here on are no counters; they are numbered one by one
 BASE_STEP_NS = (
     7_889_238 * 10**9
-)  # bases are multiples of a quarter of a year, so that times are exact in a double
+)  # a quarter of a year: bases are multiples of it, so that times are exact in a double
 _SORT_STEP = MERGED_FROM  # between ranks
 _OF_THREADS = ("thread_name", "thread_sort_index")  # metadata that is about a thread, not its process
-_WHOLE = object()  # in the place of a tid: the whole process
+_WHOLE_PROCESS = object()  # in the place of a tid
 _RANK_IN_NAME = re.compile(r"rank[_\-. ]?(\d+)", re.IGNORECASE)
 
 
@@ -57,14 +58,14 @@ class Part:
     rank: int | None
     label: str  # before the names of its processes
     events: int
-    pids: tuple[Any, ...]  # as they are in the merged file
+    pids: tuple[JSONScalar, ...]  # as they are in the merged file
     shift_ns: int  # added to its times
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Merged:
-    """What was written."""
+    """The file that was written."""
 
     path: str
     parts: tuple[Part, ...]
@@ -88,79 +89,77 @@ def merge_traces(
     if not files:
         raise ValueError("no files to merge; expected one or more")
     if len({os.path.realpath(path) for path in files}) < len(files):
-        raise ValueError("a file is given twice; expected one file a rank")
-    tops, begins = zip(*[_top(path) for path in files])
-    ranks = [_rank(top, path) for top, path in zip(tops, files)]
+        raise ValueError("a file is given twice; expected one file per rank")
+    heads, begins = zip(*[_read_head(path) for path in files])
+    ranks = [_rank(head, path) for head, path in zip(heads, files)]
     labels, notes = _labels(ranks, files)
-    bases = [top.base_ns for top in tops]
+    bases = [head.base_ns for head in heads]
     base, base_notes = _common_base(bases, begins)
     notes += base_notes
     numbers = _Numbers()
     parts: list[Part] = []
-    heads = [_FileHead(top, label) for top, label in zip(tops, labels)]
-    for place, head in enumerate(
-        heads
-    ):  # the devices' numbers stand in the head, so they are given out first
-        numbers.begin(place)
-        head.devices = [
-            {**d, "id": numbers.pid(d["id"])} if _is_number(d.get("id")) else d for d in head.devices
-        ]
+    # the numbers of devices stand in the head, so they are assigned first
+    devices = [device for place, head in enumerate(heads) for device in _devices(head, numbers, place)]
+    tops = [head.top for head in heads]
     with open_for_export(out) as file:
-        # the pids of each file are known at its end only: the list of ranks is written behind the events
-        writer = Writer(file, _merged_top(heads, base, os.fspath(out)), last=("merged", "traceName"))
+        # the pids of each file are known at its end only: the list of ranks is written after the events
+        top = _merged_top(tops, devices, base, os.fspath(out))
+        writer = Writer(file, top, last=("merged", "traceName"))
         for place, path in enumerate(files):
             numbers.begin(place)
-            part = _Rewriter(numbers, bases[place] - base, labels[place], place)
-            read = Head()
-            for events in batches(path, read, strict=strict, progress=progress):
-                writer.write(part.rewrite(events))
-            writer.write(part.missing_names())
+            rewriter = _Rewriter(numbers, bases[place] - base, labels[place], place)
+            head = Head()
+            for events in batches(path, head, strict=strict, progress=progress):
+                writer.write(rewriter.rewrite(events))
+            writer.write(rewriter.missing_names())
             numbers.end()
             parts.append(
                 Part(
                     path,
                     ranks[place],
                     labels[place],
-                    part.events,
-                    tuple(part.pids),
+                    rewriter.events,
+                    tuple(rewriter.pids),
                     bases[place] - base,
-                    tuple(read.notes),
+                    tuple(head.notes),
                 )
             )
-        writer.close({"merged": [_entry(part, head) for part, head in zip(parts, heads)]})
+        writer.close({"merged": [_entry(part, top) for part, top in zip(parts, tops)]})
     return Merged(os.fspath(out), tuple(parts), base, tuple(notes))
 
 
 # ---------------------------------------------------------------------------------------------------- heads
 
 
-class _FileHead:
-    def __init__(self, top: Head, label: str) -> None:
-        self.top, self.label = top.top, label
-        devices = top.top.get("deviceProperties")
-        self.devices: list[Any] = (
-            [d for d in devices if isinstance(d, dict)] if isinstance(devices, list) else []
-        )
-
-
-def _top(path: str) -> tuple[Head, int]:
-    """What stands before the events of a file; and where it has no base of its times, its earliest time in nanoseconds (else 0)."""
+def _read_head(path: str) -> tuple[Head, int]:
+    """The head of a file; and where it has no base of its times, its earliest time in nanoseconds (else 0)."""
     head = Head()
     stream = batches(path, head)
     first = next(stream, [])
     if "baseTimeNanoseconds" in head.top:
-        stream.close()  # type: ignore[attr-defined]
+        stream.close()
         return head, 0
     earliest = _earliest(first)
-    for events in stream:  # some writers put their keys behind the events
+    for events in stream:  # some writers put their keys after the events
         earliest = min(earliest, _earliest(events))
     return head, 0 if earliest == _NEVER or head.base_ns else earliest
+
+
+def _devices(head: Head, numbers: _Numbers, place: int) -> list[JSONObject]:
+    """The deviceProperties of a file, with the devices' numbers in the merged file."""
+    numbers.begin(place)
+    properties = head.top.get("deviceProperties")
+    devices = [d for d in properties if isinstance(d, dict)] if isinstance(properties, list) else []
+    return [
+        {**device, "id": numbers.pid(number)} if (number := device.get("id")).__class__ is int else device
+        for device in devices
+    ]
 
 
 _NEVER = 1 << 62
 
 
-def _earliest(events: list[Event]) -> int:
+def _earliest(events: list[RawEvent]) -> int:
     times = nanoseconds([event.get("ts") for event in events if event.get("ph") != "M"], _NEVER)
     return int(times.min(initial=_NEVER))
 
@@ -168,21 +167,23 @@ def _earliest(events: list[Event]) -> int:
 def _rank(head: Head, path: str) -> int | None:
     if head.rank is not None:
         return head.rank
-    found = _RANK_IN_NAME.search(os.path.basename(path))
-    return int(found[1]) if found else None
+    match = _RANK_IN_NAME.search(os.path.basename(path))
+    return int(match[1]) if match else None
 
 
 def _labels(ranks: list[int | None], files: list[str]) -> tuple[list[str], list[str]]:
-    """What is put before the names of processes, and what is odd about the ranks."""
+    """The texts before the names of processes, and a note where they are not the ranks."""
     known = [rank for rank in ranks if rank is not None]
     if len(known) == len(ranks) and len(set(known)) == len(known):
         return [f"rank {rank}" for rank in known], []
     short = [re.sub(r"(\.pt)?(\.trace)?\.json(\.gz)?$", "", os.path.basename(path)) for path in files]
     if len(set(short)) < len(short):
         short = [f"{name} ({place})" for place, name in enumerate(short)]
-    why = "two files are of the same rank" if len(set(known)) < len(known) else "not every file says its rank"
+    reason = (
+        "two files are of the same rank" if len(set(known)) < len(known) else "not every file says its rank"
+    )
     labels = [f"rank {rank} {name}" if rank is not None else name for rank, name in zip(ranks, short)]
-    return labels, [f"{why}: processes are labelled with the files' names"]
+    return labels, [f"{reason}: processes are labelled with the files' names"]
 
 
 def _common_base(bases: list[int], begins: Sequence[int]) -> tuple[int, list[str]]:
@@ -198,13 +199,36 @@ def _common_base(bases: list[int], begins: Sequence[int]) -> tuple[int, list[str
     ]
 
 
-def _merged_top(heads: list[_FileHead], base: int, out: str) -> dict[str, Any]:
-    """The head of the merged file: what all files say alike, all devices, and no rank of its own."""
-    first = heads[0].top
-    top = {
-        key: value for key, value in first.items() if all(head.top.get(key) == value for head in heads[1:])
+def _merged_top(tops: list[JSONObject], devices: list[JSONObject], base: int, out: str) -> JSONObject:
+    """The head of the merged file: the keys that all files have alike, all devices, and no rank of its own."""
+    merged: JSONObject = {"schemaVersion": 1, "deviceProperties": [*devices]}
+    merged |= {
+        key: value
+        for key, value in tops[0].items()
+        if key not in _OWN_KEYS and all(top.get(key) == value for top in tops[1:])
     }
-    for key in (
+    for flag in ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules"):
+        if any(top.get(flag) for top in tops):
+            merged[flag] = 1
+    infos = [info for top in tops if isinstance(info := top.get("distributedInfo"), dict)]
+    if len(tops) == 1 and infos:
+        merged["distributedInfo"] = infos[0]
+    elif len(infos) == len(tops):
+        first, *others = infos
+        shared = {k: v for k, v in first.items() if k != "rank" and all(i.get(k) == v for i in others)}
+        if shared:
+            merged["distributedInfo"] = shared
+    if base:
+        merged["baseTimeNanoseconds"] = base
+    else:
+        merged.pop("baseTimeNanoseconds", None)
+    merged["traceName"] = out
+    return valid_top(merged)
+
+
+# keys that a merged file does not take over from its files
+_OWN_KEYS = frozenset(
+    (
         "traceEvents",
         "merged",
         "traceName",
@@ -212,40 +236,19 @@ def _merged_top(heads: list[_FileHead], base: int, out: str) -> dict[str, Any]:
         "deviceProperties",
         "trace_id",
         "schemaVersion",
-    ):
-        top.pop(key, None)
-    made: dict[str, Any] = {
-        "schemaVersion": 1,
-        "deviceProperties": [d for head in heads for d in head.devices],
-        **top,
-    }
-    for flag in ("record_shapes", "with_stack", "profile_memory", "with_flops", "with_modules"):
-        if any(head.top.get(flag) for head in heads):
-            made[flag] = 1
-    infos = [head.top.get("distributedInfo") for head in heads]
-    if len(heads) == 1 and isinstance(infos[0], dict):
-        made["distributedInfo"] = infos[0]
-    elif all(isinstance(info, dict) for info in infos):
-        shared = {k: v for k, v in infos[0].items() if k != "rank" and all(i.get(k) == v for i in infos)}  # type: ignore[union-attr]
-        if shared:
-            made["distributedInfo"] = shared
-    if base:
-        made["baseTimeNanoseconds"] = base
-    else:
-        made.pop("baseTimeNanoseconds", None)
-    made["traceName"] = out
-    return valid_top(made)
+    )
+)
 
 
-def _entry(part: Part, head: _FileHead) -> dict[str, Any]:
-    """What the merged file says of one of its files."""
-    entry: dict[str, Any] = {"file": os.path.basename(part.path), "label": part.label}
+def _entry(part: Part, top: JSONObject) -> JSONObject:
+    """What the merged file says about one of its files."""
+    entry: JSONObject = {"file": os.path.basename(part.path), "label": part.label}
     if part.rank is not None:
         entry["rank"] = part.rank
     for key in ("host_name", "trace_id"):
-        if isinstance(head.top.get(key), str):
-            entry[key] = head.top[key]
-    entry |= {"events": part.events, "pids": list(part.pids), "shift_ns": part.shift_ns}
+        if isinstance(top.get(key), str):
+            entry[key] = top[key]
+    entry |= {"events": part.events, "pids": [*part.pids], "shift_ns": part.shift_ns}
     return entry
 
 
@@ -253,71 +256,67 @@ def _entry(part: Part, head: _FileHead) -> dict[str, Any]:
 
 
 class _Numbers:
-    """Numbers of processes and ids, given out so that no two files share one."""
+    """Numbers of processes and threads, and ids, such that no two files share one."""
 
     def __init__(self) -> None:
-        self._by_file: dict[int, tuple[dict[Any, Any], dict[Any, Any]]] = {}
-        self._taken: set[Any] = set()
-        self._taken_threads: set[Any] = set()
+        self._by_file: dict[int, tuple[dict[int, int], dict[int, int]]] = {}  # pids and tids of each file
+        self._taken_pids: set[int] = set()
+        self._taken_threads: set[int] = set()
         self._place = 0
         self._free = 1_000 * _SORT_STEP
-        self._pids: dict[Any, Any] = {}
-        self._threads: dict[Any, Any] = {}
+        self._pids: dict[int, int] = {}
+        self._threads: dict[int, int] = {}
         self.offset = 0
-        self.highest = -1  # of the ids given out so far
-        self._odd: dict[Any, int] = {}
-        self._odd_next = _LARGE
+        self.highest = -1  # of the ids so far
+        self._large_ids: dict[int, int] = {}
+        self._next_large_id = _LARGE
 
     def begin(self, place: int) -> None:
-        """Go on with a file."""
+        """Continue with a file."""
         self._place = place
         self._pids, self._threads = self._by_file.setdefault(place, ({}, {}))
-        self._odd = {}
+        self._large_ids = {}
 
     def end(self) -> None:
         """Done with a file: ids of the next one come after all so far."""
         self.offset = self.highest + 1
 
-    def pid(self, pid: Any) -> Any:
+    def pid(self, pid: int) -> int:
         """The number of a process in the merged file: its own where no other file has it."""
-        return self._given(pid, self._pids, self._taken)
+        return self._unique(pid, self._pids, self._taken_pids)
 
-    def thread(self, tid: Any) -> Any:
-        """The number of a thread of the CPU: there are readers that tell threads by it alone."""
-        return self._given(tid, self._threads, self._taken_threads)
+    def thread(self, tid: int) -> int:
+        """The number of a thread of the CPU: some readers tell threads apart by it alone."""
+        return self._unique(tid, self._threads, self._taken_threads)
 
-    def _given(self, number: Any, mine: dict[Any, Any], taken: set[Any]) -> Any:
-        made = mine.get(number)
-        if made is None:
-            made = number
-            if made in taken:
-                made = self._place * _SORT_STEP + abs(number)  # far above the numbers of a system
-            while made in taken:
+    def _unique(self, number: int, of_file: dict[int, int], taken: set[int]) -> int:
+        unique = of_file.get(number)
+        if unique is None:
+            unique = number
+            if unique in taken:
+                unique = self._place * _SORT_STEP + abs(number)  # far above the numbers of a system
+            while unique in taken:
                 self._free += 1
-                made = self._free
-            taken.add(made)
-            mine[number] = made
-        return made
+                unique = self._free
+            taken.add(unique)
+            of_file[number] = unique
+        return unique
 
     def id(self, number: int) -> int:
-        """A number of the current file in the merged one."""
+        """An id of the current file in the merged one."""
         if number <= 0:
             return number
         if number >= _LARGE:
             if not self.offset:
                 return number
-            made = self._odd.get(number)
-            if made is None:
-                self._odd_next -= 1
-                made = self._odd[number] = self._odd_next
-            return made
-        made = number + self.offset
-        self.highest = max(self.highest, made)
-        return made
-
-
-def _is_number(value: Any) -> bool:
-    return value.__class__ is int
+            large = self._large_ids.get(number)
+            if large is None:
+                self._next_large_id -= 1
+                large = self._large_ids[number] = self._next_large_id
+            return large
+        moved = number + self.offset
+        self.highest = max(self.highest, moved)
+        return moved
 
 
 class _Rewriter:
@@ -327,35 +326,34 @@ class _Rewriter:
         self._numbers = numbers
         self._shift = shift_ns
         self._label, self._place = label, place
-        self.pids: dict[Any, None] = {}
-        self._threads: dict[tuple[Any, Any], tuple[Any, Any] | None] = {}
-        self._devices: set[Any] = set()  # pids of the file that are devices
-        self._named: set[Any] = set()
+        self.pids: dict[JSONScalar, None] = {}  # as they are in the merged file
+        self._new_keys: dict[tuple[JSONScalar, object], ThreadKey | None] = {}  # None: as before
+        self._devices: set[int] = set()  # pids of the file that are devices
+        self._named: set[int] = set()  # pids that have a name
         self.events = 0
 
-    def rewrite(self, events: list[Event]) -> list[Event]:
+    def rewrite(self, events: list[RawEvent]) -> list[RawEvent]:
         """The events of a batch, changed in place."""
         move = self._numbers.id
         moving = self._numbers.offset > 0
-        threads = self._threads
+        new_keys = self._new_keys
         self.events += len(events)
         for event in events:
             phase = event.get("ph")
             if phase.__class__ is not str:
                 phase = ""
-            if phase == "M" and event.get("name") not in _OF_THREADS:
-                key: tuple[Any, Any] = (event.get("pid"), _WHOLE)
-            else:
-                key = (event.get("pid"), event.get("tid"))
+            pid = event.get("pid")
+            of_process = phase == "M" and event.get("name") not in _OF_THREADS
+            key = pid, _WHOLE_PROCESS if of_process else event.get("tid")
             try:
-                new = threads[key]
+                new = new_keys[key]
             except KeyError:
-                new = threads[key] = self._thread(key, event)
+                new = new_keys[key] = self._new_key(event, of_process)
             except TypeError:
                 new = None  # a list where a number belongs: left alone
             if new is not None:
                 event["pid"] = new[0]
-                if key[1] is not _WHOLE:
+                if not of_process:
                     event["tid"] = new[1]
             args = event.get("args")
             if args.__class__ is dict:
@@ -372,26 +370,27 @@ class _Rewriter:
                 elif moving and number.__class__ is str:
                     event["id"] = f"{self._place}:{number}"
             elif phase == "M":
-                self._rename(event, key[0])
+                self._rename(event, pid)
         if self._shift:
             self._move(events)
         return events
 
-    def _thread(self, key: tuple[Any, Any], event: Event) -> tuple[Any, Any] | None:
+    def _new_key(self, event: RawEvent, of_process: bool) -> ThreadKey | None:
         """The numbers of a process and a thread in the merged file; None where they stay."""
-        pid, tid = key
+        pid, tid = event.get("pid"), None if of_process else event.get("tid")
+        new_pid, new_tid = pid, tid
         if pid.__class__ is str and pid:
-            new = f"{pid} ({self._label})"  # Spans, Traces and the like: one of each for every file
-        else:
-            new = self._numbers.pid(pid) if _is_number(pid) else pid
+            new_pid = f"{pid} ({self._label})"  # Spans, Traces and the like: one of each for every file
+        elif pid.__class__ is int:
+            new_pid = self._numbers.pid(pid)
         if pid is not None and pid != "":
-            self.pids.setdefault(new)
-        if tid is not _WHOLE and _is_number(tid) and not self._on_device(pid, event):
-            tid = self._numbers.thread(tid)
-        return None if (new, tid) == key else (new, tid)
+            self.pids.setdefault(new_pid)
+        if tid.__class__ is int and not self._on_device(pid, event):
+            new_tid = self._numbers.thread(tid)
+        return None if (new_pid, new_tid) == (pid, tid) else (new_pid, new_tid)
 
-    def _on_device(self, pid: Any, event: Event) -> bool:
-        """Whether a thread is a stream of a device, by the first that is heard of it."""
+    def _on_device(self, pid: JSONScalar, event: RawEvent) -> bool:
+        """Whether a thread is a stream of a device, by its first event."""
         category = event.get("cat")
         if (category.__class__ is str and category in DEVICE_CATEGORIES) or pid in self._devices:
             return True
@@ -399,30 +398,30 @@ class _Rewriter:
         name = args.get("name") if args.__class__ is dict else None
         return event.get("ph") == "M" and name.__class__ is str and name.startswith("stream")
 
-    def _rename(self, event: Event, old: Any) -> None:
-        args, name = event.get("args"), event.get("name")
+    def _rename(self, event: RawEvent, old_pid: JSONScalar) -> None:
+        args, name, pid = event.get("args"), event.get("name"), event.get("pid")
         if args.__class__ is not dict:
             return
         if name == "process_name":
             args["name"] = f"{self._label}: {args.get('name', '')}"
-            if _is_number(event.get("pid")):
-                self._named.add(event["pid"])
+            if pid.__class__ is int:
+                self._named.add(pid)
         elif name == "process_labels":
-            if str(args.get("labels")).startswith("GPU") and _is_number(old):
-                self._devices.add(old)
+            if str(args.get("labels")).startswith("GPU") and old_pid.__class__ is int:
+                self._devices.add(old_pid)
             args["labels"] = f"{self._label} {args.get('labels', '')}".rstrip()
         elif name == "process_sort_index" and args.get("sort_index").__class__ is int:
             args["sort_index"] += self._place * _SORT_STEP
 
-    def _move(self, events: list[Event]) -> None:
+    def _move(self, events: list[RawEvent]) -> None:
         for event, at in zip(events, nanoseconds([event.get("ts") for event in events]).tolist()):
             if at != NONE and event["ts"].__class__ in (int, float):
                 event["ts"] = microseconds(at + self._shift)
 
-    def missing_names(self) -> list[Event]:
-        """Names for the processes that the file gives none."""
+    def missing_names(self) -> list[RawEvent]:
+        """Names for the processes that have none in the file."""
         return [
             {"ph": "M", "name": "process_name", "ts": 0, "pid": pid, "tid": 0, "args": {"name": self._label}}
             for pid in self.pids
-            if pid not in self._named and _is_number(pid)
+            if pid.__class__ is int and pid not in self._named
         ]

@@ -1,27 +1,28 @@
-"""Raw events: a trace file in, its events as they stand in it out (slice by slice, or a few facts of each as columns), and back into a file.
+"""Raw events: a trace file in, its events as they stand in it out (in batches, or some fields of each as columns), and back into a file.
 
-Unlike a Trace this keeps everything, also what nobody here understands: cutting and merging files work on it. Knows nothing of ops.
+Unlike a Trace this keeps everything, also what this package does not understand: cutting and merging files work on it. Knows nothing of ops.
 """
 
 from __future__ import annotations
 
-import gc
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import IO, Any
+from typing import IO, TypeAlias
 
 import numpy as np
 import orjson
 
+from ..arrays import BoolArray, IntArray
+from ..json_types import JSONObject, JSONScalar, JSONValue
+from ..load import byte_source
 from ..load.byte_source import Limits, Source
 from ..load.errors import BrokenTraceError
-from ..load.json_slices import Slices
+from ..load.json_slices import RawEvent, Slices, no_garbage_collection
 
-Event = dict[str, Any]
-Progress = Callable[[int, "int | None"], None]
+Progress: TypeAlias = byte_source.Progress
+ThreadKey: TypeAlias = "tuple[JSONScalar, JSONScalar]"  # (pid, tid)
 
 # categories of what happens on a device, new and old
 DEVICE_CATEGORIES = frozenset(
@@ -29,14 +30,16 @@ DEVICE_CATEGORIES = frozenset(
     " mtia_ccp_events mtia_insight mtia_workloadd gpu_pm_counter Kernel Memcpy Memset".split()
 )
 DEVICE_ANNOTATIONS = frozenset(("gpu_user_annotation",))
-NONE = np.iinfo(np.int64).min  # a time or number that an event does not have
+NONE = int(np.iinfo(np.int64).min)  # a time or number that an event does not have
+# microseconds since the epoch in the year 2096: a start and a length together fit an int64 of nanoseconds
+_FURTHEST = 4e15
 
 
 @dataclass
 class Head:
-    """What stands round the events of a file, and what was wrong with it; complete when all events were read."""
+    """The keys beside the events of a file, and what was wrong with it; complete when all events were read."""
 
-    top: dict[str, Any] = field(default_factory=dict)
+    top: JSONObject = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -59,11 +62,11 @@ def batches(
     *,
     strict: bool = False,
     progress: Progress | None = None,
-) -> Iterator[list[Event]]:
+) -> Generator[list[RawEvent], None, None]:
     """The events of a file, some thousand at a time; fills `head`. strict: refuse a file that would have to be repaired."""
-    with Source(path, Limits()) as source, _no_collection():
+    with Source(path, Limits()) as source, no_garbage_collection():
         slices = Slices(source)
-        head.top = slices.top  # what stands before the events is there with the first batch
+        head.top = slices.top  # holds the keys before the events with the first batch
         for events in slices:
             yield [event for event in events if event.__class__ is dict]
             if progress is not None:
@@ -73,72 +76,81 @@ def batches(
             raise BrokenTraceError(f"{os.fspath(path)}: {head.notes[0]}")
 
 
-@contextmanager
-def _no_collection() -> Iterator[None]:
-    """Without the garbage collector, which finds nothing among parsed events and takes longer than the parsing."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
 # ---------------------------------------------------------------------------------------------------- columns
 
 
 @dataclass(frozen=True)
-class Columns:
-    """A few facts of each event of a file, in the file's order."""
+class EventColumns:
+    """Some fields of each event of a file, in the file's order."""
 
     head: Head
     names: tuple[str, ...]
     categories: tuple[str, ...]
-    threads: tuple[tuple[Any, Any], ...]  # (pid, tid)
-    phase: np.ndarray  # uint8, ord of `ph`; 0: none
-    name: np.ndarray  # int32, into `names`
-    category: np.ndarray  # int32, into `categories`
-    thread: np.ndarray  # int32, into `threads`
-    start_ns: np.ndarray  # int64, NONE: no time
-    length_ns: np.ndarray  # int64, 0: none
-    correlation: np.ndarray  # int64, NONE: none
-    external: np.ndarray  # int64, NONE: none
-    flow: np.ndarray  # int64: number of the (category, id) of a flow's end; NONE: no end of a flow
-    python: np.ndarray  # int64, Python id; NONE: none
-    python_parent: np.ndarray  # int64
-    partner: np.ndarray  # int64: of a begin (B) the row of its end (E) and the other way round; -1: none
-    labels: dict[Any, dict[str, Any]]  # by pid: process_name, process_labels; by (pid, tid): thread_name
+    threads: tuple[ThreadKey, ...]
+    phase: IntArray  # uint8, ord of `ph`; 0: none
+    name: IntArray  # int32, into `names`
+    category: IntArray  # int32, into `categories`
+    thread: IntArray  # int32, into `threads`
+    start_ns: IntArray  # int64, NONE: no time
+    length_ns: IntArray  # int64, 0: none
+    correlation: IntArray  # int64, NONE: none
+    external: IntArray  # int64, NONE: none
+    flow: IntArray  # int64: number of the (category, id) of an end of a flow; NONE: no end of a flow
+    python: IntArray  # int64, Python id; NONE: none
+    python_parent: IntArray  # int64
+    partner: IntArray  # int64: of a begin (B) the row of its end (E) and the other way round; -1: none
+    process_labels: Mapping[JSONScalar, Mapping[str, str]]  # by pid: texts of process_name, process_labels
+    thread_names: Mapping[ThreadKey, str]
 
     def __len__(self) -> int:
         return len(self.phase)
 
     @property
-    def end_ns(self) -> np.ndarray:
-        return self.start_ns + self.length_ns
+    def end_ns(self) -> IntArray:
+        ends: IntArray = self.start_ns + self.length_ns
+        return ends
 
-    def is_category(self, wanted: Iterable[str]) -> np.ndarray:
+    def is_category(self, wanted: Iterable[str]) -> BoolArray:
         """Mask of the events of some categories."""
-        return np.array([c in frozenset(wanted) for c in self.categories] or [False])[self.category]
+        categories = frozenset(wanted)
+        return self.by_category([category in categories for category in self.categories])
+
+    def by_category(self, values: list[bool]) -> BoolArray:
+        """Values of categories as values of events."""
+        return _spread(values, self.category)
+
+    def by_name(self, values: list[bool]) -> BoolArray:
+        """Values of names as values of events."""
+        return _spread(values, self.name)
+
+    def by_thread(self, values: list[bool]) -> BoolArray:
+        """Values of threads as values of events."""
+        return _spread(values, self.thread)
 
 
-def columns(
+def _spread(values: list[bool], index: IntArray) -> BoolArray:
+    by_entry: BoolArray = np.array(values or [False], bool)
+    return by_entry[index]
+
+
+def read_columns(
     path: str | os.PathLike[str], *, strict: bool = False, progress: Progress | None = None
-) -> Columns:
-    """Read the facts of all events of a file."""
+) -> EventColumns:
+    """Read the columns of all events of a file."""
     head = Head()
     names: dict[str, int] = {}
     categories: dict[str, int] = {}
-    threads: dict[tuple[Any, Any], int] = {}
-    flows: dict[tuple[Any, Any], int] = {}
-    labels: dict[Any, dict[str, Any]] = {}
-    parts: list[tuple[np.ndarray, ...]] = []
+    threads: dict[ThreadKey, int] = {}
+    flows: dict[ThreadKey, int] = {}  # (category, id)
+    process_labels: dict[JSONScalar, dict[str, str]] = {}
+    thread_names: dict[ThreadKey, str] = {}
+    parts: list[tuple[IntArray, ...]] = []
     for events in _small(batches(path, head, strict=strict, progress=progress)):
-        phase = [e.get("ph") for e in events]
+        phases = [e.get("ph") for e in events]
         args = [a if (a := e.get("args")).__class__ is dict else _NO_ARGS for e in events]
         parts.append(
             (
-                np.array([_PHASES.get(p, 0) if p.__class__ is str else 0 for p in phase], np.uint8),
+                np.array([_PHASES.get(p, 0) if p.__class__ is str else 0 for p in phases], np.uint8),
                 _numbered([e.get("name") for e in events], names),
                 _numbered([e.get("cat") for e in events], categories),
                 _numbered_pairs([(e.get("pid"), e.get("tid")) for e in events], threads),
@@ -151,7 +163,7 @@ def columns(
                         flows.setdefault(_hashable(e.get("cat"), e.get("id")), len(flows))
                         if p in _FLOW
                         else NONE
-                        for e, p in zip(events, phase)
+                        for e, p in zip(events, phases)
                     ],
                     np.int64,
                 ),
@@ -159,18 +171,19 @@ def columns(
                 _integers([a.get("Python parent id") for a in args]),
             )
         )
-        for event, p in zip(events, phase):
+        for event, p in zip(events, phases):
             if p == "M":
-                _label(event, labels)
-    joined = [np.concatenate(column) for column in zip(*parts)] if parts else [np.empty(0, np.int64)] * 11
-    phase_, name, category, thread, start, length, correlation, external, flow, python, parent = joined
-    partner, length = _paired(phase_, thread, start, length)
-    return Columns(
+                _read_label(event, process_labels, thread_names)
+    empty: IntArray = np.empty(0, np.int64)
+    joined = [np.concatenate(column) for column in zip(*parts)] if parts else [empty] * 11
+    phase, name, category, thread, start, length, correlation, external, flow, python, parent = joined
+    partner, length = _paired(phase, thread, start, length)
+    return EventColumns(
         head,
         tuple(names),
         tuple(categories),
         tuple(threads),
-        phase_,
+        phase,
         name,
         category,
         thread,
@@ -182,29 +195,30 @@ def columns(
         python,
         parent,
         partner,
-        labels,
+        process_labels,
+        thread_names,
     )
 
 
-def _small(batches_: Iterable[list[Event]]) -> Iterator[list[Event]]:
+def _small(batches_: Iterable[list[RawEvent]]) -> Iterator[list[RawEvent]]:
     """Batches that stay in the processor's cache while field after field is read: a fifth of the time less."""
     for events in batches_:
         for first in range(0, len(events), 512):
             yield events[first : first + 512]
 
 
-_NO_ARGS: dict[str, Any] = {}
+_NO_ARGS: JSONObject = {}
 _FLOW = ("s", "t", "f")
 _PHASES = {chr(code): code for code in range(1, 128)}
 
 
-def _numbered(values: list[Any], table: dict[str, int]) -> np.ndarray:
+def _numbered(values: Sequence[object], table: dict[str, int]) -> IntArray:
     """Numbers of texts; new ones get the next number."""
     number = table.setdefault
     return np.array([number(v if v.__class__ is str else _text(v), len(table)) for v in values], np.int32)
 
 
-def _numbered_pairs(values: list[tuple[Any, Any]], table: dict[tuple[Any, Any], int]) -> np.ndarray:
+def _numbered_pairs(values: list[ThreadKey], table: dict[ThreadKey, int]) -> IntArray:
     number = table.setdefault
     try:
         return np.array([number(v, len(table)) for v in values], np.int32)
@@ -212,31 +226,33 @@ def _numbered_pairs(values: list[tuple[Any, Any]], table: dict[tuple[Any, Any], 
         return np.array([number(_hashable(*v), len(table)) for v in values], np.int32)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value if value.__class__ is str else "" if value is None else str(value)
 
 
-def _hashable(*values: Any) -> tuple[Any, ...]:
+def _hashable(first: JSONScalar, second: JSONScalar) -> ThreadKey:
+    """The pair; as texts if one of the two is a list or an object."""
     try:
-        hash(values)
+        hash((first, second))
     except TypeError:
-        return tuple(map(str, values))
-    return values
+        return str(first), str(second)
+    return first, second
 
 
-def _label(event: Event, labels: dict[Any, dict[str, Any]]) -> None:
-    name, args = event.get("name"), event.get("args")
+def _read_label(
+    event: RawEvent, process_labels: dict[JSONScalar, dict[str, str]], thread_names: dict[ThreadKey, str]
+) -> None:
+    name, args, pid = event.get("name"), event.get("args"), event.get("pid")
     if not isinstance(args, dict):
         return
     if name == "process_name" or name == "process_labels":
-        labels.setdefault(_hashable(event.get("pid"))[0], {})[name] = _text(
-            args.get("name", args.get("labels"))
-        )
+        pid = _hashable(pid, None)[0]
+        process_labels.setdefault(pid, {})[name] = _text(args.get("name", args.get("labels")))
     elif name == "thread_name":
-        labels.setdefault(_hashable(event.get("pid"), event.get("tid")), {})[name] = _text(args.get("name"))
+        thread_names[_hashable(pid, event.get("tid"))] = _text(args.get("name"))
 
 
-def nanoseconds(values: list[Any], missing: int = NONE) -> np.ndarray:
+def nanoseconds(values: Sequence[object], missing: int = NONE) -> IntArray:
     """Times of a file (microseconds with three decimals) as whole nanoseconds."""
     try:
         times = np.array(values, np.float64)  # None becomes NaN
@@ -245,21 +261,18 @@ def nanoseconds(values: list[Any], missing: int = NONE) -> np.ndarray:
     known = np.isfinite(times) & (np.abs(times) < _FURTHEST)
     times = np.where(known, times, 0.0)
     whole = np.floor(times)
-    made = whole.astype(np.int64) * 1000 + np.rint((times - whole) * 1000).astype(np.int64)
-    return np.where(known, made, missing)
+    rounded = whole.astype(np.int64) * 1000 + np.rint((times - whole) * 1000).astype(np.int64)
+    return np.where(known, rounded, missing)
 
 
-_FURTHEST = 4e15  # microseconds since the epoch in the year 2096; a start and a length together fit an int64 of nanoseconds
-
-
-def _float(value: Any) -> float:
+def _float(value: object) -> float:
     try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
+        return float(value) if isinstance(value, (int, float, str)) else float("nan")
+    except (ValueError, OverflowError):
         return float("nan")
 
 
-def _integers(values: list[Any]) -> np.ndarray:
+def _integers(values: Sequence[object]) -> IntArray:
     try:
         return np.array(
             [v if v.__class__ is int else NONE if v is None else _digits(v) for v in values], np.int64
@@ -271,36 +284,36 @@ def _integers(values: list[Any]) -> np.ndarray:
 _LARGE = 1 << 62
 
 
-def _digits(value: Any) -> int:
-    """A number that a file gives as text or as a float."""
-    if value is None:
+def _digits(value: object) -> int:
+    """A number that a file has as text or as a float."""
+    if not isinstance(value, (int, float, str)):
         return NONE
     try:
         number = int(value)
-    except (TypeError, ValueError, OverflowError):
+    except (ValueError, OverflowError):
         return NONE
     return number if -_LARGE < number < _LARGE else number % _LARGE
 
 
 def _paired(
-    phase: np.ndarray, thread: np.ndarray, start: np.ndarray, length: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+    phase: IntArray, thread: IntArray, start: IntArray, length: IntArray
+) -> tuple[IntArray, IntArray]:
     """Partners of begins and ends, and lengths with those of begins filled in."""
     partner = np.full(len(phase), -1, np.int64)
     rows = np.flatnonzero((phase == ord("B")) | (phase == ord("E")))
     if not len(rows):
         return partner, length
     length = length.copy()
-    open_: dict[int, list[int]] = {}
+    open_: dict[int, list[int]] = {}  # by thread
     order = rows[np.argsort(start[rows], kind="stable")]
     for row, on in zip(order.tolist(), thread[order].tolist()):
         waiting = open_.setdefault(on, [])
         if phase[row] == ord("B"):
             waiting.append(row)
         elif waiting:
-            begun = waiting.pop()
-            partner[row], partner[begun] = begun, row
-            length[begun] = max(0, int(start[row]) - int(start[begun]))
+            begin = waiting.pop()
+            partner[row], partner[begin] = begin, row
+            length[begin] = max(0, int(start[row]) - int(start[begin]))
     return partner, length
 
 
@@ -310,16 +323,17 @@ def _paired(
 class Writer:
     """Writes a trace: the head, events in batches, and the end."""
 
-    def __init__(self, out: IO[bytes], top: dict[str, Any], last: tuple[str, ...] = ("traceName",)) -> None:
+    def __init__(self, out: IO[bytes], top: JSONObject, last: tuple[str, ...] = ("traceName",)) -> None:
+        """`last`: keys that are written after the events."""
         self._out = out
         self._first = True
         self._last = {key: top[key] for key in last if key in top}
         head = {key: value for key, value in top.items() if key not in (*last, "traceEvents")}
         # readers look for `"rank": 3` with the blank
-        lines = [f"  {_encoded(key)}: {_spaced(value)},\n" for key, value in head.items()]
+        lines = [f"  {_encoded(key)}: {_encoded(value)},\n" for key, value in head.items()]
         out.write(("{\n" + "".join(lines) + '  "traceEvents": [\n').encode())
 
-    def write(self, events: list[Event]) -> None:
+    def write(self, events: list[RawEvent]) -> None:
         """Add events."""
         if not events:
             return
@@ -332,31 +346,26 @@ class Writer:
         self._out.write(text)
         self._first = False
 
-    def close(self, more: dict[str, Any] | None = None) -> None:
+    def close(self, more: JSONObject | None = None) -> None:
         """Write the end, with keys that are known only now."""
         keys = {**(more or {}), **self._last}
-        last = "".join(f",\n  {_encoded(key)}: {_spaced(value)}" for key, value in keys.items())
+        last = "".join(f",\n  {_encoded(key)}: {_encoded(value)}" for key, value in keys.items())
         self._out.write(f"\n  ]{last}\n}}\n".encode())
 
 
-def _encoded(value: Any) -> str:
+def _encoded(value: JSONValue | RawEvent) -> str:
     return json.dumps(value)
 
 
-def _spaced(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=True)
-
-
-def valid_top(top: dict[str, Any]) -> dict[str, Any]:
-    """A head with what every reader expects: schemaVersion, deviceProperties, displayTimeUnit."""
-    made = dict(top)
-    made.pop("traceEvents", None)
-    if made.get("schemaVersion") != 1:
-        made = {**made, "schemaVersion": 1}
-    if not isinstance(made.get("deviceProperties"), list):
-        made["deviceProperties"] = []
-    made.setdefault("displayTimeUnit", "ms")
-    return made
+def valid_top(top: JSONObject) -> JSONObject:
+    """A head with the keys that every reader expects: schemaVersion, deviceProperties, displayTimeUnit."""
+    valid = {key: value for key, value in top.items() if key != "traceEvents"}
+    if valid.get("schemaVersion") != 1:
+        valid = {**valid, "schemaVersion": 1}
+    if not isinstance(valid.get("deviceProperties"), list):
+        valid["deviceProperties"] = []
+    valid.setdefault("displayTimeUnit", "ms")
+    return valid
 
 
 def microseconds(nanoseconds: int) -> float | int:

@@ -1,8 +1,8 @@
 """Slicing: a trace file (or a recording) and a selection in, a smaller trace file out that every reader opens.
 
-Works on the raw events in two passes: the first reads a few facts of each event and decides, the second copies what stays. What nobody
-here understands is kept where its time and thread are kept. Cut are: slices that stick out of the selected time (their times are changed,
-and `"clipped": true` in their arguments says so), and the link to a Python frame that went.
+Works on the raw events in two passes: the first reads some fields of each event and decides, the second copies the events that stay. Events
+of unknown kinds stay where their time and thread stay. Two things change in events that stay: slices that reach beyond the selected time
+are cut (`"clipped": true` in their arguments says so), and a link to a Python frame that goes leads to the next one out that stays.
 """
 
 from __future__ import annotations
@@ -11,42 +11,44 @@ import os
 import re
 import tempfile
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
+from ..arrays import BoolArray, IntArray
 from ..export.files import open_for_export
+from ..json_types import JSONScalar
+from ..load.json_slices import RawEvent
 from ..steps import step_numbers
 from .raw_events import (
     DEVICE_ANNOTATIONS,
     DEVICE_CATEGORIES,
     NONE,
-    Columns,
-    Event,
+    EventColumns,
     Head,
     Progress,
+    ThreadKey,
     Writer,
     batches,
-    columns,
     microseconds,
+    read_columns,
     valid_top,
 )
 
 _RANK = re.compile(r"\brank\D{0,2}(\d+)", re.IGNORECASE)
-_SLICE, _BEGIN, _END, _META = ord("X"), ord("B"), ord("E"), ord("M")
+_SLICE, _BEGIN, _END, _METADATA = ord("X"), ord("B"), ord("E"), ord("M")
 _START_MARKS, _END_MARKS = ("Iteration Start",), ("Record Window End",)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What is to stay; several conditions hold together, and none keeps everything."""
+    """Which events stay: those that meet all conditions. Without a condition all stay."""
 
     steps: tuple[tuple[int, int], ...] = ()  # from, to: numbers of ProfilerStep#N, both included
     time_us: tuple[float, float] | None = None  # from, to: microseconds since the trace begins
-    under: tuple[
-        str, ...
-    ] = ()  # texts of annotations (* stands for anything): what their process does meanwhile
-    name: str | None = None  # a regular expression: what matches, all inside of it, and what that launches
+    # names of annotations (* stands for any text): the time of these annotations, in their processes
+    under: tuple[str, ...] = ()
+    name: str | None = None  # a regular expression: matching events, all inside them, and what these launch
     threads: tuple[str, ...] = ()  # numbers or (parts of) names
     pids: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
@@ -59,38 +61,38 @@ class Selection:
 
 @dataclass(frozen=True)
 class Sliced:
-    """What was written."""
+    """The file that was written."""
 
     path: str
     events: int  # in the source
     kept: int
     clipped: int
-    window_us: tuple[float, float]  # of what was kept, since the source's beginning
+    window_us: tuple[float, float]  # of the events that were kept, since the source's beginning
     notes: tuple[str, ...] = field(default=())
 
 
 class NothingLeftError(ValueError):
-    """A selection that no event of the file fits."""
+    """A selection that no event of the file meets."""
 
 
 def slice_trace(
-    source: Any,
+    source: str | os.PathLike[str] | object,
     out: str | os.PathLike[str],
     selection: Selection,
     *,
     strict: bool = False,
     progress: Progress | None = None,
 ) -> Sliced:
-    """Write what a selection leaves of a trace: of a file (a path), or of a profile that has stopped."""
+    """Write the events of a trace that a selection keeps: of a file (a path), or of a profile that has stopped."""
     if not isinstance(source, (str, os.PathLike)):
         return _slice_recording(source, out, selection)
     path: str = os.fspath(source)
-    facts = columns(path, strict=strict, progress=progress)
-    plan = _plan(facts, selection, path)
+    columns = read_columns(path, strict=strict, progress=progress)
+    plan = _plan(columns, selection, path)
     head = Head()
     written = 0
     with open_for_export(out) as file:
-        writer = Writer(file, valid_top(facts.head.top))
+        writer = Writer(file, valid_top(columns.head.top))
         place = 0
         for events in batches(path, head):
             part = plan.keep[place : place + len(events)]
@@ -100,12 +102,13 @@ def slice_trace(
             written += len(kept)
             place += len(events)
             if progress is not None:
-                progress(place, len(facts))
+                progress(place, len(columns))
         writer.close()
-    return Sliced(os.fspath(out), len(facts), written, plan.clipped, plan.window_us, tuple(facts.head.notes))
+    notes = tuple(columns.head.notes)
+    return Sliced(os.fspath(out), len(columns), written, plan.clipped, plan.window_us, notes)
 
 
-def _slice_recording(source: Any, out: str | os.PathLike[str], selection: Selection) -> Sliced:
+def _slice_recording(source: object, out: str | os.PathLike[str], selection: Selection) -> Sliced:
     from ..analysis.recording import as_results
     from ..export.chrome import export_chrome_trace
 
@@ -123,26 +126,26 @@ def _slice_recording(source: Any, out: str | os.PathLike[str], selection: Select
 class Plan:
     """Which events stay, and what changes in them."""
 
-    keep: np.ndarray
-    moved: dict[int, tuple[int, int]]  # row -> new start and length, of slices that are cut
+    keep: BoolArray
+    cut: dict[int, tuple[int, int]]  # row -> new start and length, of slices that are cut
     times: dict[int, int]  # row -> new time, of instants and ends
     parents: dict[int, int]  # row -> the Python frame around it that stays; NONE: there is none
     window_us: tuple[float, float]
-    _rows: np.ndarray | None = None
+    _changed: IntArray | None = None  # the rows that change, sorted
 
     @property
     def clipped(self) -> int:
-        return len(self.moved)
+        return len(self.cut)
 
-    def edit(self, events: list[Event], first: int) -> None:
+    def edit(self, events: list[RawEvent], first: int) -> None:
         """Change the events of a batch whose first one is row `first`."""
-        if self._rows is None:
-            self._rows = np.array(sorted({*self.moved, *self.times, *self.parents}), np.int64)
-        low, high = np.searchsorted(self._rows, [first, first + len(events)])
-        for row in self._rows[low:high].tolist():
+        if self._changed is None:
+            self._changed = np.array(sorted({*self.cut, *self.times, *self.parents}), np.int64)
+        low, high = np.searchsorted(self._changed, [first, first + len(events)])
+        for row in self._changed[low:high].tolist():
             event = events[row - first]
-            if row in self.moved:
-                start, length = self.moved[row]
+            if row in self.cut:
+                start, length = self.cut[row]
                 event["ts"] = microseconds(start)
                 if event.get("ph") == "X":
                     event["dur"] = microseconds(length)
@@ -155,117 +158,119 @@ class Plan:
                 event["args"]["Python parent id"] = None if parent == NONE else parent
 
 
-def _plan(facts: Columns, wanted: Selection, path: str) -> Plan:
-    timed = facts.start_ns != NONE
+def _plan(columns: EventColumns, selection: Selection, path: str) -> Plan:
+    timed = columns.start_ns != NONE
     if not timed.any():
         raise NothingLeftError(f"{path}: no event has a time; expected a trace with ts in microseconds")
-    origin = int(facts.start_ns[timed].min())
-    slices = timed & ((facts.phase == _SLICE) | ((facts.phase == _BEGIN) & (facts.partner >= 0)))
-    meta = facts.phase == _META
-    on_device = facts.is_category(DEVICE_CATEGORIES) & slices
-    process = _processes(facts)
-    allowed = _threads_allowed(facts, wanted, path)[facts.thread]
-
-    windows = _windows(facts, wanted, process, slices & ~on_device, origin, path)
-    start, end = facts.start_ns.copy(), facts.end_ns.copy()
-    inside = timed.copy()
-    for pid, spans in windows.items():
-        rows = np.flatnonzero(
-            timed
-            & (
-                (process == pid)
-                if pid is not None
-                else ~np.isin(process, [p for p in windows if p is not None])
-            )
-        )
-        inside[rows], start[rows], end[rows] = _clip(start[rows], end[rows], spans)
-    if wanted.name is not None:
-        named = _named(facts, wanted.name, slices)
-        by_name = _contained(facts, named & ~on_device, slices & ~on_device)
+    origin = int(columns.start_ns[timed].min())
+    slices = timed & ((columns.phase == _SLICE) | ((columns.phase == _BEGIN) & (columns.partner >= 0)))
+    metadata = columns.phase == _METADATA
+    on_device = columns.is_category(DEVICE_CATEGORIES) & slices
+    allowed = columns.by_thread(_threads_allowed(columns, selection, path))
+    inside, start, end = _in_windows(columns, selection, timed, slices & ~on_device, origin, path)
+    if selection.name is not None:
+        named = _named(columns, selection.name, slices)
+        by_name = _contained(columns, named & ~on_device, slices & ~on_device)
     else:
-        named = by_name = np.ones(len(facts), bool)
+        named = by_name = np.ones(len(columns), bool)
 
-    host = inside & allowed & by_name & ~on_device & ~meta
-    device, device_span = _device(facts, wanted, host, inside, allowed, named, on_device, slices)
-    clip_device = np.flatnonzero(device & facts.is_category(DEVICE_ANNOTATIONS))
+    host = inside & allowed & by_name & ~on_device & ~metadata
+    device, device_spans = _device(columns, selection, host, inside, allowed, named, on_device, slices)
     keep = host | device
-    span = np.where(on_device, facts.start_ns, start), np.where(on_device, facts.end_ns, end)
-    start, end = span[0].copy(), span[1].copy()
-    if wanted and len(clip_device) and device_span:
-        keep, start, end = _clip_annotations(facts, keep, start, end, clip_device, device_span)
-    _stagger(facts, np.flatnonzero(keep & slices & ~on_device), start, end)
-    marks = _marks(facts, timed)
-    keep = _thin(facts, wanted, keep, slices)
-    keep |= marks
-    flows = facts.flow != NONE
-    moved_start = start != facts.start_ns
-    keep = _flows(facts, keep, slices, flows, moved_start, "flows" in wanted.drop)
-    ends = np.flatnonzero((facts.phase == _END) & (facts.partner >= 0))
-    keep[ends] = keep[facts.partner[ends]]
+    # what a device does is kept as a whole, but for its annotations
+    start = np.where(on_device, columns.start_ns, start)
+    end = np.where(on_device, columns.end_ns, end)
+    annotations = np.flatnonzero(device & columns.is_category(DEVICE_ANNOTATIONS))
+    if selection and len(annotations) and device_spans:
+        keep, start, end = _clip_annotations(columns, keep, start, end, annotations, device_spans)
+    _stagger(columns, np.flatnonzero(keep & slices & ~on_device), start, end)
+    marks = _marks(columns, timed)
+    keep = _without_dropped(columns, selection, keep, slices) | marks
+    moved_start = start != columns.start_ns
+    keep = _flows(columns, keep, slices, moved_start, "flows" in selection.drop)
+    ends = np.flatnonzero((columns.phase == _END) & (columns.partner >= 0))
+    keep[ends] = keep[columns.partner[ends]]
     shown = keep & slices
-    if not (shown & ~facts.is_category(("Trace",))).any() and wanted:
+    if not (shown & ~columns.is_category(("Trace",))).any() and selection:
         raise NothingLeftError(
-            f"{path}: nothing is left of its {len(facts):,} events; {_hint(facts, wanted, slices)}"
+            f"{path}: nothing is left of its {len(columns):,} events; {_hint(columns, selection, slices)}"
         )
-    keep |= meta & _meta_stays(facts, wanted, allowed)
-    changed = np.flatnonzero(shown & (moved_start | (end != facts.end_ns)))
-    moved = {r: (int(start[r]), int(end[r] - start[r])) for r in changed.tolist()}
-    times = _ends_of(facts, moved)
+    keep |= metadata & _metadata_stays(columns, selection, allowed)
+    changed = np.flatnonzero(shown & (moved_start | (end != columns.end_ns)))
+    cut = {row: (int(start[row]), int(end[row] - start[row])) for row in changed.tolist()}
     low, high = int(start[shown].min(initial=origin + (1 << 62))), int(end[shown].max(initial=origin))
-    times |= _marked(facts, marks, low, high)
-    return Plan(keep, moved, times, _parents(facts, keep), ((low - origin) / 1000, (high - origin) / 1000))
+    times = _times_of_ends(columns, cut) | _times_of_marks(columns, marks, low, high)
+    window_us = (low - origin) / 1000, (high - origin) / 1000
+    return Plan(keep, cut, times, _parents(columns, keep), window_us)
 
 
-def _processes(facts: Columns) -> np.ndarray:
+def _in_windows(
+    columns: EventColumns, selection: Selection, timed: BoolArray, host: BoolArray, origin: int, path: str
+) -> tuple[BoolArray, IntArray, IntArray]:
+    """Which events lie in the selected time at least in part, and their starts and ends cut to it."""
+    process = _processes(columns)
+    windows = _windows(columns, selection, process, host, origin, path)
+    start, end = columns.start_ns.copy(), columns.end_ns.copy()
+    inside = timed.copy()
+    own_windows = [pid for pid in windows if pid is not None]
+    for pid, spans in windows.items():
+        of_process = process == pid if pid is not None else ~np.isin(process, own_windows)
+        rows = np.flatnonzero(timed & of_process)
+        inside[rows], start[rows], end[rows] = _clip(start[rows], end[rows], spans)
+    return inside, start, end
+
+
+def _processes(columns: EventColumns) -> IntArray:
     """For each event a number of its process."""
-    pids: dict[Any, int] = {}
-    of = np.array([pids.setdefault(pid, len(pids)) for pid, _ in facts.threads] or [0], np.int64)
-    return of[facts.thread]
+    pids: dict[JSONScalar, int] = {}
+    by_thread: IntArray = np.array(
+        [pids.setdefault(pid, len(pids)) for pid, _ in columns.threads] or [0], np.int64
+    )
+    return by_thread[columns.thread]
 
 
-def _threads_allowed(facts: Columns, wanted: Selection, path: str) -> np.ndarray:
+def _threads_allowed(columns: EventColumns, selection: Selection, path: str) -> list[bool]:
     """For each thread of the file whether it may stay."""
-    fits = np.ones(max(len(facts.threads), 1), bool)
-    if wanted.ranks:
-        ranks = ranks_of(facts)
-        missing = sorted(set(wanted.ranks) - {r for r in ranks.values() if r is not None})
+    ranks = ranks_of(columns) if selection.ranks else {}
+    if selection.ranks:
+        known = sorted({rank for rank in ranks.values() if rank is not None})
+        missing = sorted(set(selection.ranks) - set(known))
         if missing:
-            known = sorted({r for r in ranks.values() if r is not None})
             raise NothingLeftError(
                 f"{path}: has no rank {missing[0]}; "
                 + (f"it has {_listed(known)}" if known else "it names no ranks")
             )
-        fits &= np.array([ranks.get(pid) in wanted.ranks for pid, _ in facts.threads], bool)
-    if wanted.pids:
-        fits &= np.array([str(pid) in wanted.pids for pid, _ in facts.threads], bool)
-    if wanted.threads:
-        fits &= np.array([_thread_fits(facts, key, wanted.threads) for key in facts.threads], bool)
-    return fits
+    return [
+        (not selection.ranks or ranks.get(key[0]) in selection.ranks)
+        and (not selection.pids or str(key[0]) in selection.pids)
+        and (not selection.threads or _is_thread(columns, key, selection.threads))
+        for key in columns.threads
+    ]
 
 
-def _thread_fits(facts: Columns, key: tuple[Any, Any], wanted: tuple[str, ...]) -> bool:
-    name = str(facts.labels.get(key, {}).get("thread_name", ""))
-    return any(
-        text == str(key[1]) or (not text.isdigit() and text.lower() in name.lower()) for text in wanted
-    )
+def _is_thread(columns: EventColumns, key: ThreadKey, wanted: tuple[str, ...]) -> bool:
+    name = columns.thread_names.get(key, "").lower()
+    return any(text == str(key[1]) or (not text.isdigit() and text.lower() in name) for text in wanted)
 
 
-def ranks_of(facts: Columns) -> dict[Any, int | None]:
+def ranks_of(columns: EventColumns) -> dict[JSONScalar, int | None]:
     """By pid the rank it belongs to: of merged files from their list of ranks or from the processes' names, else the file's own."""
-    found: dict[Any, int | None] = {}
-    merged = facts.head.top.get("merged")
+    ranks: dict[JSONScalar, int | None] = {}
+    merged = columns.head.top.get("merged")
     for entry in merged if isinstance(merged, list) else ():
-        if isinstance(entry, dict) and isinstance(entry.get("pids"), list):
-            for pid in entry["pids"]:
-                found[pid] = entry.get("rank")
-    if not found:
-        for pid, labels in facts.labels.items():
-            match = _RANK.search(" ".join(map(str, labels.values()))) if not isinstance(pid, tuple) else None
+        if isinstance(entry, dict) and isinstance(pids := entry.get("pids"), list):
+            rank = entry.get("rank")
+            for pid in pids:
+                if not isinstance(pid, (list, dict)):
+                    ranks[pid] = rank if isinstance(rank, int) else None
+    if not ranks:
+        for pid, labels in columns.process_labels.items():
+            match = _RANK.search(" ".join(labels.values()))
             if match:
-                found[pid] = int(match[1])
-    if not found and facts.head.rank is not None:
-        found = {pid: facts.head.rank for pid, _ in facts.threads}
-    return found
+                ranks[pid] = int(match[1])
+    if not ranks and columns.head.rank is not None:
+        ranks = {pid: columns.head.rank for pid, _ in columns.threads}
+    return ranks
 
 
 def _listed(numbers: list[int]) -> str:
@@ -275,55 +280,63 @@ def _listed(numbers: list[int]) -> str:
 
 # ---------------------------------------------------------------------------------------------------- time
 
-Spans = tuple[np.ndarray, np.ndarray]
+Spans: TypeAlias = "tuple[IntArray, IntArray]"  # starts and ends
 
 
 def _windows(
-    facts: Columns, wanted: Selection, process: np.ndarray, host: np.ndarray, origin: int, path: str
+    columns: EventColumns,
+    selection: Selection,
+    process: IntArray,
+    host: BoolArray,
+    origin: int,
+    path: str,
 ) -> dict[int | None, Spans]:
-    """By process the times that stay; None: of the processes that have none of their own."""
+    """By process the times that stay; None: for the processes that have none of their own."""
     windows: dict[int | None, Spans] = {}
-    if wanted.steps:
-        numbers = step_numbers(facts.names, facts.name)
-        fits = np.zeros(len(facts), bool)
-        for first, last in wanted.steps:
-            fits |= (numbers >= first) & (numbers <= last)
-        rows = np.flatnonzero(fits & host)
+    if selection.steps:
+        numbers = step_numbers(columns.names, columns.name)
+        selected = np.zeros(len(columns), bool)
+        for first, last in selection.steps:
+            selected |= (numbers >= first) & (numbers <= last)
+        rows = np.flatnonzero(selected & host)
         if not len(rows):
             known = sorted(set(numbers[host & (numbers >= 0)].tolist()))
             raise NothingLeftError(
                 f"{path}: has none of these steps; "
                 + (f"it has {_listed(known)}" if known else "it has no steps (ProfilerStep#N)")
             )
-        windows = _by_process(facts, process, rows)
-    if wanted.under:
+        windows = _by_process(columns, process, rows)
+    if selection.under:
         patterns = [
-            re.compile(".*".join(map(re.escape, text.split("*"))) + r"\Z", re.DOTALL) for text in wanted.under
+            re.compile(".*".join(map(re.escape, text.split("*"))) + r"\Z", re.DOTALL)
+            for text in selection.under
         ]
-        fits = np.array([any(p.match(name) for p in patterns) for name in facts.names] or [False])[facts.name]
-        rows = np.flatnonzero(fits & host)
+        selected = columns.by_name([any(p.match(name) for p in patterns) for name in columns.names])
+        rows = np.flatnonzero(selected & host)
         if not len(rows):
-            raise NothingLeftError(f"{path}: nothing in it is called {' or '.join(map(repr, wanted.under))}")
-        windows = _both(windows, _by_process(facts, process, rows))
-    if wanted.time_us is not None:
-        begin, until = (origin + t * 1000 for t in wanted.time_us)
+            raise NothingLeftError(
+                f"{path}: nothing in it is called {' or '.join(map(repr, selection.under))}"
+            )
+        windows = _both(windows, _by_process(columns, process, rows))
+    if selection.time_us is not None:
+        begin, until = (origin + t * 1000 for t in selection.time_us)
         low = np.array([round(begin)], np.int64)
         high = np.array([round(min(until, 2.0**62))], np.int64)
         windows = _both(windows, {None: (low, high)})
     return windows
 
 
-def _by_process(facts: Columns, process: np.ndarray, rows: np.ndarray) -> dict[int | None, Spans]:
-    made: dict[int | None, Spans] = {}
+def _by_process(columns: EventColumns, process: IntArray, rows: IntArray) -> dict[int | None, Spans]:
+    windows: dict[int | None, Spans] = {}
     for pid in np.unique(process[rows]).tolist():
         mine = rows[process[rows] == pid]
-        made[pid] = _union(facts.start_ns[mine], facts.end_ns[mine])
+        windows[pid] = _union(columns.start_ns[mine], columns.end_ns[mine])
     # threads of other processes (devices, marks) go by the time of all
-    made[None] = _union(facts.start_ns[rows], facts.end_ns[rows])
-    return made
+    windows[None] = _union(columns.start_ns[rows], columns.end_ns[rows])
+    return windows
 
 
-def _union(start: np.ndarray, end: np.ndarray) -> Spans:
+def _union(start: IntArray, end: IntArray) -> Spans:
     """Spans that do not overlap and cover the same time."""
     order = np.argsort(start, kind="stable")
     start, end = start[order], np.maximum.accumulate(end[order])
@@ -345,14 +358,14 @@ def _shared(a: Spans, b: Spans) -> Spans:
     high: list[int] = []
     for first, last in zip(*a):
         start, end = np.maximum(b[0], first), np.minimum(b[1], last)
-        fits = start <= end
-        low += start[fits].tolist()
-        high += end[fits].tolist()
+        overlap = start <= end
+        low += start[overlap].tolist()
+        high += end[overlap].tolist()
     return np.array(low, np.int64), np.array(high, np.int64)
 
 
-def _clip(start: np.ndarray, end: np.ndarray, spans: Spans) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which events lie in the spans at least in part, and where they begin and end then."""
+def _clip(start: IntArray, end: IntArray, spans: Spans) -> tuple[BoolArray, IntArray, IntArray]:
+    """Which events lie in the spans at least in part, and their starts and ends cut to the spans."""
     low, high = spans
     if not len(low):
         return np.zeros(len(start), bool), start, end
@@ -362,134 +375,136 @@ def _clip(start: np.ndarray, end: np.ndarray, spans: Spans) -> tuple[np.ndarray,
     inside = (first < len(low)) & (last >= 0) & (first <= last)
     begin = np.maximum(start, low[np.minimum(first, len(low) - 1)])
     until = np.minimum(end, high[np.maximum(last, 0)])
-    # what only touches a span is outside of it, unless it has no length itself
+    # an event that only touches a span is outside of it, unless it has no length itself
     touches = (until <= begin) & (end > start)
     inside &= ~touches
     return inside, np.where(inside, begin, start), np.where(inside, np.maximum(until, begin), end)
 
 
-def _stagger(facts: Columns, rows: np.ndarray, start: np.ndarray, end: np.ndarray) -> None:
-    """Let slices of a thread that are cut at the same time begin and end a nanosecond apart, the outer ones outside: there are
-    readers that take what begins first for the outer one."""
-    for cut, whole, other, way in (
-        (end, facts.end_ns, facts.start_ns, 1),
-        (start, facts.start_ns, facts.end_ns, -1),
+def _stagger(columns: EventColumns, rows: IntArray, start: IntArray, end: IntArray) -> None:
+    """Let slices of a thread that are cut at the same time begin and end a nanosecond apart, the outer ones outside: some readers
+    take the event that begins first for the outer one."""
+    for cut, whole, other, direction in (
+        (end, columns.end_ns, columns.start_ns, 1),
+        (start, columns.start_ns, columns.end_ns, -1),
     ):
         moved = rows[cut[rows] != whole[rows]]
-        # innermost first: it begins last and, if several begin at once, ends first; in files it stands behind
-        order = np.lexsort((-moved, -way * other[moved], way * whole[moved], cut[moved], facts.thread[moved]))
-        before: tuple[int, int] = (-1, 0)
+        # innermost first: it begins last and, if several begin at once, ends first; in files it comes later
+        order = np.lexsort(
+            (-moved, -direction * other[moved], direction * whole[moved], cut[moved], columns.thread[moved])
+        )
+        previous: tuple[int, int] = (-1, 0)
         last = 0
         for row in moved[order].tolist():
-            group = int(facts.thread[row]), int(cut[row])
-            at = group[1] if group != before else last + way
-            if way * at > way * int(whole[row]):
-                at = int(whole[row])
-            if way < 0 and end[row] == facts.end_ns[row]:
-                at = _with_same_end(at, int(whole[row]), int(end[row]))
-            cut[row] = last = at
-            before = group
+            group = int(columns.thread[row]), int(cut[row])
+            time = group[1] if group != previous else last + direction
+            if direction * time > direction * int(whole[row]):
+                time = int(whole[row])
+            if direction < 0 and end[row] == columns.end_ns[row]:
+                time = _with_same_end(time, int(whole[row]), int(end[row]))
+            cut[row] = last = time
+            previous = group
 
 
 def _with_same_end(start: int, whole: int, end: int) -> int:
-    """A start so close before the wanted one that start and length as floats add up to the end that they had: what ended together goes
-    on to do so for readers that add floats."""
-    wanted = whole / 1000 + (end - whole) / 1000
+    """A start at or just before `start` such that start and length, as floats, add up to the same end as before (`whole`: the start
+    before the cut): events that end together still do so for readers that add floats."""
+    float_end = whole / 1000 + (end - whole) / 1000
     for earlier in range(16):
-        at = start - earlier
-        if at <= whole:
+        candidate = start - earlier
+        if candidate <= whole:
             break
-        if at / 1000 + (end - at) / 1000 == wanted:
-            return at
+        if candidate / 1000 + (end - candidate) / 1000 == float_end:
+            return candidate
     return start
 
 
 # ---------------------------------------------------------------------------------------------------- names, devices
 
 
-def _named(facts: Columns, pattern: str, slices: np.ndarray) -> np.ndarray:
+def _named(columns: EventColumns, pattern: str, slices: BoolArray) -> BoolArray:
     try:
-        found = re.compile(pattern)
+        expression = re.compile(pattern)
     except re.error as error:
         raise ValueError(f"{pattern!r} is no regular expression: {error}") from error
-    return np.array([bool(found.search(name)) for name in facts.names] or [False])[facts.name] & slices
+    return columns.by_name([expression.search(name) is not None for name in columns.names]) & slices
 
 
-def _contained(facts: Columns, roots: np.ndarray, slices: np.ndarray) -> np.ndarray:
+def _contained(columns: EventColumns, roots: BoolArray, slices: BoolArray) -> BoolArray:
     """The events that lie wholly inside one of `roots` on the same thread, those included; instants too."""
-    made = np.zeros(len(facts), bool)
-    for thread in np.unique(facts.thread[roots]).tolist():
-        mine = np.flatnonzero((facts.thread == thread) & (facts.start_ns != NONE))
-        around = mine[roots[mine]]
-        order = np.argsort(facts.start_ns[around], kind="stable")
-        begin, until = facts.start_ns[around][order], facts.end_ns[around][order]
+    contained = roots & slices
+    for thread in np.unique(columns.thread[roots]).tolist():
+        mine = np.flatnonzero((columns.thread == thread) & (columns.start_ns != NONE))
+        root_rows = mine[roots[mine]]
+        order = np.argsort(columns.start_ns[root_rows], kind="stable")
+        begin, until = columns.start_ns[root_rows][order], columns.end_ns[root_rows][order]
         furthest = np.maximum.accumulate(until)
-        at = np.searchsorted(begin, facts.start_ns[mine], side="right") - 1
-        inside = (at >= 0) & (facts.end_ns[mine] <= furthest[np.maximum(at, 0)])
-        made[mine[inside]] = True
-    return made | (roots & slices)
+        last_begun = np.searchsorted(begin, columns.start_ns[mine], side="right") - 1
+        inside = (last_begun >= 0) & (columns.end_ns[mine] <= furthest[np.maximum(last_begun, 0)])
+        contained[mine[inside]] = True
+    return contained
 
 
 def _device(
-    facts: Columns,
-    wanted: Selection,
-    host: np.ndarray,
-    inside: np.ndarray,
-    allowed: np.ndarray,
-    named: np.ndarray,
-    on_device: np.ndarray,
-    slices: np.ndarray,
-) -> tuple[np.ndarray, dict[int, tuple[int, int]]]:
-    """Device events that stay: launched by what stays; where the file does not say by whom, by time, thread and name.
-
-    And by thread the time from the first to the last of them.
+    columns: EventColumns,
+    selection: Selection,
+    host: BoolArray,
+    inside: BoolArray,
+    allowed: BoolArray,
+    named: BoolArray,
+    on_device: BoolArray,
+    slices: BoolArray,
+) -> tuple[BoolArray, dict[int, tuple[int, int]]]:
+    """Device events that stay: those launched by host events that stay; where the file does not say by which, those of the selected
+    time, threads and names. And by thread the time from the first to the last of them.
     """
     if not on_device.any():
-        return np.zeros(len(facts), bool), {}
+        return np.zeros(len(columns), bool), {}
     callers = slices & ~on_device
-    linked = np.zeros(len(facts), bool)
-    staying = np.zeros(len(facts), bool)
-    annotation = facts.is_category(DEVICE_ANNOTATIONS)
-    for ids, which in ((facts.correlation, ~annotation), (facts.external, np.ones(len(facts), bool))):
-        here = on_device & which & (ids != NONE) & (ids > 0)
-        known = callers & (ids != NONE) & (ids > 0)
-        if ids is facts.external and (linked & here).any():
-            here &= ~linked  # the launch decides; an op may launch from several threads
-        linked |= here & np.isin(ids, ids[known])
-        staying |= here & np.isin(ids, ids[known & host])
-    if wanted.ranks or wanted.pids:
-        ours = {facts.threads[t][0] for t in np.unique(facts.thread[host]).tolist()}
-        direct = allowed | np.array([pid in ours for pid, _ in facts.threads], bool)[facts.thread]
+    linked = np.zeros(len(columns), bool)
+    staying = np.zeros(len(columns), bool)
+    annotation = columns.is_category(DEVICE_ANNOTATIONS)
+    for ids, which in ((columns.correlation, ~annotation), (columns.external, np.ones(len(columns), bool))):
+        with_id = on_device & which & (ids != NONE) & (ids > 0)
+        callers_with_id = callers & (ids != NONE) & (ids > 0)
+        if ids is columns.external and (linked & with_id).any():
+            with_id &= ~linked  # the launch decides; an op may launch from several threads
+        linked |= with_id & np.isin(ids, ids[callers_with_id])
+        staying |= with_id & np.isin(ids, ids[callers_with_id & host])
+    if selection.ranks or selection.pids:
+        host_pids = {columns.threads[t][0] for t in np.unique(columns.thread[host]).tolist()}
+        direct = allowed | columns.by_thread([pid in host_pids for pid, _ in columns.threads])
     else:
         direct = allowed
-    alone = on_device & ~linked & inside & direct & (named if wanted.name is not None else True)
-    chosen = staying | alone
-    if wanted.name is not None:
+    # without a selection by name `named` is true everywhere
+    unlinked = on_device & ~linked & inside & direct & named
+    chosen = staying | unlinked
+    if selection.name is not None:
         chosen |= on_device & named & inside & allowed  # a kernel's own name
-    if wanted.threads:
+    if selection.threads:
         chosen |= on_device & allowed & inside & named  # a stream that was asked for
-    if wanted.ranks:
+    if selection.ranks:
         chosen &= allowed
     spans: dict[int, tuple[int, int]] = {}
     work = chosen & ~annotation
-    for thread in np.unique(facts.thread[work]).tolist():
-        mine = work & (facts.thread == thread)
-        spans[thread] = int(facts.start_ns[mine].min()), int(facts.end_ns[mine].max())
+    for thread in np.unique(columns.thread[work]).tolist():
+        mine = work & (columns.thread == thread)
+        spans[thread] = int(columns.start_ns[mine].min()), int(columns.end_ns[mine].max())
     return chosen, spans
 
 
 def _clip_annotations(
-    facts: Columns,
-    keep: np.ndarray,
-    start: np.ndarray,
-    end: np.ndarray,
-    rows: np.ndarray,
+    columns: EventColumns,
+    keep: BoolArray,
+    start: IntArray,
+    end: IntArray,
+    rows: IntArray,
     spans: dict[int, tuple[int, int]],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+) -> tuple[BoolArray, IntArray, IntArray]:
     """Annotations on a device reach from the first to the last kernel that stays, not further."""
     keep, start, end = keep.copy(), start.copy(), end.copy()
     for row in rows.tolist():
-        low, high = spans.get(int(facts.thread[row]), (0, -1))
+        low, high = spans.get(int(columns.thread[row]), (0, -1))
         begin, until = max(int(start[row]), low), min(int(end[row]), high)
         if begin < until:
             start[row], end[row] = begin, until
@@ -501,68 +516,65 @@ def _clip_annotations(
 # ---------------------------------------------------------------------------------------------------- the rest
 
 
-def _thin(facts: Columns, wanted: Selection, keep: np.ndarray, slices: np.ndarray) -> np.ndarray:
+def _without_dropped(
+    columns: EventColumns, selection: Selection, keep: BoolArray, slices: BoolArray
+) -> BoolArray:
     """Without short slices and what is to be dropped."""
-    if wanted.min_us > 0:
-        keep = keep & ~(slices & (facts.length_ns < wanted.min_us * 1000))
-    if wanted.drop:
-        drop = frozenset(wanted.drop)
-        keep = keep & ~facts.is_category(drop)
-        names = np.array(
-            [name in drop or (name == "[memory]" and "memory" in drop) for name in facts.names] or [False]
-        )
-        keep = keep & ~names[facts.name]
+    if selection.min_us > 0:
+        keep = keep & ~(slices & (columns.length_ns < selection.min_us * 1000))
+    if selection.drop:
+        drop = frozenset(selection.drop)
+        keep = keep & ~columns.is_category(drop)
+        names = [name in drop or (name == "[memory]" and "memory" in drop) for name in columns.names]
+        keep = keep & ~columns.by_name(names)
         if "counters" in drop:
-            keep = keep & (facts.phase != ord("C"))
+            keep = keep & (columns.phase != ord("C"))
     return keep
 
 
-def _marks(facts: Columns, timed: np.ndarray) -> np.ndarray:
-    """The instants that say when the recording began and ended."""
-    known = (*_START_MARKS, *_END_MARKS)
-    marks = np.array([name.startswith(known) for name in facts.names] or [False])[facts.name]
-    return marks & timed & ((facts.phase == ord("i")) | (facts.phase == ord("I")))
+def _marks(columns: EventColumns, timed: BoolArray) -> BoolArray:
+    """The instants that mark the start and the end of the recording."""
+    marks = columns.by_name([name.startswith((*_START_MARKS, *_END_MARKS)) for name in columns.names])
+    instants: BoolArray = (columns.phase == ord("i")) | (columns.phase == ord("I"))
+    return marks & timed & instants
 
 
-def _marked(facts: Columns, marks: np.ndarray, low: int, high: int) -> dict[int, int]:
-    """New times of those instants: at the ends of what stays."""
-    made = {}
+def _times_of_marks(columns: EventColumns, marks: BoolArray, low: int, high: int) -> dict[int, int]:
+    """New times of those instants: at the ends of the time that stays."""
+    times: dict[int, int] = {}
     for row in np.flatnonzero(marks).tolist():
-        at = int(facts.start_ns[row])
-        new = max(at, low) if facts.names[facts.name[row]].startswith(_START_MARKS) else min(at, high)
-        if new != at:
-            made[row] = new
-    return made
+        time = int(columns.start_ns[row])
+        is_start = columns.names[columns.name[row]].startswith(_START_MARKS)
+        new = max(time, low) if is_start else min(time, high)
+        if new != time:
+            times[row] = new
+    return times
 
 
-def _ends_of(facts: Columns, moved: dict[int, tuple[int, int]]) -> dict[int, int]:
+def _times_of_ends(columns: EventColumns, cut: dict[int, tuple[int, int]]) -> dict[int, int]:
     """New times of the ends (E) of begins (B) that were cut."""
     return {
-        int(facts.partner[row]): start + length
-        for row, (start, length) in moved.items()
-        if facts.phase[row] == _BEGIN
+        int(columns.partner[row]): start + length
+        for row, (start, length) in cut.items()
+        if columns.phase[row] == _BEGIN
     }
 
 
 def _flows(
-    facts: Columns, keep: np.ndarray, slices: np.ndarray, flows: np.ndarray, moved: np.ndarray, drop: bool
-) -> np.ndarray:
-    """Ends of flows stay where the slice that they sit on stays, and the other end does too if there ever was one."""
+    columns: EventColumns, keep: BoolArray, slices: BoolArray, moved: BoolArray, drop: bool
+) -> BoolArray:
+    """Ends of flows stay where the slice at which they are stays, and an end of the other kind does too if there was one."""
     keep = keep.copy()
-    rows = np.flatnonzero(flows)
+    rows = np.flatnonzero(columns.flow != NONE)
     if drop or not len(rows):
         keep[rows] = False
         return keep
-    stays = keep[rows]  # those that sit on no slice go by time and thread, as was decided
-    sat = np.zeros(len(rows), bool)
-    alive = np.zeros(len(rows), bool)
-    for mask, into in ((slices, sat), (slices & keep & ~moved, alive)):
-        at = np.flatnonzero(mask)
-        wanted = np.stack([facts.thread[rows].astype(np.int64), facts.start_ns[rows]], axis=1)
-        into |= _found(wanted, np.stack([facts.thread[at].astype(np.int64), facts.start_ns[at]], axis=1))
-    stays = np.where(sat, alive, stays)
-    number = np.unique(facts.flow[rows], return_inverse=True)[1].reshape(-1)
-    starts = facts.phase[rows] == ord("s")
+    # an end at no slice goes by time and thread, as was decided
+    at_slice = _are_starts(columns, rows, slices)
+    at_kept_slice = _are_starts(columns, rows, slices & keep & ~moved)
+    stays = np.where(at_slice, at_kept_slice, keep[rows])
+    number = np.unique(columns.flow[rows], return_inverse=True)[1].reshape(-1)
+    starts = columns.phase[rows] == ord("s")
     count = int(number.max()) + 1
     for side in (starts, ~starts):
         had = np.bincount(number[side], minlength=count) > 0
@@ -572,54 +584,55 @@ def _flows(
     return keep
 
 
-def _found(wanted: np.ndarray, among: np.ndarray) -> np.ndarray:
-    """Which rows of a matrix of two columns are among those of another."""
-    if not len(among):
-        return np.zeros(len(wanted), bool)
-    both = np.concatenate([wanted, among])
-    times, place = np.unique(both[:, 1], return_inverse=True)
-    key = both[:, 0] * len(times) + place.reshape(-1)
-    return np.isin(key[: len(wanted)], key[len(wanted) :])
+def _are_starts(columns: EventColumns, rows: IntArray, of: BoolArray) -> BoolArray:
+    """Which rows have the thread and the start of one of the events in the mask `of`."""
+    others = np.flatnonzero(of)
+    if not len(others):
+        return np.zeros(len(rows), bool)
+    both = np.concatenate([rows, others])
+    times, place = np.unique(columns.start_ns[both], return_inverse=True)
+    key = columns.thread[both].astype(np.int64) * len(times) + place.reshape(-1)
+    return np.isin(key[: len(rows)], key[len(rows) :])
 
 
-def _meta_stays(facts: Columns, wanted: Selection, allowed: np.ndarray) -> np.ndarray:
+def _metadata_stays(columns: EventColumns, selection: Selection, allowed: BoolArray) -> BoolArray:
     """Names of processes and threads stay with them; those of a process as long as one of its threads stays."""
-    if not (wanted.ranks or wanted.pids or wanted.threads):
-        return np.ones(len(facts), bool)
-    pids = {facts.threads[t][0] for t in np.unique(facts.thread[allowed]).tolist()}
-    same = np.array([pid in pids for pid, _ in facts.threads], bool)[facts.thread]
-    of_thread = np.array([name.startswith("thread_") for name in facts.names] or [False])[facts.name]
-    return np.where(of_thread, allowed, same) if wanted.threads else same
+    if not (selection.ranks or selection.pids or selection.threads):
+        return np.ones(len(columns), bool)
+    pids = {columns.threads[t][0] for t in np.unique(columns.thread[allowed]).tolist()}
+    of_process = columns.by_thread([pid in pids for pid, _ in columns.threads])
+    of_thread = columns.by_name([name.startswith("thread_") for name in columns.names])
+    return np.where(of_thread, allowed, of_process) if selection.threads else of_process
 
 
-def _parents(facts: Columns, keep: np.ndarray) -> dict[int, int]:
+def _parents(columns: EventColumns, keep: BoolArray) -> dict[int, int]:
     """For Python frames whose caller goes, the next one out that stays."""
-    rows = np.flatnonzero((facts.python != NONE) & (facts.python_parent != NONE))
+    rows = np.flatnonzero((columns.python != NONE) & (columns.python_parent != NONE))
     if not len(rows) or keep[rows].all():
         return {}
-    by_id = np.flatnonzero(facts.python != NONE)
-    order = by_id[np.argsort(facts.python[by_id], kind="stable")]
-    ids = facts.python[order]
+    by_id = np.flatnonzero(columns.python != NONE)
+    order = by_id[np.argsort(columns.python[by_id], kind="stable")]
+    ids = columns.python[order]
 
-    at = np.minimum(np.searchsorted(ids, facts.python_parent[by_id]), len(ids) - 1)
-    caller = np.full(len(facts), -1, np.int64)
-    caller[by_id] = np.where(ids[at] == facts.python_parent[by_id], order[at], -1)
-    goes = (caller >= 0) & (facts.python_parent != NONE) & ~keep[caller]
-    # the outermost row on the way out whose own caller goes; each round doubles the way, so callers in a circle end it too
-    last = np.where(goes, caller, np.arange(len(facts)))
+    place = np.minimum(np.searchsorted(ids, columns.python_parent[by_id]), len(ids) - 1)
+    caller = np.full(len(columns), -1, np.int64)
+    caller[by_id] = np.where(ids[place] == columns.python_parent[by_id], order[place], -1)
+    loses_caller = (caller >= 0) & (columns.python_parent != NONE) & ~keep[caller]
+    # the outermost row on the way out whose own caller goes; each round doubles the way, so a circle of callers ends too
+    last = np.where(loses_caller, caller, np.arange(len(columns)))
     for _ in range(max(len(by_id), 1).bit_length()):
         last = last[last]
-    mine = rows[keep[rows]]
-    parent = np.where(goes[last[mine]], NONE, facts.python_parent[last[mine]])
-    changed = parent != facts.python_parent[mine]
-    return dict(zip(mine[changed].tolist(), parent[changed].tolist()))
+    kept = rows[keep[rows]]
+    parent = np.where(loses_caller[last[kept]], NONE, columns.python_parent[last[kept]])
+    changed = parent != columns.python_parent[kept]
+    return dict(zip(kept[changed].tolist(), parent[changed].tolist()))
 
 
-def _hint(facts: Columns, wanted: Selection, slices: np.ndarray) -> str:
-    if wanted.name is not None and not _named(facts, wanted.name, slices).any():
-        return f"no name matches {wanted.name!r}"
-    if wanted.threads:
-        return "threads: " + ", ".join(sorted({str(tid) for _, tid in facts.threads}))
-    if wanted.pids:
-        return "processes: " + ", ".join(sorted({str(pid) for pid, _ in facts.threads}))
+def _hint(columns: EventColumns, selection: Selection, slices: BoolArray) -> str:
+    if selection.name is not None and not _named(columns, selection.name, slices).any():
+        return f"no name matches {selection.name!r}"
+    if selection.threads:
+        return "threads: " + ", ".join(sorted({str(tid) for _, tid in columns.threads}))
+    if selection.pids:
+        return "processes: " + ", ".join(sorted({str(pid) for pid, _ in columns.threads}))
     return "expected a selection that some events fit"
