@@ -1,6 +1,6 @@
-"""Inputs of events: what went into an op, argument by argument, as torch shows it. Plain data.
+"""Inputs of events: the arguments of an op, as torch shows them. Plain data.
 
-Recordings and files make the same objects; nothing that reads them can tell which.
+Recordings and files give the same objects; code that reads them cannot tell which.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import orjson
 
 
 class ElementType(NamedTuple):
-    """What the elements of a tensor are."""
+    """The type of a tensor's elements."""
 
     dtype: str  # torch's name
     nbytes: int
@@ -49,7 +49,7 @@ _LONGEST_LIST = 30  # elements: torch leaves longer lists out of trace files
 
 
 class TensorInput(NamedTuple):
-    """A tensor that went into an event."""
+    """A tensor among the inputs of an event."""
 
     shape: tuple[int, ...]
     strides: tuple[int, ...] | None  # in elements; fewer than dimensions: sparse; None: not recorded
@@ -61,7 +61,7 @@ class TensorInput(NamedTuple):
         return self.strides is not None and len(self.strides) != len(self.shape)
 
     def reach(self) -> int:
-        """The bytes of memory it spans, as far as its longest dimension tells; 0: not known, or no memory of its own."""
+        """The bytes of memory it spans, by its longest dimension; 0: not known, or no memory of its own."""
         element = ELEMENT_TYPES.get(self.type)
         if element is None or self.strides is None or self.is_sparse:
             return 0
@@ -69,7 +69,7 @@ class TensorInput(NamedTuple):
 
 
 class TensorList(tuple[TensorInput, ...]):
-    """A list of tensors that went into an event."""
+    """A list of tensors among the inputs of an event."""
 
     __slots__ = ()
 
@@ -88,7 +88,7 @@ Sizes: TypeAlias = "list[int] | list[list[int]]"
 
 
 class Inputs:
-    """What went into an event. Each list has one entry per argument."""
+    """The inputs of an event. Each list has one entry per argument."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Inputs:
 
     @cached_property
     def tensor_slots(self) -> tuple[int, ...]:
-        """How many ids of tensors stand for each argument."""
+        """How many tensor ids are recorded for each argument."""
         return tuple(
             1 if isinstance(a, TensorInput) else len(a) if isinstance(a, TensorList) else 0
             for a in self.arguments
@@ -128,7 +128,7 @@ class Inputs:
 
     @cached_property
     def types(self) -> list[str]:
-        """Element types of tensors, and what kind of value the others are."""
+        """Element types of tensors; TensorList, Scalar, ScalarList or "" for everything else."""
         return [_type(argument) for argument in self.arguments]
 
     @cached_property
@@ -170,7 +170,7 @@ class Inputs:
     @cached_property
     def shapes(self) -> list[list[int]]:
         """`input_shapes`: the shapes of tensors, [] for everything else."""
-        return [sizes if _is_one_tensors(sizes) else [] for sizes in self.dims]
+        return [sizes if _is_flat(sizes) else [] for sizes in self.dims]
 
     @property
     def tensors(self) -> list[bool]:
@@ -253,13 +253,13 @@ def _argument(
     return tuple(value) if isinstance(value, list) else value
 
 
-def _is_one_tensors(sizes: Sizes) -> TypeGuard[list[int]]:
+def _is_flat(sizes: Sizes) -> TypeGuard[list[int]]:
     """Whether sizes are those of one tensor, not of a list of tensors."""
     return not any(isinstance(size, list) for size in sizes)
 
 
 def _sizes_of_tensor(sizes: Sizes) -> tuple[int, ...]:
-    return tuple(sizes) if _is_one_tensors(sizes) else ()
+    return tuple(sizes) if _is_flat(sizes) else ()
 
 
 def _sizes_of_tensors(sizes: Sizes) -> list[tuple[int, ...]]:

@@ -43,7 +43,7 @@ class Settings:
     forward_backward_links: bool = True  # trace files hold arrows from forward ops to their backward nodes
     event_metadata: bool = False  # events show their row as metadata
 
-    # who recorded it
+    # the process that recorded it
     trace_id: str = ""
     host_name: str = ""
     pid: int = 0

@@ -56,15 +56,14 @@ def steps_of(trace: Trace) -> tuple[tuple[int, ...], IntArray, IntArray]:
     step = np.full(len(trace), -1, np.int64)
     process = _processes(trace)
     for pid in np.unique(process[marks]).tolist():
-        mine = process[marks] == pid
-        begin, until, index = trace.start_ns[marks][mine], trace.end_ns[marks][mine], step_of_mark[mine]
-        order = np.argsort(begin, kind="stable")
-        begin, until, index = begin[order], until[order], index[order]
+        chosen = np.flatnonzero(process[marks] == pid)
+        chosen = chosen[np.argsort(trace.start_ns[marks[chosen]], kind="stable")]
+        begin, until = trace.start_ns[marks[chosen]], trace.end_ns[marks[chosen]]
         rows = np.flatnonzero(process == pid)
         last_begun = np.searchsorted(begin, trace.start_ns[rows], side="right") - 1
-        at = np.maximum(last_begun, 0)
-        inside = (last_begun >= 0) & (trace.start_ns[rows] <= until[at])
-        step[rows] = np.where(inside, index[at], -1)
+        candidate = np.maximum(last_begun, 0)
+        inside = (last_begun >= 0) & (trace.start_ns[rows] <= until[candidate])
+        step[rows] = np.where(inside, step_of_mark[chosen[candidate]], -1)
     step[marks] = step_of_mark
     lengths = np.zeros(len(distinct), np.int64)
     np.maximum.at(lengths, step_of_mark, (trace.end_ns - trace.start_ns)[marks])

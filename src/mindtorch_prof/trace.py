@@ -162,7 +162,7 @@ class TensorIds(Columns):
     """Which tensors and which memory were recorded. Numbers are never used twice, however often an address is."""
 
     first: IntArray  # int64 by event: where its tensors begin in `tensor`; -1: not recorded
-    tensor: IntArray  # int64, numbers of tensors, one a tensor-like argument; 0: no tensor stood there
+    tensor: IntArray  # int64, numbers of tensors, one per tensor-like argument; 0: no tensor was passed
     # int64, rows (tensor's number, its memory's number, address of the memory); other tensors are their own memory
     storages: IntArray
     links: IntArray  # int64, rows (number, number): one tensor, before and after it got other memory

@@ -33,9 +33,9 @@ def depths(start: IntArray, end: IntArray) -> IntArray:
     # events of length 0 have ended by their own start: an event and those after it must not count as ended before it
     empty = np.flatnonzero(start == end)
     if len(empty):
-        at = start[empty]
-        first = np.maximum(np.searchsorted(at, start, side="left"), np.searchsorted(empty, place))
-        ended -= np.searchsorted(at, start, side="right") - first
+        empty_starts = start[empty]
+        first = np.maximum(np.searchsorted(empty_starts, start, side="left"), np.searchsorted(empty, place))
+        ended -= np.searchsorted(empty_starts, start, side="right") - first
     return place - ended
 
 
@@ -160,25 +160,24 @@ def own_memory(trace: Trace, parent: IntArray) -> tuple[IntArray, IntArray, IntA
     loose = [np.empty(0, np.int64)]
     if not len(memory):
         return own, own_on_device, loose[0]
-    known = np.unique(trace.thread)
-    loose.append(np.flatnonzero(~np.isin(memory.thread, known)))
+    loose.append(np.flatnonzero(~np.isin(memory.thread, np.unique(trace.thread))))
     on_device = memory.on_device
     for first, last in thread_slices(trace.thread):
-        here = np.flatnonzero(memory.thread == trace.thread[first])
-        if not len(here):
+        rows = np.flatnonzero(memory.thread == trace.thread[first])
+        if not len(rows):
             continue
         owner = innermost(
             trace.start_ns[first:last],
             trace.end_ns[first:last],
             parent[first:last] - first,
-            memory.time_ns[here],
+            memory.time_ns[rows],
         )
         inside = owner >= 0
-        for column, which in ((own, ~on_device[here]), (own_on_device, on_device[here])):
-            chosen = inside & which
+        for column, mask in ((own, ~on_device[rows]), (own_on_device, on_device[rows])):
+            chosen = inside & mask
             if chosen.any():
-                column[first:last] += sum_by(owner[chosen], memory.nbytes[here][chosen], last - first)
-        loose.append(here[~inside])
+                column[first:last] += sum_by(owner[chosen], memory.nbytes[rows][chosen], last - first)
+        loose.append(rows[~inside])
     return own, own_on_device, np.sort(np.concatenate(loose))
 
 

@@ -1,1 +1,1 @@
-"""Many ranks of one job: trace files in, what the ranks have in common and where they differ out."""
+"""Many ranks of one job: trace files in, a comparison of the ranks out."""

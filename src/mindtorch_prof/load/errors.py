@@ -1,10 +1,10 @@
-"""What can be wrong with a file as a whole. All are ValueErrors with one sentence that names the file."""
+"""Errors of whole files. All are ValueErrors with one sentence that names the file."""
 
 from __future__ import annotations
 
 
 class TraceError(ValueError):
-    """A file that gives no trace."""
+    """A file that cannot be opened as a trace."""
 
 
 class NotATraceError(TraceError):
@@ -16,4 +16,4 @@ class BrokenTraceError(TraceError):
 
 
 class RefusedTraceError(TraceError):
-    """A file that exceeds a limit: it unpacks to far more than it is, or one event in it never ends."""
+    """A file that exceeds a limit: it unpacks to far more bytes than it has, or an event in it is too long."""

@@ -225,9 +225,9 @@ class Slices:
                     break
                 yield place, place + 1, True
         place = len(data)
-        tries, seen = 0, 0
-        while tries < _TRIES and seen < _BRACES and (place := data.rfind(b"}", 0, place)) >= 0:
-            seen += 1
+        tries, braces = 0, 0
+        while tries < _TRIES and braces < _BRACES and (place := data.rfind(b"}", 0, place)) >= 0:
+            braces += 1
             if _SEAM.match(data, place):
                 tries += 1
                 yield place + 1, place + 1, False

@@ -177,14 +177,14 @@ class _Builder:
         for table in tables:
             used[table["thread"]] = True
         identities = np.zeros(len(keys), np.int64)
-        taken: dict[int, ThreadKey] = {}
+        key_of: dict[int, ThreadKey] = {}  # by identity
         self.threads: dict[int, ThreadKey] = {}  # by identity
         for place, (pid, tid) in enumerate(keys):
             identity = _thread_number(tid)
             key = _plain_key(pid), identity if identity is not None else tid
-            if identity is None or taken.get(identity, key) != key or not 0 <= identity < 2**62:
-                identity = next((n for n, other in taken.items() if other == key), None) or 2**62 + place
-            taken[identity] = key
+            if identity is None or key_of.get(identity, key) != key or not 0 <= identity < 2**62:
+                identity = next((n for n, other in key_of.items() if other == key), None) or 2**62 + place
+            key_of[identity] = key
             identities[place] = identity
             if used[place]:
                 self.threads.setdefault(identity, (pid, tid))

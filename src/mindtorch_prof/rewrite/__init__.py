@@ -1,1 +1,1 @@
-"""Trace files in, trace files out: cut, merged; what is not understood is kept."""
+"""Trace files in, trace files out: cut or merged. Events of unknown kinds are kept."""

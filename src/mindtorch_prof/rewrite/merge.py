@@ -414,9 +414,9 @@ class _Rewriter:
             args["sort_index"] += self._place * _SORT_STEP
 
     def _move(self, events: list[RawEvent]) -> None:
-        for event, at in zip(events, nanoseconds([event.get("ts") for event in events]).tolist()):
-            if at != NONE and event["ts"].__class__ in (int, float):
-                event["ts"] = microseconds(at + self._shift)
+        for event, time in zip(events, nanoseconds([event.get("ts") for event in events]).tolist()):
+            if time != NONE and event["ts"].__class__ in (int, float):
+                event["ts"] = microseconds(time + self._shift)
 
     def missing_names(self) -> list[RawEvent]:
         """Names for the processes that have none in the file."""

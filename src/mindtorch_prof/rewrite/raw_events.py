@@ -306,8 +306,8 @@ def _paired(
     length = length.copy()
     open_: dict[int, list[int]] = {}  # by thread
     order = rows[np.argsort(start[rows], kind="stable")]
-    for row, on in zip(order.tolist(), thread[order].tolist()):
-        waiting = open_.setdefault(on, [])
+    for row, thread_id in zip(order.tolist(), thread[order].tolist()):
+        waiting = open_.setdefault(thread_id, [])
         if phase[row] == ord("B"):
             waiting.append(row)
         elif waiting:

@@ -434,14 +434,14 @@ def _contained(columns: EventColumns, roots: BoolArray, slices: BoolArray) -> Bo
     """The events that lie wholly inside one of `roots` on the same thread, those included; instants too."""
     contained = roots & slices
     for thread in np.unique(columns.thread[roots]).tolist():
-        mine = np.flatnonzero((columns.thread == thread) & (columns.start_ns != NONE))
-        root_rows = mine[roots[mine]]
+        rows = np.flatnonzero((columns.thread == thread) & (columns.start_ns != NONE))
+        root_rows = rows[roots[rows]]
         order = np.argsort(columns.start_ns[root_rows], kind="stable")
         begin, until = columns.start_ns[root_rows][order], columns.end_ns[root_rows][order]
         furthest = np.maximum.accumulate(until)
-        last_begun = np.searchsorted(begin, columns.start_ns[mine], side="right") - 1
-        inside = (last_begun >= 0) & (columns.end_ns[mine] <= furthest[np.maximum(last_begun, 0)])
-        contained[mine[inside]] = True
+        last_begun = np.searchsorted(begin, columns.start_ns[rows], side="right") - 1
+        inside = (last_begun >= 0) & (columns.end_ns[rows] <= furthest[np.maximum(last_begun, 0)])
+        contained[rows[inside]] = True
     return contained
 
 
@@ -464,8 +464,8 @@ def _device(
     linked = np.zeros(len(columns), bool)
     staying = np.zeros(len(columns), bool)
     annotation = columns.is_category(DEVICE_ANNOTATIONS)
-    for ids, which in ((columns.correlation, ~annotation), (columns.external, np.ones(len(columns), bool))):
-        with_id = on_device & which & (ids != NONE) & (ids > 0)
+    for ids, mask in ((columns.correlation, ~annotation), (columns.external, np.ones(len(columns), bool))):
+        with_id = on_device & mask & (ids != NONE) & (ids > 0)
         callers_with_id = callers & (ids != NONE) & (ids > 0)
         if ids is columns.external and (linked & with_id).any():
             with_id &= ~linked  # the launch decides; an op may launch from several threads
@@ -482,14 +482,14 @@ def _device(
     if selection.name is not None:
         chosen |= on_device & named & inside & allowed  # a kernel's own name
     if selection.threads:
-        chosen |= on_device & allowed & inside & named  # a stream that was asked for
+        chosen |= on_device & allowed & inside & named  # a selected stream
     if selection.ranks:
         chosen &= allowed
     spans: dict[int, tuple[int, int]] = {}
     work = chosen & ~annotation
     for thread in np.unique(columns.thread[work]).tolist():
-        mine = work & (columns.thread == thread)
-        spans[thread] = int(columns.start_ns[mine].min()), int(columns.end_ns[mine].max())
+        of_thread = work & (columns.thread == thread)
+        spans[thread] = int(columns.start_ns[of_thread].min()), int(columns.end_ns[of_thread].max())
     return chosen, spans
 
 
@@ -569,7 +569,7 @@ def _flows(
     if drop or not len(rows):
         keep[rows] = False
         return keep
-    # an end at no slice goes by time and thread, as was decided
+    # an end at no slice stays if its time and thread stay
     at_slice = _are_starts(columns, rows, slices)
     at_kept_slice = _are_starts(columns, rows, slices & keep & ~moved)
     stays = np.where(at_slice, at_kept_slice, keep[rows])
@@ -577,9 +577,9 @@ def _flows(
     starts = columns.phase[rows] == ord("s")
     count = int(number.max()) + 1
     for side in (starts, ~starts):
-        had = np.bincount(number[side], minlength=count) > 0
-        has = np.bincount(number[side & stays], minlength=count) > 0
-        stays = stays & ~(had & ~has)[number]
+        had_end = np.bincount(number[side], minlength=count) > 0
+        has_end = np.bincount(number[side & stays], minlength=count) > 0
+        stays = stays & ~(had_end & ~has_end)[number]
     keep[rows] = stays
     return keep
 
