@@ -40,11 +40,11 @@ class Loaded(RecordingAnswers):
 
     @cached_property
     def _listed(self) -> Results:
-        """What lists and tables are made from: with Python calls among the events where those are wanted."""
-        listed = with_calls(self.trace) if self._python_functions else self.trace
+        """The Results of lists and tables: with Python calls among the events if they are rows."""
+        trace = with_calls(self.trace) if self._python_functions else self.trace
         if self._forward_stacks:
-            listed = with_forward_stacks(listed)
-        return self._results if listed is self.trace else Results(listed)
+            trace = with_forward_stacks(trace)
+        return self._results if trace is self.trace else Results(trace)
 
     def __repr__(self) -> str:
         source = self.trace.settings.source or "a file"
@@ -57,7 +57,7 @@ class Loaded(RecordingAnswers):
 
     @property
     def results(self) -> Results:
-        """The columns behind the answers."""
+        """Trees, averages and events of the trace, computed on demand."""
         return self._results
 
     def events(self) -> EventList[FunctionEvent]:
@@ -66,8 +66,7 @@ class Loaded(RecordingAnswers):
 
     def experimental_event_tree(self) -> list[_ProfilerEvent]:
         """The roots of the tree of events, Python calls and allocations, as `profile.kineto_results` gives it of a live recording."""
-        roots: list[_ProfilerEvent] = self._results.event_tree.roots()
-        return roots
+        return self._results.event_tree.roots()
 
     def _listed_results(self) -> Results:
         return self._listed
@@ -91,7 +90,7 @@ class Loaded(RecordingAnswers):
         """The events as a table of Arrow (needs pyarrow)."""
         return self.events().to_arrow()
 
-    def to_dict(self) -> dict[str, list[Any]]:
+    def to_dict(self) -> dict[str, list[object]]:
         """The events as columns."""
         return self.events().to_dict()
 
