@@ -11,7 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from operator import itemgetter
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from typing import Literal, TypeAlias, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -30,9 +30,8 @@ from ..trace import (
     PYTHON,
     RUNTIME,
 )
-from .json_slices import RawEvent
+from .json_slices import EventArgs, RawEvent
 
-EventArgs: TypeAlias = "dict[str, Any]"  # as in RawEvent
 Lists: TypeAlias = "dict[str, Sequence[object]]"  # columns by name, one value per event
 _Adder: TypeAlias = "Callable[[list[RawEvent]], None]"  # adds events to columns
 _Getter: TypeAlias = "Callable[[EventArgs], object]"  # takes some of the arguments

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypedDict, cast
+from typing import Any, TypeAlias, TypedDict, cast
 
 import orjson
 
@@ -30,6 +30,10 @@ _TRIES = 4  # places at which a slice is cut and parsed before its events are pa
 _BRACES = 10_000  # closing brackets that are checked for such a place
 
 
+# JSON values by name; there are too many kinds of events to name the type of each
+EventArgs: TypeAlias = "dict[str, Any]"
+
+
 class RawEvent(TypedDict, total=False):
     """An event as it stands in a file, with the types that the format says.
 
@@ -44,7 +48,7 @@ class RawEvent(TypedDict, total=False):
     ts: float  # microseconds
     dur: float
     id: JSONScalar
-    args: dict[str, Any]  # JSON values; there are too many kinds of events to name the type of each
+    args: EventArgs
 
 
 @contextmanager
