@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ..analysis.recording import Recording
 from ..arrays import BoolArray, IntArray
 from ..export.files import open_for_export
 from ..json_types import JSONScalar
@@ -76,7 +77,7 @@ class NothingLeftError(ValueError):
 
 
 def slice_trace(
-    source: str | os.PathLike[str] | object,
+    source: str | os.PathLike[str] | Recording,
     out: str | os.PathLike[str],
     selection: Selection,
     *,
@@ -108,7 +109,7 @@ def slice_trace(
     return Sliced(os.fspath(out), len(columns), written, plan.clipped, plan.window_us, notes)
 
 
-def _slice_recording(source: object, out: str | os.PathLike[str], selection: Selection) -> Sliced:
+def _slice_recording(source: Recording, out: str | os.PathLike[str], selection: Selection) -> Sliced:
     from ..analysis.recording import as_results
     from ..export.chrome import export_chrome_trace
 

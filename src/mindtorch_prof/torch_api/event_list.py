@@ -143,10 +143,12 @@ class EventList(list[E]):
         whole = self._whole()
         if whole is not None:
             chrome.export_chrome_trace(whole.trace, path)
-        elif all(isinstance(row, FunctionEventAvg) for row in self):
-            chrome.export_averages(self, path)
+            return
+        averages = [row for row in self if isinstance(row, FunctionEventAvg)]
+        if len(averages) == len(self):
+            chrome.export_averages(averages, path)
         else:
-            chrome.export_events(self, path)
+            chrome.export_events([row for row in self if isinstance(row, FunctionEvent)], path)
 
     # ------------------------------------------------------------------------------------------------ other forms
 

@@ -258,7 +258,7 @@ class FunctionEvent(FormattedTimesMixin):
     self_cuda_time_total = _deprecated("self_cuda_time_total", "self_device_time_total")
 
     @property
-    def cpu_time_total(self) -> float:
+    def cpu_time_total(self) -> float:  # type: ignore[override]  # computed, not stored
         return self.time_range.elapsed_us() if self.device_type == DeviceType.CPU else 0
 
     @property
@@ -268,7 +268,7 @@ class FunctionEvent(FormattedTimesMixin):
         return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
 
     @property
-    def device_time_total(self) -> float:
+    def device_time_total(self) -> float:  # type: ignore[override]  # computed, not stored
         if self.is_async or not self.use_device:
             return 0
         if self.device_type == DeviceType.CPU:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from ..analysis.recording import Recording
 from ..export import chrome
 from .event_list import EventList
 from .events import FunctionEvent, FunctionEventAvg
@@ -59,7 +60,7 @@ class RecordingAnswers(KeyAverages):
         """Write the bytes allocated over time by category: a page (.html), [times, sizes] (.json) or each change (.raw.json.gz)."""
         self._finished("exporting memory timeline").export_memory_timeline(path, device)
 
-    def export_html(self, path: str | os.PathLike[str], other: object = None) -> None:
+    def export_html(self, path: str | os.PathLike[str], other: Recording | None = None) -> None:
         """Write one self-contained page that shows where time and memory went; `other`: a second recording, to compare with."""
         self._finished("exporting a report").export_html(path, other)
 

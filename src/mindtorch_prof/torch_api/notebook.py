@@ -40,7 +40,8 @@ def _interactive(rows: EventList[E]) -> str:
 
     block = Block()
     health = "" if rows._results is None else rows._results.trace.health.line()
-    block.values = {"groups": {"name": add_rows(block, "name", rows)}, "health": health}
+    averages = [row for row in rows if isinstance(row, FunctionEventAvg)]
+    block.values = {"groups": {"name": add_rows(block, "name", averages)}, "health": health}
     page = io.BytesIO()
     write_page(page, {"summary-0": block}, {}, page="table.html")
     height = min(420, 70 + _ROW_HEIGHT * len(rows))

@@ -26,6 +26,7 @@ from .event_metadata import EventMetadata
 from .events import MEMORY_EVENT_NAME, FunctionEvent, FunctionEventAvg, Interval, Kernel
 
 if TYPE_CHECKING:
+    from ..analysis.recording import Recording
     from .event_tree import EventTree
     from .memory_profile import MemoryProfile
 
@@ -64,7 +65,7 @@ class RowEvent(FunctionEvent):
         return self._results.self_list[self._row] / 1000
 
     @property
-    def cpu_time_total(self) -> float:
+    def cpu_time_total(self) -> float:  # type: ignore[override]  # computed, not stored
         return self._results.duration_list[self._row] / 1000
 
     @property
@@ -76,7 +77,7 @@ class RowEvent(FunctionEvent):
         return int(self._results.shown_self_device_memory[self._row])
 
     @property
-    def device_time_total(self) -> float:
+    def device_time_total(self) -> float:  # type: ignore[override]  # computed, not stored
         columns = self._results.device_columns
         return 0 if columns is None else int(columns.total_ns[self._row]) / 1000
 
@@ -517,7 +518,7 @@ class Results:
 
         export_memory_timeline(self, path, device)
 
-    def export_html(self, path: str | os.PathLike[str], other: object = None) -> None:
+    def export_html(self, path: str | os.PathLike[str], other: Recording | None = None) -> None:
         """Write one self-contained page that shows where time and memory went; `other`: a second recording, to compare with."""
         from ..export.html import export_html
 
