@@ -22,6 +22,18 @@ OP, NODE, ENGINE, ANNOTATION, PYTHON, KERNEL, RUNTIME = range(7)
 # kinds of what happens on a device
 DEVICE_KERNEL, DEVICE_COPY, DEVICE_SET, DEVICE_ANNOTATION, DEVICE_SYNC = range(5)
 
+# names of events that torch records for its own use and does not show
+HIDDEN_EVENTS = frozenset(
+    {
+        "profiler::_record_function_enter",
+        "profiler::_record_function_enter_new",
+        "profiler::_record_function_exit",
+        "aten::is_leaf",
+        "aten::output_nr",
+        "aten::_version",
+    }
+)
+
 # torch's RecordScope values
 FUNCTION_SCOPE, BACKWARD_SCOPE, USER_SCOPE = 0, 1, 7
 

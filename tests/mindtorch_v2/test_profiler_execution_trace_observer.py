@@ -218,3 +218,19 @@ def test_resources_stand_beside_the_trace(tmp_path: Path) -> None:
     observer.set_extra_resource_collection(True)
     assert observer.get_resources_dir() == str(tmp_path / "b_resources")
     observer.cleanup()
+
+
+def test_a_recording_that_fails_to_start_stops_its_observer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    observer = ExecutionTraceObserver().register_callback(str(tmp_path / "t.json"))
+    prof = profile(execution_trace_observer=observer)
+    monkeypatch.setattr("mindtorch_v2.profiler.recording.profile._start_trace", _fail)
+    with pytest.raises(OSError, match="no"):
+        prof.start()
+    assert not observer.is_running()
+    observer.unregister_callback()
+
+
+def _fail(self: Any) -> None:
+    raise OSError("no")

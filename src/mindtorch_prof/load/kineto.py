@@ -20,6 +20,7 @@ from ..trace import (
     BACKWARD_SCOPE,
     ENGINE,
     FUNCTION_SCOPE,
+    HIDDEN_EVENTS,
     NODE,
     OP,
     RUNTIME,
@@ -56,17 +57,6 @@ _KNOWN_KEYS = (
 OWN_KEY = "mindtorch_v2"  # at the top of the files that this package writes
 _ENGINE = "autograd::engine::evaluate_function: "
 _NODE = re.compile(r"(?:Backward\d*|^torch::autograd::\w+)$")
-# torch records these for its own use and does not show them
-_HIDDEN = frozenset(
-    {
-        "profiler::_record_function_enter",
-        "profiler::_record_function_enter_new",
-        "profiler::_record_function_exit",
-        "aten::is_leaf",
-        "aten::output_nr",
-        "aten::_version",
-    }
-)
 _SNAP_NS = 1_000  # times of whole microseconds: begin and length are rounded each
 _FAR_US = (
     10**9
@@ -99,7 +89,7 @@ class _Builder:
         self.repaired["of negative length"] = sum(builder.negative_lengths for builder in builders[:3])
         self.dropped["no time"] += sum(builder.out_of_range for builder in builders)
         host, frames, device, memory = self._without_zeros(host, frames, device, memory)
-        hidden = np.array([text in _HIDDEN for text in self.texts] or [False])[host["name"]]
+        hidden = np.array([text in HIDDEN_EVENTS for text in self.texts] or [False])[host["name"]]
         if hidden.any():
             host = _chosen(host, ~hidden)
         self.identity = self._identities(host, frames, memory)

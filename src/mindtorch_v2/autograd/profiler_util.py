@@ -28,19 +28,9 @@ from mindtorch_prof.torch_api.events import (
     StringTable,
 )
 from mindtorch_prof.torch_api.table import table
+from mindtorch_prof.trace import HIDDEN_EVENTS
 
-_HIDDEN = frozenset(
-    (
-        MEMORY_EVENT_NAME,
-        OUT_OF_MEMORY_EVENT_NAME,
-        "aten::_version",
-        "aten::is_leaf",
-        "aten::output_nr",
-        "profiler::_record_function_enter",
-        "profiler::_record_function_enter_new",
-        "profiler::_record_function_exit",
-    )
-)
+_HIDDEN = HIDDEN_EVENTS | {MEMORY_EVENT_NAME, OUT_OF_MEMORY_EVENT_NAME}
 _STEP = "ProfilerStep#"
 
 

@@ -156,7 +156,12 @@ class _KinetoProfile(RecordingAnswers):
             raise AssertionError("Profiler must be initialized before starting trace")
         if self.execution_trace_observer:
             self.execution_trace_observer.start()
-        self.profiler._start_trace()
+        try:
+            self.profiler._start_trace()
+        except BaseException:
+            if self.execution_trace_observer:
+                self.execution_trace_observer.stop()
+            raise
         for key, value in self.preset_metadata.items():
             self.add_metadata_json(key, value)
 

@@ -113,16 +113,13 @@ def calls(results: Results, *, python: bool, by_class: bool = False) -> Calls:
     # the parent is the frame or the event that started later
     around = _frames_at(trace, trace.start_ns[rows], trace.thread[rows])
     around = np.where(around >= 0, np.where(keep[around], around, frame_parent[around]), -1)
-    inner = (around >= 0) & (
-        (event_parent < 0) | (frames.start_ns[around] > trace.start_ns[np.maximum(event_parent, 0)])
-    )
+    start_ns = np.append(trace.start_ns, 0)  # the last entry is for row -1, of traces without events too
+    inner = (around >= 0) & ((event_parent < 0) | (frames.start_ns[around] > start_ns[event_parent]))
     above_event = np.where(inner, frame_place[around], place[event_parent])
     outside = events_at(trace, results.tree.parent, frames.start_ns[kept] - 1, frames.thread[kept])
-    outside = _nearest_shown(results, outside)
+    outside = shown_rows(results, outside)
     own = frame_parent[kept]
-    outer = (outside >= 0) & (
-        (own < 0) | (trace.start_ns[np.maximum(outside, 0)] >= frames.start_ns[np.maximum(own, 0)])
-    )
+    outer = (outside >= 0) & ((own < 0) | (start_ns[outside] >= frames.start_ns[np.maximum(own, 0)]))
     above_frame = np.where(outer, place[outside], frame_place[own])
     frame_category = np.where(frames.module[kept] >= 0, MODULE, FRAME)
     shown = [name.removeprefix(MODULE_PREFIX) for name in frames.names]
@@ -191,16 +188,12 @@ def _innermost_rows(
     return rows
 
 
-def _nearest_shown(results: Results, rows: IntArray) -> IntArray:
-    safe = np.maximum(rows, 0)
-    return np.where((rows < 0) | results.shown[safe], rows, results.shown_parent[safe])
-
-
 def shown_rows(results: Results, rows: IntArray) -> IntArray:
     """For each row of the trace, itself or its nearest shown ancestor; -1: none."""
     if not len(results.trace):
         return np.full(len(rows), -1, np.int64)
-    return _nearest_shown(results, rows)
+    safe = np.maximum(rows, 0)
+    return np.where((rows < 0) | results.shown[safe], rows, results.shown_parent[safe])
 
 
 def forward_of(trace: Trace, parent: IntArray) -> tuple[IntArray, IntArray]:

@@ -51,6 +51,16 @@ def test_a_call_lies_in_whichever_of_event_and_frame_began_last() -> None:
     ]  # fmt: skip
 
 
+def test_a_trace_of_python_calls_alone_has_calls() -> None:
+    frames = make_frames(("main.py(1): <module>", 0, 1000, -1), ("main.py(5): work", 20, 80, 0))
+    alone = calls(Results(make_trace(frames=frames)), python=True)
+    assert [alone.names[number] for number in alone.name.tolist()] == [
+        "main.py(1): <module>",
+        "main.py(5): work",
+    ]
+    assert alone.parent.tolist() == [-1, 0]
+
+
 def test_without_python_functions_only_modules_stand_among_events() -> None:
     with_modules = calls(Results(nested_trace()), python=False)
     assert path(with_modules, "aten::mm") == ["aten::mm", "aten::linear", "Linear_0", "ProfilerStep*"]
