@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import fact_files
 import pytest
@@ -85,3 +87,32 @@ def test_graph_marks_tell_where_nodes_came_from() -> None:
         del _utils.GRAPHS["graph.py"]
     assert events[2]["args"] == {"node name": "add", "stack_trace": "model.py line 3"}
     assert events[3]["args"] == {}
+
+
+def test_evaluations_take_events_that_are_made_by_hand() -> None:
+    def on_device(name, start_us, number, device):
+        return SimpleNamespace(
+            name=name, start_ns=lambda: start_us * 1000, duration_ns=lambda: 100_000,
+            linked_correlation_id=lambda: number, device_type=lambda: device,
+        )  # fmt: skip
+
+    class Op:
+        def __init__(self, name, number, start, children=()):
+            self.name, self.id, self.start_time_ns, self.duration_time_ns = name, number, start, 100_000
+            self.end_time_ns = start + 100_000
+            self.children, self.parent, self.correlation_id = list(children), None, 0
+
+    prof = Mock()
+    prof.kineto_results.events = Mock(
+        return_value=[
+            on_device("cudaLaunchKernel", 100, 1, DeviceType.CPU),
+            on_device("cudaLaunchKernel", 200, 2, DeviceType.CPU),
+            on_device("kernel", 400, 1, DeviceType.CUDA),
+            on_device("kernel", 500, 2, DeviceType.CUDA),
+        ]
+    )
+    ops = [Op(f"op{i}", i, i * 100_000) for i in range(5)]
+    prof.kineto_results.experimental_event_tree = Mock(return_value=ops)
+    evaluation = _utils.BasicEvaluation(prof)
+    assert [depth.queue_depth for depth in evaluation.queue_depth_list] == [1, 2, 1, 0]
+    assert [evaluation.metrics[key].queue_depth for key in evaluation.event_keys] == [0, 1, 2, 2, 1]

@@ -8,6 +8,7 @@ from hypothesis import given
 from trace_strategies import nested_traces
 
 from mindtorch_prof.torch_api.enums import DeviceType
+from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.torch_api.event_nesting import backward_stacks, drop_repeated, nest
 from mindtorch_prof.torch_api.events import FunctionEvent
 from mindtorch_prof.torch_api.results import Results
@@ -79,3 +80,12 @@ def test_a_backward_event_gets_the_stack_of_its_forward_op_on_the_thread_that_ra
     lost = event("LostBackward0", 40, 50, scope=1, fwd_thread=1, sequence_nr=6)
     backward_stacks([forward, other, backward, lost])
     assert (backward.stack, lost.stack) == (["model.py(3): forward"], [])
+
+
+def test_events_can_be_nested_without_dropping_any() -> None:
+    events = EventList(
+        FunctionEvent(id=i, node_id=0, name="", thread=0, start_us=start, end_us=end)
+        for i, (start, end) in enumerate([(0, 2), (1, 2), (1, 3)])
+    )
+    events._populate_cpu_children()
+    assert [[child.id for child in event.cpu_children] for event in events] == [[], [], [1]]
