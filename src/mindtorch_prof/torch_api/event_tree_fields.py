@@ -5,8 +5,6 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING, TypeVar
 
-from typing_extensions import Self
-
 from ..inputs import TensorInput
 from . import torch_types
 from .enums import RecordScope
@@ -15,6 +13,9 @@ from .torch_types import TorchValue
 if TYPE_CHECKING:
     from .event_tree import EventTree
     from .tensor_ids import Tensors
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class _EventType(Enum):
