@@ -11,11 +11,10 @@ from .enums import RecordScope
 from .torch_types import TorchValue
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from .event_tree import EventTree
     from .tensor_ids import Tensors
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 class _EventType(Enum):
