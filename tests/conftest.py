@@ -16,7 +16,8 @@ from types import ModuleType
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2 import _compile, _hooks
+from mindtorch_v2 import _compile
+from mindtorch_v2 import _recording_hooks as _hooks
 from mindtorch_v2.profiler import process_flags
 
 

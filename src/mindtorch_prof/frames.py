@@ -1,7 +1,7 @@
 """Frames: the text of a Python frame in; its file, line and function, and whose code it is, out. The one place with rules about frames.
 
 A frame is `file(line): function`, a module's call `nn.Module: Class_number`, a call of a C function `<built-in ...>`. Which
-functions of this library are recorded at all is the recorder's to decide, by their code objects.
+functions of the library are recorded at all is decided by their code objects (`mindtorch_v2/profiler/record/python_stacks.py`).
 """
 
 from __future__ import annotations

@@ -14,12 +14,13 @@ from .arrays import BoolArray, IntArray
 from .trace import Trace
 
 ALL_STEPS = "ProfilerStep*"
-_STEP = re.compile(r"ProfilerStep#(\d+)$")
+STEP_PREFIX = "ProfilerStep#"
+_STEP = re.compile(STEP_PREFIX + r"(\d+)$")
 
 
 def step_name(number: int) -> str:
     """The name of a step."""
-    return f"ProfilerStep#{number}"
+    return f"{STEP_PREFIX}{number}"
 
 
 def step_number(name: str) -> int:

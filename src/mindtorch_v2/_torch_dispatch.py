@@ -15,7 +15,8 @@ import sys
 import weakref
 from typing import Any
 
-from . import _device, _dispatch, _dtype, _hooks
+from . import _device, _dispatch, _dtype
+from . import _recording_hooks as _hooks
 from ._graph import SavedResult, Switches, grad_state, pack_value
 from ._overrides import RUN_GUARD, disabled_torch_dispatch, guard, plain_types, process_state, thread_state
 
@@ -541,13 +542,13 @@ def _factory_options(op: Any, args: tuple, kwargs: dict[str, Any], caller: str) 
 
 
 _DISPATCH_MODULES = frozenset(
-    _PACKAGE + "." + name for name in ("_dispatch", "_overrides", "_torch_dispatch", "_hooks")
+    _PACKAGE + "." + name for name in ("_dispatch", "_overrides", "_torch_dispatch", "_recording_hooks")
 )
 _OP_BODY_MODULES = (_PACKAGE + "._ops.", _PACKAGE + ".autograd.inplace")
 _SKIPPED_MODULES = (
     *_OP_BODY_MODULES,
     _PACKAGE + "._overrides",
-    _PACKAGE + "._hooks",
+    _PACKAGE + "._recording_hooks",
     _PACKAGE + ".profiler.",
     __name__,
 )

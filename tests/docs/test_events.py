@@ -9,7 +9,7 @@ import pytest
 
 from mindtorch_prof.analysis.columns import COLUMNS
 from mindtorch_prof.torch_api.event_list import EventList
-from mindtorch_prof.torch_api.events import FunctionEvent, FunctionEventAvg
+from mindtorch_prof.torch_api.function_events import FunctionEvent, FunctionEventAvg
 
 PAGE = (Path(__file__).parents[2] / "docs" / "events.md").read_text()
 NAMED = set(re.findall(r"`(\w+)", PAGE))

@@ -18,7 +18,7 @@ TRACE = FACTS / "torch_trace.json.gz"
 
 # A module may import modules of its own level and of those above it in this list.
 LEVELS = (
-    ("version", "arrays", "flops", "formats", "frames", "json_types"),
+    ("version", "arrays", "flops", "number_formats", "frames", "json_types"),
     ("inputs", "settings"),
     ("trace",),
     ("tree", "steps"),
@@ -171,7 +171,7 @@ def test_importing_the_engine_brings_no_heavy_package(name: str, tmp_path: Path)
 def test_the_library_and_the_engine_give_one_class() -> None:
     import mindtorch_prof
     import mindtorch_v2 as torch
-    from mindtorch_prof.torch_api import events
+    from mindtorch_prof.torch_api import function_events as events
 
     assert torch.profiler.load is mindtorch_prof.load
     assert torch.autograd.profiler_util.FunctionEvent is events.FunctionEvent

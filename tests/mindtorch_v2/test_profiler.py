@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_prof.torch_api.events import FunctionEventAvg
+from mindtorch_prof.torch_api.function_events import FunctionEventAvg
 from mindtorch_v2.profiler import profile, record_function
 
 

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2 import _dispatch, _hooks
+from mindtorch_v2 import _dispatch
+from mindtorch_v2 import _recording_hooks as _hooks
 from mindtorch_v2.profiler import (
     ProfilerActivity,
     _ExperimentalConfig,

@@ -66,7 +66,7 @@ class Finding:
 
     def sentence(self) -> str:
         """The finding in words."""
-        from ..formats import format_memory, format_time
+        from ..number_formats import format_memory, format_time
 
         def text(value: float) -> str:
             if self.metric in TIMES:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass
 
-from ..formats import format_memory, format_time
+from ..number_formats import format_memory, format_time
 
 
 @dataclass(frozen=True)

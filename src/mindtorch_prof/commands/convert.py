@@ -14,7 +14,7 @@ import argparse
 import os
 import sys
 
-from ..export import EXPORTERS, ExportOptions
+from ..export.exporters import EXPORTERS, ExportOptions
 from . import _common
 from ._common import CommandError
 

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 
 from ..analysis.diff import ADDED, GONE, SAME, Diff, Row, as_dict, diff
 from ..analysis.repeats import BY
-from ..formats import format_memory, format_time
+from ..number_formats import format_memory, format_time
 from ._common import CommandError, add_file, add_output, open_trace, print_rows
 from ._options import names, number, share
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 
-from ..formats import format_time
+from ..number_formats import format_time
 from ._common import CommandError, add_file, add_output, plain, print_rows, progress
 from ._options import share
 

@@ -17,7 +17,7 @@ import re
 import sys
 from typing import TYPE_CHECKING
 
-from ..formats import format_time
+from ..number_formats import format_time
 from ._common import CommandError, add_file, plain, print_json, progress, writing
 from ._options import number
 

@@ -23,7 +23,7 @@ from . import chrome_device as device_part
 from .files import open_for_export
 
 if TYPE_CHECKING:
-    from ..torch_api.events import FunctionEvent, FunctionEventAvg
+    from ..torch_api.function_events import FunctionEvent, FunctionEventAvg
 
 _SEPARATOR = b",\n"  # before every event but the first
 CHUNK = 16_384  # rows that are turned into text at a time

@@ -13,7 +13,7 @@ from ..trace import Trace
 from .files import open_for_export
 
 if TYPE_CHECKING:
-    from ..torch_api.events import FunctionEvent, FunctionEventAvg
+    from ..torch_api.function_events import FunctionEvent, FunctionEventAvg
 
 METRICS = (
     "self_cpu_time_total",

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..python_rows import with_calls, with_forward_stacks
 from ..torch_api.event_list import EventList
-from ..torch_api.events import FunctionEvent, FunctionEventAvg
 from ..torch_api.facade import RecordingAnswers
+from ..torch_api.function_events import FunctionEvent, FunctionEventAvg
 from ..torch_api.results import Results
 from ..trace import Health, Trace
 from .byte_source import Limits, PathOrFile, Progress, Source

@@ -22,7 +22,7 @@ from ..trace import DEVICE_ANNOTATION, DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, D
 from ..tree import sum_by, total_up
 from .enums import DeviceType
 from .event_metadata import EventMetadata, event_metadata
-from .events import FunctionEvent, FunctionEventAvg, Kernel
+from .function_events import FunctionEvent, FunctionEventAvg, Kernel
 
 if TYPE_CHECKING:
     from .results import Results

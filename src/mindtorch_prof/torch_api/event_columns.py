@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .. import averages as grouping
 from ..trace import ANNOTATION, PYTHON
-from .events import EventOrAverage, FunctionEventAvg
+from .function_events import EventOrAverage, FunctionEventAvg
 from .results import Results, RowEvent
 
 AVERAGE_FIELDS = (

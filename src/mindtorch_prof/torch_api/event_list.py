@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..export import chrome, stacks
-from .events import EventOrAverage, FunctionEvent, FunctionEventAvg
+from .function_events import EventOrAverage, FunctionEvent, FunctionEventAvg
 
 if TYPE_CHECKING:
     from .results import Results

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from .enums import DeviceType
-from .events import FunctionEvent
+from .function_events import FunctionEvent
 
 _BACKWARD = 1  # torch's scope of backward functions
 

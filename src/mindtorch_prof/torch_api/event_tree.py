@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..frames import is_c_function, is_module_frame, source_of
 from ..trace import DEVICE_ANNOTATION, KERNEL, PYTHON, RUNTIME, NumberedTensor, ParameterOwner, Trace
 from ..tree import Tree, contained, depths, innermost, nearest, parents, thread_slices
-from .columns import int_list, value_list
+from .column_lists import int_list, value_list
 from .enums import RecordScope
 from .event_tree_fields import (
     _EventType,
@@ -35,7 +35,7 @@ from .event_tree_fields import (
     _TensorMetadata,
     view_class,
 )
-from .events import MEMORY_EVENT_NAME, FunctionEvent
+from .function_events import MEMORY_EVENT_NAME, FunctionEvent
 from .tensor_ids import Tensors
 from .torch_types import TorchValue
 

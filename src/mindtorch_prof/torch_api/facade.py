@@ -11,7 +11,7 @@ import os
 from ..analysis.recording import Recording
 from ..export import chrome
 from .event_list import EventList
-from .events import FunctionEvent, FunctionEventAvg
+from .function_events import FunctionEvent, FunctionEventAvg
 from .results import Results
 
 

@@ -11,7 +11,7 @@ import io
 from typing import TYPE_CHECKING
 
 from .event_list import E, EventList
-from .events import FunctionEventAvg
+from .function_events import FunctionEventAvg
 
 if TYPE_CHECKING:
     from .results import Results

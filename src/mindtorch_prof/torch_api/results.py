@@ -18,12 +18,12 @@ from ..forward_backward import forward_backward
 from ..inputs import Inputs
 from ..trace import ANNOTATION, NODE, PYTHON, RUNTIME, Trace
 from ..tree import Tree, nearest, sum_by, tree
-from .columns import int_list
+from .column_lists import int_list
 from .device_times import DeviceColumns, device_columns, device_events, in_order_of_start, metadata_of
 from .enums import DeviceType
 from .event_list import EventList
 from .event_metadata import EventMetadata
-from .events import MEMORY_EVENT_NAME, FunctionEvent, FunctionEventAvg, Interval, Kernel
+from .function_events import MEMORY_EVENT_NAME, FunctionEvent, FunctionEventAvg, Interval, Kernel
 
 if TYPE_CHECKING:
     from ..analysis.recording import Recording

@@ -7,9 +7,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..formats import format_memory, format_share, format_time, format_time_in
+from ..number_formats import format_memory, format_share, format_time, format_time_in
 from .enums import DeviceType
-from .events import EventOrAverage
+from .function_events import EventOrAverage
 
 _NARROW = 12  # width of a column of numbers
 _SPACE = "  "  # after each column

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..inputs import IndexList, Inputs, TensorInput, TensorList
 from ..trace import Trace
 from . import torch_types
-from .columns import int_list
+from .column_lists import int_list
 from .event_tree_fields import OpInput, _TensorMetadata, view_class
 from .torch_types import TorchValue
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from .. import _dispatch, _dtype, _hooks
+from .. import _dispatch, _dtype
+from .. import _recording_hooks as _hooks
 from .._graph import SavedTensor as SavedTensor
 from .._graph import accumulator, grad_state
 from .._size import Size

@@ -9,7 +9,7 @@ from typing import Any
 
 from mindtorch_prof.torch_api.enums import DeviceType, ProfilerActivity, ProfilerState
 from mindtorch_prof.torch_api.event_list import EventList
-from mindtorch_prof.torch_api.events import (
+from mindtorch_prof.torch_api.function_events import (
     MEMORY_EVENT_NAME,
     OUT_OF_MEMORY_EVENT_NAME,
     FunctionEvent,

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from mindtorch_prof.torch_api.enums import DeviceType, ProfilerState
 from mindtorch_prof.torch_api.event_list import EventList
-from mindtorch_prof.torch_api.events import MEMORY_EVENT_NAME, FunctionEvent, FunctionEventAvg
 from mindtorch_prof.torch_api.facade import EventAnswers
+from mindtorch_prof.torch_api.function_events import MEMORY_EVENT_NAME, FunctionEvent, FunctionEventAvg
 from mindtorch_prof.torch_api.results import Results
 
 from ..profiler.c_api import _disable_profiler_legacy, _enable_profiler_legacy, _stop_legacy

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mindtorch_prof.formats import format_memory as _format_memory
-from mindtorch_prof.formats import format_share as _format_time_share
-from mindtorch_prof.formats import format_time as _format_time
 from mindtorch_prof.frames import is_hidden_by_torch
-from mindtorch_prof.steps import ALL_STEPS
+from mindtorch_prof.number_formats import format_memory as _format_memory
+from mindtorch_prof.number_formats import format_share as _format_time_share
+from mindtorch_prof.number_formats import format_time as _format_time
+from mindtorch_prof.steps import ALL_STEPS, STEP_PREFIX
 from mindtorch_prof.torch_api.enums import DeviceType
 from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.torch_api.event_metadata import EventMetadata
-from mindtorch_prof.torch_api.events import (
+from mindtorch_prof.torch_api.function_events import (
     MEMORY_EVENT_NAME,
     OUT_OF_MEMORY_EVENT_NAME,
     FormattedTimesMixin,
@@ -31,7 +31,6 @@ from mindtorch_prof.torch_api.table import table
 from mindtorch_prof.trace import HIDDEN_EVENTS
 
 _HIDDEN = HIDDEN_EVENTS | {MEMORY_EVENT_NAME, OUT_OF_MEMORY_EVENT_NAME}
-_STEP = "ProfilerStep#"
 
 
 def _filter_name(name: str) -> bool:
@@ -46,7 +45,7 @@ def _filter_stack_entry(entry: str) -> bool:
 
 def _rewrite_name(name: str, with_wildcard: bool = False) -> str:
     """The name as displayed; `with_wildcard`: without the number of the step."""
-    return ALL_STEPS if with_wildcard and name.startswith(_STEP) else StringTable()[name]
+    return ALL_STEPS if with_wildcard and name.startswith(STEP_PREFIX) else StringTable()[name]
 
 
 def _attr_formatter(name: str) -> Any:

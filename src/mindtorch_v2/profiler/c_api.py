@@ -13,7 +13,7 @@ from mindtorch_prof.torch_api.enums import ActiveProfilerType, ProfilerActivity,
 from mindtorch_prof.torch_api.event_tree import _ProfilerResult
 from mindtorch_prof.torch_api.results import Results, RowEvent
 
-from .. import _hooks as hooks
+from .. import _recording_hooks as hooks
 from .experimental_config import ProfilerConfig
 from .record.recorder import Config, Recorder
 from .recording import finished

@@ -22,7 +22,7 @@ from mindtorch_prof.trace import Trace
 from mindtorch_prof.tree import thread_slices
 
 from .. import _dispatch, _dtype, _overrides
-from .. import _hooks as hooks
+from .. import _recording_hooks as hooks
 from .._graph import grad_state, storage_of
 from .record.op_inputs import ELEMENT_NAMES, number_of
 from .record_function import KeywordValues

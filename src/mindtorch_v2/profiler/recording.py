@@ -13,12 +13,12 @@ from mindtorch_prof.export import chrome
 from mindtorch_prof.torch_api.enums import ProfilerActivity, ProfilerState
 from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.torch_api.event_tree import _ProfilerResult
-from mindtorch_prof.torch_api.events import FunctionEvent
 from mindtorch_prof.torch_api.facade import EventAnswers
+from mindtorch_prof.torch_api.function_events import FunctionEvent
 from mindtorch_prof.torch_api.results import Results
 from mindtorch_prof.trace import OP, Trace
 
-from .. import _hooks as hooks
+from .. import _recording_hooks as hooks
 from .experimental_config import ProfilerConfig, _ExperimentalConfig
 from .record.recorder import Config, Recorder
 from .record.seal import seal

@@ -14,8 +14,8 @@ from mindtorch_prof.export.background import Export
 from mindtorch_prof.steps import step_name
 from mindtorch_prof.torch_api.enums import ProfilerActivity
 from mindtorch_prof.torch_api.event_list import EventList
-from mindtorch_prof.torch_api.events import FunctionEvent
 from mindtorch_prof.torch_api.facade import RecordingAnswers
+from mindtorch_prof.torch_api.function_events import FunctionEvent
 from mindtorch_prof.torch_api.results import Results
 
 from . import recording

@@ -19,7 +19,8 @@ import numpy as np
 
 import mindtorch_v2 as torch
 
-from .. import _dispatch, _hooks
+from .. import _dispatch
+from .. import _recording_hooks as _hooks
 from ..autograd.function import _apply
 from ..autograd.graph import saved_tensors_hooks
 

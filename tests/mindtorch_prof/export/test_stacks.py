@@ -11,7 +11,7 @@ from trace_builder import make_trace
 from mindtorch_prof.export.stacks import METRICS, export_stacks
 from mindtorch_prof.settings import Settings
 from mindtorch_prof.torch_api.event_list import EventList
-from mindtorch_prof.torch_api.events import FunctionEventAvg
+from mindtorch_prof.torch_api.function_events import FunctionEventAvg
 from mindtorch_prof.torch_api.results import Results
 
 TRACE = make_trace(

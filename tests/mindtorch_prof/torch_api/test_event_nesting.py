@@ -10,7 +10,7 @@ from trace_strategies import nested_traces
 from mindtorch_prof.torch_api.enums import DeviceType
 from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.torch_api.event_nesting import backward_stacks, drop_repeated, nest
-from mindtorch_prof.torch_api.events import FunctionEvent
+from mindtorch_prof.torch_api.function_events import FunctionEvent
 from mindtorch_prof.torch_api.results import Results
 from mindtorch_prof.trace import Trace
 

@@ -18,7 +18,7 @@ from .calls import COPY, KERNEL, OP, annotation_categories, event_categories
 from .pack import Block
 
 if TYPE_CHECKING:
-    from ...torch_api.events import FunctionEventAvg
+    from ...torch_api.function_events import FunctionEventAvg
     from ...torch_api.results import Results
 
 MOST_ROWS = 20_000  # per grouping; of more rows, those with the least time are left out

@@ -24,7 +24,7 @@ from mindtorch_prof.trace import Frames
 from mindtorch_prof.tree import depths, nearest, parents, thread_slices
 
 from ... import _dispatch
-from ... import _hooks as hooks
+from ... import _recording_hooks as hooks
 from .other_threads import set_profile
 from .python_stacks import (
     HIDDEN_FUNCTION,

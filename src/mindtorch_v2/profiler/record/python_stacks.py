@@ -34,7 +34,7 @@ _HIDDEN = tuple(
         "_graph.py",
         "_overrides.py",
         "_torch_dispatch.py",
-        "_hooks.py",
+        "_recording_hooks.py",
         "autograd" + os.sep + "engine.py",
         "profiler" + os.sep,
         os.path.join("..", "mindtorch_prof", ""),

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ... import _dispatch
-from ... import _hooks as hooks
+from ... import _recording_hooks as hooks
 from ..._graph import grad_state, storage_of
 from ..._storage import ObservedStorage, UntypedStorage
 from . import allocations, probes

@@ -20,7 +20,7 @@ import numpy as np
 from mindtorch_prof.trace import Frames, NumberedTensor, ParameterOwner, TensorIds
 from mindtorch_prof.tree import innermost, thread_slices
 
-from ... import _hooks as hooks
+from ... import _recording_hooks as hooks
 from ..._graph import storage_of
 from ..._storage import ObservedStorage
 from .op_inputs import tensor_input

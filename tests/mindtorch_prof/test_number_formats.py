@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mindtorch_prof.formats import format_memory, format_share, format_time, format_time_in
+from mindtorch_prof.number_formats import format_memory, format_share, format_time, format_time_in
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mindtorch_prof.torch_api.columns import int_list, value_list
+from mindtorch_prof.torch_api.column_lists import int_list, value_list
 
 
 def test_integers_of_any_width_become_pythons() -> None:

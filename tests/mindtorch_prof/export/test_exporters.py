@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mindtorch_prof import load
-from mindtorch_prof.export import EXPORTERS, ExportOptions
+from mindtorch_prof.export.exporters import EXPORTERS, ExportOptions
 
 
 def written(format: str, source: Any, folder: Path, options: ExportOptions) -> Path:

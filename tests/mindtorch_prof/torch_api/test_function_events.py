@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mindtorch_prof.torch_api.enums import DeviceType
-from mindtorch_prof.torch_api.events import FunctionEvent, FunctionEventAvg
+from mindtorch_prof.torch_api.function_events import FunctionEvent, FunctionEventAvg
 
 
 def event(name: str, start: float, end: float, **fields: Any) -> FunctionEvent:

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 import mindtorch_v2 as torch
-from mindtorch_v2 import _dispatch, _hooks, _storage
+from mindtorch_v2 import _dispatch, _storage
+from mindtorch_v2 import _recording_hooks as _hooks
 from mindtorch_v2._C._profiler import _ExperimentalConfig
 from mindtorch_v2.profiler import ExecutionTraceObserver, profile, record_function
 from mindtorch_v2.utils.checkpoint import checkpoint
@@ -558,7 +559,8 @@ def test_no_module_but_the_owner_sets_a_slot() -> None:
     elsewhere = {
         str(path.relative_to(PACKAGE)): writes
         for path in PACKAGE.rglob("*.py")
-        if path.name != "_hooks.py" and (writes := writes_to_slots(path.read_text("utf-8"), path.stem))
+        if path.name != "_recording_hooks.py"
+        and (writes := writes_to_slots(path.read_text("utf-8"), path.stem))
     }
     assert elsewhere == {}
-    assert len(writes_to_slots((PACKAGE / "_hooks.py").read_text("utf-8"))) > len(SLOTS)
+    assert len(writes_to_slots((PACKAGE / "_recording_hooks.py").read_text("utf-8"))) > len(SLOTS)

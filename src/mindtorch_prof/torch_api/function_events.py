@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from ..averages import Spread
-from ..formats import format_time
+from ..number_formats import format_time
 from .enums import DeviceType
 from .event_metadata import EventMetadata, event_metadata
 

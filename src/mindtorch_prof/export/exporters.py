@@ -1,0 +1,61 @@
+"""Exports: a recording in, a file out. One module per format; `EXPORTERS` lists the formats of `convert`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ..analysis.recording import Recording
+
+
+class ExportOptions(NamedTuple):
+    """Options of exports; a format ignores those that do not apply to it."""
+
+    table: str = "events"  # which table to write, for formats that hold one table
+    name: str = ""  # of the recording, for formats that show a name
+
+
+class Exporter(NamedTuple):
+    """A format that recordings can be written in."""
+
+    suffix: str  # of its files
+    write: Callable[[Recording, str, ExportOptions], None]  # the str is the path of the file
+
+
+# Modules are imported when they are used: reading a trace needs none of them.
+
+
+def _chrome(source: Recording, path: str, options: ExportOptions) -> None:
+    from ..analysis.recording import as_results
+    from .chrome import export_chrome_trace
+
+    export_chrome_trace(as_results(source).trace, path)
+
+
+def _csv(source: Recording, path: str, options: ExportOptions) -> None:
+    from ..analysis.tables import TABLES
+    from .sheet_files import export_csv
+
+    export_csv(TABLES[options.table](source), path)
+
+
+def _parquet(source: Recording, path: str, options: ExportOptions) -> None:
+    from ..analysis.tables import TABLES
+    from .sheet_files import export_parquet
+
+    export_parquet(TABLES[options.table](source), path)
+
+
+def _speedscope(source: Recording, path: str, options: ExportOptions) -> None:
+    from .speedscope import export_speedscope
+
+    export_speedscope(source, path, name=options.name)
+
+
+EXPORTERS = {
+    "chrome": Exporter(".pt.trace.json.gz", _chrome),
+    "csv": Exporter(".csv", _csv),
+    "parquet": Exporter(".parquet", _parquet),
+    "speedscope": Exporter(".speedscope.json", _speedscope),
+}
