@@ -7,6 +7,7 @@ A class that holds Results inherits from `RecordingAnswers` (as `torch.profiler.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 
 from ..analysis.recording import Recording
 from ..export import chrome
@@ -15,12 +16,12 @@ from .function_events import FunctionEvent, FunctionEventAvg
 from .results import Results
 
 
-class KeyAverages:
+class KeyAverages(ABC):
     """Averages over the events of a recording."""
 
+    @abstractmethod
     def _listed_results(self) -> Results | None:
         """What lists and averages are made of; None where they are empty, because nothing is recorded yet. May raise instead."""
-        raise NotImplementedError
 
     def key_averages(
         self,
@@ -40,9 +41,9 @@ class RecordingAnswers(KeyAverages):
 
     _metadata: dict[str, object]  # that the program added to the trace file
 
+    @abstractmethod
     def _finished(self, purpose: str = "getting results") -> Results:
         """The finished recording. What is raised while there is none names the purpose."""
-        raise NotImplementedError
 
     def export_chrome_trace(self, path: str | os.PathLike[str], use_python_export: bool = False) -> None:
         """Write the recording as a trace file for Perfetto, TensorBoard and others; .gz compresses."""
@@ -75,13 +76,13 @@ class EventAnswers(KeyAverages):
     _results: Results | None
     _unfinished = "<unfinished>"  # printed before there are results
 
+    @abstractmethod
     def _event_list(self) -> EventList[FunctionEvent]:
         """All events. May raise while there are none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _finished(self) -> Results:
         """The finished recording. Raises while there is none."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return self._unfinished if self._results is None else repr(self._event_list())
