@@ -52,7 +52,12 @@ def merged(trace: Trace, parent: IntArray) -> BoolArray:
     inner = parent >= 0
     children = np.bincount(parent[inner], minlength=len(trace))
     above = np.maximum(parent, 0)
-    return inner & (children[above] == 1) & (trace.name[above] == trace.name) if len(trace) else inner
+    if not len(trace):
+        return inner
+    # overloads of one op have different ids
+    texts: dict[str, int] = {}
+    text = np.array([texts.setdefault(name, len(texts)) for name in trace.names], np.int64)[trace.name]
+    return inner & (children[above] == 1) & (text[above] == text)
 
 
 def group_names(trace: Trace) -> tuple[IntArray, tuple[str, ...]]:
@@ -92,7 +97,9 @@ def averages(
     if by_overload:
         parts.append(trace.name[rows].astype(np.int64))
     number, first = _number(parts)
-    order = np.argsort(trace.start_ns[rows][first], kind="stable")
+    order = np.lexsort(
+        (first, trace.start_ns[rows][first])
+    )  # of events that start together the outer one comes first
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     group, count = place[number], len(order)

@@ -9,7 +9,7 @@ import numpy as np
 from .arrays import IntArray
 from .call_paths import paths
 from .frames import is_left_out
-from .trace import BACKWARD_SCOPE, PYTHON, Device, Trace
+from .trace import BACKWARD_SCOPE, PYTHON, Trace
 from .tree import nearest, tree
 
 
@@ -60,7 +60,8 @@ def with_calls(trace: Trace) -> Trace:
         external=None if trace.external is None else merged(trace.external, 0),
         extra=None if trace.extra is None else merged(trace.extra, -1),
         execution_node=None if trace.execution_node is None else merged(trace.execution_node, 0),
-        device=_moved(trace.device, new_row),
+        synthetic=None if trace.synthetic is None else merged(trace.synthetic, 0),
+        device=trace.device.moved(new_row),
         settings=replace(trace.settings, python_functions=True),
     )
 
@@ -90,14 +91,3 @@ def with_forward_stacks(trace: Trace) -> Trace:
     stack = trace.stack.copy()
     stack[inside] = np.where(forward_op >= 0, trace.stack[np.maximum(forward_op, 0)], -1)
     return replace(trace, stack=stack)
-
-
-def _moved(device: Device, new_row: IntArray) -> Device:
-    """The same work of devices, with the new rows of its ops."""
-    if not len(device):
-        return device
-    return replace(
-        device,
-        launch=np.where(device.launch >= 0, new_row[np.maximum(device.launch, 0)], -1),
-        op=np.where(device.op >= 0, new_row[np.maximum(device.op, 0)], -1),
-    )

@@ -42,6 +42,7 @@ class Settings:
     concrete_inputs: bool = True  # events show the values of lists among their inputs
     forward_backward_links: bool = True  # trace files hold arrows from forward ops to their backward nodes
     event_metadata: bool = False  # events show their row as metadata
+    overload_names: bool = False  # events show which overload of an op was called
 
     # the process that recorded it
     trace_id: str = ""

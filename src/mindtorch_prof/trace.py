@@ -7,7 +7,7 @@ A step that changes a trace is a function from a Trace to another.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -132,6 +132,16 @@ class Device(Columns):
         """Mask of the rows that keep a device busy: annotations and waiting do not."""
         return self.kind < DEVICE_ANNOTATION
 
+    def moved(self, new_row: IntArray) -> Device:
+        """The same work, where the events of the Trace have other rows. new_row: by row before."""
+        if not len(self):
+            return self
+        return replace(
+            self,
+            launch=np.where(self.launch >= 0, new_row[np.maximum(self.launch, 0)], -1),
+            op=np.where(self.op >= 0, new_row[np.maximum(self.op, 0)], -1),
+        )
+
 
 @dataclass(frozen=True)
 class Counters(Columns):
@@ -251,7 +261,21 @@ class Trace(Columns):
     window_ns: tuple[int, int] = (0, 0)  # when recording began and ended
     # int64, an event's node in an execution trace recorded beside it; None: there is no such trace
     execution_node: IntArray | None = None
+    # int8, 0: the event was recorded; else it is synthetic: an op that torch would show inside the last recorded event before it, where
+    # this program ran one kernel. Its size is how many levels below that event it stands (1: directly inside); it starts and ends when
+    # that event starts. Negative: what that event allocated is shown as this op's. None: all events were recorded.
+    synthetic: IntArray | None = None
     settings: Settings = field(default_factory=Settings)
 
     def __len__(self) -> int:
         return len(self.start_ns)
+
+    @property
+    def n_synthetic(self) -> int:
+        """How many events are synthetic."""
+        return 0 if self.synthetic is None else int(np.count_nonzero(self.synthetic))
+
+    @property
+    def shown_overloads(self) -> tuple[str, ...]:
+        """`overloads`, as events show them: empty texts unless the settings say otherwise."""
+        return self.overloads if self.settings.overload_names else ("",) * len(self.overloads)

@@ -97,19 +97,23 @@ def contained(start: IntArray, end: IntArray) -> tuple[IntArray, IntArray, IntAr
 
 
 def tree(trace: Trace) -> Tree:
-    """Compute the nesting of a trace, thread by thread."""
+    """Compute the nesting of a trace, thread by thread. Synthetic events take no part in it: they stand inside recorded ones."""
+    if trace.synthetic is None:
+        parent, depth, claimed = _nesting(trace.thread, trace.start_ns, trace.end_ns)
+    else:
+        recorded = np.flatnonzero(trace.synthetic == 0)
+        parent, depth, claimed = (
+            synthetic_parents(trace.synthetic),
+            np.abs(trace.synthetic).astype(np.int64),
+            0 * trace.start_ns,
+        )
+        inner, depth[recorded], claimed[recorded] = _nesting(
+            trace.thread[recorded], trace.start_ns[recorded], trace.end_ns[recorded]
+        )
+        parent[recorded] = np.where(inner < 0, -1, recorded[inner])
+        added = np.flatnonzero(trace.synthetic)
+        depth[added] += depth[recorded_owners(trace.synthetic)[added]]
     count = len(trace)
-    parent = np.full(count, -1, np.int64)
-    depth = np.zeros(count, np.int64)
-    claimed = trace.end_ns - trace.start_ns
-    for first, last in thread_slices(trace.thread):
-        part = slice(first, last)
-        start, end = trace.start_ns[part], trace.end_ns[part]
-        depth[part] = depths(start, end)
-        local = parents(depth[part])  # counted from `first`
-        if (end > end[np.where(local < 0, np.arange(len(end)), local)]).any():
-            local, depth[part], claimed[part] = contained(start, end)
-        parent[part] = np.where(local < 0, -1, local + first)
     inner = parent >= 0
     self_ns = trace.end_ns - trace.start_ns - sum_by(parent[inner], claimed[inner], count)
     self_memory, self_device_memory, loose = own_memory(trace, parent)
@@ -118,6 +122,39 @@ def tree(trace: Trace) -> Tree:
     return Tree(
         parent, depth, claimed, self_ns, memory, self_memory, loose, device_memory, self_device_memory
     )
+
+
+def _nesting(thread: IntArray, start_ns: IntArray, end_ns: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Parents, depths and claimed times of events that are sorted by (thread, start, longest first)."""
+    parent, depth = np.full(len(thread), -1, np.int64), np.zeros(len(thread), np.int64)
+    claimed = end_ns - start_ns
+    for first, last in thread_slices(thread):
+        part = slice(first, last)
+        start, end = start_ns[part], end_ns[part]
+        depth[part] = depths(start, end)
+        local = parents(depth[part])  # counted from `first`
+        if (end > end[np.where(local < 0, np.arange(len(end)), local)]).any():
+            local, depth[part], claimed[part] = contained(start, end)
+        parent[part] = np.where(local < 0, -1, local + first)
+    return parent, depth, claimed
+
+
+def recorded_owners(synthetic: IntArray) -> IntArray:
+    """For each row of the column `Trace.synthetic` the recorded event that it stands in; for recorded events themselves."""
+    owner: IntArray = np.maximum.accumulate(np.where(synthetic == 0, np.arange(len(synthetic)), 0))
+    return owner
+
+
+def synthetic_parents(synthetic: IntArray) -> IntArray:
+    """The parents of synthetic events, from the column `Trace.synthetic`; -1 for recorded ones."""
+    return parents(np.abs(synthetic.astype(np.int64)))
+
+
+def memory_heirs(synthetic: IntArray) -> tuple[IntArray, IntArray]:
+    """(recorded event, the synthetic event inside it whose allocations its own are shown as) of all that have one."""
+    heirs = np.flatnonzero(synthetic < 0)
+    owners, first = np.unique(recorded_owners(synthetic)[heirs], return_index=True)
+    return owners, heirs[first]
 
 
 def thread_slices(thread: IntArray) -> list[tuple[int, int]]:
@@ -166,6 +203,7 @@ def own_memory(trace: Trace, parent: IntArray) -> tuple[IntArray, IntArray, IntA
         rows = np.flatnonzero(memory.thread == trace.thread[first])
         if not len(rows):
             continue
+        # a synthetic event begins with its recorded one and ends at once: what is allocated later climbs up from it
         owner = innermost(
             trace.start_ns[first:last],
             trace.end_ns[first:last],
@@ -178,6 +216,10 @@ def own_memory(trace: Trace, parent: IntArray) -> tuple[IntArray, IntArray, IntA
             if chosen.any():
                 column[first:last] += sum_by(owner[chosen], memory.nbytes[rows][chosen], last - first)
         loose.append(rows[~inside])
+    if trace.synthetic is not None:
+        owners, heirs = memory_heirs(trace.synthetic)
+        for column in (own, own_on_device):
+            column[heirs], column[owners] = column[owners], 0
     return own, own_on_device, np.sort(np.concatenate(loose))
 
 

@@ -135,6 +135,7 @@ class Op:
         self.joint_wrt: tuple[str, ...] | None = None
         self.values_for: dict[str, str] = {}
         self.node: Any = None
+        self.children_rule: Any = None  # what torch shows inside this op, see `_ops/_children.py`
         self.meta: Any = None  # for meta tensors, where running the kernel on zeros would not do
         self._parsed: _schema.Schema | None = None
         self.uid = len(BY_UID)
@@ -152,6 +153,7 @@ class Op:
         self.entry.derivative = self.derivative  # type: ignore[attr-defined]
         self.entry.backward = self.backward  # type: ignore[attr-defined]
         self.entry.recorded = self.recorded  # type: ignore[attr-defined]
+        self.entry.children = self.children  # type: ignore[attr-defined]
         if options.get("listed", True):
             OPS[self.full_name] = self
         first = types.FunctionType(_FIRST_CALL, _GLOBALS, self.name, None, (cell,))
@@ -216,6 +218,11 @@ class Op:
         """Decorator: the body to run, below autograd, while something records. It calls the ops that torch shows inside this one."""
         self.inner = inner
         return inner
+
+    def children(self, rule: Any) -> Any:
+        """Decorator: a function of the described arguments that gives the ops which torch shows inside this one (`_ops/_children.py`)."""
+        self.children_rule = rule
+        return rule
 
     def build(self) -> None:
         """Generate and compile this op's functions."""

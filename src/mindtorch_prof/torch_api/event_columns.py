@@ -133,7 +133,7 @@ def _row_columns(results: Results, rows: npt.NDArray[np.integer]) -> dict[str, l
     return {
         "id": external.tolist(),
         "name": _looked_up(names, group_of[name], ""),
-        "overload_name": _looked_up(trace.overloads, name, ""),
+        "overload_name": _looked_up(trace.shown_overloads, name, ""),
         "start_us": ((trace.start_ns[rows] - begin_ns) / 1000).tolist(),
         "end_us": ((trace.end_ns[rows] - begin_ns) / 1000).tolist(),
         "thread": _numbered(trace.thread[rows], results.thread_number),

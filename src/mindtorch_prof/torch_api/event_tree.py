@@ -18,7 +18,17 @@ import numpy.typing as npt
 
 from ..frames import is_c_function, is_module_frame, source_of
 from ..trace import DEVICE_ANNOTATION, KERNEL, PYTHON, RUNTIME, NumberedTensor, ParameterOwner, Trace
-from ..tree import Tree, contained, depths, innermost, nearest, parents, thread_slices
+from ..tree import (
+    Tree,
+    contained,
+    depths,
+    innermost,
+    memory_heirs,
+    nearest,
+    parents,
+    synthetic_parents,
+    thread_slices,
+)
 from .column_lists import int_list, value_list
 from .enums import RecordScope
 from .event_tree_fields import (
@@ -94,7 +104,7 @@ class _ProfilerEvent:
         """Which overload of an op it is, where that was recorded."""
         tree = self._tree
         row = tree.rows[self._node]
-        return tree.trace.overloads[tree.trace.name[row]] if row < tree.first_frame else ""
+        return tree.trace.shown_overloads[tree.trace.name[row]] if row < tree.first_frame else ""
 
     @property
     def typed(self) -> tuple[_EventType, Any]:
@@ -155,13 +165,24 @@ class EventTree:
             if (threads[1:] != threads[:-1]).any():
                 order = order[np.argsort(threads[order], kind="stable")]
             thread = threads[order]
+        is_recorded = np.ones(spans, bool)
+        if trace.synthetic is not None:
+            is_recorded[: self.first_frame] = trace.synthetic == 0
+            parent[: self.first_frame] = synthetic_parents(trace.synthetic)
         for first, last in thread_slices(thread):
             rows = order[first:last]
+            rows = rows[is_recorded[rows]]
             if nesting is not None and not len(trace.frames):
                 parent[rows] = nesting.parent[rows]
             else:
                 parent[rows] = _parents(self.start[rows], self.end[rows], rows)
             self._place_memory(parent, rows, thread[first])
+        if trace.synthetic is not None:
+            heir = np.arange(-1, spans)  # the last one for -1: none
+            owners, heirs = memory_heirs(trace.synthetic)
+            heir[owners + 1] = heirs
+            memory = slice(self.first_memory, self.first_device)
+            parent[memory] = heir[parent[memory] + 1]
         if len(trace.device):
             parent[self.first_device :] = np.where(trace.device.op >= 0, trace.device.op, -1)
         return parent
@@ -342,7 +363,21 @@ class EventTree:
             return np.array(visited, np.int64)
         # inside a root there is one thread: there, time is the order
         root = nearest(self.parent_place, places < self.n_roots)
-        time = _by_time(self.start[self.order], self.end[self.order])
+        start, end = self.start[self.order], self.end[self.order]
+        if self.trace.synthetic is None:
+            time = _by_time(start, end)
+        else:
+            # synthetic events of one recorded event start together, in the order of their rows; an allocation in one follows it at once
+            row = 2 * self.order
+            allocation = np.flatnonzero((self.order >= self.first_memory) & (self.parent_place >= 0))
+            above = self.parent[self.order[allocation]]
+            inside = above < self.first_frame
+            inside[inside] = self.trace.synthetic[above[inside]] != 0
+            allocation, above = allocation[inside], above[inside]
+            start[allocation] = end[allocation] = self.start[above]
+            row[allocation] = 2 * above + 1
+            calls_first = ~((self.order >= self.first_frame) & (self.order < self.first_memory))
+            time = np.lexsort((row, calls_first, -end, start))
         return time[np.argsort(root[time], kind="stable")]
 
     @cached_property

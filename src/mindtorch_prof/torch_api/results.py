@@ -123,7 +123,7 @@ _FIELDS: dict[str, Callable[[Results, int], object]] = {
     "activity_type": lambda r, i: _ACTIVITIES.get(int(r.trace.kind[i]), "cpu_op"),
     "device_index": lambda r, i: int(r.trace.settings.pid),
     "trace_name": lambda r, i: r.trace.names[r.trace.name[i]],
-    "overload_name": lambda r, i: r.trace.overloads[r.trace.name[i]],
+    "overload_name": lambda r, i: r.trace.shown_overloads[r.trace.name[i]],
     "time_range": _time_range,
     "thread": lambda r, i: r.thread_number(int(r.trace.thread[i])),
     "fwd_thread": lambda r, i: r.thread_number(int(r.trace.forward_thread[i])),
@@ -387,7 +387,7 @@ class Results:
             self.shown,
             by_inputs=shapes,
             by_stack=stacks,
-            by_overload=by_overload,
+            by_overload=by_overload and trace.settings.overload_names,
             device_ns=None if device is None else device.total_ns,
             self_device_ns=None if device is None else device.own_ns,
         )
@@ -450,7 +450,7 @@ class Results:
             row.use_device = self.use_device
             row.scope, row.node_id = int(trace.scope[first]), -1
             row.cpu_children, row.is_user_annotation = [], bool(trace.kind[first] == ANNOTATION)
-            row.overload_name = trace.overloads[trace.name[first]] if by_overload else ""
+            row.overload_name = trace.shown_overloads[trace.name[first]] if by_overload else ""
             row.input_shapes = list(_inputs(self, first).shapes) if by_shape else ""
             stack = (
                 innermost_frames(trace.stacks, int(trace.stack[first]), by_stack)

@@ -12,6 +12,7 @@ from .._graph import storage_of
 from .._meta import is_meta, meta_tensor
 from .._tensor import _strided, _torch_strides
 from . import _dims
+from ._children import UNKNOWN, child, strided
 from ._namespace import functions as F
 from ._warn import warn_once
 
@@ -62,7 +63,7 @@ def strided_view(text: str, **options: Any) -> Any:
 
     def declare(kernel: Any) -> Any:
         entry = view(text, **options)(kernel)
-        entry.recorded(inner_strided(kernel))
+        entry.children(lambda self, *arguments: [strided(self, lambda array: kernel(array, *arguments))])
         return entry
 
     return declare
@@ -502,7 +503,11 @@ def t(self: np.ndarray) -> np.ndarray:
 
 
 t.derivative(self=lambda g: g.t())
-t.recorded(lambda self: F.transpose(self, 0, 1 if self.ndim > 1 else 0))
+t.children(
+    lambda self: [
+        child("aten::transpose.int", self, 0, 0 if self is not UNKNOWN and len(self.shape) < 2 else 1)
+    ]
+)
 
 
 @strided_view("aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", expose="no")

@@ -21,7 +21,8 @@ from mindtorch_prof.trace import OP, Trace
 from .. import _recording_hooks as hooks
 from .experimental_config import ProfilerConfig, _ExperimentalConfig
 from .record.recorder import Config, Recorder
-from .record.seal import seal
+from .record.seal import number_more_events, seal
+from .torch_view import torch_view
 
 _DEVICES = ("cuda", "xpu", "hpu", "mtia")
 
@@ -260,9 +261,12 @@ def _warn_of_strangers(recorder: Recorder, results: Results) -> None:
 
 
 def finished(recorder: Recorder) -> Results:
-    """Stop a recorder, and give what it recorded."""
+    """Stop a recorder, and give what it recorded, with the ops that torch shows inside others."""
     recorder.stop()
-    return Results(seal(recorder))
+    recorded = seal(recorder)
+    shown = torch_view(recorded)
+    number_more_events(len(shown) - len(recorded))
+    return Results(shown)
 
 
 def recording_now() -> bool:

@@ -1,7 +1,9 @@
-"""Runs snippets under a profiler and gives what it shows, one line per event: path, name, shapes, sequence number.
+"""Runs snippets under a profiler and gives the events it shows, with all that is compared; and what of them is compared, as lines.
 
-The rows of `profile_value_rows.txt` also show numbers and lists that ops are called with. The same for torch and for this package. What stands in `profile_bookkeeping.json` (buffers and casts inside kernels, which another
-implementation need not have) is left out on both sides, and an op directly inside one of its own name is merged into it.
+The facts hold all events that torch shows. What is bookkeeping of one kernel (allocating, clearing or viewing an output, casting a
+scalar, picking a back end) is left out of both sides when they are compared: another implementation has no honest reason to record it.
+`profile_bookkeeping.json` says which events these are, by name and by the op directly around them; `profile_kernels.txt` lists further
+ops that are one kernel with bookkeeping inside. An op directly inside one of its own name is merged into it.
 """
 
 from __future__ import annotations
@@ -16,6 +18,10 @@ import numpy as np
 FOLDER = Path(__file__).parent
 _RULES = json.loads((FOLDER / "profile_bookkeeping.json").read_text())
 _DROPPED = {(parent, name) for rule in _RULES["dropped"] for parent in rule["under"] for name in rule["ops"]}
+_KERNELS = {
+    line for line in (FOLDER / "profile_kernels.txt").read_text().splitlines() if line and line[0] != "#"
+}
+_DROPPED |= {(parent, name) for parent in _KERNELS for name in _RULES["bookkeeping"]}
 _SAME = {(rule["under"], name): rule["name"] for rule in _RULES["same"] for name in rule["names"]}
 
 
@@ -62,36 +68,12 @@ def names(torch: Any) -> dict[str, Any]:
     }
 
 
-def _fates(events: list) -> dict[int, tuple[str, Any, str]]:
-    """By identity: what becomes of an event, the event that stands for it, the name it goes under."""
-    found: dict[int, tuple[str, Any, str]] = {}
-
-    def fate(event: Any) -> tuple[str, Any, str]:
-        if id(event) not in found:
-            found[id(event)] = decide(event)
-        return found[id(event)]
-
-    def decide(event: Any) -> tuple[str, Any, str]:
-        if event.cpu_parent is None:
-            return "keep", event, event.name
-        above, owner, owner_name = fate(event.cpu_parent)
-        if above in ("drop", "closed"):
-            return "drop", owner, event.name
-        if event.name == owner_name and event.name.startswith("aten::"):
-            return "merge", owner, event.name
-        if (owner_name, event.name) in _DROPPED:
-            return "drop", owner, event.name
-        if (owner_name, event.name) in _SAME:
-            return "closed", event, _SAME[owner_name, event.name]
-        return "keep", event, event.name
-
-    for event in events:
-        fate(event)
-    return found
+# An event as facts hold it: [row of its parent or -1, name, input shapes, concrete inputs, sequence number].
+Event = list[Any]
 
 
-def shown(torch: Any, setup: str, code: str, values: bool) -> list[str]:
-    """What a profile of `code` shows, sorted, each line with how often it stands there; `values`: with numbers and lists."""
+def profiled(torch: Any, setup: str, code: str) -> list[Event]:
+    """The events that a profile of `code` shows, parents first."""
     compiled = compile(code.replace("\\n", "\n"), "snippet", "exec")
     for warm in (True, False):
         space = names(torch)
@@ -102,26 +84,73 @@ def shown(torch: Any, setup: str, code: str, values: bool) -> list[str]:
     with torch.profiler.profile(activities=activities, record_shapes=True) as profiler:
         exec(compiled, space)
     events = [event for event in profiler.events() if event.name != "[memory]"]
+    row = {id(event): number for number, event in enumerate(events)}
+    return [
+        [
+            -1 if event.cpu_parent is None else row[id(event.cpu_parent)],
+            event.name,
+            list(event.input_shapes),
+            [str(value) if isinstance(value, complex) else value for value in event.concrete_inputs],
+            event.sequence_nr,
+        ]
+        for event in events
+    ]
+
+
+def compared(events: list[Event], values: bool) -> list[str]:
+    """What of events is compared: a line for each, sorted, with how often it stands there; `values`: with numbers and lists."""
     fates = _fates(events)
-    numbers = [event.sequence_nr for event in events if event.sequence_nr >= 0]
+    numbers = [number for *_, number in events if number >= 0]
     first = min(numbers, default=0)
 
-    def path(event: Any) -> str:
+    def path(row: int) -> str:
         names: list[str] = []
-        while event.cpu_parent is not None:
-            event = fates[id(event.cpu_parent)][1]
-            names.append(fates[id(event)][2])
+        while events[row][0] >= 0:
+            row = fates[events[row][0]][1]
+            names.append(fates[row][2])
         return " > ".join(reversed(names))
 
     lines: Counter[str] = Counter()
-    for event in events:
-        fate, _, name = fates[id(event)]
+    for row, (_, _, shapes, concrete, sequence) in enumerate(events):
+        fate, _, name = fates[row]
         if fate == "keep" or (fate == "closed" and not values):
-            inputs = "any" if fate == "closed" else _compact(list(event.input_shapes))
-            inputs += f" {_compact(event.concrete_inputs)}" if values else ""
-            number = event.sequence_nr - first if event.sequence_nr >= 0 else "-"
-            lines[f"{path(event)} > {name} {inputs} {number}".removeprefix(" > ")] += 1
+            inputs = "any" if fate == "closed" else _compact(shapes)
+            inputs += f" {_compact(_known_values(name, concrete))}" if values else ""
+            number = sequence - first if sequence >= 0 else "-"
+            lines[f"{path(row)} > {name} {inputs} {number}".removeprefix(" > ")] += 1
     return [f"{count} {line}" for line, count in sorted(lines.items())]
+
+
+def _known_values(name: str, concrete: Any) -> Any:
+    """Concrete inputs, without the storage offset: a description of a tensor does not hold it."""
+    return concrete[:3] if name == "aten::as_strided" else concrete
+
+
+def _fates(events: list[Event]) -> list[tuple[str, int, str]]:
+    """By row: what becomes of an event, the event that stands for it, the name it goes under."""
+    fates: dict[int, tuple[str, int, str]] = {}
+
+    def fate(row: int) -> tuple[str, int, str]:
+        if row not in fates:
+            fates[row] = decide(row)
+        return fates[row]
+
+    def decide(row: int) -> tuple[str, int, str]:
+        parent, name = events[row][:2]
+        if parent < 0:
+            return "keep", row, name
+        above, owner, owner_name = fate(parent)
+        if above in ("drop", "closed"):
+            return "drop", owner, name
+        if name == owner_name and name.startswith("aten::"):
+            return "merge", owner, name
+        if (owner_name, name) in _DROPPED:
+            return "drop", owner, name
+        if (owner_name, name) in _SAME:
+            return "closed", row, _SAME[owner_name, name]
+        return "keep", row, name
+
+    return [fate(row) for row in range(len(events))]
 
 
 def _compact(value: Any) -> str:

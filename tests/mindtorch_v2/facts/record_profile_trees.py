@@ -16,7 +16,7 @@ def main(names: list[str]) -> None:
     torch.set_num_threads(1)
     for name in names or profile_snippets.FILES:
         facts = {
-            f"{setup} ;; {code}": profile_snippets.shown(torch, setup, code, values=name == "profile_value")
+            f"{setup} ;; {code}": profile_snippets.profiled(torch, setup, code)
             for setup, code in profile_snippets.rows(name)
         }
         text = json.dumps(facts, separators=(",", ":")).encode()

@@ -32,6 +32,12 @@ from .recorder import HOT_CALLS, RANGES, Recorder, hot_ops
 _sealed_events = 0  # in all recordings of the process, whose events are numbered consecutively
 
 
+def number_more_events(count: int) -> None:
+    """Leave out this many numbers before the events of the next recording."""
+    global _sealed_events
+    _sealed_events += count
+
+
 def seal(recorder: Recorder) -> Trace:
     """The Trace of a recording."""
     global _sealed_events
@@ -104,8 +110,7 @@ def _events(recorder: Recorder, keys: np.ndarray) -> EventColumns:
     for number in np.flatnonzero(counts).tolist():
         if number < ops:
             op = _dispatch.BY_UID[number]
-            overload = op.overload if recorder.config.overloads else ""
-            name, kinds[number] = (op.qualified_name, overload), columns.OP
+            name, kinds[number] = (op.qualified_name, op.overload), columns.OP
             sequenced[number] = op.sequenced
         else:
             text, scopes[number], forwards[number] = recorder.ranges[number - ops]
@@ -280,6 +285,7 @@ def _settings(recorder: Recorder, allocated_before: int, numbered_after: int) ->
         concrete_inputs=process_flags.concrete_inputs,
         forward_backward_links=process_flags.forward_backward_links,
         event_metadata=config.event_metadata,
+        overload_names=config.overloads,
         trace_id=recorder.trace_id or os.urandom(16).hex().upper(),
         pid=os.getpid(),
         thread=recorder.thread,

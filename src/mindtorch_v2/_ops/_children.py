@@ -1,0 +1,140 @@
+"""Children of ops as data: what torch shows inside an op that is one kernel here. The op's described inputs in, names and inputs out.
+
+A rule stands beside an op's kernel and derivative:
+
+    relu.children(lambda self: [child("aten::clamp_min", self, 0, allocates=True)])
+
+Rules are evaluated after the stop, once per distinct input, never while something records. A rule gets the op's arguments as the trace
+describes them: a tensor is a `TensorInput` (`shape`, `strides` in elements, `type`), any other argument its value, and dtypes, layouts and
+memory formats are torch's numbers. Without `record_shapes` all arguments are `UNKNOWN`: a rule whose names do not depend on them still
+works, one that has to look at them gives nothing.
+
+What is only bookkeeping of torch's kernel (allocating, clearing or viewing an output, casting, picking a back end) has no rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mindtorch_prof.inputs import ELEMENT_TYPES, TensorInput
+
+from .. import _dtype
+from .._tensor import _torch_strides
+
+# by the name of an element type in a trace: NumPy's dtype
+_NUMPY_TYPES = {dtype._name: dtype._np for dtype in _dtype.BY_NUM.values()}
+_DTYPES = {name: _NUMPY_TYPES[e.dtype] for name, e in ELEMENT_TYPES.items() if e.dtype in _NUMPY_TYPES}
+
+
+class Child(NamedTuple):
+    """An op that torch shows inside another."""
+
+    name: str  # with the overload: "aten::sum.dim_IntList"
+    arguments: tuple[Any, ...]  # those that are left out at the end have the defaults of the op's schema
+    children: Sequence[Child] | None  # None: those that the op itself declares
+    allocates: bool
+    sequenced: bool
+
+
+def child(
+    name: str,
+    *arguments: Any,
+    children: Sequence[Child] | None = None,
+    allocates: bool = False,
+    sequenced: bool = False,
+) -> Child:
+    """A child: an op with its overload, and its arguments in the order of its schema.
+
+    children: the ops inside it, where they are not those that the op itself declares. allocates: the memory that the parent allocated is
+    shown as this op's (or as that of its own allocating child). sequenced: it has the sequence number of its parent, as an op has that
+    torch calls above autograd.
+    """
+    return Child(name, arguments, children, allocates, sequenced)
+
+
+class UnknownInputs(Exception):
+    """A rule has to look at inputs that were not recorded."""
+
+
+class _Unknown:
+    """An argument that was not recorded. Anything computed from it is unknown too; it cannot be tested, counted or iterated over."""
+
+    def _unknown(self, *_: Any, **__: Any) -> _Unknown:
+        return self
+
+    def _refuse(self, *_: Any) -> Any:
+        raise UnknownInputs
+
+    __getattr__ = __getitem__ = __call__ = _unknown
+    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __neg__ = _unknown
+    __mod__ = __rmod__ = __lt__ = __le__ = __gt__ = __ge__ = _unknown
+    __eq__ = __ne__ = _unknown  # type: ignore[assignment]
+    __bool__ = __iter__ = __len__ = __index__ = __int__ = __float__ = __contains__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN = _Unknown()
+
+
+# ------------------------------------------------------------------------------------------------------ tensors that rules describe
+
+
+def tensor(shape: Any, like: Any, type: str | None = None) -> Any:
+    """A new contiguous tensor of this shape, with the element type of another."""
+    if shape is UNKNOWN or like is UNKNOWN:
+        return UNKNOWN
+    shape = tuple(shape)
+    return TensorInput(shape, contiguous_strides(shape), like.type if type is None else type)
+
+
+def contiguous_strides(shape: Any) -> Any:
+    """The strides of a contiguous tensor, in elements."""
+    if shape is UNKNOWN:
+        return UNKNOWN
+    return tuple([prod([max(size, 1) for size in shape[d + 1 :]]) for d in range(len(shape))])
+
+
+def is_contiguous(x: Any) -> bool:
+    """Whether a described tensor is contiguous."""
+    if x is UNKNOWN:
+        raise UnknownInputs
+    wanted = contiguous_strides(x.shape)
+    return 0 in x.shape or all(
+        size == 1 or step == expected for size, step, expected in zip(x.shape, x.strides, wanted)
+    )
+
+
+def array_of(x: Any) -> np.ndarray:
+    """An array with the shape, strides and dtype of a described tensor, to give to the kernel of a view. It has no memory to read."""
+    if x is UNKNOWN:
+        raise UnknownInputs
+    dtype = _DTYPES[x.type]
+    return np.lib.stride_tricks.as_strided(
+        np.empty(1, dtype), x.shape, tuple([step * dtype.itemsize for step in x.strides])
+    )
+
+
+def strided(x: Any, view: Callable[[np.ndarray], np.ndarray]) -> Child:
+    """`as_strided` of a described tensor, with the shape and strides that a view of it has. The storage offset is not described."""
+    if x is UNKNOWN:
+        return child("aten::as_strided", x, UNKNOWN, UNKNOWN)
+    source = array_of(x)
+    array = view(source)
+    return child("aten::as_strided", x, array.shape, view_strides(source, array))
+
+
+def view_strides(source: np.ndarray, array: np.ndarray) -> tuple[int, ...]:
+    """torch's strides of a view: those that NumPy sets to 0 for new dimensions are computed; expanded dimensions keep 0."""
+    if 1 not in array.shape or not source.ndim:
+        return tuple([step // array.itemsize for step in array.strides])
+    steps = _torch_strides(array, False)
+    if array.ndim != source.ndim or 0 not in source.strides:
+        return steps
+    return tuple([0 if s == 0 and n > 1 else step for step, s, n in zip(steps, source.strides, source.shape)])

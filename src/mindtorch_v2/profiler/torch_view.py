@@ -1,0 +1,85 @@
+"""The torch view: a Trace in; the Trace with the ops that torch shows inside those that ran as one kernel here, marked synthetic, out.
+
+Which ops these are is declared beside each op (`_ops/_children.py`). A rule is evaluated once per distinct input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mindtorch_prof.inputs import Inputs
+from mindtorch_prof.synthetic_rows import SyntheticOp, event_keys, insert
+from mindtorch_prof.trace import Trace
+
+from .. import _dispatch
+from .._ops._children import UNKNOWN, Child, UnknownInputs
+
+_DEEPEST = 16  # levels of children: more are rules that call each other in a circle
+
+
+def torch_view(trace: Trace) -> Trace:
+    """The trace with torch's inner ops. A rule that fails inserts nothing and is named in the trace's health."""
+    ops = _ops_with_children()
+    declaring = [ops.get(key) for key in zip(trace.names, trace.overloads)]
+    if not any(declaring):
+        return trace
+    known = trace.settings.record_shapes or trace.settings.with_flops
+    failures: dict[str, Exception] = {}
+    contents: dict[tuple[int, int], list[SyntheticOp]] = {}
+    for name, index in event_keys(trace, np.array([op is not None for op in declaring])):
+        op: Any = declaring[name]
+        arguments = trace.input_table[index].arguments if known and index >= 0 else None
+        try:
+            contents[name, index] = list(_rows(_children_of(op, arguments), 1, arguments is not None))
+        except UnknownInputs:
+            continue
+        except Exception as error:  # noqa: BLE001  (a wrong rule must not stop the user's program)
+            failures[op.full_name] = error
+    shown = insert(trace, contents)
+    if failures:
+        notes = [f"the ops inside aten::{name} are not shown: {error!r}" for name, error in failures.items()]
+        shown = replace(shown, health=replace(shown.health, notes=(*shown.health.notes, *notes)))
+    return shown
+
+
+def _ops_with_children() -> dict[tuple[str, str], Any]:
+    """By (name, overload): the ops that declare children."""
+    return {(op.qualified_name, op.overload): op for op in _dispatch.BY_UID if op.children_rule is not None}
+
+
+def _children_of(op: Any, arguments: Sequence[Any] | None) -> Sequence[Child]:
+    """The children that an op declares for its arguments; None: they are not known."""
+    return op.children_rule(*([UNKNOWN] * op.n_arguments if arguments is None else arguments))
+
+
+def _rows(children: Sequence[Child], depth: int, known: bool) -> Iterator[SyntheticOp]:
+    """Children and all below them, parents first."""
+    if depth > _DEEPEST:
+        raise RecursionError("the children of an op contain the op itself")
+    for child in children:
+        name, _, overload = child.name.partition(".")
+        op = _dispatch.OPS.get(child.name.partition("::")[2])
+        arguments = _with_defaults(op, child.arguments) if known else None
+        inside = child.children
+        if inside is None:
+            inside = () if op is None or op.children_rule is None else _children_of(op, arguments)
+        below = list(_rows(inside, depth + 1, known))
+        allocates = child.allocates and not any(row.allocates for row in below)
+        if not child.allocates:
+            below = [row._replace(allocates=False) for row in below]
+        inputs = None if arguments is None else Inputs(arguments)
+        yield SyntheticOp(name, overload, depth, inputs, 0, allocates, child.sequenced)
+        yield from below
+
+
+def _with_defaults(op: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a child, with the defaults of those that its rule leaves out."""
+    if op is None:
+        return arguments
+    return arguments + tuple(
+        [None if a.required else a.default for a in op.schema.arguments[len(arguments) :]]
+    )
