@@ -1,110 +1,111 @@
-"""Recording changes no result: every row of every row file gives the same with a profiler and without.
+"""Recording changes no result: every row and every op gives the same with a profiler and without.
 
-Compared are values to the last bit, shapes, strides, dtypes, views, nodes of the graph, gradients and errors.
-Some ops still have a second body that runs under a profiler. Where it gives something else, that is listed:
-here, or in `facts/profiled_differences.txt`. A listed op or row that has become the same fails too, so the
-lists only shrink.
+Compared are values to the last bit, shapes, strides, dtypes, views, nodes of the graph, gradients, random
+numbers and errors. There is no list of exceptions.
 """
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
+from collections.abc import Callable
+from functools import cache, partial
 
+import numpy as np
 import profiled_rows
 import pytest
-import row_comparison
+import registry_calls
 
 import mindtorch_v2 as torch
+from mindtorch_v2 import _dispatch
 
-CALLS = profiled_rows.calls()
 AT_ONCE = 200  # rows in one recording: fewer recordings take less time, longer ones more memory
-LISTED = [
-    line
-    for line in (Path(profiled_rows.__file__).parent / "profiled_differences.txt").read_text().splitlines()
-    if line and not line.startswith("#")
-]
 
-# Ops whose values are rounded differently under a profiler, and why. In which rows that shows depends on the
-# processor, so the rows are not listed: whatever runs one of these ops may differ in the last bits.
-ROUNDED = {
-    "aten::mean": "the sum of halves is rounded before it is divided",
-    "aten::binary_cross_entropy_with_logits": "made of log_sigmoid, mul and sub instead of one formula",
-    "aten::embedding_renorm_": "one vector after the other instead of all at once",
-    "aten::_convolution_double_backward": "made of convolutions instead of products of matrices",
-    "aten::_linalg_solve_ex": "two calls of LAPACK, to factorise and to substitute, instead of one",
-    "aten::_linalg_det": "the product of the diagonal of a factorisation instead of NumPy's det",
-    "aten::_linalg_slogdet": "the same, of logarithms",
+# results of memory that is not initialised, whose values nobody knows
+UNINITIALISED = {
+    "empty",
+    "empty_like",
+    "empty_permuted",
+    "empty_strided",
+    "new_empty",
+    "new_empty_strided",
+    "resize_",
+    "resize_as_",
 }
 
 
-@pytest.fixture(scope="module")
-def differing() -> dict[str, tuple[str, str]]:
-    """The rows that give something else under a profiler: what they give without one, and with it."""
-    found = {}
-    names = list(CALLS)
+@cache
+def calls() -> dict[str, Callable[[], str]]:
+    """By name a function that runs a row, or an op of the registry, and describes what it gives."""
+    rows = dict(profiled_rows.calls())
+    for op in list(_dispatch.BY_UID):
+        make = None if op.name in UNINITIALISED else registry_calls.accepted_arguments(op)
+        if make is not None:
+            run = partial(registry_calls.described_call, op, make)
+            rows[f"op: {op.full_name} {op.uid}"] = partial(profiled_rows._text, run)
+    return rows
+
+
+@cache
+def outcome() -> tuple[dict[str, tuple[str, str]], set[tuple[str, str]]]:
+    """What differs under a profiler, with what it gives without one and with it; and all ops that ran."""
+    differing, ops = {}, set()
+    names = list(calls())
     for first in range(0, len(names), AT_ONCE):
         some = names[first : first + AT_ONCE]
-        plain = [CALLS[name]() for name in some]
-        with torch.profiler.profile(record_shapes=True, profile_memory=True):
-            profiled = [CALLS[name]() for name in some]
-        found.update({n: (a, b) for n, a, b in zip(some, plain, profiled, strict=True) if a != b})
-    return found
+        plain = [calls()[name]() for name in some]
+        with torch.profiler.profile(
+            record_shapes=True, profile_memory=True, with_stack=True, with_flops=True, with_modules=True
+        ) as prof:
+            profiled = [calls()[name]() for name in some]
+        differing.update({n: (a, b) for n, a, b in zip(some, plain, profiled, strict=True) if a != b})
+        trace = prof.as_recorded().trace
+        ops |= {(trace.names[i], trace.overloads[i]) for i in np.unique(trace.name).tolist()}
+    return differing, ops
 
 
-@pytest.fixture(scope="module")
-def rounded(differing: dict[str, tuple[str, str]]) -> dict[str, set[str]]:
-    """The rows that are not listed and differ in the last bits of values alone: the ops that each runs."""
-    return {
-        name: _ops_of(name)
-        for name, texts in differing.items()
-        if name not in LISTED and _differ_by_rounding(*texts)
-    }
-
-
-_VALUES = re.compile(r"'dtype': '([\w.]+)'(.*?)'values': '([^']*)'")
-
-
-def _differ_by_rounding(plain: str, profiled: str) -> bool:
-    """Whether all but values is the same, and values within the tolerance of their dtype."""
-    if _VALUES.sub(r"\1 \2", plain) != _VALUES.sub(r"\1 \2", profiled):
-        return False
-    for (dtype, _, ours), (_, _, theirs) in zip(_VALUES.findall(plain), _VALUES.findall(profiled)):
-        fact = {"dtype": dtype, "values": ours}
-        if row_comparison.difference(fact, {"dtype": dtype, "values": theirs}, scaled=True) is not None:
-            return False
-    return True
-
-
-def _ops_of(name: str) -> set[str]:
-    with torch.profiler.profile() as prof:
-        CALLS[name]()
-    return {event.name for event in prof.events()}
-
-
-def test_a_row_gives_the_same_with_a_profiler_and_without(
-    differing: dict[str, tuple[str, str]], rounded: dict[str, set[str]]
-) -> None:
-    explained = {name for name, ops in rounded.items() if ops & ROUNDED.keys()} | set(LISTED)
-    unexplained = {name: texts for name, texts in differing.items() if name not in explained}
-    assert not unexplained, "\n\n".join(
+def test_everything_gives_the_same_with_a_profiler_and_without() -> None:
+    differing, _ = outcome()
+    assert not differing, "\n\n".join(
         f"{name}\n  without: {plain[:500]}\n  with:    {profiled[:500]}"
-        for name, (plain, profiled) in unexplained.items()
+        for name, (plain, profiled) in differing.items()
     )
 
 
-def test_every_listed_row_still_differs(differing: dict[str, tuple[str, str]]) -> None:
-    same = [name for name in LISTED if name not in differing]
-    assert same == [], "these rows are the same now: remove them from facts/profiled_differences.txt"
+def test_every_op_of_the_registry_is_compared() -> None:
+    _, ran = outcome()
+    never = {
+        op.full_name
+        for op in _dispatch.BY_UID
+        if (op.qualified_name, op.overload) not in ran and op.name not in UNINITIALISED
+    }
+    assert never == set()
 
 
-def test_every_listed_op_still_rounds_differently(rounded: dict[str, set[str]]) -> None:
-    needed = {op for ops in rounded.values() if len(ops & ROUNDED.keys()) == 1 for op in ops & ROUNDED.keys()}
-    assert ROUNDED.keys() - needed == set(), "these ops give the same now: remove them from ROUNDED"
+@pytest.mark.parametrize(
+    "flag", ["record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules"]
+)
+def test_a_training_run_gives_the_same_with_each_flag(flag: str) -> None:
+    def losses() -> list[bytes]:
+        torch.manual_seed(3)
+        model = torch.nn.Sequential(
+            torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.Dropout(0.3),
+            torch.nn.Flatten(), torch.nn.Linear(4 * 6 * 6, 5),
+        )  # fmt: skip
+        optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+        values = []
+        for _ in range(3):
+            loss = torch.nn.functional.cross_entropy(
+                model(torch.randn(8, 1, 8, 8)), torch.randint(0, 5, (8,))
+            )
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            values += [
+                loss.detach().numpy().tobytes(),
+                *[p.detach().numpy().tobytes() for p in model.parameters()],
+            ]
+        return values
 
-
-def test_rounding_is_told_from_other_differences() -> None:
-    one = "[{'shape': [2], 'stride': [1], 'dtype': 'torch.float32', 'values': '[1.0, 2.0]'}]"
-    assert _differ_by_rounding(one, one.replace("2.0", "2.0000002"))
-    assert not _differ_by_rounding(one, one.replace("2.0", "2.1"))
-    assert not _differ_by_rounding(one, one.replace("'stride': [1]", "'stride': [2]"))
+    plain = losses()
+    with torch.profiler.profile(**{flag: True}):
+        profiled = losses()
+    assert profiled == plain

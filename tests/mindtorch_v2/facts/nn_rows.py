@@ -71,7 +71,7 @@ def _tensors(value: Any) -> list[Any]:
     return []
 
 
-def _gradients(outputs: list[Any], sources: list[Any]) -> list[Any]:
+def _gradients(outputs: list[Any], sources: list[Any], describe: Any) -> list[Any]:
     """The gradients of the weighted sum of the outputs."""
     terms = []
     for output in outputs:
@@ -83,11 +83,11 @@ def _gradients(outputs: list[Any], sources: list[Any]) -> list[Any]:
     for source in sources:
         source.grad = None
     sum(terms[1:], terms[0]).backward()
-    return [None if source.grad is None else _numbers(source.grad) for source in sources]
+    return [None if source.grad is None else describe(source.grad) for source in sources]
 
 
-def run_layer(torch: Any, row: str) -> dict[str, Any]:
-    """What one layer shows: repr, state, output, gradients, state after the call."""
+def run_layer(torch: Any, row: str, describe: Any = _numbers) -> dict[str, Any]:
+    """What one layer shows: repr, state, output, gradients, state after the call. describe: a tensor in, plain data out."""
     constructor, arguments = (part.strip() for part in row.split(" | "))
     names = namespace(torch)
     torch.manual_seed(0)
@@ -96,25 +96,25 @@ def run_layer(torch: Any, row: str) -> dict[str, Any]:
         layer = eval(constructor, names | {"x": lambda *shape: names["x"](*shape).detach()})
         made = repr(layer)
         lazy = "Lazy" in constructor
-        state = {} if lazy else {key: _numbers(value) for key, value in layer.state_dict().items()}
+        state = {} if lazy else {key: describe(value) for key, value in layer.state_dict().items()}
         torch.manual_seed(1)
         inputs = eval(f"({arguments},)", names)
         outputs = _tensors(layer(*inputs))
         leaves = [t for t in _tensors(inputs) if t.requires_grad and t.is_leaf]
         leaves = list({id(leaf): leaf for leaf in leaves}.values())
         sources = [p for p in layer.parameters() if p.requires_grad] + leaves
-        gradients = _gradients(outputs, sources)
-    after = {key: _numbers(value) for key, value in layer.state_dict().items()}
+        gradients = _gradients(outputs, sources, describe)
+    after = {key: describe(value) for key, value in layer.state_dict().items()}
     return {
         "repr": [made, repr(layer)],
         "state": state,
-        "outputs": [_numbers(output) for output in outputs],
+        "outputs": [describe(output) for output in outputs],
         "gradients": gradients,
         "after": after if lazy or "Norm" in constructor or "max_norm" in constructor else {},
     }
 
 
-def run_function(torch: Any, row: str) -> dict[str, Any]:
+def run_function(torch: Any, row: str, describe: Any = _numbers) -> dict[str, Any]:
     """What one function gives, and the gradients of its float arguments."""
     names = namespace(torch)
     made: list[Any] = []
@@ -129,7 +129,10 @@ def run_function(torch: Any, row: str) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         outputs = _tensors(eval(row, names))
-        return {"outputs": [_numbers(output) for output in outputs], "gradients": _gradients(outputs, made)}
+        return {
+            "outputs": [describe(output) for output in outputs],
+            "gradients": _gradients(outputs, made, describe),
+        }
 
 
 def run_text(torch: Any, row: str) -> list[Any]:

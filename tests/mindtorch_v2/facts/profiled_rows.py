@@ -13,10 +13,12 @@ from typing import Any
 
 import expression_rows
 import gradient_rows
+import nn_rows
 import numpy as np
 import optim_runs
 import profile_snippets
 import random_rows
+import registry_calls
 
 import mindtorch_v2 as torch
 
@@ -61,6 +63,10 @@ def calls() -> dict[str, Callable[[], str]]:
         add(f"layer: {line}", _layer, line)
     for row in gradient_rows.ROWS:
         add(f"gradient: {' | '.join(row)}", _gradients, row)
+    for line in nn_rows.LAYERS:
+        add(f"module: {line}", nn_rows.run_layer, torch, line, registry_calls.described)
+    for line in nn_rows.FUNCTIONS:
+        add(f"function: {line}", nn_rows.run_function, torch, line, registry_calls.described)
     for expression, row in optim_runs.OPTIMIZERS.items():
         add(f"optimizer: {expression}", optim_runs.trajectory, torch, expression, row)
     for row in random_rows.rows():

@@ -1,0 +1,146 @@
+"""A call of every op of the registry: an op in, arguments that it accepts out, chosen by the types in its schema.
+
+Rows of text cannot keep up with a registry of a thousand ops. Here each op is tried with a few sets of arguments, and the first that it
+accepts is its call. Its results, what it writes, its `out=` form and its gradients are described to the last bit.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import mindtorch_v2 as torch
+from mindtorch_v2 import _dispatch
+
+# tensors to try for the first tensor argument; further ones are like it
+_TENSORS: dict[str, Callable[[int], Any]] = {
+    "matrix": lambda seed: _uniform((3, 4), seed),
+    "square": lambda seed: _uniform((4, 4), seed) + 4 * torch.eye(4),
+    "integers": lambda seed: torch.tensor(np.random.default_rng(seed).integers(1, 4, (3, 4))),
+    "truths": lambda seed: _uniform((3, 4), seed) > 0.5,
+    "vector": lambda seed: _uniform((4,), seed),
+    "batch": lambda seed: _uniform((2, 3, 4), seed),
+    "complex": lambda seed: torch.complex(_uniform((3, 4), seed), _uniform((3, 4), seed + 50)),
+    "images": lambda seed: _uniform((2, 3, 4, 5), seed),
+    "volumes": lambda seed: _uniform((2, 3, 4, 4, 4), seed),
+    "bytes": lambda seed: torch.tensor(np.random.default_rng(seed).integers(1, 4, (3, 4)).astype(np.uint8)),
+    "few": lambda seed: torch.tensor([2, 0, 1]),
+    "scalar": lambda seed: torch.tensor(0.5),
+}
+_NUMBERS: dict[str, tuple[Any, ...]] = {
+    "Scalar": (0.5, 2),
+    "float": (0.5,),
+    "int": (1, 0, 2),
+    "SymInt": (1, 2),
+    "bool": (False, True),
+    "str": ("mean", "sum"),
+}
+_TRIES = 400  # sets of arguments of one op
+
+
+def _uniform(shape: tuple[int, ...], seed: int) -> Any:
+    values = np.random.default_rng(seed).uniform(0.1, 0.9, shape)
+    return torch.tensor(values.astype(np.float32))
+
+
+def _values(argument: Any, tensor: Callable[[int], Any], position: int) -> list[Callable[[], Any]]:
+    """Functions that make values of one argument, the likeliest first."""
+    kind = argument.type.rstrip("?")
+    if not argument.required:
+        return [lambda: argument.default]
+    if argument.kind in ("Tensor", "Tensor?"):
+        return [lambda: tensor(position), lambda: torch.tensor([2, 0, 1]), lambda: _uniform((4, 3), position)]
+    if argument.kind in ("Tensor[]", "Tensor?[]"):
+        return [lambda: [tensor(position), tensor(position + 9)]]
+    if argument.kind == "ints":
+        length = argument.length or 1
+        return [lambda n=n: (n,) * length for n in (1, 0, 2)] + [lambda: (3, 4), lambda: (0, 1)]
+    if kind.startswith("Scalar["):
+        return [lambda: [0.5, 2.0]]
+    if kind.startswith("ScalarType"):
+        return [lambda: torch.float64]
+    return [lambda value=value: value for value in _NUMBERS.get(kind, (None,))]
+
+
+def _argument_sets(op: Any) -> Iterator[Callable[[], list[Any]]]:
+    arguments = [a for a in op.schema.arguments if not (a.written and a.name.startswith("out"))]
+    for tensor in _TENSORS.values():
+        makers = [_values(a, tensor, position) for position, a in enumerate(arguments)]
+        for chosen in itertools.islice(itertools.product(*makers), _TRIES // len(_TENSORS)):
+            yield lambda chosen=chosen: [make() for make in chosen]
+
+
+def accepted_arguments(op: Any) -> Callable[[], list[Any]] | None:
+    """A function that makes arguments which the op accepts; None: none of those tried."""
+    for make in _argument_sets(op):
+        try:
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                torch.manual_seed(0)
+                _dispatch.call(op, tuple(make()))
+        except Exception:  # (the next set of arguments may do)
+            continue
+        return make
+    return None
+
+
+def described_call(op: Any, make: Callable[[], list[Any]]) -> list[Any]:
+    """What a call of an op gives, and its arguments afterwards; the same of its out= form; and its gradients."""
+    torch.manual_seed(0)
+    arguments = make()
+    result = _dispatch.call(op, tuple(arguments))
+    calls = [described(result), described(arguments)]
+    if op.has_out and isinstance(result, torch.Tensor):
+        torch.manual_seed(0)
+        out = torch.empty(0, dtype=result.dtype)
+        _dispatch.call_out(op, out, tuple(make()))
+        calls.append(described(out))
+    return [*calls, _gradients(op, make)]
+
+
+def _gradients(op: Any, make: Callable[[], list[Any]]) -> Any:
+    """The gradients of all floating-point arguments, or the error of asking for them."""
+    torch.manual_seed(0)
+    arguments = [_with_gradients(value) for value in make()]
+    leaves = [leaf for value in arguments for leaf in (value if isinstance(value, list) else [value])]
+    if op.inplace_of is not None and isinstance(arguments[0], torch.Tensor):
+        arguments[0] = arguments[0].clone()  # a leaf must not be written to
+    try:
+        result = _dispatch.call(op, tuple(arguments))
+        outputs = [
+            y for y in (result if isinstance(result, (tuple, list)) else [result]) if _differentiable(y)
+        ]
+        if outputs:
+            torch.autograd.backward(outputs, [torch.ones_like(y) for y in outputs])
+    except (RuntimeError, NotImplementedError, ValueError, TypeError) as error:
+        return f"{type(error).__name__}: {error}"
+    return described([leaf.grad for leaf in leaves if isinstance(leaf, torch.Tensor)])
+
+
+def _with_gradients(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_gradients(item) for item in value]
+    differentiable = isinstance(value, torch.Tensor) and (value.is_floating_point() or value.is_complex())
+    return value.requires_grad_() if differentiable else value
+
+
+def _differentiable(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.requires_grad and value.grad_fn is not None
+
+
+def described(value: Any) -> Any:
+    """A result to the last bit: shape, strides, dtype and bytes of tensors; other values as text."""
+    if isinstance(value, torch.Tensor):
+        if value.is_sparse:
+            return ["sparse", described(value._indices()), described(value._values())]
+        if value.device.type == "meta":
+            return [list(value.shape), list(value.stride()), str(value.dtype)]
+        array = value.detach()._array
+        return [list(value.shape), list(value.stride()), str(value.dtype), array.tobytes()]
+    if isinstance(value, (tuple, list)):
+        return [described(item) for item in value]
+    return repr(value)
