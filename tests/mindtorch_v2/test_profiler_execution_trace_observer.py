@@ -104,7 +104,7 @@ def test_a_profile_records_the_same_with_an_observer_as_without(
                 (x * 2).sum().backward()
         return [
             (e.name, e.input_shapes, e.cpu_parent and e.cpu_parent.name, e.self_cpu_memory_usage, e.stack)
-            for e in prof.events()
+            for e in prof.as_recorded().events()
         ]
 
     observer = ExecutionTraceObserver().register_callback(str(tmp_path / "t.json"))

@@ -358,18 +358,20 @@ class ExecutionTrace:
 
     def record_ids(self, trace: Trace) -> np.ndarray:
         """By event of a profile recorded in the same window: the record function id of its node, which both files contain. 0 if the
-        thread's events differ from this trace's."""
+        event is synthetic, or the thread's events differ from this trace's."""
         ids = np.zeros(len(trace), np.int64)
+        recorded = np.arange(len(trace)) if trace.synthetic is None else np.flatnonzero(trace.synthetic == 0)
         nodes: dict[int, list[_Node]] = {}
         for node, _ in self.nodes[self.window :]:
             if node.record:
                 nodes.setdefault(node.thread, []).append(node)
-        for first, last in thread_slices(trace.thread):
-            stack = self.stacks.get(int(trace.thread[first]))
+        for first, last in thread_slices(trace.thread[recorded]):
+            rows = recorded[first:last]
+            stack = self.stacks.get(int(trace.thread[rows[0]]))
             of_thread = sorted(nodes.get(0 if stack is None else stack.number, ()), key=lambda node: node.id)
-            names = [trace.names[number] for number in trace.name[first:last].tolist()]
+            names = [trace.names[number] for number in trace.name[rows].tolist()]
             if [node.name for node in of_thread] == names:
-                ids[first:last] = [node.record for node in of_thread]
+                ids[rows] = [node.record for node in of_thread]
         return ids
 
     # ------------------------------------------------------------------------------------------------ the file
