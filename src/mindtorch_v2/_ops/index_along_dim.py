@@ -6,18 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dtype
 from .._dispatch import composite, function, op
 from .._dtype import BY_NUM
 from .._tensor import Tensor
 from . import _dims
 from ._accumulate import add_rows
+from ._children import Child, child, tensor
 from ._layout import expanded_target
 from ._namespace import functions as F
 from ._scalars import fitting
 from ._warn import warn_once
 from .scatter import _AT, _divide, _extreme_backward, _identity, _prod_backward, check_bounds, outside
 from .shape import size_text
+
+_PRESERVE_FORMAT = 1  # torch's number
 
 
 def _vector(index: np.ndarray) -> np.ndarray:
@@ -136,6 +138,15 @@ index_add.derivative(
 )
 
 
+@index_add.children
+def _(self: Any, dim: Any, index: Any, source: Any, alpha: Any) -> list[Child]:
+    """Along the first and the last dimension torch's kernel is that of scatter_add_."""
+    ndim = len(self.shape)
+    if ndim < 2 or alpha != 1 or _dims.one(dim, ndim) not in (0, ndim - 1):
+        return []
+    return [child("aten::scatter_add_", self, dim, tensor(source.shape, index), source)]
+
+
 @op(
     "aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
     inplace="aten::index_copy_",
@@ -224,10 +235,11 @@ def _index_fill_scalar(
 
 
 _index_fill_scalar.derivative(self=lambda g, dim, index: _index_fill_scalar(g, dim, index, 0))
-_index_fill_scalar.recorded(
-    lambda self, dim, index, value: _index_fill_scalar.op.inplace.entry(
-        F.clone(self, memory_format=_dtype.preserve_format), dim, index, value
-    )
+_index_fill_scalar.children(
+    lambda self, dim, index, value: [
+        child("aten::clone", self, _PRESERVE_FORMAT, allocates=True),
+        child("aten::index_fill_.int_Scalar", self, dim, index, value),
+    ]
 )
 
 
@@ -252,10 +264,17 @@ _index_fill_tensor.derivative(
     self=lambda g, dim, index: _index_fill_scalar(g, dim, index, 0),
     value=lambda g, dim, index: index_select(g, dim, F.unique(index)).sum(),
 )
-_index_fill_tensor.recorded(
-    lambda self, dim, index, value: _index_fill_tensor.op.inplace.entry(
-        F.clone(self, memory_format=_dtype.preserve_format), dim, index, value
-    )
+_index_fill_tensor.children(
+    lambda self, dim, index, value: [
+        child("aten::clone", self, _PRESERVE_FORMAT, allocates=True),
+        child("aten::index_fill_.int_Tensor", self, dim, index, value),
+    ]
+)
+_index_fill_tensor.op.inplace.children(
+    lambda self, dim, index, value: [
+        child("aten::item", value),
+        child("aten::index_fill_.int_Scalar", self, dim, index, None),
+    ]
 )
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
+from mindtorch_prof.inputs import TensorInput
+
 from .. import _dtype
-from .._dispatch import function, op, wrap
+from .._dispatch import function, op
 from .._dtype import BY_NUM
-from .._graph import storage_of
 from ._accumulate import add_rows, linear_index
+from ._children import UNKNOWN, Child, child, tensor
 from ._layout import dense_order, empty_ordered, expanded_target
 from ._namespace import functions as F
 from ._warn import warn_once
@@ -20,6 +23,7 @@ _ALL = slice(None)
 _INDEX_KINDS = "tensors used as indices must be long, int, byte or bool tensors"
 _BYTE_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 _INT64 = _dtype.NP_INT64
+_PRESERVE_FORMAT = 1  # torch's number
 
 
 # ----------------------------------------------------------------------------------- index, index_put
@@ -113,6 +117,18 @@ def index(self: np.ndarray, indices: list) -> np.ndarray:
     if self.flags.c_contiguous or self.ndim < 3 or values.ndim < 2:
         return values if values.flags.c_contiguous else np.ascontiguousarray(values)
     return _laid_out(self, where, values)
+
+
+def _mask_children(indices: Any) -> list[Child]:
+    """torch turns masks into the positions where they are true. indices: None if one of them is, as in `x[:, i]`."""
+    return [child("aten::nonzero", index) for index in indices or () if _is_mask(index)]
+
+
+def _is_mask(index: TensorInput) -> bool:
+    return index.type in ("bool", "unsigned char")
+
+
+index.children(lambda self, indices: _mask_children(indices))
 
 
 def _laid_out(array: np.ndarray, where: tuple, values: np.ndarray) -> np.ndarray:
@@ -211,58 +227,16 @@ def _index_put_impl(
     return out
 
 
-@index.recorded
-def _(self: Any, indices: Any) -> Any:
-    return wrap(
-        index.op.kernel(self._array, [None if i is None else i._array for i in _places(self, indices)])
-    )
-
-
-def _is_mask(tensor: Any) -> bool:
-    return tensor is not None and tensor._array.dtype.num in (0, 2)
-
-
-def _places(self: Any, indices: Any) -> list:
-    """Index tensors as torch's kernels take them: int64, masks as the places where they are true, all of one shape."""
-    index_tensors: list[Any] = []
-    for tensor in indices:
-        if _is_mask(tensor):
-            places = F.nonzero(tensor)
-            index_tensors += [F.select(places, 1, d) for d in range(tensor.ndim)]
-        else:
-            index_tensors.append(
-                tensor if tensor is None or tensor.dtype is _dtype.int64 else tensor.to(_dtype.int64)
-            )
-    at = [d for d, tensor in enumerate(index_tensors) if tensor is not None]
-    shapes = {index_tensors[d]._array.shape for d in at}
-    if len(shapes) > 1:
-        try:
-            common = np.broadcast_shapes(*shapes)
-        except ValueError:
-            return index_tensors  # the kernel raises the error
-        for d in at:
-            if index_tensors[d]._array.shape != common:
-                F.expand(index_tensors[d], common)
-    if at and at[-1] - at[0] + 1 != len(at) and len(index_tensors) <= self.ndim:
-        F.permute(self, (*at, *[d for d in range(self.ndim) if d not in at]))
-    return index_tensors
-
-
-@_index_put_impl.op.inplace.recorded
-def _(self: Any, indices: Any, values: Any, accumulate: bool, unsafe: bool) -> Any:
-    if len(indices) == 1 and _is_mask(indices[0]) and values.numel() == 1 and not accumulate:
-        mask = indices[0]
-        _check_mask(self._array, mask._array, 0)
-        for _ in range(self.ndim - mask.ndim):
-            mask = F.unsqueeze(mask, -1)
-        return F.masked_fill_(self, mask, values.item())
-    for tensor in indices:
-        if _is_mask(tensor):
-            _check_mask(self._array, tensor._array, 0 if tensor is indices[0] else len(indices) - 1)
-    indices = _places(self, indices)
-    _put(self._array, [None if i is None else i._array for i in indices], values._array, accumulate)
-    storage_of(self)._version += 1
-    return self
+@_index_put_impl.op.inplace.children
+def _(self: Any, indices: Any, values: Any, accumulate: Any, unsafe: Any) -> list[Child]:
+    if indices is UNKNOWN or not indices:
+        return []
+    mask = indices[0]
+    if len(indices) > 1 or not _is_mask(mask) or prod(values.shape) != 1 or accumulate:
+        return _mask_children(indices)
+    mask = tensor(mask.shape + (1,) * (len(self.shape) - len(mask.shape)), mask)
+    # the number that is written stands in a tensor: a description does not hold it
+    return [child("aten::item", values), child("aten::masked_fill_.Scalar", self, mask, None)]
 
 
 def _index_put_self(g: Any, indices: Any, accumulate: bool, shape: tuple) -> Any:
@@ -297,10 +271,16 @@ index_put.derivative(
     values=lambda g, indices: index(g, indices),
 )
 index_put_ = index_put.op.inplace.entry
-index_put.recorded(
-    lambda self, indices, values, accumulate: index_put_(
-        F.clone(self, memory_format=_dtype.preserve_format), indices, values, accumulate
-    )
+index_put.children(
+    lambda self, indices, values, accumulate: [
+        child("aten::clone", self, _PRESERVE_FORMAT, allocates=True),
+        child("aten::index_put_", self, indices, values, accumulate),
+    ]
+)
+index_put_.children(
+    lambda self, indices, values, accumulate: [
+        child("aten::_index_put_impl_", self, indices, values, accumulate, False)
+    ]
 )
 
 
@@ -323,8 +303,3 @@ def _checked(name: str, indices: Any) -> Any:
             f"{type(indices).__name__}"
         )
     return indices
-
-
-index_put.op.inplace.recorded(
-    lambda self, indices, values, accumulate: _index_put_impl_(self, indices, values, accumulate, False)
-)

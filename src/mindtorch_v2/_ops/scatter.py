@@ -10,6 +10,7 @@ from .._dispatch import call_out, composite, function, op
 from .._dtype import BY_NUM
 from .._tensor import Tensor
 from . import _dims
+from ._children import child
 from ._namespace import functions as F
 from ._scalars import fitting
 from ._warn import warn_once
@@ -476,7 +477,6 @@ def _check_flat(array: np.ndarray, index: np.ndarray) -> None:
         raise IndexError(f"out of range: tried to access index {int(bad)} on a tensor of {n} elements.")
 
 
-take.recorded(lambda self, index: allocated(take.op.kernel(self._array, index._array)))
 take.derivative(self=lambda g, self, index: F.put_(F.zeros_like(self), index, g, True))
 
 
@@ -518,7 +518,12 @@ put.derivative(
     ),
     source=lambda g, index, source: take(g, index).reshape_as(source),
 )
-put.recorded(lambda self, index, source, accumulate: F.put_(F.clone(self), index, source, accumulate))
+put.children(
+    lambda self, index, source, accumulate: [
+        child("aten::clone", self, allocates=True),
+        child("aten::put_", self, index, source, accumulate),
+    ]
+)
 
 
 @function()

@@ -111,18 +111,21 @@ def compared(events: list[Event], values: bool) -> list[str]:
         return " > ".join(reversed(names))
 
     lines: Counter[str] = Counter()
-    for row, (_, _, shapes, concrete, sequence) in enumerate(events):
+    for row, (parent, _, shapes, concrete, sequence) in enumerate(events):
         fate, _, name = fates[row]
         if fate == "keep" or (fate == "closed" and not values):
             inputs = "any" if fate == "closed" else _compact(shapes)
-            inputs += f" {_compact(_known_values(name, concrete))}" if values else ""
+            around = fates[fates[parent][1]][2] if parent >= 0 else ""
+            inputs += f" {_compact(_known_values(around, name, concrete))}" if values else ""
             number = sequence - first if sequence >= 0 else "-"
             lines[f"{path(row)} > {name} {inputs} {number}".removeprefix(" > ")] += 1
     return [f"{count} {line}" for line, count in sorted(lines.items())]
 
 
-def _known_values(name: str, concrete: Any) -> Any:
-    """Concrete inputs, without the storage offset: a description of a tensor does not hold it."""
+def _known_values(around: str, name: str, concrete: Any) -> Any:
+    """Concrete inputs, without what a description of a tensor does not hold: the storage offset, and the number that a 0-dim one holds."""
+    if (around, name) == ("aten::_index_put_impl_", "aten::masked_fill_"):
+        return concrete[:2]
     return concrete[:3] if name == "aten::as_strided" else concrete
 
 
