@@ -8,21 +8,31 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch, return_types
-from .._dispatch import OPS, composite, op
+from .._dispatch import OPS, composite, op, wrap
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
-from . import linalg_kernels as kernels
+from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
 from .linalg_kernels import (  # noqa: F401  (LinAlgError is torch.linalg's)
     LinAlgError,
+    all_children,
     check,
+    check_child,
     columns,
+    described,
+    factor_child,
     is_vector_case,
+    lapack,
     lu_arrays,
     lu_solve_arrays,
+    lu_solve_child,
+    lu_solve_children,
     mh,
+    pivots_of,
     value_error,
 )
 from .pointwise import conj
+
+_INT32, _INT64 = 3, 4  # torch's numbers
 
 
 def _check_matrix(a: Any, name: str, square: bool = True, integers: bool = False) -> None:
@@ -45,16 +55,6 @@ def _check_matrix(a: Any, name: str, square: bool = True, integers: bool = False
 # ---------------------------------------------------------------------------------------------------- inverse, determinant, solve
 
 
-def _singular(a: np.ndarray) -> np.ndarray:
-    """Per matrix: 0, or the 1-based index of a zero pivot."""
-    from scipy.linalg import lapack
-
-    flat = a.reshape(-1, *a.shape[-2:])
-    factor = lapack.get_lapack_funcs("getrf", (flat,)) if len(flat) else None
-    info = np.array([factor(m)[2] for m in flat], np.int32) if factor is not None else np.zeros(0, np.int32)
-    return np.maximum(info, 0).reshape(a.shape[:-2])
-
-
 @op(
     "aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
     expose="no",
@@ -64,14 +64,11 @@ def linalg_inv_ex(A: np.ndarray, check_errors: bool) -> Any:
     _check_matrix(A, "linalg.inv")
     try:
         inverse, info = np.linalg.inv(np.swapaxes(A, -1, -2)), np.zeros(A.shape[:-2], np.int32)
-    except np.linalg.LinAlgError:
-        info = _singular(A)
+    except np.linalg.LinAlgError:  # singular: LAPACK divides by zero
+        LU, pivots, info = lu_arrays(A)
         if check_errors:
             raise value_error("linalg.inv", info, info.ndim == 0) from None
-        inverse = np.full(A.shape, np.nan, A.dtype)
-        for place in np.ndindex(*A.shape[:-2]):
-            if not info[place]:
-                inverse[place] = np.linalg.inv(A[place].T)
+        return lu_solve_arrays(LU, pivots, np.eye(A.shape[-1], dtype=A.dtype), True, False), info
     return np.swapaxes(inverse, -1, -2), info
 
 
@@ -81,6 +78,16 @@ def _inv_grad(g: Any, inverse: Any) -> Any:
 
 
 linalg_inv_ex.derivative(A=_inv_grad)
+
+
+@linalg_inv_ex.children
+def _(A: Any, check_errors: Any) -> list[Child]:
+    """The solution of AX = I, written over I."""
+    info, none = described(A, lambda shape: shape[:-2], "int"), described(A, lambda _: (0,))
+    arguments = (A, A, True, check_errors, A)
+    steps = [factor_child(A), lu_solve_child(A, A, True)]
+    solve = child("aten::_linalg_solve_ex.result", *arguments, none, none, info, children=steps)
+    return [child("aten::linalg_solve_ex.out", *arguments, info, children=[solve])]
 
 
 @composite("aten::linalg_inv(Tensor A) -> Tensor", expose="no")
@@ -101,12 +108,50 @@ def _linalg_det(A: np.ndarray) -> Any:
     return np.asarray(np.linalg.det(A)), np.empty(0, A.dtype), np.empty(0, np.int32)
 
 
+@_linalg_det.children
+def _(A: Any) -> list[Child]:
+    diagonal = described(A, lambda shape: shape[:-1])
+    product = described(A, lambda shape: shape[:-2])
+    return [
+        factor_child(A, sized=False),
+        child("aten::prod.dim_int", diagonal, -1),
+        *_swap_children(A),
+        child("aten::mul.out", product, product, product),
+    ]
+
+
+def _swap_children(A: Any) -> list[Child]:
+    """The sign that the swaps of rows give: 1 - 2 (number of swaps mod 2)."""
+    pivots, sign = pivots_of(A), described(A, lambda shape: shape[:-2], "long int")
+    rows = UNKNOWN if A is UNKNOWN else A.shape[-1]
+    return [
+        child("aten::arange.start", 1, rows + 1, _INT32),
+        child("aten::ne.Tensor", described(A, lambda shape: shape[-1:], "int"), pivots),
+        child("aten::sum.dim_IntList", described(pivots, lambda shape: shape, "bool"), (-1,), False, _INT64),
+        child("aten::fmod_.Scalar", sign, 2),
+        child("aten::mul_.Scalar", sign, -2),
+        child("aten::add_.Scalar", sign, 1),
+    ]
+
+
 @_linalg_det.backward("A")
-def _(g: Any, A: Any, result: Any, LU: Any, pivots: Any) -> Any:
+def _(g: Any, A: Any, result: Any) -> Any:
     singular = bool((result._array == 0).any())
     if singular or _dispatch.grad_state.enabled:
         return (_det_grad_by_cofactors(g, A, result),)
-    return (kernels.det_grad(F.mul(g, _conj(result)), A, LU, pivots, True),)
+    return (_over_adjoint(F.mul(g, _conj(result)), A, True),)
+
+
+def _over_adjoint(g: Any, A: Any, guarded: bool) -> Any:
+    """g A^-H, from the LU factors of A^H; `guarded`: a zero pivot is replaced by a very small number."""
+    lu, swaps, _ = lu_arrays(np.conj(np.swapaxes(A._array, -1, -2)))
+    LU, pivots = wrap(lu), wrap(swaps)
+    # a diagonal matrix is its own transpose; by columns is what LAPACK takes
+    scaled = OPS["mT"].entry(F.diag_embed(OPS["expand_as"].entry(F.unsqueeze(g, -1), pivots)))
+    if guarded:
+        tiny = float(np.finfo(lu.dtype).eps)
+        LU = F.add(LU, F.diag_embed(F.where(F.diagonal(LU, 0, -2, -1) == 0.0, tiny, 0.0)))
+    return linalg_lu_solve(LU, pivots, scaled)
 
 
 def _conj(x: Any) -> Any:
@@ -142,14 +187,30 @@ def _linalg_slogdet(A: np.ndarray) -> Any:
     return np.asarray(sign, A.dtype), np.asarray(log), np.empty(0, A.dtype), np.empty(0, np.int32)
 
 
+@_linalg_slogdet.children
+def _(A: Any) -> list[Child]:
+    diagonal = described(A, lambda shape: shape[:-1])
+    product = described(A, lambda shape: shape[:-2])
+    return [
+        factor_child(A, sized=False),
+        *_swap_children(A),
+        child("aten::sgn", diagonal),
+        child("aten::prod.dim_int", diagonal, -1),
+        child("aten::mul.out", product, product, product),
+        child("aten::abs", diagonal),
+        child("aten::log_", diagonal),
+        child("aten::sum.IntList_out", diagonal, (-1,), False, None, product),
+    ]
+
+
 @_linalg_slogdet.backward("A")
-def _(grads: Any, A: Any, sign: Any, LU: Any, pivots: Any) -> Any:
+def _(grads: Any, A: Any) -> Any:
     g = grads[1]
     if g is None:
         return (None,)
     if _dispatch.grad_state.enabled:
         return (g.unsqueeze(-1).unsqueeze(-1) * mh(linalg_inv(A)),)
-    return (kernels.det_grad(g, A, LU, pivots, False),)
+    return (_over_adjoint(g, A, False),)
 
 
 @composite("aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", expose="no")
@@ -172,11 +233,11 @@ def _linalg_solve_ex(A: np.ndarray, B: np.ndarray, left: bool, check_errors: boo
     b = B[..., None] if vector else B if left else np.swapaxes(B, -1, -2)
     try:
         solution = np.linalg.solve(a, b)
-    except np.linalg.LinAlgError:
-        info = _singular(A)
+    except np.linalg.LinAlgError:  # singular: LAPACK divides by zero
+        LU, pivots, info = lu_arrays(a)
         if check_errors:
             raise value_error("linalg.solve", info, A.ndim == 2) from None
-        solution = np.full(np.broadcast_shapes(a.shape[:-2], b.shape[:-2]) + b.shape[-2:], np.nan, A.dtype)
+        solution = lu_solve_arrays(LU, pivots, b, True, False)
     solution = (
         np.ascontiguousarray(solution[..., 0])
         if vector
@@ -195,7 +256,7 @@ def check_solve(A: np.ndarray, B: np.ndarray, left: bool) -> bool:
             f"linalg.solve: Expected A and B to have the same dtype, but found A of type {BY_NUM[A.dtype.num]._abbr} and B of type "
             f"{BY_NUM[B.dtype.num]._abbr} instead"
         )
-    vector = is_vector_case(A, B)
+    vector = is_vector_case(A.shape, B.shape)
     if not vector:
         _check_right_side(A, B.shape[-2:], left)
     elif B.shape[-1] != A.shape[-1]:
@@ -220,16 +281,22 @@ def _check_right_side(A: np.ndarray, shape: tuple, left: bool) -> None:
         )
 
 
+@_linalg_solve_ex.children
+def _(A: Any, B: Any, left: Any, check_errors: Any) -> list[Child]:
+    if B is not UNKNOWN and is_vector_case(A.shape, B.shape):
+        B = described(B, lambda shape: (*shape, 1))
+    return [factor_child(A), lu_solve_child(A, B, left)]
+
+
 @_linalg_solve_ex.backward("A", "B")
-def _(
-    g: Any, A: Any, B_ndim: Any, B_shape: Any, result: Any, LU: Any, pivots: Any, left: bool, needs: Any
-) -> Any:
-    vector = B_ndim == 1 or (A.ndim - 1 == B_ndim and tuple(B_shape) == tuple(A.shape[:-1]))
+def _(g: Any, A: Any, B_shape: Any, result: Any, left: bool, needs: Any) -> Any:
+    vector = is_vector_case(A._array.shape, B_shape)
     right = F.unsqueeze(g, -1) if vector else g
     if _dispatch.grad_state.enabled:
         gb = _linalg_solve_ex(mh(A), right, left=left)[0]
     else:
-        gb = kernels.solve_again(A, LU, pivots, right, left)
+        LU, pivots, _ = lu_arrays(A._array)
+        gb = linalg_lu_solve(wrap(LU), wrap(pivots), right, left=left, adjoint=True)
     ga = None
     if needs[0]:
         solution = F.unsqueeze(result, -1) if vector else result
@@ -291,23 +358,24 @@ def _(g: Any, self: Any, out: Any, upper: bool, left: bool, unitriangular: bool,
 def linalg_cholesky_ex(self: np.ndarray, upper: bool, check_errors: bool) -> Any:
     _check_matrix(self, "linalg.cholesky")
     turned = np.swapaxes(self, -1, -2)
-    info = np.zeros(self.shape[:-2], np.int32)
     try:
         factor = np.linalg.cholesky(turned, upper=not upper)  # of the transpose: column-major without a copy
     except np.linalg.LinAlgError:
-        info = _cholesky_info(turned if upper else self)
+        factor, info = _unfinished_cholesky(self, upper)
         if check_errors:
             raise value_error("linalg.cholesky", info, info.ndim == 0) from None
-        factor = np.triu(turned) if not upper else np.tril(turned)
+        return factor, info
+    return np.swapaxes(factor, -1, -2), np.zeros(self.shape[:-2], np.int32)
+
+
+def _unfinished_cholesky(A: np.ndarray, upper: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Factors as far as LAPACK gets, and per matrix the order of the minor that is not positive definite, or 0."""
+    factor = np.array(np.swapaxes(A, -1, -2), order="C")
+    info = np.zeros(A.shape[:-2], np.int32)
+    factorise = lapack("potrf", A.dtype)
+    for i in np.ndindex(*info.shape):
+        _, info[i] = factorise(factor[i].T, lower=not upper, clean=True, overwrite_a=True)
     return np.swapaxes(factor, -1, -2), info
-
-
-def _cholesky_info(a: np.ndarray) -> np.ndarray:
-    from scipy.linalg import lapack
-
-    flat = a.reshape(-1, *a.shape[-2:])
-    factor = lapack.get_lapack_funcs("potrf", (flat,))
-    return np.array([factor(m, lower=1)[1] for m in flat], np.int32).reshape(a.shape[:-2])
 
 
 def _cholesky_grad(g: Any, L: Any, upper: bool) -> Any:
@@ -320,6 +388,9 @@ def _cholesky_grad(g: Any, L: Any, upper: bool) -> Any:
 
 
 linalg_cholesky_ex.derivative(self=lambda g, L, upper: _cholesky_grad(g, L, upper))
+linalg_cholesky_ex.children(
+    lambda self, upper, check_errors: [child("aten::triu.out" if upper else "aten::tril.out", self, 0, self)]
+)
 
 
 @composite("aten::linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor", expose="no")
@@ -344,6 +415,16 @@ def linalg_qr(A: np.ndarray, mode: str) -> Any:
         return np.empty(0, A.dtype), columns(np.linalg.qr(A, "r"))
     q, r = np.linalg.qr(A, mode)
     return columns(q), columns(r)
+
+
+@linalg_qr.children
+def _(A: Any, mode: Any) -> list[Child]:
+    """R is the upper triangle of what LAPACK leaves: written in place where R is as large as that, to an output otherwise."""
+    *batch, m, n = A.shape
+    R = tensor((*batch, m if mode == "complete" else min(m, n), n), A)
+    if mode != "r" and (m < n or (mode == "complete" and m > n)):
+        return [child("aten::triu_", R)]
+    return [child("aten::triu.out", R, 0, R)]
 
 
 @linalg_qr.backward("A")
@@ -415,6 +496,9 @@ def _linalg_eigh(A: np.ndarray, UPLO: str, compute_v: bool) -> Any:
     return values, columns(vectors)
 
 
+_linalg_eigh.children(lambda A, UPLO, compute_v: [check_child(A, "linalg.eigh")])
+
+
 @_linalg_eigh.backward("A")
 def _(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     gl, gv = grads
@@ -473,11 +557,20 @@ def linalg_eig(self: np.ndarray) -> Any:
     return values.astype(kind), columns(vectors.astype(kind))
 
 
-def _times_late(x: Any, conjugate: Any) -> Any:
-    """x * conjugate, recorded as torch shows a product with a lazy conjugate."""
-    if _dispatch.recorder is None or _dispatch.grad_state.enabled:
-        return F.mul(x, conjugate)
-    return _dispatch.record(OPS["mul.conjugated"], x, conjugate)
+linalg_eig.children(
+    lambda self: [
+        *all_children("aten::isfinite", self),
+        *eigenvalue_children(self),
+        check_child(self, "torch.linalg.eig", (1,)),
+    ]
+)
+
+
+def eigenvalue_children(A: Any) -> list[Child]:
+    """Whether all eigenvalues of real matrices are real, by the imaginary parts that LAPACK gives."""
+    if A is not UNKNOWN and "complex" in A.type:
+        return []
+    return all_children("aten::eq.Scalar", described(A, lambda shape: shape[:-1]), 0.0)
 
 
 @linalg_eig.backward("self")
@@ -486,7 +579,7 @@ def _(grads: Any, eigenvalues: Any, eigenvectors: Any, self_dtype: Any) -> Any:
     V, L = eigenvectors, eigenvalues
     if gv is None:
         Vh = mh(V)
-        gradient = linalg_solve(mh(V), _times_late(F.unsqueeze(gl, -1), Vh))
+        gradient = linalg_solve(mh(V), F.mul(F.unsqueeze(gl, -1), Vh))
         return (gradient if self_dtype.is_complex else F.real(gradient),)
     inner = F.diag_embed(gl) if gl is not None else None
     vg = F.matmul(mh(V), gv)
@@ -514,6 +607,9 @@ def _linalg_svd(A: np.ndarray, full_matrices: bool, compute_uv: bool, driver: An
         return none, np.linalg.svd(A, compute_uv=False), none
     u, s, vh = np.linalg.svd(A, full_matrices)
     return columns(u), s, columns(vh)
+
+
+_linalg_svd.children(lambda A, full_matrices, compute_uv, driver: [check_child(A, "linalg.svd")])
 
 
 @_linalg_svd.backward("A")
@@ -664,7 +760,7 @@ def lu_unpack(LU_data: np.ndarray, LU_pivots: np.ndarray, unpack_data: bool, unp
 
 def permutation(pivots: np.ndarray, m: int, dtype: Any) -> np.ndarray:
     """The matrix that undoes the swaps of a factorisation."""
-    swaps = pivots.reshape(-1, pivots.shape[-1])
+    swaps = pivots.reshape(math.prod(pivots.shape[:-1]), pivots.shape[-1])
     matrices = np.zeros((len(swaps), m, m), dtype)
     for i, row in enumerate(swaps):
         order = np.arange(m)
@@ -672,6 +768,20 @@ def permutation(pivots: np.ndarray, m: int, dtype: Any) -> np.ndarray:
             order[[j, s - 1]] = order[[s - 1, j]]
         matrices[i, order, np.arange(m)] = 1
     return matrices.reshape(*pivots.shape[:-1], m, m)
+
+
+@lu_unpack.children
+def _lu_unpack_children(LU: Any, pivots: Any, unpack_data: Any, unpack_pivots: Any) -> list[Child]:
+    *batch, m, n = LU.shape
+    k = min(m, n)
+    children = []
+    if unpack_data:
+        L, U = tensor((*batch, m, k), LU), tensor((*batch, k, n), LU)
+        children += [child("aten::tril.out", L, -1, L), child("aten::triu.out", U, 0, U)]
+    if unpack_pivots:
+        P, order = tensor((*batch, m, m), LU), tensor((*batch, 1, m), LU, "long int")
+        children += [child("aten::arange", m), child("aten::scatter_.value", P, -2, order, 1.0)]
+    return children
 
 
 @lu_unpack.backward("LU_data")
@@ -703,6 +813,16 @@ def linalg_lu(A: np.ndarray, pivot: bool) -> Any:
     return lu_unpack.op.kernel(lu, pivots, True, True)
 
 
+@linalg_lu.children
+def _(A: Any, pivot: Any) -> list[Child]:
+    *batch, m, n = A.shape
+    k, pivots = min(m, n), pivots_of(A)
+    outputs = [tensor((*batch, *shape), A) for shape in ((m, m), (m, k), (k, n))]
+    unpacked = _lu_unpack_children(A, pivots, True, True)
+    unpack = child("aten::lu_unpack.out", A, pivots, True, True, *outputs, children=unpacked)
+    return [factor_child(A, pivot), unpack]
+
+
 @linalg_lu.backward("A")
 def _(grads: Any, P: Any, L: Any, U: Any) -> Any:
     _, gl, gu = grads
@@ -720,6 +840,9 @@ def _(grads: Any, P: Any, L: Any, U: Any) -> Any:
 def linalg_lu_solve(LU: np.ndarray, pivots: np.ndarray, B: np.ndarray, left: bool, adjoint: bool) -> Any:
     _check_matrix(LU, "torch.linalg.lu_solve")
     return lu_solve_arrays(LU, pivots, B, left, adjoint)
+
+
+linalg_lu_solve.children(lambda LU, pivots, B, left, adjoint: lu_solve_children(LU, pivots))
 
 
 @linalg_lu_solve.backward("LU", "B")

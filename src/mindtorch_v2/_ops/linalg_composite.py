@@ -12,8 +12,9 @@ from .. import _dispatch, _dtype, return_types
 from .._dispatch import OPS, composite, op
 from . import linalg
 from . import linalg_kernels as kernels
+from ._children import UNKNOWN, Child, child
 from ._namespace import functions as F
-from .linalg_kernels import check, columns, mh
+from .linalg_kernels import all_children, check, check_child, columns, mh
 
 # ---------------------------------------------------------------------------------------------------- older names
 
@@ -120,6 +121,12 @@ def cholesky_op(self: np.ndarray, upper: bool) -> Any:
 
 
 cholesky_op.derivative(self=lambda g, out, upper: linalg._cholesky_grad(g, out, upper))
+cholesky_op.children(
+    lambda self, upper: [
+        check_child(self, "cholesky"),
+        child("aten::triu_" if upper else "aten::tril_", self),
+    ]
+)
 
 
 @op(
@@ -131,6 +138,9 @@ def _cholesky_solve_helper(self: np.ndarray, A: np.ndarray, upper: bool) -> Any:
     low = np.conj(np.swapaxes(np.triu(A), -1, -2)) if upper else np.tril(A)
     half = np.linalg.solve(low, self)
     return columns(np.linalg.solve(np.conj(np.swapaxes(low, -1, -2)), half))
+
+
+_cholesky_solve_helper.children(lambda self, A, upper: [check_child(self, "cholesky_solve_cpu", (1,))])
 
 
 @op("aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor", expose="no", on="tensors")
@@ -169,6 +179,7 @@ def _cholesky_inverse_grad(g: Any, self: Any, out: Any, upper: bool) -> Any:
 
 
 cholesky_inverse.derivative(self=_cholesky_inverse_grad)
+cholesky_inverse.children(lambda self, upper: [check_child(self, "cholesky_inverse", (1,))])
 
 
 # ---------------------------------------------------------------------------------------------------- eigenvalues
@@ -178,6 +189,11 @@ cholesky_inverse.derivative(self=_cholesky_inverse_grad)
 def _linalg_eigvals(self: np.ndarray) -> Any:
     linalg._check_matrix(self, "linalg.eigvals")
     return np.linalg.eigvals(self).astype(_dtype.BY_NUM[self.dtype.num].to_complex()._np)
+
+
+_linalg_eigvals.children(
+    lambda self: [*linalg.eigenvalue_children(self), check_child(self, "torch.linalg.eigvals", (1,))]
+)
 
 
 @composite("aten::linalg_eigvals(Tensor self) -> Tensor", expose="no")
@@ -277,7 +293,7 @@ pinv_tensors = _declare_pinv(
 
 @composite("aten::linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor", expose="no")
 def pinv_rcond(self: Any, rcond: float, hermitian: bool) -> Any:
-    none, bound = kernels.full((), 0.0, _dtype.float64), kernels.full((), rcond, _dtype.float64)
+    none, bound = (kernels.full((), value, _dtype.float64) for value in (0.0, rcond))
     return pinv_tensors(self, atol=none, rtol=bound, hermitian=hermitian)
 
 
@@ -521,6 +537,9 @@ def linalg_lstsq(self: np.ndarray, b: np.ndarray, rcond: Any, driver: Any) -> An
     )
 
 
+linalg_lstsq.children(lambda self, b, rcond, driver: [check_child(self, "torch.linalg.lstsq", (1,))])
+
+
 @linalg_lstsq.backward("self", "b")
 def _(grads: Any, self: Any, b: Any, solution: Any, needs: Any) -> Any:
     gx, gr = grads
@@ -633,6 +652,9 @@ def linalg_ldl_factor_ex(self: np.ndarray, hermitian: bool, check_errors: bool) 
     return columns(factors.reshape(self.shape)), pivots.reshape(*shape, -1), info.reshape(shape)
 
 
+linalg_ldl_factor_ex.children(lambda self, hermitian, check_errors: [child("aten::tril.out", self, 0, self)])
+
+
 @composite(
     "aten::linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)", expose="no"
 )
@@ -659,6 +681,19 @@ def linalg_ldl_solve(LD: np.ndarray, pivots: np.ndarray, B: np.ndarray, hermitia
     ]
     turned = np.array(solutions, LD.dtype).reshape(*LD.shape[:-2], B.shape[-1], B.shape[-2])
     return np.swapaxes(turned, -1, -2)
+
+
+@linalg_ldl_solve.children
+def _(LD: Any, pivots: Any, B: Any, hermitian: Any) -> list[Child]:
+    """Checks of the pivots, which are negative for blocks of two rows."""
+    rows = UNKNOWN if LD is UNKNOWN else LD.shape[-1]
+    sizes = child("aten::abs", pivots)
+    return [
+        sizes,
+        *all_children("aten::ge.Scalar", pivots, 1),
+        sizes,
+        *all_children("aten::le.Scalar", pivots, rows),
+    ]
 
 
 @op(
