@@ -123,9 +123,8 @@ def _(A: Any) -> list[Child]:
 def _swap_children(A: Any) -> list[Child]:
     """The sign that the swaps of rows give: 1 - 2 (number of swaps mod 2)."""
     pivots, sign = pivots_of(A), described(A, lambda shape: shape[:-2], "long int")
-    rows = UNKNOWN if A is UNKNOWN else A.shape[-1]
     return [
-        child("aten::arange.start", 1, rows + 1, _INT32),
+        child("aten::arange.start", 1, A.shape[-1] + 1, _INT32),
         child("aten::ne.Tensor", described(A, lambda shape: shape[-1:], "int"), pivots),
         child("aten::sum.dim_IntList", described(pivots, lambda shape: shape, "bool"), (-1,), False, _INT64),
         child("aten::fmod_.Scalar", sign, 2),
@@ -771,17 +770,27 @@ def permutation(pivots: np.ndarray, m: int, dtype: Any) -> np.ndarray:
 
 
 @lu_unpack.children
-def _lu_unpack_children(LU: Any, pivots: Any, unpack_data: Any, unpack_pivots: Any) -> list[Child]:
-    *batch, m, n = LU.shape
-    k = min(m, n)
+def _unpack_children(LU: Any, pivots: Any, unpack_data: Any, unpack_pivots: Any) -> list[Child]:
+    P, L, U = _unpacked(LU)
     children = []
     if unpack_data:
-        L, U = tensor((*batch, m, k), LU), tensor((*batch, k, n), LU)
         children += [child("aten::tril.out", L, -1, L), child("aten::triu.out", U, 0, U)]
     if unpack_pivots:
-        P, order = tensor((*batch, m, m), LU), tensor((*batch, 1, m), LU, "long int")
-        children += [child("aten::arange", m), child("aten::scatter_.value", P, -2, order, 1.0)]
+        order = described(LU, lambda shape: (*shape[:-2], 1, shape[-2]), "long int")
+        children += [
+            child("aten::arange", LU.shape[-2]),
+            child("aten::scatter_.value", P, -2, order, 1.0),
+        ]
     return children
+
+
+def _unpacked(LU: Any) -> list[Any]:
+    """P, L and U of described factors."""
+    return [
+        described(LU, lambda shape: (*shape[:-1], shape[-2])),
+        described(LU, lambda shape: (*shape[:-1], min(shape[-2:]))),
+        described(LU, lambda shape: (*shape[:-2], min(shape[-2:]), shape[-1])),
+    ]
 
 
 @lu_unpack.backward("LU_data")
@@ -815,11 +824,8 @@ def linalg_lu(A: np.ndarray, pivot: bool) -> Any:
 
 @linalg_lu.children
 def _(A: Any, pivot: Any) -> list[Child]:
-    *batch, m, n = A.shape
-    k, pivots = min(m, n), pivots_of(A)
-    outputs = [tensor((*batch, *shape), A) for shape in ((m, m), (m, k), (k, n))]
-    unpacked = _lu_unpack_children(A, pivots, True, True)
-    unpack = child("aten::lu_unpack.out", A, pivots, True, True, *outputs, children=unpacked)
+    arguments = (A, pivots_of(A), True, True)
+    unpack = child("aten::lu_unpack.out", *arguments, *_unpacked(A), children=_unpack_children(*arguments))
     return [factor_child(A, pivot), unpack]
 
 

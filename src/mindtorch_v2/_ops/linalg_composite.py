@@ -12,7 +12,7 @@ from .. import _dispatch, _dtype, return_types
 from .._dispatch import OPS, composite, op
 from . import linalg
 from . import linalg_kernels as kernels
-from ._children import UNKNOWN, Child, child
+from ._children import Child, child
 from ._namespace import functions as F
 from .linalg_kernels import all_children, check, check_child, columns, mh
 
@@ -686,13 +686,12 @@ def linalg_ldl_solve(LD: np.ndarray, pivots: np.ndarray, B: np.ndarray, hermitia
 @linalg_ldl_solve.children
 def _(LD: Any, pivots: Any, B: Any, hermitian: Any) -> list[Child]:
     """Checks of the pivots, which are negative for blocks of two rows."""
-    rows = UNKNOWN if LD is UNKNOWN else LD.shape[-1]
     sizes = child("aten::abs", pivots)
     return [
         sizes,
         *all_children("aten::ge.Scalar", pivots, 1),
         sizes,
-        *all_children("aten::le.Scalar", pivots, rows),
+        *all_children("aten::le.Scalar", pivots, LD.shape[-1]),
     ]
 
 

@@ -256,8 +256,10 @@ def factor_child(A: Any, pivot: Any = True, sized: bool = True) -> Child:
 
 def lu_solve_children(LU: Any, pivots: Any) -> list[Child]:
     """Checks of the pivots that LAPACK is given."""
-    rows = UNKNOWN if LU is UNKNOWN else LU.shape[-2]
-    return [*all_children("aten::gt.Scalar", pivots, 0), *all_children("aten::le.Scalar", pivots, rows)]
+    return [
+        *all_children("aten::gt.Scalar", pivots, 0),
+        *all_children("aten::le.Scalar", pivots, LU.shape[-2]),
+    ]
 
 
 def lu_solve_child(A: Any, B: Any, left: Any) -> Child:
