@@ -71,6 +71,8 @@ def _rows(children: Sequence[Child], depth: int, known: bool) -> Iterator[Synthe
         allocates = child.allocates and not any(row.allocates for row in below)
         if not child.allocates:
             below = [row._replace(allocates=False) for row in below]
+        if not child.sequenced:
+            below = [row._replace(sequenced=False) for row in below]
         inputs = None if arguments is None else Inputs(arguments)
         yield SyntheticOp(name, overload, depth, inputs, 0, allocates, child.sequenced)
         yield from below
