@@ -556,13 +556,20 @@ def linalg_eig(self: np.ndarray) -> Any:
     return values.astype(kind), columns(vectors.astype(kind))
 
 
-linalg_eig.children(
-    lambda self: [
-        *all_children("aten::isfinite", self),
+@linalg_eig.children
+def _(self: Any) -> list[Child]:
+    truths = described(self, lambda shape: shape, "bool")
+    is_finite = [
+        child("aten::abs", self),
+        child("aten::ne.Scalar", self, math.inf),
+        child("aten::eq.Tensor", self, self),
+        child("aten::mul.Tensor", truths, truths),
+    ]
+    return [
+        *all_children("aten::isfinite", self, children=is_finite),
         *eigenvalue_children(self),
         check_child(self, "torch.linalg.eig", (1,)),
     ]
-)
 
 
 def eigenvalue_children(A: Any) -> list[Child]:

@@ -235,11 +235,11 @@ def check_child(A: Any, name: str, least: tuple = ()) -> Child:
     return child("aten::_linalg_check_errors", info, name, UNKNOWN if A is UNKNOWN else len(A.shape) == 2)
 
 
-def all_children(test: str, x: Any, *other: Any) -> list[Child]:
-    """A test of all elements, read as one bool."""
+def all_children(test: str, x: Any, *other: Any, children: Any = None) -> list[Child]:
+    """A test of all elements, read as one bool; children: those of the test, where it does not declare them."""
     truths = described(x, lambda shape: shape, "bool")
     return [
-        child(test, x, *other),
+        child(test, x, *other, children=children),
         child("aten::all", truths),
         child("aten::item", described(x, lambda _: (), "bool")),
     ]
