@@ -17,31 +17,32 @@ class ElementType(NamedTuple):
 
     dtype: str  # torch's name
     nbytes: int
+    number: int  # torch's number, which a trace shows where a dtype is an argument
 
 
 # by the name that a trace shows, which is C++'s
 ELEMENT_TYPES = {
-    "float": ElementType("float32", 4),
-    "double": ElementType("float64", 8),
-    "c10::Half": ElementType("float16", 2),
-    "c10::BFloat16": ElementType("bfloat16", 2),
-    "long int": ElementType("int64", 8),
-    "int": ElementType("int32", 4),
-    "short int": ElementType("int16", 2),
-    "signed char": ElementType("int8", 1),
-    "unsigned char": ElementType("uint8", 1),
-    "bool": ElementType("bool", 1),
-    "c10::complex<float>": ElementType("complex64", 8),
-    "c10::complex<double>": ElementType("complex128", 16),
-    "c10::complex<c10::Half>": ElementType("complex32", 4),
-    "short unsigned int": ElementType("uint16", 2),
-    "unsigned int": ElementType("uint32", 4),
-    "long unsigned int": ElementType("uint64", 8),
-    "c10::Float8_e4m3fn": ElementType("float8_e4m3fn", 1),
-    "c10::Float8_e5m2": ElementType("float8_e5m2", 1),
-    "c10::Float8_e4m3fnuz": ElementType("float8_e4m3fnuz", 1),
-    "c10::Float8_e5m2fnuz": ElementType("float8_e5m2fnuz", 1),
-    "c10::Float8_e8m0fnu": ElementType("float8_e8m0fnu", 1),
+    "float": ElementType("float32", 4, 6),
+    "double": ElementType("float64", 8, 7),
+    "c10::Half": ElementType("float16", 2, 5),
+    "c10::BFloat16": ElementType("bfloat16", 2, 15),
+    "long int": ElementType("int64", 8, 4),
+    "int": ElementType("int32", 4, 3),
+    "short int": ElementType("int16", 2, 2),
+    "signed char": ElementType("int8", 1, 1),
+    "unsigned char": ElementType("uint8", 1, 0),
+    "bool": ElementType("bool", 1, 11),
+    "c10::complex<float>": ElementType("complex64", 8, 9),
+    "c10::complex<double>": ElementType("complex128", 16, 10),
+    "c10::complex<c10::Half>": ElementType("complex32", 4, 8),
+    "short unsigned int": ElementType("uint16", 2, 27),
+    "unsigned int": ElementType("uint32", 4, 28),
+    "long unsigned int": ElementType("uint64", 8, 29),
+    "c10::Float8_e4m3fn": ElementType("float8_e4m3fn", 1, 24),
+    "c10::Float8_e5m2": ElementType("float8_e5m2", 1, 23),
+    "c10::Float8_e4m3fnuz": ElementType("float8_e4m3fnuz", 1, 26),
+    "c10::Float8_e5m2fnuz": ElementType("float8_e5m2fnuz", 1, 25),
+    "c10::Float8_e8m0fnu": ElementType("float8_e8m0fnu", 1, 44),
 }
 
 _NO_TENSOR = frozenset({"", "Scalar", "ScalarList", "TensorList", "GenericList"})

@@ -138,3 +138,87 @@ def view_strides(source: np.ndarray, array: np.ndarray) -> tuple[int, ...]:
     if array.ndim != source.ndim or 0 not in source.strides:
         return steps
     return tuple([0 if s == 0 and n > 1 else step for step, s, n in zip(steps, source.strides, source.shape)])
+
+
+# ------------------------------------------------------------------------------------ ops that many others contain in torch
+
+# Options as torch's own code passes them on: the layout and the dtype of the result written out, the rest left open. The result of an
+# allocating op is the result of its parent unless `allocates` is False.
+
+
+def dtype_number(x: Any) -> Any:
+    """torch's number of a described tensor's dtype."""
+    return UNKNOWN if x is UNKNOWN else ELEMENT_TYPES[x.type].number
+
+
+def tensor_of(shape: Any, dtype: Any) -> Any:
+    """A new contiguous tensor of this shape; dtype: torch's number, None: the default dtype."""
+    if shape is UNKNOWN:
+        return UNKNOWN
+    return TensorInput(
+        tuple(shape), contiguous_strides(shape), _TYPES[default_dtype() if dtype is None else dtype]
+    )
+
+
+_TYPES = {element.number: name for name, element in ELEMENT_TYPES.items()}  # names of element types
+
+
+def default_dtype() -> int:
+    """torch's number of the default dtype."""
+    return next(e.number for e in ELEMENT_TYPES.values() if e.dtype == _dtype.Default.dtype._name)
+
+
+def empty(
+    shape: Any,
+    dtype: Any,
+    layout: Any = 0,
+    pin_memory: Any = None,
+    memory_format: Any = None,
+    allocates: bool = True,
+) -> Child:
+    """An uninitialised tensor; dtype: torch's number."""
+    return child(
+        "aten::empty.memory_format",
+        shape,
+        dtype,
+        layout,
+        None,
+        pin_memory,
+        memory_format,
+        allocates=allocates,
+    )
+
+
+def empty_like(x: Any, memory_format: Any = None, allocates: bool = True) -> Child:
+    """An uninitialised tensor of the shape of another."""
+    return child("aten::empty_like", x, None, None, None, None, memory_format, allocates=allocates)
+
+
+def zeros(shape: Any, dtype: Any, allocates: bool = True) -> Child:
+    """Zeros; dtype: torch's number."""
+    return child("aten::zeros", shape, dtype, 0, None, None, allocates=allocates)
+
+
+def zeros_like(x: Any, memory_format: Any = None, allocates: bool = True) -> Child:
+    """Zeros of the shape of another."""
+    return child("aten::zeros_like", x, None, None, None, None, memory_format, allocates=allocates)
+
+
+def fill_(x: Any, value: Any) -> Child:
+    """A tensor filled with a number."""
+    return child("aten::fill_.Scalar", x, value)
+
+
+def zero_(x: Any) -> Child:
+    """A tensor filled with zeros."""
+    return child("aten::zero_", x)
+
+
+def copy_(x: Any, source: Any) -> Child:
+    """A tensor filled with the elements of another."""
+    return child("aten::copy_", x, source)
+
+
+def clone(x: Any, memory_format: Any = None, allocates: bool = True) -> Child:
+    """A copy."""
+    return child("aten::clone", x, memory_format, allocates=allocates)

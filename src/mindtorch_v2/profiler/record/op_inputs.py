@@ -22,17 +22,7 @@ ELEMENT_NAMES = {number: _ELEMENT_NAMES[dtype._name] for number, dtype in _dtype
 
 # torch's numbers of dtypes, layouts and memory formats, which a trace shows instead of their names
 _NUMBERS = {
-    **{
-        f"torch.{name}": number
-        for number, name in enumerate("uint8 int8 int16 int32 int64 float16 float32 float64".split())
-    },
-    "torch.complex64": 9,
-    "torch.complex128": 10,
-    "torch.bool": 11,
-    "torch.bfloat16": 15,
-    "torch.uint16": 27,
-    "torch.uint32": 28,
-    "torch.uint64": 29,
+    **{f"torch.{element.dtype}": element.number for element in ELEMENT_TYPES.values()},
     "torch.strided": 0,
     "torch.sparse_coo": 1,
     "torch.sparse_csr": 2,
