@@ -24,6 +24,7 @@ from mindtorch_prof.inputs import ELEMENT_TYPES, TensorInput
 
 from .. import _dtype
 from .._tensor import _torch_strides
+from ._layout import dense_order
 
 # by the name of an element type in a trace: NumPy's dtype
 _NUMPY_TYPES = {dtype._name: dtype._np for dtype in _dtype.BY_NUM.values()}
@@ -163,9 +164,41 @@ def tensor_of(shape: Any, dtype: Any) -> Any:
 _TYPES = {element.number: name for name, element in ELEMENT_TYPES.items()}  # names of element types
 
 
-def default_dtype() -> int:
-    """torch's number of the default dtype."""
-    return next(e.number for e in ELEMENT_TYPES.values() if e.dtype == _dtype.Default.dtype._name)
+def default_dtype(value: Any = 0.0) -> Any:
+    """torch's number of the dtype that a tensor of a number gets by default."""
+    if value is UNKNOWN:
+        return UNKNOWN
+    name = _dtype.number_dtype(value)._name
+    return next(element.number for element in ELEMENT_TYPES.values() if element.dtype == name)
+
+
+def dense_strides(x: Any, memory_format: Any) -> Any:
+    """The strides of a new tensor like a described one in a memory format (torch's number; None: that of the tensor)."""
+    if x is UNKNOWN or memory_format is UNKNOWN:
+        return UNKNOWN
+    if memory_format in (None, 1):
+        if is_dense(x):
+            return x.strides
+        order = dense_order(x.shape, x.strides)
+    elif memory_format == 0:
+        return contiguous_strides(x.shape)
+    else:  # channels last
+        order = [0, *range(2, len(x.shape)), 1]
+    steps = dict(zip(order, contiguous_strides([x.shape[d] for d in order])))
+    return tuple([steps[d] for d in range(len(order))])
+
+
+def is_dense(x: Any) -> bool:
+    """Whether a described tensor fills its memory without gaps or repeats, in whatever order of dimensions."""
+    if x is UNKNOWN:
+        raise UnknownInputs
+    expected = 1
+    for step, size in sorted(zip(x.strides, x.shape)):
+        if size != 1:
+            if step != expected and 0 not in x.shape:
+                return False
+            expected *= size
+    return True
 
 
 def empty(

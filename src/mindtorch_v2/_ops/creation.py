@@ -10,6 +10,19 @@ from .. import _device, _dispatch, _dtype
 from .._dispatch import composite, function, op, wrap
 from .._dtype import BY_NUM, Default
 from .._meta import is_meta, meta_tensor
+from . import factories_out
+from ._children import (
+    UNKNOWN,
+    Child,
+    child,
+    default_dtype,
+    dense_strides,
+    dtype_number,
+    empty,
+    fill_,
+    tensor_of,
+    zero_,
+)
 from ._layout import empty_as
 from ._namespace import functions as F
 from ._scalars import fitting
@@ -73,6 +86,12 @@ def finish(tensor: Any, requires_grad: bool, pin_memory: bool = False, out: Any 
     return tensor
 
 
+def check_out_dtype(dtype: Any, out: Any) -> None:
+    """Refuse a `dtype=` that is not that of `out=`."""
+    if dtype is not None and dtype is not out.dtype:
+        raise RuntimeError(f"dtype {dtype._abbr} does not match dtype of out parameter ({out.dtype._abbr})")
+
+
 # ---------------------------------------------------------------------------------------------------- filled
 
 
@@ -101,9 +120,17 @@ def _zeros(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> 
     return np.zeros(size, _np(dtype))
 
 
-@_zeros.recorded
-def _(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    return F.zero_(_empty(size, dtype=dtype))
+_zeros.children(
+    lambda size, dtype, layout, device, pin_memory: [
+        empty(size, dtype, layout, pin_memory),
+        zero_(tensor_of(size, dtype)),
+    ]
+)
+
+
+def _filled(size: Any, value: Any, dtype: Any, layout: Any, pin_memory: Any) -> list[Child]:
+    """The children of a factory that fills a tensor with a number; dtype: torch's number."""
+    return [empty(size, dtype, layout, pin_memory), fill_(tensor_of(size, dtype), value)]
 
 
 @op(
@@ -115,9 +142,11 @@ def _ones(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> A
     return np.ones(size, _np(dtype))
 
 
-@_ones.recorded
-def _(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    return F.fill_(_empty(size, dtype=dtype), 1.0)
+_ones.children(
+    lambda size, dtype, layout, device, pin_memory: _filled(
+        size, 1.0, default_dtype() if dtype is None else dtype, layout, pin_memory
+    )
+)
 
 
 @op(
@@ -130,9 +159,11 @@ def _full(size: Any, fill_value: Any, dtype: Any, layout: Any, device: Any, pin_
     return np.full(size, fill_value, (_dtype.number_dtype(fill_value) if dtype is None else dtype)._np)
 
 
-@_full.recorded
-def _(size: Any, fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
-    return F.fill_(_empty(size, dtype=dtype or _dtype.number_dtype(fill_value)), fill_value)
+_full.children(
+    lambda size, fill_value, dtype, layout, device, pin_memory: _filled(
+        size, fill_value, default_dtype(fill_value) if dtype is None else dtype, layout, pin_memory
+    )
+)
 
 
 def _factory(make: Any, name: str) -> Any:
@@ -157,11 +188,8 @@ def _factory(make: Any, name: str) -> Any:
         default = _device._state.default
         if (device is not None or default is not None) and _device.resolve(device) is _device.META:
             return finish(meta_tensor(shape, _np(dtype)), requires_grad)
-        if out is not None and dtype is None:
-            dtype = out.dtype
-        if out is not None and _dispatch.recorder is not None:
-            from . import factories_out
-
+        if out is not None:
+            check_out_dtype(dtype, out)
             form = getattr(factories_out, name)
             form(shape, memory_format=memory_format, result=out) if name == "empty" else form(
                 shape, result=out
@@ -172,11 +200,7 @@ def _factory(make: Any, name: str) -> Any:
             if memory_format is None
             else make(shape, dtype=dtype, memory_format=memory_format)
         )
-        return (
-            finish(tensor, requires_grad, pin_memory, out)
-            if requires_grad or pin_memory or out is not None
-            else tensor
-        )
+        return finish(tensor, requires_grad, pin_memory) if requires_grad or pin_memory else tensor
 
     factory.__name__ = name
     return factory
@@ -214,16 +238,15 @@ def full(
         )
     if _device.resolve(device) is _device.META:
         return finish(meta_tensor(shape, (dtype or _dtype.number_dtype(fill_value))._np), requires_grad)
-    if out is not None and dtype is None:
+    if out is not None:
+        check_out_dtype(dtype, out)
         dtype = out.dtype
     if dtype is not None:
         fill_value = fitting(fill_value, dtype._np)
-    if out is not None and _dispatch.recorder is not None:
-        from . import factories_out
-
+    if out is not None:
         factories_out.full(shape, fill_value, result=out)
         return finish(out, requires_grad, pin_memory)
-    return finish(_full(shape, fill_value, dtype=dtype), requires_grad, pin_memory, out)
+    return finish(_full(shape, fill_value, dtype=dtype), requires_grad, pin_memory)
 
 
 @op(
@@ -301,12 +324,21 @@ def dense_like(array: np.ndarray, np_dtype: Any) -> np.ndarray:
     return empty_as(array, np_dtype)
 
 
-@_empty_like.recorded
-def _(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
-    made = wrap(_empty_like.op.kernel(self._array, dtype, None, None, None, memory_format))
-    if memory_format is not None and memory_format is not _dtype.preserve_format:
-        return _empty(tuple(self._array.shape), dtype=made.dtype, memory_format=memory_format)
-    return _empty_strided(tuple(made._array.shape), made.stride(), dtype=made.dtype)
+@_empty_like.children
+def _(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> list[Child]:
+    dtype = dtype_number(self) if dtype is None else dtype
+    if memory_format is UNKNOWN or memory_format in (None, 1):  # not known: it is rarely given
+        strides = dense_strides(self, None)
+        return [child("aten::empty_strided", self.shape, strides, dtype, 0, None, pin_memory, allocates=True)]
+    return [empty(self.shape, dtype, 0, pin_memory, memory_format)]
+
+
+def _like_result(self: Any, dtype: Any, memory_format: Any) -> Any:
+    """The described result of `empty_like`."""
+    if self is UNKNOWN:
+        return UNKNOWN
+    result = tensor_of(self.shape, dtype_number(self) if dtype is None else dtype)
+    return result._replace(strides=dense_strides(self, memory_format))
 
 
 def _like(aten_name: str, value: Any) -> Any:
@@ -324,11 +356,6 @@ def _like(aten_name: str, value: Any) -> Any:
         return made
 
     like.op.sequenced = True
-
-    @like.recorded
-    def _(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> Any:
-        made = _empty_like(self, dtype=dtype, memory_format=memory_format)
-        return F.fill_(made, float(value)) if value else F.zero_(made)
 
     return like
 
@@ -348,13 +375,37 @@ def _full_like(
 
 
 _full_like.op.sequenced = _empty_like.op.sequenced = True
+_zeros_like, _ones_like = _like("aten::zeros_like", 0), _like("aten::ones_like", 1)
 
 
-@_full_like.recorded
-def _(
-    self: Any, fill_value: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any
-) -> Any:
-    return F.fill_(_empty_like(self, dtype=dtype, memory_format=memory_format), fill_value)
+@_zeros_like.children
+def _(self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, memory_format: Any) -> list[Child]:
+    result = _like_result(self, dtype, memory_format)
+    layout = 0 if layout is None else layout
+    return [
+        child(
+            "aten::empty_like",
+            self,
+            dtype_number(result),
+            layout,
+            None,
+            pin_memory,
+            memory_format,
+            allocates=True,
+        ),
+        zero_(result),
+    ]
+
+
+def _filled_like(self: Any, value: Any, *options: Any) -> list[Child]:
+    return [
+        child("aten::empty_like", self, *options, allocates=True),
+        fill_(_like_result(self, options[0], options[-1]), value),
+    ]
+
+
+_ones_like.children(lambda self, *options: _filled_like(self, 1.0, *options))
+_full_like.children(_filled_like)
 
 
 def below(make: Any, *arguments: Any, **named: Any) -> Any:
@@ -382,10 +433,13 @@ def _like_front(make: Any, name: str) -> Any:
             if _device.resolve(device) is _device.META:
                 return finish(meta_tensor(input.shape, (dtype or input.dtype)._np), requires_grad)
             tensor = make(wrap(np.empty(input.shape, input.dtype._np)), dtype=dtype)
-        elif _dispatch.recorder is not None:
-            tensor = below(make, input, dtype=dtype, memory_format=memory_format)
-        else:
-            tensor = make(input, dtype=dtype, memory_format=memory_format)
+        else:  # as `below`, inline: a call costs 0.3 µs
+            state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
+            state.enabled = False
+            try:
+                tensor = make(input, dtype=dtype, memory_format=memory_format)
+            finally:
+                state.enabled = enabled
         return finish(tensor, requires_grad, pin_memory) if requires_grad or pin_memory else tensor
 
     like.__name__ = name
@@ -393,8 +447,8 @@ def _like_front(make: Any, name: str) -> Any:
 
 
 function("empty_like", expose="function")(_like_front(_empty_like, "empty_like"))
-function("zeros_like", expose="function")(_like_front(_like("aten::zeros_like", 0), "zeros_like"))
-function("ones_like", expose="function")(_like_front(_like("aten::ones_like", 1), "ones_like"))
+function("zeros_like", expose="function")(_like_front(_zeros_like, "zeros_like"))
+function("ones_like", expose="function")(_like_front(_ones_like, "ones_like"))
 
 
 @function(expose="function")
@@ -545,7 +599,7 @@ def new(self: Any, *args: Any, **kwargs: Any) -> Any:
     """The old constructor, with this tensor's dtype."""
     if len(args) == 1 and isinstance(args[0], (list, tuple)) and not isinstance(args[0], type(self.shape)):
         return F.tensor(args[0], dtype=self.dtype)
-    if _dispatch.recorder is not None and not self._array_missing:
-        options = {"dtype": self.dtype, "layout": _STRIDED, "pin_memory": _dtype.LEFT_OUT}
-        return _empty(_sizes(args or (0,)), **options)
-    return self.new_empty(*(args or (0,)))
+    if self._array_missing:
+        return self.new_empty(*(args or (0,)))
+    options = {"dtype": self.dtype, "layout": _STRIDED, "pin_memory": _dtype.LEFT_OUT}
+    return _empty(_sizes(args or (0,)), **options)

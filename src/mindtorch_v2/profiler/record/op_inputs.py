@@ -29,6 +29,7 @@ _NUMBERS = {
     "torch.contiguous_format": 0,
     "torch.preserve_format": 1,
     "torch.channels_last": 2,
+    "torch.channels_last_3d": 3,
 }
 
 
