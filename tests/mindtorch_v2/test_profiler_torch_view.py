@@ -67,22 +67,12 @@ def test_a_profile_shows_how_much_memory_is_cleared() -> None:
         "small": torch.ones(32767), "large": torch.ones(32768), "empty": torch.ones(0),
         "column": torch.ones(4, 4)[:, 1], "transposed": torch.ones(4, 4).t(),
     }.items():  # fmt: skip
-        with torch.profiler.profile() as prof:
+        with torch.profiler.profile(record_shapes=True) as prof:
             x.zero_()
         shown[name] = "aten::fill_" in [e.name for e in prof.events()]
         assert not x.any()
         assert x._version == 1
     assert shown == {"small": False, "large": True, "empty": True, "column": True, "transposed": False}
-
-
-def test_a_profile_shows_the_block_a_large_transpose_is_copied_through() -> None:
-    for x, blocks in ((torch.ones(60, 60), 1), (torch.ones(59, 61), 0), (torch.ones(2, 60, 60), 0)):
-        with torch.profiler.profile(profile_memory=True) as prof:
-            x.transpose(-1, -2).contiguous()
-        sizes = [
-            e.cpu_memory_usage for e in prof.events() if e.cpu_parent and e.cpu_parent.name == "aten::copy_"
-        ]
-        assert sizes == [60 * 60 * 4] * blocks
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,18 @@ from .._graph import grad_state, storage_of, version_of
 from .._meta import MetaArray, is_meta
 from .._storage import UntypedStorage
 from .._tensor import _C_NAMES, Tensor, _strided
-from ._layout import cast, copied, empty_as, empty_in, store, writable
+from ._children import (
+    UNKNOWN,
+    Child,
+    child,
+    dense_strides,
+    dtype_number,
+    empty,
+    empty_like,
+    is_dense,
+    tensor_of,
+)
+from ._layout import cast, copied, empty_in, store, writable
 from ._namespace import functions as F
 from ._overlap import ask as check_overlap
 from ._scalars import fitting
@@ -35,25 +46,16 @@ def clone(self: np.ndarray, memory_format: Any) -> np.ndarray:
 clone.derivative(self=lambda g: g)
 
 
-@clone.recorded
-def _(self: Any, memory_format: Any) -> Any:
-    if memory_format in (None, _dtype.preserve_format) and _is_dense(self._array):
-        made = F.empty_strided(self.shape, self.stride(), dtype=self.dtype)
+@clone.children
+def _(self: Any, memory_format: Any) -> list[Child]:
+    dtype = dtype_number(self)
+    if memory_format not in (None, 1):
+        allocation = child("aten::empty_like", self, dtype, 0, None, None, memory_format, allocates=True)
+    elif is_dense(self):
+        allocation = child("aten::empty_strided", self.shape, self.strides, dtype, 0, allocates=True)
     else:
-        made = F.empty_like(self, memory_format=memory_format)
-    return made.copy_(self)
-
-
-def _is_dense(array: np.ndarray) -> bool:
-    """Whether the elements fill their memory without gaps or overlaps."""
-    if array.flags.c_contiguous:
-        return True
-    expected = array.itemsize
-    for step, n in sorted((s, n) for s, n in zip(array.strides, array.shape) if n != 1):
-        if step != expected:
-            return False
-        expected *= n
-    return True
+        allocation = empty_like(self)
+    return [allocation, child("aten::copy_", self._replace(strides=dense_strides(self, memory_format)), self)]
 
 
 @function(expose="method")
@@ -84,22 +86,6 @@ def _contiguous(self: Any, memory_format: Any = None) -> Any:
 # -------------------------------------------------------------------------------- copy_, fill_, zero_
 
 
-_BLOCKWISE = 3600  # from this many elements on, torch copies a transposed matrix block by block
-
-
-def _show_block(out: np.ndarray, src: np.ndarray) -> None:
-    """Record the buffer of one block, as torch allocates it to copy a transposed matrix."""
-    rows = src.shape[0]
-    if (
-        src.strides == (src.itemsize, rows * src.itemsize)
-        and out.shape == src.shape
-        and out.dtype is src.dtype
-        and out.flags.c_contiguous
-    ):
-        side = 120 if src.dtype == np.uint8 else 60
-        F.empty((side, side), dtype=_dtype.BY_NUM[src.dtype.num])
-
-
 @op(
     "aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
     inplace="aten::copy_",
@@ -111,8 +97,6 @@ def copy(self: np.ndarray, src: np.ndarray, non_blocking: bool, out: Any = None)
         out = np.empty_like(self)
     if out.base is not None:
         check_overlap(out, src)
-    if src.ndim == 2 and src.size >= _BLOCKWISE and _dispatch.recorder is not None:
-        _show_block(out, src)
     try:
         store(out, src)
     except ValueError:
@@ -206,6 +190,12 @@ def zero(self: np.ndarray, out: Any = None) -> np.ndarray:
 
 zero.derivative(self=lambda g: F.zeros_like(g))
 zero_ = FUNCTIONS["zero_"] = zero.op.inplace.entry
+# torch clears dense memory of less than 32768 elements by one call, other memory by `fill_`
+zero.op.inplace.children(
+    lambda self: (
+        [] if is_dense(self) and 0 < math.prod(self.shape) < 32768 else [child("aten::fill_.Scalar", self, 0)]
+    )
+)
 
 
 # -------------------------------------------------------------------------------------- detach, alias
@@ -213,8 +203,6 @@ zero_ = FUNCTIONS["zero_"] = zero.op.inplace.entry
 
 @composite("aten::detach(Tensor(a) self) -> Tensor(a)")
 def detach(self: Any) -> Any:
-    if _dispatch.recorder is not None and not _dispatch.grad_state.below:
-        _inner_detach(self)
     detached = _new(Tensor)
     if self._array_missing:
         detached._array_missing, detached._meta = True, self._meta
@@ -231,15 +219,12 @@ def detach(self: Any) -> Any:
 def detach_(self: Any) -> Any:
     from ..autograd.inplace import detach_ as forget
 
-    if _dispatch.recorder is not None and not _dispatch.grad_state.inference:
-        _inner_detach_(self)
     return forget(self)
 
 
 # torch shows a second event of the same name, without the namespace, inside these two
-_inner_detach = composite("aten::detach.inner(Tensor self) -> Tensor", expose="no")(lambda self: self)
-_inner_detach_ = composite("aten::detach_.inner(Tensor self) -> Tensor", expose="no")(lambda self: self)
-_inner_detach.op.qualified_name, _inner_detach_.op.qualified_name = "detach", "detach_"
+detach.children(lambda self: [child("detach", self)])
+detach_.children(lambda self: [child("detach_", self)])
 _alike = composite("aten::_has_compatible_shallow_copy_type(Tensor self, Tensor from) -> bool", expose="no")(
     lambda self, from_: True
 )
@@ -291,9 +276,6 @@ def show_rebuilt(storage: Any, dtype: Any, offset: int, size: Any, stride: Any) 
     _set_into_storage(F.empty((0,), dtype=dtype), storage, offset, tuple(size), tuple(stride))
 
 
-_inner_detach.op.sequenced = _inner_detach_.op.sequenced = False
-
-
 @view("aten::alias(Tensor(a) self) -> Tensor(a)", expose="no")
 def alias(self: np.ndarray) -> np.ndarray:
     return self.view()
@@ -339,20 +321,18 @@ _to_copy.derivative(
 )
 
 
-@_to_copy.recorded
+@_to_copy.children
 def _(
     self: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, non_blocking: bool, memory_format: Any
-) -> Any:
-    wanted = self.dtype if dtype is None else dtype
-    if memory_format in (None, _dtype.preserve_format):
-        strides = self.stride()
-        if not _is_dense(self._array):
-            laid = empty_as(self._array)
-            strides = tuple([s // laid.itemsize for s in laid.strides])
-        made = F.empty_strided(self.shape, strides, dtype=wanted)
+) -> list[Child]:
+    dtype = dtype_number(self) if dtype is None else dtype
+    strides = dense_strides(self, memory_format)
+    if memory_format is UNKNOWN or memory_format in (None, 1):  # not known: it is rarely given
+        allocation = child("aten::empty_strided", self.shape, strides, dtype, 0, None, False, allocates=True)
     else:
-        made = F.empty_like(self, dtype=wanted, memory_format=memory_format)
-    return _copy_(made, self, non_blocking)
+        allocation = empty(self.shape, dtype, 0, False, memory_format)
+    result = tensor_of(self.shape, dtype)._replace(strides=strides)
+    return [allocation, child("aten::copy_", result, self, non_blocking)]
 
 
 @composite(

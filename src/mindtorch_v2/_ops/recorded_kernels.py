@@ -28,7 +28,6 @@ from . import (  # noqa: F401  (what is told about here has to be declared)
     softmax,
     sorting,
 )
-from ._layout import is_dense, writable
 from ._namespace import functions as F
 from ._shown import dense, resized
 
@@ -64,21 +63,6 @@ def _absolute(self: Any) -> Any:
 
 
 OPS["abs_"].recorded(_absolute)
-
-
-_CLEARED_AT_ONCE = 32768  # up to here dense memory is cleared by one call, from here on by `fill_`
-
-
-def _cleared(self: Any) -> Any:
-    array = self._array
-    if 0 < array.size < _CLEARED_AT_ONCE and is_dense(array):
-        writable(array).fill(0)
-        _dispatch.storage_of(self)._version += 1
-        return self
-    return F.fill_(self, 0)
-
-
-OPS["zero_"].recorded(_cleared)
 
 
 # ------------------------------------------------------------------------------------------------- factories

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch_prof.inputs import Inputs
+from mindtorch_prof.inputs import Inputs, TensorInput
 from mindtorch_prof.synthetic_rows import SyntheticOp, event_keys, insert
 from mindtorch_prof.trace import Trace
 
@@ -52,7 +52,9 @@ def _ops_with_children() -> dict[tuple[str, str], Any]:
 
 
 def _children_of(op: Any, arguments: Sequence[Any] | None) -> Sequence[Child]:
-    """The children that an op declares for its arguments; None: they are not known."""
+    """The children that an op declares for its arguments; None: they are not known. Rules are about dense tensors."""
+    if arguments is not None and any(isinstance(a, TensorInput) and a.is_sparse for a in arguments):
+        return ()
     return op.children_rule(*([UNKNOWN] * op.n_arguments if arguments is None else arguments))
 
 
@@ -66,7 +68,7 @@ def _rows(children: Sequence[Child], depth: int, known: bool) -> Iterator[Synthe
         arguments = _with_defaults(op, child.arguments) if known else None
         inside = child.children
         if inside is None:
-            inside = () if op is None or op.children_rule is None else _children_of(op, arguments)
+            inside = _declared_inside(op, arguments)
         below = list(_rows(inside, depth + 1, known))
         allocates = child.allocates and not any(row.allocates for row in below)
         if not child.allocates:
@@ -76,6 +78,16 @@ def _rows(children: Sequence[Child], depth: int, known: bool) -> Iterator[Synthe
         inputs = None if arguments is None else Inputs(arguments)
         yield SyntheticOp(name, overload, depth, inputs, 0, allocates, child.sequenced)
         yield from below
+
+
+def _declared_inside(op: Any, arguments: Sequence[Any] | None) -> Sequence[Child]:
+    """The children of a child; none where its rule would have to look at inputs that are not known."""
+    if op is None or op.children_rule is None:
+        return ()
+    try:
+        return _children_of(op, arguments)
+    except UnknownInputs:
+        return ()
 
 
 def _with_defaults(op: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
