@@ -122,13 +122,19 @@ def array_of(x: Any) -> np.ndarray:
     )
 
 
-def strided(x: Any, view: Callable[[np.ndarray], np.ndarray]) -> Child:
-    """`as_strided` of a described tensor, with the shape and strides that a view of it has. The storage offset is not described."""
+def view_of(x: Any, view: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """The view that a kernel makes of a described tensor."""
     if x is UNKNOWN:
-        return child("aten::as_strided", x, UNKNOWN, UNKNOWN)
+        return UNKNOWN
     source = array_of(x)
     array = view(source)
-    return child("aten::as_strided", x, array.shape, view_strides(source, array))
+    return TensorInput(array.shape, view_strides(source, array), x.type)
+
+
+def strided(x: Any, view: Callable[[np.ndarray], np.ndarray]) -> Child:
+    """`as_strided` of a described tensor, with the shape and strides that a view of it has. The storage offset is not described."""
+    result = view_of(x, view)
+    return child("aten::as_strided", x, result.shape, result.strides)
 
 
 def view_strides(source: np.ndarray, array: np.ndarray) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ from .. import _dispatch
 from .._dispatch import function, ints, view
 from .._graph import attach, grad_state, storage_of
 from . import shape, slicing
-from .shape import _restride
+from ._children import UNKNOWN, child, strided
 
 
 def _take_over(self: Any, seen: Any) -> Any:
@@ -33,7 +33,11 @@ def _declare(text: str, plain: Any, node: str) -> Any:
     kernel = plain.op.kernel
     entry = view(text, expose="no", node=node)(kernel)
     entry.derivative(**plain.op.rules)
-    entry.recorded(lambda self, *arguments: _restride(self, kernel(self._array, *arguments), _as_strided))
+    entry.children(
+        lambda self, *arguments: [
+            strided(self, lambda array: kernel(array, *arguments))._replace(name="aten::as_strided_")
+        ]
+    )
     return entry
 
 
@@ -53,7 +57,13 @@ _transpose = _declare(
     shape.transpose,
     "TransposeBackward1",
 )
-_t.recorded(lambda self: _transpose(self, 0, 1 if self.ndim > 1 else 0))
+_t.children(
+    lambda self: [
+        child("aten::transpose_", self, 0, 1)
+        if self is UNKNOWN or len(self.shape) == 2
+        else child("aten::transpose_", self, 0, 0, children=())
+    ]
+)
 _as_strided = _dispatch.op(
     "aten::as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
     "Tensor(a!)",

@@ -10,52 +10,11 @@ from .. import _dispatch, _dtype
 from .._dispatch import as_view, composite, function, ints, op, view, wrap
 from .._graph import storage_of
 from .._meta import is_meta, meta_tensor
-from .._tensor import _strided, _torch_strides
+from .._tensor import _strided
 from . import _dims
-from ._children import UNKNOWN, child, strided
+from ._children import UNKNOWN, Child, child, strided
 from ._namespace import functions as F
 from ._warn import warn_once
-
-
-def inner_strided(kernel: Any) -> Any:
-    """For `recorded`: the same view, created by aten::as_strided."""
-
-    def body(self: Any, *arguments: Any) -> Any:
-        return _restride(self, kernel(self._array, *arguments))
-
-    return body
-
-
-def _restride(self: Any, array: np.ndarray, by: Any = None) -> Any:
-    """`array`, a view of `self`'s array, as the result of a recorded aten::as_strided. The view exists already, so that op computes
-    nothing."""
-    item, size = array.itemsize, array.size
-    whole = self._storage is None or self._storage._root is self._array
-    offset = 0 if whole else self.storage_offset()
-    if 0 < size < self._array.size:  # a view of all elements starts at the first one
-        offset += (array.__array_interface__["data"][0] - self._array.__array_interface__["data"][0]) // item
-    steps = tuple([s // item for s in array.strides])
-    if 1 in array.shape and self._array.ndim:  # an expanded 0-dim tensor has no strides
-        steps = _view_strides(self._array, array)
-    if by is not None:
-        return by(self, array.shape, steps, offset)
-    shape = _Ready(array.shape)
-    shape.array = array
-    return _dispatch.record(_ready_strided.op, self, shape, steps, offset)
-
-
-def _view_strides(source: np.ndarray, array: np.ndarray) -> tuple:
-    """torch's strides of a view: those that NumPy sets to 0 for new dimensions are computed; expanded dimensions keep 0."""
-    steps = _torch_strides(array, False)
-    if array.ndim != source.ndim or 0 not in source.strides:
-        return steps
-    return tuple([0 if s == 0 and n > 1 else step for step, s, n in zip(steps, source.strides, source.shape)])
-
-
-class _Ready(tuple):  # noqa: SLOT001  (the array is its own)
-    """A shape, and the array of that shape."""
-
-    array: np.ndarray
 
 
 def strided_view(text: str, **options: Any) -> Any:
@@ -114,18 +73,6 @@ def _meta_strided(self: Any, size: tuple, stride: tuple, storage_offset: int | N
 as_strided.op.meta = _meta_strided
 
 
-def _give(self: Any, size: Any, stride: tuple, storage_offset: int) -> Any:
-    return as_view(self, size.array)
-
-
-_ready_strided = view(
-    "aten::as_strided.ready(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)",
-    expose="no",
-)(as_strided.op.kernel)
-_ready_strided.op.run = _give
-_ready_strided.op.text, _ready_strided.op.overload = as_strided.op.text, ""
-
-
 def _overlaps(size: tuple, stride: tuple) -> bool:
     """Whether two elements of a strided view may share memory."""
     reach = 1
@@ -159,7 +106,7 @@ def _as_strided_backward(
     if repeated:
         g = g.sum(repeated, True)
         size = tuple([1 if d in repeated else n for d, n in enumerate(size)])
-    if _dispatch.recorder is not None and not _dispatch.grad_state.enabled:
+    if not _dispatch.grad_state.enabled:
         g, size, stride = _without_ones(g, size, stride)
     spread = [d for d, (n, s) in enumerate(zip(in_shape, in_stride)) if s == 0 and n != 1]
     read_shape = tuple([1 if d in spread else n for d, n in enumerate(in_shape)])
@@ -167,7 +114,7 @@ def _as_strided_backward(
     extent = max(offset + _reach(size, stride), in_offset + _reach(read_shape, in_stride)) - start
     memory = g.new_zeros((extent,))
     if _overlaps(size, stride) or _overlaps(read_shape, in_stride):
-        if _dispatch.recorder is not None and not _dispatch.grad_state.enabled:
+        if not _dispatch.grad_state.enabled:
             places = F.arange(0, extent).as_strided(size, stride, offset - start)
             rows = g.reshape(-1)
             memory = memory.index_add_(0, places.reshape(-1), rows)
@@ -481,7 +428,7 @@ def ravel(self: Any) -> Any:
 # -------------------------------------------------------------------------------- order of dimensions
 
 
-@strided_view("aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
+@view("aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
 def transpose(self: np.ndarray, dim0: int, dim1: int) -> np.ndarray:
     try:
         return self.swapaxes(dim0, dim1)
@@ -493,6 +440,13 @@ def transpose(self: np.ndarray, dim0: int, dim1: int) -> np.ndarray:
 
 
 transpose.derivative(self=lambda g, dim0, dim1: g.transpose(dim0, dim1))
+
+
+@transpose.children
+def _(self: Any, dim0: int, dim1: int) -> list[Child]:
+    if self is not UNKNOWN and (not self.shape or (dim0 - dim1) % len(self.shape) == 0):
+        return [child("aten::alias", self)]
+    return [strided(self, lambda array: transpose.op.kernel(array, dim0, dim1))]
 
 
 @view("aten::t(Tensor(a) self) -> Tensor(a)")

@@ -11,8 +11,9 @@ from .._dispatch import composite, function, ints, op, view
 from .._graph import storage_of
 from .._tensor import Tensor
 from . import _dims
+from ._children import Child, child, copy_, dtype_number, strided, tensor_of, view_of, zeros
 from ._namespace import functions as F
-from .shape import _restride, restrided, shape_of, size_text, strided_view
+from .shape import restrided, shape_of, size_text, strided_view
 
 _ALL = slice(None)
 
@@ -56,11 +57,21 @@ def select_backward(grad_output: np.ndarray, input_sizes: tuple, dim: int, index
 select_backward.derivative(grad_output=lambda g, dim, index: F.select(g, dim, index))
 
 
-@select_backward.recorded
-def _(grad_output: Any, input_sizes: tuple, dim: int, index: int) -> Any:
-    whole = F.zeros(input_sizes, dtype=grad_output.dtype)
-    F.select(whole, dim, index).copy_(grad_output)
-    return whole
+def _written_part(name: str, kernel: Any) -> Any:
+    """A rule for the gradient of a view: zeros of the whole, in which the view is written; kernel: that of the view."""
+
+    def rule(grad_output: Any, input_sizes: Any, *where: Any) -> list[Child]:
+        whole = tensor_of(input_sizes, dtype_number(grad_output))
+        return [
+            zeros(input_sizes, dtype_number(grad_output)),
+            child(name, whole, *where),
+            copy_(view_of(whole, lambda array: kernel(array, *where)), grad_output),
+        ]
+
+    return rule
+
+
+select_backward.children(_written_part("aten::select.int", select.op.kernel))
 
 
 def bounds(start: Any, end: Any, length: int) -> tuple[int, int]:
@@ -107,13 +118,7 @@ def slice_backward(
 
 
 slice_backward.derivative(grad_output=lambda g, dim, start, end, step: slice_(g, dim, start, end, step))
-
-
-@slice_backward.recorded
-def _(grad_output: Any, input_sizes: tuple, dim: int, start: Any, end: Any, step: int) -> Any:
-    whole = F.zeros(input_sizes, dtype=grad_output.dtype)
-    slice_(whole, dim, start, end, step).copy_(grad_output)
-    return whole
+slice_backward.children(_written_part("aten::slice.Tensor", slice_.op.kernel))
 
 
 @function()
@@ -259,13 +264,7 @@ def diagonal_backward(
 
 
 diagonal_backward.derivative(grad_output=lambda g, offset, dim1, dim2: F.diagonal(g, offset, dim1, dim2))
-
-
-@diagonal_backward.recorded
-def _(grad_output: Any, input_sizes: tuple, offset: int, dim1: int, dim2: int) -> Any:
-    whole = F.zeros(input_sizes, dtype=grad_output.dtype)
-    F.diagonal(whole, offset, dim1, dim2).copy_(grad_output)
-    return whole
+diagonal_backward.children(_written_part("aten::diagonal", diagonal.op.kernel))
 
 
 @strided_view("aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)", expose="method")
@@ -336,7 +335,11 @@ def unbind(self: np.ndarray, dim: int) -> list:
     return [self[i, ...] for i in range(self.shape[0])]
 
 
-unbind.recorded(lambda self, dim: [select(self, dim, i) for i in range(self.shape[dim])])
+unbind.children(
+    lambda self, dim: [
+        child("aten::select.int", self, dim % len(self.shape), i) for i in range(self.shape[dim])
+    ]
+)
 
 
 def _unbind_back(grads: tuple, shape: tuple, dim: int) -> Any:
@@ -386,17 +389,17 @@ def _split(self: np.ndarray, split_size: int, dim: int) -> list:
     return _cut(self, _split_sizes(self.shape[d], split_size), d)
 
 
-@_split.recorded
-def _(self: Any, split_size: int, dim: int) -> list:
-    if self.ndim == 0:
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
-    begin, found = 0, []
-    for n in _split_sizes(self.size(dim), split_size):
-        found.append(_narrow(self, dim, begin, n))
+def _narrows(self: Any, split_size: Any, dim: Any) -> list[Child]:
+    """Children: a part after the other, each by `narrow`."""
+    parts, begin = [], 0
+    for n in _split_sizes(self.shape[dim], split_size):
+        inside = [child("aten::slice.Tensor", self, dim, begin, begin + n, 1)]
+        parts.append(child("aten::narrow", self, dim, begin, n, children=inside))
         begin += n
-    return found
+    return parts
 
 
+_split.children(_narrows)
 _split.derivative(
     self=lambda grads, self_shape, split_size, dim: _join_back(
         grads, self_shape, _split_sizes(self_shape[dim], split_size), dim % len(self_shape)
@@ -430,11 +433,14 @@ def split_with_sizes(self: np.ndarray, split_sizes: tuple, dim: int) -> list:
     return _cut(self, split_sizes, _check_sizes(self.shape, split_sizes, dim))
 
 
-split_with_sizes.recorded(
-    lambda self, split_sizes, dim: [
-        _restride(self, x) for x in split_with_sizes.op.kernel(self._array, split_sizes, dim)
-    ]
-)
+@split_with_sizes.children
+def _pieces(self: Any, split_sizes: Any, dim: Any) -> list[Child]:
+    def part(number: int) -> Child:
+        return strided(self, lambda array: split_with_sizes.op.kernel(array, split_sizes, dim)[number])
+
+    return [part(number) for number in range(len(split_sizes))]
+
+
 split_with_sizes.derivative(
     self=lambda grads, self_shape, split_sizes, dim: _join_back(
         grads, self_shape, split_sizes, dim % len(self_shape)
@@ -600,11 +606,10 @@ def _independent(self: Any, arrays: list) -> list:
     returns=tuple,
 )
 def unsafe_split(self: Any, split_size: int, dim: int) -> list:
-    if _dispatch.recorder is not None:
-        _split.op.inner(self, split_size, dim)
     return _independent(self, _split.op.kernel(self._array, split_size, dim))
 
 
+unsafe_split.children(_narrows)
 unsafe_split.derivative(
     self=lambda grads, self_shape, split_size, dim: _join_back(
         grads, self_shape, _split_sizes(self_shape[dim], split_size), dim % len(self_shape)
@@ -621,6 +626,7 @@ def unsafe_split_with_sizes(self: Any, split_sizes: tuple, dim: int) -> list:
     return _independent(self, split_with_sizes.op.kernel(self._array, split_sizes, dim))
 
 
+unsafe_split_with_sizes.children(_pieces)
 unsafe_split_with_sizes.derivative(
     self=lambda grads, self_shape, split_sizes, dim: _join_back(
         grads, self_shape, split_sizes, dim % len(self_shape)

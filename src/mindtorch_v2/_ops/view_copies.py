@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .. import _dtype
-from .._dispatch import call_out, function, ints, op
+from .._dispatch import call_out, function, ints, op, record
 from . import complex_views, copies, shape, slicing
+from ._children import child, clone
 from ._namespace import functions as F
 
 _CONTIGUOUS = _dtype.contiguous_format
@@ -16,30 +17,19 @@ _CONTIGUOUS = _dtype.contiguous_format
 
 def _copying(text: str, plain: Any, node: str | None, listed: bool = False, expose: str = "no") -> Any:
     """Declare the copying variant of the view op `plain`."""
-    view_kernel = plain.op.kernel
-
-    def kernel(self: np.ndarray, *arguments: Any) -> Any:
-        view = view_kernel(self, *arguments)
-        return [x.copy() for x in view] if listed else view.copy()
 
     def copied_views(self: Any, *arguments: Any) -> Any:
-        view = plain(self, *arguments)
-        return (
-            [F.clone(x, memory_format=_CONTIGUOUS) for x in view]
-            if listed
-            else F.clone(view, memory_format=_CONTIGUOUS)
-        )
+        view = record(plain.op, self, *arguments)
+        if listed:
+            return [F.clone(part, memory_format=_CONTIGUOUS) for part in view]
+        return F.clone(view, memory_format=_CONTIGUOUS)
 
     options: dict[str, Any] = {"out": not listed, "expose": expose}
     if node is not None:
         options["node"] = node + "_copy"
     if listed:
         options["returns"] = tuple
-    if plain.op.body == "tensors":
-        entry = op(text, on="tensors", **options)(copied_views)
-    else:
-        entry = op(text, **options)(kernel)
-        entry.recorded(copied_views)
+    entry = op(text, on="tensors", **options)(copied_views)
     entry.derivative(**plain.op.rules)
     return entry
 
@@ -104,7 +94,7 @@ def detach_copy(self: np.ndarray) -> np.ndarray:
 
 
 detach_copy.derivative(self=_no_gradient)
-detach_copy.recorded(lambda self: F.clone(copies.detach(self), memory_format=_CONTIGUOUS))
+detach_copy.children(lambda self: [child("aten::detach", self, children=()), clone(self, 0)])
 
 
 @function(expose="function")
