@@ -10,19 +10,18 @@ from .. import _dtype
 from .._dispatch import composite, function, op
 from . import _dims
 from ._namespace import functions as F
-from .scatter import allocated
 from .shape import as_strided, size_text
 from .slicing import diagonal, select, slice_
 
 # ----------------------------------------------------------------------------------------------- diag
 
 
-@op("aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor")
-def diag_embed(self: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
-    shape, a, b = _embedded_shape(self.shape, offset, dim1, dim2)
-    out = np.zeros(shape, self.dtype)
-    diagonal.op.kernel(out, offset, a, b)[...] = self
-    return out
+@op("aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor", on="tensors")
+def diag_embed(self: Any, offset: int, dim1: int, dim2: int) -> Any:
+    shape, a, b = _embedded_shape(tuple(self.shape), offset, dim1, dim2)
+    embedded = F.zeros(shape, dtype=self.dtype)
+    diagonal(embedded, offset, a, b).copy_(self)
+    return embedded
 
 
 def _embedded_shape(shape: tuple, offset: int, dim1: int, dim2: int) -> tuple[tuple, int, int]:
@@ -37,14 +36,6 @@ def _embedded_shape(shape: tuple, offset: int, dim1: int, dim2: int) -> tuple[tu
     for d in sorted((a, b)):
         embedded.insert(d, n)
     return tuple(embedded), a, b
-
-
-@diag_embed.recorded
-def _(self: Any, offset: int, dim1: int, dim2: int) -> Any:
-    shape, a, b = _embedded_shape(tuple(self.shape), offset, dim1, dim2)
-    made = F.zeros(shape, dtype=self.dtype)
-    diagonal(made, offset, a, b).copy_(self)
-    return made
 
 
 diag_embed.derivative(self=lambda g, offset, dim1, dim2: diagonal(g, offset, dim1, dim2))
@@ -170,9 +161,6 @@ def trace(self: np.ndarray) -> np.ndarray:
     return line.sum(dtype=self.dtype)
 
 
-trace.recorded(lambda self: allocated(np.asarray(trace.op.kernel(self._array))))
-
-
 @composite("aten::trace_backward(Tensor grad, SymInt[] sizes) -> Tensor", expose="no")
 def trace_backward(grad: Any, sizes: tuple) -> Any:
     if len(sizes) != 2:
@@ -190,21 +178,8 @@ trace.derivative(self=lambda g, self_shape: trace_backward(g, self_shape))
 # ------------------------------------------------------------------------ copies with a part replaced
 
 
-def _copy_with_strides(array: np.ndarray) -> np.ndarray:
-    """A copy with the strides of `array`, gaps included; contiguous if `array` overlaps itself."""
-    if array.flags.c_contiguous:
-        return array.copy()
-    if array.size == 0 or 0 in array.strides:
-        return array.copy()
-    extent = sum([(n - 1) * s for n, s in zip(array.shape, array.strides)]) // array.itemsize + 1
-    memory = np.zeros(extent, array.dtype)
-    out = np.lib.stride_tricks.as_strided(memory, array.shape, array.strides)
-    out[...] = array
-    return out
-
-
 def _clone_with_strides(self: Any) -> Any:
-    """The same on tensors, by the ops that torch shows in a profile."""
+    """A copy with the strides of `self`, gaps included; dense if `self` overlaps itself."""
     array = self._array
     if 0 in array.strides and array.size:
         return F.clone(self)
@@ -229,23 +204,15 @@ def _same_size(src: Any, part: Any) -> None:
 def _replacing(text: str, view: Any) -> Any:
     """Declare `<view>_scatter`: a copy of self with the part that `view` shows replaced by src."""
 
-    def kernel(self: np.ndarray, src: np.ndarray, *where: Any) -> np.ndarray:
-        out = _copy_with_strides(self)
-        part = view.op.kernel(out, *where)
-        _same_size(src, part)
-        part[...] = src
-        return out
-
-    def shown(self: Any, src: Any, *where: Any) -> Any:
+    @op(text, on="tensors")
+    def replace(self: Any, src: Any, *where: Any) -> Any:
         out = _clone_with_strides(self)
         part = view(out, *where)
         _same_size(src, part)
         part.copy_(src)
         return out
 
-    entry = op(text)(kernel)
-    entry.recorded(shown)
-    return entry
+    return replace
 
 
 select_scatter = _replacing(

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch_prof.inputs import TensorList
+
 from .. import _dtype
 from .._dispatch import FUNCTIONS, composite, op
 from . import _dims
+from ._children import UNKNOWN, Child, child, dtype_number, tensor_of, view_of
 from ._layout import is_channels_last
 from ._namespace import functions as F
-from .shape import _view, reshaped, size_text
+from .shape import reshaped, size_text
 from .slicing import select, unsqueeze
 
 
@@ -125,15 +128,21 @@ def stack(tensors: list[np.ndarray], dim: int) -> np.ndarray:
     return _joined(tensors, d).reshape((*shape[:d], len(tensors), *shape[d:]))
 
 
-@stack.recorded
-def _(tensors: Any, dim: int) -> Any:
-    _check_stack(tensors)
-    shape = tuple(tensors[0].shape)
+@stack.children
+def _(tensors: Any, dim: Any) -> list[Child]:
+    if tensors is UNKNOWN:  # most are stacked along a dimension that is not the last
+        return [child("aten::cat", tensors, dim, allocates=True), child("aten::view", UNKNOWN, UNKNOWN)]
+    shape = tensors[0].shape
     d = _dims.one(dim, len(shape) + 1)
     if len(shape) == d:
-        return cat([unsqueeze(x, dim) for x in tensors], dim)
-    joined = cat(tensors, d)
-    return _view(joined, (*shape[:d], len(tensors), *shape[d:]))
+        wider = TensorList([view_of(x, lambda array: unsqueeze.op.kernel(array, d)) for x in tensors])
+        unsqueezed = [child("aten::unsqueeze", x, dim) for x in tensors]
+        return [*unsqueezed, child("aten::cat", wider, dim, allocates=True)]
+    joined = tensor_of((*shape[:d], len(tensors) * shape[d], *shape[d + 1 :]), dtype_number(tensors[0]))
+    return [
+        child("aten::cat", tensors, d, allocates=True),
+        child("aten::view", joined, (*shape[:d], len(tensors), *shape[d:])),
+    ]
 
 
 stack.derivative(

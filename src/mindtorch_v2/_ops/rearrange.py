@@ -4,22 +4,33 @@ from __future__ import annotations
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
+
+from mindtorch_prof.inputs import TensorInput, TensorList
 
 from .. import _dtype
 from .._dispatch import FUNCTIONS, broadcast_text, composite, function, ints, op
 from .._size import Size
 from .._tensor import Tensor
 from . import _dims
-from ._layout import copied, empty_as
+from ._children import (
+    Child,
+    child,
+    copy_,
+    dtype_number,
+    empty,
+    tensor_of,
+    view_of,
+)
+from ._layout import empty_as
 from ._namespace import functions as F
 from ._warn import warn_once
 from .join import cat, common_dtype
-from .scatter import allocated
 from .shape import _expand, _permute, _view, reshaped, size_text
-from .slicing import select, unsqueeze
+from .slicing import select, unfold, unsqueeze
 
 _ALL = slice(None)
 _BACK = slice(None, None, -1)
@@ -45,13 +56,6 @@ def _flip(self: np.ndarray, dims: tuple) -> np.ndarray:
 
 
 _flip.derivative(self=lambda g, dims: _flip(g, dims))
-
-
-@_flip.recorded
-def _(self: Any, dims: tuple) -> Any:
-    found = F.empty_like(self)
-    found._array[...] = _flip.op.kernel(self._array, dims)
-    return found
 
 
 @function()
@@ -86,25 +90,8 @@ def _check_roll(shifts: tuple, dims: tuple) -> None:
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
 
 
-@op("aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor")
-def roll(self: np.ndarray, shifts: tuple, dims: tuple) -> np.ndarray:
-    _check_roll(shifts, dims)
-    if self.size == 0 or self.ndim == 0:
-        return copied(self)
-    if not dims:
-        flat = self.reshape(-1)
-        cut = -shifts[0] % flat.size
-        return np.concatenate((flat[cut:], flat[:cut])).reshape(self.shape)
-    rolled = self
-    for shift, dim in zip(shifts, dims):
-        d = _dims.one(dim, self.ndim)
-        lead, cut = (_ALL,) * d, -shift % self.shape[d]
-        rolled = cat.op.kernel([rolled[lead + (slice(cut, None),)], rolled[lead + (slice(0, cut),)]], d)
-    return rolled
-
-
-@roll.recorded
-def _(self: Any, shifts: tuple, dims: tuple) -> Any:
+@op("aten::roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor", on="tensors")
+def roll(self: Any, shifts: tuple, dims: tuple) -> Any:
     _check_roll(shifts, dims)
     if self.numel() == 0 or self.ndim == 0:
         return F.clone(self)
@@ -136,20 +123,8 @@ def _check_rotation(ndim: int, dims: tuple) -> tuple[int, int]:
     return dims[0] % ndim, dims[1] % ndim
 
 
-@op("aten::rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor")
-def rot90(self: np.ndarray, k: int, dims: tuple) -> np.ndarray:
-    a, b = _check_rotation(self.ndim, dims)
-    if k % 4 == 2:
-        return _flip.op.kernel(self, (a, b))
-    if k % 4 == 1:
-        return _flip.op.kernel(self, (b,)).swapaxes(a, b)
-    if k % 4 == 3:
-        return _flip.op.kernel(self, (a,)).swapaxes(a, b)
-    return self.copy()
-
-
-@rot90.recorded
-def _(self: Any, k: int, dims: tuple) -> Any:
+@op("aten::rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor", on="tensors")
+def rot90(self: Any, k: int, dims: tuple) -> Any:
     a, b = _check_rotation(self.ndim, dims)
     if k % 4 == 2:
         return _flip(self, dims)
@@ -188,22 +163,37 @@ def _repeat(self: np.ndarray, repeats: tuple) -> np.ndarray:
     return out
 
 
-@_repeat.recorded
-def _(self: Any, repeats: tuple) -> Any:
+@_repeat.children
+def _(self: Any, repeats: Any) -> list[Child]:
+    """The result is cut into one part for each repetition; the dimensions that count them are then moved and merged."""
     padded, target = _repeated_shape(self.shape, repeats)
-    source = _expand(self, padded)
-    made = F.empty(target, dtype=self.dtype)
-    ndim = len(target)
+    children = [child("aten::expand", self, padded, False), empty(target, dtype_number(self))]
     if 0 in target:
-        return made
-    parts = made
-    for d in range(ndim):
-        parts = F.unfold(parts, d, padded[d], max(padded[d], 1))
-    parts.copy_(F.expand_as(source, parts))
-    first = F.arange(ndim)
-    second = first + ndim
-    order = F.flatten(cat([unsqueeze(first, 1), unsqueeze(second, 1)], 1))
-    return F.reshape(_permute(parts, tuple(order._array.tolist())), target)
+        return children
+    parts, ndim = tensor_of(target, dtype_number(self)), len(target)
+    for d, n in enumerate(padded):
+        children.append(child("aten::unfold", parts, d, n, n))
+        parts = view_of(parts, partial(unfold.op.kernel, dimension=d, size=n, step=n))
+    source = view_of(self, partial(_expand.op.kernel, size=padded, implicit=False))
+    places = tensor_of((ndim,), _LONG)
+    column, pairs = tensor_of((ndim, 1), _LONG), tensor_of((ndim, 2), _LONG)
+    order = tuple([d + ndim * last for d in range(ndim) for last in (0, 1)])
+    moved = view_of(parts, partial(_permute.op.kernel, dims=order))
+    return [
+        *children,
+        child("aten::expand_as", source, parts, children=[child("aten::expand", source, parts.shape, False)]),
+        copy_(parts, parts),
+        child("aten::arange", ndim, _LONG),
+        child("aten::add.Tensor", places, ndim, 1),
+        *[child("aten::unsqueeze", places, 1)] * 2,
+        child("aten::cat", TensorList([column, column]), 1),
+        child("aten::flatten.using_ints", pairs, children=[child("aten::view", pairs, (2 * ndim,))]),
+        child("aten::permute", parts, order),
+        child("aten::reshape", moved, target, children=[child("aten::view", moved, target)]),
+    ]
+
+
+_LONG = dtype_number(TensorInput((), (), "long int"))
 
 
 def _repeat_back(g: Any, shape: tuple, repeats: tuple) -> Any:
@@ -253,34 +243,36 @@ def _check_repeats(repeats: np.ndarray) -> None:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype.num not in (5, 7):
         raise RuntimeError("repeats has to be Long or Int tensor")
-    if repeats.size and repeats.min() < 0:
-        raise RuntimeError("repeats can not be negative")
 
 
 @op(
     "aten::repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
+    on="tensors",
     nondifferentiable=True,
     expose="no",
 )
-def _repeat_places(repeats: np.ndarray, output_size: Any) -> np.ndarray:
-    if repeats.dtype.kind not in "iu":
+def _repeat_places(repeats: Any, output_size: Any) -> Any:
+    array = repeats._array
+    if array.dtype.kind not in "iu":
         raise NotImplementedError(
-            f"\"repeat_interleave_cpu\" not implemented for '{_dtype.BY_NUM[repeats.dtype.num]._abbr}'"
+            f"\"repeat_interleave_cpu\" not implemented for '{_dtype.BY_NUM[array.dtype.num]._abbr}'"
         )
-    _check_repeats(repeats)
-    found = np.repeat(np.arange(repeats.size), repeats).astype(repeats.dtype, copy=False)
-    if output_size is not None and found.size != output_size:
-        raise RuntimeError(f"allocated size does not match required size: {output_size} and {found.size}")
-    return found
-
-
-@_repeat_places.recorded
-def _(repeats: Any, output_size: Any) -> Any:
-    total = F.cumsum(repeats, 0)
-    if output_size is None:
-        select(total, 0, -1).item()
-    (repeats >= 0).all().item()
-    return allocated(_repeat_places.op.kernel(repeats._array, output_size))
+    _check_repeats(array)
+    if not array.size:
+        return F.empty_like(repeats)
+    ends = F.cumsum(repeats, 0)
+    count = output_size
+    if count is None:
+        count = select(ends, 0, -1).item()
+        if not (repeats >= 0).all().item():
+            raise RuntimeError("repeats can not be negative")
+    elif array.min() < 0:
+        raise RuntimeError("repeats can not be negative")
+    if ends._array[-1] != count:
+        raise RuntimeError(f"allocated size does not match required size: {count} and {ends._array[-1]}")
+    places = F.empty((count,), dtype=repeats.dtype)
+    places._array[...] = np.repeat(np.arange(array.size), array)
+    return places
 
 
 @composite(
@@ -463,17 +455,19 @@ def _block_shapes(tensors: Any) -> list[tuple[int, int]]:
     return found
 
 
-@op("aten::block_diag(Tensor[] tensors) -> Tensor", expose="no")
-def _block_diag(tensors: list[np.ndarray]) -> np.ndarray:
+@op("aten::block_diag(Tensor[] tensors) -> Tensor", on="tensors", expose="no")
+def _block_diag(tensors: Any) -> Any:
     if not tensors:
-        return np.empty((1, 0), _dtype.Default.np)
+        return F.empty((1, 0))
     shapes = _block_shapes(tensors)
-    out = np.zeros((sum(s[0] for s in shapes), sum(s[1] for s in shapes)), common_dtype(tensors))
+    dtype = _dtype.BY_NUM[common_dtype([x._array for x in tensors]).num]
+    blocks = [x if x.ndim == 2 else F.expand(x, shape) for x, shape in zip(tensors, shapes)]
+    whole = F.zeros((sum(s[0] for s in shapes), sum(s[1] for s in shapes)), dtype=dtype)
     row = column = 0
-    for x, (n, m) in zip(tensors, shapes):
-        out[row : row + n, column : column + m] = x
+    for block, (n, m) in zip(blocks, shapes):
+        F.slice(F.slice(whole, 0, row, row + n), 1, column, column + m).copy_(block)
         row, column = row + n, column + m
-    return out
+    return whole
 
 
 def _block_back(g: Any, shapes: list, needs: Any) -> list:
@@ -488,20 +482,6 @@ def _block_back(g: Any, shapes: list, needs: Any) -> list:
 
 
 _block_diag.derivative(tensors=lambda g, tensors_shapes, needs: _block_back(g, tensors_shapes, needs))
-
-
-@_block_diag.recorded
-def _(tensors: Any) -> Any:
-    if not tensors:
-        return F.empty((1, 0))
-    shapes = _block_shapes(tensors)
-    dtype = _dtype.BY_NUM[common_dtype([x._array for x in tensors]).num]
-    made = F.zeros((sum(s[0] for s in shapes), sum(s[1] for s in shapes)), dtype=dtype)
-    row = column = 0
-    for x, (n, m) in zip(tensors, shapes):
-        F.slice(F.slice(made, 0, row, row + n), 1, column, column + m).copy_(x)
-        row, column = row + n, column + m
-    return made
 
 
 def block_diag(*tensors: Any) -> Any:

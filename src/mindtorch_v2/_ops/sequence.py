@@ -10,8 +10,8 @@ import numpy as np
 from .._dispatch import composite, op
 from .._dtype import BY_NUM
 from .._tensor import Tensor
-from . import _shown
 from ._namespace import functions as F
+from .creation import _full
 
 _NOT_SORTED = (
     "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
@@ -52,21 +52,8 @@ def _checked_lengths(lengths: Any, batch_size: int) -> Any:
 
 
 @op("aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)",
-    expose="function", node="PackPaddedSequenceBackward0", outputs=1)  # fmt: skip
-def _pack_padded_sequence(input: np.ndarray, lengths: np.ndarray, batch_first: bool) -> Any:
-    steps = input.swapaxes(0, 1) if batch_first else input
-    lengths = _checked_lengths(lengths, steps.shape[1])
-    rest = steps.shape[2:]
-    sizes: list[int] = []
-    pieces = []
-    for start, end, n in _blocks(lengths):
-        pieces.append(steps[start:end, :n].reshape(-1, *rest))
-        sizes += [n] * (end - start)
-    return np.concatenate(pieces), np.array(sizes, np.int64)
-
-
-@_pack_padded_sequence.recorded
-def _(input: Any, lengths: Any, batch_first: bool) -> Any:
+    on="tensors", expose="function", node="PackPaddedSequenceBackward0", outputs=1)  # fmt: skip
+def _pack_padded_sequence(input: Any, lengths: Any, batch_first: bool) -> Any:
     steps = F.transpose(input, 0, 1) if batch_first else input
     known = _checked_lengths(lengths._array, steps.shape[1])
     rest = steps.shape[2:]
@@ -86,21 +73,10 @@ _pack_padded_sequence.derivative(
 
 
 @op("aten::_pack_padded_sequence_backward(Tensor grad, SymInt[] input_size, Tensor batch_sizes, "
-    "bool batch_first) -> Tensor", expose="no")  # fmt: skip
+    "bool batch_first) -> Tensor", on="tensors", expose="no")  # fmt: skip
 def _pack_padded_sequence_backward(
-    grad: np.ndarray, input_size: tuple[int, ...], batch_sizes: np.ndarray, batch_first: bool
-) -> np.ndarray:
-    whole = np.zeros(input_size, grad.dtype)
-    steps = whole.swapaxes(0, 1) if batch_first else whole
-    offset = 0
-    for i, n in enumerate(batch_sizes.tolist()):
-        steps[i, :n] = grad[offset : offset + n]
-        offset += n
-    return whole
-
-
-@_pack_padded_sequence_backward.recorded
-def _(grad: Any, input_size: tuple[int, ...], batch_sizes: Any, batch_first: bool) -> Any:
+    grad: Any, input_size: tuple[int, ...], batch_sizes: Any, batch_first: bool
+) -> Any:
     size = list(input_size)
     if batch_first:
         size[0], size[1] = size[1], size[0]
@@ -137,7 +113,7 @@ def _pad_packed_sequence(
             "total_length="
             f"{total_length} and max sequence length being {len(sizes)}"
         )
-    output = _shown.full((max(total_length, len(sizes)), sizes[0], *rest), padding_value, data.dtype)
+    output = _full((max(total_length, len(sizes)), sizes[0], *rest), padding_value, dtype=data.dtype)
     lengths = F.empty((sizes[0],), dtype=batch_sizes.dtype)
     start = offset = 0
     for i in range(1, len(sizes) + 1):
@@ -172,7 +148,7 @@ def pad_sequence(
     first = sequences[0]
     longest = max(t.shape[0] for t in sequences)
     shape = (len(sequences), longest) if batch_first else (longest, len(sequences))
-    out = _shown.full((*shape, *first.shape[1:]), padding_value, first.dtype)
+    out = _full((*shape, *first.shape[1:]), padding_value, dtype=first.dtype)
     for i, sequence in enumerate(sequences):
         length = sequence.shape[0]
         start = longest - length if padding_side == "left" else 0
