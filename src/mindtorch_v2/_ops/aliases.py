@@ -50,7 +50,7 @@ def _declare(aten_name: str, target: Any, arguments: str) -> Any:
         forms.append(composite(f"{aten_name}.number(Tensor{written} self{number}", expose="no")(body))
 
     def front(input: Any, *args: Any, **kwargs: Any) -> Any:
-        if _dispatch.recorder is None or "out" in kwargs or "rounding_mode" in kwargs:
+        if "out" in kwargs or "rounding_mode" in kwargs:
             return target(input, *args, **kwargs)
         second = args[0] if args else kwargs.get("other")
         return forms[len(forms) > 1 and second.__class__ in _dispatch.NUMBERS](input, *args, **kwargs)

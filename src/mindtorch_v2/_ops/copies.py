@@ -217,6 +217,9 @@ def detach(self: Any) -> Any:
 
 @composite("aten::detach_(Tensor(a!) self) -> Tensor(a!)")
 def detach_(self: Any) -> Any:
+    if self._grad_fn is None and self._base is None:
+        self._rg = False
+        return self
     from ..autograd.inplace import detach_ as forget
 
     return forget(self)

@@ -11,8 +11,10 @@ from .._dispatch import composite, function, op, wrap
 from .._dtype import BY_NUM, Default
 from .._meta import meta_tensor
 from .._torch_dispatch import no_dispatch
+from ._children import child
 from ._namespace import functions as F
 from ._warn import warn_once
+from .copies import detach_, lift_fresh, to_device
 from .creation import _STRIDED, _empty, _np, finish
 
 
@@ -48,11 +50,11 @@ range_builtin = range
 
 
 def _plain(data: Any) -> Any:
-    """Nested data with tensors turned into arrays and lengths checked."""
+    """Nested data with tensors read as numbers."""
     if isinstance(data, (list, tuple)):
-        return [_plain(item) for item in data]
+        return [_plain(part) for part in data]
     if isinstance(data, _dispatch.Tensor):
-        return data._array
+        return data.tolist() if data.ndim else item(data)
     return data
 
 
@@ -142,32 +144,23 @@ def _has_tensors(data: Any) -> bool:
     return isinstance(data, _dispatch.Tensor)
 
 
-def _read_items(data: Any) -> None:
-    """Read each tensor among the data as a number."""
-    if isinstance(data, (list, tuple)) and _has_tensors(data):
-        for part in data:
-            _read_items(part)
-    elif isinstance(data, _dispatch.Tensor):
-        data.tolist() if data.ndim else item(data)
-
-
-def _record_new(data: Any, array: np.ndarray) -> Any:
-    """What torch.tensor shows in a profile: for lists the allocation, `to`, `lift_fresh`; for NumPy arrays a copy by `to`."""
-    from .copies import to_device
-
-    dtype = BY_NUM[array.dtype.num]
-    if isinstance(data, np.ndarray):
-        plain = array if data.dtype.hasobject or min(data.strides, default=0) < 0 else data.view(np.ndarray)
-        return to_device(F.lift_fresh(wrap(plain)), _device.CPU, dtype, copy=True)
+def _new(data: Any, dtype: Any) -> Any:
+    """A new tensor of data: memory that is filled for Python's, a copy by `to` of NumPy's."""
+    if isinstance(data, np.ndarray) and not data.dtype.hasobject and min(data.strides, default=0) >= 0:
+        wanted = _dtype.from_numpy_dtype(data.dtype) if dtype is None else dtype
+        if wanted.__class__ is not _dtype.dtype:
+            wanted = _dtype.named(wanted, "tensor")
+        return to_device(lift_fresh(wrap(data.view(np.ndarray))), _device.CPU, wanted, copy=True)
     state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
     state.enabled = False
     try:
         with no_dispatch():
-            result = _empty(tuple(array.shape), dtype=dtype, layout=_STRIDED)
-            np.copyto(result._array, array)
-            _read_items(data)
-            result = to_device(result, _device.CPU, dtype)
-        return F.lift_fresh(result)
+            array = array_of(data, dtype)
+            wanted = BY_NUM[array.dtype.num]
+            result = _empty(array.shape, dtype=wanted, layout=_STRIDED)
+            result._array[...] = array
+            result = to_device(result, _device.CPU, wanted)
+        return lift_fresh(result)
     finally:
         state.enabled = enabled
 
@@ -198,33 +191,23 @@ def tensor(
         )
         result = data.detach().to(data.device, dtype or data.dtype, copy=True).detach_()
         return finish(result, requires_grad, pin_memory)
-    array = array_of(data, dtype)
     if where is _device.META:
+        array = array_of(data, dtype)
         return finish(meta_tensor(array.shape, array.dtype), requires_grad)
-    if _dispatch.recorder is None:
-        result = wrap(array)
-    else:
-        result = F.detach_(_record_new(data, array))
+    result = detach_(_new(data, dtype))
     return finish(result, requires_grad, pin_memory) if requires_grad or pin_memory else result
 
 
 @function(expose="function")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """A tensor that shares memory with `data` where it can."""
-    if isinstance(data, _dispatch.Tensor):
-        if device is None and (dtype is None or dtype is data.dtype) and _dispatch.recorder is None:
-            return data
-        return data.to(data.device if device is None else device, data.dtype if dtype is None else dtype)
     if isinstance(data, np.ndarray):
-        result = from_numpy(data) if min(data.strides, default=0) >= 0 else wrap(data.copy())
-        if dtype is None and _dispatch.recorder is None:
-            return result
-        return result.to(device=device or result.device, dtype=dtype or result.dtype)
-    result = (
-        wrap(array_of(data, dtype))
-        if _dispatch.recorder is None
-        else _record_new(data, array_of(data, dtype))
-    )
+        data = from_numpy(data) if min(data.strides, default=0) >= 0 else wrap(data.copy())
+    if isinstance(data, _dispatch.Tensor):
+        if device is None and (dtype is None or dtype.__class__ is _dtype.dtype):
+            return to_device(data, data.device, data.dtype if dtype is None else dtype)
+        return data.to(data.device if device is None else device, data.dtype if dtype is None else dtype)
+    result = _new(data, dtype)
     return result if device is None or _device.resolve(device) is _device.CPU else result.to(device)
 
 
@@ -273,8 +256,7 @@ def from_numpy(ndarray: Any) -> Any:
             "will result in undefined behavior. You may want to copy the array to protect its data or make it writable before converting "
             "it to a tensor. This type of warning will be suppressed for the rest of this program."
         )
-    result = wrap(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray))
-    return result if _dispatch.recorder is None else F.lift_fresh(result)
+    return lift_fresh(wrap(ndarray if type(ndarray) is np.ndarray else ndarray.view(np.ndarray)))
 
 
 @function(expose="function")
@@ -358,14 +340,15 @@ def _local_scalar_dense(self: np.ndarray) -> Any:
 
 @composite("aten::item(Tensor self) -> Scalar")
 def item(self: Any) -> Any:
-    if _dispatch.recorder is not None or self._array_missing:
-        if self.numel() != 1:
-            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+    if self._array_missing:
         return _local_scalar_dense(self)
     array = self._array
     if array.size != 1:
         raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
     return array.item() if array.dtype is not _dtype.NP_BFLOAT16 else float(array.item())
+
+
+item.children(lambda self: [child("aten::_local_scalar_dense", self, sequenced=True)])
 
 
 @composite("aten::is_nonzero(Tensor self) -> bool")

@@ -8,21 +8,19 @@ from typing import Any
 import numpy as np
 
 from .. import _device, _dispatch, _dtype
-from .._dispatch import METHODS, as_view
-from .._graph import grad_state, storage_of
+from .._dispatch import METHODS
+from .._graph import grad_state
 from .._tensor import Tensor
 from .._torch_dispatch import no_dispatch
 from ._namespace import functions as F
 from ._scalars import fitting
-from .copies import _copy_, _fill_tensor_, alias, to_device
+from .copies import _copy_, _fill_tensor_, alias, lift_fresh, to_device
 from .creation import _empty, below
 from .indexing import _INDEX_KINDS, index, index_put_
-from .shape import _expand, _view
+from .shape import _expand, _view, shape_of
 from .slicing import select, slice_, unsqueeze
 
 _ndarray = np.ndarray
-_BASIC = frozenset((int, slice, type(None), type(Ellipsis)))
-_HUGE = 1 << 62
 _LAST = (1 << 63) - 1
 _WHOLE = slice(None)
 _NON_TUPLE = (
@@ -41,42 +39,19 @@ _VALID = (
 def getitem(self: Any, key: Any, /) -> Any:
     """The elements of an index: a view if it consists of integers, slices, None and Ellipsis, else a copy."""
     kind = key.__class__
-    if _dispatch.recorder is None and not (self._rg and grad_state.enabled) and not self._array_missing:
-        # nothing records and no gradient is needed: one NumPy view replaces several ops
-        try:
-            if kind is int:
-                return as_view(self, self._array[key, ...])
-            if kind is slice:
-                if key.step is None or key.step > 0:
-                    return as_view(self, self._array[(key,)])
-            elif kind is tuple:
-                basic = True
-                for part in key:
-                    if part.__class__ not in _BASIC or (
-                        part.__class__ is slice and part.step is not None and part.step <= 0
-                    ):
-                        basic = False
-                        break
-                if basic:
-                    array = self._array[key]
-                    if array.__class__ is not _ndarray:
-                        array = self._array[key + (...,)]
-                    return as_view(self, array)
-            elif key is None:
-                return as_view(self, unsqueeze.op.kernel(self._array, 0))
-        except (IndexError, TypeError):
-            pass
-    elif kind is int:
+    if kind is int:
         try:
             return select(self, 0, key)
         except IndexError:
             return _select(self, 0, key, 0)
-    elif kind is tuple and not self._array_missing:
+    if kind is slice:
+        return _slice(self, 0, key, True)
+    if key is None:
+        return unsqueeze(self, 0)
+    if kind is tuple and not self._array_missing:
         view = _basic_views(self, key)
         if view is not None:
             return view
-    if kind is slice:
-        return _slice(self, 0, key, True)
     viewed, indices = _apply(self, key)
     if indices is not None:
         return index(viewed, indices)
@@ -84,36 +59,42 @@ def getitem(self: Any, key: Any, /) -> Any:
 
 
 def _basic_views(self: Any, where: tuple) -> Any:
-    """The views of an index of integers and plain slices; None if it has other parts."""
-    shape, dim, view = self._array.shape, 0, self
-    if len(where) > len(shape):
+    """The views of an index of integers, plain slices, None and Ellipsis; None if it has other parts, is wrong or names all."""
+    used = 0
+    for part in where:
+        if part.__class__ is int or part.__class__ is slice:
+            used += 1
+        elif part is not None and part is not Ellipsis:
+            return None
+    free, dim, view = self._array.ndim - used, 0, self
+    if free < 0:
         return None
     for part in where:
-        if part.__class__ is not int and part.__class__ is not slice:
-            return None
-    for n, part in zip(shape, where):
         if part.__class__ is int:
+            n = view._array.shape[dim]
             if not -n <= part < n:
                 return None
             view = select(view, dim, part)
         elif part.__class__ is slice:
-            if part == _WHOLE:
-                dim += 1
-                continue
-            start, stop, step = _ends(part)
-            if step <= 0:
-                return None
-            if start or stop < n or step != 1:
-                view = slice_(view, dim, start, stop, step)
+            if part != _WHOLE:
+                start, stop, step = _ends(part)
+                if step <= 0:
+                    return None
+                if start or stop < view._array.shape[dim] or step != 1:
+                    view = slice_(view, dim, start, stop, step)
+            dim += 1
+        elif part is None:
+            view = unsqueeze(view, dim)
             dim += 1
         else:
-            return None
+            dim += free
+            free = 0
     return view if view is not self else None
 
 
 def _select(self: Any, dim: int, place: int, at: int) -> Any:
     """aten::select with the errors of indexing; `at` is the position of the integer in the index."""
-    shape = self.shape
+    shape = shape_of(self)
     if not shape:
         raise IndexError(
             "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
@@ -203,8 +184,6 @@ def _sequence_tensor(part: Any) -> Tensor:
         return F.tensor(list(part))
     if array.dtype.kind not in "ib":
         return F.tensor(list(part))
-    if _dispatch.recorder is None:
-        return _dispatch.wrap(array)
     with no_dispatch():
         dtype = _dtype.BY_NUM[array.dtype.num]
         tensor = below(_empty, array.shape, dtype=dtype, layout=_dtype.strided)
@@ -290,28 +269,22 @@ def _flag(value: Any) -> Any:
 
 def setitem(self: Any, key: Any, value: Any, /) -> None:
     """Write to the elements that the index names."""
-    is_tensor = isinstance(value, Tensor)
-    if (
-        _dispatch.recorder is None
-        and not self._array_missing
-        and not (grad_state.enabled and (self._rg or (is_tensor and value._rg)))
-        and (is_tensor or value.__class__ is float or (value.__class__ is int and -_HUGE < value < _HUGE))
-        and _write_plain(self, key, value._array if is_tensor else value)
-    ):
-        return
-    if not is_tensor:
-        if not isinstance(value, (int, float, complex, np.integer)):
-            raise TypeError(f"can't assign a {_full_name(value)} to a torch.{self.dtype._abbr}Tensor")
-        value = below(
-            F.lift_fresh,
-            _dispatch.wrap(np.array(fitting(_number(value), self._array.dtype, True), self._array.dtype)),
-        )
+    if not isinstance(value, Tensor):
+        value = _boxed(value, self)
     if key is False:
         return
     if key is True:
         _copy_to(unsqueeze(self, 0), value)
         return
-    viewed, indices = _apply(self, key)
+    if self._array_missing:
+        viewed = None
+    elif key.__class__ is int:
+        viewed = _select(self, 0, key, 0)
+    else:
+        viewed = _basic_views(self, key if key.__class__ is tuple else (key,))
+    indices = None
+    if viewed is None:
+        viewed, indices = _apply(self, key)
     if indices is None:
         _copy_to(viewed, value)
         return
@@ -320,32 +293,19 @@ def setitem(self: Any, key: Any, value: Any, /) -> None:
     index_put_(viewed, indices, _view(value, short) if len(short) != len(shape) else value)
 
 
-def _write_plain(self: Any, where: Any, value: Any) -> bool:
-    """Write with one NumPy assignment where NumPy and torch agree; False if nothing was written."""
-    kind = where.__class__
-    if kind is tuple:
-        for part in where:
-            if part.__class__ not in _BASIC or (
-                part.__class__ is slice and part.step is not None and part.step <= 0
-            ):
-                return False
-    elif kind not in _BASIC or (kind is slice and where.step is not None and where.step <= 0):
-        return False
-    array = self._array
-    if value.__class__ is _ndarray:
-        if value.dtype.kind == "c" and array.dtype.kind != "c":
-            return False
-        base = value.base
-        if base is not None and (base is array or base is array.base):
-            return False  # they may overlap
-    else:
-        value = fitting(value, array.dtype, True)
+def _boxed(value: Any, like: Any) -> Any:
+    """A number as a tensor of the dtype of another."""
+    if value.__class__ is not float:
+        if not isinstance(value, (int, float, complex, np.integer)):
+            raise TypeError(f"can't assign a {_full_name(value)} to a torch.{like.dtype._abbr}Tensor")
+        value = _number(value)
+    dtype = like._array.dtype
+    number = _dispatch.wrap(np.array(fitting(value, dtype, True), dtype))
+    enabled, grad_state.enabled = grad_state.enabled, False
     try:
-        array[where] = value
-    except (IndexError, ValueError, TypeError, OverflowError):
-        return False
-    storage_of(self)._version += 1
-    return True
+        return lift_fresh(number)
+    finally:
+        grad_state.enabled = enabled
 
 
 def _number(value: Any) -> Any:
@@ -368,9 +328,10 @@ def _without_leading_ones(shape: tuple) -> tuple:
 
 def _copy_to(target: Any, value: Any) -> None:
     """Write `value` to a view, broadcast as torch's assignment does it."""
-    if target.shape == value.shape:
+    shape = shape_of(value)
+    if shape_of(target) == shape:
         _copy_(target, value)
-    elif value.ndim == 0:
+    elif not shape:
         _fill_tensor_(target, value)
     else:
         short = _view(value, _without_leading_ones(value.shape))
