@@ -12,7 +12,9 @@ from .._dispatch import function, op, wrap
 from .._dtype import Default
 from .._meta import meta_tensor
 from .._sampling import fma64
-from .creation import _STRIDED, _empty, _np, finish
+from . import factories_out
+from ._children import default_dtype, empty
+from .creation import _STRIDED, _np, check_out_dtype, finish
 
 
 def _count_dtype(*numbers: Any) -> Any:
@@ -80,31 +82,24 @@ def arange(
     requires_grad: bool = False,
 ) -> Any:
     """Numbers from start up to, not including, end."""
-    if dtype is None and out is not None:
-        dtype = out.dtype
-        if _dispatch.recorder is not None:
-            _shown_arange(start, end, step, out)
-            return finish(out, requires_grad, pin_memory)
+    if out is not None:
+        check_out_dtype(dtype, out)
+        if end is None and step == 1:
+            factories_out.arange(start, result=out)
+        else:
+            factories_out.arange_step(*((0, start) if end is None else (start, end)), step, result=out)
+        return finish(out, requires_grad, pin_memory)
     if end is None and step == 1:
         tensor = _arange_end(start, dtype=dtype)
     else:
         first, last = (0, start) if end is None else (start, end)
-        if step == 1 and _dispatch.recorder is not None:
+        if step == 1:
             tensor = _arange_start(first, last, dtype=dtype)
         else:
             tensor = _arange(first, last, step, dtype=dtype)
     if _device.resolve(device) is _device.META:
         tensor = meta_tensor(tensor.shape, tensor._array.dtype)
-    return finish(tensor, requires_grad, pin_memory, out)
-
-
-def _shown_arange(start: Any, end: Any, step: Any, out: Any) -> None:
-    from . import factories_out
-
-    if end is None and step == 1:
-        factories_out.arange(start, result=out)
-    else:
-        factories_out.arange_step(*((0, start) if end is None else (start, end)), step, result=out)
+    return finish(tensor, requires_grad, pin_memory)
 
 
 @function("range", expose="function")
@@ -197,12 +192,11 @@ _linspace = _spaced("aten::linspace", "", _linspace_kernel)
 _logspace = _spaced("aten::logspace", ", float base=10.0", _logspace_kernel)
 
 
-@_logspace.recorded
-def _(*arguments: Any) -> Any:
-    made = _logspace_kernel(*arguments)
-    target = _empty(made.shape, dtype=_dtype.BY_NUM[made.dtype.num])
-    np.copyto(target._array, made)
-    return target
+_logspace.children(
+    lambda start, end, steps, base, dtype, layout, device, pin_memory: [
+        empty((steps,), default_dtype() if dtype is None else dtype, layout, pin_memory)
+    ]
+)
 
 
 @function(expose="function")
@@ -219,15 +213,14 @@ def linspace(
     requires_grad: bool = False,
 ) -> Any:
     """Evenly spaced numbers, both ends included."""
-    if out is not None and dtype is None and _dispatch.recorder is not None:
-        from . import factories_out
-
+    if out is not None:
+        check_out_dtype(dtype, out)
         factories_out.linspace(start, end, int(steps), result=out)
         return finish(out, requires_grad, pin_memory)
-    tensor = _linspace(start, end, int(steps), dtype=dtype or (None if out is None else out.dtype))
+    tensor = _linspace(start, end, int(steps), dtype=dtype)
     if _device.resolve(device) is _device.META:
         tensor = meta_tensor(tensor.shape, tensor._array.dtype)
-    return finish(tensor, requires_grad, pin_memory, out)
+    return finish(tensor, requires_grad, pin_memory)
 
 
 @function(expose="function")
@@ -245,10 +238,14 @@ def logspace(
     requires_grad: bool = False,
 ) -> Any:
     """Powers of `base` with evenly spaced exponents."""
-    tensor = _logspace(start, end, int(steps), base, dtype=dtype or (None if out is None else out.dtype))
+    if out is not None:
+        check_out_dtype(dtype, out)
+        factories_out.logspace(start, end, int(steps), base, result=out)
+        return finish(out, requires_grad, pin_memory)
+    tensor = _logspace(start, end, int(steps), base, dtype=dtype)
     if _device.resolve(device) is _device.META:
         tensor = meta_tensor(tensor.shape, tensor._array.dtype)
-    return finish(tensor, requires_grad, pin_memory, out)
+    return finish(tensor, requires_grad, pin_memory)
 
 
 @op(
@@ -284,13 +281,11 @@ def eye(
     """Ones on the diagonal, zeros elsewhere."""
     if n < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {n}")
-    kind = dtype or (None if out is None else out.dtype)
-    if out is not None and _dispatch.recorder is not None:
-        from . import factories_out
-
+    if out is not None:
+        check_out_dtype(dtype, out)
         factories_out.eye(n, result=out) if m is None else factories_out.eye_m(n, m, result=out)
         return finish(out, requires_grad, pin_memory)
-    tensor = _eye_square(n, dtype=kind) if m is None else _eye(n, m, dtype=kind)
+    tensor = _eye_square(n, dtype=dtype) if m is None else _eye(n, m, dtype=dtype)
     if _device.resolve(device) is _device.META:
         tensor = meta_tensor(tensor.shape, tensor._array.dtype)
-    return finish(tensor, requires_grad, pin_memory, out)
+    return finish(tensor, requires_grad, pin_memory)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-import threading
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from .. import _dispatch, _dtype
 from .._dispatch import function, op
+from . import factories_out
 from ._namespace import functions as F
-from .linalg_kernels import step
 
 _C_NAMES = {
     "int64": "long int",
@@ -31,10 +31,59 @@ def _options(dtype: Any, layout: str = "Strided (default)") -> str:
     )
 
 
-def _window(
-    aten_name: str, length: Any, periodic: bool, values: Any, dtype: Any, layout: Any, requires_grad: bool
-) -> Any:
+_OPTIONS = (
+    "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
+)
+
+
+def _declare(aten_name: str, values: Any, more: tuple[str, str] | None = None) -> Any:
+    """Declare the overloads of a window; the result computes one of them.
+
+    values: a function of further arguments that gives a function of (places, how many places). more: the name of the overload that
+    takes these arguments, and their schema.
+    """
     name = aten_name.removeprefix("aten::")
+
+    def declare(text: str, body: Any) -> Any:
+        return op(text + _OPTIONS, expose="no", on="tensors", nondifferentiable=True)(body)
+
+    plain = declare(
+        f"{aten_name}(int window_length, ",
+        lambda window_length, dtype, *_: _build(window_length, True, values(), dtype),
+    )
+    chosen = declare(
+        f"{aten_name}.periodic(int window_length, bool periodic, ",
+        lambda window_length, periodic, dtype, *_: _build(window_length, periodic, values(), dtype),
+    )
+    if more is not None:
+        overload, schema = more
+        shaped = declare(
+            f"{aten_name}.{overload}(int window_length, bool periodic, {schema}, ",
+            lambda window_length, periodic, *arguments: _build(
+                window_length, periodic, values(*arguments[:-4]), arguments[-4]
+            ),
+        )
+
+    def window(
+        length: Any, periodic: bool, shape: tuple, dtype: Any, layout: Any, requires_grad: bool
+    ) -> Any:
+        """shape: further arguments, if one of them is not its default."""
+        _check(name, length, dtype, layout)
+        n = length.__index__()
+        if n < 0:
+            raise RuntimeError(f"{name} requires non-negative window_length, got window_length={n}")
+        if shape:
+            tensor = shaped(n, periodic, *shape, dtype=dtype)
+        else:
+            tensor = plain(n, dtype=dtype) if periodic else chosen(n, False, dtype=dtype)
+        if requires_grad:
+            tensor.requires_grad = True
+        return tensor
+
+    return window
+
+
+def _check(name: str, length: Any, dtype: Any, layout: Any) -> None:
     if not hasattr(length, "__index__"):
         raise TypeError(
             f"{name}(): argument 'window_length' (position 1) must be int, not {type(length).__name__}"
@@ -44,69 +93,26 @@ def _window(
     kind = dtype or _dtype.Default.dtype
     if not (kind.is_floating_point or kind.is_complex):
         raise RuntimeError(f"{name} expects floating point dtypes, got: {_options(dtype)}")
-    n = length.__index__()
-    if n < 0:
-        raise RuntimeError(f"{name} requires non-negative window_length, got window_length={n}")
-    if _dispatch.recorder is None:
-        tensor = _build(n, periodic, values, kind, False)
-    else:
-        plain, chosen = _shown_ops(aten_name)
-        _pending.parts = values, kind
-        tensor = plain(n, dtype=dtype) if periodic else chosen(n, False, dtype=dtype)
-    if requires_grad:
-        tensor.requires_grad = True
-    return tensor
 
 
-def _build(n: int, periodic: bool, values: Any, kind: Any, shown: bool) -> Any:
+def _build(n: int, periodic: bool, values: Any, dtype: Any) -> Any:
+    dtype = dtype or _dtype.Default.dtype
     if n <= 1:
-        return F.ones((n,), dtype=kind)
+        window = F.empty((n,), dtype=dtype)
+        return F.fill_(window, 1.0) if n else window
     total = n + 1 if periodic else n
-    places = _counted(total, kind) if shown and not hasattr(values, "counts") else F.arange(total, dtype=kind)
-    tensor = values(places, total)
+    tensor = values(total, dtype)
     if periodic:
         tensor = tensor.narrow(0, 0, n)
         tensor._base = None  # not a view of a tensor that the caller has
     return tensor
 
 
-_pending = threading.local()  # values and dtype of the next window that is recorded
-
-
-@step("aten::arange.start_out(Scalar start, Scalar end, Scalar step, Tensor out) -> Tensor")
-def _counted_late(start: Any, end: Any, step: Any, out: Any) -> Any:
-    return _dispatch.wrap(np.arange(start, end, step).astype(out._array.dtype))
-
-
-def _counted(total: int, kind: Any) -> Any:
-    return _counted_late(0, total, 1, F.empty((0,), dtype=kind))
-
-
-def _shown_ops(aten_name: str) -> Any:
-    """The ops under which a profile shows a window, without and with the argument `periodic`."""
-    ops = _SHOWN.get(aten_name)
-    if ops is None:
-        rest = "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
-
-        def body(n: int, *arguments: Any) -> Any:
-            values, kind = _pending.parts
-            return _build(n, len(arguments) < 5, values, kind, True)
-
-        ops = _SHOWN[aten_name] = (
-            op(f"{aten_name}(int window_length, {rest}", expose="no", on="tensors", nondifferentiable=True)(
-                body
-            ),
-            op(
-                f"{aten_name}.periodic(int window_length, bool periodic, {rest}",
-                expose="no",
-                on="tensors",
-                nondifferentiable=True,
-            )(body),
-        )
-    return ops
-
-
-_SHOWN: dict[str, Any] = {}
+def _places(total: int, dtype: Any) -> Any:
+    """0, 1, 2 ..., to be changed in place."""
+    places = F.empty((0,), dtype=dtype)
+    factories_out.arange_step(0, total, 1, result=places)
+    return places
 
 
 @function(expose="function")
@@ -115,9 +121,7 @@ def hann_window(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Hann window: a raised cosine."""
-    return _window(
-        "aten::hann_window", window_length, periodic, _raised(0.5, 0.5), dtype, layout, requires_grad
-    )
+    return _hann(window_length, periodic, (), dtype, layout, requires_grad)
 
 
 def _scaled(places: Any, factor: float) -> Any:
@@ -125,10 +129,19 @@ def _scaled(places: Any, factor: float) -> Any:
 
 
 def _raised(alpha: float, beta: float) -> Any:
-    def values(places: Any, total: int) -> Any:
-        return _scaled(F.cos_(_scaled(places, math.pi * 2 / (total - 1))), -beta).add_(alpha)
+    def values(total: int, dtype: Any) -> Any:
+        angles = _scaled(_places(total, dtype), math.pi * 2 / (total - 1))
+        return _scaled(F.cos_(angles), -beta).add_(alpha)
 
     return values
+
+
+_hann = _declare("aten::hann_window", lambda: _raised(0.5, 0.5))
+_hamming = _declare(
+    "aten::hamming_window",
+    lambda alpha=0.54, beta=0.46: _raised(alpha, beta),
+    ("periodic_alpha_beta", "float alpha, float beta"),
+)
 
 
 @function(expose="function")
@@ -137,13 +150,12 @@ def hamming_window(
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Hamming window: a cosine on a pedestal."""
-    return _window(
-        "aten::hamming_window", window_length, periodic, _raised(alpha, beta), dtype, layout, requires_grad
-    )
+    shape = () if (alpha, beta) == (0.54, 0.46) else (alpha, beta)
+    return _hamming(window_length, periodic, shape, dtype, layout, requires_grad)
 
 
-def _blackman(places: Any, total: int) -> Any:
-    _scaled(places, math.pi / (total - 1))
+def _blackman_values(total: int, dtype: Any) -> Any:
+    places = _scaled(_places(total, dtype), math.pi / (total - 1))
     return _scaled(places.mul(4).cos_(), 0.08) - _scaled(places.mul(2).cos_(), 0.5) + 0.42
 
 
@@ -153,14 +165,20 @@ def blackman_window(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Blackman window: a sum of two cosines."""
-    return _window("aten::blackman_window", window_length, periodic, _blackman, dtype, layout, requires_grad)
+    return _blackman(window_length, periodic, (), dtype, layout, requires_grad)
 
 
-def _bartlett(places: Any, total: int) -> Any:
-    _scaled(places, 2 / (total - 1))
+_blackman = _declare("aten::blackman_window", lambda: _blackman_values)
+
+
+def _bartlett_values(total: int, dtype: Any) -> Any:
+    places = _scaled(_places(total, dtype), 2 / (total - 1))
     half = (total - 1) // 2 + 1
     _scaled(places.narrow(0, half, total - half), -1).add_(2)
     return places
+
+
+_bartlett = _declare("aten::bartlett_window", lambda: _bartlett_values)
 
 
 @function(expose="function")
@@ -169,7 +187,7 @@ def bartlett_window(
     requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Bartlett window: a triangle."""
-    return _window("aten::bartlett_window", window_length, periodic, _bartlett, dtype, layout, requires_grad)
+    return _bartlett(window_length, periodic, (), dtype, layout, requires_grad)
 
 
 @function(expose="function")
@@ -178,14 +196,18 @@ def kaiser_window(
     pin_memory: bool = False, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """The Kaiser window: a ratio of Bessel functions with shape `beta`."""
+    return _kaiser(window_length, periodic, () if beta == 12.0 else (beta,), dtype, layout, requires_grad)
 
-    def values(places: Any, total: int) -> Any:
-        from scipy import special
 
+def _kaiser_values(beta: float = 12.0) -> Any:
+    def values(total: int, dtype: Any) -> Any:
+        places = F.arange(total, dtype=dtype)
         x = places._array.astype(np.float64) * (2 * beta / (total - 1)) - beta
-        window = F.empty(places.shape, dtype=places.dtype)
+        window = F.empty(places.shape, dtype=dtype)
         window._array[...] = special.i0(np.sqrt(np.maximum(beta * beta - x * x, 0))) / special.i0(beta)
         return window
 
-    values.counts = True  # type: ignore[attr-defined]
-    return _window("aten::kaiser_window", window_length, periodic, values, dtype, layout, requires_grad)
+    return values
+
+
+_kaiser = _declare("aten::kaiser_window", _kaiser_values, ("beta", "float beta"))
