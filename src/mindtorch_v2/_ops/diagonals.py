@@ -10,7 +10,7 @@ from .. import _dtype
 from .._dispatch import composite, function, op
 from . import _dims
 from ._namespace import functions as F
-from .shape import as_strided, size_text
+from .shape import as_own, as_strided, size_text
 from .slicing import diagonal, select, slice_
 
 # ----------------------------------------------------------------------------------------------- diag
@@ -190,7 +190,7 @@ def _clone_with_strides(self: Any) -> Any:
         else 0
     )
     memory = as_strided(self, (extent,), (1,), offset)
-    return as_strided(F.clone(memory), tuple(self.shape), self.stride(), 0)
+    return as_own(as_strided(F.clone(memory), tuple(self.shape), self.stride(), 0))
 
 
 def _same_size(src: Any, part: Any) -> None:

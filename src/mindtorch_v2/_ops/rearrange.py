@@ -29,7 +29,7 @@ from ._layout import empty_as
 from ._namespace import functions as F
 from ._warn import warn_once
 from .join import cat, common_dtype
-from .shape import _expand, _permute, _view, reshaped, size_text
+from .shape import _expand, _permute, _view, as_own, reshaped, size_text
 from .slicing import select, unfold, unsqueeze
 
 _ALL = slice(None)
@@ -97,7 +97,7 @@ def roll(self: Any, shifts: tuple, dims: tuple) -> Any:
         return F.clone(self)
     if not dims:
         flat = _view(self.contiguous(), (self.numel(),))
-        return _view(roll(flat, shifts, (0,)), tuple(self.shape))
+        return as_own(_view(roll(flat, shifts, (0,)), tuple(self.shape)))
     if len(dims) > 1:
         return roll(roll(self, shifts[:1], dims[:1]), shifts[1:], dims[1:])
     n = self.size(dims[0])

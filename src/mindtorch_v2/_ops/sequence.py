@@ -12,6 +12,7 @@ from .._dtype import BY_NUM
 from .._tensor import Tensor
 from ._namespace import functions as F
 from .creation import _full
+from .shape import as_own
 
 _NOT_SORTED = (
     "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
@@ -85,7 +86,7 @@ def _pack_padded_sequence_backward(
     for i, n in enumerate(batch_sizes._array.tolist()):
         F.slice(F.select(steps, 0, i), 0, 0, n).copy_(F.slice(grad, 0, offset, offset + n))
         offset += n
-    return F.transpose(steps, 0, 1) if batch_first else steps
+    return as_own(F.transpose(steps, 0, 1)) if batch_first else steps
 
 
 _pack_padded_sequence_backward.derivative(

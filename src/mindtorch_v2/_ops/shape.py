@@ -28,6 +28,12 @@ def strided_view(text: str, **options: Any) -> Any:
     return declare
 
 
+def as_own(tensor: Any) -> Any:
+    """A view of a tensor that nobody else has, as a tensor of its own."""
+    tensor._base = None
+    return tensor
+
+
 def size_text(size: Any) -> str:
     return str(list(size))
 

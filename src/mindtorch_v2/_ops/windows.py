@@ -12,6 +12,7 @@ from .. import _dispatch, _dtype
 from .._dispatch import function, op
 from . import factories_out
 from ._namespace import functions as F
+from .shape import as_own
 
 _C_NAMES = {
     "int64": "long int",
@@ -103,8 +104,7 @@ def _build(n: int, periodic: bool, values: Any, dtype: Any) -> Any:
     total = n + 1 if periodic else n
     tensor = values(total, dtype)
     if periodic:
-        tensor = tensor.narrow(0, 0, n)
-        tensor._base = None  # not a view of a tensor that the caller has
+        tensor = as_own(tensor.narrow(0, 0, n))
     return tensor
 
 
