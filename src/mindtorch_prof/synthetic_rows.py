@@ -29,15 +29,18 @@ class SyntheticOp(NamedTuple):
     sequenced: bool  # whether it has the sequence number of the recorded event
 
 
-def insert(trace: Trace, contents: Mapping[tuple[int, int], Sequence[SyntheticOp]]) -> Trace:
+def insert(
+    trace: Trace, contents: Mapping[tuple[int, int], Sequence[SyntheticOp]], closed: BoolArray
+) -> Trace:
     """The trace with ops inserted after recorded events, in the given order (parents first).
 
-    contents: by (name id, index of inputs) of the recorded events that contain any.
+    contents: by (name id, index of inputs) of the recorded events that contain any. closed: by row, the events that contain none all
+    the same.
     """
     key_of_row, keys = _event_keys(trace, np.arange(len(trace)))
     by_key = [contents.get(key, ()) for key in keys]
     inserted = np.array([len(ops) for ops in by_key], np.int64)
-    count = inserted[key_of_row] if len(trace) else np.zeros(0, np.int64)
+    count = np.where(closed, 0, inserted[key_of_row]) if len(trace) else np.zeros(0, np.int64)
     if not count.any():
         return trace
     owner = np.repeat(np.arange(len(trace)), count + 1)

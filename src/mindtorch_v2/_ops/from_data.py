@@ -11,7 +11,6 @@ from .._dispatch import composite, function, op, wrap
 from .._dtype import BY_NUM, Default
 from .._meta import meta_tensor
 from .._torch_dispatch import no_dispatch
-from ._children import child
 from ._namespace import functions as F
 from ._warn import warn_once
 from .copies import detach_, lift_fresh, to_device
@@ -340,15 +339,9 @@ def _local_scalar_dense(self: np.ndarray) -> Any:
 
 @composite("aten::item(Tensor self) -> Scalar")
 def item(self: Any) -> Any:
-    if self._array_missing:
-        return _local_scalar_dense(self)
-    array = self._array
-    if array.size != 1:
-        raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
-    return array.item() if array.dtype is not _dtype.NP_BFLOAT16 else float(array.item())
-
-
-item.children(lambda self: [child("aten::_local_scalar_dense", self, sequenced=True)])
+    if (self.numel() if self._array_missing else self._array.size) != 1:
+        raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+    return _local_scalar_dense(self)
 
 
 @composite("aten::is_nonzero(Tensor self) -> bool")

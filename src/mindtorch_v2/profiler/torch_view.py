@@ -5,15 +5,18 @@ Which ops these are is declared beside each op (`_ops/_children.py`). A rule is 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from mindtorch_prof.arrays import BoolArray
 from mindtorch_prof.inputs import Inputs, TensorInput
 from mindtorch_prof.synthetic_rows import SyntheticOp, event_keys, insert
 from mindtorch_prof.trace import Trace
+from mindtorch_prof.tree import thread_slices
 
 from .. import _dispatch
 from .._ops._children import UNKNOWN, Child, UnknownInputs
@@ -39,11 +42,36 @@ def torch_view(trace: Trace) -> Trace:
             continue
         except Exception as error:  # (a wrong rule must not stop the user's program)
             failures[op.full_name] = error
-    shown = insert(trace, contents)
+    shown = insert(trace, contents, _closed(trace))
     if failures:
         notes = [f"the ops inside aten::{name} are not shown: {error!r}" for name, error in failures.items()]
         shown = replace(shown, health=replace(shown.health, notes=(*shown.health.notes, *notes)))
     return shown
+
+
+def _closed(trace: Trace) -> BoolArray:
+    """By row, the ops that contain none of the ops they declare: those that a `__torch_dispatch__` handler answered, which contain the
+    event of the handler and what it called, and `detach` where it is called below autograd: by a handler or a library's op."""
+    closed = np.zeros(len(trace), bool)
+    is_handler = np.array([name in _HANDLERS for name in trace.names])
+    is_caller = is_handler | np.array([not _OF_TORCH.match(name) for name in trace.names])
+    if not is_caller[trace.name].any():
+        return closed
+    is_detach = np.array([name in ("detach", "aten::detach", "aten::detach_") for name in trace.names])
+    rows = np.flatnonzero(is_handler[trace.name]) - 1
+    closed[rows] = True
+    closed[rows[is_detach[trace.name[rows]]] - 1] = True  # torch shows a second `detach` around the handler
+    for first, last in thread_slices(trace.thread):
+        ends = np.where(is_caller[trace.name[first:last]], trace.end_ns[first:last], 0)
+        below = np.maximum.accumulate(ends)[:-1] >= trace.end_ns[first + 1 : last]
+        closed[first + 1 : last] |= below & is_detach[trace.name[first + 1 : last]]
+    return closed
+
+
+_HANDLERS = ("PythonDispatchMode", "PythonSubclass")
+_OF_TORCH = re.compile(
+    r"(?!.*::)|aten::|autograd::|torch::"
+)  # names of events that are not a library's own ops
 
 
 def _ops_with_children() -> dict[tuple[str, str], Any]:
