@@ -473,6 +473,8 @@ def write_fresh(w: Writer, plan: Plan, depth: int, recorded: bool, operator: boo
     write_prepare(w, plan, depth + 1, operator)
     if on_tensors:
         write_below(w, plan, depth + 1, f"INNER_{plan.uid}" if runs_inner else f"K_{plan.uid}")
+        if plan.returns_tensors:
+            write_unwrap(w, plan, depth + 1)  # a meta tensor has no array: `recover` runs the op again
     else:
         w(depth + 1, f"r = K_{plan.uid}({kernel_arguments(plan)})")
     w(depth, "except Exception as error:")
@@ -480,9 +482,7 @@ def write_fresh(w: Writer, plan: Plan, depth: int, recorded: bool, operator: boo
     if not plan.returns_tensors:
         w(depth, "return t" if on_tensors else "return r")
         return
-    if on_tensors:
-        write_unwrap(w, plan, depth)
-    else:
+    if not on_tensors:
         write_wrap(w, plan, depth)
     if not op.nondifferentiable:
         write_autograd(w, plan, depth, recorded)
