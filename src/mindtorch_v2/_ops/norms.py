@@ -10,11 +10,11 @@ import numpy as np
 from .. import _dispatch, _dtype
 from .._dispatch import composite, function, op, unalias
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
-from . import _dims, _shown
+from . import _dims
+from ._children import child
 from ._namespace import functions as F
-from .linalg_kernels import mul_into
-from .pointwise import add_scalar
-from .reduction import restore
+from .pointwise import add_scalar, mul_into
+from .reduction import reduced, restore
 
 
 def _norm(x: np.ndarray, order: float, dims: Any, keepdim: bool) -> np.ndarray:
@@ -122,23 +122,24 @@ norm_of_all.derivative(
     self=lambda g, self, out, p, self_shape: _norm_grad(g, self, out, p, None, False, self_shape)
 )
 
-_vector_norm_into = _shown._late(
-    "aten::linalg_vector_norm.out(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
-    "ScalarType? dtype=None, Tensor out) -> Tensor(a!)",
-    linalg_vector_norm.op.kernel,
+norm_along.children(
+    lambda self, p, dim, keepdim: [
+        child(
+            "aten::linalg_vector_norm",
+            self,
+            2 if p is None else p,
+            dim,
+            keepdim,
+            None,
+            reduced(self, dim, keepdim),
+        )
+    ]
 )
-
-
-@norm_along.recorded
-def _(self: Any, p: Any, dim: Any, keepdim: bool) -> Any:
-    target = _shown.blank(_shown.kernel_of(norm_along, self, p, dim, keepdim))
-    return _vector_norm_into(self, 2 if p is None else p, dim, keepdim, None, target)
-
-
-@norm_of_all.recorded
-def _(self: Any, p: Any) -> Any:
-    target = _shown.blank(_shown.kernel_of(norm_of_all, self, p))
-    return _vector_norm_into(self, p, None, False, None, target)
+norm_of_all.children(
+    lambda self, p: [
+        child("aten::linalg_vector_norm", self, p, None, False, None, reduced(self, None, False))
+    ]
+)
 
 
 @function(expose="function")
@@ -197,13 +198,9 @@ def nuclear_norm(input: Any, dim: Any = (-2, -1), keepdim: bool = False, *, out:
     return _nuclear(input, keepdim) if tuple(dim) == (-2, -1) else _nuclear_along(input, dim, keepdim)
 
 
-@op("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor")
-def dist(self: np.ndarray, other: np.ndarray, p: Any) -> Any:
-    difference = np.subtract(*_dispatch.promote_pair(self, other))
-    return linalg_vector_norm.op.kernel(difference, p, None, False, None)
-
-
-dist.recorded(lambda self, other, p: norm_of_all(F.sub(self, other), p))
+@op("aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", on="tensors")
+def dist(self: Any, other: Any, p: Any) -> Any:
+    return norm_of_all(F.sub(self, other), p)
 
 
 @dist.backward("self", "other")
@@ -227,7 +224,7 @@ def renorm(self: Any, p: Any, dim: int, maxnorm: Any) -> Any:
     scale = np.where(size > maxnorm, maxnorm / (size + size.dtype.type(1e-7)), size.dtype.type(1))
     factor = _dispatch.wrap(scale.astype(size.dtype, copy=False))
     output = _dispatch.wrap(np.empty(self._array.shape, self._array.dtype))
-    return mul_into(self, factor, output)
+    return _dispatch.record(mul_into.op, self, factor, output)
 
 
 def _others(self: Any, dim: int) -> list[int]:
@@ -278,8 +275,6 @@ def cosine_similarity(x1: Any, x2: Any, dim: int, eps: float) -> Any:
         )
     if x1.shape != x2.shape:
         x1, x2 = F.broadcast_tensors(x1, x2)
-    if _dispatch.recorder is not None:
-        _shown.result_type(x1, x2)
     first = F.clone(linalg_vector_norm(x1, 2, dim, True))
     second = F.clone(linalg_vector_norm(x2, 2, dim, True))
     state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
@@ -292,3 +287,9 @@ def cosine_similarity(x1: Any, x2: Any, dim: int, eps: float) -> Any:
         state.enabled = enabled
     second = F.div(x2, second)  # before the first, as torch does
     return F.sum(F.mul(F.div(x1, first), second), dim)
+
+
+# torch asks for the common dtype of the two
+cosine_similarity.children(
+    lambda x1, x2, dim, eps: [child("aten::result_type.Tensor", x1, x2, sequenced=True)]
+)

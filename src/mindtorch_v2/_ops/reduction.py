@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, _dtype, return_types
+from .. import _dispatch, return_types
 from .._dispatch import MISSING, composite, function, op, unalias
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default
-from . import _dims, _shown
+from . import _dims
+from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
 from .pointwise import conj
 
@@ -125,7 +126,7 @@ def nansum(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 nansum.derivative(
     self=lambda g, self, dim, keepdim, self_shape, self_dtype: (
-        _spread(_shown.cast(g, self_dtype), dim, keepdim, self_shape) * F.logical_not(F.isnan(self))
+        _spread(g.to(self_dtype), dim, keepdim, self_shape) * F.logical_not(F.isnan(self))
     )
 )
 
@@ -176,21 +177,22 @@ def sum_into(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
     return out
 
 
-_sum_sized_later = _shown.writer(
-    "aten::sum.sized(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor out) -> Tensor",
-    lambda self, dim, keepdim, dtype, out=None: _total(self, _dims.many(dim, self.ndim), keepdim, dtype),
-)
+def reduced(self: Any, dim: Any, keepdim: Any) -> Any:
+    """A described tensor, reduced along dimensions."""
+    if self is UNKNOWN:
+        return UNKNOWN
+    dims = _dims.many(dim, len(self.shape))
+    return tensor([1 if d in dims else n for d, n in enumerate(self.shape) if keepdim or d not in dims], self)
 
 
-def _record_mean(self: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    """Record what torch's mean calls: a sum into its output, and a division in place."""
-    _check_mean(self._array, dtype)
-    dims = _dims.many(dim, self.ndim)
-    count = math.prod([self.shape[d] for d in dims])
-    shape = [1 if d in dims else n for d, n in enumerate(self.shape) if keepdim or d not in dims]
-    output = _dispatch.wrap(np.empty(shape, self._array.dtype if dtype is None else dtype._np))
-    _dispatch.record(sum_into.op, self, dim, keepdim, dtype, output)
-    return F.div_(output, count or math.nan)
+def _mean_children(self: Any, dim: Any, keepdim: Any, dtype: Any) -> list[Child]:
+    """A sum into the output, and a division in place."""
+    output = reduced(self, dim, keepdim)
+    dims = () if self is UNKNOWN else _dims.many(dim, len(self.shape))
+    return [
+        child("aten::sum.IntList_out", self, dim, keepdim, dtype, output),
+        child("aten::div_.Tensor", output, math.prod([self.shape[d] for d in dims])),
+    ]
 
 
 @op(
@@ -205,7 +207,7 @@ def mean_into(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
 
 
 mean_all.derivative(self=lambda g, self_shape: g.expand(self_shape) / max(math.prod(self_shape), 1))
-mean_all.recorded(lambda self, dtype: _record_mean(self, None, False, dtype))
+mean_all.children(lambda self, dtype: _mean_children(self, None, False, dtype))
 
 
 @op(
@@ -226,7 +228,7 @@ def _mean_grad(g: Any, dim: Any, keepdim: bool, self_shape: Any) -> Any:
 
 
 mean_dim.derivative(self=_mean_grad)
-mean_dim.recorded(_record_mean)
+mean_dim.children(_mean_children)
 
 
 @function()
@@ -301,7 +303,7 @@ def prod_dim(self: np.ndarray, dim: int, keepdim: bool, dtype: Any) -> Any:
 def _prod_all_grad(g: Any, self: Any, out: Any) -> Any:
     if self.ndim == 0:
         return g.clone()
-    self = _shown.cast(self, self.dtype)
+    self = self.to(g.dtype)
     if not F.nonzero(self == 0).shape[0]:
         return g * conj(out / self)
     return g * conj(_others_product(self.reshape(-1), 0).reshape(self.shape))
@@ -310,7 +312,7 @@ def _prod_all_grad(g: Any, self: Any, out: Any) -> Any:
 def _prod_dim_grad(g: Any, self: Any, dim: int, keepdim: bool, out: Any, self_shape: Any) -> Any:
     if not self_shape:
         return g.clone()
-    self = _shown.cast(self, self.dtype)
+    self = self.to(g.dtype)
     if not keepdim:
         g, out = g.unsqueeze(dim), out.unsqueeze(dim)
     zeros = (self == 0).sum(dim, True)
@@ -543,11 +545,11 @@ def _full_extreme(aten_name: str, ufunc: Any) -> Any:
             raise _dispatch.not_implemented(f"{name}_all", self)
         return ufunc.reduce(self, axis=None)
 
-    extreme.derivative(self=_evenly)
+    extreme.derivative(self=share_evenly)
     return extreme
 
 
-def _evenly(g: Any, self: Any, out: Any) -> Any:
+def share_evenly(g: Any, self: Any, out: Any) -> Any:
     """The gradient of a full max or min, shared evenly by all elements equal to it."""
     mask = F.isnan(self) if F.isnan(out).item() else self == out
     if _dispatch.grad_state.enabled:
@@ -645,7 +647,7 @@ def _extreme_front(aten_name: str, whole: Any, along: Any, pairwise: str) -> Non
         if dim is None and other is None:
             extreme = whole(input)
         elif other is not None or isinstance(dim, _dispatch.Tensor):
-            chosen = getattr(F, pairwise) if _dispatch.recorder is None or out is not None else of_two
+            chosen = of_two if out is None else getattr(F, pairwise)
             second = dim if other is None else other
             return chosen(input, second) if out is None else chosen(input, second, out=out)
         else:
@@ -767,25 +769,6 @@ argmin = _arg_extreme("aten::argmin", _argmin)
 # ---------------------------------------------------------------------------------------------------- tests and counts
 
 
-def _as_truths(entry: Any) -> Any:
-    """The recorded body of `any` and `all`: elements are cast to bool first; for a single one the result is a copy."""
-    kernel = entry.op.kernel
-
-    def body(self: Any, *rest: Any) -> Any:
-        array = self._array
-        truths = _dispatch.wrap(kernel(array, *rest))
-        if array.size == 1:
-            F.copy_(
-                truths,
-                _dispatch.OPS["to.dtype"].entry(_dispatch.OPS["view_as"].entry(self, truths), truths.dtype),
-            )
-        elif array.dtype.kind != "b" and array.dtype != np.uint8:
-            _dispatch.OPS["to.dtype"].entry(self, truths.dtype)
-        return truths
-
-    return body
-
-
 def _quantifier(aten_name: str, ufunc: Any) -> None:
     name = aten_name.removeprefix("aten::")
 
@@ -815,9 +798,6 @@ def _quantifier(aten_name: str, ufunc: Any) -> None:
             return result(self, (), keepdim)
         return result(self, _dims.many(dim, self.ndim), keepdim)
 
-    for entry in (whole, along, along_many):
-        entry.recorded(_as_truths(entry))
-
     def front(input: Any, dim: Any = None, keepdim: bool = False, *, out: Any = None, **aliases: Any) -> Any:
         if aliases:
             return unalias(front, aliases, input=input, dim=dim, keepdim=keepdim, out=out)
@@ -842,19 +822,16 @@ def _is_all_true(self: Any) -> Any:
     return F.all(self)
 
 
-@op("aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor", expose="no", nondifferentiable=True)
-def count_nonzero_op(self: np.ndarray, dim: Any) -> Any:
-    return _dims.dense(np.count_nonzero(self, axis=_dims.many(dim, self.ndim)))
-
-
-@count_nonzero_op.recorded
-def _(self: Any, dim: Any) -> Any:
-    made = count_nonzero_op.op.kernel(self._array, dim)
+@op(
+    "aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+    expose="no",
+    on="tensors",
+    nondifferentiable=True,
+)
+def count_nonzero_op(self: Any, dim: Any) -> Any:
     if dim:
         return F.sum(F.ne(self, 0), dim)
-    target = F.empty(made.shape, dtype=_dtype.int64)
-    target._array[...] = made
-    return target
+    return _dispatch.wrap(np.asarray(np.count_nonzero(self._array)))
 
 
 @function()
@@ -868,17 +845,29 @@ def count_nonzero(input: Any, dim: Any = None, **aliases: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------- logsumexp
 
 
-@op("aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", out=True)
-def logsumexp(self: np.ndarray, dim: Any, keepdim: bool) -> Any:
-    if self.dtype.num in INTEGRAL_NUMS:
-        self = self.astype(Default.np)
-    dims = _dims.many(dim, self.ndim)
-    if self.size == 0:
-        return np.log(np.add.reduce(np.exp(self), axis=dims, keepdims=keepdim))
-    top = np.maximum.reduce(self.real, axis=dims, keepdims=True)
-    top = np.where(np.isinf(top), np.zeros((), self.dtype), top)
-    logs = np.log(np.add.reduce(np.exp(self - top), axis=dims, keepdims=True)) + top
-    return _dims.dense(logs if keepdim or not self.ndim else np.squeeze(logs, dims))
+# A sum into an output that has no elements yet: the result is new memory.
+@op(
+    "aten::sum.IntList_out(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor out) -> Tensor",
+    expose="no",
+    listed=False,
+    nondifferentiable=True,
+)
+def _sum_to_empty(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any, out: np.ndarray) -> np.ndarray:
+    return _total(self, _dims.many(dim, self.ndim), keepdim, dtype)
+
+
+@op("aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor", out=True, on="tensors")
+def logsumexp(self: Any, dim: Any, keepdim: bool) -> Any:
+    if self.dtype._rank < 2:
+        self = self.to(Default.dtype)
+    if not self.numel():
+        return F.log(F.sum(F.exp(self), dim, keepdim))
+    top = F.amax(F.real(self), dim, True)
+    shift = top if keepdim else F.squeeze(top, dim)
+    F.masked_fill_(shift, F.eq(F.abs(shift), math.inf), 0)
+    empty = _dispatch.wrap(np.empty(0, self._array.dtype))
+    total = _sum_to_empty(F.exp_(F.sub(self, top)), dim, keepdim, out=empty)
+    return F.add_(F.log_(total), shift)
 
 
 logsumexp.derivative(
@@ -886,15 +875,3 @@ logsumexp.derivative(
         restore(g, dim, keepdim, self_shape) * F.exp(self - restore(out, dim, keepdim, self_shape))
     )
 )
-
-
-@logsumexp.recorded
-def _(self: Any, dim: Any, keepdim: bool) -> Any:
-    if self.dtype._rank < 2:
-        self = self.to(Default.dtype)
-    top = F.amax(F.real(self), dim, True)
-    flat = top if keepdim else F.squeeze(top, dim)
-    F.masked_fill_(flat, F.eq(F.abs(flat), math.inf), 0)
-    made = F.exp_(F.sub(self, top))
-    total = _sum_sized_later(made, dim, keepdim, None, _dispatch.wrap(np.empty(0, made._array.dtype)))
-    return F.add_(F.log_(total), flat)

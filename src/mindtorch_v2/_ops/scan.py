@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, _dtype, return_types
+from .. import _dispatch, return_types
 from .._dispatch import composite, function, op
 from .._dtype import INTEGRAL_NUMS, LOW_FLOATS
-from . import _dims, _shown
+from . import _dims
+from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
-from .linalg_kernels import step
 from .pointwise import conj, mul_scalar
 
 
@@ -45,7 +45,7 @@ def _reversed_sum(g: Any, dim: int) -> Any:
     return g if not g.ndim else g.flip(dim).cumsum(dim).flip(dim)
 
 
-cumsum.derivative(self=lambda g, dim, self_dtype: _reversed_sum(_shown.cast(g, self_dtype), dim))
+cumsum.derivative(self=lambda g, dim, self_dtype: _reversed_sum(g.to(self_dtype), dim))
 
 
 @op(
@@ -94,7 +94,7 @@ def cumprod_backward(grad: Any, input: Any, dim: int, output: Any) -> Any:
 def _cumprod_rule(g: Any, self: Any, out: Any, dim: int, self_dtype: Any) -> Any:
     if _dispatch.grad_state.enabled:
         return _cumprod_grad(g, self, out, dim)
-    return cumprod_backward(_shown.cast(g, self_dtype), self, dim, out)
+    return cumprod_backward(g.to(self_dtype), self, dim, out)
 
 
 cumprod.derivative(self=_cumprod_rule)
@@ -141,20 +141,12 @@ def _running_extreme(aten_name: str, helper_name: str, ufunc: Any) -> None:
 
     extreme.derivative(self=gradient)
 
-    @step(f"{helper_name}(Tensor self, Tensor values, Tensor indices, int dim) -> ()")
-    def helper(self: Any, values: Any, indices: Any, dim: int) -> None:
-        return None
+    def helper(self: Any, dim: Any) -> list[Child]:
+        if self is not UNKNOWN and not self.shape:
+            return []
+        return [child(helper_name, self, self, tensor(self.shape, self, "long int"), dim)]
 
-    @extreme.recorded
-    def _(self: Any, dim: int) -> Any:
-        made = extreme.op.kernel(self._array, dim)
-        targets = tuple([F.empty(part.shape, dtype=_dispatch.wrap(part).dtype) for part in made])
-        if self.ndim:
-            _shown.empty_buffer(self.dtype)
-            helper(self, *targets, dim)
-        for target, part in zip(targets, made):
-            np.copyto(target._array, part)
-        return targets
+    extreme.children(helper)
 
 
 _running_extreme("aten::cummax", "aten::_cummax_helper", np.maximum)
@@ -174,19 +166,8 @@ def logcumsumexp(self: np.ndarray, dim: int) -> np.ndarray:
     return _dims.dense(np.logaddexp.accumulate(wide, axis=dim)).astype(self.dtype, copy=False)
 
 
-@op("aten::_logcumsumexp(Tensor self, int dim) -> Tensor", expose="no", nondifferentiable=True)
-def _logcumsumexp(self: np.ndarray, dim: int) -> np.ndarray:
-    return logcumsumexp.op.kernel(self, dim)
-
-
-@_logcumsumexp.recorded
-def _(self: Any, dim: int) -> Any:
-    made = F.empty_like(self, memory_format=_dtype.contiguous_format)
-    np.copyto(made._array, logcumsumexp.op.kernel(self._array, dim))
-    return made
-
-
-logcumsumexp.recorded(lambda self, dim: _logcumsumexp(self, dim))
+# the output is allocated by an op of the same kernel below autograd
+logcumsumexp.children(lambda self, dim: [child("aten::_logcumsumexp", self, dim, allocates=True)])
 
 
 def _running_log_sum(self: np.ndarray, dim: int) -> np.ndarray:

@@ -122,7 +122,7 @@ def _public(aten_name: str, inner: Any) -> Any:
 
     @composite(f"{aten_name}.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", expose="no")
     def public(self: Any, dim: int, dtype: Any) -> Any:
-        if dtype is not None and (dtype is not self.dtype or _dispatch.recorder is not None):
+        if dtype is not None:
             self = to_dtype_layout(self, dtype=dtype)
         return inner(self, dim, False)
 
