@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch, return_types
-from .._dispatch import OPS, composite, function, op, wrap
+from .._dispatch import composite, function, op, wrap
 from .._dtype import INTEGRAL_NUMS, NP_BFLOAT16, NP_BOOL
-from . import linalg_kernels as kernels
-from ._namespace import functions as F
+from ._children import UNKNOWN, Child, child, tensor
 
 
 @op("aten::bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor", nondifferentiable=True)
@@ -46,13 +45,13 @@ def histc(self: np.ndarray, bins: int, min: Any, max: Any) -> Any:
     if low == high:
         low, high = low - 1, high + 1
     if not (math.isfinite(low) and math.isfinite(high)):
-        raise RuntimeError(f"torch.histc: range of [{_shown(low)}, {_shown(high)}] is not finite")
+        raise RuntimeError(f"torch.histc: range of [{_bound_text(low)}, {_bound_text(high)}] is not finite")
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     return np.histogram(self, bins, (float(low), float(high)))[0].astype(self.dtype)
 
 
-def _shown(bound: Any) -> str:
+def _bound_text(bound: Any) -> str:
     return "-nan" if math.isnan(bound) else f"{bound:g}"
 
 
@@ -152,11 +151,7 @@ def _grid(self: np.ndarray, bins: Any, given: Any) -> list[np.ndarray]:
     nondifferentiable=True,
 )
 def _edges_op(self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:
-    made = _grid(self._array, bins, range)
-    if _dispatch.recorder is None:
-        return [wrap(line) for line in made]
-    outputs = [F.empty((0,), dtype=self.dtype) for _ in bins]
-    return _show_edges(self, made, outputs, range)
+    return [wrap(line) for line in _grid(self._array, bins, range)]
 
 
 def _bin_edges(self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:
@@ -195,111 +190,47 @@ def histogramdd(input: Any, bins: Any, range: Any = None, weight: Any = None, de
     return _histogramdd_counts(input, tuple(bins), range, weight, density)
 
 
-# ---------------------------------------------------------------------------------------------------- what a profile shows inside
+# ---------------------------------------------------------------------------------------------------- what torch shows inside
 
 
-@kernels.step("aten::linspace.out(Scalar start, Scalar end, int steps, Tensor out) -> Tensor(a!)")
-def _line_into(start: Any, end: Any, steps: int, out: Any) -> Any:
-    return out
+def _flat(self: Any, dims: int) -> Any:
+    """A described table of points: one row per point, or of values: a column."""
+    return self if self is UNKNOWN else tensor((math.prod(self.shape) // dims if dims else 0, dims), self)
 
 
-@kernels.step("aten::linspace.late(Scalar start, Scalar end, int steps, Tensor out) -> Tensor")
-def _line_late(start: Any, end: Any, steps: int, out: Any) -> Any:
-    from ._shown import given_size
-
-    return given_size(out, (steps,))
-
-
-def _fill(self: Any, hist: Any, values: np.ndarray) -> None:
-    """Record that the counts start at zero, are computed for each part of the input, and added."""
-    F.fill_(hist, 0)
-    flat = F.reshape(self, (-1, hist.ndim))
-    part = F.zeros((1, *hist.shape), dtype=hist.dtype)
-    del flat
-    kernels.sum_into(part, 0, False, None, hist)
-    kernels.put(hist, values)
+def _line(ends: Any, bins: int, shape: tuple, self: Any) -> Child:
+    """The edges of bins, written to an output of this shape. ends: None where they are values of the input."""
+    low, high = (None, None) if ends is None else ends
+    return child("aten::linspace.out", low, high, bins + 1, tensor(shape, self))
 
 
-def _buffers(count: int, dtype: Any) -> None:
-    for _ in range(count):
-        F.empty((0,), dtype=dtype)
+def _summed(self: Any, bins: tuple) -> Child:
+    """The counts of all parts of the input, of which there is one, added."""
+    return child("aten::sum.IntList_out", tensor((1, *bins), self), (0,), False, None, tensor(bins, self))
 
 
-@OPS["histc"].recorded
-def _(self: Any, bins: int, min: Any, max: Any) -> Any:
-    values = OPS["histc"].kernel(self._array, bins, min, max)
-    _buffers(2, self.dtype)
-    F.reshape(self, (-1, 1))
-    low, high = min, max
-    if min == max and self.numel():
-        for bound in OPS["aminmax"].entry(self):
-            bound.item()
-    _line_into(low, high, bins + 1, wrap(np.empty(bins + 1, self._array.dtype)))
-    made = wrap(np.empty(bins, self._array.dtype))
-    _fill(_column(self), made, values)
-    return made
+@histc.children
+def _(self: Any, bins: int, min: Any, max: Any) -> list[Child]:
+    limits = [child("aten::aminmax", self)] if min == max else []
+    return [*limits, _line(None if limits else (min, max), bins, (bins + 1,), self), _summed(self, (bins,))]
 
 
-def _column(self: Any) -> Any:
-    return wrap(self._array.reshape(-1, 1))
+@_histogram_count.children
+def _(self: Any, bins: int, range: Any, weight: Any, density: Any) -> list[Child]:
+    limits = [child("aten::aminmax", _flat(self, 1), 0)] if range is None else []
+    return [*limits, _line(range, bins, (bins + 1,), self), _summed(self, (bins,))]
 
 
-@_histogram_count.recorded
-def _(self: Any, bins: int, range: Any, weight: Any, density: bool) -> Any:
-    values, edges = _histogram_count.op.kernel(
-        self._array, bins, range, None if weight is None else weight._array, density
-    )
-    _buffers(2, self.dtype)
-    column = F.reshape(self, (-1, 1))
-    if range is None:
-        OPS["aminmax"].entry(column, dim=0)
-    made, ends = wrap(np.empty(bins, self._array.dtype)), wrap(edges)
-    _line_into(float(edges[0]), float(edges[-1]), bins + 1, ends)
-    _fill(_column(self), made, values)
-    return made, ends
+_histogram_edges.children(lambda self, bins, weight, density: [_summed(self, (bins.shape[0] - 1,))])
 
 
-@_histogram_edges.recorded
-def _(self: Any, bins: Any, weight: Any, density: bool) -> Any:
-    values, edges = _histogram_edges.op.kernel(
-        self._array, bins._array, None if weight is None else weight._array, density
-    )
-    _buffers(2, self.dtype)
-    F.reshape(self, (-1, 1))
-    made, ends = wrap(np.empty(values.shape, self._array.dtype)), wrap(edges)
-    F.copy_(ends, bins)
-    _fill(_column(self), made, values)
-    return made, ends
+@_edges_op.children
+def _edge_children(self: Any, bins: Any, range: Any, weight: Any, density: Any) -> list[Child]:
+    limits = [child("aten::aminmax", _flat(self, len(bins)), 0)] if range is None else []
+    return limits + [_line(None, n, (0,), self) for n in bins]
 
 
-def _show_edges(self: Any, made: list, outputs: list, given: Any) -> list:
-    flat = F.reshape(self, (-1, self.shape[-1]))
-    if given is None:
-        OPS["aminmax"].entry(flat, dim=0)
-    return [
-        kernels.put(_line_late(float(line[0]), float(line[-1]), len(line), out), line)
-        for line, out in zip(made, outputs)
-    ]
-
-
-@_counts_op.recorded
-def _(self: Any, bins: Any, range: Any, weight: Any, density: bool) -> Any:
-    edges = _grid(self._array, bins, range)
-    values = _grid_counts(self._array, edges, None if weight is None else weight._array, density)
-    _buffers(1, self.dtype)
-    outputs = [F.empty((0,), dtype=self.dtype) for _ in bins for _ in (0, 1)]
-    for line in _show_edges(self, edges, outputs[: len(bins)], range):
-        F.copy_(wrap(np.empty(line._array.shape, line._array.dtype)), line)
-    made = wrap(np.empty(values.shape, self._array.dtype))
-    _fill(self, made, values)
-    return made
-
-
-@OPS["bincount"].recorded
-def _(self: Any, weights: Any, minlength: int) -> Any:
-    values = OPS["bincount"].kernel(self._array, None if weights is None else weights._array, minlength)
-    if self.numel():
-        F.min(self)
-        F.max(self)
-    made = F.zeros(values.shape, dtype=wrap(values).dtype)
-    return kernels.put(made, values)
+_counts_op.children(
+    lambda self, bins, *rest: [*_edge_children(self, bins, *rest), _summed(self, tuple(bins))]
+)
+bincount.children(lambda self, weights, minlength: [child("aten::min", self), child("aten::max", self)])

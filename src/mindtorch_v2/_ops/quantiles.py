@@ -17,8 +17,6 @@ _MODES = ("linear", "lower", "higher", "midpoint", "nearest")
 
 def all_true(condition: Any) -> bool:
     """Whether a tensor of one bool is true, by the op that torch uses."""
-    if _dispatch.recorder is None:
-        return bool(condition._array)
     return F.equal(condition, condition.new_ones(()))
 
 
@@ -35,11 +33,7 @@ def _check(self: Any, q: Any, interpolation: str, name: str) -> None:
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     if q.dtype is not self.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-    if _dispatch.recorder is None:
-        inside = bool(((q._array >= 0) & (q._array <= 1)).all())
-    else:
-        inside = all_true(F.all(OPS["logical_and_"].entry(F.ge(q, 0), F.le(q, 1))))
-    if not inside:
+    if not all_true(F.all(OPS["logical_and_"].entry(F.ge(q, 0), F.le(q, 1)))):
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
 
 
@@ -98,11 +92,6 @@ def _ranks(q: Any, ordered: Any, n: int, skip_nan: bool) -> Any:
         ranks = F.mul(q, F.sub(F.sum(numbers, -1, True), 1))
         return F.masked_fill_(ranks, F.lt(ranks, 0), 0)
     last = n - 1
-    if _dispatch.recorder is None and not q._rg:
-        missing = np.isnan(ordered._array[..., -1:])  # NaN sorts last
-        kind = q._array.dtype
-        positions = np.where(missing, kind.type(last), q._array * kind.type(last))
-        return _dispatch.wrap(positions)
     ranks = F.mul(q, last)
     missing = F.any(F.isnan(ordered), -1, True)
     ranks, missing = F.broadcast_tensors(ranks, missing)

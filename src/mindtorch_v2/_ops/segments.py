@@ -252,7 +252,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
         dims = list(range(input.ndim))
     else:
         dims = list(_dims.many(tuple(dim) if isinstance(dim, (tuple, list)) else (dim,), input.ndim))
-    if _dispatch.recorder is not None and spacing.__class__ in (int, float) and edge_order in (1, 2):
+    if spacing.__class__ in (int, float) and edge_order in (1, 2):
         return tuple(_gradient(input, spacing, None if dim is None else dims, edge_order=edge_order))
     return _gradients(input, spacing, dims, dim is not None, edge_order)
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, _dtype, return_types
-from .._dispatch import OPS, composite, function, op, unalias
+from .. import _dispatch, return_types
+from .._dispatch import composite, function, op, unalias
 from .._dtype import INTEGRAL_NUMS, NP_BFLOAT16, NP_BOOL
 from . import _dims
+from ._children import UNKNOWN, Child, child, is_contiguous, tensor
 from ._namespace import functions as F
+from .reduction import share_evenly
 
 
 def _selected(g: Any, dim: int, indices: Any, shape: Any) -> Any:
@@ -44,7 +45,15 @@ def sort_op(self: np.ndarray, stable: Any, dim: int, descending: bool) -> Any:
     if not self.ndim:
         return self.copy(), np.zeros((), np.int64)
     order = _order(self, dim, descending)
-    return _laid_out(np.take_along_axis(self, order, dim), self), _laid_out(order, self)
+    return _laid_out(_in_order(self, order, dim), self), _laid_out(order, self)
+
+
+def _in_order(array: np.ndarray, order: np.ndarray, dim: int) -> np.ndarray:
+    """`np.take_along_axis`; along the last dimension in half its time."""
+    if dim != array.ndim - 1 or not array.size:
+        return np.take_along_axis(array, order, dim)
+    rows = array.reshape(-1, array.shape[-1])
+    return rows[np.arange(len(rows))[:, None], order.reshape(rows.shape)].reshape(array.shape)
 
 
 def _laid_out(array: np.ndarray, like: np.ndarray) -> np.ndarray:
@@ -114,23 +123,8 @@ def argsort(input: Any, dim: int = -1, descending: bool = False, stable: bool = 
     return argsort_op(input, dim, descending)
 
 
-def _places(self: Any, dim: int, descending: bool) -> Any:
-    """The indices of the sorted values, without the values."""
-    where = _dims.one(dim, self.ndim)
-    if self._array.dtype.kind == "c":
-        raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    indices = (
-        _laid_out(_order(self._array, where, descending), self._array)
-        if self.ndim
-        else np.zeros((), np.int64)
-    )
-    return _dispatch.wrap(indices)
-
-
 @composite("aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor", expose="no")
 def argsort_op(self: Any, dim: int, descending: bool) -> Any:
-    if _dispatch.recorder is None and self.__class__ is _dispatch.Tensor and not self._array_missing:
-        return _places(self, dim, descending)
     return sort_plain(self, dim, descending)[1]
 
 
@@ -139,8 +133,6 @@ def argsort_op(self: Any, dim: int, descending: bool) -> Any:
     expose="no",
 )
 def argsort_stable(self: Any, stable: bool, dim: int, descending: bool) -> Any:
-    if _dispatch.recorder is None and self.__class__ is _dispatch.Tensor and not self._array_missing:
-        return _places(self, dim, descending)
     return sort_op(self, stable=stable, dim=dim, descending=descending)[1]
 
 
@@ -253,19 +245,7 @@ def _declare_median(aten_name: str, skip_nan: bool) -> None:
         flat = self.reshape(-1)
         return flat[_median_places(flat, 0, skip_nan)[0]]
 
-    def whole_grad(g: Any, self: Any, out: Any) -> Any:
-        if _dispatch.recorder is not None and not _dispatch.grad_state.enabled:
-            mask = F.isnan(self) if F.isnan(out).item() else self == out
-            zeros = OPS["new_zeros"].entry(g, tuple(self.shape))
-            return OPS["masked_fill_.Tensor"].entry(zeros, mask, F.div(g, F.sum(mask)))
-        mask = (
-            F.isnan(self)
-            if self._array.dtype.num not in INTEGRAL_NUMS and math.isnan(out.item())
-            else self == out
-        )
-        return (g / mask.sum()) * mask
-
-    whole.derivative(self=whole_grad)
+    whole.derivative(self=share_evenly)
 
     @op(
         f"{aten_name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
@@ -371,6 +351,16 @@ def unique_dim(self: np.ndarray, dim: int, sorted: bool, return_inverse: bool, r
     )
     rows = np.ascontiguousarray(np.moveaxis(values, dim, 0))
     return np.moveaxis(rows, 0, dim), inverse.reshape(-1).astype(np.int64), counts.astype(np.int64)
+
+
+@_unique2.children
+def _(self: Any, sorted: Any, return_inverse: Any, return_counts: Any) -> list[Child]:
+    flat, inside = self, [child("aten::view", self, UNKNOWN)]
+    if self is not UNKNOWN:
+        flat = tensor((math.prod(self.shape),), self)
+        view = "aten::view" if is_contiguous(self) else "aten::reshape"
+        inside = [child(view, self, flat.shape)] if len(self.shape) != 1 else []
+    return [child("aten::flatten.using_ints", self, children=inside), child("aten::sort", flat)]
 
 
 def _pick_outputs(outputs: tuple, return_inverse: bool, return_counts: bool) -> Any:
@@ -506,27 +496,6 @@ def _bucketize_number(self: Any, boundaries: np.ndarray, out_int32: bool, right:
     return searchsorted_number.op.kernel(boundaries, self, out_int32, right, None, None)
 
 
-def _show_search(entry: Any, value: int, line: int) -> None:
-    """Recorded body: a search allocates its output empty, and casts a number to the dtype of the sorted sequence."""
-    kernel = entry.op.kernel
-
-    def body(*arguments: Any) -> Any:
-        positions = _dispatch.wrap(kernel(*[getattr(a, "_array", a) for a in arguments]))
-        F.empty((0,), dtype=positions.dtype)
-        if not isinstance(arguments[value], _dispatch.Tensor):
-            boxed = _dispatch.wrap(np.array(arguments[value], np.float64))
-            OPS["to.dtype"].entry(boxed, arguments[line].dtype)
-        return positions
-
-    entry.recorded(body)
-
-
-_show_search(searchsorted_op, 1, 0)
-_show_search(searchsorted_number, 1, 0)
-_show_search(_bucketize, 0, 1)
-_show_search(_bucketize_number, 0, 1)
-
-
 @function(expose="function")
 def searchsorted(
     sorted_sequence: Any,
@@ -560,99 +529,3 @@ def bucketize(
         _dispatch.give_out(out, buckets._array)
         return out
     return buckets
-
-
-# ---------------------------------------------------------------------------------------------------- bodies while recording
-
-
-def _sized_late(outputs: list, arrays: list) -> list:
-    """Outputs that were allocated empty, resized and filled with these arrays."""
-    from ._shown import given_size
-
-    targets = []
-    for out, array in zip(outputs, arrays):
-        target = given_size(out, array.shape) if array.size else out
-        np.copyto(target._array, array)
-        targets.append(target)
-    return targets
-
-
-@_unique2.recorded
-def _(self: Any, sorted: bool, return_inverse: bool, return_counts: bool) -> Any:
-    values, inverse, counts = _unique2.op.kernel(self._array, sorted, return_inverse, return_counts)
-    kinds = (self.dtype, _dtype.int64, _dtype.int64, _dtype.int64)
-    first, second, third, starts = (F.empty((0,), dtype=kind) for kind in kinds)
-    F.sort(F.flatten(self))
-    made = _sized_late([first, second], [values, inverse])
-    if return_counts:
-        made += _sized_late([third], [counts])
-        _sized_late([starts], [np.zeros(len(values) + 1, np.int64)])
-    else:
-        made.append(third)
-    return tuple(made)
-
-
-@unique_dim.recorded
-def _(self: Any, dim: int, sorted: bool, return_inverse: bool, return_counts: bool) -> Any:
-    values, inverse, counts = unique_dim.op.kernel(self._array, dim, sorted, return_inverse, return_counts)
-    if not self.numel():
-        return tuple(_dispatch.wrap(part) for part in (values, inverse, counts))
-    where = dim % self.ndim
-    front = OPS["moveaxis.intlist"].entry(self, (where,), (0,))
-    if not front._array.flags.c_contiguous:
-        front = F.contiguous(front)
-    n, found = self.shape[where], len(counts)
-    flat = F.view(front, (n, -1))
-    ordered = F.empty(flat.shape, dtype=self.dtype)
-    for place, source in enumerate(np.argsort(inverse, kind="stable").tolist()):
-        F.copy_(F.select(ordered, 0, place), F.select(flat, 0, source))
-    places, totals = F.empty((n,), dtype=_dtype.int64), F.zeros((n,), dtype=_dtype.int64)
-    rows = F.unbind(ordered, 0)
-    for first, second in itertools.pairwise(rows):
-        F.equal(first, second)
-    np.copyto(places._array, inverse)
-    totals._array[:found] = counts
-    kept = _dispatch.wrap(F.narrow(totals, 0, 0, found)._array)
-    kept._storage = _dispatch.storage_of(totals)
-    starts = np.cumsum(counts) - counts
-    joined = F.stack([rows[start] for start in starts.tolist()], 0)
-    shape = (found, *[size for d, size in enumerate(self.shape) if d != where])
-    turned = OPS["moveaxis.intlist"].entry(F.view(joined, shape), (0,), (where,))
-    made = _dispatch.wrap(turned._array)
-    made._storage = _dispatch.storage_of(joined)
-    return made, places, kept
-
-
-@unique_consecutive_op.recorded
-def _(self: Any, return_inverse: bool, return_counts: bool, dim: Any) -> Any:
-    made = unique_consecutive_op.op.kernel(self._array, return_inverse, return_counts, dim)
-    if dim is not None:
-        return tuple(_dispatch.wrap(part) for part in made)
-    values = F.empty((self.numel(),), dtype=self.dtype)
-    inverse, counts = (F.empty((0,), dtype=_dtype.int64) for _ in range(2))
-    if return_inverse:
-        inverse = _sized_late([inverse], [made[1]])[0]
-    if return_counts:
-        counts = _sized_late([counts], [np.zeros(self.numel(), np.int64)])[0]
-    values = values.resize_(made[0].shape)
-    np.copyto(values._array, made[0])
-    if return_counts:
-        counts = counts.resize_(made[2].shape)
-        np.copyto(counts._array, made[2])
-    return values, inverse, counts
-
-
-@kthvalue.recorded
-def _(self: Any, k: int, dim: int, keepdim: bool) -> Any:
-    made = kthvalue.op.kernel(self._array, k, dim, keepdim)
-    outputs = [F.empty((0,), dtype=kind) for kind in (self.dtype, _dtype.int64)]
-    if not self.ndim:
-        return tuple(_dispatch.wrap(part) for part in made)
-    if not keepdim:
-        for out in outputs:
-            out.unsqueeze_(0)
-    F.clone(self, memory_format=_dtype.contiguous_format)
-    F.empty(self.shape, dtype=_dtype.int64)
-    where = dim % self.ndim
-    targets = [_dispatch.wrap(part if keepdim else np.expand_dims(part, where)) for part in made]
-    return tuple(target if keepdim else target.squeeze_(where) for target in targets)
