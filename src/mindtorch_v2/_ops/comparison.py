@@ -9,8 +9,8 @@ import numpy as np
 
 from .. import _dispatch, _dtype
 from .._dispatch import OPS, composite, function, op
-from .._dtype import BY_NUM, INTEGRAL_NUMS
-from . import _shown
+from .._dtype import INTEGRAL_NUMS
+from ._children import child
 from ._namespace import functions as F
 
 
@@ -89,16 +89,14 @@ def _bitwise(aten_name: str, inplace: str, ufunc: Any, operators: tuple[str, ...
     return bits
 
 
-def _bit_operator(aten_name: str, text: str, direct: Any, body: Any, declare: Any = composite) -> Any:
-    """`x & y`: in torch's profiles the operator is an op of its own, around the bitwise op or in its place. `direct`: the function
-    that runs while nothing records; `text`: the schema after the overload's name, with a gap for the type of the second operand."""
+def _bit_operator(aten_name: str, text: str, body: Any, declare: Any = composite) -> Any:
+    """`x & y`: an op of its own, around the bitwise op or in its place. `text`: the schema after the overload's name, with a gap for
+    the type of the second operand."""
     name = aten_name.removeprefix("aten::")
     tensors = declare(f"{aten_name}.Tensor{text.format('Tensor')}", expose="no")(body)
     numbers = declare(f"{aten_name}.Scalar{text.format('Scalar')}", expose="no")(body)
 
     def operator(self: Any, other: Any) -> Any:
-        if _dispatch.recorder is None:
-            return direct(self, other)
         if isinstance(other, _dispatch.Tensor):
             return tensors(self, other)
         return numbers(self, other) if other.__class__ in _dispatch.NUMBERS else NotImplemented
@@ -108,36 +106,21 @@ def _bit_operator(aten_name: str, text: str, direct: Any, body: Any, declare: An
     return tensors
 
 
-_MADE = "(Tensor self, {} other) -> Tensor"
+_NEW = "(Tensor self, {} other) -> Tensor"
 _WRITTEN = "(Tensor(a!) self, {} other) -> Tensor(a!)"
 
 
 def _bit_operators(aten_name: str, inplace: str, bits: Any) -> Any:
     """Declare `&` and `&=` around the bitwise op; returns the latter."""
-    _bit_operator(aten_name, _MADE, bits.op.operator, bits)
-    return _bit_operator(inplace, _WRITTEN, bits.op.inplace.operator, bits.inplace)
-
-
-def _unseen(entry: Any, *arguments: Any) -> Any:
-    """The result of an op that is not recorded."""
-    return entry.op.run(*arguments)
+    _bit_operator(aten_name, _NEW, bits)
+    return _bit_operator(inplace, _WRITTEN, bits.inplace)
 
 
 def _shift_operators(aten_name: str, inplace: str, bits: Any) -> None:
     """Declare `<<` and `<<=` in the place of the bitwise op."""
-
-    def shifted(self: Any, other: Any) -> Any:
-        made = _unseen(bits, self, other)
-        target = OPS["empty.memory_format"].entry(made.shape, dtype=made.dtype)
-        np.copyto(target._array, made._array)
-        return target
-
-    def shifted_(self: Any, other: Any) -> Any:
-        return _unseen(bits.inplace, self, other)
-
-    kernel = partial(op, on="tensors", nondifferentiable=True)
-    _bit_operator(aten_name, _MADE, bits.op.operator, shifted, kernel)
-    _bit_operator(inplace, _WRITTEN, bits.op.inplace.operator, shifted_, kernel)
+    declare = partial(op, on="tensors", nondifferentiable=True)
+    _bit_operator(aten_name, _NEW, lambda self, other: bits.op.run(self, other), declare)
+    _bit_operator(inplace, _WRITTEN, lambda self, other: bits.inplace.op.run(self, other), declare)
 
 
 _iand = _bit_operators(
@@ -171,14 +154,14 @@ _shift_operators(
 def _rlshift(self: Any, other: Any) -> Any:
     if other.__class__ not in _dispatch.NUMBERS:
         return NotImplemented
-    return F.bitwise_left_shift(other if _dispatch.recorder is not None else F.tensor(other), self)
+    return F.bitwise_left_shift(other, self)
 
 
 @function("__rrshift__", expose="method")
 def _rrshift(self: Any, other: Any) -> Any:
     if other.__class__ not in _dispatch.NUMBERS:
         return NotImplemented
-    return F.bitwise_right_shift(other if _dispatch.recorder is not None else F.tensor(other), self)
+    return F.bitwise_right_shift(other, self)
 
 
 @op(
@@ -204,15 +187,7 @@ def _logical(aten_name: str, inplace: str, ufunc: Any) -> Any:
     def logic(self: Any, other: Any) -> Any:
         return ufunc(self, other)
 
-    into = _shown.writer(f"{aten_name}.out(Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)", ufunc)
-
-    @logic.recorded
-    def _(self: Any, other: Any) -> Any:
-        _shown.empty_buffer(_dtype.bool_)
-        return _shown.kernel_of(logic, self, other)
-
-    logic.inplace.recorded(lambda self, other: into(self, other, self))
-    return logic
+    logic.inplace.children(lambda self, other: [child(f"{aten_name}.out", self, other, self)])
 
 
 _logical("aten::logical_and", "aten::logical_and_", np.logical_and)
@@ -227,18 +202,7 @@ def logical_not(self: Any) -> Any:
     return np.logical_not(self)
 
 
-_logical_not_into = _shown.writer(
-    "aten::logical_not.out(Tensor self, *, Tensor out) -> Tensor(a!)", np.logical_not
-)
-
-
-@logical_not.recorded
-def _(self: Any) -> Any:
-    _shown.empty_buffer(_dtype.bool_)
-    return _shown.kernel_of(logical_not, self)
-
-
-logical_not.inplace.recorded(lambda self: _logical_not_into(self, self))
+logical_not.inplace.children(lambda self: [child("aten::logical_not.out", self, self)])
 
 
 def _test(aten_name: str, kernel: Any, out: bool = False) -> Any:
@@ -267,55 +231,47 @@ def _signbit(self: np.ndarray) -> np.ndarray:
     return (self < 0) if self.dtype.num in INTEGRAL_NUMS else np.signbit(self)
 
 
-_test("aten::isnan", _floating_only(np.isnan)).recorded(lambda self: ne(self, self))
-_test("aten::isinf", _floating_only(np.isinf)).recorded(
-    lambda self: (
-        eq(F.abs(self), np.inf)
-        if self.dtype._rank == 2
-        else F.zeros_like(self, dtype=_dtype.bool_, memory_format=_dtype.preserve_format)
-    )
+_test("aten::isnan", _floating_only(np.isnan)).children(
+    lambda self: [child("aten::ne.Tensor", self, self, allocates=True)]
 )
+
+
+@op("aten::isinf(Tensor self) -> Tensor", on="tensors", nondifferentiable=True)
+def isinf(self: Any) -> Any:
+    rank = self.dtype._rank
+    if rank < 2:
+        return _filled_like(self, "zeros_like")
+    if rank == 2:
+        return eq(F.abs(self), np.inf)
+    return _ior(isinf(F.real(self)), isinf(F.imag(self)))
+
+
+def _check_tensors(entry: Any, *arguments: Any) -> None:
+    if not all(isinstance(value, _dispatch.Tensor) for value in arguments):
+        _dispatch.bad_argument(entry.op, arguments)
+
+
+def _filled_like(self: Any, name: str) -> Any:
+    return OPS[name].entry(self, dtype=_dtype.bool_, memory_format=_dtype.preserve_format)
+
+
 _test("aten::isposinf", _real_only("isposinf", lambda self: self == np.inf), out=True)
 _test("aten::isneginf", _real_only("isneginf", lambda self: self == -np.inf), out=True)
 
 
-def _plain_or(text: str, kernel: Any) -> Any:
-    """Decorator: a composite of other ops while something records, else an op with a kernel of its own."""
-
-    def declare(body: Any) -> Any:
-        plain = op(text.replace("(", ".plain(", 1), expose="no", nondifferentiable=True)(kernel)
-
-        @composite(text)
-        def either(*arguments: Any) -> Any:
-            return plain(*arguments) if _dispatch.recorder is None else body(*arguments)
-
-        return either
-
-    return declare
-
-
-@_plain_or(
-    "aten::isfinite(Tensor self) -> Tensor",
-    lambda self: np.ones(self.shape, bool) if self.dtype.num in INTEGRAL_NUMS else np.isfinite(self),
-)
+@composite("aten::isfinite(Tensor self) -> Tensor")
 def isfinite(self: Any) -> Any:
+    _check_tensors(isfinite, self)
     if self.dtype._rank < 2:
-        return OPS["ones_like"].entry(self, dtype=_dtype.bool_, memory_format=_dtype.preserve_format)
+        return _filled_like(self, "ones_like")
     if self.dtype._rank == 3:
-        return isfinite(F.abs(self))
+        return _iand(isfinite(F.real(self)), isfinite(F.imag(self)))
     below = ne(F.abs(self), np.inf)
     return F.mul(eq(self, self), below)
 
 
 _test("aten::isreal", lambda self: np.isreal(self))
 _test("aten::signbit", _signbit, out=True)
-
-
-def _close(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
-    _check_close(BY_NUM[self.dtype.num], BY_NUM[other.dtype.num], rtol, atol)
-    if self.dtype.num in INTEGRAL_NUMS:
-        self, other = self.astype(np.float64), other.astype(np.float64)
-    return np.isclose(self, other, rtol, atol, equal_nan)
 
 
 def _check_close(one: Any, two: Any, rtol: float, atol: float) -> None:
@@ -326,11 +282,11 @@ def _check_close(one: Any, two: Any, rtol: float, atol: float) -> None:
         raise RuntimeError(f"{which} must be greater than or equal to zero, but got {value}")
 
 
-@_plain_or(
-    "aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor",
-    _close,
+@composite(
+    "aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False) -> Tensor"
 )
 def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    _check_tensors(isclose, self, other)
     _check_close(self.dtype, other.dtype, rtol, atol)
     close = eq(self, other)
     if equal_nan and self.dtype._rank >= 2:
@@ -338,6 +294,8 @@ def isclose(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) ->
     if rtol == 0 and atol == 0:
         return close
     wide = other.to(_dtype.Default.dtype) if self.dtype._rank < 2 else other
+    if self.dtype._rank == 0:
+        self = self.to(_dtype.Default.dtype)
     allowed = F.add(F.abs(F.mul(wide, rtol)), atol)
     actual = F.abs(F.sub(self, wide))
     return _ior(close, _iand(isfinite(actual), F.le(actual, allowed)))
@@ -362,10 +320,7 @@ def is_same_size(self: Any, other: Any) -> bool:
     return self.shape == other.shape
 
 
-@equal.recorded
-def _(self: Any, other: Any) -> bool:
-    is_same_size(self, other)
-    return bool(np.array_equal(self._array, other._array))
+equal.children(lambda self, other: [child("aten::is_same_size", self, other)])
 
 
 @op(

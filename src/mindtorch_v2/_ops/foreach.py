@@ -69,11 +69,11 @@ _WITH_TENSOR = ("add", "mul", "div")
 
 
 def composite(text: str, expose: str) -> Any:
-    """Declare an op on lists. While something records, the ops inside run below autograd unless a tensor requires gradients."""
+    """Declare an op on lists. The ops inside run below autograd unless a tensor requires gradients."""
 
     def declare(body: Any) -> Any:
         def seen(*arguments: Any) -> Any:
-            if _dispatch.recorder is not None and not any(t._rg for t in _dispatch._tensors_in(arguments)):
+            if _dispatch.grad_state.enabled and not any(t._rg for t in _dispatch._tensors_in(arguments)):
                 return below(body, *arguments)
             return body(*arguments)
 
@@ -150,7 +150,7 @@ def _declare_binary(aten_name: str, inplace_name: str, by_number: str, by_tensor
     def inplace(with_tensor: bool) -> Any:
         if with_tensor and by_tensor in ("maximum", "minimum"):
             return getattr(F, "clamp_min_" if by_tensor == "maximum" else "clamp_max_")
-        if not with_tensor and by_number == "mul" and _dispatch.recorder is not None:
+        if not with_tensor and by_number == "mul":
             return mul_scalar.inplace
         return getattr(Tensor, (by_tensor if with_tensor else by_number) + "_")
 

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch, _dtype
-from .._dispatch import broadcast_text, call_out, composite, function, op, promote_pair, wrap
+from .._dispatch import broadcast_text, call_out, composite, function, op, promote_pair
 from .._dtype import BY_NUM
 from .._tensor import Tensor
+from ._children import UNKNOWN, Child, child, tensor
 from ._layout import expanded_target
 from ._namespace import functions as F
 from ._scalars import fitting
@@ -83,9 +84,7 @@ def _as_tensor(value: Any, other: Any = None) -> Any:
     elif other is not None:
         kinds.append((_dtype.number_dtype(other), 2))
     dtype = _dtype.result_dtype(kinds)
-    if _dispatch.recorder is not None:
-        return F.scalar_tensor(value, dtype=dtype)
-    return wrap(np.array(value, dtype._np))
+    return F.scalar_tensor(value, dtype=dtype)
 
 
 @composite("aten::where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor", expose="no")
@@ -220,21 +219,25 @@ _masked_fill_tensor.derivative(
 )
 
 
-def _clone_for(self: Any, mask: Any) -> Any:
-    """A contiguous copy of `self` in the shape it has together with `mask`."""
-    if self._array.shape != mask._array.shape:
-        shape = _common_shape(self._array.shape, mask._array.shape)
-        self = F.expand(self, shape)
-        F.expand(mask, shape)
-    return F.clone(self, memory_format=_dtype.contiguous_format)
+_CONTIGUOUS = 0  # torch's number of the contiguous memory format
 
 
-_masked_fill_scalar.recorded(
-    lambda self, mask, value: _masked_fill_scalar.op.inplace.entry(_clone_for(self, mask), mask, value)
-)
-_masked_fill_tensor.recorded(
-    lambda self, mask, value: _masked_fill_tensor.op.inplace.entry(_clone_for(self, mask), mask, value)
-)
+def _copy_and_write(write: str) -> Any:
+    """The children of an op that copies `self` in the shape it has together with `mask`, and writes to the copy."""
+
+    def rule(self: Any, mask: Any, value: Any) -> list[Child]:
+        copy, views = self, []
+        if self is not UNKNOWN and self.shape != mask.shape:
+            copy = tensor(_common_shape(self.shape, mask.shape), self)
+            views = [child("aten::expand", x, copy.shape) for x in (self, mask)]
+        clone = child("aten::clone", copy, _CONTIGUOUS, allocates=True)
+        return [*views, clone, child(write, copy, mask, value)]
+
+    return rule
+
+
+_masked_fill_scalar.children(_copy_and_write("aten::masked_fill_.Scalar"))
+_masked_fill_tensor.children(_copy_and_write("aten::masked_fill_.Tensor"))
 
 
 @function()
@@ -324,7 +327,7 @@ masked_scatter.derivative(
     self=lambda g, mask: _masked_fill_scalar(g, mask, 0),
     source=lambda g, mask, source_shape: masked_scatter_backward(g, mask, source_shape),
 )
-masked_scatter.recorded(lambda self, mask, source: F.masked_scatter_(_clone_for(self, mask), mask, source))
+masked_scatter.children(_copy_and_write("aten::masked_scatter_"))
 
 
 # -------------------------------------------------------------------------------------------- nonzero

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from mindtorch_prof.flops import elementwise_flops
+from mindtorch_prof.inputs import TensorInput
 
 from .. import _dispatch
 from .._dispatch import function, op
-from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default
-from . import _shown
+from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default, preserve_format
+from ._children import UNKNOWN, child
 from ._namespace import functions as F
 from ._overlap import multiplied_into, scaled_into
 
@@ -124,7 +125,6 @@ def rsub_scalar(self: Any, other: Any, alpha: Any) -> Any:
 
 
 rsub_scalar.derivative(self=lambda g, alpha: -g if alpha == 1 else -g * alpha)
-rsub_scalar.recorded(lambda self, other, alpha: F.sub(_as_zero_dim(other, self), self, alpha=alpha))
 
 
 def _as_zero_dim(value: Any, like: Any) -> Any:
@@ -133,6 +133,18 @@ def _as_zero_dim(value: Any, like: Any) -> Any:
     if array.dtype == np.float64:
         array = array.astype(Default.np if like.dtype._rank < 2 else like._array.dtype)
     return _dispatch.wrap(array)
+
+
+def _boxed(number: Any) -> Any:
+    """A described Python number as the 0-dim tensor that torch boxes it in."""
+    if number is UNKNOWN:
+        return UNKNOWN
+    return TensorInput((), (), "double" if isinstance(number, float) else "long int")
+
+
+rsub_scalar.children(
+    lambda self, other, alpha: [child("aten::sub.Tensor", _boxed(other), self, alpha, allocates=True)]
+)
 
 
 @op(
@@ -165,26 +177,8 @@ def times_conj(g: Any, value: Any) -> Any:
     if isinstance(value, _dispatch.Tensor):
         if value._array.dtype.kind != "c":
             return g * value
-        if _dispatch.recorder is None or _dispatch.grad_state.enabled:
-            return g * F.conj(value)
-        if hasattr(
-            value, "_conjugate_of"
-        ):  # the conjugate of a conjugate is the tensor itself: nothing to compute
-            return g * F.conj(value)
-        return _dispatch.record(_mul_conj.op, g, F.conj(value))
+        return g * F.conj(value)
     return g * conj(value)
-
-
-@op(
-    "aten::mul.conjugated(Tensor self, Tensor other) -> Tensor",
-    expose="no",
-    on="tensors",
-    nondifferentiable=True,
-    flops=flops_of_self,
-)
-def _mul_conj(self: Any, other: Any) -> Any:
-    F.clone(other)  # torch computes a lazy conjugate when it is used
-    return _dispatch.wrap(self._array * other._array)
 
 
 mul.derivative(self=lambda g, other: times_conj(g, other), other=lambda g, self: times_conj(g, self))
@@ -576,13 +570,32 @@ def mul_scalar(self: Any, other: Any) -> Any:
 
 
 mul_scalar.derivative(self=lambda g, other: mul_scalar(g, conj(other)))
-_mul_into = _shown.writer(
-    "aten::mul.out(Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)", lambda self, other: self * other
+
+
+def _multiply_in_place(self: Any, other: Any, out: Any = None) -> Any:
+    array, number = _dispatch.promote_factor(self, other)
+    if array is not self:
+        result, wanted = (BY_NUM[x.dtype.num]._abbr for x in (array, self))
+        raise RuntimeError(f"result type {result} can't be cast to the desired output type {wanted}")
+    return mul.op.kernel(array, number, out)
+
+
+mul_scalar.op.inplace.kernel = _multiply_in_place
+
+
+@op(
+    "aten::mul.out(Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)",
+    expose="no",
+    on="tensors",
+    nondifferentiable=True,
+    flops=flops_of_self,
 )
-_dispatch.OPS["mul.out"].flops = flops_of_self
-mul_scalar.inplace.recorded(
-    lambda self, other: _mul_into(_dispatch.wrap(np.array(other, self._array.dtype)), self, self)
-)
+def mul_into(self: Any, other: Any, out: Any) -> Any:
+    out._array[...] = self._array * getattr(other, "_array", other)  # `other` may be a number
+    return out
+
+
+mul_scalar.inplace.children(lambda self, other: [child("aten::mul.out", _boxed(other), self, self)])
 
 
 @op("aten::div.Scalar(Tensor self, Scalar other) -> Tensor", expose="no", node="DivBackward1")
@@ -867,8 +880,15 @@ def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
     return result.astype(dtype, copy=False)
 
 
+def _one_minus(weight: Any) -> Any:
+    """`1 - weight` as torch's own code computes it."""
+    return F.sub_(
+        F.fill_(_dispatch.OPS["empty_like"].entry(weight, memory_format=preserve_format), 1), weight
+    )
+
+
 lerp_tensor.derivative(
-    self=lambda g, weight: g * _shown.one_minus(weight),
+    self=lambda g, weight: g * _one_minus(weight),
     end=lambda g, weight: g * weight,
     weight=lambda g, self, end: g * (end - self),
 )

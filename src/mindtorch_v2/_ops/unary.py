@@ -10,7 +10,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, NP_BOOL
-from . import _shown
+from ._children import child
 from ._namespace import functions as F
 from .pointwise import conj
 
@@ -166,29 +166,6 @@ declare("aten::abs", "aten::abs_", _abs, _abs_grad, promote="same", aliases=("ab
 function("__abs__", expose="method")(_dispatch.FUNCTIONS["abs"])
 
 
-def _shown_size(kernel: Any, buffers: int) -> Any:
-    """The recorded body of `abs` and `angle`: the output is given its strides late; for complex input it starts as a real part."""
-
-    def body(self: Any) -> Any:
-        array = self._array
-        result = _dispatch.wrap(kernel(array))
-        if not result._array.flags.c_contiguous:
-            size = result._array.itemsize
-            _dispatch.OPS["as_strided_"].entry(
-                result, result._array.shape, tuple([step // size for step in result._array.strides]), 0
-            )
-        if array.dtype.kind == "c":
-            for _ in range(buffers):
-                _shown.empty_buffer(self.dtype)
-            values = result._array.copy("K")
-            F.copy_(result, F.real(self))
-            np.copyto(result._array, values)
-        return result
-
-    return body
-
-
-_dispatch.OPS["abs"].recorded(_shown_size(_dispatch.OPS["abs"].kernel, 0))
 declare("aten::exp", "aten::exp_", np.exp, lambda g, out: g * conj(out))
 declare("aten::exp2", "aten::exp2_", np.exp2, lambda g, out: g * conj(out) * math.log(2))
 declare("aten::expm1", "aten::expm1_", np.expm1, lambda g, out: g * (conj(out) + 1))
@@ -727,20 +704,8 @@ def nan_to_num_kernel(self: np.ndarray, nan: Any, posinf: Any, neginf: Any) -> n
     return replaced
 
 
-@nan_to_num.recorded
-def _(self: Any, nan: Any, posinf: Any, neginf: Any) -> Any:
-    values = nan_to_num.op.kernel(self._array, nan, posinf, neginf)
-    made = F.empty_like(self)
-    np.copyto(made._array, values)
-    return made
-
-
-_nan_to_num_into = _shown.writer(
-    "aten::nan_to_num.out(Tensor self, float? nan=None, float? posinf=None, float? neginf=None, *, Tensor out) -> Tensor(a!)",
-    nan_to_num.op.kernel,
-)
-nan_to_num.inplace.recorded(
-    lambda self, nan, posinf, neginf: _nan_to_num_into(self, nan, posinf, neginf, self)
+nan_to_num.inplace.children(
+    lambda self, nan, posinf, neginf: [child("aten::nan_to_num.out", self, nan, posinf, neginf, self)]
 )
 nan_to_num.derivative(self=lambda g, self: g * F.isfinite(self))
 
@@ -755,14 +720,6 @@ def conj_op(self: np.ndarray) -> np.ndarray:
 
 
 conj_op.derivative(self=lambda g: F.conj(g))
-
-
-@conj_op.recorded
-def _(self: Any) -> Any:
-    _dispatch.OPS["alias"].entry(self)
-    made = _dispatch.wrap(np.conjugate(self._array))
-    made._conjugate_of = self  # whose memory lives as long as this does
-    return made
 
 
 @function("conj")
@@ -806,4 +763,3 @@ def _angle_grad(g: Any, self: Any) -> Any:
 
 
 angle.derivative(self=_angle_grad)
-angle.recorded(_shown_size(angle.op.kernel, 2))
