@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
+from .. import _dispatch, _dtype
 from .._dispatch import composite, function, op
-from . import _shown
 from ._double_backward import through
 from ._namespace import functions as F
 from .norms import _norm
@@ -96,34 +95,6 @@ def _(g: Any, grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
     return through(g, expression, grad, x1, x2, cdist)
 
 
-@_cdist_backward.recorded
-def _(*arguments: Any) -> Any:
-    made = _shown.kernel_of(_cdist_backward, *arguments)
-    rows, columns = made.shape[-2:]
-    target = F.empty((math.prod(made.shape[:-2]), rows, columns), dtype=made.dtype)
-    F.fill_(target, 0)
-    np.copyto(target._array, made._array.reshape(target._array.shape))
-    return F.view(target, tuple(made.shape))
-
-
-def _flat(x: Any, batch: tuple) -> Any:
-    """All tables of a batch one after another."""
-    return F.view(
-        F.expand(x, (*batch, *x.shape[-2:])), (math.prod(batch), *x.shape[-2:]) if batch else x.shape
-    )
-
-
-@_cdist_forward.recorded
-def _(x1: Any, x2: Any, p: float, compute_mode: Any) -> Any:
-    made = _shown.kernel_of(_cdist_forward, x1, x2, p, compute_mode)
-    batch = tuple(made.shape[:-2])
-    _flat(F.contiguous(x1) if not x1._array.flags.c_contiguous else x1, tuple(x1.shape[:-2]))
-    _flat(F.contiguous(x2) if not x2._array.flags.c_contiguous else x2, tuple(x2.shape[:-2]))
-    target = F.empty((*batch, *made.shape[-2:]), dtype=made.dtype)
-    np.copyto(target._array, made._array)
-    return target
-
-
 def _dense(x: Any) -> Any:
     return x if x._array.flags.c_contiguous else F.contiguous(x)
 
@@ -146,23 +117,21 @@ def _turned(x: Any) -> Any:
     return x.mT
 
 
-@op("aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor", expose="no", node="EuclideanDistBackward0")
-def _euclidean_dist(x1: np.ndarray, x2: np.ndarray) -> np.ndarray:
-    return _pair_distances(x1, x2, 2.0)
-
-
-@_euclidean_dist.recorded
-def _(x1: Any, x2: Any) -> Any:
-    made = _shown.kernel_of(_euclidean_dist, x1, x2)
+@op(
+    "aten::_euclidean_dist(Tensor x1, Tensor x2) -> Tensor",
+    expose="no",
+    on="tensors",
+    node="EuclideanDistBackward0",
+)
+def _euclidean_dist(x1: Any, x2: Any) -> Any:
+    """|a - b|^2 = |a|^2 - 2ab + |b|^2, all by one matrix product."""
     first = F.sum(F.pow(x1, 2), -1, True)
-    ones = _shown.ones_like(first)
+    ones = _dispatch.OPS["ones_like"].entry(first, memory_format=_dtype.contiguous_format)
     second = F.sum(F.pow(x2, 2), -1, True)
-    others = _shown.ones_like(second)
+    others = _dispatch.OPS["ones_like"].entry(second, memory_format=_dtype.contiguous_format)
     left = F.cat([F.mul(x1, -2), first, ones], -1)
     right = F.cat([x2, others, second], -1)
-    target = F.sqrt_(F.clamp_min_(F.matmul(left, _turned(right)), 0))
-    np.copyto(target._array, made._array)
-    return target
+    return F.sqrt_(F.clamp_min_(F.matmul(left, _turned(right)), 0))
 
 
 @_euclidean_dist.backward("x1", "x2")
@@ -229,14 +198,6 @@ def _pdist_forward(self: np.ndarray, p: float) -> np.ndarray:
     return _norm(self[rows] - self[columns], p, -1, False)
 
 
-@_pdist_forward.recorded
-def _(self: Any, p: float) -> Any:
-    made = _shown.kernel_of(_pdist_forward, self, p)
-    target = _shown.resized(made.shape, made.dtype)
-    np.copyto(target._array, made._array)
-    return target
-
-
 @op(
     "aten::_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor",
     expose="no",
@@ -261,14 +222,6 @@ def _(g: Any, grad: Any, self: Any, p: float, pdist: Any) -> Any:
         return F.index_add(F.index_add(F.zeros_like(self), 0, rows, slope), 0, columns, -slope)
 
     return through(g, expression, grad, self, pdist)
-
-
-@_pdist_backward.recorded
-def _(*arguments: Any) -> Any:
-    made = _shown.kernel_of(_pdist_backward, *arguments)
-    target = F.fill_(F.empty_like(made, memory_format=_dispatch._dtype.contiguous_format), 0)
-    np.copyto(target._array, made._array)
-    return target
 
 
 _pdist_forward.derivative(self=lambda g, self, out, p: _pdist_backward(g, self, p, out))

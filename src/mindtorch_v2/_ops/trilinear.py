@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._dispatch import op
-from . import _shown
-from ._namespace import functions as F
-from .einsum import _sum_product
+from ._children import Child, child, tensor
 
 
 @op(
@@ -58,39 +56,50 @@ def _product(
     return products.reshape(*lead, *x.shape[n:rows], *y.shape[columns:]), [*batch, *left, *right]
 
 
-@_trilinear.recorded
+@_trilinear.children
 def _(
     i1: Any, i2: Any, i3: Any, expand1: tuple, expand2: tuple, expand3: tuple, sumdim: tuple, unroll_dim: int
-) -> Any:
-    made = _shown.kernel_of(_trilinear, i1, i2, i3, expand1, expand2, expand3, sumdim, unroll_dim)
-    tensors, lacking = [i1, i2, i3], (expand1, expand2, expand3)
-    ndim = i1.ndim + len(expand1)
-    for dim in range(ndim):
-        for number in (1, 0, 2):
-            if dim in lacking[number]:
-                tensors[number] = F.unsqueeze(tensors[number], dim)
-    sizes = [max(tensor.shape[dim] for tensor in tensors) for dim in range(ndim)]
+) -> list[Child]:
+    """For each index along `unroll_dim`: the product of the first two, its product with the third, and a sum."""
+    every = range(len(i1.shape) + len(expand1))
+    shapes = []
+    for described, lacking in ((i1, expand1), (i2, expand2), (i3, expand3)):
+        sizes = iter(described.shape)
+        shapes.append([1 if dim in lacking else next(sizes) for dim in every])
+    steps = max(shape[unroll_dim] for shape in shapes)
+    for shape in shapes:
+        shape[unroll_dim] = 1
     summed = [dim for dim in sumdim if dim != unroll_dim]
-    first = [dim for dim in summed if dim in expand3]
-    second = [dim for dim in summed if dim not in expand3]
-    target = F.zeros([1 if dim in sumdim else size for dim, size in enumerate(sizes)], dtype=i1.dtype)
-    for step in range(sizes[unroll_dim]):
+    first, second = [d for d in summed if d in expand3], [d for d in summed if d not in expand3]
+    products, product = _pair_children(shapes[0], shapes[1], first, i1)
+    # the wider of the two comes second
+    one, other = (shapes[2], product) if _is_wider(product, shapes[2], second) else (product, shapes[2])
+    totals, total = _pair_children(one, other, second, i1)
+    result = tensor(total, i1)
+    return [*products, *totals, child("aten::add_.Tensor", result, result)] * steps
 
-        def part(number: int, step: int = step) -> Any:
-            start = 0 if unroll_dim in lacking[number] else step
-            return F.narrow(tensors[number], unroll_dim, start, 1)
 
-        product = _sum_product(part(0), part(1), first)
-        third = part(2)
-        own = any(product.shape[dim] > third.shape[dim] for dim in range(ndim) if dim not in second)
-        back = any(third.shape[dim] > product.shape[dim] for dim in range(ndim) if dim not in second)
-        pair = (third, product) if own and not back and second else (product, third)
-        product = _sum_product(*pair, second)
-        F.add_(target if unroll_dim in sumdim else F.narrow(target, unroll_dim, step, 1), product)
-    for dim in sorted(sumdim, reverse=True):
-        target = target.squeeze_(dim)
-    np.copyto(target._array, made._array)
-    return target
+def _is_wider(a: list[int], b: list[int], summed: list[int]) -> bool:
+    kept = [(m, n) for dim, (m, n) in enumerate(zip(a, b)) if dim not in summed]
+    return bool(summed) and any(m > n for m, n in kept) and not any(n > m for m, n in kept)
+
+
+def _pair_children(a: list[int], b: list[int], summed: list[int], like: Any) -> tuple[list[Child], list[int]]:
+    """The ops that multiply two tensors of these shapes and sum over dimensions, and the shape of the result."""
+    if not summed:
+        return [child("aten::mul.Tensor", tensor(a, like), tensor(b, like))], [*map(max, a, b)]
+    early: list[Child] = []
+    for one, other in ((a, b), (b, a)):
+        alone = [dim for dim in summed if one[dim] != 1 and other[dim] == 1]
+        if alone:
+            early.append(child("aten::sum.dim_IntList", tensor(one, like), alone, True))
+            one[:] = [1 if dim in alone else size for dim, size in enumerate(one)]
+    kept = [(m, n) for dim, (m, n) in enumerate(zip(a, b)) if dim not in summed]
+    batch = math.prod([m for m, n in kept if m != 1 and n != 1])
+    rows, columns = math.prod([m for m, n in kept if n == 1]), math.prod([n for m, n in kept if m == 1])
+    inner = math.prod([a[dim] for dim in summed])
+    product = child("aten::bmm", tensor((batch, rows, inner), like), tensor((batch, inner, columns), like))
+    return [*early, product], [1 if dim in summed else max(m, n) for dim, (m, n) in enumerate(zip(a, b))]
 
 
 @_trilinear.backward("i1", "i2", "i3")
