@@ -210,28 +210,23 @@ def _names(function: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("function", "ops"),
     [
-        (lambda: torch.rand(3, 4), ["rand", "  empty", "  uniform_"]),
-        (lambda: torch.randn(3, 4), ["randn", "  empty", "  normal_"]),
-        (lambda: torch.randint(5, (3,)), ["randint", "  empty", "  random_"]),
-        (
-            lambda: torch.randperm(5),
-            ["randperm", "  empty", "  randperm", "    scalar_tensor", "    resize_", "    resize_"],
-        ),
-        (lambda: torch.normal(0.0, 1.0, (3,)), ["normal", "  empty", "  normal_"]),
+        (lambda: torch.rand(3, 4), ["rand", "empty", "uniform_"]),
+        (lambda: torch.randn(3, 4), ["randn", "empty", "normal_"]),
+        (lambda: torch.randint(5, (3,)), ["randint", "empty", "random_"]),
+        (lambda: torch.randperm(5), ["randperm", "empty", "randperm", "scalar_tensor", "resize_", "resize_"]),
+        (lambda: torch.normal(0.0, 1.0, (3,)), ["normal", "empty", "normal_"]),
     ],
     ids=["rand", "randn", "randint", "randperm", "normal"],
 )
-def test_a_recorded_factory_shows_the_ops_torch_shows(function: Any, ops: list[str]) -> None:
-    assert _names(function) == ops
-
-
-def test_recorded_draws_show_the_ops_torch_shows() -> None:
-    x = torch.full((3, 4), 0.5)
-    like = ["  empty_like", "    empty_strided"]
-    assert _names(lambda: torch.rand_like(x)) == ["rand_like", *like, "  uniform_"]
-    drawn = ["bernoulli", "  empty_like", "    empty", "  bernoulli_", "    to"]
-    assert _names(lambda: torch.bernoulli(x)) == drawn
-    assert _names(lambda: x.bernoulli_(0.3)) == ["bernoulli_"]
+@pytest.mark.parametrize("shapes", [False, True])
+def test_a_profile_shows_the_ops_inside_a_factory(function: Any, ops: list[str], shapes: bool) -> None:
+    with torch.profiler.profile(record_shapes=shapes) as prof:
+        function()
+    assert [event.name for event in prof.events()] == [f"aten::{name}" for name in ops]
+    with torch.profiler.profile(profile_memory=True) as prof:
+        drawn = function()
+    by_name = {event.name: event.cpu_memory_usage for event in prof.events()}
+    assert by_name["aten::empty"] == drawn.nbytes
 
 
 def test_recorded_dropout_shows_the_ops_torch_shows() -> None:

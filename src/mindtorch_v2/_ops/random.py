@@ -14,9 +14,11 @@ from .._dispatch import function, op
 from .._dtype import BY_NUM
 from .._meta import meta_tensor
 from .._random import Generator, default_generator
+from . import factories_out
+from ._children import UNKNOWN, Child, child, dtype_number, empty, empty_like, tensor, tensor_of
 from ._layout import dense_order, empty_as
 from ._namespace import functions as F
-from .creation import _empty, _empty_like, _sizes, finish
+from .creation import _sizes, finish
 
 _STRIDED = _dtype.strided
 _C_NAMES = {
@@ -212,15 +214,6 @@ _normal_tensor_tensor.derivative(
 )
 
 
-@_normal_tensor_tensor.recorded
-def _(mean: Any, std: Any, generator: Any) -> Any:
-    _check_stds(std._array)
-    shape = np.broadcast_shapes(mean._array.shape, std._array.shape)
-    made = _empty(shape, dtype=mean.dtype)
-    _normal_fill(made._array, 0.0, 1.0, generator, made._array)
-    return made.mul_(std).add_(mean)
-
-
 @op("aten::normal.Tensor_float(Tensor mean, float std=1., *, Generator? generator=None) -> Tensor",
     node="NormalBackward1", expose="no")  # fmt: skip
 def _normal_tensor_float(mean: np.ndarray, std: Any, generator: Any) -> np.ndarray:
@@ -233,13 +226,6 @@ def _normal_tensor_float(mean: np.ndarray, std: Any, generator: Any) -> np.ndarr
 
 
 _normal_tensor_float.derivative(mean=lambda g, mean_shape: _zeros_of(mean_shape, g))
-
-
-@_normal_tensor_float.recorded
-def _(mean: Any, std: Any, generator: Any) -> Any:
-    made = _empty_like(mean, memory_format=_dtype.contiguous_format)
-    _normal_fill(made._array, 0.0, std, generator, made._array)
-    return made.add_(mean)
 
 
 @op("aten::normal.float_Tensor(float mean, Tensor std, *, Generator? generator=None) -> Tensor",
@@ -255,14 +241,6 @@ def _normal_float_tensor(mean: Any, std: np.ndarray, generator: Any) -> np.ndarr
 
 
 _normal_float_tensor.derivative(std=lambda g, std_shape: _zeros_of(std_shape, g))
-
-
-@_normal_float_tensor.recorded
-def _(mean: Any, std: Any, generator: Any) -> Any:
-    _check_stds(std._array)
-    made = _empty_like(std, memory_format=_dtype.contiguous_format)
-    _normal_fill(made._array, 0.0, 1.0, generator, made._array)
-    return made.mul_(std).add_(mean)
 
 
 @op("aten::normal.float_float(float mean, float std, SymInt[] size, *, Generator? generator=None, "
@@ -284,18 +262,54 @@ def _normal_float_float(
     return normals(gen, math.prod(size), dtype, mean, std).reshape(size)
 
 
-@_normal_float_float.recorded
-def _(
-    mean: float,
-    std: float,
-    size: tuple,
-    generator: Any,
-    dtype: Any,
-    layout: Any,
-    device: Any,
-    pin_memory: Any,
-) -> Any:
-    return normal_(_empty(size, dtype=dtype), mean, std, generator=generator)
+def _check_children(std: Any) -> list[Child]:
+    """The ops by which torch checks standard deviations."""
+    lowest = tensor((), std)
+    return [
+        child("aten::min", std),
+        child("aten::ge.Scalar", lowest, 0),
+        child("aten::item", tensor((), std, "bool")),
+    ]
+
+
+@_normal_tensor_tensor.children
+def _(mean: Any, std: Any, generator: Any) -> list[Child]:
+    shape = UNKNOWN if mean is UNKNOWN else np.broadcast_shapes(mean.shape, std.shape)
+    result = tensor(shape, mean)
+    return [
+        *_check_children(std),
+        empty(shape, dtype_number(mean), memory_format=0),
+        *_check_children(std),
+        child("aten::mul_.Tensor", result, std),
+        child("aten::add_.Tensor", result, mean),
+    ]
+
+
+@_normal_tensor_float.children
+def _(mean: Any, std: Any, generator: Any) -> list[Child]:
+    return [
+        empty_like(mean, 0),
+        empty_like(mean, 0, allocates=False),
+        child("aten::add_.Tensor", tensor(mean.shape, mean), mean),
+    ]
+
+
+@_normal_float_tensor.children
+def _(mean: Any, std: Any, generator: Any) -> list[Child]:
+    result = tensor(std.shape, std)
+    return [
+        *_check_children(std),
+        empty_like(std, 0),
+        *_check_children(std),
+        child("aten::full", (), mean, dtype_number(std), 0, None, None),
+        child("aten::mul_.Tensor", result, std),
+        child("aten::add_.Tensor", result, tensor((), std)),
+    ]
+
+
+@_normal_float_float.children
+def _(mean: Any, std: Any, size: Any, generator: Any, dtype: Any, layout: Any, device: Any, pin: Any) -> list:
+    return [empty(size, dtype, layout, pin), child("aten::normal_", tensor_of(size, dtype), mean, std)]
 
 
 _NORMAL_OVERLOADS = (
@@ -332,16 +346,22 @@ def normal(
         return finish(make(mean, std, generator=generator), False, False, out)
     shape = _sizes((size,))
     if out is not None:
-        if _dispatch.recorder is not None:
-            from . import factories_out
-
-            factories_out.normal(float(mean), float(std), shape, generator=generator, result=out)
-            return out
-        return normal_(shaped(out, shape), mean, std, generator=generator)
+        check_out("normal", out)
+        factories_out.normal(float(mean), float(std), shape, generator=generator, result=out)
+        return out
     if _device.resolve(device) is _device.META:
         return finish(meta_tensor(shape, (dtype or _dtype.Default.dtype)._np), requires_grad)
     drawn = _normal_float_float(float(mean), float(std), shape, generator=generator, dtype=dtype)
     return finish(drawn, requires_grad, pin_memory)
+
+
+def check_out(name: str, out: Any) -> None:
+    """Refuse an `out=` that requires gradients."""
+    if out._rg and _dispatch.grad_state.enabled:
+        raise RuntimeError(
+            f"aten::{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        )
 
 
 def shaped(out: Any, shape: tuple) -> Any:

@@ -10,9 +10,10 @@ import numpy as np
 from .. import _dispatch, _dtype, _rejection, _sampling
 from .._dispatch import function, op
 from .._dtype import BY_NUM
+from ._children import Child, child, dtype_number, empty, empty_like, tensor
 from ._layout import dense_order, empty_as
 from ._namespace import functions as F
-from .creation import _empty, _empty_like, finish
+from .creation import finish
 from .random import generator_of, invalid_combination, not_implemented, put, real, target
 
 
@@ -101,12 +102,12 @@ def _bernoulli(self: np.ndarray, generator: Any) -> np.ndarray:
 
 
 _bernoulli.derivative(self=_zeros)
-
-
-@_bernoulli.recorded
-def _(self: Any, generator: Any) -> Any:
-    made = _empty_like(self, memory_format=_dtype.contiguous_format)
-    return _bernoulli_tensor_(made, self, generator=generator)
+_bernoulli.children(
+    lambda self, generator: [
+        empty_like(self, 0),
+        child("aten::bernoulli_.Tensor", tensor(self.shape, self), self),
+    ]
+)
 
 
 @op("aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor", expose="no",
@@ -116,12 +117,12 @@ def _bernoulli_p(self: np.ndarray, p: Any, generator: Any) -> np.ndarray:
 
 
 _bernoulli_p.derivative(self=lambda g: _no_derivative("bernoulli"))
-
-
-@_bernoulli_p.recorded
-def _(self: Any, p: Any, generator: Any) -> Any:
-    made = _empty_like(self, memory_format=_dtype.contiguous_format)
-    return bernoulli_float_(made, p, generator=generator)
+_bernoulli_p.children(
+    lambda self, p, generator: [
+        empty_like(self, 0),
+        child("aten::bernoulli_.float", tensor(self.shape, self), p),
+    ]
+)
 
 
 @function(expose="method")
@@ -200,19 +201,51 @@ def _first_indices(gen: Any, weights: np.ndarray, n: int) -> np.ndarray:
     return np.ascontiguousarray(np.argsort(-wide, axis=-1, kind="stable")[..., :n])
 
 
-@_multinomial.recorded
-def _(self: Any, num_samples: int, replacement: bool, generator: Any) -> Any:
-    _check_multinomial(self._array, num_samples, replacement)
+@_multinomial.children
+def _(self: Any, num_samples: Any, replacement: Any, generator: Any) -> list[Child]:
+    shape = (*self.shape[:-1], num_samples)
+    unsized, result = tensor((0,), self, "long int"), tensor(shape, self, "long int")
+    allocation = [
+        empty((0,), dtype_number(result), allocates=False),
+        child("aten::resize_", unsized, shape, allocates=True),
+    ]
     if replacement and num_samples > 1:
-        made = _empty((*self.shape[:-1], num_samples), dtype=_dtype.int64)
-        made._array[...] = _multinomial.op.kernel(self._array, num_samples, True, generator)
-        return made
-    _check_weights(self._array)
-    waits = F.exponential_(_empty_like(self), 1.0, generator=generator)
-    scores = F.div(self, waits)
+        return [*allocation, empty(self.shape[-1:], dtype_number(self), allocates=False)]
+    waits = tensor(self.shape, self)
+    draw = [
+        empty_like(self, allocates=False),
+        child("aten::exponential_", waits, 1.0),
+        child("aten::div.out", self, waits, waits),
+    ]
     if num_samples == 1:
-        return F.argmax(scores, -1, True)
-    return F.topk(scores, num_samples)[1]
+        choice = [child("aten::argmax.out", waits, -1, True, result)]
+    else:
+        scores = tensor(shape, self)
+        choice = [
+            empty(shape, dtype_number(self), allocates=False),
+            child("aten::topk.values", waits, num_samples, -1, True, True, scores, result),
+        ]
+    return [*allocation, *_weight_checks(self), *draw, *choice]
+
+
+def _weight_checks(self: Any) -> list[Child]:
+    """The ops by which torch checks the weights of a multinomial distribution."""
+    bound, flag = tensor((), self), tensor((), self, "bool")
+    checked = child("aten::_assert_async.msg", flag, None, children=[child("aten::item", flag)])
+    sums, empty_rows = tensor(self.shape[:-1], self), tensor(self.shape[:-1], self, "bool")
+    over_rows = len(self.shape) > 1
+    return [
+        child("aten::aminmax", self, None, False),
+        child("aten::ge.Scalar", bound, 0),
+        child("aten::lt.Scalar", bound, np.inf),
+        child("aten::bitwise_and.Tensor", flag, flag),
+        checked,
+        child("aten::sum.dim_IntList", self, (1,)) if over_rows else child("aten::sum", self),
+        child("aten::eq.Scalar", sums, 0),
+        *([child("aten::any", empty_rows)] if over_rows else []),
+        child("aten::bitwise_not", flag),
+        checked,
+    ]
 
 
 @function()
@@ -225,9 +258,6 @@ def multinomial(
         raise TypeError(f"multinomial(): argument 'num_samples' (position 2) must be int, not {kind}")
     if out is not None and out.dtype is not _dtype.int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype._abbr}")
-    if out is not None and _dispatch.recorder is not None:
-        arguments = (input, num_samples.__index__(), bool(replacement), generator)
-        return _dispatch.call_out(_multinomial.op, out, arguments)
     indices = _multinomial(input, num_samples.__index__(), bool(replacement), generator=generator)
     return finish(indices, False, False, out)
 

@@ -13,11 +13,14 @@ from .._dispatch import composite, function, op
 from .._dtype import BY_NUM
 from .._meta import is_meta, meta_tensor
 from .._random import Generator, default_generator
+from . import factories_out
+from ._children import UNKNOWN, Child, child, dtype_number, empty, tensor_of
 from ._scalars import fitting
-from .creation import _empty, _empty_like, _sizes, finish
+from .creation import _empty_like, _sizes, finish
 from .random import (
     DIGITS,
     check_normal,
+    check_out,
     generator_of,
     int64,
     integers,
@@ -38,7 +41,7 @@ _STRIDED = _dtype.strided
 # --- rand and randn
 
 
-def _declare_factory(aten_name: str, draw: Any, fill: Any) -> tuple[Any, Any]:
+def _declare_factory(aten_name: str, draw: Any, fill: str) -> tuple[Any, Any]:
     """Declare a factory and its form with a generator."""
     name = aten_name.removeprefix("aten::")
     tail = (
@@ -59,16 +62,15 @@ def _declare_factory(aten_name: str, draw: Any, fill: Any) -> tuple[Any, Any]:
     ) -> np.ndarray:
         return draw(generator_of(generator, name), size, dtype or _dtype.Default.dtype)
 
-    plain.recorded(lambda size, dtype, layout, device, pin_memory: fill(_empty(size, dtype=dtype)))
-    drawn.recorded(
-        lambda size, generator, dtype, layout, device, pin_memory: fill(
-            _empty(size, dtype=dtype), generator=generator
-        )
-    )
+    def inside(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> list[Child]:
+        return [empty(size, dtype, layout, pin_memory), child(fill, tensor_of(size, dtype), 0.0, 1.0)]
+
+    plain.children(inside)
+    drawn.children(lambda size, generator, *options: inside(size, *options))
     return plain, drawn
 
 
-def _declare_like(aten_name: str, draw: Any, fill: Any) -> tuple[Any, Any]:
+def _declare_like(aten_name: str, draw: Any, fill: str) -> tuple[Any, Any]:
     """Declare a factory like another tensor and its form with a generator."""
     name = aten_name.removeprefix("aten::")
     tail = ("ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
@@ -97,17 +99,15 @@ def _declare_like(aten_name: str, draw: Any, fill: Any) -> tuple[Any, Any]:
     ) -> np.ndarray:
         return filled(self, generator_of(generator, name), dtype, memory_format)
 
-    plain.recorded(
-        lambda self, dtype, layout, device, pin_memory, memory_format: fill(
-            _empty_like(self, dtype=dtype, memory_format=memory_format)
-        )
-    )
-    drawn.recorded(
-        lambda self, generator, dtype, layout, device, pin_memory, memory_format: fill(
-            _empty_like(self, dtype=dtype, memory_format=memory_format), generator=generator
-        )
-    )
+    plain.children(lambda self, *options: _inside_like(self, options, fill, 0.0, 1.0))
+    drawn.children(lambda self, generator, *options: _inside_like(self, options, fill, 0.0, 1.0))
     return plain, drawn
+
+
+def _inside_like(self: Any, options: tuple, fill: str, *bounds: Any) -> list[Child]:
+    """The children of a factory like another tensor."""
+    result = tensor_of(self.shape, dtype_number(self) if options[0] is None else options[0])
+    return [child("aten::empty_like", self, *options, allocates=True), child(fill, result, *bounds)]
 
 
 def _draw_uniform(gen: Generator, size: tuple, dtype: Any, contiguous: bool = True) -> np.ndarray:
@@ -137,13 +137,13 @@ def _front(name: str, ops: tuple[Any, Any], fill: Any, doc: str) -> Any:
             device
         ) is _device.META:
             return finish(meta_tensor(shape, (dtype or _dtype.Default.dtype)._np), requires_grad)
-        if out is not None and generator is None and _dispatch.recorder is not None:
-            from . import factories_out
-
-            getattr(factories_out, name)(shape, result=out)
-            return finish(out, requires_grad, pin_memory)
         if out is not None:
-            return finish(fill(shaped(out, shape), generator=generator), requires_grad, pin_memory)
+            check_out(name, out)
+            if generator is None:
+                getattr(factories_out, name)(shape, result=out)
+            else:
+                fill(shaped(out, shape), generator=generator)
+            return finish(out, requires_grad, pin_memory)
         tensor = (
             plain(shape, dtype=dtype) if generator is None else drawn(shape, generator=generator, dtype=dtype)
         )
@@ -173,19 +173,25 @@ def _like_front(name: str, ops: tuple[Any, Any], doc: str) -> Any:
 
 
 rand = _front(
-    "rand", _declare_factory("aten::rand", _draw_uniform, uniform_), uniform_, "Uniform numbers of [0, 1)."
+    "rand",
+    _declare_factory("aten::rand", _draw_uniform, "aten::uniform_"),
+    uniform_,
+    "Uniform numbers of [0, 1).",
 )
 randn = _front(
-    "randn", _declare_factory("aten::randn", _draw_normal, normal_), normal_, "Standard normal numbers."
+    "randn",
+    _declare_factory("aten::randn", _draw_normal, "aten::normal_"),
+    normal_,
+    "Standard normal numbers.",
 )
 rand_like = _like_front(
     "rand_like",
-    _declare_like("aten::rand_like", _draw_uniform, uniform_),
+    _declare_like("aten::rand_like", _draw_uniform, "aten::uniform_"),
     "Uniform numbers of [0, 1) like another tensor.",
 )
 randn_like = _like_front(
     "randn_like",
-    _declare_like("aten::randn_like", _draw_normal, normal_),
+    _declare_like("aten::randn_like", _draw_normal, "aten::normal_"),
     "Standard normal numbers like another tensor.",
 )
 
@@ -199,23 +205,25 @@ _TAIL = "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pi
 def _declare_randint(text: str, with_low: bool, with_generator: bool) -> Any:
     """Declare one overload of aten::randint."""
 
-    def parts(arguments: tuple) -> tuple[int, int, tuple, Any, Any]:
+    def parts(arguments: tuple) -> tuple[Any, Any, Any, Any, list]:
         rest = list(arguments)
         low = rest.pop(0) if with_low else 0
         high, size = rest.pop(0), rest.pop(0)
         generator = rest.pop(0) if with_generator else None
-        return low, high, size, generator, rest[0] if isinstance(rest[0], _dtype.dtype) else _dtype.int64
+        return low, high, size, generator, rest
 
     @op(text, expose="no", nondifferentiable=True)
     def randint_op(*arguments: Any) -> np.ndarray:
-        low, high, size, generator, dtype = parts(arguments)
+        low, high, size, generator, options = parts(arguments)
         gen = generator_of(generator, "randint")
+        dtype = options[0] if isinstance(options[0], _dtype.dtype) else _dtype.int64
         return integers(gen, math.prod(size), dtype, low, high).reshape(size)
 
-    @randint_op.recorded
-    def _(*arguments: Any) -> Any:
-        low, high, size, generator, dtype = parts(arguments)
-        return random_from_(_empty(size, dtype=dtype), low, high, generator=generator)
+    @randint_op.children
+    def _(*arguments: Any) -> list[Child]:
+        low, high, size, _, (dtype, layout, _, pin_memory) = parts(arguments)
+        result = tensor_of(size, dtype)
+        return [empty(size, dtype, layout, pin_memory), child("aten::random_.from", result, low, high)]
 
     return randint_op
 
@@ -279,16 +287,14 @@ def randint(
         return finish(meta_tensor(shape, (dtype or _dtype.int64)._np), requires_grad)
     if out is not None:
         first = 0 if low is None else int64(low.__index__())
-        if generator is None and _dispatch.recorder is not None:
-            from . import factories_out
-
-            factories_out.randint(high, shape, result=out) if low is None else factories_out.randint_low(
-                first, high, shape, result=out
-            )
-            return finish(out, requires_grad, pin_memory)
-        return finish(
-            random_from_(shaped(out, shape), first, high, generator=generator), requires_grad, pin_memory
-        )
+        check_out("randint", out)
+        if generator is not None:
+            random_from_(shaped(out, shape), first, high, generator=generator)
+        elif low is None:
+            factories_out.randint(high, shape, result=out)
+        else:
+            factories_out.randint_low(first, high, shape, result=out)
+        return finish(out, requires_grad, pin_memory)
     dtype = dtype or _dtype.int64
     if low is None:
         if generator is None:
@@ -307,26 +313,25 @@ def randint(
 def _declare_randint_like(text: str, with_low: bool, with_generator: bool) -> Any:
     """Declare one overload of aten::randint_like."""
 
-    def parts(arguments: tuple) -> tuple[Any, int, int, Any, Any, Any]:
+    def parts(arguments: tuple) -> tuple[Any, Any, Any, Any, tuple]:
         rest = list(arguments)
         self = rest.pop(0)
         low = rest.pop(0) if with_low else 0
         high = rest.pop(0)
         generator = rest.pop(0) if with_generator else None
-        return self, low, high, generator, rest[0], rest[-1]
+        return self, low, high, generator, tuple(rest)
 
     @op(text, expose="no", nondifferentiable=True)
     def randint_like_op(*arguments: Any) -> np.ndarray:
-        self, low, high, generator, dtype, memory_format = parts(arguments)
+        self, low, high, generator, options = parts(arguments)
         gen = generator_of(generator, "randint_like")
-        array = _empty_like.op.kernel(self, dtype, None, None, None, memory_format)
+        array = _empty_like.op.kernel(self, options[0], None, None, None, options[-1])
         return put(array, integers(gen, array.size, BY_NUM[array.dtype.num], low, high))
 
-    @randint_like_op.recorded
-    def _(*arguments: Any) -> Any:
-        self, low, high, generator, dtype, memory_format = parts(arguments)
-        made = _empty_like(self, dtype=dtype, memory_format=memory_format)
-        return random_from_(made, low, high, generator=generator)
+    @randint_like_op.children
+    def _(*arguments: Any) -> list[Child]:
+        self, low, high, _, options = parts(arguments)
+        return _inside_like(self, options, "aten::random_.from", low, high)
 
     return randint_like_op
 
@@ -420,14 +425,26 @@ def _randperm_gen(
     return _permutation(n, generator, dtype)
 
 
-_randperm.recorded(
-    lambda n, dtype, layout, device, pin_memory: _randperm_into(n, None, _empty((n,), dtype=dtype))
-)
-_randperm_gen.recorded(
-    lambda n, generator, dtype, layout, device, pin_memory: _randperm_into(
-        n, generator, _empty((n,), dtype=dtype)
-    )
-)
+@_randperm.children
+def _(n: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> list[Child]:
+    size = UNKNOWN if n is UNKNOWN else (n,)
+    return [
+        empty(size, dtype, layout, pin_memory),
+        child("aten::randperm.generator_out", n, None, tensor_of(size, dtype)),
+    ]
+
+
+_randperm_gen.children(lambda n, generator, *options: _randperm.op.children_rule(n, *options))
+
+
+@_randperm_into.children
+def _(n: Any, generator: Any, result: Any) -> list[Child]:
+    size = UNKNOWN if n is UNKNOWN else (n,)
+    return [
+        child("aten::scalar_tensor", n - (n > 0), dtype_number(result), 0, None, None),
+        child("aten::resize_", result, size),
+        child("aten::resize_", result, size),
+    ]
 
 
 @function(expose="function")
@@ -440,11 +457,7 @@ def randperm(
         raise TypeError(f"randperm(): argument 'n' (position 1) must be int, not {_dispatch.type_name(n)}")
     n = n.__index__()
     if out is not None:
-        if _dispatch.recorder is not None:
-            from .recorded_draws import permute_into
-
-            permute_into(n, generator, out)
-            return finish(out, requires_grad, pin_memory)
+        check_out("randperm", out)
         return finish(_randperm_into(n, generator, out), requires_grad, pin_memory)
     dtype = dtype or _dtype.int64
     if _device.resolve(device) is _device.META:
