@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dispatch, _dtype
+from .. import _dispatch
 from .._dispatch import OPS, composite, op
 from .._dtype import INTEGRAL_NUMS, Default
-from . import linalg_kernels as kernels
+from ._children import UNKNOWN, Child, child, empty, tensor_of
 from ._namespace import functions as F
 
 # torch numbers the scalings: 0 none, 1 by 1/sqrt(n), 2 by 1/n
@@ -137,54 +137,6 @@ def _c2r_grad(g: Any, dim: tuple, normalization: int, last_dim_size: int) -> Any
 
 
 _fft_c2r.derivative(self=_c2r_grad)
-
-
-# ---------------------------------------------------------------------------------------------------- what a profile shows inside
-
-
-def _execute(self: Any, dim: tuple, result: np.ndarray) -> Any:
-    """Record a batched transform with the copies that torch makes for its library."""
-    order = _order(self._array, dim)
-    out = F.empty(result.shape, dtype=_dispatch.wrap(result).dtype)
-    turned = F.permute(self, order)
-    sizes = turned.shape[len(order) - len(dim) :]
-    batch = tuple(turned.shape[: len(order) - len(dim)])
-    flat = F.reshape(turned, (math.prod(batch), *sizes))
-    ordered = result.transpose(order)
-    out.resize_((flat.shape[0], *ordered.shape[len(batch) :]))
-    if any(n > 1 and not step for n, step in zip(self._array.shape, self._array.strides)):
-        F.clone(flat, memory_format=_dtype.contiguous_format)
-    size = result.itemsize
-    F.as_strided_(out, result.shape, tuple([step // size for step in result.strides]), 0)
-    return kernels.put(out, result)
-
-
-def _shown(entry: Any, split: bool = False) -> None:
-    kernel = entry.op.kernel
-
-    def body(self: Any, dim: tuple, *rest: Any) -> Any:
-        if not dim:
-            return _dispatch.wrap(kernel(self._array, dim, *rest))
-        where = _positive(dim, self.ndim)
-        if entry is _fft_c2c:
-            where = _sorted(self._array, where)
-        elif entry is _fft_r2c:
-            where = _sorted(self._array, where[:-1]) + where[-1:]
-        if split and len(where) > 1:
-            half = _execute(
-                self,
-                _sorted(self._array, where[:-1]),
-                _fft_c2c.op.kernel(self._array, where[:-1], NONE, False),
-            )
-            return _execute(half, where[-1:], kernel(self._array, dim, *rest))
-        return _execute(self, where, kernel(self._array, dim, *rest))
-
-    entry.recorded(body)
-
-
-_shown(_fft_c2c)
-_shown(_fft_r2c)
-_shown(_fft_c2r, split=True)
 
 
 # ---------------------------------------------------------------------------------------------------- torch.fft's functions
@@ -382,16 +334,6 @@ def ifftshift(self: Any, dim: Any) -> Any:
 _FREQUENCIES = "(int n, float d=1., *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor"
 
 
-@kernels.step("aten::arange.out(Scalar end, Tensor out) -> Tensor(a!)")
-def _count_into(end: Any, out: Any) -> Any:
-    return kernels.put(out, np.arange(end))
-
-
-@kernels.step("aten::arange.start_out(Scalar start, Scalar end, Scalar step, Tensor out) -> Tensor(a!)")
-def _range_into(start: Any, end: Any, step: Any, out: Any) -> Any:
-    return out if not out._array.size else kernels.put(out, np.arange(start, end, step))
-
-
 def _check_spacing(name: str, dtype: Any) -> Any:
     kind = dtype or Default.dtype
     if kind._rank < 2:
@@ -409,21 +351,29 @@ def rfftfreq(n: int, d: float, dtype: Any, layout: Any, device: Any, pin_memory:
     return np.fft.rfftfreq(n, d).astype(_check_spacing("rfftfreq", dtype)._np)
 
 
-@fftfreq.recorded
-def _(n: int, d: float, dtype: Any, *rest: Any) -> Any:
-    values = fftfreq.op.kernel(n, d, dtype, *rest)
-    made = F.empty((n,), dtype=_check_spacing("fftfreq", dtype))
-    _count_into(n, made)
-    F.slice(made, 0, (n + 1) // 2, n)
-    _range_into(-(n // 2), 0, 1, _dispatch.wrap(np.empty(0, values.dtype)))
-    OPS["mul_.Scalar"].entry(made, 1.0 / (n * d))
-    return kernels.put(made, values)
+@fftfreq.children
+def _(n: Any, d: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> list[Child]:
+    size = UNKNOWN if n is UNKNOWN else (n,)
+    result = tensor_of(size, dtype)
+    return [
+        empty(size, dtype, layout, pin_memory),
+        child("aten::arange.out", n, result),
+        child("aten::slice.Tensor", result, 0, (n + 1) // 2, 0),
+        child("aten::arange.start_out", -(n // 2), 0, 1, tensor_of((0,), dtype)),
+        child("aten::mul_.Scalar", result, _frequency_step(n, d)),
+    ]
 
 
-@rfftfreq.recorded
-def _(n: int, d: float, dtype: Any, *rest: Any) -> Any:
-    values = rfftfreq.op.kernel(n, d, dtype, *rest)
-    made = F.empty(values.shape, dtype=_check_spacing("rfftfreq", dtype))
-    _range_into(0, len(values), 1, made)
-    OPS["mul_.Scalar"].entry(made, 1.0 / (n * d))
-    return kernels.put(made, values)
+@rfftfreq.children
+def _(n: Any, d: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> list[Child]:
+    size = UNKNOWN if n is UNKNOWN else (n // 2 + 1,)
+    result = tensor_of(size, dtype)
+    return [
+        empty(size, dtype, layout, pin_memory),
+        child("aten::arange.start_out", 0, n // 2 + 1, 1, result),
+        child("aten::mul_.Scalar", result, _frequency_step(n, d)),
+    ]
+
+
+def _frequency_step(n: Any, d: Any) -> Any:
+    return UNKNOWN if n is UNKNOWN else 1.0 / (n * d)
