@@ -12,7 +12,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import BY_NUM, int64
-from . import _shown
+from ._children import child
 from ._namespace import functions as F
 
 _WHERE = "(while checking arguments for ctc_loss_allocate_outputs)"
@@ -158,18 +158,6 @@ def _ctc_loss(
     return losses.astype(log_probs.dtype), np.ascontiguousarray(sums.transpose(1, 0, 2), log_probs.dtype)
 
 
-@_ctc_loss.recorded
-def _(*arguments: Any) -> Any:
-    made = _shown.kernel_of(_ctc_loss, *arguments)
-    sums = F.empty(made[1].shape, dtype=made[1].dtype)
-    losses = F.empty(made[0].shape, dtype=made[0].dtype)
-    F.permute(arguments[0], (1, 0, 2))
-    F.fill_(F.narrow(sums, 1, 0, 1), -float("inf"))
-    np.copyto(losses._array, made[0]._array)
-    np.copyto(sums._array, made[1]._array)
-    return losses, sums
-
-
 @_ctc_loss.backward("log_probs")
 def _(
     grads: Any,
@@ -230,17 +218,11 @@ def _ctc_loss_backward(
     return gradient.astype(log_probs.dtype)
 
 
-@_ctc_loss_backward.recorded
-def _(*arguments: Any) -> Any:
-    made = _shown.kernel_of(_ctc_loss_backward, *arguments)
-    target = _dispatch.OPS["full_like"].entry(
-        arguments[1], -float("inf"), memory_format=_dispatch._dtype.contiguous_format
-    )
-    F.empty_like(arguments[6], memory_format=_dispatch._dtype.contiguous_format)
-    F.permute(arguments[1], (1, 0, 2))
-    F.permute(target, (1, 0, 2))
-    np.copyto(target._array, made._array)
-    return target
+_ctc_loss_backward.children(
+    lambda grad, log_probs, *_: [
+        child("aten::full_like", log_probs, -np.inf, None, None, None, None, 0, allocates=True)
+    ]
+)
 
 
 def _no_second(g: Any) -> Any:
@@ -268,7 +250,7 @@ def _loss(
     targets = _as_long(targets)
     losses = _ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)[0]
     if zero_infinity:
-        nothing = _shown.zeros((), losses.dtype)
+        nothing = _zeros((), dtype=losses.dtype)
         losses = F.where(F.eq(losses, float("inf")), nothing, losses)
     if reduction == 1:
         counts = _lengths(target_lengths, losses.dtype)
@@ -279,12 +261,19 @@ def _loss(
 
 
 def _lengths(lengths: tuple, dtype: Any) -> Any:
-    array = np.asarray(lengths, dtype._np)
-    if _dispatch.recorder is None:
-        return _dispatch.wrap(array)
-    made = F.empty(array.shape, dtype=dtype)
-    made._array[...] = array
-    return made
+    counts = F.empty((len(lengths),), dtype=dtype)
+    counts._array[...] = lengths
+    return counts
+
+
+@composite(
+    "aten::zeros.composite(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+    expose="no",
+)
+def _zeros(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    """Zeros created above autograd: the filling takes part in the numbering of nodes."""
+    return F.zero_(F.empty(size, dtype=dtype))
 
 
 def _as_long(tensor: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import composite, op
-from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
+from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, contiguous_format, preserve_format
 from . import _shown
 from ._namespace import functions as F
 from .pointwise import add_scalar, div_scalar, mul_scalar, sub_scalar
@@ -23,6 +23,12 @@ def reduced(tensor: Any, reduction: int) -> Any:
     if reduction == MEAN:
         return F.mean(tensor)
     return F.sum(tensor) if reduction == SUM else tensor
+
+
+def one_minus(tensor: Any, one: float = 1) -> Any:
+    """`one - tensor` by the ops of torch's C++ operator: a new tensor is filled and then subtracted from."""
+    filled = F.fill_(_dispatch.OPS["empty_like"].entry(tensor, memory_format=preserve_format), one)
+    return F.sub_(filled, tensor)
 
 
 def reduced_into(losses: np.ndarray, reduction: int) -> Any:
@@ -780,8 +786,8 @@ def cosine_embedding_loss(input1: Any, input2: Any, target: Any, margin: float, 
     first = add_scalar(F.sum(F.mul(input1, input1), dim), eps)
     second = add_scalar(F.sum(F.mul(input2, input2), dim), eps)
     cosine = F.div(product, F.sqrt_(F.mul(first, second)))
-    zeros = _shown.zeros_like(cosine)
-    positive = _shown.one_minus(cosine)
+    zeros = _dispatch.OPS["zeros_like"].entry(cosine, memory_format=contiguous_format)
+    positive = one_minus(cosine)
     negative = F.clamp_min_(sub_scalar(cosine, margin), 0)
     positive = F.where(F.eq(target, 1), positive, zeros)
     negative = F.where(F.eq(target, -1), negative, zeros)

@@ -8,11 +8,11 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import composite, op
-from .._dtype import BY_NUM
-from . import _shown
+from .._dtype import BY_NUM, contiguous_format
+from ._children import Child, child, tensor
 from ._double_backward import through
 from ._namespace import functions as F
-from .loss import MEAN, NONE, reduced
+from .loss import MEAN, NONE, one_minus, reduced
 from .pointwise import mul_scalar
 
 
@@ -29,18 +29,21 @@ def _reduce(losses: np.ndarray, reduction: int, shape: tuple) -> np.ndarray:
     "aten::soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", expose="no", on="tensors"
 )
 def soft_margin_loss(self: Any, target: Any, reduction: int) -> Any:
-    if _dispatch.recorder is None:
-        return reduced(F.log1p(F.exp(self * -target)), reduction)
-    losses = _shown.neg_into_new(target, F.empty((0,), dtype=self.dtype))
-    losses = F.log1p_(F.exp_(F.mul_(losses, self)))
-    if reduction == NONE:
-        return losses
-    total = reduced(losses, reduction)
-    losses = _shown.kept_size(losses, ())
-    losses = _dispatch.as_view(
-        losses, losses._array.reshape(-1)[:1].reshape(()) if losses._array.size else losses._array
-    )
-    return F.copy_(losses, total) if losses.ndim == 0 else total
+    scores, signs = _dispatch.promote_pair(self._array, target._array)
+    losses = np.multiply(scores, np.negative(signs))
+    np.log1p(np.exp(losses, losses), losses)
+    return reduced(_dispatch.wrap(losses), reduction)
+
+
+@soft_margin_loss.children
+def _(self: Any, target: Any, reduction: Any) -> list[Child]:
+    losses = tensor(self.shape, self)
+    return [
+        child("aten::neg.out", target, tensor((0,), self)),
+        child("aten::mul_.Tensor", losses, self),
+        child("aten::exp_", losses),
+        child("aten::log1p_", losses),
+    ]
 
 
 @op(
@@ -51,14 +54,16 @@ def soft_margin_loss(self: Any, target: Any, reduction: int) -> Any:
 def soft_margin_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
     norm = 1.0 / self.numel() if reduction == MEAN else 1.0
     z = F.exp(F.mul(F.neg(target), self))
-    if _dispatch.recorder is None:
-        gradient = F.mul(target, z)
-    else:
-        gradient = _shown.mul_into_new(target, z, F.empty((0,), dtype=z.dtype))
+    gradient = _dispatch.wrap(np.multiply(*_dispatch.promote_pair(target._array, z._array)))
     gradient = F.div_(mul_scalar.inplace(gradient, -norm), F.add_(z, 1))
     return F.mul_(gradient, grad_output)
 
 
+soft_margin_loss_backward.children(
+    lambda grad_output, self, target, reduction: [
+        child("aten::mul.out", target, tensor(self.shape, self), tensor((0,), self))
+    ]
+)
 soft_margin_loss.derivative(
     self=lambda g, self, target, reduction: soft_margin_loss_backward(g, self, target, reduction)
 )
@@ -86,8 +91,8 @@ soft_margin_loss_backward.derivative(
     expose="function",
 )
 def hinge_embedding_loss(self: Any, target: Any, margin: float, reduction: int) -> Any:
-    zeros = _shown.zeros_like(self)
-    hinge = F.clamp_min_(_shown.one_minus(self, margin), 0)
+    zeros = _dispatch.OPS["zeros_like"].entry(self, memory_format=contiguous_format)
+    hinge = F.clamp_min_(one_minus(self, margin), 0)
     hinge = F.where(F.ne(target, 1), hinge, zeros)
     plain = F.where(F.ne(target, -1), self, zeros)
     return reduced(F.add(hinge, plain), reduction)
@@ -182,23 +187,6 @@ def _(
     return through(g, expression, grad_output, self)
 
 
-@multi_margin_loss.recorded
-def _(*arguments: Any) -> Any:
-    made = _shown.kernel_of(multi_margin_loss, *arguments)
-    return _filled(_shown.resized(made.shape, made.dtype), made)
-
-
-@multi_margin_loss_backward.recorded
-def _(*arguments: Any) -> Any:
-    made = _shown.kernel_of(multi_margin_loss_backward, *arguments)
-    return _filled(_shown.sized_as(F.empty((0,), dtype=made.dtype), arguments[1]), made)
-
-
-def _filled(target: Any, values: Any) -> Any:
-    np.copyto(target._array, values._array)
-    return target
-
-
 # --------------------------------------------------------------------------------------------------- several labels
 
 
@@ -266,29 +254,17 @@ def _per_loss(g: Any, grad_output: Any, self: Any, target: Any, reduction: int, 
 multilabel_margin_loss_backward.derivative(grad_output=_per_loss, self=lambda g: F.zeros_like(g))
 
 
-def _checked(tensor: Any) -> None:
-    F.item(F.min(tensor))
-    F.item(F.max(tensor))
+def _range_check(x: Any) -> list[Child]:
+    """The ops by which torch checks the range of values."""
+    bound = tensor((), x)
+    item = child("aten::item", bound)
+    return [child("aten::min", x), item, child("aten::max", x), item]
 
 
-@multilabel_margin_loss_forward.recorded
-def _(self: Any, target: Any, reduction: int) -> Any:
-    made, is_target = _shown.kernel_of(multilabel_margin_loss_forward, self, target, reduction)
-    out, flags = F.empty((0,), dtype=made.dtype), F.empty((0,), dtype=made.dtype)
-    out = _filled(_shown.given_size(out, tuple(made.shape)), made)
-    flags = F.zero_(_shown.sized_as(flags, target))
-    _checked(target)
-    return out, _filled(flags, is_target)
-
-
-@multilabel_margin_loss_backward.recorded
-def _(*arguments: Any) -> Any:
-    made = _shown.kernel_of(multilabel_margin_loss_backward, *arguments)
-    target = _shown.zeros_like(arguments[1])
-    F.zero_(_shown.kept_size_as(target, arguments[1]))
-    _checked(arguments[2])
-    _checked(arguments[4])
-    return _filled(target, made)
+multilabel_margin_loss_forward.children(lambda self, target, reduction: _range_check(target))
+multilabel_margin_loss_backward.children(
+    lambda grad_output, self, target, reduction, is_target: [*_range_check(target), *_range_check(is_target)]
+)
 
 
 @composite("aten::multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor", expose="no")
