@@ -580,8 +580,11 @@ def log_sigmoid_forward(self: np.ndarray) -> tuple:
     if self.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("log_sigmoid_cpu", self)
     wide = _dims.dense(self.astype(np.float32) if self.dtype in LOW_FLOATS else self)
-    buffer = np.exp(-np.abs(wide))
-    return (np.minimum(wide, 0) - np.log1p(buffer)).astype(self.dtype), buffer.astype(self.dtype)
+    buffer = np.asarray(np.abs(wide))
+    np.exp(np.negative(buffer, buffer), buffer)
+    logs = np.minimum(wide, 0)
+    logs -= np.log1p(buffer)
+    return logs.astype(self.dtype, copy=False), buffer.astype(self.dtype, copy=False)
 
 
 @log_sigmoid_forward.backward("self")

@@ -10,8 +10,9 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, contiguous_format, preserve_format
-from . import _shown
+from ._children import UNKNOWN, child, dtype_number
 from ._namespace import functions as F
+from .creation import _empty_like
 from .pointwise import add_scalar, div_scalar, mul_scalar, sub_scalar
 from .reduction import mean_into, sum_into
 
@@ -27,29 +28,36 @@ def reduced(tensor: Any, reduction: int) -> Any:
 
 def one_minus(tensor: Any, one: float = 1) -> Any:
     """`one - tensor` by the ops of torch's C++ operator: a new tensor is filled and then subtracted from."""
-    filled = F.fill_(_dispatch.OPS["empty_like"].entry(tensor, memory_format=preserve_format), one)
-    return F.sub_(filled, tensor)
+    return F.sub_(F.fill_(_empty_like(tensor, memory_format=preserve_format), one), tensor)
 
 
-def reduced_into(losses: np.ndarray, reduction: int) -> Any:
-    """Reduce losses as a recording of torch's kernels shows it: into an output that keeps the losses' memory."""
-    kept = F.empty_like(_dispatch.wrap(losses))
-    np.copyto(kept._array, losses)
-    if reduction == NONE:
-        return kept
-    out = _dispatch.wrap(np.empty((), losses.dtype))
-    _dispatch.record((mean_into if reduction == MEAN else sum_into).op, kept, (), False, None, out)
-    kept._array, kept._form = kept._array.reshape(-1)[:1].reshape(()) if losses.size else out._array, 0
-    kept._array[...] = out._array
-    return kept
+def _reduced_into(losses: np.ndarray, reduction: int) -> Any:
+    """Losses, reduced into their own memory: the result keeps all of it, as in torch."""
+    values = _dispatch.wrap(losses)
+    if reduction == NONE or not losses.size:
+        return reduced(values, reduction)
+    total = _dispatch.wrap(losses.ravel("K")[:1].reshape(()))
+    total._storage = _dispatch.storage_of(values)
+    return (mean_into if reduction == MEAN else sum_into)(values, (), out=total)
 
 
-def _reduce_array(array: np.ndarray, reduction: int) -> Any:
-    if reduction == NONE:
-        return array
-    if reduction == SUM:
-        return np.add.reduce(array, axis=None)
-    return np.mean(array, dtype=array.dtype) if array.size else np.array(np.nan, array.dtype)
+mean_into.children(
+    lambda self, dim, keepdim, dtype, out: [
+        child("aten::sum.IntList_out", self, dim, keepdim, dtype_number(out), out),
+        child("aten::div_.Tensor", out, _count(self.shape)),
+    ]
+)
+
+
+def _count(shape: Any) -> Any:
+    """The number of elements of a described tensor."""
+    return UNKNOWN if shape is UNKNOWN else math.prod(shape)
+
+
+def _uncounted(result: Any) -> Any:
+    """A new result. Autograd does not count the writes that produced it."""
+    _dispatch.storage_of(result)._version = 0
+    return result
 
 
 # ---------------------------------------------------------------------------------------------------- negative log likelihood
@@ -208,43 +216,6 @@ nll_loss2d = _declare_nll(
 )
 
 
-def _show_nll() -> None:
-    """Recorded bodies: inputs that are not contiguous are copied; the 2d kernels resize their output."""
-    ops = _dispatch.OPS
-
-    @ops["nll_loss_forward"].recorded
-    def _(*arguments: Any) -> Any:
-        _shown.dense(arguments[0])
-        _shown.dense(arguments[1])
-        return _shown.kernel_of(ops["nll_loss_forward"].entry, *arguments)
-
-    @ops["nll_loss2d_forward"].recorded
-    def _(*arguments: Any) -> Any:
-        made, total = _shown.kernel_of(ops["nll_loss2d_forward"].entry, *arguments)
-        out = F.empty((0,), dtype=made.dtype)
-        F.empty((0,), dtype=made.dtype)
-        out = _shown.given_size(out, tuple(made.shape))
-        np.copyto(out._array, made._array)
-        _shown.dense(arguments[1])
-        return out, total
-
-    @ops["nll_loss2d_backward"].recorded
-    def _(*arguments: Any) -> Any:
-        made = _shown.kernel_of(ops["nll_loss2d_backward"].entry, *arguments)
-        _shown.kept_size_as(made, arguments[1])
-        _shown.dense(arguments[2])
-        return made
-
-    @ops["nll_loss_backward"].recorded
-    def _(*arguments: Any) -> Any:
-        if arguments[1].ndim == 1:
-            F.unsqueeze(arguments[2], 0)
-        return _shown.kernel_of(ops["nll_loss_backward"].entry, *arguments)
-
-
-_show_nll()
-
-
 @composite(
     "aten::nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, SymInt ignore_index=-100) -> Tensor",
     expose="no",
@@ -355,7 +326,14 @@ def _cross_entropy_smooth(
 
 
 def _declare_distance(
-    aten_name: str, backward_name: str, arguments: str, forward: Any, slope: Any, curvature: Any, node: str
+    aten_name: str,
+    backward_name: str,
+    arguments: str,
+    forward: Any,
+    slope: Any,
+    curvature: Any,
+    node: str,
+    reduce: Any = _reduced_into,
 ) -> Any:
     """A loss of (input - target): `forward(difference, p)` gives losses, `slope(difference, p)` their derivative by the input."""
     name = aten_name.removeprefix("aten::")
@@ -365,15 +343,16 @@ def _declare_distance(
     @op(
         f"{aten_name}(Tensor self, Tensor target, int reduction=1{extra}) -> Tensor",
         expose="no",
-        promote=None,
+        on="tensors",
         node=node,
     )
-    def loss(self: np.ndarray, target: np.ndarray, reduction: int, *p: Any) -> Any:
-        if self.dtype is not target.dtype:
-            self, target = _dispatch.promote_pair(self, target)
-        if self.dtype.num in INTEGRAL_NUMS:
-            raise _dispatch.not_implemented(name.removesuffix("_loss") + "_cpu", self)
-        return _reduce_array(forward(np.subtract(self, target), *p), reduction)
+    def loss(self: Any, target: Any, reduction: int, *p: Any) -> Any:
+        a, b = self._array, target._array
+        if a.dtype is not b.dtype:
+            a, b = _dispatch.promote_pair(a, b)
+        if a.dtype.num in INTEGRAL_NUMS:
+            raise _dispatch.not_implemented(name.removesuffix("_loss") + "_cpu", a)
+        return reduce(np.asarray(forward(np.subtract(a, b), *p)), reduction)
 
     @op(
         f"{backward_name}(Tensor grad_output, Tensor self, Tensor target, int reduction{extra_required}) -> Tensor",
@@ -496,11 +475,6 @@ mse_loss = _declare_distance(
     (lambda d: 2 * d, lambda d: 2.0),
     "MseLossBackward0",
 )
-mse_loss.recorded(
-    lambda self, target, reduction: reduced_into(
-        _square(np.subtract(*_dispatch.promote_pair(self._array, target._array))), reduction
-    )
-)
 smooth_l1_loss = _declare_distance(
     "aten::smooth_l1_loss",
     "aten::smooth_l1_loss_backward",
@@ -513,11 +487,6 @@ smooth_l1_loss = _declare_distance(
     ),
     "SmoothL1LossBackward0",
 )
-smooth_l1_loss.recorded(
-    lambda self, target, reduction, beta: reduced_into(
-        _smooth_l1(np.subtract(*_dispatch.promote_pair(self._array, target._array)), beta), reduction
-    )
-)
 huber_loss = _declare_distance(
     "aten::huber_loss",
     "aten::huber_loss_backward",
@@ -526,12 +495,7 @@ huber_loss = _declare_distance(
     _huber_slope,
     (lambda d, delta: F.clamp(d, -delta, delta), lambda d, delta: (F.abs(d) <= delta).to(d.dtype)),
     "HuberLossBackward0",
-)
-huber_loss.recorded(
-    lambda self, target, reduction, delta: reduced(
-        _dispatch.wrap(_huber(np.subtract(*_dispatch.promote_pair(self._array, target._array)), delta)),
-        reduction,
-    )
+    lambda losses, reduction: reduced(_dispatch.wrap(losses), reduction),
 )
 
 
@@ -546,34 +510,19 @@ def l1_loss(self: Any, target: Any, reduction: int) -> Any:
 @op(
     "aten::binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
     expose="no",
+    on="tensors",
 )
-def binary_cross_entropy(self: np.ndarray, target: np.ndarray, weight: Any, reduction: int) -> Any:
-    if self.dtype != target.dtype:
-        actual, expected = BY_NUM[target.dtype.num]._abbr, BY_NUM[self.dtype.num]._abbr
-        raise RuntimeError(f"Found dtype {actual} but expected {expected}")
-    if self.size and not (self.min() >= 0 and self.max() <= 1):
+def binary_cross_entropy(self: Any, target: Any, weight: Any, reduction: int) -> Any:
+    if self.dtype is not target.dtype:
+        raise RuntimeError(f"Found dtype {target.dtype._abbr} but expected {self.dtype._abbr}")
+    x, y = self._array, target._array
+    if x.size and not (x.min() >= 0 and x.max() <= 1):
         raise RuntimeError("all elements of input should be between 0 and 1")
-    kind = self.dtype.type
-    losses = (target - 1) * np.maximum(np.log1p(-self), kind(-100)) - target * np.maximum(
-        np.log(self), kind(-100)
-    )
+    lowest = x.dtype.type(-100)
+    losses = _dispatch.wrap((y - 1) * np.maximum(np.log1p(-x), lowest) - y * np.maximum(np.log(x), lowest))
     if weight is not None:
-        losses = losses * weight
-    return _reduce_array(losses, reduction)
-
-
-@binary_cross_entropy.recorded
-def _(self: Any, target: Any, weight: Any, reduction: int) -> Any:
-    losses = _shown.kernel_of(binary_cross_entropy, self, target, None, NONE)
-    made = F.empty_like(self)
-    np.copyto(made._array, losses._array)
-    _shown.squeezed(made, self, target)
-    if weight is not None:
-        F.mul_(made, weight)
-    if reduction == NONE:
-        return made
-    total = reduced(made, reduction)
-    return F.copy_(F.resize_as_(made, total), total)
+        losses = _uncounted(F.mul_(losses, weight))
+    return reduced(losses, reduction)
 
 
 binary_cross_entropy.derivative(
@@ -594,28 +543,16 @@ def _bce_target_grad(g: Any, self: Any, weight: Any, reduction: int, target: Any
 @op(
     "aten::binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor",
     expose="no",
+    on="tensors",
 )
 def binary_cross_entropy_backward(
-    grad_output: np.ndarray, self: np.ndarray, target: np.ndarray, weight: Any, reduction: int
+    grad_output: Any, self: Any, target: Any, weight: Any, reduction: int
 ) -> Any:
-    kind = self.dtype.type
-    gradient = grad_output * (self - target) / np.maximum((1 - self) * self, kind(1e-12))
+    x, smallest = self._array, self._array.dtype.type(1e-12)
+    gradient = _dispatch.wrap(grad_output._array * (x - target._array) / np.maximum((1 - x) * x, smallest))
     if weight is not None:
-        gradient = gradient * weight
-    return gradient / kind(gradient.size) if reduction == MEAN else gradient
-
-
-@binary_cross_entropy_backward.recorded
-def _(grad_output: Any, self: Any, target: Any, weight: Any, reduction: int) -> Any:
-    made = F.empty_like(self)
-    np.copyto(
-        made._array,
-        _shown.kernel_of(binary_cross_entropy_backward, grad_output, self, target, None, NONE)._array,
-    )
-    _shown.squeezed(made, grad_output, self, target)
-    if weight is not None:
-        F.mul_(made, weight)
-    return F.div_(made, self.numel()) if reduction == MEAN else made
+        gradient = F.mul_(gradient, weight)
+    return F.div_(gradient, self.numel()) if reduction == MEAN else gradient
 
 
 def _bce_slope(self: Any, target: Any, weight: Any) -> Any:
@@ -654,38 +591,18 @@ def _bce_self_double(g: Any, self: Any, target: Any, weight: Any, reduction: int
 @op(
     "aten::binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
     expose="function",
+    on="tensors",
 )
 def binary_cross_entropy_with_logits(
-    self: np.ndarray, target: np.ndarray, weight: Any, pos_weight: Any, reduction: int
+    self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int
 ) -> Any:
-    kind = np.promote_types(self.dtype, target.dtype) if self.dtype is not target.dtype else self.dtype
-    if pos_weight is None:
-        losses = np.maximum(self, 0) - self * target + np.log1p(np.exp(-np.abs(self)))
-    else:
-        log_weight = (pos_weight - 1) * target + 1
-        losses = (1 - target) * self + log_weight * (np.log1p(np.exp(-np.abs(self))) + np.maximum(-self, 0))
-    if weight is not None:
-        losses = losses * weight
-    return _reduce_array(losses.astype(kind, copy=False), reduction)
-
-
-@binary_cross_entropy_with_logits.recorded
-def _(self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:
     logs = F.log_sigmoid(self)
     if pos_weight is not None:
-        log_weight = F.add_(F.mul(F.sub(pos_weight, 1), target), 1)
-        F.mul_(logs, log_weight)
-        made = F.sub_(F.mul_(F.sub_(_one_like(target), target), self), logs)
-    else:
-        made = F.sub_(F.mul_(F.sub_(_one_like(target), target), self), logs)
+        F.mul_(logs, F.add_(F.mul(F.sub(pos_weight, 1), target), 1))
+    losses = F.sub_(F.mul_(one_minus(target), self), logs)
     if weight is not None:
-        made = F.mul_(made, weight)
-    return reduced(made, reduction)
-
-
-def _one_like(target: Any) -> Any:
-    """Ones like `target`, from which it is subtracted in place."""
-    return F.fill_(F.empty_like(target), 1)
+        F.mul_(losses, weight)
+    return reduced(_uncounted(losses), reduction)
 
 
 def _logits_grad(g: Any, self: Any, target: Any, weight: Any, pos_weight: Any, reduction: int) -> Any:

@@ -30,7 +30,7 @@ def _reduce(losses: np.ndarray, reduction: int, shape: tuple) -> np.ndarray:
 )
 def soft_margin_loss(self: Any, target: Any, reduction: int) -> Any:
     scores, signs = _dispatch.promote_pair(self._array, target._array)
-    losses = np.multiply(scores, np.negative(signs))
+    losses = np.asarray(np.multiply(scores, np.negative(signs)))
     np.log1p(np.exp(losses, losses), losses)
     return reduced(_dispatch.wrap(losses), reduction)
 

@@ -202,8 +202,8 @@ def _mean_children(self: Any, dim: Any, keepdim: Any, dtype: Any) -> list[Child]
     nondifferentiable=True,
 )
 def mean_into(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
-    _dispatch.record(sum_into.op, self, dim, keepdim, dtype, out)
-    return F.div_(out, max(self.numel(), 1))
+    out._array[...] = _mean(self._array, _dims.many(dim, self.ndim) if dim else None, keepdim, dtype)
+    return out
 
 
 mean_all.derivative(self=lambda g, self_shape: g.expand(self_shape) / max(math.prod(self_shape), 1))

@@ -351,7 +351,7 @@ class Recorder:
             storage.__class__ = ObservedStorage
             now = clock() if self.register is None else self.register.allocation(tensor, storage)
             storage._allocation_id = now
-            self.memory.extend((now, array.nbytes, now, get_ident()))
+            self.memory.extend((now, storage._root.nbytes, now, get_ident()))
 
 
 # A range that has begun: its buffer, key, start, sequence number, and the rest of its row. A list, because it is cheap to create and
