@@ -268,8 +268,13 @@ def _check_children(std: Any) -> list[Child]:
     return [
         child("aten::min", std),
         child("aten::ge.Scalar", lowest, 0),
-        child("aten::item", tensor((), std, "bool")),
+        item(tensor((), std, "bool")),
     ]
+
+
+def item(x: Any) -> Child:
+    """The number in a described tensor of one element."""
+    return child("aten::item", x, children=[child("aten::_local_scalar_dense", x)])
 
 
 @_normal_tensor_tensor.children

@@ -14,7 +14,7 @@ from ._children import Child, child, dtype_number, empty, empty_like, tensor
 from ._layout import dense_order, empty_as
 from ._namespace import functions as F
 from .creation import finish
-from .random import generator_of, invalid_combination, not_implemented, put, real, target
+from .random import generator_of, invalid_combination, item, not_implemented, put, real, target
 
 
 def _zeros(g: Any) -> Any:
@@ -231,7 +231,7 @@ def _(self: Any, num_samples: Any, replacement: Any, generator: Any) -> list[Chi
 def _weight_checks(self: Any) -> list[Child]:
     """The ops by which torch checks the weights of a multinomial distribution."""
     bound, flag = tensor((), self), tensor((), self, "bool")
-    checked = child("aten::_assert_async.msg", flag, None, children=[child("aten::item", flag)])
+    checked = child("aten::_assert_async.msg", flag, None, children=[item(flag)])
     sums, empty_rows = tensor(self.shape[:-1], self), tensor(self.shape[:-1], self, "bool")
     over_rows = len(self.shape) > 1
     return [
