@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
-from .. import _dispatch, _dtype, _sampling
-from .._dispatch import Tensor, composite, op, wrap
-from .._random import default_generator
-from . import _shown
+from .. import _dtype
+from .._dispatch import Tensor, composite, op
 from ._namespace import functions as F
-from .creation import _empty_like, dense_like
-from .random import put
+from .creation import _empty_like, _zeros
+from .pointwise import mul_scalar
 from .random_draws import bernoulli_float_
+
+mul_scalar_ = mul_scalar.inplace
 
 _ALPHA = 1.7580993408473766  # scale times alpha of SELU: what a dropped element is set to, negated
 
@@ -26,14 +24,7 @@ def _check(p: float) -> None:
 
 def _noise(input: Any, keep: float) -> Any:
     """1 / keep where an element stays, else 0."""
-    if _dispatch.recorder is not None or input._array_missing or input.dtype._rank != 2:
-        return bernoulli_float_(_empty_like(input), keep).div_(keep)
-    array = input._array
-    made = dense_like(array, array.dtype)
-    put(made, _sampling.bernoulli(default_generator, array.size, keep))
-    kind = np.float64 if made.dtype.itemsize == 8 else np.float32
-    made *= made.dtype.type(kind(1.0) / kind(keep))
-    return wrap(made)
+    return bernoulli_float_(_empty_like(input), keep).div_(keep)
 
 
 def _feature_noise(input: Any, keep: float) -> Any:
@@ -47,17 +38,8 @@ def _feature_noise(input: Any, keep: float) -> Any:
 def _alpha_parts(noise: Any, p: float) -> tuple[Any, Any]:
     """Factor and offset that keep mean and variance of self-normalising activations."""
     a = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
-    moved = _scaled(noise.add(-1), _ALPHA * a).add_(_ALPHA * a * p)
-    return _scaled(noise, a), moved
-
-
-def _scaled(tensor: Any, number: float) -> Any:
-    """`tensor.mul_(number)`, as torch's own code calls it while something records."""
-    return (
-        tensor.mul_(number)
-        if _dispatch.recorder is None
-        else _dispatch.OPS["mul_.Scalar"].entry(tensor, number)
-    )
+    moved = mul_scalar_(noise.add(-1), _ALPHA * a).add_(_ALPHA * a * p)
+    return mul_scalar_(noise, a), moved
 
 
 def _declare(aten_name: str, inplace_name: str, feature: bool, alpha: bool) -> tuple[Any, Any]:
@@ -73,7 +55,7 @@ def _declare(aten_name: str, inplace_name: str, feature: bool, alpha: bool) -> t
         if p == 0 or not train or not input.numel():
             return input
         if p == 1:
-            return multiply(input, _shown.zeros((), input.dtype))
+            return multiply(input, _zeros((), dtype=input.dtype))
         if alpha:
             noise = _feature_noise(input, 1 - p) if feature else bernoulli_float_(_empty_like(input), 1 - p)
             factor, offset = _alpha_parts(noise, p)
