@@ -439,73 +439,8 @@ def grid_sampler(
 # ---------------------------------------------------------------------------------------------------- affine grids
 
 
-def _line(n: int, align: bool, dtype: Any) -> np.ndarray:
-    """The positions of n pixels between -1 and 1: their centres, or with the first and last on the ends."""
-    if n <= 1:
-        return np.zeros(n, dtype)
-    made = np.linspace(-1, 1, n).astype(dtype)
-    return made if align else (made * dtype.type(n - 1) / dtype.type(n)).astype(dtype)
-
-
-def _base(size: tuple, align: bool, dtype: Any) -> np.ndarray:
-    """Every pixel's position and a one, [pixels, dims + 1]."""
-    spatial = size[2:]
-    dims = len(spatial)
-    made = np.ones((*spatial, dims + 1), dtype)
-    for d, n in enumerate(spatial):
-        made[..., dims - 1 - d] = _line(n, align, dtype).reshape(-1, *[1] * (dims - 1 - d))
-    return made.reshape(-1, dims + 1)
-
-
-def _check_theta(theta: Any, size: tuple) -> None:
-    if len(size) not in (4, 5):
-        raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
-    dims = len(size) - 2
-    if (theta.shape[0], theta.shape[2]) != (size[0], dims + 1):
-        raise RuntimeError(
-            f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {dims + 1}] "
-            f"but got: [{theta.shape[0]}, {theta.shape[2]}]."
-        )
-    if theta.shape[1] != dims:
-        count = size[0] * math.prod(size[2:]) * theta.shape[1]
-        raise RuntimeError(f"shape '{[size[0], *size[2:], dims]}' is invalid for input of size {count}")
-
-
-def _work(dtype: np.dtype) -> Any:
-    return np.dtype(np.float32) if dtype in LOW_FLOATS else dtype
-
-
-@op(
-    "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
-    expose="function",
-)
-def affine_grid_generator(theta: np.ndarray, size: tuple, align_corners: bool) -> np.ndarray:
-    _check_theta(theta, size)
-    base = _base(size, align_corners, theta.dtype).astype(_work(theta.dtype), copy=False)
-    made = np.matmul(base, theta.transpose(0, 2, 1).astype(base.dtype, copy=False))
-    return made.astype(theta.dtype, copy=False).reshape(size[0], *size[2:], len(size) - 2)
-
-
-@op(
-    "aten::affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> Tensor",
-    expose="no",
-)
-def affine_grid_generator_backward(grad: np.ndarray, size: tuple, align_corners: bool) -> np.ndarray:
-    base = _base(size, align_corners, grad.dtype).astype(_work(grad.dtype), copy=False)
-    made = np.matmul(base.T, grad.reshape(size[0], -1, len(size) - 2).astype(base.dtype, copy=False))
-    return made.astype(grad.dtype, copy=False).transpose(0, 2, 1)
-
-
-affine_grid_generator.derivative(
-    theta=lambda g, size, align_corners: affine_grid_generator_backward(g, size, align_corners)
-)
-affine_grid_generator_backward.derivative(
-    grad=lambda g, size, align_corners: affine_grid_generator(g, size, align_corners)
-)
-
-
-def _recorded_base(like: Any, size: tuple, align: bool) -> Any:
-    """The base grid by the ops that torch shows in a profile."""
+def _base(like: Any, size: tuple, align: bool) -> Any:
+    """The position of every pixel and a one: [batch, pixels, dims + 1]."""
     spatial = size[2:]
     dims = len(spatial)
     base = F.empty((size[0], *spatial, dims + 1), dtype=like.dtype)
@@ -522,15 +457,46 @@ def _recorded_base(like: Any, size: tuple, align: bool) -> Any:
     return F.view(base, (size[0], -1, dims + 1))
 
 
-@affine_grid_generator.recorded
-def _(theta: Any, size: tuple, align_corners: bool) -> Any:
+def _check_theta(theta: Any, size: tuple) -> None:
+    if len(size) not in (4, 5):
+        raise RuntimeError("AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.")
+    dims = len(size) - 2
+    if (theta.shape[0], theta.shape[2]) != (size[0], dims + 1):
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{size[0]}, {dims + 1}] "
+            f"but got: [{theta.shape[0]}, {theta.shape[2]}]."
+        )
+    if theta.shape[1] != dims:
+        count = size[0] * math.prod(size[2:]) * theta.shape[1]
+        raise RuntimeError(f"shape '{[size[0], *size[2:], dims]}' is invalid for input of size {count}")
+
+
+@op(
+    "aten::affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
+    expose="function",
+    on="tensors",
+)
+def affine_grid_generator(theta: Any, size: tuple, align_corners: bool) -> Any:
     _check_theta(theta, size)
-    base = _recorded_base(theta, size, align_corners)
-    return F.view(F.bmm(base, F.transpose(theta, 1, 2)), (size[0], *size[2:], len(size) - 2))
+    base = _base(theta, size, align_corners)
+    grid = F.view(F.bmm(base, F.transpose(theta, 1, 2)), (size[0], *size[2:], len(size) - 2))
+    return _dispatch.wrap(grid._array)  # above autograd it is no view
 
 
-@affine_grid_generator_backward.recorded
-def _(grad: Any, size: tuple, align_corners: bool) -> Any:
-    base = F.transpose(_recorded_base(grad, size, align_corners), 1, 2)
+@op(
+    "aten::affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> Tensor",
+    expose="no",
+    on="tensors",
+)
+def affine_grid_generator_backward(grad: Any, size: tuple, align_corners: bool) -> Any:
+    base = F.transpose(_base(grad, size, align_corners), 1, 2)
     flat = F.reshape(grad, (size[0], -1, len(size) - 2))
-    return F.transpose(F.bmm(base, flat), 1, 2)
+    return _dispatch.wrap(F.transpose(F.bmm(base, flat), 1, 2)._array)
+
+
+affine_grid_generator.derivative(
+    theta=lambda g, size, align_corners: affine_grid_generator_backward(g, size, align_corners)
+)
+affine_grid_generator_backward.derivative(
+    grad=lambda g, size, align_corners: affine_grid_generator(g, size, align_corners)
+)
