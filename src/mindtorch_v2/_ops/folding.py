@@ -10,10 +10,12 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import composite, op
-from .._dtype import BY_NUM, INTEGRAL_NUMS
-from . import _dims, _shown
+from .._dtype import BY_NUM, INTEGRAL_NUMS, int64
+from .._meta import is_meta, meta_tensor
+from . import _dims
 from ._layout import is_channels_last
 from ._namespace import functions as F
+from .creation import _zeros
 
 # ---------------------------------------------------------------------------------------------------- windows
 
@@ -249,20 +251,16 @@ channel_shuffle.derivative(self=lambda g, self_shape, groups: channel_shuffle(g,
 
 @composite("aten::one_hot(Tensor self, int num_classes=-1) -> Tensor", expose="no")
 def one_hot(self: Any, num_classes: int) -> Any:
-    return (_one_hot if _dispatch.recorder is None else _recorded_one_hot)(self, num_classes)
-
-
-@op("aten::one_hot.plain(Tensor self, int num_classes=-1) -> Tensor", expose="no", nondifferentiable=True)
-def _one_hot(self: np.ndarray, num_classes: int) -> np.ndarray:
-    if self.dtype != np.int64:
+    _dispatch.bad_argument(one_hot.op, (self, num_classes))
+    if self.dtype is not int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if not self.size:
-        return np.empty((*self.shape, _classes_of_none(num_classes)), np.int64)
-    classes = _classes(int(self.min()), int(self.max()), num_classes)
-    flat = self.reshape(-1)
-    made = np.zeros((flat.size, classes), np.int64)
-    made[np.arange(flat.size), flat] = 1
-    return made.reshape(*self.shape, classes)
+    if is_meta(self) and num_classes != -1:
+        return meta_tensor((*self.shape, num_classes), int64._np)
+    if not self.numel():
+        return F.empty((*self.shape, _classes_of_none(num_classes)), dtype=int64)
+    least, most = F.aminmax(self)
+    classes = _classes(least.item(), most.item(), num_classes)
+    return _zeros((*self.shape, classes), dtype=int64).scatter_(-1, F.unsqueeze(self, -1), 1)
 
 
 def _classes_of_none(num_classes: int) -> int:
@@ -279,13 +277,3 @@ def _classes(least: int, most: int, num_classes: int) -> int:
     if num_classes <= most:
         raise RuntimeError("Class values must be smaller than num_classes.")
     return num_classes
-
-
-def _recorded_one_hot(self: Any, num_classes: int) -> Any:
-    if self._array.dtype != np.int64:
-        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if not self._array.size:
-        return F.empty((*self.shape, _classes_of_none(num_classes)), dtype=self.dtype)
-    least, most = F.aminmax(self)
-    made = _shown.zeros((*self.shape, _classes(least.item(), most.item(), num_classes)), self.dtype)
-    return made.scatter_(-1, F.unsqueeze(self, -1), 1)
