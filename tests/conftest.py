@@ -85,7 +85,7 @@ def op_names() -> Callable[[Callable[[], object]], list[str]]:
     """Calls a function under a profiler and returns the names of the ops that it shows, without `aten::`."""
 
     def names(call: Callable[[], object]) -> list[str]:
-        with torch.profiler.profile() as prof:
+        with torch.profiler.profile(record_shapes=True) as prof:
             call()
         return [event.name.removeprefix("aten::") for event in prof.events()]
 

@@ -261,3 +261,28 @@ def copy_(x: Any, source: Any) -> Child:
 def clone(x: Any, memory_format: Any = None, allocates: bool = True) -> Child:
     """A copy."""
     return child("aten::clone", x, memory_format, allocates=allocates)
+
+
+def narrow(x: Any, dim: int, start: int, length: int) -> Child:
+    """A part of a tensor along a dimension."""
+    inside = child("aten::slice.Tensor", x, dim, start, start + length)
+    return child("aten::narrow", x, dim, start, length, children=[inside])
+
+
+def contiguous(x: Any) -> Sequence[Child]:
+    """A copy of a tensor that is not contiguous."""
+    return () if is_contiguous(x) else [child("aten::contiguous", x, 0, children=[clone(x, 0)])]
+
+
+def reshape(x: Any, shape: tuple[int, ...]) -> Child:
+    """A tensor in another shape: a view where one is possible, else a view of a copy. One size may be -1."""
+    if is_contiguous(x):
+        return child("aten::reshape", x, shape, children=[child("aten::view", x, shape)])
+    source = array_of(x)
+    try:
+        view = source.reshape(shape, copy=False)
+        inside = [child("aten::_reshape_alias", x, view.shape, view_strides(source, view))]
+    except ValueError:
+        full_shape = tuple([-source.size // prod(shape) if size == -1 else size for size in shape])
+        inside = [clone(x, 0), child("aten::_unsafe_view", tensor(x.shape, x), full_shape)]
+    return child("aten::reshape", x, shape, children=inside)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from .. import _dispatch
 from .._dispatch import composite, op, storage_of
 from .._dtype import BY_NUM
 from ._accumulate import add_rows
+from ._children import UNKNOWN, child, reshape, tensor
 from ._namespace import functions as F
-from .norms import norm_of_all
-from .pointwise import mul_scalar
 
 
 def _check_indices(indices: np.ndarray) -> None:
@@ -38,15 +37,16 @@ def embedding(
     return weight.take(indices, 0)
 
 
-@embedding.recorded
-def _(weight: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool, sparse: bool) -> Any:
-    if weight.ndim != 2:
-        raise RuntimeError("'weight' must be 2-D")
-    _check_indices(indices._array)
-    if indices.ndim == 1:
-        return F.index_select(weight, 0, indices)
-    made = F.index_select(weight, 0, F.reshape(indices, (-1,)))
-    return F.view(made, (*indices.shape, weight.shape[1]))
+@embedding.children
+def _(weight: Any, indices: Any, *_: Any) -> Any:
+    if indices is UNKNOWN or len(indices.shape) == 1:
+        return [child("aten::index_select", weight, 0, indices, allocates=True)]
+    flat, width = tensor((prod(indices.shape),), indices), weight.shape[1]
+    return [
+        reshape(indices, (-1,)),
+        child("aten::index_select", weight, 0, flat, allocates=True),
+        child("aten::view", tensor((*flat.shape, width), weight), (*indices.shape, width)),
+    ]
 
 
 def _embedding_grad(
@@ -66,31 +66,9 @@ embedding.derivative(weight=_embedding_grad)
 def embedding_backward(
     grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool, sparse: bool
 ) -> Any:
-    if sparse and _dispatch.recorder is not None:
-        return _dispatch.OPS["embedding_sparse_backward"].entry(
-            grad, indices, num_weights, padding_idx, scale_grad_by_freq
-        )
     if sparse:
-        return _sparse_gradient(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
+        return F.embedding_sparse_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
     return embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
-
-
-def _sparse_gradient(
-    grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
-) -> Any:
-    if scale_grad_by_freq:
-        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
-    places = indices._array.reshape(-1)
-    values = grad._array.reshape(places.size, -1)
-    if padding_idx != -1:
-        kept = places != padding_idx
-        places, values = places[kept], values[kept]
-    return F.sparse_coo_tensor(
-        _dispatch.wrap(places[None].astype(np.int64)),
-        _dispatch.wrap(np.array(values)),
-        (num_weights, values.shape[1]),
-        check_invariants=False,
-    )
 
 
 def sum_rows(rows: np.ndarray, places: np.ndarray, count: int) -> np.ndarray:
@@ -136,13 +114,6 @@ embedding_dense_backward.derivative(grad_output=_dense_double)
 )
 def embedding_renorm_(self: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
     places = np.unique(indices._array)
-    if _dispatch.recorder is not None:
-        for place in places.tolist():
-            row = F.select(self, 0, place)
-            size = F.item(norm_of_all(row, norm_type))
-            if size > max_norm:
-                mul_scalar.inplace(row, max_norm / (size + 1e-7))
-        return self
     rows = self._array[places]
     norms = np.linalg.norm(rows, ord=norm_type, axis=1)
     large = norms > max_norm

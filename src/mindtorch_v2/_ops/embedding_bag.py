@@ -9,7 +9,20 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM
-from . import _shown
+from ._children import (
+    Child,
+    child,
+    contiguous,
+    copy_,
+    dtype_number,
+    empty,
+    empty_like,
+    fill_,
+    narrow,
+    tensor,
+    zero_,
+    zeros,
+)
 from ._double_backward import through
 from ._namespace import functions as F
 from .embedding import embedding_backward, sum_rows
@@ -106,66 +119,89 @@ _embedding_bag_forward_only = op(
 )(_bags)
 
 
-def _slice(tensor: Any, start: int, end: int) -> Any:
-    return _dispatch.OPS["slice.Tensor"].entry(tensor, 0, start, end)
-
-
-def _owners(counts: Any, offsets: Any) -> Any:
-    """The bag of each index, from the starts of bags; `counts` holds one zero per index, and one more."""
-    F.index_add_(counts, 0, offsets, _shown.ones_like(offsets))
-    F.sub_(F.select(counts, 0, 0), 1)
-    return F.cumsum(counts, 0, dtype=counts.dtype)
-
-
-def _sizes(sizes: Any, offsets: Any, bags: int, count: int) -> None:
-    """How many indices each bag has."""
-    if bags != 1:
-        lengths = F.sub(_slice(offsets, 1, bags), _slice(offsets, 0, bags - 1))
-        F.copy_(_slice(sizes, 0, bags - 1), lengths)
-    last = F.select(offsets, 0, bags - 1)
-    length = F.sub_(F.fill_(_dispatch.OPS["empty_like"].entry(last), count), last)
-    F.copy_(F.select(sizes, 0, bags - 1), length)
-
-
-def _showing(forward_only: bool) -> Any:
-    def body(weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
-             per_sample_weights: Any, include_last_offset: bool, padding_idx: int) -> Any:  # fmt: skip
-        made, owner, sizes, places = _shown.kernel_of(
-            _embedding_bag, weight, indices, offsets, scale_grad_by_freq, mode, sparse, per_sample_weights,
-            include_last_offset, padding_idx)  # fmt: skip
-        bags, count = made.shape[0], indices.shape[0]
-        target = F.empty(made.shape, dtype=made.dtype)
-        owners = F.empty((0,), dtype=owner.dtype)
+def _bag_children(forward_only: bool) -> Any:
+    def rule(
+        weight: Any,
+        indices: Any,
+        offsets: Any,
+        scale_grad_by_freq: bool,
+        mode: int,
+        sparse: bool,
+        per_sample_weights: Any,
+        include_last_offset: bool,
+        padding_idx: int,
+    ) -> Any:
+        bags = offsets.shape[0] - include_last_offset
+        dtype = dtype_number(indices)
+        starts, values = tensor((bags,), offsets), tensor((bags, weight.shape[1]), weight)
+        inside = [empty(values.shape, dtype_number(weight)), empty((0,), dtype, allocates=False)]
         if not bags:
-            return made, owner, sizes, places
+            return inside
         if mode != SUM or padding_idx >= 0:
-            starts = F.narrow(offsets, 0, 0, bags) if include_last_offset else offsets
-            owners = _owners(_dispatch.wrap(np.zeros(count + 1, owner._array.dtype)), starts)
-            owners = _dispatch.as_view(owners, owners._array[:count])
-        held = F.empty((offsets.shape[0],), dtype=sizes.dtype)
-        held._array[...] = 0
-        size = held if bags == offsets.shape[0] else _dispatch.as_view(held, held._array[:bags])
+            inside += [narrow(offsets, 0, 0, bags)] if include_last_offset else []
+            inside += _owner_children(starts, indices.shape[0], dtype)
+        inside.append(empty(offsets.shape, dtype, allocates=False))
         if mode != SUM or not forward_only:
-            _sizes(size, offsets, bags, count)
-        maxima = F.empty((bags,), dtype=sizes.dtype)
+            inside += _size_children(offsets, starts, indices.shape[0])
+        inside.append(empty((bags,), dtype, allocates=False))
         if mode == MEAN:
-            wide = F.max(size, _shown.ones_like(size))
-            wide = _dispatch.OPS["to.dtype_layout"].entry(wide, dtype=made.dtype)
-            target._array[...] = 0
-            F.div_(target, F.expand_as(F.unsqueeze(wide, 1), target))
-        if mode == MAX:
-            maxima = places
-        else:
-            F.copy_(maxima, size)
-        for into, part in ((target, made), (owners, owner), (size, sizes), (maxima, places)):
-            np.copyto(into._array, part._array)
-        return target, owners, size, maxima
+            inside += _mean_children(starts, values)
+        return inside if mode == MAX else [*inside, copy_(starts, starts)]
 
-    return body
+    return rule
 
 
-_embedding_bag.recorded(_showing(False))
-_embedding_bag_forward_only.recorded(_showing(True))
+def _owner_children(starts: Any, count: int, dtype: int) -> list[Child]:
+    """The bag of each index, from the starts of bags."""
+    counts = tensor((count + 1,), starts)
+    return [
+        child("aten::ones_like", starts, None, None, None, None, 0),
+        child("aten::index_add_", counts, 0, starts, starts),
+        child("aten::select.int", counts, 0, 0),
+        child("aten::sub_.Scalar", tensor((), starts), 1),
+        child("aten::cumsum", counts, 0, dtype),
+    ]
+
+
+def _size_children(offsets: Any, starts: Any, count: int) -> list[Child]:
+    """How many indices each bag has."""
+    bags = starts.shape[0]
+    one, lengths = tensor((), starts), tensor((bags - 1,), starts)
+    differences = [
+        child("aten::slice.Tensor", offsets, 0, 1, bags),
+        child("aten::slice.Tensor", offsets, 0, 0, bags - 1),
+        child("aten::sub.Tensor", lengths, lengths),
+        child("aten::slice.Tensor", starts, 0, 0, bags - 1),
+        copy_(lengths, lengths),
+    ]
+    return [
+        *(differences if bags != 1 else ()),
+        child("aten::select.int", offsets, 0, bags - 1),
+        empty_like(one, allocates=False),
+        fill_(one, count),
+        child("aten::sub_.Tensor", one, one),
+        child("aten::select.int", starts, 0, bags - 1),
+        copy_(one, one),
+    ]
+
+
+def _mean_children(sizes: Any, values: Any) -> list[Child]:
+    """Sums divided by the sizes of their bags."""
+    dtype, column = dtype_number(values), tensor((*sizes.shape, 1), values)
+    options = (dtype, 0, None, None, False)
+    cast = child("aten::_to_copy", sizes, *options, None)
+    return [
+        child("aten::ones_like", sizes, None, None, None, None, 0),
+        child("aten::max.other", sizes, sizes, children=[child("aten::maximum", sizes, sizes)]),
+        child("aten::to.dtype_layout", sizes, *options, False, None, children=[cast]),
+        child("aten::unsqueeze", tensor(sizes.shape, values), 1),
+        child("aten::expand_as", column, values, children=[child("aten::expand", column, values.shape)]),
+        child("aten::div_.Tensor", values, values),
+    ]
+
+
+_embedding_bag.children(_bag_children(False))
+_embedding_bag_forward_only.children(_bag_children(True))
 
 
 @_embedding_bag.backward("weight", "per_sample_weights")
@@ -195,24 +231,26 @@ def _(
     return to_weight, to_samples
 
 
-def _known_owners(offset2bag: Any, zeros: Any, offsets: Any, count: int) -> Any:
-    """The bag of each index, computed if the forward pass did not need it. `zeros` makes the tensor to count in."""
+def _known_owners(offset2bag: Any, offsets: Any, count: int) -> Any:
+    """The bag of each index, computed if the forward pass did not need it."""
     if offset2bag._array.size or not count:
         return offset2bag
-    if _dispatch.recorder is not None:
-        made = _owners(zeros(), offsets)
-        return _dispatch.as_view(made, made._array[:count])
     counts = np.zeros(count + 1, np.int64)
     np.add.at(counts, offsets._array, 1)
     return _dispatch.wrap((np.cumsum(counts) - 1)[:count])
 
 
-def _owners_again(offset2bag: Any, offsets: Any, count: int) -> Any:
-    counted = not offset2bag._array.size and count
-    owners = _known_owners(offset2bag, lambda: F.new_zeros(offsets, (count + 1,)), offsets, count)
-    if counted and _dispatch.recorder is not None:
-        _shown.kept_size(_dispatch.wrap(np.empty(count + 1, owners._array.dtype)), (count,))
-    return owners
+def _known_owner_children(grad: Any, indices: Any, offsets: Any, offset2bag: Any, *_: Any) -> Any:
+    if offset2bag.shape[0] or not indices.shape[0]:
+        return ()
+    count, dtype = indices.shape[0], dtype_number(offsets)
+    counts = tensor((count + 1,), offsets)
+    blank = child("aten::new_empty", offsets, counts.shape, dtype, 0, children=[empty(counts.shape, dtype)])
+    return [
+        child("aten::new_zeros", offsets, counts.shape, dtype, 0, children=[blank, zero_(counts)]),
+        *_owner_children(offsets, count, dtype),
+        child("aten::resize_", counts, (count,)),
+    ]
 
 
 @op(
@@ -236,9 +274,12 @@ def _backward(
     per_sample_weights: Any,
     padding_idx: int,
 ) -> Any:
-    owners = _owners_again(offset2bag, offsets, indices.shape[0])
+    owners = _known_owners(offset2bag, offsets, indices.shape[0])
     return _dense_backward(
         grad, indices, owners, bag_size, maximum_indices, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx)  # fmt: skip
+
+
+_backward.children(_known_owner_children)
 
 
 @_backward.backward("grad", "per_sample_weights")
@@ -257,13 +298,13 @@ def _(
     padding_idx: int,
     needs: Any,
 ) -> Any:
-    owners = _owners_again(offset2bag, offsets, indices.shape[0])
+    owners = _known_owners(offset2bag, offsets, indices.shape[0])
 
     def expression(grad: Any, *weights: Any) -> Any:
         if mode == MAX:
-            empty = (bag_size == 0).unsqueeze(-1)
+            is_empty = (bag_size == 0).unsqueeze(-1)
             spread = F.zeros((num_weights, grad.shape[1]), dtype=grad.dtype)
-            return F.scatter_add(spread, 0, maximum_indices, F.masked_fill(grad, empty, 0))
+            return F.scatter_add(spread, 0, maximum_indices, F.masked_fill(grad, is_empty, 0))
         if mode == MEAN:
             grad = grad / F.clamp(bag_size, min=1).unsqueeze(-1)
         rows = F.index_select(grad, 0, owners)
@@ -314,28 +355,26 @@ def _dense_backward(
     return gradient
 
 
-@_dense_backward.recorded
-def _(*arguments: Any) -> Any:
-    made = _shown.kernel_of(_dense_backward, *arguments)
-    grad, indices, owners, sizes, maxima = arguments[:5]
-    weights = arguments[8]
-    if not grad._array.flags.c_contiguous:
-        grad = F.contiguous(grad)
-    target = F.zeros(made.shape, dtype=made.dtype)
-    if arguments[7] == MAX:
-        places = F.index_select(maxima, 0, F.view(F.nonzero(sizes), -1))
-        rows = F.index_select(grad, 0, F.view(F.nonzero(sizes), -1))
-        for column in range(grad.shape[1]):
-            F.index_add_(
-                F.select(target, 1, column), 0, F.select(places, 1, column), F.select(rows, 1, column)
-            )
-        return target
-    order = F.sort(indices)[1]
-    F.index_select(owners, 0, order)
-    if weights is not None:
-        F.index_select(weights, 0, order)
-    np.copyto(target._array, made._array)
-    return target
+@_dense_backward.children
+def _(
+    grad: Any,
+    indices: Any,
+    offset2bag: Any,
+    bag_size: Any,
+    maximum_indices: Any,
+    num_weights: int,
+    scale_grad_by_freq: bool,
+    mode: int,
+    per_sample_weights: Any,
+    padding_idx: int,
+) -> Any:
+    """The rows are sorted by their places. How maxima are added, column by column, depends on values and is not shown."""
+    inside = [*contiguous(grad), zeros((num_weights, grad.shape[1]), dtype_number(grad))]
+    if mode == MAX:
+        return inside
+    gathered = [offset2bag] if per_sample_weights is None else [offset2bag, per_sample_weights]
+    order = [child("aten::index_select", source, 0, indices) for source in gathered]
+    return [*inside, child("aten::sort", indices), *order]
 
 
 @composite(
@@ -362,11 +401,7 @@ def _sparse_backward(
         rows = F.mul_(rows, F.index_select(F.unsqueeze(parts, 1), 0, offset2bag))
     if per_sample_weights is not None:
         rows = F.mul_(rows, F.unsqueeze(per_sample_weights, 1))
-    if _dispatch.recorder is not None:
-        return _dispatch.OPS["embedding_sparse_backward"].entry(
-            rows, indices, num_weights, padding_idx, scale_grad_by_freq
-        )
-    return embedding_backward(rows, indices, num_weights, padding_idx, scale_grad_by_freq, True)
+    return F.embedding_sparse_backward(rows, indices, num_weights, padding_idx, scale_grad_by_freq)
 
 
 @composite(
@@ -389,9 +424,12 @@ def _backward_to_sparse(
     per_sample_weights: Any,
     padding_idx: int,
 ) -> Any:
-    owners = _owners_again(offset2bag, offsets, indices.shape[0])
+    owners = _known_owners(offset2bag, offsets, indices.shape[0])
     return _sparse_backward(
         grad, indices, offsets, owners, bag_size, num_weights, scale_grad_by_freq, mode, per_sample_weights, padding_idx)  # fmt: skip
+
+
+_backward_to_sparse.children(_known_owner_children)
 
 
 @op(
@@ -405,13 +443,19 @@ def _samples_backward(
 ) -> Any:
     count = indices.shape[0]
     gradient = F.zeros((count,), dtype=grad.dtype)
-    owners = _known_owners(
-        offset2bag, lambda: F.zeros((count + 1,), dtype=offset2bag.dtype), offsets, count
-    )._array
+    owners = _known_owners(offset2bag, offsets, count)._array
     np.einsum("ij,ij->i", grad._array[owners], weight._array[indices._array], out=gradient._array)
     if padding_idx >= 0:
         gradient._array[indices._array == padding_idx] = 0
     return gradient
+
+
+@_samples_backward.children
+def _(grad: Any, weight: Any, indices: Any, offsets: Any, offset2bag: Any, *_: Any) -> Any:
+    if offset2bag.shape[0] or not indices.shape[0]:
+        return ()
+    count, dtype = indices.shape[0], dtype_number(offset2bag)
+    return [zeros((count + 1,), dtype, allocates=False), *_owner_children(offsets, count, dtype)]
 
 
 @_samples_backward.backward("grad", "weight")
@@ -424,7 +468,7 @@ def _(
     offset2bag: Any,
     padding_idx: int,
 ) -> Any:
-    owners = _owners_again(offset2bag, offsets, indices.shape[0])
+    owners = _known_owners(offset2bag, offsets, indices.shape[0])
 
     def expression(grad: Any, weight: Any) -> Any:
         made = (F.index_select(grad, 0, owners) * F.index_select(weight, 0, indices)).sum(-1)

@@ -12,6 +12,7 @@ import numpy as np
 from .._dispatch import composite, op
 from .._dtype import BY_NUM
 from ._accumulate import add_rows
+from ._children import Child, clone, copy_, dtype_number, empty, fill_, narrow, tensor
 from ._layout import copied, is_channels_last
 from ._namespace import functions as F
 
@@ -71,31 +72,29 @@ def _as(value: Any, dtype: np.dtype) -> Any:
     return int(value) if dtype.kind in "iu" else value
 
 
-@constant_pad_nd.recorded
-def _(self: Any, pad: tuple, value: Any) -> Any:
-    _check_constant(self.shape, pad)
-    pairs = [(self.ndim - 1 - k, pad[2 * k], pad[2 * k + 1]) for k in range(len(pad) // 2)]
-    part, shape = self, list(self.shape)
-    for d, before, after in reversed(pairs):
-        shape[d] += before + after
-        if before < 0:
-            part = F.narrow(part, d, -before, part.shape[d] + before)
-        if after < 0:
-            part = F.narrow(part, d, 0, part.shape[d] + after)
+@constant_pad_nd.children
+def _(self: Any, pad: Any, value: Any) -> Any:
+    """The input is cropped by views and copied into a view of a filled tensor."""
+    dims = len(self.shape)
+    pairs = [(dims - 1 - k, pad[2 * k], pad[2 * k + 1]) for k in reversed(range(len(pad) // 2))]
+    inside: list[Child] = []
+
+    def cropped(x: Any, sign: int) -> Any:
+        for d, before, after in pairs:
+            for cut, start in ((sign * before, sign * before), (sign * after, 0)):
+                if cut > 0:
+                    inside.append(narrow(x, d, start, x.shape[d] - cut))
+                    x = x._replace(shape=(*x.shape[:d], x.shape[d] - cut, *x.shape[d + 1 :]))
+        return x
+
+    part = cropped(self, -1)
     if all(p <= 0 for p in pad):
-        return F.clone(part)
-    made = F.empty(shape, dtype=self.dtype)
-    if is_channels_last(self._array):
-        made._array = _new(tuple(shape), self._array)
-    F.fill_(made, value)
-    hole = made
-    for d, before, after in reversed(pairs):
-        if before > 0:
-            hole = F.narrow(hole, d, before, hole.shape[d] - before)
-        if after > 0:
-            hole = F.narrow(hole, d, 0, hole.shape[d] - after)
-    F.copy_(hole, part)
-    return made
+        return [*inside, clone(part)]
+    sizes = {d: self.shape[d] + before + after for d, before, after in pairs}
+    padded = tensor([sizes.get(d, self.shape[d]) for d in range(dims)], self)
+    inside += [empty(padded.shape, dtype_number(self), memory_format=0), fill_(padded, value)]
+    hole = cropped(padded, 1)
+    return [*inside, copy_(hole, part)]
 
 
 constant_pad_nd.derivative(self=lambda g, pad: constant_pad_nd(g, tuple([-p for p in pad]), 0))

@@ -449,6 +449,8 @@ def _has_no_layout(gradient: Tensor) -> bool:
 
 
 def _same_layout(gradient: Tensor, variable: Tensor) -> bool:
+    if gradient.is_sparse:  # its values may be a view of an expanded gradient
+        return bool(gradient._elements.flags.c_contiguous and gradient._places.flags.c_contiguous)
     if _has_no_layout(gradient) or not grad_state.layout_policy:
         return True
     g, v = gradient._array, variable._array
