@@ -15,8 +15,10 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import INTEGRAL_NUMS
-from . import _layout, _shown
+from .._graph import Switches, grad_state
+from . import _layout
 from ._namespace import functions as F
+from .creation import _empty
 
 
 def _fill(values: Any, dims: int) -> tuple:
@@ -317,12 +319,21 @@ def _line_maxima(
     """The maxima alone, by one kernel: their indices are only needed for a gradient."""
     kernel = _fill(kernel_size, 1)
     steps = _fill(stride, 1) if stride not in ((), [], None) else kernel
-    wide = _dispatch.wrap(np.expand_dims(self._array, -2))
-    maxima, _ = _shown.kernel_of(
-        max_pool2d_with_indices, wide, (1, *kernel), (1, *steps), (0, *_fill(padding, 1)), (1, *_fill(dilation, 1)), ceil_mode)  # fmt: skip
-    target = F.empty((*self.shape[:-1], maxima.shape[-1]), dtype=maxima.dtype)
-    np.copyto(target._array, maxima._array.squeeze(-2))
-    return target
+    wide = np.expand_dims(self._array, -2)
+    maxima, _ = max_pool2d_with_indices.op.kernel(
+        wide, (1, *kernel), (1, *steps), (0, *_fill(padding, 1)), (1, *_fill(dilation, 1)), ceil_mode
+    )
+    result = _empty((*self.shape[:-1], maxima.shape[-1]), dtype=self.dtype)
+    np.copyto(result._array, maxima.squeeze(-2))
+    return result
+
+
+def _is_plain(self: Any) -> bool:
+    """Whether nothing but the values of a result is asked for: no gradient, no meta tensor, no `__torch_dispatch__`."""
+    differentiates = self._rg and grad_state.enabled
+    return not (
+        differentiates or self._array_missing or (Switches.asked is not None and Switches.asked(self))
+    )
 
 
 def _declare_plain_max(dims: int, aten_name: str, with_indices: Any) -> None:
@@ -336,7 +347,7 @@ def _declare_plain_max(dims: int, aten_name: str, with_indices: Any) -> None:
             stride = ()
         if dims == 1:
             _check_line(self, kernel_size, stride)
-            if _dispatch.recorder is not None and not (self._rg and _dispatch.grad_state.enabled):
+            if _is_plain(self):
                 return _line_maxima(self, kernel_size, stride, padding, dilation, ceil_mode)
         return with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
@@ -760,14 +771,6 @@ def _declare_fractional(dims: int, aten_name: str, backward_name: str) -> None:
         grad_output: np.ndarray, self: np.ndarray, kernel_size: Any, output_size: Any, indices: np.ndarray
     ) -> np.ndarray:
         return adaptive.kernel(grad_output, self, indices)
-
-    @backward.recorded
-    def _(*arguments: Any) -> Any:
-        made = _shown.kernel_of(backward, *arguments)
-        _shown.dense(arguments[0])
-        F.zero_(_shown.blank(made))
-        _shown.dense(arguments[0])
-        return made
 
     @pool.backward("self")
     def _(grads: Any, self: Any, kernel_size: Any, output_size: Any, result1: Any) -> Any:

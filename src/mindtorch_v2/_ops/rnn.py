@@ -10,8 +10,9 @@ from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import float32
 from .._meta import is_meta
-from . import _shown
+from ._children import Child, child, clone, contiguous, dtype_number, empty, tensor, zeros, zeros_like
 from ._namespace import functions as F
+from .creation import _zeros
 
 # ---------------------------------------------------------------------------------------------------- steps
 
@@ -210,6 +211,40 @@ def lstm_layer(
     )
 
 
+def _bias(weight3: Any, weight4: Any, has_biases: bool, rows: int) -> Child:
+    """The sum of the biases."""
+    return (
+        child("aten::add.Tensor", weight3, weight4)
+        if has_biases
+        else zeros((rows,), dtype_number(weight3), False)
+    )
+
+
+@lstm_layer.children
+def _(
+    input: Any,
+    weight0: Any,
+    weight1: Any,
+    weight2: Any,
+    weight3: Any,
+    hx_: Any,
+    cx_: Any,
+    reverse: bool,
+    batch_sizes: Any,
+    mode: int,
+    hidden_size: int,
+    num_layers: int,
+    has_biases: bool,
+    *_: Any,
+) -> Any:
+    dtype = dtype_number(input)
+    steps, batch, _ = input.shape
+    outputs = ((steps, batch, hidden_size), hx_.shape, cx_.shape)
+    workspace = empty((steps * batch * 6 * hidden_size + batch * hidden_size,), dtype)
+    bias = _bias(weight2, weight3, has_biases, weight0.shape[0])
+    return [*[empty(shape, dtype, allocates=False) for shape in outputs], bias, workspace]
+
+
 @lstm_layer.backward("input", "weight0", "weight1", "weight2", "weight3", "hx_", "cx_")
 def _(
     grads: Any,
@@ -296,12 +331,9 @@ def lstm_layer_backward(
     steps, batch, width = input.shape
     size = weight2.shape[1]
     first, second = steps * batch * 4 * size, (steps + 1) * batch * size
-    if workspace.dtype == np.uint8:  # from a forward pass that was recorded
-        workspace = workspace.view(input.dtype)
     gates = workspace[:first].reshape(steps, 4 * size, batch)
     cells = workspace[first : first + second].reshape(steps + 1, size, batch)
-    third = steps * batch * size
-    curves = workspace[first + second : first + second + third].reshape(steps, size, batch)
+    curves = workspace[first + second :].reshape(steps, size, batch)
     x, out, g = (a if a is None or not reverse else a[::-1] for a in (input, output, grad_output))
     sums, dh, dc = _lstm_backward(g, grad_hy, grad_cy, gates, cells, curves, weight2)
     flat = sums.reshape(4 * size, steps * batch)
@@ -313,6 +345,34 @@ def lstm_layer_backward(
     if reverse:
         to_input = np.ascontiguousarray(to_input[::-1])
     return to_input, to_w1, to_w2, to_bias, to_bias.copy(), np.array(dh, order="C"), np.array(dc, order="C")
+
+
+@lstm_layer_backward.children
+def _(
+    input: Any,
+    weight1: Any,
+    weight2: Any,
+    weight3: Any,
+    weight4: Any,
+    hx_: Any,
+    cx_tmp: Any,
+    output: Any,
+    hy_: Any,
+    cy_: Any,
+    grad_output: Any,
+    grad_hy: Any,
+    grad_cy: Any,
+    *rest: Any,
+) -> Any:
+    inside: list[Child] = []
+    for gradient, like in ((grad_output, output), (grad_hy, hx_), (grad_cy, cx_tmp)):
+        inside += [zeros_like(like, 0, False)] if gradient is None else contiguous(gradient)
+    dtype = dtype_number(input)
+    rows = weight1.shape[0]
+    inside.append(_bias(weight3, weight4, rest[4], rows))
+    results = (input.shape, hx_.shape, cx_tmp.shape, weight1.shape, weight2.shape, (rows,))
+    inside += [empty(shape, dtype, allocates=shape is input.shape) for shape in results]
+    return [*inside, clone(tensor((rows,), input), allocates=False)]
 
 
 # ---------------------------------------------------------------------------------------------------- whole layers
@@ -352,13 +412,16 @@ def _fused(
     third, fourth = (
         (group[2], group[3])
         if has_biases
-        else tuple(_shown.zeros(weight.shape, weight.dtype) for weight in group[:2])
+        else tuple(_zeros(tuple(weight.shape), dtype=weight.dtype) for weight in group[:2])
     )
-    tensors = (input, group[0], group[1], third, fourth, hidden, cell)
-    if _dispatch.recorder is not None and not _dispatch.grad_state.enabled:
-        tensors = tuple([_dispatch.wrap(x._array) for x in tensors])  # no backward pass will follow
     out, h, c, _ = lstm_layer(
-        *tensors,
+        input,
+        group[0],
+        group[1],
+        third,
+        fourth,
+        hidden,
+        cell,
         reverse,
         (),
         2,

@@ -114,12 +114,17 @@ def compared(events: list[Event], values: bool) -> list[str]:
     for row, (parent, _, shapes, concrete, sequence) in enumerate(events):
         fate, _, name = fates[row]
         if fate == "keep" or (fate == "closed" and not values):
-            inputs = "any" if fate == "closed" else _compact(shapes)
+            inputs = "any" if fate == "closed" else _compact(_known_shapes(name, shapes))
             around = fates[fates[parent][1]][2] if parent >= 0 else ""
             inputs += f" {_compact(_known_values(around, name, concrete))}" if values else ""
             number = sequence - first if sequence >= 0 else "-"
             lines[f"{path(row)} > {name} {inputs} {number}".removeprefix(" > ")] += 1
     return [f"{count} {line}" for line, count in sorted(lines.items())]
+
+
+def _known_shapes(name: str, shapes: list) -> list:
+    """Input shapes, without that of the workspace of an LSTM layer: what it holds is the back end's own."""
+    return shapes[:-1] if name == "aten::mkldnn_rnn_layer_backward" else shapes
 
 
 def _known_values(around: str, name: str, concrete: Any) -> Any:
