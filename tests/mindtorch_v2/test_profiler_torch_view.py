@@ -43,24 +43,6 @@ def test_an_op_that_writes_is_not_mistaken_for_one_of_its_name_that_makes() -> N
         assert torch.linalg.det(a).item() == pytest.approx(5)
 
 
-@pytest.mark.parametrize(
-    ("op", "call"),
-    [
-        ("aten::_softmax", lambda x: torch.softmax(x, -1)),
-        ("aten::_log_softmax", lambda x: torch.log_softmax(x, 1)),
-        ("aten::native_layer_norm", lambda x: torch.nn.functional.layer_norm(x, (3,))),
-        ("aten::log_sigmoid_forward", torch.nn.functional.logsigmoid),
-    ],
-)
-def test_a_profile_shows_the_copy_of_a_transposed_input(op: str, call: Any) -> None:
-    x = torch.ones(2, 3, 4)
-    for given, copies in ((x.transpose(1, 2), 1), (x.transpose(1, 2).contiguous(), 0)):
-        with torch.profiler.profile() as prof:
-            call(given)
-        found = [e for e in prof.events() if e.name == "aten::contiguous" and e.cpu_parent.name == op]
-        assert len(found) == copies
-
-
 def test_a_profile_shows_how_much_memory_is_cleared() -> None:
     shown = {}
     for name, x in {
@@ -75,18 +57,6 @@ def test_a_profile_shows_how_much_memory_is_cleared() -> None:
     assert shown == {"small": False, "large": True, "empty": True, "column": True, "transposed": False}
 
 
-@pytest.mark.parametrize(
-    ("steps", "batch", "width", "hidden", "nbytes"),
-    [(1, 1, 4, 3, 28672), (5, 16, 4, 3, 61440), (5, 16, 64, 128, 704512), (5, 3, 300, 260, 299008)],
-)
-def test_an_lstm_keeps_as_much_memory_as_torchs(
-    steps: int, batch: int, width: int, hidden: int, nbytes: int
-) -> None:
-    lstm = torch.nn.LSTM(width, hidden)
-    with torch.profiler.profile(record_shapes=True) as prof:
-        lstm(torch.ones(steps, batch, width))[0].sum().backward()
-    (back,) = [e for e in prof.events() if e.name == "aten::mkldnn_rnn_layer_backward"]
-    assert back.input_shapes[-1] == [nbytes]
 
 
 def test_attention_chooses_the_kernel_torch_chooses() -> None:

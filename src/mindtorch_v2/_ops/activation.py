@@ -12,6 +12,7 @@ from .._dispatch import composite, op
 from .._dtype import BY_NUM, FLOAT_NUMS, INTEGRAL_NUMS, LOW_FLOATS, finfo
 from . import _dims, _shown
 from . import _erf as _erf_fast
+from ._children import child, dtype_number, empty, narrow, tensor
 from ._namespace import functions as F
 
 
@@ -705,6 +706,25 @@ def glu_backward(grad_output: np.ndarray, self: np.ndarray, dim: int) -> np.ndar
     first, second = _halves(self, dim)
     s = _logistic(second)
     return np.concatenate([grad_output * s, grad_output * first * s * (1 - s)], _dims.one(dim, self.ndim))
+
+
+@glu_backward.children
+def _(grad_output: Any, self: Any, dim: int) -> Any:
+    half, blank = grad_output.shape[dim], tensor((0,), self)
+    halves = [narrow(self, dim % len(self.shape), start, half) for start in (0, half)]
+    return [
+        empty((0,), dtype_number(self), allocates=False),
+        child(
+            "aten::resize_as_",
+            blank,
+            self,
+            children=[child("aten::resize_", blank, self.shape)],
+            allocates=True,
+        ),
+        *halves * 2,
+        child("aten::sigmoid.out", grad_output, grad_output),
+        child("aten::mul_.Tensor", grad_output, grad_output),
+    ]
 
 
 @op(

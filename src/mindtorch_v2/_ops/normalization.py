@@ -12,6 +12,7 @@ from .._dispatch import composite, op
 from .._dtype import FLOAT_NUMS, LOW_FLOATS
 from .._graph import Switches
 from . import _shown
+from ._children import child, is_contiguous
 from ._namespace import functions as F
 from .pointwise import add_scalar
 
@@ -343,6 +344,13 @@ def native_batch_norm_backward(
         third = np.array(total)
     kind = input._array.dtype
     return tuple(_dispatch.wrap(a.astype(kind, copy=False)) for a in (first, second, third))
+
+
+@native_batch_norm_backward.children
+def _(grad_out: Any, input: Any, *_: Any) -> Any:
+    """Gradients that are not contiguous are summed by an op."""
+    dims = (0, *range(2, len(input.shape)))
+    return () if is_contiguous(grad_out) else [child("aten::sum.dim_IntList", grad_out, dims)]
 
 
 @native_batch_norm_backward.backward("grad_out", "input", "weight")

@@ -11,7 +11,7 @@ from .. import _dispatch, _dtype
 from .._dispatch import composite, function, op, unalias
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
 from . import _dims
-from ._children import child
+from ._children import child, tensor
 from ._namespace import functions as F
 from .pointwise import add_scalar, mul_into
 from .reduction import reduced, restore
@@ -95,6 +95,15 @@ def _norm_grad(g: Any, self: Any, out: Any, ord: Any, dim: Any, keepdim: bool, s
 
 
 linalg_vector_norm.derivative(self=_norm_grad)
+
+
+@linalg_vector_norm.children
+def _(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    """The norm of one number is its absolute value."""
+    if self.shape != (1,) or keepdim or ord != 2:
+        return ()
+    number = tensor((), self)
+    return child("aten::squeeze.dims", self, (0,)), child("aten::abs.out", number, number)
 
 
 # Overloads that only torch's own ops call, not Python code.

@@ -11,7 +11,7 @@ from .._dispatch import composite, function, ints, op, view
 from .._graph import storage_of
 from .._tensor import Tensor
 from . import _dims
-from ._children import Child, child, copy_, dtype_number, strided, tensor_of, view_of, zeros
+from ._children import Child, child, copy_, dtype_number, strided, tensor, tensor_of, view_of, zeros
 from ._namespace import functions as F
 from .shape import restrided, shape_of, size_text, strided_view
 
@@ -314,6 +314,18 @@ def unfold_backward(grad_in: np.ndarray, input_sizes: tuple, dim: int, size: int
 
 
 unfold_backward.derivative(grad_in=lambda g, dim, size, step: F.unfold(g, dim, size, step))
+
+
+@unfold_backward.children
+def _(grad_in: Any, input_sizes: Any, dim: int, size: int, step: int) -> Any:
+    """Windows that do not overlap are copied into views of the gradient."""
+    inside = [zeros(input_sizes, dtype_number(grad_in))]
+    if step >= size:
+        inside += [
+            child("aten::unfold", tensor(input_sizes, grad_in), dim, size, step),
+            copy_(grad_in, grad_in),
+        ]
+    return inside
 
 
 # ------------------------------------------------------------------------------ several views at once
