@@ -164,6 +164,7 @@ declare("aten::neg", "aten::neg_", _neg, lambda g: F.neg(g), promote="same", ali
 function("__neg__", expose="method")(F_NEG := _dispatch.FUNCTIONS["neg"])
 declare("aten::abs", "aten::abs_", _abs, _abs_grad, promote="same", aliases=("absolute",))
 function("__abs__", expose="method")(_dispatch.FUNCTIONS["abs"])
+_dispatch.OPS["abs_"].children(lambda self: [child("aten::abs.out", self, self)])
 
 
 declare("aten::exp", "aten::exp_", np.exp, lambda g, out: g * conj(out))
