@@ -417,7 +417,7 @@ def with_history(tensor: Any, history: tuple) -> Any:
 
         fresh = shallow_copy(tensor)
     else:
-        fresh = tensor.__class__.__new__(tensor.__class__)
+        fresh = object.__new__(tensor.__class__)
     fresh._array, fresh._storage = tensor._array, tensor._storage
     fresh._rg, (fresh._grad_fn, fresh._output_nr) = True, history
     return fresh

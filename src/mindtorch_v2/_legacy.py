@@ -9,7 +9,7 @@ import numpy as np
 from . import _device, _dispatch, _dtype
 from ._size import Size
 from ._storage import UntypedStorage
-from ._tensor import Tensor
+from ._tensor import Tensor, _blank
 
 _KINDS = {
     "FloatTensor": _dtype.float32, "DoubleTensor": _dtype.float64, "HalfTensor": _dtype.float16, "BFloat16Tensor": _dtype.bfloat16,
@@ -66,10 +66,7 @@ def _sized(size: Any, dtype: _dtype.dtype) -> Tensor:
     if any(n < 0 for n in size):
         negative = next(n for n in size if n < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {negative}: {list(size)}")
-    if _dispatch.recorder is None:
-        return _dispatch.wrap(np.empty(size, dtype._np))
-    options = {"dtype": dtype, "layout": _dtype.strided, "pin_memory": _dtype.LEFT_OUT}
-    return _dispatch.OPS["empty.memory_format"].entry(tuple(size), **options)
+    return _blank(size, dtype, _dtype.strided)
 
 
 def _new_dense(dtype: _dtype.dtype, args: tuple, kwargs: dict) -> Tensor:

@@ -102,7 +102,9 @@ class UntypedStorage:
 
     def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
         """Copy the bytes of `source`."""
-        self._bytes()[:] = source._bytes()
+        from ._tensor import copy_storage
+
+        copy_storage(self, source)
         self._version += 1
         return self
 
@@ -113,7 +115,7 @@ class UntypedStorage:
 
     def clone(self) -> UntypedStorage:
         """A copy with memory of its own."""
-        return UntypedStorage._from_bytes(self._bytes().copy())
+        return UntypedStorage(self.nbytes()).copy_(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
         twin = memo.get(id(self))

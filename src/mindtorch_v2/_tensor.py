@@ -16,6 +16,8 @@ from ._storage import UntypedStorage
 from ._torch_dispatch import track_tensor
 
 _new = object.__new__
+_OPS = _dispatch.OPS
+_record = _dispatch.record
 
 
 class Tensor:
@@ -520,10 +522,9 @@ class Tensor:
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point or complex dtype"
             )
-        if _dispatch.recorder is not None:
-            from ._ops.copies import show_data
-
-            show_data(self, value)
+        _record(_OPS["_has_compatible_shallow_copy_type"], self, value)
+        if value is self:
+            return
         self._form = 0
         if self._tensor_id > 0:
             self._tensor_id = -self._tensor_id
@@ -549,11 +550,7 @@ class Tensor:
         """The elements as nested Python lists."""
         if self._array_missing and "_shown_device" in self.__dict__:
             raise RuntimeError(f".tolist() is not supported for tensor subclasses, got {type(self).__name__}")
-        if _dispatch.recorder is not None:
-            from ._ops.copies import show_list
-
-            show_list(self)
-        array = self._array
+        array = _resolved(self)._array
         if array.dtype is _dtype.NP_BFLOAT16:
             array = array.astype(np.float32)
         return array.tolist()
@@ -572,11 +569,8 @@ class Tensor:
             )
         if self._array.dtype is _dtype.NP_BFLOAT16:
             raise TypeError("Got unsupported ScalarType BFloat16")
-        if _dispatch.recorder is not None:
-            from ._ops.copies import show_numpy
-
-            show_numpy(self)
-        array = self._array.view()
+        on_cpu = _OPS["to.dtype_layout"].entry(_record(_OPS["detach"], self), device=_device.CPU)
+        array = _resolved(on_cpu)._array.view()
         if not array.flags.writeable and array.base is not None:
             try:
                 array.setflags(write=True)
@@ -648,7 +642,7 @@ class Tensor:
 
     def __format__(self, spec: str) -> str:
         if self.ndim == 0 and not self._array_missing and type(self) is Tensor:
-            return (self if _dispatch.recorder is None else self.detach()).item().__format__(spec)
+            return self.detach().item().__format__(spec)
         return object.__format__(self, spec)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
@@ -680,16 +674,13 @@ class Tensor:
             twin = memo.get(id(storage))
             if twin is None:
                 twin = memo[id(storage)] = storage.clone()
-                if _dispatch.recorder is not None:
-                    from ._ops.copies import show_copied_storage
-
-                    show_copied_storage(storage, twin)
-            clone._array = _strided(twin, self._array.dtype, self.storage_offset(), self.shape, self.stride())
-            clone._storage = twin
-            if _dispatch.recorder is not None:
-                from ._ops.copies import show_deepcopy
-
-                show_deepcopy(self, twin)
+            enabled, grad_state.enabled = grad_state.enabled, False
+            try:
+                blank = _record(_OPS["new_empty"], self, (), None, None, None, None)
+                placed = _placed(blank, twin, self.storage_offset(), self.shape, self.stride())
+            finally:
+                grad_state.enabled = enabled
+            clone._array, clone._storage = placed._array, placed._storage
         clone._rg = self._rg
         skipped = _INTERNAL
         for name, value in self.__dict__.items():
@@ -697,15 +688,6 @@ class Tensor:
                 clone.__dict__[name] = copy.deepcopy(value, memo)
         if self._grad is not None:
             clone._grad = copy.deepcopy(self._grad, memo)
-        return clone
-
-    def __copy__(self) -> Any:
-        clone = self._make_subclass(type(self), self, self._rg)
-        clone.__dict__.update({k: v for k, v in self.__dict__.items() if k not in _INTERNAL})
-        if _dispatch.recorder is not None and not self._array_missing:
-            from ._ops.copies import show_rebuilt
-
-            show_rebuilt(storage_of(self), self.dtype, self.storage_offset(), self.shape, self.stride())
         return clone
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -831,39 +813,62 @@ def _from_storage(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor on the memory of a storage."""
-    tensor = _new(Tensor)
-    tensor._array = _strided(storage, dtype._np, storage_offset, size, stride)
-    tensor._storage = storage
+    tensor = _placed(_blank((0,), dtype, pin_memory=None), storage, storage_offset, size, stride)
     if requires_grad:
         tensor.requires_grad = True
     return tensor
 
 
+def _blank(size: Any, dtype: _dtype.dtype, layout: Any = None, pin_memory: Any = _dtype.LEFT_OUT) -> Tensor:
+    """A new tensor with memory that is not initialised."""
+    return _record(_OPS["empty.memory_format"], tuple(size), dtype, layout, None, pin_memory, None)
+
+
+def _placed(tensor: Tensor, storage: UntypedStorage, offset: int, size: Any, stride: Any) -> Tensor:
+    """Put a tensor on the memory of a storage."""
+    set_ = _OPS["set_.source_Storage_storage_offset"]
+    return _record(set_, tensor, storage, offset, tuple(size), tuple(stride))
+
+
+def copy_storage(target: UntypedStorage, source: UntypedStorage) -> None:
+    """Copy the bytes of a storage to another of the same size."""
+    enabled, grad_state.enabled = grad_state.enabled, False
+    try:
+        set_ = _OPS["set_.source_Storage"]
+        source_bytes, target_bytes = (
+            _record(set_, _blank((0,), _dtype.uint8), storage) for storage in (source, target)
+        )
+        _record(_OPS["copy_"], target_bytes, source_bytes, False)
+    finally:
+        grad_state.enabled = enabled
+
+
+def _resolved(tensor: Tensor) -> Tensor:
+    """A tensor without conjugate and negative bits: its memory holds its values."""
+    return _record(_OPS["resolve_neg"], _record(_OPS["resolve_conj"], tensor))
+
+
 def _legacy_new(cls: Any, args: tuple, device: Any) -> Any:
     """Tensor(), Tensor(2, 3), Tensor([1, 2]), Tensor(other): the old constructor."""
     tensor = _new(cls)
-    np_dtype = _dtype.Default.np
+    kind = _dtype.Default.dtype
+    if len(args) == 1 and isinstance(args[0], UntypedStorage):
+        tensor._array, tensor._storage = args[0]._bytes().view(kind._np), args[0]
+        return tensor
     if not args:
-        tensor._array = np.empty(0, np_dtype)
+        source = _blank((0,), kind, _dtype.strided)
     elif len(args) == 1 and isinstance(args[0], Tensor):
-        tensor._array, tensor._storage = args[0]._array, storage_of(args[0])
-    elif len(args) == 1 and isinstance(args[0], UntypedStorage):
-        tensor._array, tensor._storage = args[0]._bytes().view(np_dtype), args[0]
+        source = args[0]
+        storage_of(source)
     elif len(args) == 1 and isinstance(args[0], Size):
-        tensor._array = np.empty(args[0], np_dtype)
+        source = _blank(args[0], kind, _dtype.strided)
     elif len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray, range)):
-        filled = _dispatch.FUNCTIONS["as_tensor"](args[0], dtype=_dtype.Default.dtype)
-        tensor._array, tensor._storage = filled._array, filled._storage
+        source = _dispatch.FUNCTIONS["as_tensor"](args[0], dtype=kind)
     elif all(hasattr(a, "__index__") for a in args):
-        size = tuple(a.__index__() for a in args)
-        if _dispatch.recorder is None:
-            tensor._array = np.empty(size, np_dtype)
-        else:
-            options = {"dtype": _dtype.Default.dtype, "layout": _dtype.strided, "pin_memory": _dtype.LEFT_OUT}
-            blank = _dispatch.OPS["empty.memory_format"].entry(size, **options)
-            tensor._array, tensor._storage = blank._array, blank._storage
+        source = _blank([a.__index__() for a in args], kind, _dtype.strided)
     else:
         raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
+    tensor._array, tensor._storage = source._array, source._storage
     return tensor
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _dispatch, _dtype
+from . import _dtype
 
 __all__ = ["get_printoptions", "printoptions", "set_printoptions"]
 
@@ -228,14 +228,6 @@ def _dense_str(tensor: Any, begin: str, contents: str | None) -> str:
     elif empty:
         text = "[]"
     else:
-        if _dispatch.recorder is not None and (
-            PRINT_OPTS.edgeitems or math.prod(shape) <= PRINT_OPTS.threshold
-        ):
-            from ._printing_shown import show
-            from ._torch_dispatch import no_dispatch
-
-            with no_dispatch():
-                show(tensor, PRINT_OPTS)
         text = _contents(tensor._array, indent)
     if contents is None and (meta or (len(shape) != 1 if empty else PRINT_OPTS.edgeitems == 0)):
         suffixes.append(_size_suffix(shape))

@@ -12,7 +12,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from . import _dispatch, _dtype
+from . import _dtype
 from ._storage import UntypedStorage
 from ._tensor import _INTERNAL, Tensor, _from_storage
 from .storage import _NAME_OF, TypedStorage, _MetaStorage
@@ -89,10 +89,6 @@ def _place(
     _check_place(offset, size, stride, dtype.itemsize, storage.nbytes())
     if isinstance(storage, _MetaStorage):
         return _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad)
-    if _dispatch.recorder is not None:
-        from ._ops.copies import show_rebuilt
-
-        show_rebuilt(storage, dtype, offset, size, stride)
     return _from_storage(storage, dtype, offset, size, stride, bool(requires_grad))
 
 

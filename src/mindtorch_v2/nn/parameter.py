@@ -7,7 +7,7 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from .. import _dispatch, _dtype
+from .. import _dtype
 from .._overrides import ALL_OFF, disabled_torch_function, overrides_limited, process_state
 from .._tensor import Tensor
 
@@ -54,9 +54,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if type(data) is Tensor or type(data) is Parameter:
             if requires_grad and not _has_gradients(data):
                 raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-            if _dispatch.recorder is not None:  # torch calls detach here, and a profiler records it
-                data = _detach_without_overrides(data) if process_state.n_function_modes else data.detach()
-            return Tensor._make_subclass(cls, data, requires_grad)
+            detached = _detach_without_overrides(data) if process_state.n_function_modes else data.detach()
+            return Tensor._make_subclass(cls, detached, requires_grad)
         parameter = data.detach().requires_grad_(requires_grad)
         if type(parameter) is not type(data):
             raise RuntimeError(

@@ -19,7 +19,6 @@ from .optimizer import (
     _check_steps,
     _get_scalar_dtype,
     _get_value,
-    _maximum_into,
     _refuse_scale,
     _to_scalar,
     _view_as_real,
@@ -257,7 +256,7 @@ def _update(
     step_size = lr / correction1
     scale = correction2**0.5
     if max_exp_avg_sq is not None:
-        _maximum_into(max_exp_avg_sq, exp_avg_sq)
+        torch.maximum(max_exp_avg_sq, exp_avg_sq, out=max_exp_avg_sq)
         exp_avg_sq = max_exp_avg_sq
     param.addcdiv_(exp_avg, (exp_avg_sq.sqrt() / scale).add_(eps), value=-step_size)
 

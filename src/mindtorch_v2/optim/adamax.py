@@ -17,7 +17,6 @@ from .optimizer import (
     _check_steps,
     _get_scalar_dtype,
     _get_value,
-    _maximum_into,
     _to_scalar,
     _view_as_real,
 )
@@ -136,6 +135,6 @@ def adamax(
             both = torch.cat([exp_inf.unsqueeze(0), grad.abs().add_(eps).unsqueeze_(0)], 0)
             exp_inf.copy_(torch.amax(both, 0, keepdim=False))
         else:
-            _maximum_into(exp_inf, grad.abs().add_(eps))
+            torch.maximum(exp_inf, grad.abs().add_(eps), out=exp_inf)
         correction = 1 - beta1 ** _get_value(step)
         param.addcdiv_(exp_avg, exp_inf, value=-(lr / correction))

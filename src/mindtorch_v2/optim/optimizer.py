@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 import mindtorch_v2 as torch
 
 from .. import _dispatch
-from .._ops import _shown
 
 if TYPE_CHECKING:
     from mindtorch_v2 import Tensor
@@ -169,14 +168,6 @@ def _refuse_scale(grad_scale: Tensor | None, found_inf: Tensor | None) -> None:
     """Raise if there is a GradScaler's scale: only a fused step applies it itself."""
     if grad_scale is not None or found_inf is not None:
         raise AssertionError("Expected grad_scale and found_inf to be None")
-
-
-def _maximum_into(target: Tensor, other: Tensor) -> None:
-    """Write the element-wise maximum to `target`."""
-    if _dispatch.recorder is None:
-        torch.maximum(target, other, out=target)
-    else:
-        _shown.maximum_into(target, other, target)
 
 
 # Optimizer --------------------------------------------------------------------------------------------------

@@ -153,20 +153,9 @@ def _apply_to_parameter(module: Module, fn: Callable[[Tensor], Tensor], name: st
     if param.device.type != applied.device.type:
         new_param = module._parameters[name] = Parameter(applied, param.requires_grad)
     else:
-        if _dispatch.recorder is not None:
-            _record_apply(param, applied)
-        if applied is not param:
-            param.data = applied  # the parameter object stays the same, because optimisers refer to it
+        _dispatch.record(_dispatch.OPS["_has_compatible_shallow_copy_type"], param, applied)
+        param.data = applied  # the parameter object stays the same, because optimisers refer to it
     _apply_to_gradient(fn, param, new_param)
-
-
-def _record_apply(param: Parameter, applied: Tensor) -> None:
-    """Two events that torch records: one here, one when the memory is exchanged."""
-    from ..._ops.copies import show_data
-
-    show_data(param, applied)
-    if applied is param:
-        show_data(param, applied)
 
 
 def _apply_to_gradient(fn: Callable[[Tensor], Tensor], param: Parameter, new_param: Tensor) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import mindtorch_v2 as torch
 
-from ... import _dispatch
 from ..modules.container import Module, ModuleDict, ModuleList
 from ..parameter import Parameter
 
@@ -52,8 +51,7 @@ def _maybe_set(dest: torch.Tensor, src: torch.Tensor) -> None:
     """Give `dest` the memory of `src`: the tensor object stays the same, because an optimiser may refer to
     it.
     """
-    if dest is not src or _dispatch.recorder is not None:
-        dest.set_(src)
+    dest.set_(src)
 
 
 class ParametrizationList(ModuleList):
