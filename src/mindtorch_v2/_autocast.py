@@ -187,11 +187,7 @@ def run_cast(op: Any, arguments: tuple) -> Any:
     cast = _cast_all(arguments, dtype)
     switches.on = False
     try:
-        if _dispatch.recorder is not None:
-            return _dispatch.record(op, *cast)
-        count = sum(not argument.keyword_only for argument in op.schema.arguments)
-        named = {argument.name: value for argument, value in zip(op.schema.arguments[count:], cast[count:])}
-        return op.entry(*cast[:count], **named)
+        return _dispatch.record(op, *cast)
     finally:
         switches.on = True
 

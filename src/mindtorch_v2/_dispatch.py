@@ -494,7 +494,11 @@ def plain_value(value: Any) -> Any:
 
 def _numbers_of(value: Any) -> Any:
     array = getattr(value, "_array", None)
-    return (array.shape, array.strides, array.dtype.num) if array is not None else plain_value(value)
+    if array is not None:
+        return (array.shape, array.strides, array.dtype.num)
+    if isinstance(value, Tensor):  # sparse, or a meta tensor: no strides
+        return (tuple(value.shape), (), value.dtype._np.num)
+    return plain_value(value)
 
 
 def type_name(value: Any) -> str:

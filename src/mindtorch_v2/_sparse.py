@@ -21,6 +21,11 @@ _wrap = _dispatch.wrap
 _engine.sparse_seen = True
 
 
+def _op(name: str) -> Any:
+    """A method that calls an op."""
+    return _dispatch.OPS[name].entry
+
+
 class _NoArray(AttributeError, NotImplementedError):
     """A sparse tensor has no array: what needs one is not implemented for sparse tensors."""
 
@@ -34,7 +39,6 @@ class SparseTensor(Tensor):
     _elements: np.ndarray  # (number of elements, *dense dims)
     _extent: tuple
     _coalesced: bool
-    _part_tensors: Any = None  # the tensors that own these arrays, while recording
 
     def __getattr__(self, name: str) -> Any:
         if name == "_array":
@@ -137,66 +141,20 @@ class SparseTensor(Tensor):
 
     # ------------------------------------------------------------------------------------------------ its parts
 
-    def _indices(self) -> Tensor:
-        return _wrap(self._places) if _dispatch.recorder is None else _recorded(self, "_indices")
-
-    def _values(self) -> Tensor:
-        return _wrap(self._elements) if _dispatch.recorder is None else _recorded(self, "_values")
-
-    def indices(self) -> Tensor:
-        """The indices of the elements, one column each."""
-        if not self._coalesced:
-            raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
-        return self._indices() if _dispatch.recorder is None else _recorded(self, "indices")
-
-    def values(self) -> Tensor:
-        """The elements, in the order of `indices`."""
-        if not self._coalesced:
-            raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
-        if _dispatch.recorder is not None:
-            return _recorded(self, "values")
-        return with_values_node(self, self._values())
-
-    def _nnz(self) -> int:
-        return self._places.shape[1] if _dispatch.recorder is None else _recorded(self, "_nnz")
-
-    def sparse_dim(self) -> int:
-        """How many dimensions are given by indices."""
-        return self._places.shape[0] if _dispatch.recorder is None else _recorded(self, "sparse_dim")
-
-    _dimI = sparse_dim  # noqa: N815  (torch's name)
-
-    def dense_dim(self) -> int:
-        """How many dimensions each value has."""
-        return self._elements.ndim - 1 if _dispatch.recorder is None else _recorded(self, "dense_dim")
-
-    _dimV = dense_dim  # noqa: N815  (torch's name)
-
-    def is_coalesced(self) -> bool:
-        """Whether every index occurs once, in order."""
-        return self._coalesced if _dispatch.recorder is None else _recorded(self, "is_coalesced")
-
-    def _coalesced_(self, coalesced: bool) -> Any:
-        if _dispatch.recorder is not None:
-            return _recorded(self, "_coalesced_", coalesced)
-        self._coalesced = coalesced
-        return self
-
-    def coalesce(self) -> Any:
-        """The same tensor with every index once, in order."""
-        if _dispatch.recorder is not None:
-            return _recorded(self, "coalesce")
-        if self._coalesced:
-            return self
-        result = coalesced(self)
-        return record("CoalesceBackward0", result, (self,), lambda g: (g,))
-
-    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-        """The same tensor with all its elements."""
-        if _dispatch.recorder is not None:
-            return _recorded(self, "to_dense", dtype, masked_grad)
-        dense = with_dense_node(self, _wrap(dense_array(self)), masked_grad)
-        return dense if dtype is None else dense.to(dtype)
+    _indices = _op("_indices")
+    _values = _op("_values")
+    indices = _op("indices")
+    values = _op("values")
+    _nnz = _op("_nnz")
+    sparse_dim = _dimI = _op("sparse_dim")  # noqa: N815  (torch's name)
+    dense_dim = _dimV = _op("dense_dim")  # noqa: N815  (torch's name)
+    is_coalesced = _op("is_coalesced")
+    _coalesced_ = _op("_coalesced_")
+    coalesce = _op("coalesce")
+    to_dense = _op("to_dense")
+    sparse_mask = _op("sparse_mask")
+    t = _op("t")
+    transpose = _op("transpose.int")
 
     def to_sparse(self, sparse_dim: int | None = None, **options: Any) -> Any:
         """This tensor."""
@@ -270,7 +228,9 @@ class SparseTensor(Tensor):
 
     def sum(self, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
         """The sum of all elements (dense), or over some dimensions (sparse, unless all of them)."""
-        return total(self, dim, keepdim, dtype)
+        if dim is None:
+            return _op("sum")(self, dtype=dtype)
+        return _op("sum.dim_IntList")(self, dim, keepdim, dtype=dtype)
 
     def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
         """The norm of all elements."""
@@ -289,31 +249,15 @@ class SparseTensor(Tensor):
     def permute(self, *dims: Any) -> Any:
         """The dimensions in another order; sparse and dense ones do not mix."""
         dims = tuple(dims[0]) if len(dims) == 1 and isinstance(dims[0], (tuple, list)) else dims
-        return _permute(self, dims)
-
-    def t(self) -> Any:
-        """The two dimensions exchanged."""
-        return _t(self) if _dispatch.recorder is None else _recorded(self, "t")
-
-    def transpose(self, dim0: int, dim1: int) -> Any:
-        """Two dimensions exchanged."""
-        return (
-            _transpose(self, dim0, dim1)
-            if _dispatch.recorder is None
-            else _recorded(self, "transpose.int", dim0, dim1)
-        )
+        return _op("permute")(self, dims)
 
     def __getitem__(self, index: Any) -> Any:
         result: Any = self
         for number in index if isinstance(index, tuple) else (index,):
             if not isinstance(number, int):
                 raise _NoArray("sparse tensors are indexed by numbers only; to_dense() gives a dense one")
-            result = _select(result, 0, number) if result.is_sparse else result[number]
+            result = _op("select.int")(result, 0, number) if result.is_sparse else result[number]
         return result
-
-    def sparse_mask(self, mask: Any) -> Any:
-        """The elements at the places of `mask`."""
-        return sparse_mask(self, mask)
 
     def copy_(self, src: Any, non_blocking: bool = False) -> Any:
         """Take the elements of another sparse tensor."""
@@ -346,11 +290,6 @@ for _name, _kind in (
 # ---------------------------------------------------------------------------------------------------- construction
 
 
-def _recorded(self: Any, name: str, *rest: Any) -> Any:
-    """The result of a recorded op."""
-    return _dispatch.record(_dispatch.OPS[name], self, *rest)
-
-
 def with_values_node(self: Any, values: Any) -> Any:
     """The values of a sparse tensor, with their history."""
     return record("ValuesBackward0", values, (self,), lambda g: (_like(self, g),))
@@ -358,29 +297,13 @@ def with_values_node(self: Any, values: Any) -> Any:
 
 def with_dense_node(self: Any, dense: Any, masked_grad: Any) -> Any:
     """A dense tensor made of a sparse one, with its history."""
-    masked = masked_grad is None or masked_grad
-
-    def rule(g: Any) -> tuple:
-        if not masked:
-            return (g,)
-        if _dispatch.recorder is not None and not grad_state.enabled:
-            return (_dispatch.record(_dispatch.OPS["to_dense_backward"], g, self, masked_grad),)
-        return (sparse_mask(g, self),)
-
-    return record("ToDenseBackward0", dense, (self,), rule)
-
-
-def with_node(name: str, result: Any, source: Any) -> Any:
-    """A sparse tensor whose gradient is that of `source`."""
-    if name.startswith("ToSparse"):
-        return record(name, result, (source,), lambda g: (g.to_dense() if g.is_sparse else g,))
-    return record(name, result, (source,), lambda g: (g,))
+    to_dense_backward = _op("to_dense_backward")
+    return record("ToDenseBackward0", dense, (self,), lambda g: (to_dense_backward(g, self, masked_grad),))
 
 
 def of_parts(indices: Any, values: Any, extent: Any, is_coalesced: bool) -> Any:
     """A sparse tensor on the memory of two tensors, with its history."""
     tensor = make(indices._array, values._array, tuple(extent), is_coalesced)
-    tensor._part_tensors = indices, values
     return record(
         "SparseCooTensorWithDimsAndTensorsBackward0",
         tensor,
@@ -403,7 +326,7 @@ def empty(extent: tuple, sparse_dim: int, dtype: np.dtype) -> SparseTensor:
 
 
 def _become(self: Any, other: Any) -> None:
-    self._places, self._elements, self._part_tensors = other._places, other._elements, other._part_tensors
+    self._places, self._elements = other._places, other._elements
     self._extent, self._coalesced = other._extent, other._coalesced
 
 
@@ -426,8 +349,7 @@ def record(name: str, result: Any, inputs: tuple, rule: Any) -> Any:
     node = _node(name)
     node.seq = grad_state.seq
     grad_state.seq += 1
-    if _dispatch.recorder is not None:
-        _dispatch.mark_node(node)
+    _dispatch.mark_node(node)
     node.next = tuple([edge(t) for t in inputs])
     node.rule = rule
     node.shapes, node.dtypes = tuple(result.shape), result.dtype._np
@@ -493,13 +415,6 @@ def _add_groups(elements: np.ndarray, first: np.ndarray) -> np.ndarray:
     return np.add.reduceat(elements, first, axis=0, dtype=elements.dtype)
 
 
-def dense_array(self: Any) -> np.ndarray:
-    """All elements as an array."""
-    dense = np.zeros(self._extent, self._elements.dtype)
-    add_to(dense, self, 1)
-    return dense
-
-
 def add_to(target: np.ndarray, self: Any, alpha: Any) -> None:
     """target += alpha * self, for a dense target."""
     if not self._places.shape[1]:
@@ -511,6 +426,11 @@ def add_to(target: np.ndarray, self: Any, alpha: Any) -> None:
         target[index] |= elements
     else:
         target[index] += elements.astype(target.dtype, copy=False)
+
+
+def sized_like(gradient: Any) -> Tensor:
+    """A tensor of a sparse tensor's size, for code that reads only the size."""
+    return _wrap(np.broadcast_to(np.zeros((), gradient._elements.dtype), gradient._extent))
 
 
 def values_at(source: Any, pattern: Any) -> Tensor:
@@ -533,11 +453,7 @@ def values_at(source: Any, pattern: Any) -> Tensor:
     return _wrap(values)
 
 
-def sparse_mask(self: Any, mask: Any) -> Any:
-    """The elements of `self` at the places of the sparse tensor `mask`."""
-    if _dispatch.recorder is not None:
-        return _recorded(self, "sparse_mask", mask)
-    return masked(self, mask)
+sparse_mask = _op("sparse_mask")
 
 
 def masked(self: Any, mask: Any) -> Any:
@@ -547,10 +463,6 @@ def masked(self: Any, mask: Any) -> Any:
             f"sparse_mask(): operands have incompatible sizes; self has size {list(self.shape)} but mask has size {list(mask.shape)}"
         )
     result = make(mask._places, _array_at(self, mask), mask._extent, mask._coalesced)
-    if _dispatch.recorder is not None and not self.is_sparse:
-        from ._ops.sparse_steps import show_mask
-
-        show_mask(self, mask, result)
     return record(
         "SparseMaskBackward0",
         result,
@@ -604,10 +516,6 @@ def total(self: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) 
     extent = tuple(n for d, n in enumerate(self._extent) if d not in dims)
     if not kept:
         result = _wrap(np.asarray(elements.sum(0, dtype=source._elements.dtype)))
-    elif _dispatch.recorder is not None and not within:
-        from ._ops.sparse_steps import show_sum
-
-        result = show_sum(source, kept, extent)
     else:
         result = coalesced(make(np.ascontiguousarray(source._places[kept]), elements, extent))
 
@@ -651,20 +559,12 @@ def _add(self: Any, other: Any, alpha: Any = 1) -> Any:
         raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) instead.")
     if self.is_sparse:
         result: Any = _add_sparse(self, other, alpha)
-        if _dispatch.recorder is not None:
-            from ._ops.sparse_steps import show_add_sparse
-
-            show_add_sparse(self, other, result)
     else:
         _same_size(self, other)
         kind = _dtype.promote_types(self.dtype, other.dtype)._np
         array = self._array.astype(kind, copy=True)
         add_to(array, other, alpha)
         result = _wrap(array)
-        if _dispatch.recorder is not None:
-            from ._ops.sparse_steps import show_add_dense
-
-            result = show_add_dense(self, other, result)
     return record("AddBackward0", result, (self, other), lambda g: (g, g if alpha == 1 else g * alpha))
 
 
@@ -685,19 +585,11 @@ def _add_(self: Any, other: Any, alpha: Any = 1) -> Any:
         )
     if self.is_sparse:
         result = _add_sparse(self, other, alpha)
-        if _dispatch.recorder is not None:
-            from ._ops.sparse_steps import show_add_sparse_in_place
-
-            show_add_sparse_in_place(self, other, alpha, result)
         _become(self, result)
         return self
     _same_size(self, other)
     from ._graph import storage_of
 
-    if _dispatch.recorder is not None:
-        from ._ops.sparse_steps import show_add_in_place
-
-        show_add_in_place(self, other, alpha)
     add_to(self._array, other, alpha)
     storage_of(self)._version += 1
     return self
@@ -723,10 +615,6 @@ def _mul(self: Any, other: Any) -> Any:
             elements = _dispatch.OPS["mul.Tensor"].run(_wrap(self._elements), other)._array
         inputs = (self, other) if isinstance(other, Tensor) else (self,)
         result = _scaled(self, elements)
-        if _dispatch.recorder is not None:
-            from ._ops.sparse_steps import show_scaled
-
-            show_scaled(self, result)
         return record(
             "MulBackward0",
             result,
@@ -748,10 +636,6 @@ def _mul(self: Any, other: Any) -> Any:
         with _quiet():
             elements = _dispatch.OPS["mul.Tensor"].run(_wrap(self._elements), _wrap(factors))._array
         result = _scaled(self, elements)
-        if _dispatch.recorder is not None:
-            from ._ops.sparse_steps import show_mul_dense
-
-            show_mul_dense(self, other, result)
     first, second = self, other
     return record(
         "MulBackward0",
@@ -804,11 +688,6 @@ def _neg(self: Any) -> Any:
 
 def _clone(self: Any, memory_format: Any = None) -> Any:
     copy = make(self._places.copy(), self._elements.copy(), self._extent, self._coalesced)
-    if _dispatch.recorder is not None:
-        from ._ops.sparse_steps import show_clone
-
-        with _quiet():
-            show_clone(self, copy)
     return record("CloneBackward0", copy, (self,), lambda g: (g,))
 
 
@@ -829,7 +708,7 @@ def _zeros_like(self: Any, dtype: Any = None, *rest: Any) -> Any:
     return empty(self._extent, self._places.shape[0], (dtype or self.dtype)._np)
 
 
-def _permute(self: Any, dims: tuple) -> Any:
+def _permute(self: Any, dims: tuple, node: str = "PermuteBackward0") -> Any:
     dims = tuple(d % self.ndim for d in dims)
     sparse = self._places.shape[0]
     if any((d < sparse) != (place < sparse) for place, d in enumerate(dims)):
@@ -841,18 +720,13 @@ def _permute(self: Any, dims: tuple) -> Any:
     elements = self._elements.transpose((0, *[d - sparse + 1 for d in dims[sparse:]]))
     extent = tuple(self._extent[d] for d in dims)
     result = make(places, elements, extent, self._coalesced and dims[:sparse] == tuple(range(sparse)))
-    return record("PermuteBackward0", result, (self,), lambda g: (g.permute(back),))
+    return record(node, result, (self,), lambda g: (g.permute(back),))
 
 
 def _transpose(self: Any, dim0: int, dim1: int) -> Any:
     dims = list(range(self.ndim))
     dims[dim0], dims[dim1] = dims[dim1], dims[dim0]
-    result = _permute(self, tuple(dims))
-    if _dispatch.recorder is not None and max(dim0 % self.ndim, dim1 % self.ndim) < self._places.shape[0]:
-        from ._ops.sparse_steps import show_transpose
-
-        show_transpose(self, dim0, dim1, result)
-    return result
+    return _permute(self, tuple(dims), "TransposeBackward0")
 
 
 def _t(self: Any) -> Any:
@@ -863,12 +737,7 @@ def _t(self: Any) -> Any:
         )
     if self.ndim < 2:
         return self
-    if _dispatch.recorder is None:
-        return _permute(self, (1, 0))
-    with _quiet():
-        _recorded(self, "sparse_dim"), _recorded(self, "dense_dim")
-        result = _recorded(self, "transpose.int", 0, 1)
-    return record("TBackward0", result, (self,), lambda g: (g.t(),))
+    return _permute(self, (1, 0), "TBackward0")
 
 
 def _unsqueeze(self: Any, dim: int) -> Any:

@@ -21,6 +21,7 @@ from ._sparse import (
     _mul,
     _neg,
     _permute,
+    _quiet,
     _select,
     _sub,
     _t,
@@ -37,6 +38,8 @@ from ._sparse import (
     total,
     values_at,
 )
+
+_functions = _dispatch.FUNCTIONS
 
 # ---------------------------------------------------------------------------------------------------- products
 
@@ -58,8 +61,7 @@ def _matrix(self: Any) -> None:
         )
 
 
-def _sparse_dense(a: Any, b: Any) -> Any:
-    """sparse @ dense, dense."""
+def _check_product(a: Any, b: Any) -> None:
     _matrix(a)
     if b.ndim != 2 or a._extent[1] != b.shape[0]:
         if b.ndim == 2:
@@ -71,11 +73,6 @@ def _sparse_dense(a: Any, b: Any) -> Any:
         raise RuntimeError(
             f"addmm: expected 'mat1' and 'mat2' to have the same dtype, but got {a.dtype._abbr} and {b.dtype._abbr}"
         )
-    if _dispatch.recorder is not None:
-        from ._ops.sparse_steps import sparse_mm
-
-        return sparse_mm(a, b)
-    return _with_mm_node(_wrap(_product(a, b)), a, b, "SparseAddmmBackward0")
 
 
 def _product(a: Any, b: Any) -> np.ndarray:
@@ -83,73 +80,63 @@ def _product(a: Any, b: Any) -> np.ndarray:
     return np.ascontiguousarray(_scipy(a) @ array).astype(b._array.dtype, copy=False)
 
 
-def _with_mm_node(product: Any, a: Any, b: Any, name: str) -> Any:
-    inputs, needs = (a, b), (a._rg, b._rg)
-    if not needs[0]:
-        b = None  # only the gradient of `a` needs it
-
-    def rule(g: Any) -> tuple:
-        ga = gb = None
-        if needs[0]:
-            ga = _grad_of_sparse(g, a, b)
-        if needs[1]:
-            gb = (
-                _dispatch.FUNCTIONS["mm"](_dispatch.FUNCTIONS["t"](a), g)
-                if _dispatch.recorder is not None
-                else mm(a.t(), g)
-            )
-        return ga, gb
-
-    return record(name, product, inputs, rule)
-
-
 def _grad_of_sparse(g: Any, a: Any, b: Any) -> Any:
-    if _dispatch.recorder is not None and not _dispatch.grad_state.enabled:
-        pattern = a.coalesce()
-        return sparse_mask(_dispatch.FUNCTIONS["mm"](g, _dispatch.FUNCTIONS["t"](b)), pattern)
     rows, columns = _wrap(a._places[0]), _wrap(a._places[1])
     return _like(a, (g.index_select(0, rows) * b.index_select(0, columns)).sum(1))
 
 
-def with_product_node(result: Any, mat: Any, a: Any, b: Any, beta: Any, alpha: Any) -> Any:
-    """beta * mat + alpha * a @ b, with its history."""
-    if beta == 0 and alpha == 1:
-        return _with_mm_node(result, a, b, "SparseAddmmBackward0")
+def _with_product_node(product: Any, mat: Any, a: Any, b: Any, beta: Any, alpha: Any, name: str) -> Any:
+    """beta * mat + alpha * a @ b, for a sparse `a`, with its history. `mat`: None if beta is 0."""
+    needs, adds = (a._rg, b._rg), mat is not None and mat._rg
+    right = b if a._rg else None  # only the gradient of `a` needs `b`
 
     def rule(g: Any) -> tuple:
         scaled = g if alpha == 1 else g * alpha
-        ga = _grad_of_sparse(scaled, a, b) if a._rg else None
-        gb = _dispatch.FUNCTIONS["mm"](_dispatch.FUNCTIONS["t"](a), scaled) if b._rg else None
-        return (g if beta == 1 else g * beta) if mat._rg else None, ga, gb
+        ga = _grad_of_sparse(scaled, a, right) if needs[0] else None
+        gb = _functions["mm"](a.t(), scaled) if needs[1] else None
+        if mat is None:
+            return ga, gb
+        return (g if beta == 1 else g * beta) if adds else None, ga, gb
 
-    return record("SparseAddmmBackward0", result, (mat, a, b), rule)
+    return record(name, product, (a, b) if mat is None else (mat, a, b), rule)
+
+
+def sparse_addmm(mat: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    """The body of aten::_sparse_addmm: `mat1` is sparse, `mat` and `mat2` are dense."""
+    with _quiet():
+        product = _functions["addmm"](mat, mat1, mat2, beta=beta, alpha=alpha)
+    added = None if beta == 0 else mat
+    return _with_product_node(product, added, mat1, mat2, beta, alpha, "SparseAddmmBackward0")
+
+
+def _times_dense(a: Any, b: Any) -> Any:
+    """sparse @ dense, through aten::mm."""
+    with _quiet():
+        product = _functions["mm"](a, b)
+    return _with_product_node(product, None, a, b, 0, 1, "SparseAddmmBackward0")
 
 
 def _mm_kernel(a: Any, b: Any) -> Any:
     """aten::mm where one of its arguments is sparse."""
-    if _dispatch.recorder is None or not (a.is_sparse and not b.is_sparse):
+    if not a.is_sparse or b.is_sparse:
         return mm(a, b)
-    from ._ops.sparse_steps import quiet, sparse_addmm
-
-    _matrix(a)
-    with quiet():
-        zeros = _dispatch.FUNCTIONS["zeros"]((a.shape[0], b.shape[1]), dtype=b.dtype)
-        product = sparse_addmm(zeros, a, b, beta=0, alpha=1)
-    return _with_mm_node(product, a, b, "MmBackward0")
+    _check_product(a, b)
+    return _with_product_node(_wrap(_product(a, b)), None, a, b, 0, 1, "MmBackward0")
 
 
 def _addmm_kernel(mat: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     """aten::addmm where the first matrix is sparse."""
-    if _dispatch.recorder is None or not (mat1.is_sparse and not mat2.is_sparse and not mat.is_sparse):
+    if not mat1.is_sparse or mat2.is_sparse or mat.is_sparse:
         return addmm(mat, mat1, mat2, beta, alpha)
-    from ._ops.sparse_steps import show_addmm
-
+    _check_product(mat1, mat2)
     array = _product(mat1, mat2)
     if alpha != 1:
         array = array * array.dtype.type(alpha)
     if beta != 0:
-        array = array + mat._array * array.dtype.type(beta)
-    return show_addmm(mat, mat1, mat2, beta, array)
+        array = array + (mat._array if beta == 1 else mat._array * mat._array.dtype.type(beta))
+    return _with_product_node(
+        _wrap(array), None if beta == 0 else mat, mat1, mat2, beta, alpha, "AddmmBackward0"
+    )
 
 
 def _sparse_sparse(a: Any, b: Any) -> Any:
@@ -171,25 +158,23 @@ def _sparse_sparse(a: Any, b: Any) -> Any:
 def mm(a: Any, b: Any) -> Any:
     """The product of two matrices, at least one of them sparse (or both dense)."""
     if not a.is_sparse and not b.is_sparse:
-        return _dispatch.FUNCTIONS["mm"](a, b)
+        return _functions["mm"](a, b)
     if a.is_sparse and b.is_sparse:
         return _sparse_sparse(a, b)
     if a.is_sparse:
-        return _sparse_dense(a, b)
+        return _times_dense(a, b)
     _matrix(b)
     if a.shape[-1] != b.shape[0]:
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({a.shape[0]}x{a.shape[1]} and {b.shape[0]}x{b.shape[1]})"
         )
-    return _sparse_dense(b.t(), a.t()).t().contiguous()
+    return _times_dense(b.t(), a.t()).t().contiguous()
 
 
 def addmm(mat: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * mat + alpha * mat1 @ mat2."""
-    if _dispatch.recorder is not None and mat1.is_sparse and not mat2.is_sparse and not mat.is_sparse:
-        from ._ops.sparse_steps import sparse_addmm
-
-        return sparse_addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
+    if mat1.is_sparse and not mat2.is_sparse and not mat.is_sparse:
+        return _dispatch.OPS["_sparse_addmm"].entry(mat, mat1, mat2, beta=beta, alpha=alpha)
     product = mm(mat1, mat2)
     product = product if alpha == 1 else product * alpha
     if beta == 0:
@@ -204,21 +189,12 @@ def mv(a: Any, vec: Any) -> Any:
         raise RuntimeError(
             f"mv: expected self.size(-1) == vec.size(-1), but got {a._extent[1]} and {vec.shape[0]}"
         )
-    if _dispatch.recorder is None:
-        return mm(a, vec.unsqueeze(1)).squeeze(1)
-    from ._ops.sparse_steps import quiet
-
-    functions = _dispatch.FUNCTIONS
-    with quiet():
-        product = functions["squeeze"](functions["matmul"](a, functions["unsqueeze"](vec, -1)), -1)
+    with _quiet():
+        product = _functions["matmul"](a, vec.unsqueeze(-1)).squeeze(-1)
 
     def rule(g: Any) -> tuple:
-        ga = (
-            _grad_of_sparse(functions["unsqueeze"](g, 1), a, functions["unsqueeze"](vec, 1))
-            if a._rg
-            else None
-        )
-        return ga, functions["mv"](functions["t"](a), g) if vec._rg else None
+        ga = _grad_of_sparse(g.unsqueeze(1), a, vec.unsqueeze(1)) if a._rg else None
+        return ga, _functions["mv"](a.t(), g) if vec._rg else None
 
     return record("MvBackward0", product, (a, vec), rule)
 
@@ -226,14 +202,14 @@ def mv(a: Any, vec: Any) -> Any:
 def hspmm(mat1: Any, mat2: Any) -> Any:
     """sparse @ dense, as a hybrid tensor that keeps the rows of `mat1` that have elements."""
     rows = np.unique(mat1._places[0])
-    product = _sparse_dense(mat1, mat2)
-    return make(rows[None], product._array[rows], (mat1._extent[0], mat2.shape[1]), True)
+    _check_product(mat1, mat2)
+    return make(rows[None], _product(mat1, mat2)[rows], (mat1._extent[0], mat2.shape[1]), True)
 
 
 def _bmm(a: Any, b: Any) -> Any:
     if not a.is_sparse or b.is_sparse:
         raise RuntimeError("bmm: Expected the first matrices to be sparse and the second dense")
-    return _dispatch.FUNCTIONS["stack"]([mm(_select(a, 0, i), b[i]) for i in range(a._extent[0])])
+    return _functions["stack"]([mm(_select(a, 0, i), b[i]) for i in range(a._extent[0])])
 
 
 # ---------------------------------------------------------------------------------------------------- choosing and joining

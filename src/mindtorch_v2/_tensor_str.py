@@ -205,7 +205,7 @@ def _sparse_part(name: str, array: np.ndarray, indent: int) -> str:
 
 def _sparse_str(tensor: Any, begin: str) -> str:
     indent = len(begin)
-    indices, values = tensor._indices()._array, tensor._values()._array
+    indices, values = tensor._places, tensor._elements
     parts = [_sparse_part("indices", indices, indent), _sparse_part("values", values, indent)]
     suffixes = [_size_suffix(tensor.shape), f"nnz={values.shape[0]}"]
     if not _is_default_dtype(tensor.dtype):

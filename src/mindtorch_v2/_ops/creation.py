@@ -256,8 +256,11 @@ def full(
     nondifferentiable=True,
 )
 def _empty_strided(size: Any, stride: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    contiguous = np.empty(size, _np(dtype))
+    if contiguous.strides == tuple([step * contiguous.itemsize for step in stride]):
+        return contiguous
     order = sorted(range(len(size)), key=lambda d: (-stride[d], d))
-    dense = np.empty([size[d] for d in order], _np(dtype))
+    dense = np.empty([size[d] for d in order], contiguous.dtype)
     made = dense.transpose(np.argsort(order)) if size else dense
     item = made.itemsize
     if made.size and any(n > 1 and s != w * item for n, s, w in zip(made.shape, made.strides, stride)):

@@ -1,4 +1,7 @@
-"""torch's functions for sparse COO tensors: constructors, conversions, and the methods of dense tensors that sparse ones share."""
+"""Ops and functions of sparse COO tensors: constructors, conversions, questions for their parts, and methods that dense tensors share.
+
+What they compute is in `_sparse`, which is imported with the first sparse tensor.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,118 @@ from typing import Any
 import numpy as np
 
 from .. import _dispatch, _dtype
-from .._dispatch import function
+from .._dispatch import OPS, composite, function, wrap
 from ._namespace import functions as F
 from ._warn import warn_once
+
+
+def _sparse() -> Any:
+    from .. import _sparse as module
+
+    return module
+
+
+# ---------------------------------------------------------------------------------------------------- parts
+
+
+def _ask(text: str, answer: Any) -> Any:
+    return composite(text, expose="no")(answer)
+
+
+_ask("aten::_nnz(Tensor self) -> int", lambda self: self._places.shape[1])
+_ask("aten::sparse_dim(Tensor self) -> int", lambda self: self._places.shape[0])
+_ask("aten::dense_dim(Tensor self) -> int", lambda self: self._elements.ndim - 1)
+_is_coalesced = _ask("aten::is_coalesced(Tensor self) -> bool", lambda self: self._coalesced)
+_ask("aten::_indices(Tensor(a) self) -> Tensor(a)", lambda self: wrap(self._places))
+_ask("aten::_values(Tensor(a) self) -> Tensor(a)", lambda self: wrap(self._elements))
+
+
+@composite("aten::indices(Tensor(a) self) -> Tensor(a)", expose="no")
+def indices_of(self: Any) -> Any:
+    if not _is_coalesced(self):
+        raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
+    return wrap(self._places)
+
+
+@composite("aten::values(Tensor(a) self) -> Tensor(a)", expose="no")
+def values_of(self: Any) -> Any:
+    if not _is_coalesced(self):
+        raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
+    return _sparse().with_values_node(self, wrap(self._elements))
+
+
+@composite("aten::_coalesced_(Tensor(a!) self, bool coalesced) -> Tensor(a!)", expose="no")
+def _coalesced_(self: Any, coalesced: bool) -> Any:
+    self._coalesced = coalesced
+    return self
+
+
+@composite("aten::coalesce(Tensor(a) self) -> Tensor(a)", expose="no")
+def coalesce(self: Any) -> Any:
+    if _is_coalesced(self):
+        return self
+    module = _sparse()
+    return module.record("CoalesceBackward0", module.coalesced(self), (self,), lambda g: (g,))
+
+
+# ---------------------------------------------------------------------------------------------------- constructors
+
+_OPTIONS = "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+
+
+@composite(
+    "aten::_sparse_coo_tensor_with_dims_and_tensors(int sparse_dim, int dense_dim, SymInt[] size, Tensor indices, Tensor values, *, "
+    f"{_OPTIONS}, bool? is_coalesced=None) -> Tensor",
+    expose="no",
+)
+def _with_dims(
+    sparse_dim: int, dense_dim: int, size: Any, indices: Any, values: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any,
+    is_coalesced: Any,
+) -> Any:  # fmt: skip
+    return _sparse().of_parts(indices, values, size, bool(is_coalesced))
+
+
+def _of_parts(
+    indices: Any, values: Any, size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, is_coalesced: Any
+) -> Any:
+    return _with_dims(
+        indices.shape[0], values.ndim - 1, size, indices, values, layout=layout, is_coalesced=is_coalesced
+    )
+
+
+_PARTS = f"Tensor indices, Tensor values, SymInt[] size, *, {_OPTIONS}, bool? is_coalesced=None"
+_of_size = composite(f"aten::sparse_coo_tensor.indices_size({_PARTS}) -> Tensor", expose="no")(_of_parts)
+_unsafe = composite(f"aten::_sparse_coo_tensor_unsafe({_PARTS}) -> Tensor", expose="no")(_of_parts)
+
+
+@composite(
+    f"aten::sparse_coo_tensor.indices(Tensor indices, Tensor values, *, {_OPTIONS}, bool? is_coalesced=None) -> Tensor",
+    expose="no",
+)
+def _of_any_size(indices: Any, values: Any, *options: Any) -> Any:
+    return _of_parts(indices, values, _check_parts(indices._array, values, None), *options)
+
+
+@composite(
+    "aten::embedding_sparse_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> "
+    "Tensor",
+    expose="no",
+)
+def embedding_sparse_backward(
+    grad: Any, indices: Any, num_weights: int, padding_idx: int, scale_grad_by_freq: bool
+) -> Any:
+    if scale_grad_by_freq:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+    if padding_idx != -1:
+        kept = F.ne(indices, padding_idx)
+        indices, grad = F.index(indices, [kept]), F.index(grad, [kept])
+    width = grad.shape[-1]
+    if not indices.numel():
+        no_indices, no_values = F.empty((1, 0), dtype=_dtype.int64), F.empty((0, width), dtype=grad.dtype)
+        return _unsafe(no_indices, no_values, (num_weights, width))
+    places = F.reshape(indices, (1, -1))
+    rows = F.reshape(grad, (-1, width))
+    return _unsafe(OPS["to.dtype"].entry(places, _dtype.int64), rows, (num_weights, width))
 
 
 def _as_tensor(data: Any, dtype: Any = None) -> Any:
@@ -22,8 +134,6 @@ def sparse_coo_tensor(
     requires_grad: bool = False, check_invariants: bool | None = None, is_coalesced: bool | None = None,
 ) -> Any:  # fmt: skip
     """A sparse tensor of `values` at `indices` (one column each); of zeros when only a size is given."""
-    from .. import _sparse
-
     if check_invariants is None and not Invariants.chosen:
         warn_once(
             "Sparse invariant checks are implicitly disabled. Memory errors (e.g. SEGFAULT) will occur when operating on a sparse "
@@ -32,7 +142,7 @@ def sparse_coo_tensor(
         )
     if values is None:
         extent = tuple(indices) if size is None else tuple(size)
-        tensor = _sparse.empty(extent, len(extent), (dtype or _dtype.Default.dtype)._np)
+        tensor = _sparse().empty(extent, len(extent), (dtype or _dtype.Default.dtype)._np)
         tensor.requires_grad = requires_grad
         return tensor
     index_tensor, value_tensor = _as_tensor(indices), _as_tensor(values)
@@ -44,27 +154,18 @@ def sparse_coo_tensor(
     extent = _check_parts(places, value_tensor, size)
     if check_invariants or (check_invariants is None and Invariants.enabled):
         _check_invariants(places, extent, is_coalesced)
-    if _dispatch.recorder is not None:
-        from .sparse_steps import construct
-
-        index_matrix = (
-            index_tensor
-            if index_tensor._array.dtype == np.int64 and index_tensor.ndim == 2
-            else _dispatch.wrap(places)
-        )
-        tensor = construct(index_matrix, value_tensor, extent, size is not None, is_coalesced)
-        if requires_grad:
-            tensor = tensor.detach()
-            tensor.requires_grad = True
-        return tensor
-    elements = value_tensor._array if value_tensor.ndim else value_tensor._array.reshape(1)
-    tensor = _sparse.make(places, elements, extent, bool(is_coalesced))
-    tensor = _sparse.record(
-        "SparseCooTensorWithDimsAndTensorsBackward0",
-        tensor,
-        (value_tensor,),
-        lambda g: (_sparse.values_at(g, tensor).reshape(value_tensor.shape),),
+    if index_tensor._array is not places:
+        index_tensor = wrap(places)
+    if not value_tensor.ndim:
+        value_tensor = value_tensor.reshape(1)
+    to_device = OPS["to.device"].entry
+    value_tensor, index_tensor = (
+        to_device(t, device=t.device, dtype=t.dtype) for t in (value_tensor, index_tensor)
     )
+    if size is None:
+        tensor = _of_any_size(index_tensor, value_tensor, is_coalesced=is_coalesced)
+    else:
+        tensor = _of_size(index_tensor, value_tensor, extent, is_coalesced=is_coalesced)
     if requires_grad:
         tensor = tensor.detach()
         tensor.requires_grad = True
@@ -116,9 +217,7 @@ def _check_invariants(places: np.ndarray, extent: tuple, is_coalesced: Any) -> N
                 f"size is inconsistent with indices: for dim {d}, size is {extent[d]} but found index {int(row.max())}"
             )
     if is_coalesced:
-        from .. import _sparse
-
-        number = _sparse.keys(places, extent)
+        number = _sparse().keys(places, extent)
         if (number[1:] <= number[:-1]).any():
             raise RuntimeError(
                 "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor"
@@ -135,20 +234,27 @@ def to_sparse(
     dense_dim: int | None = None,
 ) -> Any:
     """The non-zero elements as a sparse COO tensor, whose first `sparse_dim` dimensions are sparse."""
-    from .. import _sparse
-
     if layout is not None and layout is not _dtype.sparse_coo:
         _no_layout(repr(layout).removeprefix("torch."))
-    if _dispatch.recorder is not None and self.ndim:
-        from . import sparse_steps
+    if sparse_dim is not None:
+        return _to_sparse_dims(self, sparse_dim)
+    return _to_sparse(self, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
 
-        if sparse_dim is None:
-            return sparse_steps.to_sparse(self, layout=layout, blocksize=blocksize, dense_dim=dense_dim)
-        if 0 < sparse_dim <= self.ndim:
-            return sparse_steps.to_sparse_dims(self, sparse_dim)
-    count = sparse_dim
-    if count is None:
-        count = self.ndim - (dense_dim or 0)
+
+@composite(
+    "aten::to_sparse(Tensor self, *, Layout? layout=None, int[2]? blocksize=None, int? dense_dim=None) -> Tensor",
+    expose="no",
+)
+def _to_sparse(self: Any, layout: Any, blocksize: Any, dense_dim: Any) -> Any:
+    return _nonzero_elements(self, self.ndim - (dense_dim or 0), "ToSparseBackward1")
+
+
+@composite("aten::to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor", expose="no")
+def _to_sparse_dims(self: Any, sparse_dim: int) -> Any:
+    return _nonzero_elements(self, sparse_dim, "ToSparseBackward0")
+
+
+def _nonzero_elements(self: Any, count: int, node: str) -> Any:
     if not 0 <= count <= self.ndim:
         raise RuntimeError(
             f"dense_to_sparse: sparse_dim argument must be in [0,{self.ndim}] range, but {count} is given"
@@ -159,11 +265,11 @@ def to_sparse(
         outer = outer.any(tuple(range(count, array.ndim)))
     places = np.stack(np.nonzero(outer)) if count else np.empty((0, 1), np.int64)
     elements = array[tuple(places)] if count else array[None].copy()
-    tensor = _sparse.make(
+    module = _sparse()
+    tensor = module.make(
         np.ascontiguousarray(places, np.int64), np.ascontiguousarray(elements), array.shape, True
     )
-    name = "ToSparseBackward1" if sparse_dim is None else "ToSparseBackward0"
-    return _sparse.record(name, tensor, (self,), lambda g: (g.to_dense() if g.is_sparse else g,))
+    return module.record(node, tensor, (self,), lambda g: (g.to_dense() if g.is_sparse else g,))
 
 
 @function(expose="method")
@@ -178,12 +284,68 @@ def to_dense(self: Any, dtype: Any = None, *, masked_grad: bool | None = None) -
     return self if dtype is None else self.to(dtype)
 
 
-@function(expose="method")
-def sparse_mask(self: Any, mask: Any) -> Any:
-    """The elements at the places of the sparse tensor `mask`, sparse."""
-    from .. import _sparse
+@composite(
+    "aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor", expose="no"
+)
+def _to_dense(self: Any, dtype: Any, masked_grad: Any) -> Any:
+    dense = _with_zeros(self, None, masked_grad)
+    return dense if dtype is None else dense.to(dtype)
 
-    return _sparse.sparse_mask(self, mask)
+
+@composite(
+    "aten::_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor", expose="no"
+)
+def _with_zeros(self: Any, dtype: Any, masked_grad: Any) -> Any:
+    module = _sparse()
+    with module._quiet():
+        dense = F.zeros(self._extent, dtype=self.dtype)
+        module.add_to(dense._array, self, 1)
+    return module.with_dense_node(self, dense, masked_grad)
+
+
+@composite(
+    "aten::to_dense_backward(Tensor grad, Tensor input, bool? masked_grad=None) -> Tensor", expose="no"
+)
+def _to_dense_backward(grad: Any, input: Any, masked_grad: Any) -> Any:
+    return grad if masked_grad is False else sparse_mask(grad, input)
+
+
+@composite("aten::sparse_mask(Tensor self, Tensor mask) -> Tensor", expose="method")
+def sparse_mask(self: Any, mask: Any) -> Any:
+    return _sparse().masked(self, mask)
+
+
+# ---------------------------------------------------------------------------------------------------- sums and products
+
+
+@composite("aten::_sparse_sum(Tensor input) -> Tensor", expose="no")
+def _sparse_sum(input: Any) -> Any:
+    return _sparse().total(input)
+
+
+@composite("aten::_sparse_sum.dim(Tensor input, int[1] dim) -> Tensor", expose="no")
+def _sparse_sum_dims(input: Any, dim: Any) -> Any:
+    return _sparse().total(input, dim)
+
+
+@composite("aten::_sparse_mm(Tensor sparse, Tensor dense) -> Tensor", expose="no")
+def _sparse_mm(sparse: Any, dense: Any) -> Any:
+    from .. import _sparse_ops
+
+    return _sparse_ops.mm(sparse, dense)
+
+
+@composite(
+    "aten::_sparse_addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+    expose="no",
+)
+def _sparse_addmm(self: Any, mat1: Any, mat2: Any, beta: Any, alpha: Any) -> Any:
+    from .. import _sparse_ops
+
+    return _sparse_ops.sparse_addmm(self, mat1, mat2, beta, alpha)
+
+
+# ---------------------------------------------------------------------------------------------------- dense tensors
 
 
 def _refuse(name: str, text: str) -> None:
@@ -248,14 +410,14 @@ def smm(input: Any, mat: Any) -> Any:
 @function()
 def sspaddmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * input + alpha * mat1 @ mat2, with `input` and `mat1` sparse."""
-    from .. import _sparse, _sparse_ops
+    from .. import _sparse_ops
 
     product = to_sparse(_sparse_ops.mm(mat1, mat2))
     left, right = (
         input._elements * input._elements.dtype.type(beta),
         product._elements * product._elements.dtype.type(alpha),
     )
-    return _sparse.make(
+    return _sparse().make(
         np.concatenate((input._places, product._places), 1),
         np.concatenate((left, right)),
         tuple(product.shape),

@@ -399,10 +399,8 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, hook_gra
         if gradient is None:
             pass
         elif previous is None:
-            if gradient.is_sparse and _dispatch.recorder is not None and not create_graph:
-                variable._grad = _sparse_leaf(gradient)
-            elif create_graph:
-                variable._grad = _layout_copy(gradient, variable, True)
+            if create_graph:
+                variable._grad = _layout_copy(gradient, variable)
             elif getrefcount(gradient) == _SOLE_REFERENCE and _same_layout(gradient, variable):
                 variable._grad = gradient.detach()
             else:
@@ -431,16 +429,9 @@ def _recorded_inputs(buffer: Any) -> tuple:
     """Gradients as a profiler records them: sparse ones by their size."""
     if not sparse_seen:
         return tuple(buffer)
-    from .._ops.sparse_steps import sized_like
+    from .._sparse import sized_like
 
     return tuple([sized_like(g) if g is not None and g.is_sparse else g for g in buffer])
-
-
-def _sparse_leaf(gradient: Tensor) -> Tensor:
-    """A sparse gradient as a leaf stores it, with the ops that torch records for it."""
-    from .._ops.sparse_steps import accumulated
-
-    return accumulated(gradient)
 
 
 def _has_no_layout(gradient: Tensor) -> bool:
@@ -459,11 +450,9 @@ def _same_layout(gradient: Tensor, variable: Tensor) -> bool:
     return g.strides == v.strides
 
 
-def _layout_copy(gradient: Tensor, variable: Tensor, with_graph: bool = False) -> Tensor:
+def _layout_copy(gradient: Tensor, variable: Tensor) -> Tensor:
     if _has_no_layout(gradient) or not grad_state.layout_policy:
         return gradient.clone()
-    if variable._array.flags.c_contiguous and _dispatch.recorder is None and not with_graph:
-        return gradient.clone(memory_format=_dtype.contiguous_format)
     return gradient.new_empty_strided(variable.shape, variable.stride()).copy_(gradient)
 
 

@@ -354,8 +354,7 @@ def _apply(cls: Any, args: tuple, kwargs: dict) -> Any:
     if recording:
         ctx.seq = state.seq
         state.seq = ctx.seq + 1
-        if _dispatch.recorder is not None:
-            _dispatch.mark_node(ctx)
+        _dispatch.mark_node(ctx)
         attached = _attach_outputs(ctx, outputs, tensors)
         ctx._save(attached)
     else:

@@ -26,7 +26,7 @@ def mm(sparse: Any, dense: Any, reduce: str | None = None) -> Any:
         raise NotImplementedError(
             "sparse.mm with a reduction needs a sparse CSR tensor, which is not supported"
         )
-    return _sparse_ops.mm(sparse, dense)
+    return _dispatch.OPS["_sparse_mm"].entry(sparse, dense)
 
 
 def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: float = 1.0, alpha: float = 1.0) -> Any:
@@ -36,11 +36,11 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: float = 1.0, alpha: float = 1
 
 def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:
     """The sum of a sparse tensor: dense over all dimensions, else sparse."""
-    if _dispatch.recorder is not None and dtype is None and input.is_sparse:
-        if dim is None:
-            return _dispatch.OPS["_sparse_sum"].entry(input)
-        return _dispatch.OPS["_sparse_sum.dim"].entry(input, dim if isinstance(dim, int) else tuple(dim))
-    return _sparse.total(input, dim, False, dtype)
+    if dtype is not None:
+        return _sparse.total(input, dim, False, dtype)
+    if dim is None:
+        return _dispatch.OPS["_sparse_sum"].entry(input)
+    return _dispatch.OPS["_sparse_sum.dim"].entry(input, dim if isinstance(dim, int) else tuple(dim))
 
 
 def _softmax(input: Any, dim: int, dtype: Any, log: bool) -> Any:
