@@ -11,6 +11,7 @@ import numpy as np
 
 from .. import _dispatch, _dtype
 from .._dispatch import OPS, composite, function, wrap
+from ._children import child
 from ._namespace import functions as F
 from ._warn import warn_once
 
@@ -31,23 +32,27 @@ def _ask(text: str, answer: Any) -> Any:
 _ask("aten::_nnz(Tensor self) -> int", lambda self: self._places.shape[1])
 _ask("aten::sparse_dim(Tensor self) -> int", lambda self: self._places.shape[0])
 _ask("aten::dense_dim(Tensor self) -> int", lambda self: self._elements.ndim - 1)
-_is_coalesced = _ask("aten::is_coalesced(Tensor self) -> bool", lambda self: self._coalesced)
+_ask("aten::is_coalesced(Tensor self) -> bool", lambda self: self._coalesced)
 _ask("aten::_indices(Tensor(a) self) -> Tensor(a)", lambda self: wrap(self._places))
 _ask("aten::_values(Tensor(a) self) -> Tensor(a)", lambda self: wrap(self._elements))
 
 
 @composite("aten::indices(Tensor(a) self) -> Tensor(a)", expose="no")
 def indices_of(self: Any) -> Any:
-    if not _is_coalesced(self):
+    if not self._coalesced:
         raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
     return wrap(self._places)
 
 
 @composite("aten::values(Tensor(a) self) -> Tensor(a)", expose="no")
 def values_of(self: Any) -> Any:
-    if not _is_coalesced(self):
+    if not self._coalesced:
         raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
     return _sparse().with_values_node(self, wrap(self._elements))
+
+
+for _part in (indices_of, values_of):
+    _part.children(lambda self: [child("aten::is_coalesced", self)])
 
 
 @composite("aten::_coalesced_(Tensor(a!) self, bool coalesced) -> Tensor(a!)", expose="no")
@@ -58,7 +63,7 @@ def _coalesced_(self: Any, coalesced: bool) -> Any:
 
 @composite("aten::coalesce(Tensor(a) self) -> Tensor(a)", expose="no")
 def coalesce(self: Any) -> Any:
-    if _is_coalesced(self):
+    if self._coalesced:
         return self
     module = _sparse()
     return module.record("CoalesceBackward0", module.coalesced(self), (self,), lambda g: (g,))
