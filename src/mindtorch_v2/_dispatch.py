@@ -96,6 +96,7 @@ NUMBERS = frozenset(
 
 OPS: dict[str, Op] = {}  # "add.Tensor" -> Op
 BY_UID: list[Op] = []
+OUT_FORMS: dict[tuple[int, int], Op] = {}  # by the uid of an op and the number of its outputs: its `out=` form
 # By uid: the initial items of a list of probes, functions that replace themselves by the op's probe.
 FIRST_CALLS: list[Any] = []
 # Names of the globals that hold the probe lists which inlined recording code records for (see profiler/record/probes.py).
@@ -796,14 +797,12 @@ def call_out(op: Op, out: Any, arguments: tuple) -> Any:
                 )
     if op.promote == "same" and len(arguments) == 1 and outs[0].dtype is not arguments[0].dtype:
         raise RuntimeError(f"Found dtype {outs[0].dtype._abbr} but expected {arguments[0].dtype._abbr}")
-    if recorder is not None:
-        from . import _out_forms
+    form = OUT_FORMS.get((op.uid, len(outs)))
+    if form is None:
+        from ._out_forms import out_form
 
-        _out_forms.call(op, outs, arguments)
-    else:
-        result = call(op, arguments)
-        for tensor, value in zip(outs, result if isinstance(result, tuple) else (result,)):
-            give_out(tensor, value._array)
+        form = OUT_FORMS[op.uid, len(outs)] = out_form(op, len(outs))
+    record(form, *arguments, *outs)
     if len(op.schema.returns) < 2:
         return outs[0]
     return tuple(outs) if op.return_type is None else op.return_type(tuple(outs))
