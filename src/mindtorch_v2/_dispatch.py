@@ -96,7 +96,7 @@ NUMBERS = frozenset(
 
 OPS: dict[str, Op] = {}  # "add.Tensor" -> Op
 BY_UID: list[Op] = []
-OUT_FORMS: dict[tuple[int, int], Op] = {}  # by the uid of an op and the number of its outputs: its `out=` form
+OUT_FORMS: dict[tuple[int, int], Op] = {}  # by uid and number of outputs: the `out=` form of an op
 # By uid: the initial items of a list of probes, functions that replace themselves by the op's probe.
 FIRST_CALLS: list[Any] = []
 # Names of the globals that hold the probe lists which inlined recording code records for (see profiler/record/probes.py).

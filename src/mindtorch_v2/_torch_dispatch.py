@@ -27,10 +27,8 @@ _DISPATCHED_COMPOSITES = frozenset(
     "new_empty new_zeros new_ones new_full new_empty_strided lift_fresh allclose detach resize_ resize_as_ _safe_softmax dist conv_tbc "
     "multi_margin_loss masked_scatter_backward".split()
 )
-# Single ops here that are composites in torch: `op.inner`, the body that calls torch's ops, runs instead.
-_DECOMPOSED = frozenset(
-    "isfinite argsort _pack_padded_sequence_backward affine_grid_generator_backward".split()
-)
+# Single ops here that are composites in torch: handlers see the ops that their bodies call.
+_DECOMPOSED = frozenset(("_pack_padded_sequence_backward", "affine_grid_generator_backward"))
 # Overloads that torch does not have, and the overload name that handlers see instead.
 _SHOWN_OVERLOADS = {
     "pow_.Tensor_Scalar": "Scalar", "pow_.Tensor_Tensor": "Tensor", "sum.sized": "dim_IntList", "sum.of_batch": "dim_IntList",
@@ -177,8 +175,8 @@ def dispatch_op(op: Any, original: Any, arguments: tuple) -> Any:
         if op.name == "detach":
             return _detach(op, arguments)
         return call_handlers(op, arguments)
-    if op.inner is not None and op.full_name in _DECOMPOSED:
-        return op.inner(*arguments)
+    if op.body == "tensors" and op.full_name in _DECOMPOSED:
+        return op.kernel(*arguments)
     replacement = _REPLACEMENTS.get(op.name)
     if replacement is not None:
         return replacement(*arguments)

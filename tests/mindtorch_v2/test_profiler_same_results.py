@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import profiled_rows
@@ -109,3 +110,54 @@ def test_a_training_run_gives_the_same_with_each_flag(flag: str) -> None:
     with torch.profiler.profile(**{flag: True}):
         profiled = losses()
     assert profiled == plain
+
+
+def _result_or_error(call: Callable[[], Any]) -> str:
+    try:
+        result = call()
+    except Exception as error:
+        return repr(error)
+    return f"{type(result).__name__} {getattr(result, 'shape', result)}"
+
+
+ALL_FLAGS = {"record_shapes": True, "profile_memory": True, "with_stack": True, "with_flops": True}
+
+
+CODE = """
+torch.isfinite('text')
+F.one_hot(None)
+torch.relu(torch.tensor([True]))
+torch.ones(2, 3, 4).t()
+torch.add(x, 'text', out=x)
+torch.add(x, torch.ones(4), out=x)
+torch.add(x.long(), 0.5, out=x.long())
+torch.sparse_coo_tensor([[0, 0]], [1.0, 2.0], (1,)).values()
+x.to_sparse(3)
+x.numpy().shape
+m + m
+m.exp()
+m @ m.t()
+m.sum()
+m.add_(1)
+torch.cat([m, m])
+torch.add(m, m, out=m)
+m.to('cpu')
+m.tolist()
+m.numpy()
+m.max(0)
+F.dropout(m)
+F.linear(m, m)
+repr(m)
+torch.zeros_like(m)
+""".split("\n")[1:-1]
+
+
+@pytest.mark.parametrize("code", CODE)
+@pytest.mark.parametrize("flags", [{}, {"profile_memory": True}, ALL_FLAGS], ids=["plain", "memory", "all"])
+def test_errors_and_meta_tensors_are_the_same_with_a_profiler_and_without(code: str, flags: dict) -> None:
+    names = {"torch": torch, "F": torch.nn.functional}
+    names |= {"x": torch.ones(2, 3), "m": torch.ones(2, 3, device="meta")}
+    expected = _result_or_error(lambda: eval(code, names))
+    with torch.profiler.profile(**flags):
+        profiled = _result_or_error(lambda: eval(code, names))
+    assert profiled == expected

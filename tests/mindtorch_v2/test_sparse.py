@@ -85,13 +85,61 @@ def test_sparse_tensors_are_copied_pickled_and_saved() -> None:
         assert torch.equal(again._values(), a._values())
 
 
-def test_a_profile_shows_products_of_sparse_tensors() -> None:
+# What torch shows at the top level of these calls.
+SHOWN = {
+    "torch.sparse_coo_tensor(i, v, (2, 3))": "to to sparse_coo_tensor",
+    "torch.sparse_coo_tensor(i, v)": "to to sparse_coo_tensor",
+    "s.to_dense()": "to_dense",
+    "s.coalesce()": "coalesce",
+    "s.coalesce().indices(); s.coalesce().values()": "coalesce indices coalesce values",
+    "s._indices(); s._values(); s._nnz(); s.is_coalesced()": "_indices _values _nnz is_coalesced",
+    "s.sparse_dim(); s.dense_dim()": "sparse_dim dense_dim",
+    "s @ x": "matmul",
+    "torch.mm(s, x)": "mm",
+    "s @ x[:, 0]": "select matmul",
+    "torch.sparse.mm(s, x)": "_sparse_mm",
+    "torch.sparse.addmm(b, s, x)": "_sparse_addmm",
+    "torch.sparse.sum(s); torch.sparse.sum(s, dim=1)": "_sparse_sum _sparse_sum",
+    "s + s; y + s; s * 2; s * y; s / 2; -s": "add add mul mul div neg",
+    "y.add_(s)": "add_",
+    "y.to_sparse(); y.to_sparse(1)": "to_sparse to_sparse",
+    "y.sparse_mask(s)": "sparse_mask",
+    "s.t(); s.transpose(0, 1); s.permute(1, 0)": "t transpose permute",
+    "s.clone(); s.abs(); s.sum(); s.sum(1); s[0]": "clone abs sum sum select",
+    "torch.cat([s, s])": "cat",
+    "repr(s)": "",
+}
+
+
+@pytest.mark.parametrize("code", SHOWN)
+def test_a_profile_shows_the_ops_that_a_program_calls_on_sparse_tensors(code: str) -> None:
+    i, v = torch.tensor([[0, 1, 1], [2, 0, 2]]), torch.ones(3)
+    names = {"torch": torch, "i": i, "v": v, "s": torch.sparse_coo_tensor(i, v, (2, 3))}
+    names |= {"x": torch.ones(3, 4), "y": torch.ones(2, 3), "b": torch.ones(2, 4)}
+    with torch.profiler.profile(record_shapes=True, profile_memory=True) as recorded:
+        exec(code, names)
+    top = [e.name for e in recorded.events() if e.cpu_parent is None and e.name != "[memory]"]
+    assert top == [f"aten::{name}" for name in SHOWN[code].split()]
+
+
+def test_a_profile_shows_the_size_of_a_sparse_tensor() -> None:
     left, right = scattered(0, 3), torch.ones(5, 2, dtype=torch.float64)
-    with torch.profiler.profile(record_shapes=True) as recorded:
+    with torch.profiler.profile(record_shapes=True, profile_memory=True) as recorded:
         torch.mm(left, right)
-    first, *inside = recorded.events()
-    assert (first.name, first.input_shapes) == ("aten::mm", [[4, 5], [5, 2]])
-    assert [e.name for e in inside if e.cpu_parent is first] == ["aten::zeros", "aten::_sparse_addmm"]
+    (event,) = [e for e in recorded.events() if e.name == "aten::mm"]
+    assert (event.input_shapes, event.cpu_memory_usage) == ([[4, 5], [5, 2]], 4 * 2 * 8)
+
+
+def test_a_profile_shows_sparse_gradients_of_an_embedding() -> None:
+    embedding = torch.nn.Embedding(6, 3, sparse=True)
+    for times in (1, 2):
+        with torch.profiler.profile(record_shapes=True) as recorded:
+            (embedding(torch.tensor([1, 2, 2])) * 2).sum().backward()
+        node, *_ = [e for e in recorded.events() if e.name == "torch::autograd::AccumulateGrad"]
+        assert node.input_shapes == [[6, 3]]
+        assert [e.name for e in node.cpu_children] == ["aten::add_"] * (times - 1)
+        names = [e.name for e in recorded.events()]
+        assert names.count("aten::embedding_sparse_backward") == 1
 
 
 def test_products_that_give_sparse_results_hold_what_the_dense_product_holds() -> None:

@@ -26,3 +26,11 @@ def test_random_tensors_print_as_torch_prints_them_now(torch_reference: ModuleTy
 @pytest.mark.parametrize(("module", "case"), recorded_cases.recorded("printing_cases"))
 def test_a_case_shows_what_torch_showed(module: str, case: str) -> None:
     recorded_cases.check(module, case)
+
+
+def test_printing_records_only_what_it_runs() -> None:
+    x = torch.tensor([[1.5, float("nan")], [2.0, 1e9]])
+    with torch.profiler.profile() as prof:
+        text = repr(x)
+    assert text == repr(x)
+    assert len(prof.events()) == 0

@@ -87,7 +87,14 @@ def _with_dims(
 
 
 def _of_parts(
-    indices: Any, values: Any, size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any, is_coalesced: Any
+    indices: Any,
+    values: Any,
+    size: Any,
+    dtype: Any,
+    layout: Any,
+    device: Any,
+    pin_memory: Any,
+    is_coalesced: Any,
 ) -> Any:
     return _with_dims(
         indices.shape[0], values.ndim - 1, size, indices, values, layout=layout, is_coalesced=is_coalesced

@@ -208,10 +208,8 @@ def _lines(
         write(depth + 1, add_row, "raise")
         if allocates == 1:
             # the most common case, inlined: one new tensor that has no storage yet
-            write(
-                depth,
-                "if t._storage is None:" if inlined else "if t.__class__ is Tensor and t._storage is None:",
-            )
+            is_new = "" if inlined else "t.__class__ is Tensor and not t._array_missing and "
+            write(depth, f"if {is_new}t._storage is None:")
             array = "r" if inlined else "p_array"
             write(depth + 1, "p_storage = t._storage = p_new(p_ObservedStorage)")
             write(depth + 1, "p_storage._root = r" if inlined else "p_storage._root = p_array = t._array")
