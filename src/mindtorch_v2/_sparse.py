@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from . import _device, _dispatch, _dtype
-from ._graph import RELEASED_TEXT, Node, attach, edge, grad_state
+from ._graph import RELEASED_TEXT, Node, attach, edge, grad_state, storage_of
 from ._size import Size
 from ._tensor import Tensor
 from .autograd import engine as _engine
@@ -39,6 +39,7 @@ class SparseTensor(Tensor):
     _elements: np.ndarray  # (number of elements, *dense dims)
     _extent: tuple
     _coalesced: bool
+    _part_storages: tuple = (None, None)  # of `_places` and `_elements`, once a tensor of them was needed
 
     def __getattr__(self, name: str) -> Any:
         if name == "_array":
@@ -188,7 +189,9 @@ class SparseTensor(Tensor):
 
     def detach(self) -> Any:
         """The same elements without history."""
-        return make(self._places, self._elements, self._extent, self._coalesced)
+        detached = make(self._places, self._elements, self._extent, self._coalesced)
+        detached._part_storages = self._part_storages
+        return detached
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """This tensor in another dtype."""
@@ -290,6 +293,17 @@ for _name, _kind in (
 # ---------------------------------------------------------------------------------------------------- construction
 
 
+def part(self: Any, number: int) -> Tensor:
+    """The indices (0) or the values (1) of a sparse tensor as a tensor. All tensors of one part share a storage."""
+    tensor = _wrap(self._elements if number else self._places)
+    storage = self._part_storages[number]
+    if storage is None:
+        storage, (places, elements) = storage_of(tensor), self._part_storages
+        self._part_storages = (places, storage) if number else (storage, elements)
+    tensor._storage = storage
+    return tensor
+
+
 def with_values_node(self: Any, values: Any) -> Any:
     """The values of a sparse tensor, with their history."""
     return record("ValuesBackward0", values, (self,), lambda g: (_like(self, g),))
@@ -304,6 +318,7 @@ def with_dense_node(self: Any, dense: Any, masked_grad: Any) -> Any:
 def of_parts(indices: Any, values: Any, extent: Any, is_coalesced: bool) -> Any:
     """A sparse tensor on the memory of two tensors, with its history."""
     tensor = make(indices._array, values._array, tuple(extent), is_coalesced)
+    tensor._part_storages = storage_of(indices)._alias(), storage_of(values)._alias()
     return record(
         "SparseCooTensorWithDimsAndTensorsBackward0",
         tensor,
@@ -327,7 +342,11 @@ def empty(extent: tuple, sparse_dim: int, dtype: np.dtype) -> SparseTensor:
 
 def _become(self: Any, other: Any) -> None:
     self._places, self._elements = other._places, other._elements
-    self._extent, self._coalesced = other._extent, other._coalesced
+    self._extent, self._coalesced, self._part_storages = (
+        other._extent,
+        other._coalesced,
+        other._part_storages,
+    )
 
 
 def _with(self: Any, elements: np.ndarray) -> SparseTensor:
@@ -588,8 +607,6 @@ def _add_(self: Any, other: Any, alpha: Any = 1) -> Any:
         _become(self, result)
         return self
     _same_size(self, other)
-    from ._graph import storage_of
-
     add_to(self._array, other, alpha)
     storage_of(self)._version += 1
     return self

@@ -766,6 +766,7 @@ _INTERNAL = frozenset(
         "_array_missing",
         "_places",
         "_elements",
+        "_part_storages",
         "_extent",
         "_coalesced",
         "_meta",

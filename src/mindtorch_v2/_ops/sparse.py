@@ -33,22 +33,23 @@ _ask("aten::_nnz(Tensor self) -> int", lambda self: self._places.shape[1])
 _ask("aten::sparse_dim(Tensor self) -> int", lambda self: self._places.shape[0])
 _ask("aten::dense_dim(Tensor self) -> int", lambda self: self._elements.ndim - 1)
 _ask("aten::is_coalesced(Tensor self) -> bool", lambda self: self._coalesced)
-_ask("aten::_indices(Tensor(a) self) -> Tensor(a)", lambda self: wrap(self._places))
-_ask("aten::_values(Tensor(a) self) -> Tensor(a)", lambda self: wrap(self._elements))
+_ask("aten::_indices(Tensor(a) self) -> Tensor(a)", lambda self: _sparse().part(self, 0))
+_ask("aten::_values(Tensor(a) self) -> Tensor(a)", lambda self: _sparse().part(self, 1))
 
 
 @composite("aten::indices(Tensor(a) self) -> Tensor(a)", expose="no")
 def indices_of(self: Any) -> Any:
     if not self._coalesced:
         raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() first")
-    return wrap(self._places)
+    return _sparse().part(self, 0)
 
 
 @composite("aten::values(Tensor(a) self) -> Tensor(a)", expose="no")
 def values_of(self: Any) -> Any:
     if not self._coalesced:
         raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
-    return _sparse().with_values_node(self, wrap(self._elements))
+    module = _sparse()
+    return module.with_values_node(self, module.part(self, 1))
 
 
 for _part in (indices_of, values_of):
