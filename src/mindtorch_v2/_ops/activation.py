@@ -10,9 +10,9 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, FLOAT_NUMS, INTEGRAL_NUMS, LOW_FLOATS, finfo
-from . import _dims, _shown
+from . import _dims
 from . import _erf as _erf_fast
-from ._children import child, dtype_number, empty, narrow, tensor
+from ._children import Child, child, dtype_number, empty, narrow, tensor
 from ._namespace import functions as F
 
 
@@ -46,8 +46,8 @@ def relu(self: np.ndarray, out: Any = None) -> np.ndarray:
 
 
 relu.derivative(self=lambda g, out: F.threshold_backward(g, out, 0))
-relu.recorded(lambda self: F.clamp_min(self, 0))
-relu.op.inplace.recorded(lambda self: F.clamp_min_(self, 0))
+relu.children(lambda self: [child("aten::clamp_min", self, 0, allocates=True)])
+relu.op.inplace.children(lambda self: [child("aten::clamp_min_", self, 0)])
 
 
 @op("aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor", expose="no")
@@ -141,20 +141,20 @@ def hardtanh(self: np.ndarray, min_val: Any, max_val: Any) -> np.ndarray:
 
 
 hardtanh.derivative(self=lambda g, self, min_val, max_val: F.hardtanh_backward(g, self, min_val, max_val))
-_clamp_into = _shown.writer(
-    "aten::clamp.out(Tensor self, Scalar? min=None, Scalar? max=None, *, Tensor out) -> Tensor(a!)",
-    lambda self, low, high: hardtanh.op.kernel(self, low, high),
+
+
+def _clamped_into_self(self: Any, low: Any, high: Any) -> Child:
+    clamp = child("aten::clamp.out", self, low, high, self)
+    return child("aten::hardtanh.out", self, low, high, self, children=[clamp])
+
+
+hardtanh.children(
+    lambda self, low, high: [
+        child("aten::empty_like", self, allocates=True),
+        _clamped_into_self(self, low, high),
+    ]
 )
-_hardtanh_into = op(
-    "aten::hardtanh.out(Tensor self, Scalar min_val=-1, Scalar max_val=1, *, Tensor out) -> Tensor(a!)",
-    expose="no",
-    on="tensors",
-    nondifferentiable=True,
-)(lambda self, min_val, max_val, out: _clamp_into(self, min_val, max_val, out))
-hardtanh.recorded(lambda self, low, high: _clamp_into(self, low, high, F.empty_like(self)))
-hardtanh.op.inplace.recorded(
-    lambda self, low, high: _dispatch.record(_hardtanh_into.op, self, low, high, self)
-)
+hardtanh.op.inplace.children(lambda self, low, high: [_clamped_into_self(self, low, high)])
 
 
 @op(
@@ -759,6 +759,14 @@ rrelu_with_noise.derivative(
 )
 
 
+@rrelu_with_noise.children
+def _(self: Any, noise: Any, lower: Any, upper: Any, training: Any, generator: Any) -> list[Child]:
+    result = child("aten::empty_like", self, None, None, None, None, 0, allocates=True)
+    if training is True:
+        return [result]
+    return [result, child("aten::leaky_relu.out", self, (lower + upper) * 0.5, self)]
+
+
 @op(
     "aten::rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, bool training, "
     "bool self_is_result) -> Tensor",
@@ -790,23 +798,6 @@ def rrelu(self: Any, lower: Any, upper: Any, training: bool, generator: Any) -> 
 
 def _noise(self: Any) -> Any:
     return _dispatch.OPS["empty_like"].entry(self, memory_format=_dispatch._dtype.contiguous_format)
-
-
-@rrelu_with_noise.recorded
-def _(self: Any, noise: Any, lower: Any, upper: Any, training: bool, generator: Any) -> Any:
-    made = rrelu_with_noise.op.kernel(self._array, noise._array, lower, upper, training, generator)
-    target = F.empty_like(self, memory_format=_dispatch._dtype.contiguous_format)
-    np.copyto(target._array, made)
-    if not training:
-        low, high = (_dispatch.wrap(np.asarray(value, np.float64)) for value in (lower, upper))
-        _leaky_relu_into(self, F.item(F.div(F.add(low, high), 2)), target)
-    return target
-
-
-_leaky_relu_into = _shown._late(
-    "aten::leaky_relu.out(Tensor self, Scalar negative_slope=0.01, *, Tensor out) -> Tensor(a!)",
-    lambda self, slope: np.where(self > 0, self, self * self.dtype.type(slope)),
-)
 
 
 @composite(f"aten::rrelu_(Tensor(a!) self, {_RRELU}) -> Tensor(a!)", expose="function")

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import LOW_FLOATS, NP_BOOL, float32
-from . import _shown
+from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
 from .pointwise import mul_scalar
 
@@ -106,19 +106,21 @@ def _(
     )
 
 
-def _show_mask(attn_mask: Any, query: Any, key: Any) -> None:
-    if attn_mask is None:
-        return
-    shape = tuple(attn_mask.shape)
-    shape = (1, 1, *shape) if len(shape) == 2 else shape
-    F.expand(F.view(attn_mask, shape), (*query.shape[:2], query.shape[2], key.shape[2]))
+def _mask_of_heads(query: Any, key: Any, attn_mask: Any) -> list[Child]:
+    """The mask of a fused kernel, spread over batch and heads."""
+    if attn_mask is None or attn_mask is UNKNOWN:
+        return []
+    shape = (1, 1, *attn_mask.shape)[-4:]
+    viewed = tensor(shape, attn_mask)
+    return [
+        child("aten::view", attn_mask, shape),
+        child("aten::expand", viewed, (*query.shape[:2], query.shape[2], key.shape[2])),
+    ]
 
 
-@flash.recorded
-def _(*arguments: Any) -> Any:
-    made = _shown.kernel_of(flash, *arguments)
-    _show_mask(arguments[5], arguments[0], arguments[1])
-    return made
+flash.children(
+    lambda query, key, value, dropout_p, is_causal, attn_mask, scale: _mask_of_heads(query, key, attn_mask)
+)
 
 
 @op(
@@ -155,6 +157,11 @@ def flash_backward(
     # laid out as (batch, length, heads, width), as torch's kernel returns them, so that later ops can make views
     gradients = (np.ascontiguousarray(a.swapaxes(1, 2)).swapaxes(1, 2) for a in (to_query, to_key, to_value))
     return tuple(a.astype(query.dtype, copy=False) for a in gradients)
+
+
+@flash_backward.children
+def _(grad_out: Any, query: Any, key: Any, *rest: Any) -> list[Child]:
+    return _mask_of_heads(query, key, rest[-2])
 
 
 def _open_gradients(
@@ -211,7 +218,7 @@ def attention_math(
     sign = -1.0 if scale is not None and scale < 0 else 1.0
     query = mul_scalar(query, factor * sign)
     if is_causal:
-        attn_mask = F.tril(_shown.ones((query.shape[-2], key.shape[-2]), _dispatch._dtype.bool_))
+        attn_mask = F.tril(_ones((query.shape[-2], key.shape[-2]), dtype=_dispatch._dtype.bool_))
     attn_mask = _added(attn_mask, query)
     if enable_gqa and key.shape[-3] != query.shape[-3]:
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
@@ -222,8 +229,18 @@ def attention_math(
     weights = F._safe_softmax(weights, -1)
     if dropout_p > 0:
         weights = F.dropout(weights, dropout_p, True)
-    output = F.matmul(_shown.cast(weights, value.dtype), value)
-    return _shown.cast(output, value.dtype), weights
+    output = F.matmul(F.to(weights, value.dtype), value)
+    return F.to(output, value.dtype), weights
+
+
+# Composite where the user's `ones` is one kernel: called by torch's own code, its `fill_` is above autograd.
+@composite(
+    "aten::ones.composite(SymInt[] size, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+    "bool? pin_memory=None) -> Tensor",
+    expose="no",
+)
+def _ones(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+    return F.fill_(F.empty(size, dtype=dtype), 1)
 
 
 def _added(attn_mask: Any, query: Any) -> Any:
@@ -239,19 +256,24 @@ def _added(attn_mask: Any, query: Any) -> Any:
     node="SafeSoftmaxBackward0")  # fmt: skip
 def _safe_softmax(self: Any, dim: int, dtype: Any) -> Any:
     """softmax that gives 0 for a row in which all elements are -inf."""
-    made = F.softmax(self, dim, dtype)
-    if _dispatch.recorder is not None:
-        empty = F.all(F.isneginf(self), dim, True)
-        return _where_into(empty, F.scalar_tensor(0.0, dtype=made.dtype), made, made)
-    empty = np.isneginf(self._array).all(axis=dim, keepdims=True)
-    if empty.any():
-        np.copyto(made._array, 0, where=empty)
-    return made
+    weights = F.softmax(self, dim, dtype)
+    empty = F.all(F.isneginf(self), dim, True)
+    return _where_into(empty, F.scalar_tensor(0.0, dtype=weights.dtype), weights, out=weights)
 
 
-_where_into = _shown._late(
-    "aten::where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)", np.where
+@op(
+    "aten::where.self_out(Tensor condition, Tensor self, Tensor other, *, Tensor out) -> Tensor(a!)",
+    expose="no",
+    on="tensors",
+    nondifferentiable=True,
 )
+def _where_into(condition: Any, self: Any, other: Any, out: Any) -> Any:
+    """`where` for an `out` that is `other`."""
+    if condition._array.any():
+        np.copyto(out._array, self._array, where=condition._array)
+    return out
+
+
 _safe_softmax.derivative(
     self=lambda g, out, dim, self_dtype: F._softmax_backward_data(g, out, dim, self_dtype)
 )

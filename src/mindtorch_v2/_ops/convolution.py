@@ -17,7 +17,8 @@ from mindtorch_prof.flops import conv2d_flops
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, LOW_FLOATS
-from . import _layout, _shown
+from . import _layout
+from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
 
 
@@ -374,69 +375,7 @@ def convolution(*arguments: Any) -> np.ndarray:
     return _convolve(*arguments)
 
 
-@op(
-    f"aten::_convolution({_ARGUMENTS}, bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
-    expose="no",
-    on="tensors",
-    nondifferentiable=True,
-)
-def _convolution(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
-    transposed: bool,
-    output_padding: Any,
-    groups: int,
-    *_: Any,
-) -> Any:
-    flat = weight.ndim == 3
-    if flat:
-        _one_more_dim(input, weight)
-    if not transposed:
-        input, weight = _packed(input), _packed(weight)
-    kernel = (_kernel_transposed2d if weight.ndim < 5 else _kernel_transposed3d) if transposed else _kernel
-    result = kernel(input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
-    if flat:
-        _one_dim_less(result)
-    return result
-
-
-def _packed(tensor: Any) -> Any:
-    """The tensor, copied if it is neither contiguous nor channels-last."""
-    array = tensor._array
-    return tensor if array.flags.c_contiguous or _layout.is_channels_last(array) else F.contiguous(tensor)
-
-
-def _one_more_dim(*tensors: Any) -> None:
-    """Convolutions over one dimension are run over two."""
-    for tensor in tensors:
-        F.unsqueeze(tensor, 2)
-
-
-def _one_dim_less(*tensors: Any) -> None:
-    for tensor in tensors:
-        F.squeeze(_dispatch.as_view(tensor, np.expand_dims(tensor._array, 2)), 2)
-
-
-@op(f"aten::slow_conv_transpose2d({_ARGUMENTS}) -> Tensor", expose="no", nondifferentiable=True)
-def _kernel_transposed2d(*arguments: Any) -> np.ndarray:
-    return _convolve(*arguments)
-
-
-@op(f"aten::slow_conv_transpose3d({_ARGUMENTS}) -> Tensor", expose="no", nondifferentiable=True)
-def _kernel_transposed3d(*arguments: Any) -> np.ndarray:
-    return _convolve(*arguments)
-
-
-@op(f"aten::convolution_overrideable({_ARGUMENTS}) -> Tensor", expose="no", nondifferentiable=True)
-def _kernel(*arguments: Any) -> np.ndarray:
-    return _convolve(*arguments)
-
-
-@convolution.recorded
+@convolution.children
 def _(
     input: Any,
     weight: Any,
@@ -444,25 +383,59 @@ def _(
     stride: Any,
     padding: Any,
     dilation: Any,
+    transposed: Any,
+    output_padding: Any,
+    groups: Any,
+) -> list[Child]:
+    arguments = (input, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    before: list[Child] = []
+    after: list[Child] = []
+    if input is not UNKNOWN and len(weight.shape) == 3:  # torch computes it over two dimensions
+        before, after = _one_more_dim(input, weight), _one_dim_less(_output_of(*arguments))
+        input, weight = _with_dim(input), _with_dim(weight)
+    kernel = child(
+        "aten::mkldnn_convolution", input, weight, bias, padding, stride, dilation, groups, allocates=True
+    )
+    inside = [*before, *([] if transposed is True else [kernel]), *after]
+    return [
+        child("aten::_convolution", *arguments, False, False, True, True, children=inside, allocates=True)
+    ]
+
+
+def _output_of(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
     transposed: bool,
     output_padding: Any,
     groups: int,
 ) -> Any:
-    return _convolution(
-        input,
-        weight,
-        bias,
-        stride,
-        padding,
-        dilation,
-        transposed,
-        output_padding,
-        groups,
-        False,
-        False,
-        True,
-        True,
+    """The result of a convolution, as rules describe tensors."""
+    spatial, kernel = input.shape[2:], weight.shape[2:]
+    if transposed:
+        size = transposed_size(spatial, kernel, stride, padding, dilation, output_padding)
+        return tensor((input.shape[0], weight.shape[1] * groups, *size), input)
+    size = tuple(_out_size(*sizes) for sizes in zip(spatial, kernel, stride, padding, dilation))
+    return tensor((input.shape[0], weight.shape[0], *size), input)
+
+
+def _with_dim(x: Any) -> Any:
+    """A described tensor of one spatial dimension, with a second one of size 1."""
+    return x._replace(
+        shape=(*x.shape[:2], 1, *x.shape[2:]),
+        strides=(*x.strides[:2], x.shape[2] * x.strides[2], x.strides[2]),
     )
+
+
+def _one_more_dim(*tensors: Any) -> list[Child]:
+    return [child("aten::unsqueeze", x, 2) for x in tensors]
+
+
+def _one_dim_less(*tensors: Any) -> list[Child]:
+    return [child("aten::squeeze.dim", _with_dim(x), 2) for x in tensors]
 
 
 @convolution.backward("input", "weight", "bias")
@@ -518,35 +491,15 @@ def convolution_backward(
         second = weight_gradient(*pair, kernel, stride, padding, dilation, groups)
     if output_mask[2]:
         third = np.add.reduce(g, axis=(0, *range(2, g.ndim)))
-    gradients = tuple(_dispatch.wrap(a) for a in (first, second, third))
-    if _dispatch.recorder is not None:
-        gradients = _show_backward(gradients, grad_output, input, weight, transposed, output_mask)
-    return gradients
+    return tuple(_dispatch.wrap(a) for a in (first, second, third))
 
 
-_sum_of_batch = _shown.writer(
-    "aten::sum.of_batch(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None, Tensor out) -> Tensor",
-    lambda self, dim, keepdim, dtype: np.add.reduce(self, axis=dim),
-)
-
-
-def _show_backward(
-    gradients: tuple, grad: Any, input: Any, weight: Any, transposed: bool, mask: Any
-) -> tuple:
-    """Call the ops that torch's back ends show: dimensions added and removed, and the plain transposed kernel's loop."""
-    if weight.ndim == 3:
-        _one_more_dim(grad, input, weight)
-        _one_dim_less(*[tensor for tensor, wanted in zip(gradients[:2], mask) if wanted])
-    elif transposed and weight.ndim == 4 and input.shape[0] == 1 and input.numel() <= 20480:
-        for place, other in ((0, grad), (1, input)):
-            if mask[place]:
-                cleared = F.zero_(_shown.blank(gradients[place]))
-                F.select(cleared if place == 0 else grad, 0, 0)
-                F.select(other, 0, 0)
-        if mask[2]:
-            empty = _dispatch.wrap(np.empty(0, grad._array.dtype))
-            gradients = (*gradients[:2], _sum_of_batch(grad, (0, 2, 3), False, None, empty))
-    return gradients
+@convolution_backward.children
+def _(grad_output: Any, input: Any, weight: Any, *rest: Any) -> list[Child]:
+    if len(weight.shape) != 3:
+        return []
+    gradients = [tensor(x.shape, x) for x, wanted in zip((input, weight), rest[-1]) if wanted]
+    return _one_more_dim(grad_output, input, weight) + _one_dim_less(*gradients)
 
 
 @convolution_backward.backward("grad_output", "input", "weight")

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from mindtorch_prof.flops import bmm_flops, mm_flops
+from mindtorch_prof.inputs import ELEMENT_TYPES
 
 from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import BY_NUM, LOW_FLOATS
+from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
 from .pointwise import conj
 
@@ -271,11 +273,16 @@ def _check_addmv(self: np.ndarray, mat: np.ndarray, vec: np.ndarray) -> None:
 mv.derivative(self=lambda g, vec: F.ger(g, conj(vec)), vec=lambda g, self: mv(conj(self.t()), g))
 
 
-@mv.recorded
-def _(self: Any, vec: Any) -> Any:
-    if self.ndim != 2 or vec.ndim != 1 or self.shape[1] != vec.shape[0]:
-        mv.op.kernel(self._array, vec._array)
-    return F.addmv_(F.empty((self.shape[0],), dtype=self.dtype), self, vec, beta=0)
+@mv.children
+def _(self: Any, vec: Any) -> list[Child]:
+    if self is not UNKNOWN and self.is_sparse:
+        return []
+    result = tensor(self.shape[:1], self)
+    dtype = UNKNOWN if self is UNKNOWN else ELEMENT_TYPES[self.type].number
+    return [
+        child("aten::empty.memory_format", result.shape, dtype, 0, allocates=True),
+        child("aten::addmv_", result, self, vec, 0, 1),
+    ]
 
 
 @op(
@@ -460,13 +467,9 @@ def matmul_front(input: Any, other: Any, *, out: Any = None) -> Any:
         raise TypeError(
             f"matmul(): argument 'other' (position 2) must be Tensor, not {_dispatch.type_name(other)}"
         )
-    if out is not None and _dispatch.recorder is not None:
-        return _dispatch.call_out(_dispatch.OPS["matmul"], out, (input, other))
-    result = _matmul_function(input, other)
     if out is not None:
-        _dispatch.give_out(out, result._array)
-        return out
-    return result
+        return _dispatch.call_out(_dispatch.OPS["matmul"], out, (input, other))
+    return _matmul_function(input, other)
 
 
 @function("__matmul__", expose="method")

@@ -11,7 +11,6 @@ from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import FLOAT_NUMS, LOW_FLOATS
 from .._graph import Switches
-from . import _shown
 from ._children import child, is_contiguous
 from ._namespace import functions as F
 from .pointwise import add_scalar
@@ -475,9 +474,7 @@ def instance_norm(
     if use_input_stats:
         for running, new in ((running_mean, mean), (running_var, var)):
             if running is not None:
-                (running if _dispatch.recorder is None else _dispatch.OPS["alias"].entry(running)).copy_(
-                    new.view(n, c).mean(0)
-                )
+                _dispatch.OPS["alias"].entry(running).copy_(new.view(n, c).mean(0))
     return F.view(normalized, (n, c, *rest))
 
 
@@ -647,8 +644,7 @@ def _fused_rms_norm(input: Any, normalized_shape: Any, weight: Any, eps: Any) ->
 
     dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
     eps = finfo(input.dtype).eps if eps is None else eps
-    low = input._array.dtype in LOW_FLOATS
-    wide = F.to(input, _dispatch._dtype.float32) if low else _shown.cast(input, input.dtype)
+    wide = F.to(input, _dispatch._dtype.float32 if input._array.dtype in LOW_FLOATS else input.dtype)
     scale = F.rsqrt(add_scalar.inplace(F.mean(F.pow(wide, 2), dims, True), eps))
     normalized = F.mul(wide, scale)
     if weight is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from typing import Any
 
@@ -11,7 +10,6 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import LOW_FLOATS
-from . import _shown
 from ._namespace import functions as F
 
 
@@ -33,17 +31,6 @@ def _transform_bias_rescale_qkv(
     q, k, v = (np.ascontiguousarray(part) for part in parts)
     q *= np.asarray(1.0 / math.sqrt(head), q.dtype)
     return q, k, v
-
-
-@_transform_bias_rescale_qkv.recorded
-def _(qkv: Any, qkv_bias: Any, num_heads: int) -> Any:
-    made = _shown.kernel_of(_transform_bias_rescale_qkv, qkv, qkv_bias, num_heads)
-    batch, rest = made[0].shape[0], tuple(made[0].shape[1:])
-    whole = F.view(F.empty((3, batch, *rest), dtype=qkv.dtype), (3 * batch, *rest))
-    parts = tuple([F.narrow(whole, 0, batch * part, batch) for part in range(3)])
-    for part, values in zip(parts, made):
-        np.copyto(part._array, values._array)
-    return parts
 
 
 def _full_mask(self: np.ndarray, mask: np.ndarray, mask_type: int | None) -> np.ndarray:
@@ -72,14 +59,6 @@ def _masked_softmax(self: np.ndarray, mask: np.ndarray, dim: int | None, mask_ty
     return wide if wide.dtype is self.dtype else wide.astype(self.dtype)
 
 
-@_masked_softmax.recorded
-def _(*arguments: Any) -> Any:
-    made = _shown.kernel_of(_masked_softmax, *arguments)
-    target = F.empty_like(arguments[0])
-    np.copyto(target._array, made._array)
-    return target
-
-
 @op(
     "aten::_masked_softmax_backward(Tensor grad_output, Tensor output, Tensor mask, int? dim=None) -> Tensor",
     expose="no",
@@ -104,34 +83,9 @@ _masked_softmax.derivative(self=lambda g, out, mask, dim: F._masked_softmax_back
 def _addmm_activation(
     self: Any, mat1: Any, mat2: Any, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False
 ) -> Any:
-    if _dispatch.recorder is None:
-        product = F.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
-        return F.gelu(product) if use_gelu else F.relu_(product)
-    product = _shown.kernel_of(F.addmm, self, mat1, mat2, beta, alpha)
-    F.copy_(_shown.blank(product), F.expand(self, tuple(product.shape)))
-    for operand in (product, mat1, mat2):
-        if operand._array.flags.c_contiguous:
-            F.resolve_conj(operand)
-    return _dispatch.OPS["gelu_"].entry(product) if use_gelu else F.relu_(product)
-
-
-def _into(name: str) -> Any:
-    """Writes the result of an op to its last argument, as the op's `out=` form."""
-    source = _dispatch.OPS[name]
-    head = source.text.partition(") ->")[0]
-    text = f"aten::{name}.out{head[head.index('(') :]}, *, Tensor out) -> Tensor(a!)"
-    flops = source.flops and (lambda *arguments: source.flops(*arguments[:-1]))
-    return _shown.writer(text, source.kernel, flops)
-
-
-@functools.cache
-def _softmax_into() -> Any:
-    return _into("_softmax")
-
-
-@functools.cache
-def _bmm_into() -> Any:
-    return _into("bmm")
+    arrays = [operand._array for operand in (self, mat1, mat2)]
+    product = _dispatch.wrap(F.addmm.op.kernel(*arrays, beta, alpha))
+    return F.gelu_(product) if use_gelu else F.relu_(product)
 
 
 # Composite and not a leaf op, because weights that were not requested are None.
@@ -177,18 +131,13 @@ def _native_multi_head_attention(
     q, k, v = F._transform_bias_rescale_qkv(projected, qkv_bias, num_head)
     rows = (batch * num_head, length, head)
     scores = F.bmm(q.view(rows), k.view(rows).transpose(-2, -1)).view(batch, num_head, length, length)
-    seen = _dispatch.recorder is not None
     if mask is not None:
         weights = F._masked_softmax(scores, mask.to(bool), 3, mask_type)
-    elif seen:
-        weights = _softmax_into()(scores, 3, False, scores)
     else:
-        weights = F._softmax(scores, 3, False)
-    if seen:  # the result reuses the memory of the queries
-        attended = q.view(rows)
-        attended = _bmm_into()(weights.view(batch * num_head, length, length), v.reshape(rows), attended)
-    else:
-        attended = F.bmm(weights.view(batch * num_head, length, length), v.view(rows))
+        weights = _dispatch.call_out(_dispatch.OPS["_softmax"], scores, (scores, 3, False))
+    attended = q.view(rows)  # the result reuses the memory of the queries
+    factors = (weights.view(batch * num_head, length, length), v.reshape(rows))
+    attended = _dispatch.call_out(_dispatch.OPS["bmm"], attended, factors)
     merged = attended.view(batch, num_head, length, head).permute(0, 2, 1, 3).contiguous()
     merged = merged.view(batch, length, embed_dim).view(batch * length, embed_dim)
     output = F.addmm(proj_bias, merged, proj_weight.t())

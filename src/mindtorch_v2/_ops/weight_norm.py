@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import _dtype
 from .._dispatch import composite, op
 from .._graph import grad_state
-from . import _shown
 from ._namespace import functions as F
 from .norms import norm_along, norm_of_all
 
@@ -45,20 +43,6 @@ def _weight_norm_interface(v: np.ndarray, length: np.ndarray, dim: int = 0) -> A
     return v * (length / norms), norms
 
 
-@_weight_norm_interface.recorded
-def _(v: Any, length: Any, dim: int) -> Any:
-    made = _shown.kernel_of(_weight_norm_interface, v, length, dim)
-    weight = F.empty_like(v, memory_format=_dtype.contiguous_format)
-    norms = F.empty_strided(made[1].shape, made[1].stride(), dtype=made[1].dtype)
-    return _filled((weight, norms), made)
-
-
-def _filled(targets: tuple, values: tuple) -> tuple:
-    for target, value in zip(targets, values):
-        np.copyto(target._array, value._array)
-    return targets
-
-
 @_weight_norm_interface.backward("v", "length")
 def _(g: Any, v: Any, length: Any, dim: int, result1: Any) -> Any:
     grad_w = g.contiguous()
@@ -74,15 +58,6 @@ def _weight_norm_interface_backward(
 ) -> Any:
     along = np.sum(grad_w * saved_v, axis=_other_dims(saved_v.ndim, dim), keepdims=True) / saved_norms
     return (grad_w - saved_v * (along / saved_norms)) * (saved_g / saved_norms), along
-
-
-@_weight_norm_interface_backward.recorded
-def _(grad_w: Any, saved_v: Any, saved_g: Any, saved_norms: Any, dim: int) -> Any:
-    made = _shown.kernel_of(_weight_norm_interface_backward, grad_w, saved_v, saved_g, saved_norms, dim)
-    targets = tuple(
-        [F.empty_like(like, memory_format=_dtype.contiguous_format) for like in (saved_v, saved_g)]
-    )
-    return _filled(targets, made)
 
 
 @composite("aten::_weight_norm_differentiable_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, "
