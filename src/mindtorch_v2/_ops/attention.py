@@ -218,7 +218,7 @@ def attention_math(
     sign = -1.0 if scale is not None and scale < 0 else 1.0
     query = mul_scalar(query, factor * sign)
     if is_causal:
-        attn_mask = F.tril(_ones((query.shape[-2], key.shape[-2]), dtype=_dispatch._dtype.bool_))
+        attn_mask = F.tril(ones((query.shape[-2], key.shape[-2]), dtype=_dispatch._dtype.bool_))
     attn_mask = _added(attn_mask, query)
     if enable_gqa and key.shape[-3] != query.shape[-3]:
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], -3)
@@ -239,7 +239,7 @@ def attention_math(
     "bool? pin_memory=None) -> Tensor",
     expose="no",
 )
-def _ones(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
+def ones(size: Any, dtype: Any, layout: Any, device: Any, pin_memory: Any) -> Any:
     return F.fill_(F.empty(size, dtype=dtype), 1)
 
 

@@ -10,10 +10,11 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import FLOAT_NUMS, LOW_FLOATS
-from .._graph import Switches
+from .._graph import Switches, grad_state
 from ._children import child, is_contiguous
 from ._namespace import functions as F
-from .pointwise import add_scalar
+from .attention import ones
+from .pointwise import add_scalar, div_scalar, mul_scalar, sub_scalar
 
 
 def _wide(*arrays: Any) -> list[Any]:
@@ -147,76 +148,93 @@ def native_layer_norm_backward(
 
 @native_layer_norm_backward.backward("grad_out", "input", "weight")
 def _(
-    grads: Any,
-    grad_out: Any,
-    input: Any,
-    normalized_shape: Any,
-    mean: Any,
-    rstd: Any,
-    weight: Any,
-    output_mask: Any,
-) -> Any:
-    def differentiable_backward(g: Any, x: Any, w: Any) -> tuple:
-        dims = tuple(range(x.ndim - len(normalized_shape), x.ndim))
-        return _differentiable_norm_backward(
-            g,
-            x,
-            w,
-            mean.detach(),
-            rstd.detach(),
-            dims,
-            tuple(range(x.ndim - len(normalized_shape))),
-            output_mask,
-        )
-
-    return _through(differentiable_backward, grads, output_mask, grad_out, input, weight)
-
-
-def _differentiable_norm_backward(
-    g: Any, x: Any, w: Any, mean: Any, rstd: Any, dims: Any, outer: Any, mask: Any
+    grads: Any, grad_out: Any, input: Any, normalized_shape: Any, mean: Any, rstd: Any, weight: Any
 ) -> tuple:
-    """The backward of a normalisation over `dims`, by differentiable ops, for second derivatives."""
-    center = x - x.mean(dims, True)
-    # equals the saved value, but is computed again so that it has a graph
-    variance = (center * center).mean(dims, True)
-    eps = (1 / (rstd * rstd) - variance).detach()
-    spread = F.rsqrt(variance + eps)
-    normal = center * spread
-    weighted = g if w is None else g * w
-    first = spread * (weighted - weighted.mean(dims, True) - normal * (weighted * normal).mean(dims, True))
-    second = (g * normal).sum(outer) if outer else g * normal
-    third = g.sum(outer) if outer else g
-    return first, second, third
+    to_input, to_weight, to_bias = grads
+    count = math.prod(normalized_shape)
+    rows = (-1 if input.numel() else 0, count)
+    if rows[0] < 0:
+        rows = (input.numel() // count, count)
+    if grad_state.enabled:
+        mean, rstd = _with_history(input, rstd, tuple(range(input.ndim - len(normalized_shape), input.ndim)))
+    x, g = F.reshape(input, rows), F.reshape(grad_out, rows)
+    mean, rstd = F.reshape(mean, (rows[0], 1)), F.reshape(rstd, (rows[0], 1))
+    gamma = ones((1,), dtype=x.dtype) if weight is None else F.reshape(weight, (1, count))
+    to_weight = None if to_weight is None else F.reshape(to_weight, (1, count))
+    to_bias = None if to_bias is None else F.reshape(to_bias, (1, count))
+    to_input = None if to_input is None else F.reshape(to_input, rows)
+
+    def total(values: Any) -> Any:
+        return F.sum(values, (1,), True)
+
+    norm = _NormAgain(x, mean, rstd, total, count)
+    first = second = third = None
+    if to_input is not None:
+        weighted = g * gamma
+        second = norm.input_gradient(to_input, weighted, total(weighted * norm.center), total(weighted))
+    if to_weight is not None:
+        direct = g * to_weight * rstd
+        level = F.div_(total(g * to_weight) * rstd, -count)
+        tilt = F.div_(norm.center_cubed * total(g * to_weight * norm.center), -count)
+        second = _added_to(second, F.add_(F.add_(direct, level), tilt))
+    if to_input is not None and weight is not None:
+        one = ones((), dtype=x.dtype)
+        third = F.reshape_as(F.sum(g * norm.backward(to_input, one), (0,)), weight)
+    if to_input is not None:
+        first = norm.backward(to_input, gamma)
+    if to_weight is not None:
+        first = _added_to(first, to_weight * norm.center * rstd)
+    if to_bias is not None:
+        first = _added_to(first, to_bias)
+    if first is not None:
+        first = F.reshape_as(F.expand(first, rows), grad_out)
+    return first, None if second is None else F.reshape_as(second, input), third
 
 
-def _through(function: Any, grads: Any, mask: Any, *arguments: Any) -> tuple:
-    """Differentiate `function(*arguments)` (a tuple of results) against `grads`."""
-    from ..autograd import grad
+class _NormAgain:
+    """Parts of the second derivatives of a normalisation, with the ops that torch computes them by.
 
-    state, enabled = _dispatch.grad_state, _dispatch.grad_state.enabled
-    state.enabled = True
-    try:
-        inputs = [
-            None if a is None else (a if a._rg and enabled else a.detach().requires_grad_())
-            for a in arguments
-        ]
-        results = function(*inputs)
-        outputs, gradients = [], []
-        for result, gradient, wanted in zip(results, grads, mask):
-            if gradient is not None and wanted:
-                outputs.append(result)
-                gradients.append(gradient)
-        present = [i for i in inputs if i is not None]
-        input_grads = (
-            iter(
-                grad(outputs, present, gradients, create_graph=enabled, allow_unused=True, retain_graph=True)
-            )
-            if outputs
-            else iter([None] * len(present))
-        )
-        return tuple(None if a is None else next(input_grads) for a in arguments)
-    finally:
-        state.enabled = enabled
+    total: the sum over all elements that are normalised together, `count` of them, that keeps dimensions.
+    """
+
+    def __init__(self, x: Any, mean: Any, rstd: Any, total: Any, count: int) -> None:
+        self.rstd, self.total, self.count = rstd, total, count
+        self.center = F.sub(x, mean)
+        self.rstd_squared, self.rstd_cubed = F.pow(rstd, 2), F.pow(rstd, 3)
+        self.center_cubed = self.center * self.rstd_cubed
+
+    def input_gradient(self, gg: Any, g: Any, g_center: Any, g_total: Any) -> Any:
+        """The gradient for the input of what `gg` weights; g_center, g_total: the sums of `g * center` and of `g`."""
+        total, count = self.total, self.count
+        gg_total = total(gg)
+        gg_center = total(gg * self.center)
+        bend = F.sub_(F.div_(gg_total * g_total, count), total(g * gg))
+        bend = F.add_(bend, mul_scalar.inplace(self.rstd_squared * g_center * gg_center, 3 / count))
+        gradient = F.div_(self.center_cubed * bend, count)
+        spread = div_scalar(g_total, count) - g
+        F.add_(gradient, F.div_(gg_center * self.rstd_cubed, count) * spread)
+        spread = div_scalar(gg_total, count) - gg
+        return F.add_(gradient, F.div_(g_center * self.rstd_cubed, count) * spread)
+
+    def backward(self, g: Any, gamma: Any) -> Any:
+        """The gradient for the input of a norm with weight `gamma`."""
+        scale = F.div_(gamma * self.rstd, self.count)
+        direct = F.sub_(mul_scalar(g, self.count), self.total(g))
+        tilt = self.center * self.rstd_squared * self.total(g * self.center)
+        return scale * F.sub_(direct, tilt)
+
+
+def _added_to(first: Any, second: Any) -> Any:
+    return second if first is None else F.add_(first, second)
+
+
+def _with_history(x: Any, rstd: Any, dims: Any) -> tuple:
+    """Mean and reciprocal deviation of `x` over `dims`, computed again with a graph: the saved ones have none, and third derivatives
+    need it. `rstd` is the saved one, in a shape that broadcasts."""
+    mean = x.mean(dims, True)
+    variance = (x - mean).square().mean(dims, True)
+    eps = (1 / rstd.square() - variance).detach()
+    return mean, F.rsqrt(variance + eps)
 
 
 # ---------------------------------------------------------------------------------------------------- batch norm
@@ -364,22 +382,62 @@ def _(
     save_invstd: Any,
     train: bool,
     eps: float,
-    output_mask: Any,
-) -> Any:
-    def differentiable_backward(g: Any, x: Any, w: Any) -> tuple:
-        dims = (0, *range(2, x.ndim))
-        shape = (1, -1, *(1,) * (x.ndim - 2))
-        shaped = None if w is None else w.view(shape)
-        if train:
-            first, second, third = _differentiable_norm_backward(
-                g, x, shaped, None, save_invstd.detach().view(shape), dims, dims, output_mask
-            )
-            return first, second, third
-        rstd = F.rsqrt(running_var + eps).view(shape)
-        normal = (x - running_mean.view(shape)) * rstd
-        return (g * rstd if w is None else g * rstd * shaped), (g * normal).sum(dims), g.sum(dims)
+) -> tuple:
+    to_input, to_weight, to_bias = grads
+    ndim, g = input.ndim, grad_out
 
-    return _through(differentiable_backward, grads, output_mask, grad_out, input, weight)
+    def expanded(value: Any) -> Any:
+        return F.expand_as(_with_dims(value, ndim - 2), input)
+
+    gamma = ones((), dtype=input.dtype) if weight is None else expanded(weight)
+    to_weight = None if to_weight is None else expanded(to_weight)
+    to_bias = None if to_bias is None else expanded(to_bias)
+    if train and grad_state.enabled:
+        saved = save_invstd.view(1, -1, *(1,) * (ndim - 2))
+        mean, rstd = _with_history(input, saved, (0, *range(2, ndim)))
+    else:
+        mean = F.unsqueeze(_with_dims(save_mean if train else running_mean, ndim - 2), 0)
+        rstd = save_invstd if train else F.pow(add_scalar(running_var, eps), -0.5)
+        rstd = F.unsqueeze(_with_dims(rstd, ndim - 2), 0)
+    count = input.numel() // max(input.shape[1], 1)
+    norm = _NormAgain(input, mean, rstd, _sum_per_channel, count)
+    g_center, g_total = _sum_per_channel(g * norm.center), _sum_per_channel(g)
+    first = second = third = None
+    if to_input is not None and train:
+        second = gamma * norm.input_gradient(to_input, g, g_center, g_total)
+    if to_weight is not None:
+        direct = g * rstd
+        if train:
+            level = F.div_(g_total * rstd, -count)
+            tilt = F.div_(norm.center_cubed * _sum_per_channel(g * norm.center), -count)
+            direct = F.add_(F.add_(direct, level), tilt)
+        second = _added_to(second, to_weight * direct)
+    if to_input is not None and weight is not None:
+        one = ones((), dtype=input.dtype) if train else None
+        product = g * norm.backward(to_input, one) if train else to_input * g * rstd
+        third = _sum_per_channel(product, False)
+    if to_input is not None:
+        first = norm.backward(to_input, gamma) if train else to_input * (gamma * rstd)
+    if to_weight is not None:
+        first = _added_to(first, to_weight * norm.center * rstd)
+    if to_bias is not None:
+        first = _added_to(first, to_bias)
+    return first, second, third
+
+
+def _with_dims(value: Any, count: int) -> Any:
+    """A value per channel, with dimensions after it."""
+    for _ in range(count):
+        value = F.unsqueeze(value, 1)
+    return value
+
+
+def _sum_per_channel(values: Any, keepdim: bool = True) -> Any:
+    """The sum over all dimensions but the second, one after the other."""
+    values = F.sum(values, (0,), keepdim)
+    for dim in range(values.ndim - 1, 1 if keepdim else 0, -1):
+        values = F.sum(values, (dim,), keepdim)
+    return values
 
 
 @composite(
@@ -534,17 +592,79 @@ def _(
     C: int,
     HxW: int,
     group: int,
+    eps: float,
     needs: Any,
 ) -> Any:
+    if grad_state.enabled or grads[1] is not None or grads[2] is not None:
+        return _open_group_norm_backward(
+            grads, input, weight, result1, result2, (N, group, C // group, HxW), eps, needs
+        )
     return F.native_group_norm_backward(
         F.contiguous(grads[0]), input, result1, result2, weight, N, C, HxW, group, needs
     )
+
+
+def _open_group_norm_backward(
+    grads: Any, input: Any, weight: Any, mean: Any, rstd: Any, shape: tuple, eps: float, needs: Any
+) -> tuple:
+    """The backward of a group norm by differentiable ops. Its statistics are outputs, through which derivatives of any order pass."""
+    g, to_mean, to_rstd = grads
+    per_group = (*shape[:2], 1, 1)
+    channels = (1, shape[1], shape[2], 1)
+    count = shape[2] * shape[3]
+    x, mean, rstd = F.reshape(input, shape), F.reshape(mean, per_group), F.reshape(rstd, per_group)
+    first = second = third = None
+    if g is not None:
+        g = F.reshape(g, shape)
+        product = F.unsqueeze_(F.sum(g * x, (3,)), -1)
+        total = F.unsqueeze_(F.sum(g, (3,)), -1)
+    if needs[0]:
+        if g is not None:
+            gamma = None if weight is None else F.reshape(weight, channels)
+        # torch computes the variance here, and no gradient needs it
+        F.clamp_min(sub_scalar(F.reciprocal_(rstd * rstd), eps), 0)
+        rstd_cubed = rstd * rstd * rstd
+        to_variance = None
+        if to_rstd is not None:
+            to_variance = mul_scalar(rstd_cubed, -0.5) * F.view(to_rstd, per_group)
+        if g is not None:
+            scale = rstd if gamma is None else rstd * gamma
+            products, totals = (values if gamma is None else values * gamma for values in (product, total))
+            products = F.unsqueeze_(F.sum(products, (2,)), -2)
+            totals = F.unsqueeze_(F.sum(totals, (2,)), -2)
+            tilt = mul_scalar((totals * mean - products) * rstd_cubed, 1 / count)
+            level = mul_scalar(totals * rstd, 1 / count)
+            level = F.neg(tilt) * mean - level
+            first = scale * g + tilt * x + level
+        if to_mean is not None or to_rstd is not None:
+            to_statistics = _through_statistics(x, to_mean, to_variance, per_group, count)
+            first = _added_to(first, to_statistics)
+        first = F.reshape_as(first, input)
+    if needs[1] and g is not None:
+        second = F.reshape_as(F.sum((product - total * mean) * rstd, (0,)), weight)
+    if needs[2] and g is not None:
+        third = F.reshape_as(F.sum(total, (0,)), weight)
+    return first, second, third
+
+
+def _through_statistics(x: Any, to_mean: Any, to_variance: Any, per_group: tuple, count: int) -> Any:
+    """The gradient for `x` of its mean and variance."""
+    first = second = None
+    if to_mean is not None:
+        to_mean = F.view(to_mean, per_group)
+    if to_variance is not None:
+        center = x - F.mean(x, (2, 3), True)
+        second = mul_scalar(to_variance, 2 / count) * center
+    if to_mean is not None:
+        first = div_scalar(F.expand(to_mean, tuple(x.shape)), count)
+    return second if first is None else first if second is None else first + second
 
 
 @op(
     "aten::native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, SymInt N, SymInt C, SymInt HxW, "
     "int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
     expose="no",
+    nondifferentiable=True,
 )
 def native_group_norm_backward(
     grad_out: np.ndarray,
@@ -572,36 +692,6 @@ def native_group_norm_backward(
         first = weighted - _mean(weighted, -1) - normal * _mean(weighted * normal, -1)
         first = np.multiply(first, scale).reshape(x.shape)
     return tuple(a.astype(input.dtype, copy=False) for a in (first, second, third))
-
-
-@native_group_norm_backward.backward("grad_out", "input", "weight")
-def _(
-    grads: Any,
-    grad_out: Any,
-    input: Any,
-    mean: Any,
-    rstd: Any,
-    weight: Any,
-    N: int,
-    C: int,
-    group: int,
-    output_mask: Any,
-) -> Any:
-    def differentiable_backward(g: Any, x: Any, w: Any) -> tuple:
-        shape = tuple(x.shape)
-        channel = (1, C, *(1,) * (x.ndim - 2))
-        weighted = g if w is None else g * w.view(channel)
-        flat, gf = x.reshape(N, group, -1), weighted.reshape(N, group, -1)
-        center = flat - flat.mean(-1, True)
-        variance = (center * center).mean(-1, True)
-        eps = (1 / (rstd * rstd)).view(N, group, 1).detach() - variance.detach()
-        spread = F.rsqrt(variance + eps)
-        normal = center * spread
-        first = (spread * (gf - gf.mean(-1, True) - normal * (gf * normal).mean(-1, True))).reshape(shape)
-        axes = (0, *range(2, x.ndim))
-        return first, (g * normal.reshape(shape)).sum(axes), g.sum(axes)
-
-    return _through(differentiable_backward, grads, output_mask, grad_out, input, weight)
 
 
 # ---------------------------------------------------------------------------------------------------- rms norm
