@@ -132,6 +132,8 @@ def forward(
     length = math.prod(out)
     if w.shape[1] == 1 and groups > 1 and w.shape[0] == groups:
         return _depthwise(x, w, out, stride, padding, dilation)
+    if groups == 1 and math.prod(kernel) > max(length, 64):
+        return _patch_by_patch(x, w, out, stride, padding, dilation)
     grid = None
     if _is_pointwise(kernel, stride, padding):
         columns = np.ascontiguousarray(x)
@@ -167,6 +169,19 @@ def _depthwise(
     for place, window in _windows(w.shape[2:], out, stride, dilation):
         made += x[(slice(None), slice(None), *window)] * w[(slice(None), 0, *place)].reshape(-1, *ones)
     return made
+
+
+def _patch_by_patch(
+    x: np.ndarray, w: np.ndarray, out: tuple, stride: tuple, padding: tuple, dilation: tuple
+) -> np.ndarray:
+    """A large kernel with few places to be at, as in second derivatives: one product for each place."""
+    x = _padded(x, padding)
+    result = np.empty((x.shape[0], w.shape[0], *out), x.dtype)
+    weights = w.reshape(w.shape[0], -1).T
+    for place, window in _windows(out, w.shape[2:], dilation, stride):
+        patch = x[(slice(None), slice(None), *window)].reshape(x.shape[0], -1)
+        result[(slice(None), slice(None), *place)] = np.matmul(patch, weights)
+    return result
 
 
 def input_gradient(
@@ -534,44 +549,52 @@ def _double_backward(
     output_padding: Any, groups: int, output_mask: Any,
 ) -> Any:  # fmt: skip
     """Gradients for the output's gradient, the input and the weight."""
-    shape = (stride, padding, dilation, transposed, output_padding, groups)
+    geometry = (stride, padding, dilation, transposed, output_padding, groups)
     first = second = third = None
     if output_mask[0]:
         parts = []
         if ggI is not None:
-            parts.append(convolution(ggI, weight, None, *shape))
+            parts.append(convolution(ggI, weight, None, *geometry))
         if ggW is not None:
-            parts.append(convolution(self, ggW, None, *shape))
+            parts.append(convolution(self, ggW, None, *geometry))
         if ggb is not None:
-            parts.append(ggb.reshape(1, -1, *(1,) * (weight.ndim - 2)).expand(gO.shape))
+            parts.append(F.expand(F.view(ggb, (1, -1, *(1,) * (weight.ndim - 2))), tuple(gO.shape)))
         for part in parts:
-            first = part if first is None else first + part
+            first = part if first is None else F.add(first, part)
     if output_mask[2] and ggI is not None:
-        if transposed or _dispatch.recorder is None:
-            third = convolution_backward(gO, ggI, weight, None, *shape, (False, True, False))[1]
-        else:
-            third = _weight_by_convolution(gO, ggI, weight, stride, padding, dilation, groups)
-    if output_mask[1] and ggW is not None:
-        second = convolution_backward(gO, self, ggW, None, *shape, (True, False, False))[0]
+        third = _weight_by_convolution(gO, ggI, weight, stride, padding, dilation, transposed, groups)
+    if ggW is not None:
+        extra = (0,) * len(stride)
+        if not transposed:
+            plain = transposed_size(gO.shape[2:], weight.shape[2:], stride, padding, dilation, extra)
+            extra = tuple(n - m for n, m in zip(self.shape[2:], plain))
+        second = convolution(gO, ggW, None, stride, padding, dilation, not transposed, extra, groups)
     return first, second, third
 
 
 def _weight_by_convolution(
-    gO: Any, ggI: Any, weight: Any, stride: Any, padding: Any, dilation: Any, groups: int
+    gO: Any,
+    ggI: Any,
+    weight: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    groups: int,
 ) -> Any:
-    """The weight's gradient as torch computes it here: batch and channels are swapped, and so are stride and dilation."""
+    """The weight's gradient by a convolution: batch and channels are swapped, and so are stride and dilation."""
     outputs, inputs = F.transpose(gO, 0, 1), F.transpose(ggI, 0, 1)
-    shape = (dilation, padding, stride, False, (0,) * len(stride), 1)
-    if groups == 1:
-        gradient = convolution(inputs, outputs, None, *shape)
-    else:
-        n, m = inputs.shape[0] // groups, outputs.shape[0] // groups
-        parts = []
-        for k in range(groups):
-            image, kernel = F.narrow(inputs, 0, k * n, n), F.narrow(outputs, 0, k * m, m)
-            parts.append(convolution(image, kernel, None, *shape))
-        gradient = F.cat(parts, 1)
-    gradient = F.transpose(gradient, 0, 1)
+    n, m = inputs.shape[0] // groups, outputs.shape[0] // groups
+    gradients = []
+    for k in range(groups):
+        images, kernels = inputs, outputs
+        if groups > 1:
+            images, kernels = F.narrow(inputs, 0, k * n, n), F.narrow(outputs, 0, k * m, m)
+        if transposed:
+            images, kernels = kernels, images
+        no_padding = (0,) * len(stride)
+        gradients.append(convolution(images, kernels, None, dilation, padding, stride, False, no_padding, 1))
+    gradient = F.transpose(gradients[0] if groups == 1 else F.cat(gradients, 1), 0, 1)
     for d in range(2, weight.ndim):
         if gradient.shape[d] > weight.shape[d]:
             gradient = F.narrow(gradient, d, 0, weight.shape[d])

@@ -152,13 +152,11 @@ def _(
 ) -> tuple:
     to_input, to_weight, to_bias = grads
     count = math.prod(normalized_shape)
-    rows = (-1 if input.numel() else 0, count)
-    if rows[0] < 0:
-        rows = (input.numel() // count, count)
+    rows = (math.prod(input.shape[: input.ndim - len(normalized_shape)]), count)
     if grad_state.enabled:
         mean, rstd = _with_history(input, rstd, tuple(range(input.ndim - len(normalized_shape), input.ndim)))
     x, g = F.reshape(input, rows), F.reshape(grad_out, rows)
-    mean, rstd = F.reshape(mean, (rows[0], 1)), F.reshape(rstd, (rows[0], 1))
+    mean, rstd = (F.to(F.reshape(saved, (rows[0], 1)), x.dtype) for saved in (mean, rstd))
     gamma = ones((1,), dtype=x.dtype) if weight is None else F.reshape(weight, (1, count))
     to_weight = None if to_weight is None else F.reshape(to_weight, (1, count))
     to_bias = None if to_bias is None else F.reshape(to_bias, (1, count))
