@@ -14,6 +14,7 @@ from . import _dims
 from . import _erf as _erf_fast
 from ._children import Child, child, dtype_number, empty, narrow, tensor
 from ._namespace import functions as F
+from .pointwise import add_scalar, mul_scalar, sub_scalar
 
 
 def widely(kernel: Any) -> Any:
@@ -360,8 +361,14 @@ def _gelu_double(g: Any, grad_output: Any, self: Any, approximate: str) -> Any:
         t = F.tanh(u)
         s = 1 - t * t
         return g * grad_output * (s * du + 0.5 * self * (-2 * t * s * du * du + s * ddu))
-    pdf = F.exp(self * self * -0.5) * _INV_SQRT_2PI
-    return g * grad_output * (2 - self * self) * pdf
+    square = self * self
+    density = mul_scalar(F.exp(mul_scalar(square, -0.5)), _INV_SQRT_2PI)
+    return g * grad_output * (mul_scalar(density, 2) - square * density)
+
+
+def _one_minus(tensor: Any) -> Any:
+    """`1 - tensor` by the ops of torch's C++ operator."""
+    return F.sub_(F.fill_(_dispatch.OPS["empty_like"].entry(tensor), 1), tensor)
 
 
 gelu_backward.derivative(
@@ -383,8 +390,9 @@ silu.derivative(
 
 
 def _silu_open(g: Any, self: Any) -> Any:
-    s = F.sigmoid(self)
-    return g * s * (1 + self * (1 - s))
+    logistic = F.sigmoid(self)
+    slope = add_scalar(self * _one_minus(logistic), 1)
+    return g * logistic * slope
 
 
 @op("aten::silu_backward(Tensor grad_output, Tensor self) -> Tensor", expose="no", nondifferentiable=True)
@@ -410,8 +418,10 @@ def mish(self: np.ndarray) -> np.ndarray:
 
 
 def _mish_open(g: Any, self: Any) -> Any:
-    s, t = F.sigmoid(self), F.tanh(F.softplus(self))
-    return g * (t + self * s * (1 - t * t))
+    # torch takes log1p(exp(x)), which has no second derivative where exp overflows
+    logistic, slope = F.sigmoid(self), F.tanh(F.softplus(self))
+    rest = _one_minus(slope * slope)
+    return g * (slope + self * logistic * rest)
 
 
 mish.derivative(
@@ -482,21 +492,19 @@ elu_backward.derivative(
         g, alpha, scale, input_scale, is_result, self_or_result
     ),
     self_or_result=lambda g, grad_output, alpha, scale, input_scale, is_result, self_or_result: (
-        g
-        * grad_output
-        * F.where(
-            self_or_result < 0,
-            F.full((), input_scale, dtype=g.dtype)
-            if is_result
-            else input_scale
-            * input_scale
-            * alpha
-            * scale
-            * F.exp(F.clamp(self_or_result, max=0) * input_scale),
-            F.zeros((), dtype=g.dtype),
-        )
+        _elu_double(g, grad_output, alpha, scale, input_scale, is_result, self_or_result)
     ),
 )
+
+
+def _elu_double(
+    g: Any, grad_output: Any, alpha: Any, scale: Any, input_scale: Any, is_result: bool, self_or_result: Any
+) -> Any:
+    scaled = mul_scalar(g * F.type_as(F.lt(self_or_result, 0), g), input_scale)
+    if is_result:
+        return scaled * grad_output
+    return elu_backward(scaled, alpha, scale, input_scale, False, self_or_result) * grad_output
+
 
 _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
@@ -563,12 +571,14 @@ def softplus_backward(grad_output: np.ndarray, self: np.ndarray, beta: Any, thre
 
 softplus_backward.derivative(
     grad_output=lambda g, self, beta, threshold: softplus_backward(g, self, beta, threshold),
-    self=lambda g, grad_output, self, beta, threshold: F.where(
-        self * beta > threshold,
-        F.zeros((), dtype=g.dtype),
-        g * grad_output * beta * F.sigmoid(self * beta) * (1 - F.sigmoid(self * beta)),
-    ),
+    self=lambda g, grad_output, self, beta, threshold: _softplus_double(g, grad_output, self, beta, threshold),
 )
+
+
+def _softplus_double(g: Any, grad_output: Any, self: Any, beta: Any, threshold: Any) -> Any:
+    scaled = mul_scalar(self, beta)
+    curved = F.type_as(F.lt(scaled, threshold), g)
+    return mul_scalar(F.sigmoid_backward(g * grad_output, F.sigmoid(scaled)) * curved, beta)
 
 
 @op(
@@ -603,8 +613,13 @@ def log_sigmoid_backward(grad_output: np.ndarray, self: np.ndarray, buffer: np.n
 
 log_sigmoid_backward.derivative(
     grad_output=lambda g, self, buffer: log_sigmoid_backward(g, self, buffer),
-    self=lambda g, grad_output, self: g * grad_output * -(F.sigmoid(self) * (1 - F.sigmoid(self))),
+    self=lambda g, grad_output, self: _log_sigmoid_double(g, grad_output, self),
 )
+
+
+def _log_sigmoid_double(g: Any, grad_output: Any, self: Any) -> Any:
+    logistic = F.sigmoid(self)
+    return g * grad_output * sub_scalar(logistic, 1) * logistic
 
 
 @composite("aten::log_sigmoid(Tensor self) -> Tensor", expose="no")

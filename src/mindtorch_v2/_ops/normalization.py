@@ -394,8 +394,9 @@ def _(
         saved = save_invstd.view(1, -1, *(1,) * (ndim - 2))
         mean, rstd = _with_history(input, saved, (0, *range(2, ndim)))
     else:
-        mean = F.unsqueeze(_with_dims(save_mean if train else running_mean, ndim - 2), 0)
-        rstd = save_invstd if train else F.pow(add_scalar(running_var, eps), -0.5)
+        mean = F.to(save_mean if train else running_mean, input.dtype)
+        mean = F.unsqueeze(_with_dims(mean, ndim - 2), 0)
+        rstd = F.to(save_invstd, input.dtype) if train else F.pow(add_scalar(running_var, eps), -0.5)
         rstd = F.unsqueeze(_with_dims(rstd, ndim - 2), 0)
     count = input.numel() // max(input.shape[1], 1)
     norm = _NormAgain(input, mean, rstd, _sum_per_channel, count)
