@@ -56,8 +56,10 @@ def merged(trace: Trace, parent: IntArray) -> BoolArray:
         return inner
     # overloads of one op have different ids
     texts: dict[str, int] = {}
-    text = np.array([texts.setdefault(name, len(texts)) for name in trace.names], np.int64)[trace.name]
-    return inner & (children[above] == 1) & (text[above] == text)
+    text_of = np.array([texts.setdefault(name, len(texts)) for name in trace.names], np.int64)
+    text: IntArray = text_of[trace.name]
+    is_merged: BoolArray = inner & (children[above] == 1) & (text[above] == text)
+    return is_merged
 
 
 def group_names(trace: Trace) -> tuple[IntArray, tuple[str, ...]]:

@@ -10,7 +10,7 @@ from .arrays import IntArray
 from .call_paths import paths
 from .frames import is_left_out
 from .trace import BACKWARD_SCOPE, PYTHON, Trace
-from .tree import nearest, tree
+from .tree import behind_owners, nearest, recorded_owners, tree
 
 
 def with_calls(trace: Trace) -> Trace:
@@ -26,7 +26,11 @@ def with_calls(trace: Trace) -> Trace:
     end = np.concatenate([trace.end_ns, frames.end_ns])
     thread = np.concatenate([trace.thread, frames.thread])
     is_call = np.concatenate([np.zeros(count, bool), np.ones(call_count, bool)])
-    order = np.lexsort((~is_call, start - end, start, thread))
+    order: IntArray = np.lexsort((~is_call, start - end, start, thread))
+    if trace.synthetic is not None:
+        order = behind_owners(
+            order, np.concatenate([recorded_owners(trace.synthetic), np.arange(count, count + call_count)])
+        )
     new_row = np.empty(count + call_count, np.int64)
     new_row[order] = np.arange(count + call_count)
 

@@ -34,6 +34,9 @@ HIDDEN_EVENTS = frozenset(
     }
 )
 
+# the arguments of synthetic events in files, see `Trace.synthetic`: how many levels below the recorded event, and 1 if it allocates
+SYNTHETIC, ALLOCATES = "Synthetic", "Allocates"
+
 # torch's RecordScope values
 FUNCTION_SCOPE, BACKWARD_SCOPE, USER_SCOPE = 0, 1, 7
 

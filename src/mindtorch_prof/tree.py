@@ -114,8 +114,8 @@ def tree(trace: Trace) -> Tree:
         added = np.flatnonzero(trace.synthetic)
         depth[added] += depth[recorded_owners(trace.synthetic)[added]]
     count = len(trace)
-    inner = parent >= 0
-    self_ns = trace.end_ns - trace.start_ns - sum_by(parent[inner], claimed[inner], count)
+    has_parent = parent >= 0
+    self_ns = trace.end_ns - trace.start_ns - sum_by(parent[has_parent], claimed[has_parent], count)
     self_memory, self_device_memory, loose = own_memory(trace, parent)
     memory = total_up(self_memory, parent, depth)
     device_memory = total_up(self_device_memory, parent, depth)
@@ -143,6 +143,13 @@ def recorded_owners(synthetic: IntArray) -> IntArray:
     """For each row of the column `Trace.synthetic` the recorded event that it stands in; for recorded events themselves."""
     owner: IntArray = np.maximum.accumulate(np.where(synthetic == 0, np.arange(len(synthetic)), 0))
     return owner
+
+
+def behind_owners(order: IntArray, owner: IntArray) -> IntArray:
+    """An order of rows, changed so that each synthetic event directly follows its recorded one. owner: by row, see `recorded_owners`."""
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    return np.argsort(rank[owner], kind="stable")
 
 
 def synthetic_parents(synthetic: IntArray) -> IntArray:
@@ -192,35 +199,45 @@ def total_up(own: IntArray, parent: IntArray, depth: IntArray) -> IntArray:
 
 def own_memory(trace: Trace, parent: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Bytes that each event allocated itself (not in a child), on the CPU and on devices, and the memory rows outside every event."""
-    own, own_on_device = np.zeros(len(trace), np.int64), np.zeros(len(trace), np.int64)
-    memory = trace.memory
-    loose = [np.empty(0, np.int64)]
+    memory, count = trace.memory, len(trace)
     if not len(memory):
-        return own, own_on_device, loose[0]
-    loose.append(np.flatnonzero(~np.isin(memory.thread, np.unique(trace.thread))))
-    on_device = memory.on_device
-    for first, last in thread_slices(trace.thread):
-        rows = np.flatnonzero(memory.thread == trace.thread[first])
-        if not len(rows):
-            continue
-        # a synthetic event begins with its recorded one and ends at once: what is allocated later climbs up from it
-        owner = innermost(
-            trace.start_ns[first:last],
-            trace.end_ns[first:last],
-            parent[first:last] - first,
-            memory.time_ns[rows],
-        )
-        inside = owner >= 0
-        for column, mask in ((own, ~on_device[rows]), (own_on_device, on_device[rows])):
-            chosen = inside & mask
-            if chosen.any():
-                column[first:last] += sum_by(owner[chosen], memory.nbytes[rows][chosen], last - first)
-        loose.append(rows[~inside])
+        nothing = np.zeros(count, np.int64)
+        return nothing, nothing, np.empty(0, np.int64)
+    event = memory_events(trace, parent, memory.time_ns, memory.thread)
+    own, own_on_device = (
+        sum_by(event[rows], memory.nbytes[rows], count)
+        for on_device in (False, True)
+        for rows in [np.flatnonzero((event >= 0) & (memory.on_device == on_device))]
+    )
+    return own, own_on_device, np.flatnonzero(event < 0)
+
+
+def memory_events(trace: Trace, parent: IntArray, times: IntArray, threads: IntArray) -> IntArray:
+    """The event that an allocation or a free at each time of each thread is shown in; -1: none."""
+    event = events_at(trace, parent, times, threads)
     if trace.synthetic is not None:
+        heir = np.arange(-1, len(trace))  # the first one for -1: none
         owners, heirs = memory_heirs(trace.synthetic)
-        for column in (own, own_on_device):
-            column[heirs], column[owners] = column[owners], 0
-    return own, own_on_device, np.sort(np.concatenate(loose))
+        heir[owners + 1] = heirs
+        event = heir[event + 1]
+    return event
+
+
+def events_at(trace: Trace, parent: IntArray, times: IntArray, threads: IntArray) -> IntArray:
+    """The innermost recorded event at each time of each thread; -1: none."""
+    event = np.full(len(times), -1, np.int64)
+    recorded = np.arange(len(trace)) if trace.synthetic is None else np.flatnonzero(trace.synthetic == 0)
+    place = np.full(len(trace) + 1, -1, np.int64)  # the last one for row -1
+    for first, last in thread_slices(trace.thread[recorded]):
+        rows = recorded[first:last]
+        here = np.flatnonzero(threads == trace.thread[rows[0]])
+        if not len(here):
+            continue
+        place[rows] = np.arange(len(rows))
+        above = place[parent[rows]]  # a recorded event stands in a recorded one
+        inside = innermost(trace.start_ns[rows], trace.end_ns[rows], above, times[here])
+        event[here] = np.where(inside >= 0, rows[np.maximum(inside, 0)], -1)
+    return event
 
 
 _CLIMBS = 64  # levels that are climbed for all times at once; beyond, one sweep over the events is faster

@@ -22,7 +22,7 @@ LEVELS = (
     ("inputs", "settings"),
     ("trace",),
     ("tree", "steps"),
-    ("averages", "call_paths", "python_rows", "forward_backward"),
+    ("averages", "call_paths", "python_rows", "forward_backward", "synthetic_rows"),
     ("torch_api", "analysis", "export"),
     ("load", "rewrite"),
     ("fleet",),

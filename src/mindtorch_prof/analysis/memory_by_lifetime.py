@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..frames import is_autograd_call
 from ..torch_api.memory_categories import CATEGORY_INDEX, Action, Category, Change
 from ..trace import ANNOTATION, ENGINE, NODE, Trace
-from ..tree import Tree, innermost, levels, thread_slices
+from ..tree import Tree, events_at, levels
 
 _UNKNOWN = CATEGORY_INDEX[None]
 _INPUT = CATEGORY_INDEX[Category.INPUT]
@@ -68,7 +68,7 @@ def categories_by_lifetime(
 ) -> npt.NDArray[np.integer]:
     """The category of each allocation. born, died: rows of the trace's memory, as `lifetimes` gives them."""
     memory = trace.memory
-    event = _events_around(trace, tree, memory.time_ns[born], memory.thread[born])
+    event = events_at(trace, tree.parent, memory.time_ns[born], memory.thread[born])
     end = np.where(died >= 0, memory.time_ns[np.maximum(died, 0)], _NEVER)
     backward = _outermost(tree, (trace.kind == NODE) | (trace.kind == ENGINE))
     step_names = [i for i, text in enumerate(trace.names) if text.startswith("Optimizer.step#")]
@@ -118,20 +118,6 @@ def _backward_ends(trace: Trace, times: npt.NDArray[np.integer]) -> npt.NDArray[
     last = ends[np.maximum(np.searchsorted(ends, until, side="right") - 1, 0)]
     pass_ends: npt.NDArray[np.integer] = np.maximum(last, times)
     return pass_ends
-
-
-def _events_around(
-    trace: Trace, tree: Tree, times: npt.NDArray[np.integer], threads: npt.NDArray[np.integer]
-) -> npt.NDArray[np.integer]:
-    """The innermost event at each time of each thread; -1: none."""
-    event = np.full(len(times), -1, np.int64)
-    for first, last in thread_slices(trace.thread):
-        here = np.flatnonzero(threads == trace.thread[first])
-        part = slice(first, last)
-        parent = np.where(tree.parent[part] < 0, -1, tree.parent[part] - first)
-        inside = innermost(trace.start_ns[part], trace.end_ns[part], parent, times[here])
-        event[here] = np.where(inside >= 0, inside + first, -1)
-    return event
 
 
 def _outermost(tree: Tree, chosen: npt.NDArray[np.bool_]) -> npt.NDArray[np.integer]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..arrays import IntArray
 from ..trace import Trace
-from ..tree import innermost, thread_slices, tree
+from ..tree import memory_events, tree
 
 _ROWS = 10
 
@@ -33,7 +32,7 @@ def memory_summary(trace: Trace) -> str:
     is_free = follows[order[1:]] & ~allocates[order[1:]]
     freed_at[order[:-1][is_free]] = order[1:][is_free]
     alive = np.flatnonzero(allocates & (np.arange(len(sizes)) <= peak) & (freed_at > peak))
-    owners = _owners(trace, times, memory.thread[on_cpu])
+    owners = memory_events(trace, tree(trace).parent, times, memory.thread[on_cpu])
     start = (times[peak] - trace.window_ns[0]) / 1e6
     lines = [
         f"peak memory: {_bytes(int(total[peak]))}, {start:.3f} ms after the start, in {_name(trace, owners[peak])}"
@@ -55,22 +54,6 @@ def memory_summary(trace: Trace) -> str:
         rest = sum(size for _, (size, _) in ranked[_ROWS:])
         lines.append(f"  {_bytes(rest):>12}  in {len(ranked) - _ROWS} other ops")
     return "\n".join(lines)
-
-
-def _owners(trace: Trace, times: IntArray, threads: IntArray) -> IntArray:
-    """The innermost event in which memory was allocated or freed; -1: none."""
-    parent = tree(trace).parent
-    owner = np.full(len(times), -1, np.int64)
-    for first, last in thread_slices(trace.thread):
-        here = np.flatnonzero(threads == trace.thread[first])
-        inner = innermost(
-            trace.start_ns[first:last],
-            trace.end_ns[first:last],
-            np.where(parent[first:last] < 0, -1, parent[first:last] - first),
-            times[here],
-        )
-        owner[here] = np.where(inner < 0, -1, inner + first)
-    return owner
 
 
 def _name(trace: Trace, row: int) -> str:

@@ -17,7 +17,7 @@ import orjson
 
 from ..arrays import Array, IntArray
 from ..forward_backward import forward_backward
-from ..trace import ANNOTATION, RUNTIME, Trace
+from ..trace import ALLOCATES, ANNOTATION, RUNTIME, SYNTHETIC, Trace
 from ..tree import thread_slices
 from . import chrome_device as device_part
 from .files import open_for_export
@@ -208,7 +208,8 @@ def overlap_tracks(trace: Trace) -> IntArray:
 
 
 def _templates(trace: Trace, threads: _ThreadFields) -> tuple[list[bytes], list[bytes], IntArray]:
-    """The texts before and after a row's numbers, for each distinct (name, kind, thread, inputs, stack); and for each row their index."""
+    """The texts before and after a row's numbers, for each distinct (name, kind, thread, inputs, stack, mark); and for each row their
+    index."""
     with_stacks = trace.settings.verbose
     # events that were open when the recording ended, end with it
     unfinished = (trace.end_ns == trace.window_ns[1]) & bool(trace.health.unfinished)
@@ -217,6 +218,8 @@ def _templates(trace: Trace, threads: _ThreadFields) -> tuple[list[bytes], list[
         columns.append(trace.stack + 1)
     if trace.extra is not None:
         columns.append(trace.extra + 1)
+    if trace.synthetic is not None:
+        columns.append(trace.synthetic.astype(np.int64) % 256)  # negative ones above the others
     calls = trace.kind == RUNTIME
     if calls.any():
         runtime, correlation = device_part.runtime_category(trace), device_part.correlations(trace)
@@ -240,6 +243,10 @@ def _templates(trace: Trace, threads: _ThreadFields) -> tuple[list[bytes], list[
             tails.append(b"}}" if correlation[row] < 0 else b',"correlation":%d}}' % correlation[row])
             continue
         tail = ',"Record function id":0'
+        if trace.synthetic is not None and trace.synthetic[row]:
+            tail += f',"{SYNTHETIC}":{abs(int(trace.synthetic[row]))}'
+            if trace.synthetic[row] < 0:
+                tail += f',"{ALLOCATES}":1'
         if shapes:
             tail += _input_args(trace, int(trace.inputs[row]))
         if with_stacks and trace.stack[row] >= 0:

@@ -20,6 +20,7 @@ import orjson
 from ..arrays import Array, FloatArray, IntArray
 from ..json_types import JSONObject, JSONScalar, JSONValue
 from ..trace import (
+    ALLOCATES,
     ANNOTATION,
     DEVICE_ANNOTATION,
     DEVICE_COPY,
@@ -29,8 +30,10 @@ from ..trace import (
     OP,
     PYTHON,
     RUNTIME,
+    SYNTHETIC,
 )
 from .json_slices import EventArgs, RawEvent
+from .synthetic_marks import mark_of
 
 Lists: TypeAlias = "dict[str, Sequence[object]]"  # columns by name, one value per event
 _Adder: TypeAlias = "Callable[[list[RawEvent]], None]"  # adds events to columns
@@ -81,6 +84,8 @@ _KNOWN = frozenset(
         "Trace name",
         "Trace iteration",
         "Device",
+        SYNTHETIC,
+        ALLOCATES,
         *_INPUTS,
     }
 )
@@ -101,6 +106,7 @@ _NO_HOST: dict[str, int] = {
     "flops": -1,
     "correlation": -1,
     "unfinished": False,
+    "synthetic": 0,
 }
 _NO_RUNTIME = {name: value for name, value in _NO_HOST.items() if name not in ("external", "correlation")}
 _FLOPS = ("flops", "FLOPs", "Flops")
@@ -298,6 +304,7 @@ class Collector:
             flops=np.int64,
             correlation=np.int64,
             unfinished=bool,
+            synthetic=np.int8,
         )
         self.frames = ColumnBuilder(**times, own=np.int64, parent=np.int64, module=np.int64)
         self.device = ColumnBuilder(
@@ -506,6 +513,8 @@ class Collector:
         for name, key in _OP_NUMBERS:
             if key in layout:
                 lists[name] = [a[key] for a in args]
+        if SYNTHETIC in layout:
+            lists["synthetic"] = [mark_of(a, e["dur"]) for a, e in zip(args, group)]
         if has_rare:
             self._add_rare(args, lists)
         lists |= self._common(group)

@@ -46,6 +46,8 @@ def overlapping(trace: Trace) -> int:
     """How many ops and annotations overlap others of their thread without lying inside them. Runtime calls are timed by another
     clock and do so in every file."""
     keep = trace.kind != RUNTIME
+    if trace.synthetic is not None:
+        keep &= trace.synthetic == 0
     thread, start, end = trace.thread[keep], trace.start_ns[keep], trace.end_ns[keep]
     return sum(int(_nested(start[a:b], end[a:b])[1].sum()) for a, b in thread_slices(thread))
 
@@ -163,11 +165,13 @@ class Links:
         external: IntArray,
         correlation: IntArray,
         is_runtime: BoolArray,
+        recorded: BoolArray,
     ) -> None:
-        self._thread, self._start, self._end, self._is_runtime = thread, start, end, is_runtime
+        self._thread, self._start, self._end = thread, start, end
         self._external = external
+        self._is_op = ~is_runtime & recorded  # synthetic events launch nothing
         self._launches = _Finder(correlation, start, is_runtime & (correlation > 0))
-        self._ops = _Finder(external, start, ~is_runtime & (external > 0))
+        self._ops = _Finder(external, start, self._is_op & (external > 0))
 
     @property
     def shared(self) -> int:
@@ -196,7 +200,7 @@ class Links:
     def at(self, threads: IntArray, times: IntArray) -> IntArray:
         """The innermost ops of threads at times."""
         op = np.full(len(times), -1, np.int64)
-        ops = np.flatnonzero(~self._is_runtime)
+        ops = np.flatnonzero(self._is_op)
         for first, last in thread_slices(self._thread[ops]):
             part = ops[first:last]
             queries = np.flatnonzero(threads == self._thread[part[0]])

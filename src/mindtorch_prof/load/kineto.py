@@ -32,11 +32,12 @@ from ..trace import (
     Memory,
     Trace,
 )
-from ..tree import thread_slices
+from ..tree import behind_owners, thread_slices
 from .collect import Arguments, Collector, Parsed
 from .flops import flops_of
 from .json_slices import RawEvent, Slices
 from .kernel_links import Links, callers, flow_sources, forward_threads, overlapping, snapped, stacks_of
+from .synthetic_marks import owners_of, without_gaps
 
 Table: TypeAlias = "dict[str, Array]"  # columns by name, see Collector
 ThreadKey: TypeAlias = "tuple[JSONScalar, JSONScalar]"  # (pid, tid) as the file has them
@@ -93,13 +94,12 @@ class _Builder:
         if hidden.any():
             host = _chosen(host, ~hidden)
         self.identity = self._identities(host, frames, memory)
+        host = self._in_order(host)
         thread = self.identity[host["thread"]]
-        order = np.lexsort((-host["length"], host["start"], thread))
-        host = _chosen(host, order)
-        thread = thread[order]
         start, end = host["start"], host["start"] + host["length"]
+        recorded: BoolArray = host["synthetic"] == 0
         if all(builder.coarse for builder in builders[:3]):
-            end = self._snapped(thread, start, end)
+            end[recorded] = self._snapped(thread[recorded], start[recorded], end[recorded])
         frame_columns = self._frames(frames)
         name, names = _compact(host["name"], self.texts)
         kind, scope = _kinds(host["kind"], name, names)
@@ -112,7 +112,8 @@ class _Builder:
         flops = np.maximum(host["flops"], 0)
         if top.get("with_flops") and (inputs >= 0).any():
             flops = np.where(host["flops"] >= 0, flops, flops_of(name, names, inputs, input_table))
-        links = Links(thread, start, end, host["external"], host["correlation"], is_runtime)
+            flops[~recorded] = 0  # the recorded event has done their work
+        links = Links(thread, start, end, host["external"], host["correlation"], is_runtime, recorded)
         device_columns = self._device(device, links)
         self.repaired["External ids that several events share"] = links.shared
         extra = host["extra"]
@@ -142,6 +143,7 @@ class _Builder:
             health=Health(unfinished=int(host["unfinished"].sum())),
             origin_ns=_base_ns(top),
             window_ns=self._window(start, end, device_columns, frame_columns),
+            synthetic=None if recorded.all() else without_gaps(host["synthetic"]),
             settings=self._settings(thread, device_columns, frame_columns, memory, inputs),
         )
 
@@ -159,6 +161,23 @@ class _Builder:
                 table = _chosen(table, ~zero)
             kept.append(table)
         return kept
+
+    def _in_order(self, host: Table) -> Table:
+        """Events by (thread, start, longest first), synthetic ones directly after the recorded ones that they stand in."""
+        any_marked = bool(host["synthetic"].any())
+        if any_marked:
+            host = _chosen(host, np.argsort(host["external"], kind="stable"))
+        thread = self.identity[host["thread"]]
+        order: IntArray = np.lexsort((-host["length"], host["start"], thread))
+        if any_marked:
+            is_op = host["kind"] != RUNTIME
+            owner = owners_of(host["synthetic"], thread, host["start"], host["external"], is_op)
+            alone = owner < 0
+            if alone.any():
+                self.dropped["synthetic, without the event that they stand in"] = int(alone.sum())
+                return self._in_order(_chosen(host, ~alone))
+            order = behind_owners(order, owner)
+        return _chosen(host, order)
 
     def _identities(self, *tables: Table) -> IntArray:
         """A number for each (process, thread) of the file: the thread's own where it is a number that no other process uses."""

@@ -20,6 +20,8 @@ from ..load import byte_source
 from ..load.byte_source import Limits, Source
 from ..load.errors import BrokenTraceError
 from ..load.json_slices import RawEvent, Slices, no_garbage_collection
+from ..load.synthetic_marks import mark_of
+from ..trace import SYNTHETIC
 
 Progress: TypeAlias = byte_source.Progress
 ThreadKey: TypeAlias = "tuple[JSONScalar, JSONScalar]"  # (pid, tid)
@@ -98,6 +100,7 @@ class EventColumns:
     flow: IntArray  # int64: number of the (category, id) of an end of a flow; NONE: no end of a flow
     python: IntArray  # int64, Python id; NONE: none
     python_parent: IntArray  # int64
+    synthetic: IntArray  # int8, 1: a synthetic event (see `Trace.synthetic`); 0: any other
     partner: IntArray  # int64: of a begin (B) the row of its end (E) and the other way round; -1: none
     process_labels: Mapping[JSONScalar, Mapping[str, str]]  # by pid: texts of process_name, process_labels
     thread_names: Mapping[ThreadKey, str]
@@ -169,14 +172,20 @@ def read_columns(
                 ),
                 _integers([a.get("Python id") for a in args]),
                 _integers([a.get("Python parent id") for a in args]),
+                np.array(
+                    [mark_of(a, e.get("dur")) != 0 if SYNTHETIC in a else 0 for a, e in zip(args, events)],
+                    np.int8,
+                ),
             )
         )
         for event, p in zip(events, phases):
             if p == "M":
                 _read_label(event, process_labels, thread_names)
     empty: IntArray = np.empty(0, np.int64)
-    joined = [np.concatenate(column) for column in zip(*parts)] if parts else [empty] * 11
-    phase, name, category, thread, start, length, correlation, external, flow, python, parent = joined
+    joined = [np.concatenate(column) for column in zip(*parts)] if parts else [empty] * 12
+    phase, name, category, thread, start, length, correlation, external, flow, python, parent, synthetic = (
+        joined
+    )
     partner, length = _paired(phase, thread, start, length)
     return EventColumns(
         head,
@@ -194,6 +203,7 @@ def read_columns(
         flow,
         python,
         parent,
+        synthetic,
         partner,
         process_labels,
         thread_names,

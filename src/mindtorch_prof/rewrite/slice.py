@@ -1,7 +1,8 @@
 """Slicing: a trace file (or a recording) and a selection in, a smaller trace file out that every reader opens.
 
 Works on the raw events in two passes: the first reads some fields of each event and decides, the second copies the events that stay. Events
-of unknown kinds stay where their time and thread stay. Two things change in events that stay: slices that reach beyond the selected time
+of unknown kinds stay where their time and thread stay, synthetic events where their recorded event stays. Two things change in events that
+stay: slices that reach beyond the selected time
 are cut (`"clipped": true` in their arguments says so), and a link to a Python frame that goes leads to the next one out that stays.
 """
 
@@ -19,8 +20,11 @@ from ..analysis.recording import Recording
 from ..arrays import BoolArray, IntArray
 from ..export.files import open_for_export
 from ..json_types import JSONScalar
+from ..load.collect import HOST, category
 from ..load.json_slices import RawEvent
+from ..load.synthetic_marks import owners_of
 from ..steps import step_numbers
+from ..trace import ANNOTATION, OP
 from .raw_events import (
     DEVICE_ANNOTATIONS,
     DEVICE_CATEGORIES,
@@ -38,6 +42,7 @@ from .raw_events import (
 
 _RANK = re.compile(r"\brank\D{0,2}(\d+)", re.IGNORECASE)
 _SLICE, _BEGIN, _END, _METADATA = ord("X"), ord("B"), ord("E"), ord("M")
+_OPS = ((HOST, OP), (HOST, ANNOTATION))
 _START_MARKS, _END_MARKS = ("Iteration Start",), ("Record Window End",)
 
 
@@ -165,12 +170,15 @@ def _plan(columns: EventColumns, selection: Selection, path: str) -> Plan:
         raise NothingLeftError(f"{path}: no event has a time; expected a trace with ts in microseconds")
     origin = int(columns.start_ns[timed].min())
     slices = timed & ((columns.phase == _SLICE) | ((columns.phase == _BEGIN) & (columns.partner >= 0)))
+    synthetic, owner = _owners(columns, slices)
+    slices[synthetic] = False  # they follow their recorded events
     metadata = columns.phase == _METADATA
     on_device = columns.is_category(DEVICE_CATEGORIES) & slices
     allowed = columns.by_thread(_threads_allowed(columns, selection, path))
     inside, start, end = _in_windows(columns, selection, timed, slices & ~on_device, origin, path)
     if selection.name is not None:
         named = _named(columns, selection.name, slices)
+        named[owner[_named(columns, selection.name, timed)[synthetic]]] = True
         by_name = _contained(columns, named & ~on_device, slices & ~on_device)
     else:
         named = by_name = np.ones(len(columns), bool)
@@ -186,7 +194,11 @@ def _plan(columns: EventColumns, selection: Selection, path: str) -> Plan:
         keep, start, end = _clip_annotations(columns, keep, start, end, annotations, device_spans)
     _stagger(columns, np.flatnonzero(keep & slices & ~on_device), start, end)
     marks = _marks(columns, timed)
-    keep = _without_dropped(columns, selection, keep, slices) | marks
+    keep[synthetic], start[synthetic], end[synthetic] = keep[owner], start[owner], start[owner]
+    slices[synthetic] = True
+    keep = _without_dropped(columns, selection, keep, slices)
+    keep[synthetic] &= keep[owner]
+    keep |= marks
     moved_start = start != columns.start_ns
     keep = _flows(columns, keep, slices, moved_start, "flows" in selection.drop)
     ends = np.flatnonzero((columns.phase == _END) & (columns.partner >= 0))
@@ -203,6 +215,14 @@ def _plan(columns: EventColumns, selection: Selection, path: str) -> Plan:
     times = _times_of_ends(columns, cut) | _times_of_marks(columns, marks, low, high)
     window_us = (low - origin) / 1000, (high - origin) / 1000
     return Plan(keep, cut, times, _parents(columns, keep), window_us)
+
+
+def _owners(columns: EventColumns, slices: BoolArray) -> tuple[IntArray, IntArray]:
+    """The rows of synthetic events, and of the recorded events that they stand in; an event whose recorded one is missing is none."""
+    is_op = slices & columns.by_category([category(text) in _OPS for text in columns.categories])
+    owner = owners_of(columns.synthetic, columns.thread, columns.start_ns, columns.external, is_op)
+    rows = np.flatnonzero((columns.synthetic != 0) & (owner >= 0))
+    return rows, owner[rows]
 
 
 def _in_windows(

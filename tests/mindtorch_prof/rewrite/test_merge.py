@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from synthetic_traces import linear_with_synthetic_ops
 from trace_file_builder import BASE, DEVICE, MAIN, START, TraceFileBuilder, read_trace, training
 
+from mindtorch_prof.export.chrome import export_chrome_trace
 from mindtorch_prof.load import load
 from mindtorch_prof.rewrite.merge import merge_traces
 from mindtorch_prof.rewrite.slice import Selection, slice_trace
+from mindtorch_prof.tree import tree
 
 LINKS = ("External id", "correlation", "Python id", "Python parent id", "Ev Idx")
 
@@ -158,3 +162,16 @@ def test_threads_of_different_ranks_have_different_numbers_and_streams_keep_thei
     assert {e["tid"] for e in data["traceEvents"] if e["name"] == "gemm"} == {7}
     assert MAIN in {e["tid"] for e in data["traceEvents"] if e["name"] == "aten::relu"}
     assert DEVICE in {e["pid"] for e in data["traceEvents"] if e["name"] == "gemm"}
+
+
+def test_merged_files_keep_their_synthetic_events_in_their_places(tmp_path: Path) -> None:
+    trace = linear_with_synthetic_ops()
+    for rank in (0, 1):
+        of_rank = replace(trace.settings, pid=100 + rank, distributed={"rank": rank})
+        export_chrome_trace(replace(trace, settings=of_rank, origin_ns=rank), tmp_path / f"{rank}.json")
+    merge_traces([tmp_path / "0.json", tmp_path / "1.json"], tmp_path / "both.json")
+    merged = load(tmp_path / "both.json", strict=True).trace
+    assert trace.synthetic is not None
+    assert merged.synthetic is not None
+    assert merged.synthetic.tolist() == trace.synthetic.tolist() * 2
+    assert tree(merged).self_memory.tolist() == tree(trace).self_memory.tolist() * 2

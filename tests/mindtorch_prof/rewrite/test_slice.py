@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from synthetic_traces import linear_with_synthetic_ops
 from trace_file_builder import MAIN, OTHER, START, STREAM, TraceFileBuilder, read_trace, training
 
 import mindtorch_v2 as torch
@@ -242,3 +243,46 @@ def test_slices_of_all_steps_hold_what_the_whole_holds(tmp_path: Path) -> None:
         parts += counts(sliced(training(4), tmp_path, steps=((step, step),)))
     for name in ("aten::linear", "aten::addmm", "aten::relu", "AddmmBackward0", "gemm", "cudaLaunchKernel"):
         assert parts[name] == whole[name]
+
+
+def shown(path: Path) -> list[tuple[str, int]]:
+    """Names and marks of the events of a file."""
+    trace = load(path, strict=True).trace
+    marks = [0] * len(trace) if trace.synthetic is None else trace.synthetic.tolist()
+    return list(zip([trace.names[number] for number in trace.name.tolist()], marks))
+
+
+INSIDE = [
+    ("aten::t", 1),
+    ("aten::transpose", 2),
+    ("aten::addmm", -1),
+]  # a synthetic part of each aten::linear
+LINEAR = [("aten::linear", 0), *INSIDE]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "left"),
+    [
+        ({}, [("forward", 0), *LINEAR, ("aten::t", 0), *LINEAR]),
+        ({"time_us": (15.0, 40.0)}, LINEAR),
+        ({"time_us": (5.0, 22.0)}, [("forward", 0), *LINEAR, ("aten::t", 0), *LINEAR]),  # both are cut
+        ({"name": "addmm"}, LINEAR * 2),  # what ran stays with what is shown inside
+        ({"name": "aten::t$"}, [*LINEAR, ("aten::t", 0), *LINEAR]),
+        ({"min_us": 5.0}, [("forward", 0), ("aten::linear", 0), ("aten::linear", 0)]),
+        ({"drop": ("aten::linear",)}, [("forward", 0), ("aten::t", 0)]),
+        ({"drop": ("aten::t",)}, [("forward", 0), *[LINEAR[0], ("aten::transpose", 1), LINEAR[3]] * 2]),
+    ],
+)  # fmt: skip
+def test_synthetic_events_stay_with_the_events_that_ran(
+    tmp_path: Path, wanted: dict[str, Any], left: list[tuple[str, int]]
+) -> None:
+    slice_trace(linear_with_synthetic_ops(), tmp_path / "part.json", Selection(**wanted))
+    assert shown(tmp_path / "part.json") == left
+
+
+def test_a_synthetic_event_begins_where_the_cut_event_begins(tmp_path: Path) -> None:
+    slice_trace(linear_with_synthetic_ops(), tmp_path / "part.json", Selection(time_us=(25.0, 40.0)))
+    events = [e for e in read_trace(tmp_path / "part.json")["traceEvents"] if e.get("cat") == "cpu_op"]
+    assert [event["name"] for event in events] == [name for name, _ in LINEAR]
+    assert len({event["ts"] for event in events}) == 1
+    assert [event["dur"] for event in events] == [5, 0, 0, 0]

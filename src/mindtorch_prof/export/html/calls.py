@@ -17,7 +17,7 @@ from ...averages import group_names
 from ...frames import MODULE_PREFIX
 from ...steps import is_step
 from ...trace import ANNOTATION, ENGINE, NODE, RUNTIME, Trace
-from ...tree import innermost, nearest, thread_slices
+from ...tree import events_at, innermost, nearest, thread_slices
 
 if TYPE_CHECKING:
     from ...torch_api.results import Results
@@ -151,14 +151,19 @@ def kept_parents(parent: IntArray, keep: BoolArray) -> IntArray:
     return np.where(parent >= 0, nearest(parent, keep)[np.maximum(parent, 0)], -1)
 
 
-def events_at(trace: Trace, parent: IntArray, times: IntArray, threads: IntArray) -> IntArray:
-    """For each time and thread the row of the innermost event; -1: none."""
-    return _innermost_rows(trace.thread, trace.start_ns, trace.end_ns, parent, times, threads)
-
-
 def _frames_at(trace: Trace, times: IntArray, threads: IntArray) -> IntArray:
+    """For each time and thread the row of the innermost frame; -1: none."""
     frames = trace.frames
-    return _innermost_rows(frames.thread, frames.start_ns, frames.end_ns, frames.parent, times, threads)
+    rows = np.full(len(times), -1, np.int64)
+    for first, last in thread_slices(frames.thread):
+        here = np.flatnonzero(threads == frames.thread[first])
+        if not len(here):
+            continue
+        part = slice(first, last)
+        above = np.where(frames.parent[part] < first, -1, frames.parent[part] - first)
+        inside = innermost(frames.start_ns[part], frames.end_ns[part], above, times[here])
+        rows[here] = np.where(inside >= 0, inside + first, -1)
+    return rows
 
 
 def modules_at(trace: Trace, times: IntArray, threads: IntArray) -> IntArray:
@@ -167,25 +172,6 @@ def modules_at(trace: Trace, times: IntArray, threads: IntArray) -> IntArray:
     frame = _frames_at(trace, times, threads)
     above = kept_parents(frames.parent, frames.module >= 0)
     return np.where(frame >= 0, np.where(frames.module[frame] >= 0, frame, above[frame]), -1)
-
-
-def _innermost_rows(
-    thread: IntArray,
-    start: IntArray,
-    end: IntArray,
-    parent: IntArray,
-    times: IntArray,
-    threads: IntArray,
-) -> IntArray:
-    rows = np.full(len(times), -1, np.int64)
-    for first, last in thread_slices(thread):
-        here = np.flatnonzero(threads == thread[first])
-        if not len(here):
-            continue
-        above = np.where(parent[first:last] < first, -1, parent[first:last] - first)
-        inside = innermost(start[first:last], end[first:last], above, times[here])
-        rows[here] = np.where(inside >= 0, inside + first, -1)
-    return rows
 
 
 def shown_rows(results: Results, rows: IntArray) -> IntArray:

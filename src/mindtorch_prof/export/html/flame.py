@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...arrays import Array, IntArray
-from ...tree import depths_below
-from .calls import Calls, calls, events_at, shown_rows
+from ...tree import depths_below, memory_events
+from .calls import Calls, calls, shown_rows
 from .pack import Block
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _own_work(results: Results, tree: Calls) -> tuple[Array, Array, Array]:
 
     memory = trace.memory
     taken = memory.nbytes > 0
-    at = events_at(trace, results.tree.parent, memory.time_ns[taken], memory.thread[taken])
+    at = memory_events(trace, results.tree.parent, memory.time_ns[taken], memory.thread[taken])
     flops = np.zeros(count)
     flops[: tree.events] = trace.flops[tree.row[: tree.events]]
     device = trace.device

@@ -11,7 +11,8 @@ from ...analysis.memory_by_lifetime import lifetimes
 from ...arrays import IntArray
 from ...torch_api.memory_categories import CATEGORY_INDEX, Category, category_label
 from ...trace import Trace
-from .calls import events_at, shown_rows
+from ...tree import memory_events
+from .calls import shown_rows
 from .pack import Block
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def memory_block(results: Results) -> tuple[Block | None, list[tuple[str, int]]]
         return None, []
     born, died = _lifetimes(trace)
     category = memory_categories(results, born, died)
-    at = events_at(trace, results.tree.parent, memory.time_ns[born], memory.thread[born])
+    at = memory_events(trace, results.tree.parent, memory.time_ns[born], memory.thread[born])
     at = shown_rows(results, at)
     where = memory.device if memory.device is not None else np.full(len(memory), -1, np.int64)
     block = Block()

@@ -13,11 +13,10 @@ import numpy as np
 from ...arrays import Array, BoolArray, IntArray
 from ...frames import MODULE_PREFIX
 from ...trace import ENGINE
-from ...tree import depths_below, levels, nearest
+from ...tree import depths_below, levels, memory_events, nearest
 from .calls import (
     AUTOGRAD,
     event_categories,
-    events_at,
     forward_of,
     kept_parents,
     modules_at,
@@ -114,7 +113,7 @@ def modules_block(results: Results) -> Block | None:
     backward = np.flatnonzero(_outermost_backward(results))
     memory, device = trace.memory, trace.device
     taken = memory.nbytes > 0
-    allocating = events_at(trace, results.tree.parent, memory.time_ns[taken], memory.thread[taken])
+    allocating = memory_events(trace, results.tree.parent, memory.time_ns[taken], memory.thread[taken])
     every = np.flatnonzero(results.shown)
     works = np.flatnonzero(device.works) if len(device) else np.empty(0, np.int64)
     block = Block({"names": tree.names})
