@@ -20,6 +20,7 @@ class Rows:
 
     first: IntArray  # row of the group's first event in the trace
     count: IntArray
+    synthetic: IntArray  # how many of them are synthetic
     total_ns: IntArray
     self_ns: IntArray
     memory: IntArray
@@ -115,6 +116,7 @@ def averages(
     return Rows(
         first_rows,
         np.bincount(group, minlength=count),
+        np.bincount(group[~trace.is_recorded[rows]], minlength=count),
         total(trace.end_ns - trace.start_ns),
         total(tree.self_ns),
         total(tree.memory),
@@ -131,9 +133,23 @@ def averages(
 
 def spreads(trace: Trace, rows: Rows, keep: BoolArray) -> list[Spread]:
     """The spread of each group of `averages`, from one sort of all durations."""
-    duration = (trace.end_ns - trace.start_ns)[keep] / 1000.0
-    order = np.lexsort((trace.start_ns[keep], rows.group))
-    return [spread_of(part) for part in np.split(duration[order], np.cumsum(rows.count)[:-1])]
+    events = np.flatnonzero(keep)
+    timed = timed_events(trace.is_recorded[events], rows.group)
+    events, group = events[timed], rows.group[timed]
+    duration = (trace.end_ns - trace.start_ns)[events] / 1000.0
+    order = np.lexsort((trace.start_ns[events], group))
+    counts = np.bincount(group, minlength=len(rows.count))
+    return [spread_of(part) for part in np.split(duration[order], np.cumsum(counts)[:-1])]
+
+
+def timed_events(is_recorded: BoolArray, group: IntArray) -> BoolArray:
+    """Mask of the events whose durations tell of their group's: the recorded ones; in a group that has none, the synthetic ones, of
+    duration 0."""
+    if is_recorded.all():
+        return is_recorded
+    has_recorded = np.bincount(group[is_recorded], minlength=int(group.max(initial=-1)) + 1) > 0
+    timed: BoolArray = is_recorded | ~has_recorded[group]
+    return timed
 
 
 def spread_of(times: FloatArray) -> Spread:

@@ -279,6 +279,11 @@ class Trace(Columns):
         return 0 if self.synthetic is None else int(np.count_nonzero(self.synthetic))
 
     @property
+    def is_recorded(self) -> BoolArray:
+        """Mask of the events that were recorded; the others are synthetic."""
+        return np.ones(len(self), bool) if self.synthetic is None else self.synthetic == 0
+
+    @property
     def shown_overloads(self) -> tuple[str, ...]:
         """`overloads`, as events show them: empty texts unless the settings say otherwise."""
         return self.overloads if self.settings.overload_names else ("",) * len(self.overloads)

@@ -20,7 +20,7 @@ from ..torch_api.tensor_ids import Tensors
 from ..trace import ANNOTATION, DEVICE_COPY, NODE, OP, RUNTIME
 from ..tree import nearest
 from .intervals import union
-from .recording import Recording, as_results
+from .recording import Recording, recorded_results
 from .steps_table import working
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Advice:
 
 def advise(source: Recording, least_share: float = LEAST_SHARE) -> list[Advice]:
     """Suggested changes of the recorded program, largest saving first; none below `least_share` of the recording."""
-    program = _RecordedProgram(as_results(source))
+    program = _RecordedProgram(recorded_results(source))
     if not len(program.trace):
         return []
     suggestions = [advice for rule in RULES for advice in rule(program) if advice.share >= least_share]

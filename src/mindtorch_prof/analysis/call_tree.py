@@ -75,9 +75,11 @@ def call_tree(
         "cpu_share": nodes.total_ns[order] / whole if whole else np.zeros(len(order)),
         "cpu_time_total": nodes.total_ns[order] / 1000,
         "self_cpu_time_total": nodes.self_ns[order] / 1000,
-        "cpu_time": nodes.total_ns[order] / 1000 / np.maximum(nodes.count[order], 1),
+        "cpu_time": nodes.total_ns[order] / 1000 / np.maximum((nodes.count - nodes.synthetic)[order], 1),
         "count": nodes.count[order],
     }
+    if trace.n_synthetic:
+        columns["synthetic_count"] = nodes.synthetic[order]
     if len(trace.device):
         columns["device_time_total"] = nodes.device_ns[order] / 1000
         columns["self_device_time_total"] = nodes.self_device_ns[order] / 1000
@@ -124,6 +126,7 @@ class _MergedTree:
             return np.bincount(node, weights=values, minlength=count)
 
         self.count = np.bincount(node, minlength=count)
+        self.synthetic = np.bincount(node[~trace.is_recorded[rows]], minlength=count)
         self.total_ns, self.self_ns = total(duration), total(results.shown_self_ns[rows])
         self.device_ns, self.self_device_ns = total(device[rows]), total(own_device[rows])
         self.start_ns = np.full(count, np.iinfo(np.int64).max)

@@ -194,7 +194,7 @@ register(
         "Shares of rows that contain each other do not add up. A recursive op is counted at each level, as in torch.",
         ("cpu_percent", "total_cpu_percent", "cpu_total_percent"),
     ),
-    ColumnFact("cpu_time", "CPU time avg", "us", "CPU total divided by the number of calls.", "", ("cpu_avg", "avg", "cpu_time_avg")),
+    ColumnFact("cpu_time", "CPU time avg", "us", "CPU total divided by the number of calls.", "Synthetic calls do not count.", ("cpu_avg", "avg", "cpu_time_avg")),
     ColumnFact(
         "self_device_time_total",
         "Self device",
@@ -236,9 +236,18 @@ register(
         "count",
         "# of Calls",
         "count",
-        "Number of events in the row.",
+        "Number of events in the row, synthetic ones included.",
         "Calls outside the recorded steps or threads are not counted.",
         ("calls", "n", "number_of_calls"),
+    ),
+    ColumnFact(
+        "synthetic_count",
+        "# synthetic",
+        "count",
+        "How many of the calls are synthetic: ops that torch shows inside another one, which mindtorch_v2 ran as part of one kernel. They have "
+        "no time of their own, and averages and statistics of times leave them out.",
+        "Not shown where there are none; --as-recorded leaves them out.",
+        ("synthetic",),
     ),
     ColumnFact(
         "cpu_memory_usage",
@@ -298,7 +307,7 @@ register(
         "-1 if no gradient is recorded.",
         ("sequence",),
     ),
-    ColumnFact("events", "Events", "count", "Number of events that started in the step."),
+    ColumnFact("events", "Events", "count", "Number of ops that started in the step.", "Neither annotations nor synthetic events."),
     ColumnFact(
         "busy_us",
         "CPU busy",

@@ -10,7 +10,7 @@ import numpy as np
 from ..arrays import IntArray
 from ..trace import NODE, Trace
 from ..tree import depths, parents, thread_slices
-from .recording import Recording, as_results
+from .recording import Recording, recorded_results
 from .steps_table import steps_table
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Finding:
 
 def doctor(source: Recording) -> list[Finding]:
     """All findings about a recording; none means that it is complete and consistent."""
-    results = as_results(source)
+    results = recorded_results(source)
     trace = results.trace
     findings = [*_recorded_health(trace), *_empty(trace)]
     if len(trace):

@@ -60,9 +60,10 @@ def groups(source: Recording, by: str | Sequence[str] = ("name",), *, stats: boo
     outer = None if named else events.outermost(group)
     columns.update(_measures(events, group, count, outer))
     if stats:
-        counted = slice(None) if outer is None else outer
-        durations = events.duration_ns[counted]
-        columns.update(_duration_stats(durations, group[counted], events.duration_ns[first], count))
+        counted = grouping.timed_events(events.is_recorded, group)
+        if outer is not None:
+            counted &= outer
+        columns.update(_duration_stats(events, np.flatnonzero(counted), group, count))
     sheet = Sheet(columns, count)
     return _with_memory_row(sheet, results) if named else sheet
 
@@ -97,6 +98,7 @@ class _Events:
         own, total = device_times(results)
         self.self_device_ns = np.concatenate((own[self.rows], work_ns))
         self.device_ns = np.concatenate((total[self.rows], work_ns))
+        self.is_recorded = np.concatenate((trace.is_recorded[self.rows], np.ones(len(self.work), bool)))
         self.only_work_ns = np.concatenate((np.zeros(len(self.rows), np.int64), work_ns))
         self.work_ns = int(work_ns.sum())
         # of a device event the op that launched it, whose stack, module and step it has
@@ -288,6 +290,8 @@ def _measures(events: _Events, group: IntArray, count: int, outer: BoolArray | N
     calls = np.bincount(group, minlength=count)
     if outer is not None:
         calls -= np.bincount(group[events.launched_in_group(group)], minlength=count)
+    synthetic = np.bincount(group[~events.is_recorded], minlength=count)
+    timed_calls = np.maximum(calls - synthetic, 1)
     own, whole = total(events.self_ns) / 1000, total(events.cpu_ns * once) / 1000
     all_own = events.self_ns.sum() / 1000
     columns: dict[str, Array] = {
@@ -295,7 +299,7 @@ def _measures(events: _Events, group: IntArray, count: int, outer: BoolArray | N
         "self_cpu_time_total": own,
         "cpu_share": _share(whole, all_own),
         "cpu_time_total": whole,
-        "cpu_time": whole / np.maximum(calls, 1),
+        "cpu_time": whole / timed_calls,
     }
     if len(events.work):
         if outer is None:
@@ -306,12 +310,14 @@ def _measures(events: _Events, group: IntArray, count: int, outer: BoolArray | N
             "self_device_time_total": own,
             "self_device_share": _share(own, events.work_ns / 1000),
             "device_time_total": whole,
-            "device_time": whole / np.maximum(calls, 1),
+            "device_time": whole / timed_calls,
         }
     if trace.settings.profile_memory or len(trace.memory):
         columns["cpu_memory_usage"] = total(events.of_cpu(results.tree.memory) * once).astype(np.int64)
         columns["self_cpu_memory_usage"] = total(events.of_cpu(results.shown_self_memory)).astype(np.int64)
     columns["count"] = calls
+    if trace.n_synthetic:
+        columns["synthetic_count"] = synthetic
     flops = total(events.of_cpu(np.maximum(trace.flops, 0)))
     if trace.settings.with_flops or flops.any():
         columns["flops"] = flops.astype(np.int64)
@@ -322,11 +328,11 @@ def _share(values: FloatArray, whole: float) -> FloatArray:
     return values / whole if whole else np.zeros(len(values))
 
 
-def _duration_stats(
-    duration_ns: IntArray, group: IntArray, first_ns: IntArray, count: int
-) -> dict[str, Array]:
-    """Statistics of the durations of each group (STATS): one sort of all durations, then lookups in it."""
-    us = duration_ns / 1000.0
+def _duration_stats(events: _Events, rows: IntArray, group: IntArray, count: int) -> dict[str, Array]:
+    """Statistics of the durations of each group's events in `rows` (STATS): one sort of all durations, then lookups in it."""
+    in_time = rows[np.argsort(events.start_ns[rows], kind="stable")]
+    first = in_time[np.unique(group[in_time], return_index=True)[1]]
+    us, group = events.duration_ns[rows] / 1000.0, group[rows]
     ordered = us[np.lexsort((us, group))]
     calls = np.bincount(group, minlength=count)
     begin = np.cumsum(calls) - calls
@@ -349,7 +355,7 @@ def _duration_stats(
         "p95": quantile(0.95),
         "max": ordered[begin + calls - 1],
         "std": np.sqrt(variance),
-        "first": first_ns / 1000.0,
+        "first": events.duration_ns[first] / 1000.0,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from ..synthetic_rows import as_recorded
 from ..trace import Trace
 
 if TYPE_CHECKING:
@@ -25,6 +26,12 @@ class HasProfiler(Protocol):
 
 
 Recording: TypeAlias = "Trace | Results | HasResults | HasProfiler"
+
+
+def recorded_results(source: Recording) -> Results:
+    """The Results of a recording without its synthetic events: for analyses that judge what ran."""
+    results = as_results(source)
+    return as_results(as_recorded(results.trace)) if results.trace.n_synthetic else results
 
 
 def as_results(source: Recording) -> Results:

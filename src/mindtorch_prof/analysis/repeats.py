@@ -39,8 +39,10 @@ class Measured:
     keys: tuple[Key, ...]
     totals: dict[str, IntArray]  # by TIMES and COUNTERS: one value per group
     steps: tuple[int, ...]  # numbers of the steps; empty: the repeats are calls
-    columns: dict[str, IntArray]  # by TIMES: one value per (group, step); without steps, one per event
-    group: IntArray  # the group of each event (not used with steps)
+    columns: dict[
+        str, IntArray
+    ]  # by TIMES: one value per (group, step); without steps, one per event that has a time
+    group: IntArray  # the group of each of these events (not used with steps)
     outside_ns: int = 0
     peak_memory: int | None = None  # bytes; None: memory was not recorded
     has: frozenset[str] = frozenset()  # which of shapes, memory, flops, device, stacks, modules were recorded
@@ -91,6 +93,8 @@ def measure(source: Recording, by: Sequence[str] = ("op",), *, use_steps: bool =
             for name in TIMES
         }
     else:
+        timed = grouping.timed_events(trace.is_recorded[rows], number)
+        rows, number = rows[timed], number[timed]
         columns = {name: values[name][rows] for name in TIMES}
     return Measured(
         tuple(by),

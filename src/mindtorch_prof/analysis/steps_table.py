@@ -53,9 +53,11 @@ def steps_table(source: Recording) -> Sheet:
 
 
 def working(results: Results) -> BoolArray:
-    """Mask of the events that do work: neither annotations nor Python calls. Files of 2021 have steps among the ops."""
+    """Mask of the events that do work: neither annotations nor Python calls, nor synthetic. Files of 2021 have steps among the ops."""
     trace = results.trace
-    mask: BoolArray = (trace.kind != ANNOTATION) & (trace.kind != PYTHON) & ~is_step(trace)
+    mask: BoolArray = (
+        (trace.kind != ANNOTATION) & (trace.kind != PYTHON) & ~is_step(trace) & trace.is_recorded
+    )
     return mask
 
 

@@ -15,7 +15,7 @@ from .columns import formatted
 from .doctor import doctor
 from .groups import groups
 from .intervals import Intervals, union
-from .recording import Recording, as_results
+from .recording import Recording, as_results, recorded_results
 from .sheet import Sheet
 from .steps_table import steps_table, working
 
@@ -39,6 +39,7 @@ class Recorded(TypedDict):
     """What the recording holds."""
 
     events: int
+    synthetic_events: int  # that the summary leaves out
     device_events: int
     threads: int
     steps: int
@@ -113,8 +114,9 @@ class Summary(TypedDict):
 
 
 def summary(source: Recording, *, top: int = 10) -> Summary:
-    """Summarise a recording. Times are in microseconds, shares from 0 to 1."""
-    results = as_results(source)
+    """Summarise a recording, without its synthetic events. Times are in microseconds, shares from 0 to 1."""
+    synthetic = as_results(source).trace.n_synthetic
+    results = recorded_results(source)
     trace = results.trace
     by_name = groups(results)
     steps = steps_table(results)
@@ -127,7 +129,7 @@ def summary(source: Recording, *, top: int = 10) -> Summary:
     return {
         "format_version": FORMAT_VERSION,
         "file": trace.settings.source,
-        "recorded": _recorded(results, steps),
+        "recorded": _recorded(results, steps, synthetic),
         "times": times,
         "steps": _steps(steps),
         "categories": _rows(categories, "category", top, has_device),
@@ -142,7 +144,7 @@ def summary(source: Recording, *, top: int = 10) -> Summary:
     }
 
 
-def _recorded(results: Results, steps: Sheet) -> Recorded:
+def _recorded(results: Results, steps: Sheet, synthetic: int) -> Recorded:
     trace = results.trace
     settings = trace.settings
     recorded = {
@@ -155,6 +157,7 @@ def _recorded(results: Results, steps: Sheet) -> Recorded:
     }
     return {
         "events": int(results.shown.sum()),
+        "synthetic_events": synthetic,
         "device_events": int(trace.device.works.sum()),
         "threads": len(np.unique(trace.thread)),
         "steps": steps.n_rows,
@@ -355,7 +358,7 @@ def summary_text(data: Summary, *, markdown: bool = False) -> str:
     where = f", {recorded['device_events']:,} on {recorded['device']}" if recorded["device_events"] else ""
     rank = f"; rank {recorded['rank']} of {recorded['world_size']}" if recorded["rank"] is not None else ""
     lines.append(
-        f"{_plural(recorded['events'], 'event')} on {_plural(recorded['threads'], 'thread')}{where}; {_plural(recorded['steps'], 'step')}{rank}; "
+        f"{_plural(recorded['events'], 'event')}{_left_out(recorded['synthetic_events'])} on {_plural(recorded['threads'], 'thread')}{where}; {_plural(recorded['steps'], 'step')}{rank}; "
         f"has {', '.join(recorded['has']) or 'times only'}"
     )
     lines += ["", head + "Time"]
@@ -392,6 +395,10 @@ def summary_text(data: Summary, *, markdown: bool = False) -> str:
     health = "; ".join(f"{finding['message']}" for finding in data["health"][:4]) or "complete"
     lines += ["", f"Health: {health}"]
     return "\n".join(lines) + "\n"
+
+
+def _left_out(synthetic: int) -> str:
+    return f" (and {synthetic:,} synthetic, which are not counted)" if synthetic else ""
 
 
 def _plural(count: int, noun: str) -> str:

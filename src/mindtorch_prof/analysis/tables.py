@@ -49,6 +49,7 @@ def events_table(source: Recording) -> Sheet:
         "step": _or_none(np.array([*steps, -1])[step[rows]], step[rows] < 0),
         "sequence_nr": trace.sequence[rows],
         "count": np.ones(len(rows), np.int64),
+        "synthetic_count": (~trace.is_recorded[rows]).astype(np.int64),
         "cpu_memory_usage": results.tree.memory[rows],
         "self_cpu_memory_usage": results.shown_self_memory[rows],
         "flops": np.maximum(trace.flops[rows], 0),

@@ -547,6 +547,8 @@ def export_averages(rows: Iterable[FunctionEventAvg], path: str | os.PathLike[st
             "stack": list(row.stack or []),
             "overload_name": row.overload_name or "",
         }
+        if row.synthetic_count:
+            args["synthetic_count"] = row.synthetic_count
         event = {"name": str(row.key), "ph": "X", "ts": round(at, 3), "dur": length, "pid": 0, "tid": 0}
         events.append(encode({**event, "cat": "key_averages", "args": args}))
         at += length
@@ -567,6 +569,8 @@ def export_events(events: Iterable[FunctionEvent], path: str | os.PathLike[str])
             args |= {"Sequence number": event.sequence_nr, "Fwd thread id": event.fwd_thread or 0}
         if event.input_shapes:
             args["Input Dims"] = event.input_shapes
+        if event.is_synthetic:
+            args[SYNTHETIC] = _levels(event)
         args["Ev Idx"] = index
         shown = {
             "ph": "X",
@@ -590,3 +594,11 @@ def export_events(events: Iterable[FunctionEvent], path: str | os.PathLike[str])
             + "\n]}\n"
         )
         out.write(text.encode())
+
+
+def _levels(event: FunctionEvent | None) -> int:
+    """How many levels below its recorded event a synthetic one stands."""
+    levels = 0
+    while event is not None and event.is_synthetic:
+        levels, event = levels + 1, event.cpu_parent
+    return levels

@@ -7,7 +7,7 @@ import os
 import numpy as np
 import orjson
 
-from ..analysis.recording import Recording, as_results
+from ..analysis.recording import Recording, recorded_results
 from ..arrays import IntArray
 from ..trace import Trace
 from ..tree import parents, thread_slices, total_up
@@ -18,11 +18,12 @@ _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 def export_speedscope(source: Recording, path: str | os.PathLike[str], *, name: str = "") -> None:
-    """Write the events, with all Python calls around them, as speedscope's evented profiles."""
+    """Write the events, with all Python calls around them, as speedscope's evented profiles. Synthetic events, which have no time, are
+    left out."""
     from ..analysis.call_tree import with_python
     from ..analysis.groups import thread_text
 
-    results = with_python(as_results(source), "all")
+    results = with_python(recorded_results(source), "all")
     trace = results.trace
     origin = int(
         min([part.min() for part in (trace.start_ns, trace.device.start_ns) if len(part)], default=0)

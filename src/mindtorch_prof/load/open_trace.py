@@ -47,8 +47,10 @@ class Loaded(RecordingAnswers):
         return self._results if trace is self.trace else Results(trace)
 
     def __repr__(self) -> str:
-        source = self.trace.settings.source or "a file"
-        return f"<{type(self).__name__} {source}: {len(self.trace):,} events, {len(self.trace.device):,} on devices>"
+        trace = self.trace
+        source = trace.settings.source or "a file"
+        synthetic = f" ({trace.n_synthetic:,} synthetic)" if trace.n_synthetic else ""
+        return f"<{type(self).__name__} {source}: {len(trace):,} events{synthetic}, {len(trace.device):,} on devices>"
 
     @property
     def health(self) -> Health:

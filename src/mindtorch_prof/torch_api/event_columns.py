@@ -37,6 +37,7 @@ AVERAGE_FIELDS = (
     "node_id",
     "device_type",
     "is_user_annotation",
+    "synthetic_count",
 )
 EVENT_FIELDS = (
     "id",
@@ -62,6 +63,7 @@ EVENT_FIELDS = (
     "is_async",
     "is_user_annotation",
     "is_python_function",
+    "is_synthetic",
 )
 _SPAN = {
     "start_us": operator.attrgetter("time_range.start"),
@@ -154,6 +156,7 @@ def _row_columns(results: Results, rows: npt.NDArray[np.integer]) -> dict[str, l
         "is_async": [False] * count,
         "is_user_annotation": (trace.kind[rows] == ANNOTATION).tolist(),
         "is_python_function": (trace.kind[rows] == PYTHON).tolist(),
+        "is_synthetic": (~trace.is_recorded[rows]).tolist(),
     }
 
 

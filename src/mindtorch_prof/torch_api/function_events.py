@@ -86,6 +86,7 @@ class FormattedTimesMixin:
     """Times as text, and times per call."""
 
     count: int
+    synthetic_count = 0  # how many of `count` are synthetic: calls that have no time, see `Trace.synthetic`
     cpu_time_total: float
     device_time_total: float
 
@@ -99,11 +100,15 @@ class FormattedTimesMixin:
 
     @property
     def cpu_time(self) -> float:
-        return 0.0 if self.count == 0 else 1.0 * self.cpu_time_total / self.count
+        return self._per_call(self.cpu_time_total)
 
     @property
     def device_time(self) -> float:
-        return 0.0 if self.count == 0 else 1.0 * self.device_time_total / self.count
+        return self._per_call(self.device_time_total)
+
+    def _per_call(self, total: float) -> float:
+        calls = self.count - self.synthetic_count
+        return 0.0 if calls == 0 else 1.0 * total / calls
 
     @property
     def cuda_time(self) -> float:
@@ -116,6 +121,8 @@ class FormattedTimesMixin:
 
 class FunctionEvent(FormattedTimesMixin):
     """One event: an op, a node of the backward pass, an annotation."""
+
+    is_synthetic = False  # whether torch would show this event and it was not recorded, see `Trace.synthetic`
 
     def __init__(
         self,
@@ -313,6 +320,7 @@ _SUMS = (
     "self_cpu_memory_usage",
     "self_device_memory_usage",
     "count",
+    "synthetic_count",
 )
 _SHARED = (
     "key",

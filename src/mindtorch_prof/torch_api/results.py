@@ -61,6 +61,15 @@ class RowEvent(FunctionEvent):
         return value
 
     @property
+    def is_synthetic(self) -> bool:  # type: ignore[override]  # computed, not stored
+        synthetic = self._results.trace.synthetic
+        return synthetic is not None and bool(synthetic[self._row])
+
+    @property
+    def synthetic_count(self) -> int:  # type: ignore[override]  # computed, not stored
+        return int(self.is_synthetic)
+
+    @property
     def self_cpu_time_total(self) -> float:
         return self._results.self_list[self._row] / 1000
 
@@ -430,6 +439,7 @@ class Results:
             rows.names,
             rows.first.tolist(),
             rows.count.tolist(),
+            rows.synthetic.tolist(),
             rows.total_ns.tolist(),
             rows.self_ns.tolist(),
             rows.memory.tolist(),
@@ -440,9 +450,9 @@ class Results:
             rows.device_ns.tolist(),
             rows.self_device_ns.tolist(),
         )
-        for name, first, count, total, own, memory, own_memory, flops, *on_device in columns:
+        for name, first, count, synthetic, total, own, memory, own_memory, flops, *on_device in columns:
             row = FunctionEventAvg()
-            row.key, row.count = name, count
+            row.key, row.count, row.synthetic_count = name, count, synthetic
             row.cpu_time_total, row.self_cpu_time_total = total / 1000, own / 1000
             row.cpu_memory_usage, row.self_cpu_memory_usage, row.flops = memory, own_memory, flops
             row.device_memory_usage, row.self_device_memory_usage = on_device[:2]
@@ -484,6 +494,7 @@ class Results:
         total = FunctionEventAvg()
         shown, loose = self.shown, self.tree.loose
         total.count = int(shown.sum()) + len(loose)
+        total.synthetic_count = int((shown & ~self.trace.is_recorded).sum())
         if total.count:
             total.node_id, total.scope, total.cpu_children = -1, 0, []
             total.input_shapes, total.overload_name, total.stack = [], "", []

@@ -9,18 +9,27 @@ from typing import Any
 import kineto_documents as documents
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from synthetic_traces import linear_with_synthetic_ops, synthetic_traces
 
+from mindtorch_prof.analysis.advice import advise
 from mindtorch_prof.analysis.call_tree import call_tree
 from mindtorch_prof.analysis.doctor import doctor
 from mindtorch_prof.analysis.folded_stacks import folded
-from mindtorch_prof.analysis.groups import KEYS, groups
+from mindtorch_prof.analysis.groups import KEYS, STATS, groups
+from mindtorch_prof.analysis.memory_by_lifetime import changes_by_lifetime
+from mindtorch_prof.analysis.memory_summary import memory_summary
+from mindtorch_prof.analysis.repeats import TIMES, measure
+from mindtorch_prof.analysis.sheet import Sheet
 from mindtorch_prof.analysis.steps_table import steps_table
 from mindtorch_prof.analysis.summary import summary, summary_text
 from mindtorch_prof.analysis.tables import TABLES
 from mindtorch_prof.export.speedscope import export_speedscope
 from mindtorch_prof.load import load
+from mindtorch_prof.torch_api.results import Results
+from mindtorch_prof.trace import Trace
+from mindtorch_prof.tree import tree
 
 NAMES = ["aten::mm", "aten::add", "ProfilerStep#1", "ProfilerStep#3", "MmBackward0", "forward", "", "a;b c\n"]
 CATEGORIES = [
@@ -102,3 +111,73 @@ def test_every_question_gets_an_answer_and_sums_hold(events: list[dict[str, Any]
     for profile in json.loads((folder / "out.speedscope.json").read_text())["profiles"]:
         times = [step["at"] for step in profile["events"]]
         assert times == sorted(times)
+
+
+def figures(sheet: Sheet, key: str) -> dict[str, list[Any]]:
+    """By name the number of recorded calls and the figures of time of the rows that have any."""
+    columns = [
+        name for name in ("self_cpu_time_total", "cpu_time_total", "cpu_time", *STATS) if name in sheet
+    ]
+    rows: list[dict[str, Any]] = sheet.rows()
+    calls = [row["count"] - row.get("synthetic_count", 0) for row in rows]
+    return {row[key]: [n, *[row[name] for name in columns]] for row, n in zip(rows, calls) if n}
+
+
+@settings(max_examples=100, deadline=None)
+@given(traces=synthetic_traces())
+def test_synthetic_events_change_no_figure_of_time(traces: tuple[Trace, Trace]) -> None:
+    recorded, shown = traces
+    # torch merges an only child of its parent's name into the parent, and a synthetic event may be a second child
+    assume(Results(recorded).shown.all() and Results(shown).shown.all())
+    for by in ("name", "thread", "category"):
+        assert figures(groups(shown, by, stats=True), by) == figures(groups(recorded, by, stats=True), by)
+    assert figures(call_tree(shown), "name").keys() >= figures(call_tree(recorded), "name").keys()
+    assert folded(shown, by="ops") == folded(recorded, by="ops")
+    a, b = measure(shown), measure(recorded)
+    for metric in TIMES:
+        samples = {key: values.tolist() for key, values in zip(a.keys, a.samples(metric))}
+        for key, values in zip(b.keys, b.samples(metric)):
+            assert samples[key] == values.tolist()
+    assert changes_by_lifetime(shown, tree(shown)) == changes_by_lifetime(recorded, tree(recorded))
+
+
+@settings(max_examples=60, deadline=None)
+@given(traces=synthetic_traces())
+def test_what_judges_a_run_looks_at_what_ran(traces: tuple[Trace, Trace]) -> None:
+    recorded, shown = traces
+    assert doctor(shown) == doctor(recorded)
+    assert advise(shown) == advise(recorded)
+    mine, theirs = summary(shown), summary(recorded)
+    assert mine["recorded"]["synthetic_events"] == shown.n_synthetic
+    mine["recorded"]["synthetic_events"] = 0
+    assert mine == theirs
+    assert steps_table(shown).rows() == steps_table(recorded).rows()
+
+
+def test_counts_say_how_many_of_them_are_synthetic(tmp_path: Path) -> None:
+    trace = linear_with_synthetic_ops()
+    row = next(row for row in groups(trace, stats=True).rows() if row["name"] == "aten::t")
+    assert (row["count"], row["synthetic_count"], row["cpu_time"], row["min"], row["first"]) == (
+        3,
+        2,
+        2.0,
+        2.0,
+        2.0,
+    )
+    row = next(row for row in groups(trace, stats=True).rows() if row["name"] == "aten::transpose")
+    assert (row["count"], row["synthetic_count"], row["cpu_time"], row["max"]) == (2, 2, 0.0, 0.0)
+    rows = call_tree(trace, by_time=True).rows()
+    assert [(row["tree"], row["count"], row["synthetic_count"]) for row in rows][:4] == [
+        ("forward", 1, 0),
+        ("  aten::linear", 1, 0),
+        ("    aten::t", 1, 1),
+        ("      aten::transpose", 1, 1),
+    ]
+    assert TABLES["events"](trace)["synthetic_count"].sum() == 6
+    text = summary_text(summary(trace))
+    assert "4 events (and 6 synthetic, which are not counted) on 1 thread" in text
+    assert measure(trace).totals["count"].tolist() == [1, 2, 3, 2, 2]  # forward, linear, t, transpose, addmm
+    assert "in aten::addmm" in memory_summary(trace)
+    export_speedscope(trace, tmp_path / "out.json")
+    (profile,) = json.loads((tmp_path / "out.json").read_text())["profiles"]
+    assert len(profile["events"]) == 2 * 4

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from synthetic_traces import linear_with_synthetic_ops
+
 from mindtorch_prof.torch_api.event_columns import list_columns
+from mindtorch_prof.torch_api.results import Results
 
 
 def test_a_list_of_events_gives_the_same_columns_from_columns_and_from_events(three_steps: Any) -> None:
@@ -13,3 +16,10 @@ def test_a_list_of_events_gives_the_same_columns_from_columns_and_from_events(th
     assert {len(column) for column in events.to_dict().values()} == {len(events)}
     some = type(events)(events[:3])
     assert some.to_dict() == {name: column[:3] for name, column in events.to_dict().items()}
+
+
+def test_columns_say_which_events_are_synthetic() -> None:
+    results = Results(linear_with_synthetic_ops())
+    marks = results.events.to_dict()["is_synthetic"]
+    assert "".join("S" if mark else "-" for mark in marks) == "--SSS--SSS"
+    assert results.key_averages().to_dict()["synthetic_count"] == [0, 0, 2, 2, 2]

@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from synthetic_traces import linear_with_synthetic_ops
 
+from mindtorch_prof.averages import Spread
 from mindtorch_prof.torch_api.enums import DeviceType
 from mindtorch_prof.torch_api.function_events import FunctionEvent, FunctionEventAvg
+from mindtorch_prof.torch_api.results import Results
 
 
 def event(name: str, start: float, end: float, **fields: Any) -> FunctionEvent:
@@ -56,3 +59,20 @@ def test_old_names_warn_as_torch_does_and_give_the_value_of_the_new_name(name: s
     with pytest.warns(FutureWarning, match=f"`{name}` is deprecated. Use `{new}` instead."):
         value = getattr(one, name)
     assert value == getattr(one, new) > 0
+
+
+def test_synthetic_calls_do_not_lower_the_average_time() -> None:
+    results = Results(linear_with_synthetic_ops())
+    row = next(row for row in results.key_averages() if row.key == "aten::t")
+    assert (row.count, row.synthetic_count, row.cpu_time_total, row.cpu_time) == (3, 2, 2.0, 2.0)
+    assert row.stats == Spread(2.0, 2.0, 2.0, 2.0, 0.0, 2.0)
+    events = [event for event in results.events if event.name == "aten::t"]
+    assert [(event.is_synthetic, event.cpu_time) for event in events] == [
+        (True, 0.0),
+        (False, 2.0),
+        (True, 0.0),
+    ]
+    total = FunctionEventAvg()
+    for event in events:
+        total += event
+    assert (total.count, total.synthetic_count, total.cpu_time) == (3, 2, 2.0)

@@ -143,8 +143,10 @@ def _facts(results: Results) -> list[list[str]]:
     facts = [
         ["Source", os.path.basename(settings.source) if settings.source else "live recording"],
         ["Recorded with", ", ".join(on) or "times only"],
-        ["Events", f"{int(results.shown.sum()):,}"],
+        ["Events", f"{int((results.shown & trace.is_recorded).sum()):,}"],
     ]
+    if trace.n_synthetic:
+        facts.append(["Synthetic events", f"{trace.n_synthetic:,}"])
     if len(trace.frames):
         facts.append(["Python calls", f"{len(trace.frames):,}"])
     if len(trace.device):
