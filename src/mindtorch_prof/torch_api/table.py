@@ -89,9 +89,20 @@ def table(
     lines += [rule, f"Self CPU time total: {time(cpu_us)}"]
     if device:
         lines.append(f"Self {device} time total: {time(device_us)}")
+    lines += _synthetic_calls(events)
     if note:
         lines.append(note)
     return "\n".join([*lines, ""])
+
+
+def _synthetic_calls(events: Sequence[EventOrAverage]) -> list[str]:
+    """The line that says how many calls are synthetic; none if none is."""
+    synthetic = sum(e.synthetic_count for e in events)
+    if not synthetic:
+        return []
+    calls = sum(e.count for e in events)
+    reason = "torch shows these ops inside others, this program ran them as part of one kernel"
+    return [f"{synthetic:,} of {calls:,} calls are synthetic: {reason}. as_recorded() leaves them out."]
 
 
 def _sorted(events: Sequence[EventOrAverage], sort_by: str | None) -> list[EventOrAverage]:

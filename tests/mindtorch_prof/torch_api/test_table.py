@@ -9,8 +9,11 @@ from typing import Any
 
 import fact_files
 import table_cases
+from synthetic_traces import linear_with_synthetic_ops
 
 import mindtorch_v2 as torch
+from mindtorch_prof.synthetic_rows import as_recorded
+from mindtorch_prof.torch_api.results import Results
 from mindtorch_v2.autograd import profiler_util
 from mindtorch_v2.autograd.profiler_util import EventList, FunctionEvent
 from mindtorch_v2.profiler import DeviceType, profile, record_function
@@ -87,3 +90,14 @@ def test_a_span_that_never_ended_is_said_under_the_table() -> None:
     span.__exit__(None, None, None)
     assert [e.name for e in prof.events()] == ["open"]
     assert prof.key_averages().table().endswith("Incomplete: 1 unfinished\n")
+
+
+def test_the_footer_says_how_many_calls_are_synthetic() -> None:
+    results = Results(linear_with_synthetic_ops())
+    line = (
+        "6 of 10 calls are synthetic: torch shows these ops inside others, "
+        "this program ran them as part of one kernel. as_recorded() leaves them out."
+    )
+    for rows in (results.key_averages(), results.events):
+        assert rows.table(row_limit=1).splitlines()[-2:] == ["Self CPU time total: 24.000us", line]
+    assert "synthetic" not in Results(as_recorded(results.trace)).key_averages().table()
