@@ -195,8 +195,8 @@ def _change(name: str, a: Measured, i: int | None, b: Measured, j: int | None, p
     def value(side: Measured, row: int | None) -> float:
         if row is None:
             return 0.0
-        divisor = int(side.totals["count"][row]) if per == "call" else side.runs
-        return _quotient(side, name, row, divisor)
+        calls = side.timed_calls if name in TIMES else side.totals["count"]
+        return _quotient(side, name, row, int(calls[row]) if per == "call" else side.runs)
 
     return Change(value(a, i), value(b, j))
 

@@ -43,6 +43,9 @@ class Measured:
         str, IntArray
     ]  # by TIMES: one value per (group, step); without steps, one per event that has a time
     group: IntArray  # the group of each of these events (not used with steps)
+    timed_calls: (
+        IntArray  # by group: how many events have a time: all but synthetic ones, unless there are no others
+    )
     outside_ns: int = 0
     peak_memory: int | None = None  # bytes; None: memory was not recorded
     has: frozenset[str] = frozenset()  # which of shapes, memory, flops, device, stacks, modules were recorded
@@ -86,6 +89,7 @@ def measure(source: Recording, by: Sequence[str] = ("op",), *, use_steps: bool =
     number, keys = _keys(texts, rows)
     values = _values(results)
     totals = {name: sum_by(number, values[name][rows], len(keys)) for name in (*TIMES, *COUNTERS)}
+    timed = grouping.timed_events(trace.is_recorded[rows], number)
     if steps:
         cells = number * len(steps) + step[rows]
         columns = {
@@ -93,16 +97,15 @@ def measure(source: Recording, by: Sequence[str] = ("op",), *, use_steps: bool =
             for name in TIMES
         }
     else:
-        timed = grouping.timed_events(trace.is_recorded[rows], number)
-        rows, number = rows[timed], number[timed]
-        columns = {name: values[name][rows] for name in TIMES}
+        columns = {name: values[name][rows[timed]] for name in TIMES}
     return Measured(
         tuple(by),
         keys,
         totals,
         steps,
         columns,
-        number,
+        number[timed],
+        np.bincount(number[timed], minlength=len(keys)),
         int(values["self_cpu"][shown & ~keep].sum()),
         _peak(trace),
         frozenset(_recorded(results.trace)),

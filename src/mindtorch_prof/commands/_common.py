@@ -1,4 +1,4 @@
-"""Shared by the sub-commands: opening trace files, the options `--format`, `--top` and `--strict`, and printing rows.
+"""Shared by the sub-commands: opening trace files, the options `--format`, `--top`, `--strict` and `--as-recorded`, and printing rows.
 
 A command that prints rows passes a list of dicts with stable keys to `print_rows`. The units and titles of the keys are those of
 `analysis.columns`.
@@ -40,11 +40,16 @@ def add_file(
     metavar: str | None = None,
     help: str = "a trace file (.json or .json.gz), written by torch's profiler or by this one",
 ) -> None:
-    """Declare a trace file to be read, and `--strict`."""
+    """Declare a trace file to be read, and `--strict` and `--as-recorded`."""
     parser.add_argument(name, nargs=nargs, metavar=metavar or name.upper(), help=help)
     if not any("--strict" in action.option_strings for action in parser._actions):
         parser.add_argument(
             "--strict", action="store_true", help="refuse a damaged file instead of repairing it"
+        )
+        parser.add_argument(
+            "--as-recorded",
+            action="store_true",
+            help="leave out synthetic events: ops that torch shows inside others and that mindtorch_v2 ran as part of one kernel",
         )
 
 
@@ -82,12 +87,13 @@ def count(text: str) -> int:
 # ---------------------------------------------------------------------------------------------------- files
 
 
-def open_trace(path: str, *, strict: bool = False) -> Loaded:
-    """Load a trace file; a CommandError of one sentence if it cannot be read."""
+def open_trace(path: str, options: argparse.Namespace) -> Loaded:
+    """Load a trace file as `--strict` and `--as-recorded` say; a CommandError of one sentence if it cannot be read."""
     from ..load import load
 
     try:
-        return load(path, strict=strict)
+        loaded = load(path, strict=options.strict)
+        return loaded.as_recorded() if options.as_recorded else loaded
     except OSError as error:
         raise CommandError(_sentence(path, error.strerror or error)) from error
     except ValueError as error:

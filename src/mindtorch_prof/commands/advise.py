@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the suggestions; the exit code is 1 if there are any."""
     from ..analysis.advice import advise
 
-    suggestions = advise(_common.open_trace(options.file, strict=options.strict), options.min_share)
+    suggestions = advise(_common.open_trace(options.file, options), options.min_share)
     shown = suggestions[: options.top or None]
     if options.format == "table":
         for advice in shown:

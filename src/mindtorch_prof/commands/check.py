@@ -10,6 +10,7 @@ traces.
 
 example:
   mindtorch-prof check run1.json run2.json run3.json run4.json --baseline baseline.json --max-regression 10%
+  mindtorch-prof check run1.json --baseline baseline.json --as-recorded
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     base = _open_baseline(options.baseline, options) if options.baseline else None
     by = options.by or (base.by if base is not None else ("op",))
     try:
-        recordings = [open_trace(path, strict=options.strict) for path in options.files]
+        recordings = [open_trace(path, options) for path in options.files]
         use_steps = base is None or base.per == "step"
         now = make_baseline(recordings, by, use_steps=use_steps, source=options.files[0])
         code = 0
@@ -128,7 +129,7 @@ def _open_baseline(paths: Sequence[str], options: argparse.Namespace) -> Baselin
             return read_baseline(paths[0])
         except (OSError, ValueError) as error:
             raise CommandError(plain(str(error))) from error
-    recordings = [open_trace(path, strict=options.strict) for path in paths]
+    recordings = [open_trace(path, options) for path in paths]
     try:
         return make_baseline(recordings, options.by or ("op",), source=paths[0])
     except ValueError as error:

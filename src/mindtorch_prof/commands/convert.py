@@ -6,6 +6,7 @@ averages, steps, memory or device.
 example:
   mindtorch-prof convert trace.json.gz --to speedscope -o trace.speedscope.json
   mindtorch-prof convert trace.json.gz --to csv --table averages -o averages.csv
+  mindtorch-prof convert trace.json.gz --to csv -o recorded.csv --as-recorded
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write the file."""
-    loaded = _common.open_trace(options.file, strict=options.strict)
+    loaded = _common.open_trace(options.file, options)
     target = options.output or _stem(options.file) + EXPORTERS[options.to].suffix
     if target == "-":
         target = "/dev/stdout"

@@ -9,6 +9,7 @@ if anything differs.
 
 example:
   mindtorch-prof diff before.json.gz after.json.gz --by op,shape --top 20
+  mindtorch-prof diff before.json.gz after.json.gz --as-recorded
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print what differs."""
-    a, b = (open_trace(path, strict=options.strict) for path in (options.a, options.b))
+    a, b = (open_trace(path, options) for path in (options.a, options.b))
     try:
         comparison = diff(
             a, b, options.by, per=options.per, threshold=options.threshold, min_us=options.min_us

@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the findings; the exit code is 1 if there are errors or warnings."""
     from ..analysis.doctor import doctor
 
-    loaded = _common.open_trace(options.file, strict=options.strict)
+    loaded = _common.open_trace(options.file, options)
     findings = doctor(loaded)
     unhealthy = any(finding.severity != "info" for finding in findings)
     if options.format == "table":

@@ -6,6 +6,7 @@ a process id that another file uses is replaced.
 
 example:
   mindtorch-prof merge rank0.json.gz rank1.json.gz -o all.json.gz
+  mindtorch-prof merge rank0.json.gz rank1.json.gz -o all.json.gz --as-recorded
 """
 
 from __future__ import annotations
@@ -49,7 +50,13 @@ def run(options: argparse.Namespace) -> int:
             raise CommandError(f"{path}: is also the output file; expected another name for -o")
     try:
         with progress(f"merging {len(options.files)} files") as bar, writing(options.output):
-            merged = merge_traces(options.files, options.output, strict=options.strict, progress=bar)
+            merged = merge_traces(
+                options.files,
+                options.output,
+                strict=options.strict,
+                as_recorded=options.as_recorded,
+                progress=bar,
+            )
     except ValueError as error:
         raise CommandError(plain(str(error))) from error
     _print_result(merged, options.format)

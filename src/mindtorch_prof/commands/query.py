@@ -6,6 +6,7 @@ columns. Needs DuckDB: `pip install mindtorch_v2[sql]`.
 example:
   mindtorch-prof query trace.json.gz "select name, sum(self_us) as us from events group by name order by us desc limit 5"
   mindtorch-prof query trace.json.gz --tables
+  mindtorch-prof query trace.json.gz "select count(*) from events" --as-recorded
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the result."""
     if not options.sql and not options.tables:
         raise CommandError('no query; expected an SQL statement such as "select * from steps", or --tables')
-    loaded = _common.open_trace(options.file, strict=options.strict)
+    loaded = _common.open_trace(options.file, options)
     if options.tables:
         _print_tables(loaded, options)
         return 0

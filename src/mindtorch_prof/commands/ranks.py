@@ -76,7 +76,11 @@ def run(options: argparse.Namespace) -> int:
     try:
         with progress(f"reading {len(options.files)} files") as bar:
             report = rank_report(
-                options.files, threshold=options.threshold, strict=options.strict, progress=bar
+                options.files,
+                threshold=options.threshold,
+                strict=options.strict,
+                as_recorded=options.as_recorded,
+                progress=bar,
             )
     except ValueError as error:
         raise CommandError(plain(str(error))) from error

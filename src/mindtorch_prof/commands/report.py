@@ -7,6 +7,7 @@ what was recorded.
 example:
   mindtorch-prof report trace.json.gz -o report.html
   mindtorch-prof report before.json.gz after.json.gz -o changes.html
+  mindtorch-prof report trace.json.gz -o report.html --as-recorded
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def run(options: argparse.Namespace) -> int:
     for file in files:
         if os.path.realpath(file) == os.path.realpath(options.output):
             raise CommandError(f"{options.output}: is the input file; expected another name for -o")
-    first, *second = [open_trace(file, strict=options.strict) for file in files]
+    first, *second = [open_trace(file, options) for file in files]
     with writing(options.output):
         export_html(first, options.output, *second, max_events=options.max_events)
     size = os.path.getsize(options.output) if os.path.isfile(options.output) else 0

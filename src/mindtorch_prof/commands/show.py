@@ -9,6 +9,7 @@ example:
   mindtorch-prof show trace.json.gz --group-by shape --where 'name ~ "conv" and self_cpu > 10us and count >= 3'
   mindtorch-prof show trace.json.gz --group-by step,category --no-name --format md
   mindtorch-prof show trace.json.gz --stats --format csv
+  mindtorch-prof show trace.json.gz --as-recorded
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def prepare_parser(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print the table."""
-    loaded = _common.open_trace(options.file, strict=options.strict)
+    loaded = _common.open_trace(options.file, options)
     print_table(loaded._listed, options)
     return 0
 

@@ -7,6 +7,7 @@ it and marked "clipped".
 
 example:
   mindtorch-prof slice big.json.gz -o small.json.gz --steps 3-5 --drop python_function --min-us 2
+  mindtorch-prof slice big.json.gz -o recorded.json.gz --as-recorded
 """
 
 from __future__ import annotations
@@ -101,7 +102,14 @@ def run(options: argparse.Namespace) -> int:
         raise CommandError(f"{options.file}: No such file or directory")
     try:
         with progress(f"cutting {os.path.basename(options.file)}") as bar, writing(options.output):
-            result = slice_trace(options.file, options.output, selection, strict=options.strict, progress=bar)
+            result = slice_trace(
+                options.file,
+                options.output,
+                selection,
+                strict=options.strict,
+                as_recorded=options.as_recorded,
+                progress=bar,
+            )
     except ValueError as error:
         raise CommandError(plain(str(error))) from error
     _print_result(result, options.format)

@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     """Write the lines."""
     from ..analysis.folded_stacks import FRAMES, folded
 
-    loaded = _common.open_trace(options.file, strict=options.strict)
+    loaded = _common.open_trace(options.file, options)
     by = options.by or ("python" if (loaded.trace.stack >= 0).any() else "ops")
     if by == "python" and not (loaded.trace.stack >= 0).any():
         raise CommandError(

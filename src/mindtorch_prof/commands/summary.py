@@ -25,7 +25,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the page."""
     from ..analysis.summary import summary, summary_text
 
-    loaded = _common.open_trace(options.file, strict=options.strict)
+    loaded = _common.open_trace(options.file, options)
     data = summary(loaded, top=options.top or 1 << 30)
     if options.format == "json":
         _common.print_json(data)

@@ -7,6 +7,7 @@ calls, --ops none.
 example:
   mindtorch-prof tree trace.json.gz --depth 3
   mindtorch-prof tree trace.json.gz --min 1% --format md
+  mindtorch-prof tree trace.json.gz --as-recorded
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     """Print the tree."""
     from ..analysis.call_tree import Calls, call_tree
 
-    loaded = _common.open_trace(options.file, strict=options.strict)
+    loaded = _common.open_trace(options.file, options)
     calls: Calls = "all" if options.python else "none" if options.ops else "modules"
     sheet = call_tree(
         loaded, calls=calls, depth=options.depth, min_share=options.min, by_time=options.by_time

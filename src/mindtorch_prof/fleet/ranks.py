@@ -107,12 +107,13 @@ def rank_report(
     *,
     threshold: float = 0.05,
     strict: bool = False,
+    as_recorded: bool = False,
     progress: Progress | None = None,
 ) -> RankReport:
-    """Compare the ranks in trace files: one file per rank, or one merged file."""
+    """Compare the ranks in trace files: one file per rank, or one merged file. as_recorded: without synthetic events."""
     ranks: list[_Rank] = []
     for path in paths:
-        columns = read_columns(path, strict=strict, progress=progress)
+        columns = read_columns(path, strict=strict, as_recorded=as_recorded, progress=progress)
         ranks += _ranks_of_file(columns, os.fspath(path))
     if not ranks:
         raise ValueError("no ranks to compare; expected one trace file per rank")

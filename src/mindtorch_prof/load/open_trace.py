@@ -7,12 +7,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..python_rows import with_calls, with_forward_stacks
-from ..torch_api.event_list import EventList
-from ..torch_api.facade import RecordingAnswers
-from ..torch_api.function_events import FunctionEvent, FunctionEventAvg
+from ..synthetic_rows import as_recorded
+from ..torch_api.facade import FinishedRecording
 from ..torch_api.results import Results
 from ..trace import Health, Trace
 from .byte_source import Limits, PathOrFile, Progress, Source
@@ -22,20 +21,16 @@ from .json_slices import Slices, no_garbage_collection
 from .kineto import OWN_KEY, trace_of
 
 if TYPE_CHECKING:
-    from ..analysis.device_usage import Usage
     from ..json_types import JSONObject
-    from ..torch_api.event_tree import _ProfilerEvent
 
 _BAR_FROM = 32 << 20  # bytes: smaller files are read too fast for a bar
 
 
-class Loaded(RecordingAnswers):
+class Loaded(FinishedRecording):
     """A trace from a file, with what a live profile answers."""
 
     def __init__(self, trace: Trace, python_functions: bool = False, forward_stacks: bool = False) -> None:
-        self.trace = trace
-        self._results = Results(trace)
-        self._metadata = {}
+        super().__init__(Results(trace))
         self._python_functions, self._forward_stacks = python_functions, forward_stacks
 
     @cached_property
@@ -46,61 +41,14 @@ class Loaded(RecordingAnswers):
             trace = with_forward_stacks(trace)
         return self._results if trace is self.trace else Results(trace)
 
-    def __repr__(self) -> str:
-        trace = self.trace
-        source = trace.settings.source or "a file"
-        synthetic = f" ({trace.n_synthetic:,} synthetic)" if trace.n_synthetic else ""
-        return f"<{type(self).__name__} {source}: {len(trace):,} events{synthetic}, {len(trace.device):,} on devices>"
-
     @property
     def health(self) -> Health:
         """What is missing from the file or was repaired."""
         return self.trace.health
 
-    @property
-    def results(self) -> Results:
-        """Trees, averages and events of the trace, computed on demand."""
-        return self._results
-
-    def events(self) -> EventList[FunctionEvent]:
-        """All events of the file."""
-        return self._listed.events
-
-    def experimental_event_tree(self) -> list[_ProfilerEvent]:
-        """The roots of the tree of events, Python calls and allocations, as `profile.kineto_results` gives it of a live recording."""
-        return self._results.event_tree.roots()
-
-    def _listed_results(self) -> Results:
-        return self._listed
-
-    def _finished(self, purpose: str = "getting results") -> Results:
-        return self._results
-
-    def table(self, **options: Any) -> str:
-        """The averages as text; the options are those of `EventList.table`."""
-        return self.key_averages().table(**options)
-
-    def total_average(self) -> FunctionEventAvg:
-        """The sum of all events."""
-        return self._listed.total_average()
-
-    def to_pandas(self) -> Any:
-        """The events as a data frame (needs pandas); averages have a `to_pandas` of their own."""
-        return self.events().to_pandas()
-
-    def to_arrow(self) -> Any:
-        """The events as a table of Arrow (needs pyarrow)."""
-        return self.events().to_arrow()
-
-    def to_dict(self) -> dict[str, list[object]]:
-        """The events as columns."""
-        return self.events().to_dict()
-
-    def device_usage(self) -> list[Usage]:
-        """How busy each stream of each device was: one row per stream, see `mindtorch_prof.analysis.device_usage`."""
-        from ..analysis.device_usage import device_usage
-
-        return device_usage(self.trace)
+    def as_recorded(self) -> Loaded:
+        """The same without synthetic events, which torch shows inside others and which ran as part of one kernel: only what ran."""
+        return type(self)(as_recorded(self.trace), self._python_functions, self._forward_stacks)
 
 
 def opened(

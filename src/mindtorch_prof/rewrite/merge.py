@@ -82,9 +82,10 @@ def merge_traces(
     out: str | os.PathLike[str],
     *,
     strict: bool = False,
+    as_recorded: bool = False,
     progress: Progress | None = None,
 ) -> Merged:
-    """Write one trace with the events of several files, each of which may be a rank of one job."""
+    """Write one trace with the events of several files, each of which may be a rank of one job. as_recorded: without synthetic events."""
     files = [os.fspath(path) for path in paths]
     if not files:
         raise ValueError("no files to merge; expected one or more")
@@ -109,7 +110,7 @@ def merge_traces(
             numbers.begin(place)
             rewriter = _Rewriter(numbers, bases[place] - base, labels[place], place)
             head = Head()
-            for events in batches(path, head, strict=strict, progress=progress):
+            for events in batches(path, head, strict=strict, as_recorded=as_recorded, progress=progress):
                 writer.write(rewriter.rewrite(events))
             writer.write(rewriter.missing_names())
             numbers.end()

@@ -63,19 +63,31 @@ def batches(
     head: Head,
     *,
     strict: bool = False,
+    as_recorded: bool = False,
     progress: Progress | None = None,
 ) -> Generator[list[RawEvent], None, None]:
-    """The events of a file, some thousand at a time; fills `head`. strict: refuse a file that would have to be repaired."""
+    """The events of a file, some thousand at a time; fills `head`. strict: refuse a file that would have to be repaired. as_recorded:
+    without synthetic events."""
     with Source(path, Limits()) as source, no_garbage_collection():
         slices = Slices(source)
         head.top = slices.top  # holds the keys before the events with the first batch
         for events in slices:
-            yield [event for event in events if event.__class__ is dict]
+            yield [
+                event
+                for event in events
+                if event.__class__ is dict and not (as_recorded and _is_synthetic(event))
+            ]
             if progress is not None:
                 progress(source.consumed, source.total)
         head.notes = list(slices.notes)
         if strict and head.notes:
             raise BrokenTraceError(f"{os.fspath(path)}: {head.notes[0]}")
+
+
+def _is_synthetic(event: RawEvent) -> bool:
+    """Whether an event is synthetic, see `Trace.synthetic`."""
+    args = event.get("args")
+    return args.__class__ is dict and mark_of(args, event.get("dur")) != 0
 
 
 # ---------------------------------------------------------------------------------------------------- columns
@@ -137,9 +149,13 @@ def _spread(values: list[bool], index: IntArray) -> BoolArray:
 
 
 def read_columns(
-    path: str | os.PathLike[str], *, strict: bool = False, progress: Progress | None = None
+    path: str | os.PathLike[str],
+    *,
+    strict: bool = False,
+    as_recorded: bool = False,
+    progress: Progress | None = None,
 ) -> EventColumns:
-    """Read the columns of all events of a file."""
+    """Read the columns of all events of a file, or of those that are not synthetic."""
     head = Head()
     names: dict[str, int] = {}
     categories: dict[str, int] = {}
@@ -148,7 +164,7 @@ def read_columns(
     process_labels: dict[JSONScalar, dict[str, str]] = {}
     thread_names: dict[ThreadKey, str] = {}
     parts: list[tuple[IntArray, ...]] = []
-    for events in _small(batches(path, head, strict=strict, progress=progress)):
+    for events in _small(batches(path, head, strict=strict, as_recorded=as_recorded, progress=progress)):
         phases = [e.get("ph") for e in events]
         args = [a if (a := e.get("args")).__class__ is dict else _NO_ARGS for e in events]
         parts.append(
@@ -172,10 +188,7 @@ def read_columns(
                 ),
                 _integers([a.get("Python id") for a in args]),
                 _integers([a.get("Python parent id") for a in args]),
-                np.array(
-                    [mark_of(a, e.get("dur")) != 0 if SYNTHETIC in a else 0 for a, e in zip(args, events)],
-                    np.int8,
-                ),
+                np.array([SYNTHETIC in a and _is_synthetic(e) for a, e in zip(args, events)], np.int8),
             )
         )
         for event, p in zip(events, phases):

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from ..analysis.recording import Recording
+from ..analysis.recording import Recording, as_results, recorded_results
 from ..arrays import BoolArray, IntArray
 from ..export.files import open_for_export
 from ..json_types import JSONScalar
@@ -87,20 +87,22 @@ def slice_trace(
     selection: Selection,
     *,
     strict: bool = False,
+    as_recorded: bool = False,
     progress: Progress | None = None,
 ) -> Sliced:
-    """Write the events of a trace that a selection keeps: of a file (a path), or of a profile that has stopped."""
+    """Write the events of a trace that a selection keeps: of a file (a path), or of a profile that has stopped. as_recorded: without
+    synthetic events."""
     if not isinstance(source, (str, os.PathLike)):
-        return _slice_recording(source, out, selection)
+        return _slice_recording(recorded_results(source) if as_recorded else source, out, selection)
     path: str = os.fspath(source)
-    columns = read_columns(path, strict=strict, progress=progress)
+    columns = read_columns(path, strict=strict, as_recorded=as_recorded, progress=progress)
     plan = _plan(columns, selection, path)
     head = Head()
     written = 0
     with open_for_export(out) as file:
         writer = Writer(file, valid_top(columns.head.top))
         place = 0
-        for events in batches(path, head):
+        for events in batches(path, head, as_recorded=as_recorded):
             part = plan.keep[place : place + len(events)]
             plan.edit(events, place)
             kept = [event for event, stays in zip(events, part.tolist()) if stays]
@@ -115,7 +117,6 @@ def slice_trace(
 
 
 def _slice_recording(source: Recording, out: str | os.PathLike[str], selection: Selection) -> Sliced:
-    from ..analysis.recording import as_results
     from ..export.chrome import export_chrome_trace
 
     results = as_results(source)

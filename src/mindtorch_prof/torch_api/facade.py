@@ -1,19 +1,27 @@
 """torch's questions to a recording, for everything that answers them: live profiles and loaded files. `Results` does the work.
 
 A class that holds Results inherits from `RecordingAnswers` (as `torch.profiler.profile` answers) or from `EventAnswers` (as the older
-`torch.autograd.profiler.profile` answers), and says which Results they are. Signatures are torch's.
+`torch.autograd.profiler.profile` answers), and says which Results they are. Signatures are torch's. `FinishedRecording` is such a class
+that needs no profile: loaded files are, and what `as_recorded` gives.
 """
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from ..analysis.recording import Recording
+from ..analysis.recording import Recording, recorded_results
 from ..export import chrome
 from .event_list import EventList
 from .function_events import FunctionEvent, FunctionEventAvg
 from .results import Results
+
+if TYPE_CHECKING:
+    from ..analysis.device_usage import Usage
+    from ..trace import Trace
+    from .event_tree import _ProfilerEvent
 
 
 class KeyAverages(ABC):
@@ -22,6 +30,14 @@ class KeyAverages(ABC):
     @abstractmethod
     def _listed_results(self) -> Results | None:
         """What lists and averages are made of; None where they are empty, because nothing is recorded yet. May raise instead."""
+
+    @abstractmethod
+    def _finished(self, purpose: str = "getting results") -> Results:
+        """The finished recording. What is raised while there is none names the purpose."""
+
+    def as_recorded(self) -> FinishedRecording:
+        """The recording without its synthetic events, which torch shows inside others and which ran as part of one kernel: only what ran."""
+        return FinishedRecording(recorded_results(self._finished()), getattr(self, "_metadata", {}))
 
     def key_averages(
         self,
@@ -40,10 +56,6 @@ class RecordingAnswers(KeyAverages):
     """Averages, and files of several formats."""
 
     _metadata: dict[str, object]  # that the program added to the trace file
-
-    @abstractmethod
-    def _finished(self, purpose: str = "getting results") -> Results:
-        """The finished recording. What is raised while there is none names the purpose."""
 
     def export_chrome_trace(self, path: str | os.PathLike[str], use_python_export: bool = False) -> None:
         """Write the recording as a trace file for Perfetto, TensorBoard and others; .gz compresses."""
@@ -79,10 +91,6 @@ class EventAnswers(KeyAverages):
     @abstractmethod
     def _event_list(self) -> EventList[FunctionEvent]:
         """All events. May raise while there are none."""
-
-    @abstractmethod
-    def _finished(self) -> Results:
-        """The finished recording. Raises while there is none."""
 
     def __repr__(self) -> str:
         return self._unfinished if self._results is None else repr(self._event_list())
@@ -123,3 +131,83 @@ class EventAnswers(KeyAverages):
     def self_cpu_time_total(self) -> float:
         """The sum of self CPU time, in microseconds."""
         return self._event_list().self_cpu_time_total
+
+
+class FinishedRecording(RecordingAnswers):
+    """A recording that has ended, with what a live profile answers."""
+
+    def __init__(self, results: Results, metadata: dict[str, object] | None = None) -> None:
+        self._results = results
+        self._metadata = dict(metadata or {})
+
+    def __repr__(self) -> str:
+        trace = self.trace
+        source = trace.settings.source or "a recording"
+        synthetic = f" ({trace.n_synthetic:,} synthetic)" if trace.n_synthetic else ""
+        return f"<{type(self).__name__} {source}: {len(trace):,} events{synthetic}, {len(trace.device):,} on devices>"
+
+    @property
+    def trace(self) -> Trace:
+        """The columns that all answers are computed from."""
+        return self._results.trace
+
+    @property
+    def results(self) -> Results:
+        """Trees, averages and events of the trace, computed on demand."""
+        return self._results
+
+    @cached_property
+    def _listed(self) -> Results:
+        """The Results of lists and tables."""
+        return self._results
+
+    def _listed_results(self) -> Results:
+        return self._listed
+
+    def _finished(self, purpose: str = "getting results") -> Results:
+        return self._results
+
+    def events(self) -> EventList[FunctionEvent]:
+        """All events."""
+        return self._listed.events
+
+    def experimental_event_tree(self) -> list[_ProfilerEvent]:
+        """The roots of the tree of events, Python calls and allocations, as `profile.kineto_results` gives it of a live recording."""
+        return self._results.event_tree.roots()
+
+    def table(self, **options: Any) -> str:
+        """The averages as text; the options are those of `EventList.table`."""
+        return self.key_averages().table(**options)
+
+    def total_average(self) -> FunctionEventAvg:
+        """The sum of all events."""
+        return self._listed.total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The sum of self CPU time, in microseconds."""
+        return self.total_average().self_cpu_time_total
+
+    def to_pandas(self) -> Any:
+        """The events as a data frame (needs pandas); averages have a `to_pandas` of their own."""
+        return self.events().to_pandas()
+
+    def to_arrow(self) -> Any:
+        """The events as a table of Arrow (needs pyarrow)."""
+        return self.events().to_arrow()
+
+    def to_dict(self) -> dict[str, list[object]]:
+        """The events as columns."""
+        return self.events().to_dict()
+
+    def device_usage(self) -> list[Usage]:
+        """How busy each stream of each device was: one row per stream, see `mindtorch_prof.analysis.device_usage`."""
+        from ..analysis.device_usage import device_usage
+
+        return device_usage(self.trace)
+
+    def memory_summary(self) -> str:
+        """The most memory that was alive at one time, when that was, and which ops had taken it (needs profile_memory)."""
+        from ..analysis.memory_summary import memory_summary
+
+        return memory_summary(self.trace)

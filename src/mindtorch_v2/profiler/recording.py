@@ -235,7 +235,7 @@ class profile(EventAnswers):
     def _listed_results(self) -> Results | None:
         return self._results
 
-    def _finished(self) -> Results:
+    def _finished(self, purpose: str = "getting results") -> Results:
         if self._results is None:
             raise RuntimeError(
                 "Nothing was recorded that could be exported: start the profiler and stop it first"

@@ -127,7 +127,7 @@ def figures(sheet: Sheet, key: str) -> dict[str, list[Any]]:
 @given(traces=synthetic_traces())
 def test_synthetic_events_change_no_figure_of_time(traces: tuple[Trace, Trace]) -> None:
     recorded, shown = traces
-    # torch merges an only child of its parent's name into the parent, and a synthetic event may be a second child
+    # torch merges an only child of its parent's name into the parent; a synthetic event may be a second one
     assume(Results(recorded).shown.all() and Results(shown).shown.all())
     for by in ("name", "thread", "category"):
         assert figures(groups(shown, by, stats=True), by) == figures(groups(recorded, by, stats=True), by)

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from synthetic_traces import linear_with_synthetic_ops
 from trace_file_builder import TraceFileBuilder, repeated_ops, training
 
 import mindtorch_v2 as torch
 from mindtorch_prof.analysis.diff import Change, Row, diff
 from mindtorch_prof.load import load
+from mindtorch_prof.synthetic_rows import as_recorded
 from mindtorch_v2.profiler import profile
 
 VALUES = ("count", "self_cpu", "cpu", "self_device", "device", "memory", "flops", "kernels")
@@ -155,3 +157,13 @@ def test_swapping_the_sides_changes_signs_only_and_totals_add_up(
             assert sum(getattr(row, value).delta for row in forth.rows) == pytest.approx(
                 forth.total[value].delta, abs=1e-6
             )
+
+
+def test_synthetic_calls_count_as_calls_and_change_no_time() -> None:
+    shown = linear_with_synthetic_ops()
+    rows = by_name(diff(as_recorded(shown), shown, per="call"))
+    assert (rows["aten::t"].self_cpu.a, rows["aten::t"].self_cpu.b) == (2.0, 2.0)
+    rows = by_name(diff(as_recorded(shown), shown))
+    assert (rows["aten::t"].count.a, rows["aten::t"].count.b, rows["aten::t"].self_cpu.b) == (1, 3, 2.0)
+    assert {name for name, row in rows.items() if row.status == "added"} == {"aten::transpose", "aten::addmm"}
+    assert {row.self_cpu.delta for row in rows.values()} == {0.0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import json
@@ -11,8 +12,10 @@ from pathlib import Path
 import kineto_documents as documents
 import pytest
 from kineto_documents import HOSTILE_NAME
+from synthetic_traces import linear_with_synthetic_ops
 
 from mindtorch_prof import cli
+from mindtorch_prof.export.chrome import export_chrome_trace
 
 
 def test_every_format_has_the_same_rows(three_steps_path: str, printed: Callable[..., str]) -> None:
@@ -69,3 +72,51 @@ def test_strict_refuses_what_would_have_to_be_repaired(
     assert "Incomplete: " in capsys.readouterr().out
     assert cli.main(["show", str(cut), "--strict"]) == 2
     assert cli.main(["doctor", str(cut)]) == 1
+
+
+@pytest.fixture(scope="module")
+def synthetic_path(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A file with synthetic events."""
+    path = tmp_path_factory.mktemp("synthetic") / "trace.json"
+    export_chrome_trace(linear_with_synthetic_ops(), path)
+    return str(path)
+
+
+COMMANDS = {
+    "show {0} --format json": '"synthetic_count"',
+    "tree {0} --min 0": "aten::transpose",
+    "summary {0}": "6 synthetic",
+    "diff {0} {0} --all --top 0": "aten::addmm",
+    "check {0} --baseline {0} --write-baseline {1}/out": "aten::addmm",
+    "slice {0} -o {1}/out": "aten::addmm",
+    "merge {0} -o {1}/out": "aten::addmm",
+    "convert {0} --to chrome -o {1}/out": "aten::addmm",
+    "convert {0} --to csv -o {1}/out": "aten::addmm",
+    "query {0} --tables --format csv": "events,10,",
+    "report {0} -o {1}/out": "",
+    "doctor {0}": "",
+    "advise {0}": "",
+    "stacks {0}": "",
+    "ranks {0}": "",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_that_opens_a_trace_can_leave_synthetic_events_out(
+    command: str, synthetic_path: str, printed: Callable[..., str], tmp_path: Path
+) -> None:
+    words, mark = command.format(synthetic_path, tmp_path).split(), COMMANDS[command]
+    output = tmp_path / "out"
+    shown = printed(*words) + (output.read_text() if mark and output.exists() else "")
+    ran = printed(*words, "--as-recorded") + (output.read_text() if mark and output.exists() else "")
+    if mark:
+        assert mark in shown
+        assert mark not in ran
+
+
+def test_every_command_that_takes_strict_takes_as_recorded() -> None:
+    (commands,) = (a for a in cli.make_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    tested = {command.split()[0] for command in COMMANDS}
+    for name, parser in commands.choices.items():
+        options = {option for action in parser._actions for option in action.option_strings}
+        assert ("--strict" in options) == ("--as-recorded" in options) == (name in tested)

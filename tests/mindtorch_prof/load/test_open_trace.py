@@ -20,8 +20,10 @@ from fact_files import FACTS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from kineto_documents import load_document
+from synthetic_traces import linear_with_synthetic_ops
 
 from mindtorch_prof import load
+from mindtorch_prof.export.chrome import export_chrome_trace
 from mindtorch_prof.load import NotATraceError, TraceError
 
 SOURCE = Path(__file__).parents[3] / "src"
@@ -282,3 +284,12 @@ def test_changed_bytes_give_a_trace_or_a_clean_error(data: bytes) -> None:
 @given(strange_documents())
 def test_values_of_wrong_types_give_a_trace_or_a_clean_error(data: bytes) -> None:
     check(data)
+
+
+def test_a_loaded_trace_answers_from_what_ran_alone(tmp_path: Path) -> None:
+    export_chrome_trace(linear_with_synthetic_ops(), tmp_path / "t.json")
+    loaded = load(tmp_path / "t.json")
+    ran = loaded.as_recorded()
+    assert isinstance(ran, type(loaded))
+    assert [event.name for event in ran.events()] == ["forward", "aten::linear", "aten::t", "aten::linear"]
+    assert (len(loaded.events()), len(ran.to_dict()["name"]), ran.health.line()) == (10, 4, "")

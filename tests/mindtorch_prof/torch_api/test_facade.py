@@ -6,11 +6,13 @@ import inspect
 from pathlib import Path
 
 import pytest
+from synthetic_traces import linear_with_synthetic_ops
 
 import mindtorch_prof
 import mindtorch_v2 as torch
 from mindtorch_prof.load.open_trace import Loaded
-from mindtorch_prof.torch_api.facade import EventAnswers, RecordingAnswers
+from mindtorch_prof.torch_api.facade import EventAnswers, FinishedRecording, RecordingAnswers
+from mindtorch_prof.torch_api.results import Results
 from mindtorch_v2.autograd import profiler, profiler_legacy
 from mindtorch_v2.profiler import _KinetoProfile, profile
 
@@ -69,3 +71,35 @@ def test_a_question_is_declared_once(name: str) -> None:
             "group_by_input_shape",
             "group_by_stack_n",
         ]
+
+
+@pytest.mark.parametrize("kind", [profile, profiler.profile, profiler_legacy.profile])
+def test_a_profile_answers_from_what_ran_alone(kind: type[profile], tmp_path: Path) -> None:
+    with kind() as prof:
+        torch.ones(2, 3).t()  # torch shows aten::transpose and aten::as_strided inside
+    ran = prof.as_recorded()
+    assert [event.name for event in ran.events() if event.name == "aten::t"] == ["aten::t"]
+    assert "aten::transpose" in {row.key for row in prof.key_averages()}
+    assert "aten::transpose" not in {row.key for row in ran.key_averages()}
+    assert ran.self_cpu_time_total == pytest.approx(prof.key_averages().self_cpu_time_total)
+    assert "synthetic" in prof.key_averages().table()
+    assert "synthetic" not in ran.table()
+    ran.export_chrome_trace(tmp_path / "ran.json")
+    assert mindtorch_prof.load(tmp_path / "ran.json").trace.synthetic is None
+    assert mindtorch_prof.load(tmp_path / "ran.json").table() == ran.table()
+    assert [event.name for event in ran.experimental_event_tree()] == [
+        event.name for event in ran.events() if event.cpu_parent is None
+    ]
+
+
+def test_what_ran_keeps_its_numbers_metadata_and_memory() -> None:
+    shown = FinishedRecording(Results(linear_with_synthetic_ops()), {"note": "one"})
+    ran = shown.as_recorded()
+    assert [event.id for event in ran.events()] == [1, 2, 6, 7]
+    assert ran._metadata == {"note": "one"}
+    linear = next(row for row in ran.key_averages() if row.key == "aten::linear")
+    assert (linear.count, linear.synthetic_count, linear.self_cpu_memory_usage) == (2, 0, 32)
+    assert "in aten::linear" in ran.memory_summary()
+    assert "in aten::addmm" in shown.memory_summary()
+    assert repr(shown) == "<FinishedRecording a recording: 10 events (6 synthetic), 0 on devices>"
+    assert ran.as_recorded().trace is ran.trace
