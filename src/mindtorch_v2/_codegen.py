@@ -279,12 +279,12 @@ def kernel_arguments(plan: Plan) -> str:
     return ", ".join(parts)
 
 
-def write_below(w: Writer, plan: Plan, depth: int, body: str) -> None:
+def write_below(w: Writer, plan: Plan, depth: int) -> None:
     """Run a body that takes tensors, with gradients off; its result is in `t`."""
     w(depth, "enabled = grad_state.enabled")
     w(depth, "grad_state.enabled = False")
     w(depth, "try:")
-    w(depth + 1, f"t = {body}({plan.call()})")
+    w(depth + 1, f"t = K_{plan.uid}({plan.call()})")
     w(depth, "finally:")
     w(depth + 1, "grad_state.enabled = enabled")
 
@@ -467,12 +467,11 @@ def write_return(w: Writer, plan: Plan, depth: int) -> None:
 def write_fresh(w: Writer, plan: Plan, depth: int, recorded: bool, operator: bool) -> None:
     """The body of an op that returns new tensors or views."""
     op = plan.op
-    runs_inner = recorded and op.inner is not None
-    on_tensors = op.body == "tensors" or runs_inner
+    on_tensors = op.body == "tensors"
     w(depth, "try:")
     write_prepare(w, plan, depth + 1, operator)
     if on_tensors:
-        write_below(w, plan, depth + 1, f"INNER_{plan.uid}" if runs_inner else f"K_{plan.uid}")
+        write_below(w, plan, depth + 1)
         if plan.returns_tensors:
             write_unwrap(w, plan, depth + 1)  # a meta tensor has no array: `recover` runs the op again
     else:
@@ -500,7 +499,7 @@ def write_autograd(w: Writer, plan: Plan, depth: int, recorded: bool) -> None:
     if plan.op.is_view and not plan.listed:
         w(depth, "if input._rg and not grad_state.enabled: mark_view(t)")
         w(depth, f"elif ({' or '.join(requires_grad)}){integral}:")
-        if plan.op.body == "tensors" or (recorded and plan.op.inner is not None):
+        if plan.op.body == "tensors":
             w(depth + 1, "t._view_made_in = input._view_made_in")  # its body ran with gradients off
     else:
         w(depth, f"if ({' or '.join(requires_grad)}) and grad_state.enabled{integral}:")
@@ -512,8 +511,7 @@ def write_autograd(w: Writer, plan: Plan, depth: int, recorded: bool) -> None:
 def write_inplace(w: Writer, plan: Plan, depth: int, recorded: bool, operator: bool) -> None:
     """The body of an op that writes to its first argument."""
     op = plan.op
-    runs_inner = recorded and op.inner is not None
-    on_tensors = op.body == "tensors" or runs_inner
+    on_tensors = op.body == "tensors"
     saves_self = "self" in plan.saved
     w(depth, "grads = None")
     w(depth, "try:")
@@ -540,7 +538,7 @@ def write_inplace(w: Writer, plan: Plan, depth: int, recorded: bool, operator: b
         w(depth + 1, "base = a_input.base")
         w(depth + 1, f"if base is not None and ({same_base}): ask_overlap(a_input, {', '.join(read)})")
     if on_tensors:
-        write_below(w, plan, depth + 1, f"INNER_{plan.uid}" if runs_inner else f"K_{plan.uid}")
+        write_below(w, plan, depth + 1)
     elif kernel_takes_out(op.kernel):
         w(depth + 1, "target = input._array")
         w(depth + 1, f"if a_input is target: K_{plan.uid}({kernel_arguments(plan)}, out=target)")
@@ -703,8 +701,6 @@ def build(op: Op) -> None:
     namespace = _dispatch._GLOBALS
     uid = plan.uid
     namespace[f"K_{uid}"] = op.kernel
-    if op.inner is not None:
-        namespace[f"INNER_{uid}"] = op.inner
     if op.return_type is not None:
         namespace[f"RET_{uid}"] = op.return_type
     w = Writer()

@@ -123,7 +123,6 @@ class Op:
         self.is_view = options.get("view", False)
         self.promote = options.get("promote")  # None, "same", "float" or "compare"
         self.numbers = bool(self.promote) and options.get("numbers", True)
-        self.inner = options.get("inner")
         self.flops = options.get("flops")
         self.inplace_of: Op | None = options.get("inplace_of")
         self.has_out = options.get("out", False)
@@ -153,7 +152,6 @@ class Op:
         self.entry.op = self  # type: ignore[attr-defined]
         self.entry.derivative = self.derivative  # type: ignore[attr-defined]
         self.entry.backward = self.backward  # type: ignore[attr-defined]
-        self.entry.recorded = self.recorded  # type: ignore[attr-defined]
         self.entry.children = self.children  # type: ignore[attr-defined]
         if options.get("listed", True):
             OPS[self.full_name] = self
@@ -181,7 +179,7 @@ class Op:
             return 0
         if not returns[0].startswith("Tensor") or "(a" in returns[0]:
             return 0
-        return 1 if self.body == "arrays" and self.inner is None else 2
+        return 1 if self.body == "arrays" else 2
 
     @functools.cached_property
     def describe(self) -> Any:
@@ -214,11 +212,6 @@ class Op:
             return rule
 
         return declare
-
-    def recorded(self, inner: Any) -> Any:
-        """Decorator: the body to run, below autograd, while something records. It calls the ops that torch shows inside this one."""
-        self.inner = inner
-        return inner
 
     def children(self, rule: Any) -> Any:
         """Decorator: a function of the described arguments that gives the ops which torch shows inside this one (`_ops/_children.py`)."""
