@@ -109,6 +109,11 @@ def observed_by(observer: Observer) -> Iterator[None]:
         remove_observer(observer)
 
 
+def pass_on(recorder: Any, op: Any, arguments: tuple[Any, ...]) -> Any:
+    """Run an op that an observer has seen. recorder: what `Observer.wrap` got."""
+    return recorder[op.uid](*arguments) if recorder else op.run(*arguments)
+
+
 def set_muted(muted: bool) -> None:
     """Hide ops and ranges from the profiler and all observers, or show them again."""
     global _muted
@@ -128,9 +133,9 @@ def _fill_dispatcher() -> None:
     observers = [] if _muted else _observers
     for observer in observers:
         recorder, ranges = observer.wrap(recorder, ranges)
-    if observers and recorder is not None:
+    if observers and recorder:
         recorder = _dispatch.Hook(_untraced(recorder))
-    if recorder is None and _routed:
+    if _routed and not recorder:
         recorder = _dispatch.Hook(_run)
     _dispatch.recorder, _dispatch.ranges = recorder, ranges
 

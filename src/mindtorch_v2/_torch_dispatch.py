@@ -31,8 +31,7 @@ _DISPATCHED_COMPOSITES = frozenset(
 _DECOMPOSED = frozenset(("_pack_padded_sequence_backward", "affine_grid_generator_backward"))
 # Overloads that torch does not have, and the overload name that handlers see instead.
 _SHOWN_OVERLOADS = {
-    "pow_.Tensor_Scalar": "Scalar", "pow_.Tensor_Tensor": "Tensor", "sum.sized": "dim_IntList", "sum.of_batch": "dim_IntList",
-    "as_strided.ready": "", "resize_.shown": "", "resize_as_.shown": "", "threshold.written": "", "threshold_.written": "",
+    "pow_.Tensor_Scalar": "Scalar", "pow_.Tensor_Tensor": "Tensor", "threshold.written": "", "threshold_.written": "",
     "leaky_relu.written": "", "leaky_relu_.written": "", "elu.written": "", "elu_.written": "", "celu.written": "", "celu_.written": "",
 }  # fmt: skip
 # Ops shown with overload "Scalar" for a number operand: always, and only in calls that torch makes inside

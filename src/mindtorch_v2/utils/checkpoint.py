@@ -464,7 +464,7 @@ class _OpNames:
                     str(list(value.shape)) for value in arguments if isinstance(value, torch.Tensor)
                 )
                 self.ops.append(f"  {op.qualified_name}({shapes})")
-            return op.run(*arguments) if recorder is None else recorder[op.uid](*arguments)
+            return _hooks.pass_on(recorder, op, arguments)
 
         return _dispatch.Hook(note), ranges
 
