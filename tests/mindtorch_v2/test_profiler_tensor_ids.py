@@ -75,9 +75,9 @@ def test_an_id_follows_a_tensor_through_views_and_writes() -> None:
 def test_memory_that_is_used_again_gets_a_new_id() -> None:
     with profile(**TRACKED) as prof:
         for _ in range(100):
-            torch.ones(1)
+            torch.ones(1).neg_()
             gc.collect(0)
-    inputs = [e.extra_fields.inputs[0] for e in ops(prof, "aten::fill_")]
+    inputs = [e.extra_fields.inputs[0] for e in ops(prof, "aten::neg_")]
     for field in ("id", "allocation_id", "impl_ptr"):
         assert len({getattr(t, field) for t in inputs}) == 100
 
@@ -88,7 +88,7 @@ def test_set_and_resize_join_the_memory_before_and_after() -> None:
         x.mul_(x)
         x.set_(y)
         x.add_(x)
-        z = torch.ones(2)
+        z = torch.ones(2).neg_()
         z.resize_(40)
         z.zero_()
     (before,), (after,), (add,) = (ops(prof, f"aten::{name}_") for name in ("mul", "zero", "add"))
@@ -97,7 +97,7 @@ def test_set_and_resize_join_the_memory_before_and_after() -> None:
     assert one.allocation_id != other.allocation_id
     assert other.storage_data_ptr == y.untyped_storage().data_ptr()
     assert one.impl_ptr == other.impl_ptr
-    first, last = ops(prof, "aten::fill_")[-1].extra_fields.inputs[0], after.extra_fields.inputs[0]
+    first, last = ops(prof, "aten::neg_")[0].extra_fields.inputs[0], after.extra_fields.inputs[0]
     assert first.id == last.id != one.id
     assert first.allocation_id != last.allocation_id
 

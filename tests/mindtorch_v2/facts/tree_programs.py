@@ -498,11 +498,11 @@ JOINS = {
 
 
 def joined(library: ModuleType, names: str, statements: tuple[str, ...]) -> dict[str, list[int]]:
-    """By allocation id, of all tensors that ops were given: the ids that they have."""
+    """By allocation id, of all tensors that recorded ops were given: the ids that they have."""
     space: dict[str, Any] = {"t": library}
     with library.profiler.profile(record_shapes=True, profile_memory=True) as prof:
         for size, name in enumerate(names.split(), 3):
-            exec(f"{name} = t.ones({size})", space)
+            exec(f"{name} = t.ones({size}).neg_()", space)
         for statement in statements:
             exec(f"{statement}\n{statement[0]}.relu()", space)
     found: dict[str, set[int]] = {}
@@ -511,6 +511,8 @@ def joined(library: ModuleType, names: str, statements: tuple[str, ...]) -> dict
         for event in events:
             if event.tag.name == "TorchOp":
                 for tensor in _tensors(event.extra_fields.inputs):
+                    if tensor.id is None:  # of a synthetic event
+                        continue
                     found.setdefault(str(tensor.allocation_id), set()).add(tensor.id)
             walk(event.children)
 
