@@ -1,4 +1,4 @@
-"""Factories that fill a tensor given as `out=`, called while something records: arguments and the tensor in, nothing out."""
+"""Factories that fill a tensor given as `out=`: arguments and the tensor in, nothing out."""
 
 from __future__ import annotations
 

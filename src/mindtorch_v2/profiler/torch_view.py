@@ -40,7 +40,7 @@ def torch_view(trace: Trace) -> Trace:
             contents[name, index] = list(_rows(_children_of(op, arguments), 1, arguments is not None))
         except UnknownInputs:
             continue
-        except Exception as error:  # (a wrong rule must not stop the user's program)
+        except Exception as error:  # a wrong rule must not stop the user's program
             failures[op.full_name] = error
     shown = insert(trace, contents, _closed(trace))
     if failures:
