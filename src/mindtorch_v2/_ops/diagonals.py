@@ -9,8 +9,9 @@ import numpy as np
 from .. import _dtype
 from .._dispatch import composite, function, op
 from . import _dims
+from ._children import Child, child, clone, copy_, dtype_number, tensor_of, view_of
 from ._namespace import functions as F
-from .shape import as_own, as_strided, size_text
+from .shape import as_own, as_strided, reach, size_text
 from .slicing import diagonal, select, slice_
 
 # ----------------------------------------------------------------------------------------------- diag
@@ -178,18 +179,35 @@ trace.derivative(self=lambda g, self_shape: trace_backward(g, self_shape))
 # ------------------------------------------------------------------------ copies with a part replaced
 
 
+def _copy_with_strides(array: np.ndarray) -> np.ndarray:
+    """A copy with the strides of `array`, gaps included; contiguous if `array` overlaps itself."""
+    if array.flags.c_contiguous or array.size == 0 or 0 in array.strides:
+        return array.copy()
+    steps = [step // array.itemsize for step in array.strides]
+    memory = np.zeros(reach(array.shape, steps), array.dtype)
+    out = np.lib.stride_tricks.as_strided(memory, array.shape, array.strides)
+    out[...] = array
+    return out
+
+
+def _copies_with_strides(self: Any) -> list[Child]:
+    """Children: the same by the ops that torch calls."""
+    if 0 in self.strides and 0 not in self.shape:
+        return [clone(self)]
+    memory = tensor_of((reach(self.shape, self.strides),), dtype_number(self))
+    return [
+        child("aten::as_strided", self, memory.shape, memory.strides),
+        clone(memory),
+        child("aten::as_strided", memory, self.shape, self.strides),
+    ]
+
+
 def _clone_with_strides(self: Any) -> Any:
     """A copy with the strides of `self`, gaps included; dense if `self` overlaps itself."""
     array = self._array
     if 0 in array.strides and array.size:
         return F.clone(self)
-    offset = self.storage_offset()
-    extent = (
-        sum([(n - 1) * s for n, s in zip(array.shape, array.strides)]) // array.itemsize + 1
-        if array.size
-        else 0
-    )
-    memory = as_strided(self, (extent,), (1,), offset)
+    memory = as_strided(self, (reach(array.shape, self.stride()),), (1,), self.storage_offset())
     return as_own(as_strided(F.clone(memory), tuple(self.shape), self.stride(), 0))
 
 
@@ -204,15 +222,22 @@ def _same_size(src: Any, part: Any) -> None:
 def _replacing(text: str, view: Any) -> Any:
     """Declare `<view>_scatter`: a copy of self with the part that `view` shows replaced by src."""
 
-    @op(text, on="tensors")
-    def replace(self: Any, src: Any, *where: Any) -> Any:
-        out = _clone_with_strides(self)
-        part = view(out, *where)
+    def kernel(self: np.ndarray, src: np.ndarray, *where: Any) -> np.ndarray:
+        out = _copy_with_strides(self)
+        part = view.op.kernel(out, *where)
         _same_size(src, part)
-        part.copy_(src)
+        part[...] = src
         return out
 
-    return replace
+    name = f"aten::{view.op.full_name}"
+
+    def children(self: Any, src: Any, *where: Any) -> list[Child]:
+        part = view_of(self, lambda array: view.op.kernel(array, *where))
+        return [*_copies_with_strides(self), child(name, self, *where), copy_(part, src)]
+
+    entry = op(text)(kernel)
+    entry.children(children)
+    return entry
 
 
 select_scatter = _replacing(

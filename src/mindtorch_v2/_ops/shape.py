@@ -89,7 +89,8 @@ def _overlaps(size: tuple, stride: tuple) -> bool:
     return False
 
 
-def _reach(size: tuple, stride: tuple) -> int:
+def reach(size: Any, stride: Any) -> int:
+    """How many elements of memory a strided view spans."""
     return 0 if 0 in size else sum((n - 1) * s for n, s in zip(size, stride)) + 1
 
 
@@ -117,7 +118,7 @@ def _as_strided_backward(
     spread = [d for d, (n, s) in enumerate(zip(in_shape, in_stride)) if s == 0 and n != 1]
     read_shape = tuple([1 if d in spread else n for d, n in enumerate(in_shape)])
     start = min(offset, in_offset)
-    extent = max(offset + _reach(size, stride), in_offset + _reach(read_shape, in_stride)) - start
+    extent = max(offset + reach(size, stride), in_offset + reach(read_shape, in_stride)) - start
     memory = g.new_zeros((extent,))
     if _overlaps(size, stride) or _overlaps(read_shape, in_stride):
         if not _dispatch.grad_state.enabled:
