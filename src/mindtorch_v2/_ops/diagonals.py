@@ -9,7 +9,7 @@ import numpy as np
 from .. import _dtype
 from .._dispatch import composite, function, op
 from . import _dims
-from ._children import Child, child, clone, copy_, dtype_number, tensor_of, view_of
+from ._children import Child, child, clone, copy_, dense_strides, dtype_number, tensor_of, view_of
 from ._namespace import functions as F
 from .shape import as_own, as_strided, reach, size_text
 from .slicing import diagonal, select, slice_
@@ -232,8 +232,9 @@ def _replacing(text: str, view: Any) -> Any:
     name = f"aten::{view.op.full_name}"
 
     def children(self: Any, src: Any, *where: Any) -> list[Child]:
-        part = view_of(self, lambda array: view.op.kernel(array, *where))
-        return [*_copies_with_strides(self), child(name, self, *where), copy_(part, src)]
+        whole = self._replace(strides=dense_strides(self, None)) if 0 in self.strides else self
+        part = view_of(whole, lambda array: view.op.kernel(array, *where))
+        return [*_copies_with_strides(self), child(name, whole, *where), copy_(part, src)]
 
     entry = op(text)(kernel)
     entry.children(children)
