@@ -24,13 +24,14 @@ class SyntheticOp(NamedTuple):
     overload: str
     depth: int  # levels below the recorded event; 1: directly inside
     inputs: Inputs | None  # None: not known
-    flops: int
     allocates: bool  # whether what the recorded event allocated is shown as this op's
     sequenced: bool  # whether it has the sequence number of the recorded event
 
 
 def insert(
-    trace: Trace, contents: Mapping[tuple[int, int], Sequence[SyntheticOp]], closed: BoolArray
+    trace: Trace,
+    contents: Mapping[tuple[int, int], Sequence[SyntheticOp]],
+    closed: BoolArray | None = None,
 ) -> Trace:
     """The trace with ops inserted after recorded events, in the given order (parents first).
 
@@ -40,7 +41,9 @@ def insert(
     key_of_row, keys = _event_keys(trace, np.arange(len(trace)))
     by_key = [contents.get(key, ()) for key in keys]
     inserted = np.array([len(ops) for ops in by_key], np.int64)
-    count = np.where(closed, 0, inserted[key_of_row]) if len(trace) else np.zeros(0, np.int64)
+    count = inserted[key_of_row] if len(trace) else np.zeros(0, np.int64)
+    if closed is not None:
+        count = np.where(closed, 0, count)
     if not count.any():
         return trace
     owner = np.repeat(np.arange(len(trace)), count + 1)
@@ -83,7 +86,7 @@ def insert(
         sequence=column(trace.sequence, sequence),
         forward_thread=column(trace.forward_thread, 0),
         inputs=column(trace.inputs, inputs[op]),
-        flops=column(trace.flops, np.array([each.flops for each in ops], np.int64)[op]),
+        flops=column(trace.flops, 0),
         stack=trace.stack[owner],
         input_table=tuple(table),
         tensor_ids=_with_first(trace.tensor_ids, lambda rows: column(rows, -1)),

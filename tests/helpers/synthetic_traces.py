@@ -15,7 +15,7 @@ from mindtorch_prof.trace import Trace
 
 
 def synthetic_op(name: str, depth: int = 1, *, allocates: bool = False) -> SyntheticOp:
-    return SyntheticOp(name, "", depth, None, 0, allocates, False)
+    return SyntheticOp(name, "", depth, None, allocates, False)
 
 
 def linear_with_synthetic_ops() -> Trace:

@@ -42,6 +42,8 @@ def calls() -> dict[str, Callable[[], str]]:
         if make is not None:
             run = partial(registry_calls.described_call, op, make)
             rows[f"op: {op.full_name} {op.uid}"] = partial(profiled_rows._text, run)
+    for code in registry_calls.ROWS:
+        rows[f"op: {code}"] = partial(profiled_rows._text, registry_calls.described_row, code)
     return rows
 
 

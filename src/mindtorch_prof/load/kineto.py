@@ -112,7 +112,6 @@ class _Builder:
         flops = np.maximum(host["flops"], 0)
         if top.get("with_flops") and (inputs >= 0).any():
             flops = np.where(host["flops"] >= 0, flops, flops_of(name, names, inputs, input_table))
-            flops[~recorded] = 0  # the recorded event has done their work
         links = Links(thread, start, end, host["external"], host["correlation"], is_runtime, recorded)
         device_columns = self._device(device, links)
         self.repaired["External ids that several events share"] = links.shared

@@ -65,7 +65,7 @@ threshold_backward.derivative(
 def from_result(base: Any, inplace: str, node: str, **rules: Any) -> None:
     """Declare the in-place form of an op with a backward node of its own, as torch does."""
     schema = base.op.text.replace("(", ".written(", 1)
-    declared = op(schema, inplace=f"{inplace}.written", expose="no", node=node)(base.op.kernel)
+    declared = op(schema, inplace=f"{inplace}.written", expose="no", node=node, on=base.op.body)(base.op.kernel)
     declared.derivative(**rules)
     base.inplace = declared.inplace
 
@@ -538,7 +538,6 @@ from_result(
     "CeluBackward1",
     self=lambda g, out, alpha: F.elu_backward(g, alpha, 1, 1.0 / float(np.float32(alpha)), True, out),
 )
-celu.inplace.op.body = "tensors"
 celu.inplace.op.kernel = lambda self, alpha: elu.inplace(self, alpha, 1.0, 1.0 / alpha)
 celu_ = _dispatch.FUNCTIONS["celu_"] = celu.inplace
 

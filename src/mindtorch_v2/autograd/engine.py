@@ -272,7 +272,7 @@ def _apply(node: Node, buffer: list) -> tuple:
         from .anomaly_mode import apply_watched
 
         return apply_watched(node, buffer, _apply_recorded)
-    return node.apply(*buffer) if _dispatch.ranges is None else _apply_recorded(node, buffer)
+    return _apply_plain(node, buffer, node.apply) if _dispatch.ranges is None else _apply_recorded(node, buffer)
 
 
 def _apply_needed(node: Node, buffer: list, needed: set) -> tuple:
@@ -291,7 +291,7 @@ def _apply_needed(node: Node, buffer: list, needed: set) -> tuple:
 def _apply_recorded(node: Node, buffer: list) -> tuple:
     ranges = _dispatch.ranges
     if ranges is None:
-        return node.apply(*buffer)
+        return _apply_plain(node, buffer, node.apply)
     token = ranges.enter(
         node.name(), 1, node._recorded_sequence(), node.forward_thread, _recorded_inputs(buffer)
     )
@@ -299,20 +299,28 @@ def _apply_recorded(node: Node, buffer: list) -> tuple:
     if node.is_users and _dispatch.calls is not None:
         apply = partial(call_user, node.apply)
     try:
-        if not node.frees_gradients or node._post_hooks:
-            results = apply(*buffer)
-        else:
-            gradients = tuple(buffer)
-            buffer[:] = [None] * len(buffer)
-            results = apply(*gradients)
-            del gradients
-        return results if node.is_users else _real_parts(node, results)
+        return _apply_plain(node, buffer, apply)
     finally:
         ranges.exit(token)
 
 
+def _apply_plain(node: Node, buffer: list, apply: Any) -> tuple:
+    """Compute the gradients of a node. Complex gradients of real tensors become real here, as part of the node."""
+    if not node.frees_gradients or node._post_hooks:
+        results = apply(*buffer)
+    else:
+        gradients = tuple(buffer)
+        buffer[:] = [None] * len(buffer)
+        results = apply(*gradients)
+    if not node.is_users:
+        for gradient in results:
+            if gradient.__class__ is Tensor and not gradient._array_missing and gradient._array.dtype.kind == "c":
+                return _real_parts(node, results)
+    return results
+
+
 def _real_parts(node: Node, results: tuple) -> tuple:
-    """Make complex gradients of real tensors real, inside the node's event."""
+    """Make complex gradients of real tensors real."""
     for place, gradient in enumerate(results):
         if gradient.__class__ is Tensor and not gradient._array_missing and gradient._array.dtype.kind == "c":
             edge = node.next[place] if place < len(node.next) else None

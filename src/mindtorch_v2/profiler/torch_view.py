@@ -14,6 +14,7 @@ import numpy as np
 
 from mindtorch_prof.arrays import BoolArray
 from mindtorch_prof.inputs import Inputs, TensorInput
+from mindtorch_prof.load.flops import flops_of
 from mindtorch_prof.synthetic_rows import SyntheticOp, event_keys, insert
 from mindtorch_prof.trace import Trace
 from mindtorch_prof.tree import thread_slices
@@ -43,6 +44,9 @@ def torch_view(trace: Trace) -> Trace:
         except Exception as error:  # a wrong rule must not stop the user's program
             failures[op.full_name] = error
     shown = insert(trace, contents, _closed(trace))
+    if trace.settings.with_flops and shown.synthetic is not None:
+        counted = flops_of(shown.name, list(shown.names), shown.inputs, shown.input_table)
+        shown = replace(shown, flops=np.where(shown.synthetic == 0, shown.flops, counted))
     if failures:
         notes = [f"the ops inside aten::{name} are not shown: {error!r}" for name, error in failures.items()]
         shown = replace(shown, health=replace(shown.health, notes=(*shown.health.notes, *notes)))
@@ -104,7 +108,7 @@ def _rows(children: Sequence[Child], depth: int, known: bool) -> Iterator[Synthe
         if not child.sequenced:
             below = [row._replace(sequenced=False) for row in below]
         inputs = None if arguments is None else Inputs(arguments)
-        yield SyntheticOp(name, overload, depth, inputs, 0, allocates, child.sequenced)
+        yield SyntheticOp(name, overload, depth, inputs, allocates, child.sequenced)
         yield from below
 
 

@@ -30,7 +30,46 @@ _TENSORS: dict[str, Callable[[int], Any]] = {
     "bytes": lambda seed: torch.tensor(np.random.default_rng(seed).integers(1, 4, (3, 4)).astype(np.uint8)),
     "few": lambda seed: torch.tensor([2, 0, 1]),
     "scalar": lambda seed: torch.tensor(0.5),
+    "sparse": lambda seed: _uniform((3, 4), seed).to_sparse(),
 }
+
+# ops whose arguments have to fit together in a way that their types do not tell
+ROWS = (
+    "torch._amp_update_scale_(torch.tensor(2.0), torch.tensor(0, dtype=torch.int32), torch.tensor(0.0), 2.0, 0.5, 3)",
+    "x.t().new_ones(3, 3).addbmm_(x.reshape(1, 3, 4), x.reshape(1, 4, 3))",
+    "torch.ones(3).addmv_(x, torch.ones(4))",
+    "torch.ones(1, 3, 3).baddbmm_(x.reshape(1, 3, 4), x.reshape(1, 4, 3))",
+    "torch.arctan2(x, 2.0)",
+    "x.arctan2_(2.0)",
+    "x.clip_(0.2, 0.4)",
+    "torch.nn.functional.celu_(x)",
+    "torch.lu_solve(torch.ones(4, 1), *torch.linalg.lu_factor(torch.ones(4, 4) + torch.eye(4)))",
+    "x.scatter_(1, torch.tensor([[0, 1], [2, 0]]), torch.ones(2, 2), reduce='add')",
+    "x.scatter_(1, torch.tensor([[0, 1], [2, 0]]), 2.0, reduce='multiply')",
+    "torch.nn.RNN(4, 3, nonlinearity='relu')(torch.nn.utils.rnn.pack_sequence([x, x[:2]]))[0].data",
+    "torch.sparse.sum(x.to_sparse().requires_grad_()).backward()",
+    "torch.sparse.sum(x.to_sparse(), 0)",
+    "x.to_sparse().requires_grad_().to_dense().sum().backward()",
+    "(x.to_sparse().sparse_dim(), x.to_sparse().dense_dim())",
+    "torch.nn.EmbeddingBag(5, 3, sparse=True)(torch.tensor([[1, 2], [0, 4]])).sum().backward()",
+    "[_one_step(torch.optim.Adam, lr=torch.tensor(0.1), fused=True), _one_step(torch.optim.AdamW, lr=torch.tensor(0.1), fused=True)]",
+    "_one_step(torch.optim.Adagrad, lr=torch.tensor(0.1), fused=True)",
+)
+
+
+def described_row(code: str) -> list[Any]:
+    """What a row of `ROWS` gives, and x afterwards."""
+    torch.manual_seed(0)
+    x = _uniform((3, 4), 1)
+    result = eval(code, {"torch": torch, "x": x, "_one_step": _one_step})
+    return [described(result), described(x)]
+
+
+def _one_step(kind: Any, **options: Any) -> Any:
+    parameter = torch.nn.Parameter(_uniform((3, 4), 2))
+    parameter.grad = _uniform((3, 4), 3)
+    kind([parameter], **options).step()
+    return parameter
 _NUMBERS: dict[str, tuple[Any, ...]] = {
     "Scalar": (0.5, 2),
     "float": (0.5,),

@@ -21,6 +21,7 @@ from mindtorch_prof.trace import Frames, Health, Memory, TensorIds, Trace
 from ... import _dispatch
 from ..._codegen import described
 from ..._graph import storage_of
+from ...nn.parameter import is_lazy
 from .. import process_flags
 from ..record_function import KeywordValues
 from . import allocations
@@ -245,6 +246,8 @@ def _memory_of_modules(stacks: Stacks) -> tuple[tuple[int, int, bool], ...]:
     by_address: dict[int, tuple[int, int, bool]] = {}
     for module in stacks.called_modules():
         for parameter in module.parameters():
+            if is_lazy(parameter):
+                continue
             for tensor, is_gradient in ((parameter, False), (parameter._grad, True)):
                 if tensor is not None and getattr(tensor, "_array", None) is not None:
                     storage = storage_of(tensor)

@@ -23,6 +23,7 @@ from mindtorch_prof.tree import innermost, thread_slices
 from ... import _recording_hooks as hooks
 from ..._graph import storage_of
 from ..._storage import ObservedStorage
+from ...nn.parameter import is_lazy
 from .op_inputs import tensor_input
 from .probes import tensor_places
 
@@ -184,7 +185,8 @@ class TensorRegister:
         parameters = tuple(
             (key, self._tensor(parameter), self._gradient(parameter), ())
             for key, parameter in module._parameters.items()
-            if parameter is not None
+            # a lazy module gets its parameters in this call
+            if parameter is not None and not is_lazy(parameter)
         )
         kind = type(module)
         self.modules[name] = len(self.owners)
