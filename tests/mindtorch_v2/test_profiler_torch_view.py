@@ -57,8 +57,6 @@ def test_a_profile_shows_how_much_memory_is_cleared() -> None:
     assert shown == {"small": False, "large": True, "empty": True, "column": True, "transposed": False}
 
 
-
-
 def test_attention_chooses_the_kernel_torch_chooses() -> None:
     def kernel(q: Any, **options: Any) -> str:
         with torch.profiler.profile() as prof:

@@ -286,3 +286,8 @@ def reshape(x: Any, shape: tuple[int, ...]) -> Child:
         full_shape = tuple([-source.size // prod(shape) if size == -1 else size for size in shape])
         inside = [clone(x, 0), child("aten::_unsafe_view", tensor(x.shape, x), full_shape)]
     return child("aten::reshape", x, shape, children=inside)
+
+
+def item(x: Any) -> Child:
+    """`item`, which reads the number in a tensor."""
+    return child("aten::item", x, children=[child("aten::_local_scalar_dense", x)])

@@ -65,7 +65,9 @@ threshold_backward.derivative(
 def from_result(base: Any, inplace: str, node: str, **rules: Any) -> None:
     """Declare the in-place form of an op with a backward node of its own, as torch does."""
     schema = base.op.text.replace("(", ".written(", 1)
-    declared = op(schema, inplace=f"{inplace}.written", expose="no", node=node, on=base.op.body)(base.op.kernel)
+    declared = op(schema, inplace=f"{inplace}.written", expose="no", node=node, on=base.op.body)(
+        base.op.kernel
+    )
     declared.derivative(**rules)
     base.inplace = declared.inplace
 
@@ -491,8 +493,8 @@ elu_backward.derivative(
     grad_output=lambda g, alpha, scale, input_scale, is_result, self_or_result: elu_backward(
         g, alpha, scale, input_scale, is_result, self_or_result
     ),
-    self_or_result=lambda g, grad_output, alpha, scale, input_scale, is_result, self_or_result: (
-        _elu_double(g, grad_output, alpha, scale, input_scale, is_result, self_or_result)
+    self_or_result=lambda g, grad_output, alpha, scale, input_scale, is_result, self_or_result: _elu_double(
+        g, grad_output, alpha, scale, input_scale, is_result, self_or_result
     ),
 )
 
@@ -570,7 +572,9 @@ def softplus_backward(grad_output: np.ndarray, self: np.ndarray, beta: Any, thre
 
 softplus_backward.derivative(
     grad_output=lambda g, self, beta, threshold: softplus_backward(g, self, beta, threshold),
-    self=lambda g, grad_output, self, beta, threshold: _softplus_double(g, grad_output, self, beta, threshold),
+    self=lambda g, grad_output, self, beta, threshold: _softplus_double(
+        g, grad_output, self, beta, threshold
+    ),
 )
 
 

@@ -11,7 +11,7 @@ from .._dtype import BY_NUM
 from .._tensor import Tensor
 from . import _dims
 from ._accumulate import add_rows
-from ._children import Child, child, tensor
+from ._children import Child, child, item, tensor
 from ._layout import expanded_target
 from ._namespace import functions as F
 from ._scalars import fitting
@@ -272,7 +272,7 @@ _index_fill_tensor.children(
 )
 _index_fill_tensor.op.inplace.children(
     lambda self, dim, index, value: [
-        child("aten::item", value),
+        item(value),
         child("aten::index_fill_.int_Scalar", self, dim, index, None),
     ]
 )

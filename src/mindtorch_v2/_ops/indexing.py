@@ -13,7 +13,7 @@ from .. import _dtype
 from .._dispatch import function, op
 from .._dtype import BY_NUM
 from ._accumulate import add_rows, linear_index
-from ._children import UNKNOWN, Child, child, tensor
+from ._children import UNKNOWN, Child, child, item, tensor
 from ._layout import dense_order, empty_ordered, expanded_target
 from ._namespace import functions as F
 from ._warn import warn_once
@@ -236,7 +236,7 @@ def _(self: Any, indices: Any, values: Any, accumulate: Any, unsafe: Any) -> lis
         return _mask_children(indices)
     mask = tensor(mask.shape + (1,) * (len(self.shape) - len(mask.shape)), mask)
     # the number that is written stands in a tensor: a description does not hold it
-    return [child("aten::item", values), child("aten::masked_fill_.Scalar", self, mask, None)]
+    return [item(values), child("aten::masked_fill_.Scalar", self, mask, None)]
 
 
 def _index_put_self(g: Any, indices: Any, accumulate: bool, shape: tuple) -> Any:

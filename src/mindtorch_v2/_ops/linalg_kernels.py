@@ -11,7 +11,7 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import OPS, composite, op, storage_of
-from ._children import UNKNOWN, Child, child, tensor
+from ._children import UNKNOWN, Child, child, item, tensor
 from ._namespace import functions as F
 
 
@@ -90,7 +90,7 @@ def _linalg_check_errors(info: Any, api_name: str, is_matrix: bool) -> None:
 _linalg_check_errors.children(
     lambda info, api_name, is_matrix: [
         child("aten::any", info),
-        child("aten::item", tensor((), info, "bool")),
+        item(tensor((), info, "bool")),
     ]
 )
 
@@ -241,7 +241,7 @@ def all_children(test: str, x: Any, *other: Any, children: Any = None) -> list[C
     return [
         child(test, x, *other, children=children),
         child("aten::all", truths),
-        child("aten::item", described(x, lambda _: (), "bool")),
+        item(described(x, lambda _: (), "bool")),
     ]
 
 

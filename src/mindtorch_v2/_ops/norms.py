@@ -141,12 +141,13 @@ norm_along.children(
             keepdim,
             None,
             reduced(self, dim, keepdim),
+            children=(),
         )
     ]
 )
 norm_of_all.children(
     lambda self, p: [
-        child("aten::linalg_vector_norm", self, p, None, False, None, reduced(self, None, False))
+        child("aten::linalg_vector_norm", self, p, None, False, None, reduced(self, None, False), children=())
     ]
 )
 

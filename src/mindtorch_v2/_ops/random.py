@@ -15,7 +15,7 @@ from .._dtype import BY_NUM
 from .._meta import meta_tensor
 from .._random import Generator, default_generator
 from . import factories_out
-from ._children import UNKNOWN, Child, child, dtype_number, empty, empty_like, tensor, tensor_of
+from ._children import UNKNOWN, Child, child, dtype_number, empty, empty_like, item, tensor, tensor_of
 from ._layout import dense_order, empty_as
 from ._namespace import functions as F
 from .creation import _sizes, finish
@@ -270,11 +270,6 @@ def _check_children(std: Any) -> list[Child]:
         child("aten::ge.Scalar", lowest, 0),
         item(tensor((), std, "bool")),
     ]
-
-
-def item(x: Any) -> Child:
-    """The number in a described tensor of one element."""
-    return child("aten::item", x, children=[child("aten::_local_scalar_dense", x)])
 
 
 @_normal_tensor_tensor.children

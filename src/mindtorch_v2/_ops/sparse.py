@@ -11,7 +11,6 @@ import numpy as np
 
 from .. import _dispatch, _dtype
 from .._dispatch import OPS, composite, function, wrap
-from ._children import child
 from ._namespace import functions as F
 from ._warn import warn_once
 
@@ -50,10 +49,6 @@ def values_of(self: Any) -> Any:
         raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() first")
     module = _sparse()
     return module.with_values_node(self, module.part(self, 1))
-
-
-for _part in (indices_of, values_of):
-    _part.children(lambda self: [child("aten::is_coalesced", self)])
 
 
 @composite("aten::_coalesced_(Tensor(a!) self, bool coalesced) -> Tensor(a!)", expose="no")

@@ -272,7 +272,9 @@ def _apply(node: Node, buffer: list) -> tuple:
         from .anomaly_mode import apply_watched
 
         return apply_watched(node, buffer, _apply_recorded)
-    return _apply_plain(node, buffer, node.apply) if _dispatch.ranges is None else _apply_recorded(node, buffer)
+    return (
+        _apply_plain(node, buffer, node.apply) if _dispatch.ranges is None else _apply_recorded(node, buffer)
+    )
 
 
 def _apply_needed(node: Node, buffer: list, needed: set) -> tuple:
@@ -314,7 +316,11 @@ def _apply_plain(node: Node, buffer: list, apply: Any) -> tuple:
         results = apply(*gradients)
     if not node.is_users:
         for gradient in results:
-            if gradient.__class__ is Tensor and not gradient._array_missing and gradient._array.dtype.kind == "c":
+            if (
+                gradient.__class__ is Tensor
+                and not gradient._array_missing
+                and gradient._array.dtype.kind == "c"
+            ):
                 return _real_parts(node, results)
     return results
 

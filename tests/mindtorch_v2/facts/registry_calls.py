@@ -70,6 +70,8 @@ def _one_step(kind: Any, **options: Any) -> Any:
     parameter.grad = _uniform((3, 4), 3)
     kind([parameter], **options).step()
     return parameter
+
+
 _NUMBERS: dict[str, tuple[Any, ...]] = {
     "Scalar": (0.5, 2),
     "float": (0.5,),
