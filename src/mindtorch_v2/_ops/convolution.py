@@ -533,9 +533,10 @@ def _(
     needs: Any,
 ) -> Any:
     to_input, to_weight, to_bias = (g if m else None for g, m in zip(grads, output_mask))
-    return _double_backward(
+    gradients = _double_backward(
         to_input, to_weight, to_bias, grad_output, weight, input, stride, padding, dilation, transposed, output_padding, groups, needs
     )  # fmt: skip
+    return tuple([gradient if need else None for gradient, need in zip(gradients, needs)])
 
 
 @composite(
@@ -548,20 +549,18 @@ def _double_backward(
     ggI: Any, ggW: Any, ggb: Any, gO: Any, weight: Any, self: Any, stride: Any, padding: Any, dilation: Any, transposed: bool,
     output_padding: Any, groups: int, output_mask: Any,
 ) -> Any:  # fmt: skip
-    """Gradients for the output's gradient, the input and the weight."""
+    """Gradients for the output's gradient, the input and the weight: as in torch all that can be computed, whatever the mask says."""
     geometry = (stride, padding, dilation, transposed, output_padding, groups)
     first = second = third = None
-    if output_mask[0]:
-        parts = []
-        if ggI is not None:
-            parts.append(convolution(ggI, weight, None, *geometry))
-        if ggW is not None:
-            parts.append(convolution(self, ggW, None, *geometry))
-        if ggb is not None:
-            parts.append(F.expand(F.view(ggb, (1, -1, *(1,) * (weight.ndim - 2))), tuple(gO.shape)))
-        for part in parts:
-            first = part if first is None else F.add(first, part)
-    if output_mask[2] and ggI is not None:
+    if ggI is not None:
+        first = convolution(ggI, weight, None, *geometry)
+    if ggW is not None:
+        part = convolution(self, ggW, None, *geometry)
+        first = part if first is None else F.add(first, part)
+    if ggb is not None:
+        part = F.expand(F.view(ggb, (1, -1, *(1,) * (weight.ndim - 2))), tuple(gO.shape))
+        first = part if first is None else F.add(first, part)
+    if ggI is not None:
         third = _weight_by_convolution(gO, ggI, weight, stride, padding, dilation, transposed, groups)
     if ggW is not None:
         extra = (0,) * len(stride)

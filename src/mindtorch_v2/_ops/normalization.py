@@ -10,7 +10,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import FLOAT_NUMS, LOW_FLOATS
-from .._graph import Switches, grad_state
+from .._graph import Node, Switches, attach, edge, grad_state
 from ._children import child, is_contiguous
 from ._namespace import functions as F
 from .attention import ones
@@ -148,13 +148,20 @@ def native_layer_norm_backward(
 
 @native_layer_norm_backward.backward("grad_out", "input", "weight")
 def _(
-    grads: Any, grad_out: Any, input: Any, normalized_shape: Any, mean: Any, rstd: Any, weight: Any
+    grads: Any,
+    grad_out: Any,
+    input: Any,
+    normalized_shape: Any,
+    mean: Any,
+    rstd: Any,
+    weight: Any,
+    needs: Any,
 ) -> tuple:
     to_input, to_weight, to_bias = grads
     count = math.prod(normalized_shape)
     rows = (math.prod(input.shape[: input.ndim - len(normalized_shape)]), count)
-    if grad_state.enabled:
-        mean, rstd = _with_history(input, rstd, tuple(range(input.ndim - len(normalized_shape), input.ndim)))
+    dims = tuple(range(input.ndim - len(normalized_shape), input.ndim))
+    mean, rstd = _with_history(input, mean, rstd, dims)
     x, g = F.reshape(input, rows), F.reshape(grad_out, rows)
     mean, rstd = (F.to(F.reshape(saved, (rows[0], 1)), x.dtype) for saved in (mean, rstd))
     gamma = ones((1,), dtype=x.dtype) if weight is None else F.reshape(weight, (1, count))
@@ -172,8 +179,8 @@ def _(
         second = norm.input_gradient(to_input, weighted, total(weighted * norm.center), total(weighted))
     if to_weight is not None:
         direct = g * to_weight * rstd
-        level = F.div_(total(g * to_weight) * rstd, -count)
-        tilt = F.div_(norm.center_cubed * total(g * to_weight * norm.center), -count)
+        level = div_scalar.inplace(total(g * to_weight) * rstd, -count)
+        tilt = div_scalar.inplace(norm.center_cubed * total(g * to_weight * norm.center), -count)
         second = _added_to(second, F.add_(F.add_(direct, level), tilt))
     if to_input is not None and weight is not None:
         one = ones((), dtype=x.dtype)
@@ -186,7 +193,14 @@ def _(
         first = _added_to(first, to_bias)
     if first is not None:
         first = F.reshape_as(F.expand(first, rows), grad_out)
-    return first, None if second is None else F.reshape_as(second, input), third
+    if second is not None:
+        second = F.reshape_as(second, input)
+    return _needed((first, second, third), needs)
+
+
+def _needed(gradients: tuple, needs: tuple) -> tuple:
+    """Gradients without those that nothing needs: torch computes them all, and frees these in the node."""
+    return tuple([gradient if need else None for gradient, need in zip(gradients, needs)])
 
 
 class _NormAgain:
@@ -206,17 +220,17 @@ class _NormAgain:
         total, count = self.total, self.count
         gg_total = total(gg)
         gg_center = total(gg * self.center)
-        bend = F.sub_(F.div_(gg_total * g_total, count), total(g * gg))
+        bend = F.sub_(div_scalar.inplace(gg_total * g_total, count), total(g * gg))
         bend = F.add_(bend, mul_scalar.inplace(self.rstd_squared * g_center * gg_center, 3 / count))
-        gradient = F.div_(self.center_cubed * bend, count)
+        gradient = div_scalar.inplace(self.center_cubed * bend, count)
         spread = div_scalar(g_total, count) - g
-        F.add_(gradient, F.div_(gg_center * self.rstd_cubed, count) * spread)
+        F.add_(gradient, div_scalar.inplace(gg_center * self.rstd_cubed, count) * spread)
         spread = div_scalar(gg_total, count) - gg
-        return F.add_(gradient, F.div_(g_center * self.rstd_cubed, count) * spread)
+        return F.add_(gradient, div_scalar.inplace(g_center * self.rstd_cubed, count) * spread)
 
     def backward(self, g: Any, gamma: Any) -> Any:
         """The gradient for the input of a norm with weight `gamma`."""
-        scale = F.div_(gamma * self.rstd, self.count)
+        scale = div_scalar.inplace(gamma * self.rstd, self.count)
         direct = F.sub_(mul_scalar(g, self.count), self.total(g))
         tilt = self.center * self.rstd_squared * self.total(g * self.center)
         return scale * F.sub_(direct, tilt)
@@ -226,13 +240,41 @@ def _added_to(first: Any, second: Any) -> Any:
     return second if first is None else F.add_(first, second)
 
 
-def _with_history(x: Any, rstd: Any, dims: Any) -> tuple:
-    """Mean and reciprocal deviation of `x` over `dims`, computed again with a graph: the saved ones have none, and third derivatives
-    need it. `rstd` is the saved one, in a shape that broadcasts."""
-    mean = x.mean(dims, True)
-    variance = (x - mean).square().mean(dims, True)
-    eps = (1 / rstd.square() - variance).detach()
-    return mean, F.rsqrt(variance + eps)
+class NormStatisticsBackward(Node):
+    """The history of the mean and reciprocal deviation that a norm saved: only third and higher derivatives pass through it."""
+
+    n_outputs = 2
+    input: Any
+    saved: tuple  # mean and reciprocal deviation
+    dims: tuple  # those that are normalised together
+
+    def apply(self, to_mean: Any, to_rstd: Any) -> tuple:
+        x, dims = self.input, self.dims
+        shape = tuple([1 if d in dims else n for d, n in enumerate(x.shape)])
+        mean, rstd = (_with_history(x, *self.saved, dims)[k].view(shape) for k in range(2))
+        gradient = None
+        if to_rstd is not None:
+            gradient = -(to_rstd.view(shape) * rstd.pow(3)) * (x - mean)
+        if to_mean is not None:
+            to_mean = to_mean.view(shape).expand(x.shape)
+            gradient = to_mean if gradient is None else to_mean + gradient
+        return (None if gradient is None else gradient / math.prod([x.shape[d] for d in dims]),)
+
+
+def _with_history(x: Any, mean: Any, rstd: Any, dims: tuple) -> tuple:
+    """The mean and reciprocal deviation of `x` that a norm saved, as functions of `x` if gradients are enabled."""
+    source = edge(x) if grad_state.enabled else None
+    if source is None:
+        return mean, rstd
+    node = NormStatisticsBackward()
+    node.input, node.saved, node.dims = x, (mean, rstd), dims
+    node.next, node.seq = (source,), grad_state.seq
+    node.shapes = mean._array.shape, rstd._array.shape
+    node.dtypes = mean._array.dtype, rstd._array.dtype
+    statistics = _dispatch.wrap(mean._array), _dispatch.wrap(rstd._array)
+    for number, tensor in enumerate(statistics):
+        attach(tensor, node, number)
+    return statistics
 
 
 # ---------------------------------------------------------------------------------------------------- batch norm
@@ -380,6 +422,7 @@ def _(
     save_invstd: Any,
     train: bool,
     eps: float,
+    needs: Any,
 ) -> tuple:
     to_input, to_weight, to_bias = grads
     ndim, g = input.ndim, grad_out
@@ -390,14 +433,12 @@ def _(
     gamma = ones((), dtype=input.dtype) if weight is None else expanded(weight)
     to_weight = None if to_weight is None else expanded(to_weight)
     to_bias = None if to_bias is None else expanded(to_bias)
-    if train and grad_state.enabled:
-        saved = save_invstd.view(1, -1, *(1,) * (ndim - 2))
-        mean, rstd = _with_history(input, saved, (0, *range(2, ndim)))
+    if train:
+        statistics = _with_history(input, save_mean, save_invstd, (0, *range(2, ndim)))
+        mean, rstd = (F.to(saved, input.dtype) for saved in statistics)
     else:
-        mean = F.to(save_mean if train else running_mean, input.dtype)
-        mean = F.unsqueeze(_with_dims(mean, ndim - 2), 0)
-        rstd = F.to(save_invstd, input.dtype) if train else F.pow(add_scalar(running_var, eps), -0.5)
-        rstd = F.unsqueeze(_with_dims(rstd, ndim - 2), 0)
+        mean, rstd = running_mean, F.pow(add_scalar(running_var, eps), -0.5)
+    mean, rstd = (F.unsqueeze(_with_dims(value, ndim - 2), 0) for value in (mean, rstd))
     count = input.numel() // max(input.shape[1], 1)
     norm = _NormAgain(input, mean, rstd, _sum_per_channel, count)
     g_center, g_total = _sum_per_channel(g * norm.center), _sum_per_channel(g)
@@ -407,8 +448,8 @@ def _(
     if to_weight is not None:
         direct = g * rstd
         if train:
-            level = F.div_(g_total * rstd, -count)
-            tilt = F.div_(norm.center_cubed * _sum_per_channel(g * norm.center), -count)
+            level = div_scalar.inplace(g_total * rstd, -count)
+            tilt = div_scalar.inplace(norm.center_cubed * _sum_per_channel(g * norm.center), -count)
             direct = F.add_(F.add_(direct, level), tilt)
         second = _added_to(second, to_weight * direct)
     if to_input is not None and weight is not None:
@@ -421,7 +462,7 @@ def _(
         first = _added_to(first, to_weight * norm.center * rstd)
     if to_bias is not None:
         first = _added_to(first, to_bias)
-    return first, second, third
+    return _needed((first, second, third), needs)
 
 
 def _with_dims(value: Any, count: int) -> Any:

@@ -68,6 +68,20 @@ add_tensor.derivative(self=lambda g: g, other=lambda g, alpha: g if alpha == 1 e
 
 
 @op(
+    "aten::add.laid_out(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
+    expose="no",
+    node="AddBackward0",
+    flops=flops_of_self,
+)
+def add_laid_out(self: np.ndarray, other: np.ndarray, alpha: Any) -> np.ndarray:
+    """`self + other` with the strides of `self`, as torch lays a sum out: NumPy prefers those of a contiguous operand."""
+    return np.add(self, other, np.empty_like(self))
+
+
+add_laid_out.derivative(self=lambda g: g, other=lambda g: g)
+
+
+@op(
     "aten::sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor",
     promote="same",
     inplace="aten::sub_.Tensor",
@@ -598,7 +612,12 @@ def mul_into(self: Any, other: Any, out: Any) -> Any:
 mul_scalar.inplace.children(lambda self, other: [child("aten::mul.out", _boxed(other), self, self)])
 
 
-@op("aten::div.Scalar(Tensor self, Scalar other) -> Tensor", expose="no", node="DivBackward1")
+@op(
+    "aten::div.Scalar(Tensor self, Scalar other) -> Tensor",
+    inplace="aten::div_.Scalar",
+    expose="no",
+    node="DivBackward1",
+)
 def div_scalar(self: Any, other: Any) -> Any:
     return np.true_divide(
         *_dispatch.promote_number(

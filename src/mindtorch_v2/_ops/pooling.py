@@ -241,6 +241,7 @@ def _declare_max(dims: int, aten_name: str, backward_name: str) -> Any:
         f"{backward_name}(Tensor grad_output, Tensor self, int[{dims}] kernel_size, int[{dims}] stride, int[{dims}] padding, "
         f"int[{dims}] dilation, bool ceil_mode, Tensor indices) -> Tensor",
         expose="no",
+        node=f"MaxPool{dims}DWithIndicesBackwardBackward0",
     )
     def backward(
         grad_output: np.ndarray,
@@ -257,12 +258,13 @@ def _declare_max(dims: int, aten_name: str, backward_name: str) -> Any:
         overlapping = any(s < (k - 1) * d + 1 for k, s, d in zip(kernel, steps, spread))
         return scatter_max(grad_output, indices, self.shape, dims, overlapping)
 
-    backward.derivative(
-        grad_output=lambda g, indices: F.gather(
-            g.reshape(*g.shape[:-dims], -1), -1, indices.reshape(*indices.shape[:-dims], -1)
-        ).reshape(indices.shape),
-        self=lambda self: F.zeros_like(self),
-    )
+    def gathered(g: Any, indices: Any) -> Any:
+        """The gradients of the maxima that were taken."""
+        flat = F.view(F.contiguous(indices), (*indices.shape[:-dims], -1))
+        g = F.view(F.contiguous(g), (*g.shape[:-dims], -1))
+        return F.view(F.gather(g, -1, flat), tuple(indices.shape))
+
+    backward.derivative(grad_output=gathered, self=lambda self: F.zeros(tuple(self.shape), dtype=self.dtype))
     return with_indices
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import INTEGRAL_NUMS, complex128, float64
+from ._children import child
 from ._namespace import functions as F
 from .pointwise import _rounded, conj, mul_scalar
 
@@ -62,6 +63,10 @@ def _pow_self_grad(g: Any, self: Any, exponent: Any) -> Any:
     return g * conj(mul_scalar(self.pow(power - 1), power))
 
 
+# the power 0 of anything is 1
+pow_tensor_scalar.children(
+    lambda self, exponent: [child("aten::fill_.Scalar", self, 1)] if exponent == 0 else []
+)
 pow_tensor_scalar.derivative(self=_pow_self_grad)
 
 

@@ -13,7 +13,7 @@ from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default
 from . import _dims
 from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
-from .pointwise import conj
+from .pointwise import conj, div_scalar
 
 
 def _accumulate_type(array: np.ndarray) -> Any:
@@ -206,7 +206,7 @@ def mean_into(self: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Any:
     return out
 
 
-mean_all.derivative(self=lambda g, self_shape: g.expand(self_shape) / max(math.prod(self_shape), 1))
+mean_all.derivative(self=lambda g, self_shape: _mean_grad(g, None, False, self_shape))
 mean_all.children(lambda self, dtype: _mean_children(self, None, False, dtype))
 
 
@@ -222,9 +222,9 @@ def mean_dim(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 def _mean_grad(g: Any, dim: Any, keepdim: bool, self_shape: Any) -> Any:
     if dim is None and not keepdim:
-        return g.expand(self_shape) / max(math.prod(self_shape), 1)
+        return div_scalar(g.expand(self_shape), max(math.prod(self_shape), 1))
     count = math.prod([self_shape[d] for d in _dims.many(dim, len(self_shape))])
-    return restore(g, dim, keepdim, self_shape).expand(self_shape) / count
+    return div_scalar(restore(g, dim, keepdim, self_shape).expand(self_shape), count)
 
 
 mean_dim.derivative(self=_mean_grad)

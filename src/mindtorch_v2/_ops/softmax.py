@@ -64,13 +64,18 @@ def _softmax_backward_data(
 
 
 _softmax_backward_data.derivative(
-    grad_output=lambda g, output, dim, input_dtype: _softmax_backward_data(g, output, dim, input_dtype),
-    output=lambda g, grad_output, output, dim: (
-        g * grad_output
-        - (output * g).sum(dim, True) * grad_output
-        - g * (output * grad_output).sum(dim, True)
+    grad_output=lambda g, output, dim, input_dtype: _softmax_backward_data(
+        F.to(g, output.dtype), output, dim, input_dtype
+    ),
+    output=lambda g, grad_output, output, dim: _softmax_double(
+        F.to(g, output.dtype), grad_output, output, dim
     ),
 )
+
+
+def _softmax_double(g: Any, grad_output: Any, output: Any, dim: int) -> Any:
+    second = g * grad_output - (output * g).sum(dim, True) * grad_output
+    return F.to(second - g * (output * grad_output).sum(dim, True), output.dtype)
 
 
 @op(
@@ -112,8 +117,12 @@ def _log_softmax_backward_data(
 
 
 _log_softmax_backward_data.derivative(
-    grad_output=lambda g, output, dim: g - (g * F.exp(output)).sum(dim, True),
-    output=lambda g, grad_output, output, dim: -g * grad_output.sum(dim, True) * F.exp(output),
+    grad_output=lambda g, output, dim: (
+        F.to(g, output.dtype) - (F.to(g, output.dtype) * F.exp(output)).sum(dim, True)
+    ),
+    output=lambda g, grad_output, output, dim: F.to(
+        -grad_output.sum(dim, True) * F.exp(output) * F.to(g, output.dtype), output.dtype
+    ),
 )
 
 

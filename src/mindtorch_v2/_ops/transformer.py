@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch_prof.inputs import ELEMENT_TYPES
+
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import LOW_FLOATS
+from ._children import Child, child, tensor
 from ._namespace import functions as F
 
 
@@ -31,6 +34,24 @@ def _transform_bias_rescale_qkv(
     q, k, v = (np.ascontiguousarray(part) for part in parts)
     q *= np.asarray(1.0 / math.sqrt(head), q.dtype)
     return q, k, v
+
+
+@_transform_bias_rescale_qkv.children
+def _(qkv: Any, qkv_bias: Any, num_heads: int) -> list[Child]:
+    batch, length, width = qkv.shape
+    rest = (num_heads, length, width // 3 // num_heads)
+    parts = tensor((3 * batch, *rest), qkv)
+    dtype = ELEMENT_TYPES[qkv.type].number
+    return [
+        child("aten::empty.memory_format", (3, batch, *rest), dtype, 0, allocates=True),
+        child("aten::view", tensor((3, batch, *rest), qkv), parts.shape),
+        *[_rows_of(parts, batch * part, batch) for part in range(3)],
+    ]
+
+
+def _rows_of(x: Any, start: int, count: int) -> Child:
+    rows = child("aten::slice.Tensor", x, 0, start, start + count, 1)
+    return child("aten::narrow", x, 0, start, count, children=[rows])
 
 
 def _full_mask(self: np.ndarray, mask: np.ndarray, mask_type: int | None) -> np.ndarray:
@@ -57,6 +78,11 @@ def _masked_softmax(self: np.ndarray, mask: np.ndarray, dim: int | None, mask_ty
     np.exp(wide, wide)
     np.true_divide(wide, np.add.reduce(wide, axis=axis, keepdims=True), wide)
     return wide if wide.dtype is self.dtype else wide.astype(self.dtype)
+
+
+@_masked_softmax.children
+def _(self: Any, *_: Any) -> list[Child]:
+    return [child("aten::empty_like", self, allocates=True)]
 
 
 @op(

@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch_prof.inputs import ELEMENT_TYPES
+
 from .._dispatch import composite, op
 from .._graph import grad_state
+from ._children import Child, child, tensor
 from ._namespace import functions as F
 from .norms import norm_along, norm_of_all
 
@@ -43,6 +46,15 @@ def _weight_norm_interface(v: np.ndarray, length: np.ndarray, dim: int = 0) -> A
     return v * (length / norms), norms
 
 
+@_weight_norm_interface.children
+def _(v: Any, length: Any, dim: int) -> list[Child]:
+    norms = tensor([n if d == dim % len(v.shape) else 1 for d, n in enumerate(v.shape)], length)
+    return [
+        child("aten::empty_like", v, None, None, None, None, 0, allocates=True),
+        child("aten::empty_strided", norms.shape, norms.strides, ELEMENT_TYPES[norms.type].number, 0),
+    ]
+
+
 @_weight_norm_interface.backward("v", "length")
 def _(g: Any, v: Any, length: Any, dim: int, result1: Any) -> Any:
     grad_w = g.contiguous()
@@ -58,6 +70,14 @@ def _weight_norm_interface_backward(
 ) -> Any:
     along = np.sum(grad_w * saved_v, axis=_other_dims(saved_v.ndim, dim), keepdims=True) / saved_norms
     return (grad_w - saved_v * (along / saved_norms)) * (saved_g / saved_norms), along
+
+
+@_weight_norm_interface_backward.children
+def _(grad_w: Any, saved_v: Any, saved_g: Any, saved_norms: Any, dim: Any) -> list[Child]:
+    return [
+        child("aten::empty_like", saved_v, None, None, None, None, 0, allocates=True),
+        child("aten::empty_like", saved_g, None, None, None, None, 0),
+    ]
 
 
 @composite("aten::_weight_norm_differentiable_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, "
