@@ -669,13 +669,15 @@ def _open_group_norm_backward(
             to_variance = mul_scalar(rstd_cubed, -0.5) * F.view(to_rstd, per_group)
         if g is not None:
             scale = rstd if gamma is None else rstd * gamma
-            products, totals = (values if gamma is None else values * gamma for values in (product, total))
-            products = F.unsqueeze_(F.sum(products, (2,)), -2)
-            totals = F.unsqueeze_(F.sum(totals, (2,)), -2)
+            products, totals = (
+                F.unsqueeze_(F.sum(values if gamma is None else values * gamma, (2,)), -2)
+                for values in (product, total)
+            )
             tilt = mul_scalar((totals * mean - products) * rstd_cubed, 1 / count)
             level = mul_scalar(totals * rstd, 1 / count)
             level = F.neg(tilt) * mean - level
-            first = scale * g + tilt * x + level
+            tilted = tilt * x
+            first = scale * g + tilted + level
         if to_mean is not None or to_rstd is not None:
             to_statistics = _through_statistics(x, to_mean, to_variance, per_group, count)
             first = _added_to(first, to_statistics)

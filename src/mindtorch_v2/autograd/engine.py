@@ -123,8 +123,7 @@ def run(
     dependencies, order, reachable = _compute_dependencies([node for node, _, _ in roots])
     needed = _nodes_to_run(order, captures, leaves)
     buffers: dict[Node, list] = {}
-    for node, number, gradient in roots:
-        _add_to(buffers, node, number, gradient, True)
+    _seed(buffers, roots)
     heap: list = []
     for node in {node for node, _, _ in roots}:
         if not dependencies.get(node):
@@ -158,6 +157,22 @@ def run(
             call_user(callback)
     finally:
         state.enabled, state.run, state.node = before
+
+
+def _seed(buffers: dict, roots: list[tuple[Node, int, Tensor]]) -> None:
+    """Put the gradients of the roots into their buffers: where there are several, this is a node of its own, as in torch."""
+    ranges = _dispatch.ranges if len(roots) > 1 else None
+    tokens = []
+    if len(roots) > 1:
+        number, grad_state.seq = grad_state.seq, grad_state.seq + 1
+    if ranges is not None:
+        root = "torch::autograd::GraphRoot"
+        for name, scope in ((f"autograd::engine::evaluate_function: {root}", 0), (root, 1)):
+            tokens.append(ranges.enter(name, scope, number, roots[0][0].forward_thread, ()))
+    for node, output, gradient in roots:
+        _add_to(buffers, node, output, gradient, True)
+    for token in reversed(tokens):
+        ranges.exit(token)
 
 
 def call_user(function: Any, *arguments: Any) -> Any:
