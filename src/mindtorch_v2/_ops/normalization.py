@@ -11,7 +11,7 @@ from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import FLOAT_NUMS, LOW_FLOATS
 from .._graph import Node, Switches, attach, edge, grad_state
-from ._children import child, is_contiguous
+from ._children import Child, child, is_contiguous
 from ._namespace import functions as F
 from .attention import ones
 from .pointwise import add_scalar, div_scalar, mul_scalar, sub_scalar
@@ -92,6 +92,16 @@ def native_layer_norm(input: np.ndarray, normalized_shape: tuple, weight: Any, b
     return (normalized if normalized.dtype is input.dtype else normalized.astype(input.dtype)), center, rstd
 
 
+def _copied(x: Any) -> list[Child]:
+    """torch's kernels copy what is not contiguous."""
+    return (
+        [] if is_contiguous(x) else [child("aten::contiguous", x, 0, children=[child("aten::clone", x, 0)])]
+    )
+
+
+native_layer_norm.children(lambda input, *_: _copied(input))
+
+
 @native_layer_norm.backward("input", "weight", "bias")
 def _(
     grads: Any,
@@ -144,6 +154,9 @@ def native_layer_norm_backward(
         np.multiply(first, rstd, first)
         first = first.astype(input.dtype, copy=False)
     return first, second, third
+
+
+native_layer_norm_backward.children(lambda grad_out, input, *_: [*_copied(grad_out), *_copied(input)])
 
 
 @native_layer_norm_backward.backward("grad_out", "input", "weight")
