@@ -38,6 +38,7 @@ ROWS: list[tuple[str, ...]] = [
     ("op('_reshape_alias')(x, (3, 2), (2, 1))", "n23"),
     ("op('_unsafe_view')(x, (3, 2))", "n23"),
     ("x.transpose(0, 1).t().permute(1, 0)", "n23"),
+    ("x.sin().sum() + x.t().contiguous().sin().sum()", "n23"),
     ("x.expand(4, 2, 3)", "n23"),
     ("x.expand(2, 3)", "n21"),
     ("x.select(1, 2)", "n23"),
