@@ -12,6 +12,7 @@ from mindtorch_prof.inputs import ELEMENT_TYPES
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import LOW_FLOATS
+from .._graph import grad_state
 from ._children import Child, child, tensor
 from ._namespace import functions as F
 
@@ -114,6 +115,28 @@ def _addmm_activation(
     return F.gelu_(product) if use_gelu else F.relu_(product)
 
 
+def _into(aten_name: str) -> Any:
+    """The form of an op that writes its result to a tensor, the last argument."""
+    source = _dispatch.OPS[aten_name.removeprefix("aten::")]
+    arguments = source.text[source.text.index("(") + 1 : source.text.rindex(") ->")]
+
+    def write(*arguments: Any) -> Any:
+        *given, out = arguments
+        out._array[...] = source.kernel(*[getattr(value, "_array", value) for value in given])
+        return out
+
+    return op(
+        f"{aten_name}.out({arguments}, *, Tensor out) -> Tensor(a!)",
+        expose="no",
+        on="tensors",
+        nondifferentiable=True,
+        flops=source.flops and (lambda *arguments: source.flops(*arguments[:-1])),
+    )(write)
+
+
+_softmax_into, _bmm_into = _into("aten::_softmax"), _into("aten::bmm")
+
+
 # Composite and not a leaf op, because weights that were not requested are None.
 @composite(
     "aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, "
@@ -157,13 +180,14 @@ def _native_multi_head_attention(
     q, k, v = F._transform_bias_rescale_qkv(projected, qkv_bias, num_head)
     rows = (batch * num_head, length, head)
     scores = F.bmm(q.view(rows), k.view(rows).transpose(-2, -1)).view(batch, num_head, length, length)
+    # Memory is reused where no gradient needs what it holds: the scores' by their softmax, the queries' by the result.
+    reused = not (scores._array_missing or (grad_state.enabled and scores._rg))
     if mask is not None:
         weights = F._masked_softmax(scores, mask.to(bool), 3, mask_type)
     else:
-        weights = _dispatch.call_out(_dispatch.OPS["_softmax"], scores, (scores, 3, False))
-    attended = q.view(rows)  # the result reuses the memory of the queries
-    factors = (weights.view(batch * num_head, length, length), v.reshape(rows))
-    attended = _dispatch.call_out(_dispatch.OPS["bmm"], attended, factors)
+        weights = _softmax_into(scores, 3, False, out=scores) if reused else F._softmax(scores, 3, False)
+    factors = [weights.view(batch * num_head, length, length), v.reshape(rows)]
+    attended = _bmm_into(*factors, out=q.view(rows)) if reused else F.bmm(*factors)
     merged = attended.view(batch, num_head, length, head).permute(0, 2, 1, 3).contiguous()
     merged = merged.view(batch, length, embed_dim).view(batch * length, embed_dim)
     output = F.addmm(proj_bias, merged, proj_weight.t())
