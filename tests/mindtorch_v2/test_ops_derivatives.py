@@ -65,3 +65,24 @@ def test_every_op_with_a_derivative_stands_in_a_row() -> None:
     assert sorted(set(WITHOUT_ROW) - with_derivative) == [], (
         "listed as exceptions, but they have no derivative"
     )
+
+
+@pytest.mark.parametrize(
+    "norm",
+    [
+        lambda x: torch.nn.functional.layer_norm(x, (4, 3)),
+        lambda x: torch.nn.functional.batch_norm(x, None, None, torch.ones(4).double(), None, True),
+        lambda x: torch.nn.functional.group_norm(x, 2),
+    ],
+    ids=["layer", "batch", "group"],
+)
+def test_third_derivatives_of_norms_pass_through_their_statistics(norm: Any) -> None:
+    torch.manual_seed(0)
+    x, weight = (torch.randn(2, 4, 3, dtype=torch.float64) for _ in range(2))
+
+    def gradient(x: Any) -> Any:
+        return torch.autograd.grad((norm(x) * weight).sum(), x, create_graph=True)[0]
+
+    x.requires_grad_()
+    assert torch.autograd.gradcheck(gradient, (x,), fast_mode=True)
+    assert torch.autograd.gradgradcheck(gradient, (x,), fast_mode=True)

@@ -262,9 +262,9 @@ class NormStatisticsBackward(Node):
     dims: tuple  # those that are normalised together
 
     def apply(self, to_mean: Any, to_rstd: Any) -> tuple:
-        x, dims = self.input, self.dims
+        x, dims, (mean, rstd) = self.input, self.dims, self.saved
         shape = tuple([1 if d in dims else n for d, n in enumerate(x.shape)])
-        mean, rstd = (_with_history(x, *self.saved, dims)[k].view(shape) for k in range(2))
+        mean, rstd = (values.view(shape) for values in _with_history(x, mean, rstd, dims))
         gradient = None
         if to_rstd is not None:
             gradient = -(to_rstd.view(shape) * rstd.pow(3)) * (x - mean)
@@ -277,7 +277,7 @@ class NormStatisticsBackward(Node):
 def _with_history(x: Any, mean: Any, rstd: Any, dims: tuple) -> tuple:
     """The mean and reciprocal deviation of `x` that a norm saved, as functions of `x` if gradients are enabled."""
     source = edge(x) if grad_state.enabled else None
-    if source is None:
+    if source is None or mean._array_missing:
         return mean, rstd
     node = NormStatisticsBackward()
     node.input, node.saved, node.dims = x, (mean, rstd), dims

@@ -12,7 +12,6 @@ from mindtorch_prof.inputs import ELEMENT_TYPES
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import LOW_FLOATS
-from .._graph import grad_state
 from ._children import Child, child, tensor
 from ._namespace import functions as F
 
@@ -180,8 +179,8 @@ def _native_multi_head_attention(
     q, k, v = F._transform_bias_rescale_qkv(projected, qkv_bias, num_head)
     rows = (batch * num_head, length, head)
     scores = F.bmm(q.view(rows), k.view(rows).transpose(-2, -1)).view(batch, num_head, length, length)
-    # Memory is reused where no gradient needs what it holds: the scores' by their softmax, the queries' by the result.
-    reused = not (scores._array_missing or (grad_state.enabled and scores._rg))
+    # Memory is reused, since there are no gradients: that of the scores by their softmax, that of the queries by the result.
+    reused = not scores._array_missing
     if mask is not None:
         weights = F._masked_softmax(scores, mask.to(bool), 3, mask_type)
     else:

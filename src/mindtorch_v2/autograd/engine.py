@@ -161,14 +161,13 @@ def run(
 
 def _seed(buffers: dict, roots: list[tuple[Node, int, Tensor]]) -> None:
     """Put the gradients of the roots into their buffers: where there are several, this is a node of its own, as in torch."""
-    ranges = _dispatch.ranges if len(roots) > 1 else None
-    tokens = []
+    ranges, tokens = _dispatch.ranges, []
     if len(roots) > 1:
         number, grad_state.seq = grad_state.seq, grad_state.seq + 1
-    if ranges is not None:
-        root = "torch::autograd::GraphRoot"
-        for name, scope in ((f"autograd::engine::evaluate_function: {root}", 0), (root, 1)):
-            tokens.append(ranges.enter(name, scope, number, roots[0][0].forward_thread, ()))
+        if ranges is not None:
+            root = "torch::autograd::GraphRoot"
+            for name, scope in ((f"autograd::engine::evaluate_function: {root}", 0), (root, 1)):
+                tokens.append(ranges.enter(name, scope, number, roots[0][0].forward_thread, ()))
     for node, output, gradient in roots:
         _add_to(buffers, node, output, gradient, True)
     for token in reversed(tokens):
