@@ -8,6 +8,7 @@ from typing import NoReturn, TypeVar
 
 from .json_types import JSONScalar, JSONValue
 
+EVENT_COST = "event_cost_ns"  # the name of that setting at the top of files
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
@@ -56,6 +57,8 @@ class Settings:
     processes: Mapping[JSONScalar, str] = field(default_factory=FrozenDict)  # pid -> name
     allocated_before: int = 0  # bytes alive that earlier recordings of the process saw allocated
     numbered_after: int = 0  # events of the process that were recorded before this trace
+    # nanoseconds that recording an event added to the program, on average; None: not known
+    event_cost_ns: float | None = None
     module_call: tuple[str, int, str] | None = None  # file, line and name of the function that calls modules
     # what the program added while it was recorded
     added_metadata: Mapping[str, JSONValue] = field(default_factory=FrozenDict)

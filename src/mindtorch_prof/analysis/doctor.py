@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays import IntArray
 from ..trace import NODE, Trace
 from ..tree import depths, parents, thread_slices
+from .overhead import overhead
 from .recording import Recording, recorded_results
 from .steps_table import steps_table
 
@@ -49,7 +50,7 @@ def doctor(source: Recording) -> list[Finding]:
         ]
     if len(trace.device):
         findings += _device(results)
-    findings += _memory(trace)
+    findings += [*_memory(trace), *_overhead(results)]
     order = {"error": 0, "warning": 1, "info": 2}
     return sorted(findings, key=lambda finding: order[finding.severity])
 
@@ -250,6 +251,12 @@ def _memory(trace: Trace) -> list[Finding]:
             )
         ]
     return []
+
+
+def _overhead(results: Results) -> list[Finding]:
+    """How much longer the program took because it was recorded."""
+    added = overhead(results)
+    return [] if added is None else [Finding("overhead", "info", added.n_events, added.sentence())]
 
 
 def _first_places(trace: Trace, rows: IntArray, most: int = 3) -> str:

@@ -15,6 +15,7 @@ from .columns import formatted
 from .doctor import doctor
 from .groups import groups
 from .intervals import Intervals, union
+from .overhead import overhead
 from .recording import Recording, as_results, recorded_results
 from .sheet import Sheet
 from .steps_table import steps_table, working
@@ -93,6 +94,16 @@ class PeakMemory(TypedDict):
     allocated_bytes: int
 
 
+class AddedByRecording(TypedDict):
+    """How much longer the program took because it was recorded, see `Overhead`."""
+
+    per_event_ns: float
+    events: int
+    total_ns: float
+    share: float
+    sentence: str
+
+
 Row = dict[str, object]  # of a Sheet: the column's key and the value
 
 
@@ -103,6 +114,7 @@ class Summary(TypedDict):
     file: str
     recorded: Recorded
     times: Times
+    overhead: AddedByRecording | None  # None: not known
     steps: Steps | None
     categories: list[Row]
     ops: list[Row]
@@ -131,6 +143,7 @@ def summary(source: Recording, *, top: int = 10) -> Summary:
         "file": trace.settings.source,
         "recorded": _recorded(results, steps, synthetic),
         "times": times,
+        "overhead": _overhead(results),
         "steps": _steps(steps),
         "categories": _rows(categories, "category", top, has_device),
         "ops": _rows(_ops(by_name), "name", top, False, "self_cpu_time_total"),
@@ -189,6 +202,19 @@ def _times(results: Results, by_name: Sheet) -> Times:
         times["device_busy_share"] = device_busy / span if span else 0.0
         times["device_work_us"] = float((device.end_ns - device.start_ns)[device.works].sum() / 1000)
     return times
+
+
+def _overhead(results: Results) -> AddedByRecording | None:
+    added = overhead(results)
+    if added is None:
+        return None
+    return {
+        "per_event_ns": added.per_event_ns,
+        "events": added.n_events,
+        "total_ns": added.total_ns,
+        "share": added.share,
+        "sentence": added.sentence(),
+    }
 
 
 def _length(intervals: Intervals) -> int:
@@ -366,6 +392,8 @@ def summary_text(data: Summary, *, markdown: bool = False) -> str:
         f"{bullet}{_us(times['span_us'])} total; CPU busy (running ops) {times['cpu_busy_share']:.1%}"
         + (f", device busy {times['device_busy_share']:.1%}" if "device_busy_share" in times else "")
     )
+    if data["overhead"]:
+        lines.append(f"{bullet}{data['overhead']['sentence']}")
     if steps:
         lines.append(
             f"{bullet}{_plural(steps['count'], 'step')}: median {_us(steps['p50_us'])}, {_us(steps['min_us'])} to {_us(steps['max_us'])} "

@@ -33,7 +33,8 @@ def run(options: argparse.Namespace) -> int:
         for finding in findings[: options.top or None]:
             where = f" (first: {finding.where})" if finding.where else ""
             print(_common.plain(f"{finding.severity}: {finding.message}{where} [{finding.code}]"))
-        events = len(loaded.trace) + len(loaded.trace.device)
+        trace = loaded.trace
+        events = len(trace) - trace.n_synthetic + len(trace.device)
         print(f"{events:,} events: " + ("see above" if unhealthy else "complete and consistent"))
     else:
         _common.print_rows(

@@ -17,6 +17,7 @@ import orjson
 
 from ..arrays import Array, IntArray
 from ..forward_backward import forward_backward
+from ..settings import EVENT_COST
 from ..trace import ALLOCATES, ANNOTATION, RUNTIME, SYNTHETIC, Trace
 from ..tree import thread_slices
 from . import chrome_device as device_part
@@ -85,6 +86,8 @@ def _head(trace: Trace, metadata: dict[str, object], base: int) -> bytes:
         head["host_name"] = settings.host_name or socket.gethostname()
     if not settings.foreign:
         head["mindtorch_v2"] = 1  # tells readers that torch did not write the file
+    if settings.event_cost_ns is not None:
+        head[EVENT_COST] = round(settings.event_cost_ns, 3)
     head.update({key: value for key, value in metadata.items() if key != "traceEvents"})
     head["displayTimeUnit"] = "ms"
     head["baseTimeNanoseconds"] = base

@@ -14,7 +14,7 @@ import numpy as np
 from ..arrays import Array, BoolArray, IntArray
 from ..inputs import Inputs
 from ..json_types import JSONObject, JSONScalar, JSONValue
-from ..settings import Settings
+from ..settings import EVENT_COST, Settings
 from ..trace import (
     ANNOTATION,
     BACKWARD_SCOPE,
@@ -54,6 +54,7 @@ _KNOWN_KEYS = (
     "traceEvents",
     "traceName",
     "distributedInfo",
+    EVENT_COST,
 )
 OWN_KEY = "mindtorch_v2"  # at the top of the files that this package writes
 _ENGINE = "autograd::engine::evaluate_function: "
@@ -324,6 +325,7 @@ class _Builder:
             processes={pid: processes.get(pid, "") for pid in pids},
             device=_device_name(device_words) if len(device) else None,
             device_properties=tuple(_list_at(top, "deviceProperties")),
+            event_cost_ns=_cost_at(top, EVENT_COST),
             rank=_int_at(distributed, "rank"),
             world_size=_int_at(distributed, "world_size"),
             distributed=distributed,
@@ -346,6 +348,12 @@ def _text_at(document: JSONObject, key: str) -> str:
 def _int_at(document: JSONObject, key: str) -> int | None:
     value = document.get(key)
     return value if isinstance(value, int) else None
+
+
+def _cost_at(document: JSONObject, key: str) -> float | None:
+    value = document.get(key)
+    known = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1e9
+    return float(value) if known else None  # type: ignore[arg-type]
 
 
 def _list_at(document: JSONObject, key: str) -> list[JSONValue]:

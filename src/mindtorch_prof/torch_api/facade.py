@@ -20,6 +20,7 @@ from .results import Results
 
 if TYPE_CHECKING:
     from ..analysis.device_usage import Usage
+    from ..analysis.overhead import Overhead
     from ..trace import Trace
     from .event_tree import _ProfilerEvent
 
@@ -38,6 +39,12 @@ class KeyAverages(ABC):
     def as_recorded(self) -> FinishedRecording:
         """The recording without its synthetic events, which torch shows inside others and which ran as part of one kernel: only what ran."""
         return FinishedRecording(recorded_results(self._finished()), getattr(self, "_metadata", {}))
+
+    def overhead(self) -> Overhead | None:
+        """How much longer the program took because it was recorded, as the recorder measured its own cost; None: not known."""
+        from ..analysis.overhead import overhead
+
+        return overhead(self._finished())
 
     def key_averages(
         self,

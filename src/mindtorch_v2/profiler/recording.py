@@ -20,6 +20,7 @@ from mindtorch_prof.trace import OP, Trace
 
 from .. import _recording_hooks as hooks
 from .experimental_config import ProfilerConfig, _ExperimentalConfig
+from .record.own_cost import own_cost
 from .record.recorder import Config, Recorder
 from .record.seal import number_more_events, seal
 from .torch_view import torch_view
@@ -164,6 +165,7 @@ class profile(EventAnswers):
                     event_metadata=bool(self.experimental_config.expose_kineto_event_metadata),
                 )
             )
+            self._recorder.own_cost = own_cost(self._recorder)
         self._recorder.trace_id = self.trace_id
         self._stats.profiler_prepare_call_duration_us = (time.perf_counter_ns() - began) // 1000
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...analysis import intervals
+from ...analysis.overhead import overhead
 from ...arrays import IntArray
 from ...steps import step_rows
 from ...trace import DEVICE_COPY, DEVICE_KERNEL, DEVICE_SET, RUNTIME, Trace
@@ -154,6 +155,9 @@ def _facts(results: Results) -> list[list[str]]:
     if len(trace.memory):
         facts.append(["Memory events", f"{len(trace.memory):,}"])
     facts.append(["Threads", f"{len(np.unique(trace.thread)):,}"])
+    added = overhead(results)
+    if added is not None:
+        facts.append(["Recording added", f"about {added.text()}"])
     if trace.origin_ns > 0:
         started = dt.datetime.fromtimestamp((trace.origin_ns + window(trace)[0]) / 1e9, tz=dt.timezone.utc)
         if started.year > 1980:

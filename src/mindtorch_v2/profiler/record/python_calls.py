@@ -135,6 +135,11 @@ class CallTracer:
         self.began_ns = 0
         self.silent: set[int] = set()  # threads that have neither called nor returned since `begin`
 
+    @property
+    def n_traced(self) -> int:
+        """How many calls were traced: each has two rows of two integers."""
+        return sum(len(traced.log) for traced in self.threads.values()) // 4
+
     def begin(self, at_ns: int) -> None:
         """Trace the calls of this and all other threads from now on; functions that run already are shown as called now."""
         self.running = True

@@ -129,6 +129,8 @@ class Recorder:
         self.suspended_ns = 0  # how long inner recordings have suspended this one
         self.hooks: tuple = (None, None, None)  # the arguments of `_hooks.set_profiler`
         self.flops: dict[int, int] = {}  # index of inputs -> flops
+        self.own_cost: Any = None  # an `own_cost.OwnCost`; None: not known
+        self.setup_ns = 0  # spent on what is done once per op or once per input
 
     # ------------------------------------------------------------------------------------------------ start and stop
 
@@ -259,12 +261,14 @@ class Recorder:
 
     def _create_probe(self, op: Any) -> Any:
         """An op's probe; called at the op's first call."""
+        began = clock()
         if get_ident() != self.thread:
             self.foreign_threads[get_ident()] = threading.current_thread().name
         probe = probes.probe(op, self.kind, self.shared)
         probe_list = self.hooks[0]
         if probe_list.__class__ is list:
             probe_list[op.uid] = probe
+        self.setup_ns += clock() - began
         return probe
 
     def _all_threads(self, stacks: Stacks | None) -> Any:
@@ -332,9 +336,11 @@ class Recorder:
 
     def _intern_inputs(self, op: Any, arguments: tuple) -> int:
         """Give inputs an index at their first use."""
+        began = clock()
         index = self.inputs[op.describe(*arguments)] = len(self.inputs)
         if self.config.with_flops and op.flops is not None:
             self.flops[index] = _count_flops(op, arguments)
+        self.setup_ns += clock() - began
         return index
 
     def _record_allocations(self, op: Any, arguments: tuple, result: Any) -> None:

@@ -73,7 +73,7 @@ def seal(recorder: Recorder) -> Trace:
         health=_health(recorder),
         origin_ns=recorder.origin_ns,
         window_ns=(recorder.begun_ns, recorder.ended_ns),
-        settings=_settings(recorder, allocated_before, numbered_after),
+        settings=_settings(recorder, allocated_before, numbered_after, _event_cost_ns(recorder, rows[:, 0])),
     )
 
 
@@ -275,7 +275,19 @@ def _health(recorder: Recorder) -> Health:
     return Health(unfinished=recorder.unfinished, notes=notes)
 
 
-def _settings(recorder: Recorder, allocated_before: int, numbered_after: int) -> Settings:
+def _event_cost_ns(recorder: Recorder, keys: np.ndarray) -> float | None:
+    """What recording an event added to the program, on average; None: not known."""
+    cost, n_ranges = recorder.own_cost, int(np.count_nonzero(keys >= RANGES))
+    if cost is None or not len(keys):
+        return None
+    n_calls = 0 if recorder.calls is None else recorder.calls.n_traced
+    added = (len(keys) - n_ranges) * cost.op_ns + n_ranges * cost.range_ns + n_calls * cost.call_ns
+    return float(added + recorder.setup_ns) / len(keys)
+
+
+def _settings(
+    recorder: Recorder, allocated_before: int, numbered_after: int, event_cost_ns: float | None
+) -> Settings:
     config = recorder.config
     return Settings(
         record_shapes=config.record_shapes,
@@ -296,6 +308,7 @@ def _settings(recorder: Recorder, allocated_before: int, numbered_after: int) ->
         allocated_before=allocated_before,
         numbered_after=numbered_after,
         module_call=None if recorder.stacks is None else _module_call(),
+        event_cost_ns=event_cost_ns,
         added_metadata=recorder.added_metadata,
     )
 
