@@ -22,7 +22,9 @@ HOSTILE_NAMES = [
     "n" * 10_000,
 ]
 
-_BLOCK = re.compile(rb'<script type="application/octet-stream" id="([a-z]+-\d)">([A-Za-z0-9+/=]*)</script>')
+_BLOCK = re.compile(
+    rb'<script type="application/octet-stream" id="([a-z]+-\d(?:-recorded)?)">([A-Za-z0-9+/=]*)</script>'
+)
 
 
 def blocks(path: Path) -> dict[str, tuple[dict[str, Any], dict[str, np.ndarray]]]:

@@ -11,10 +11,12 @@ from typing import Any
 import chromium
 import pytest
 from chromium import Browser
+from synthetic_traces import linear_with_synthetic_ops
 from trace_builder import calls_in_a_row, op_with_a_kernel
 
 import mindtorch_v2 as torch
 from mindtorch_prof.export.html import export_html
+from mindtorch_prof.synthetic_rows import as_recorded
 from mindtorch_prof.torch_api.results import Results
 from mindtorch_v2 import nn
 from mindtorch_v2.profiler import profile, record_function, schedule
@@ -60,6 +62,10 @@ class Recorded:
         # in microseconds: four calls of 10 and 25, three of 10, what went and what came
         before = [("aten::mm", 10)] * 4 + [("aten::add", 10)] * 3 + [("aten::relu", 30)]
         after = [("aten::mm", 25)] * 4 + [("aten::add", 10)] * 3 + [("aten::gelu", 20)]
+        self.synthetic, self.both = folder / "synthetic.html", folder / "both.html"
+        shown = Results(linear_with_synthetic_ops())
+        export_html(shown, self.synthetic)
+        export_html(shown, self.both, Results(as_recorded(shown.trace)))
         self.changed = folder / "changed.html"
         export_html(Results(calls_in_a_row(before)), self.changed, Results(calls_in_a_row(after)))
 
@@ -251,6 +257,74 @@ def test_a_thinned_timeline_says_so(page: Browser, recorded: Recorded) -> None:
     page.wait("document.querySelector('[data-testid=thinned]')")
     note = page.js("document.querySelector('[data-testid=thinned]').textContent")
     assert re.match(r"Showing the 50 longest of \d{3} events", note), note
+
+
+# ------------------------------------------------------------------------------------ synthetic events
+
+
+def names_and_calls(page: Browser) -> dict[str, str]:
+    page.wait("document.querySelector('.table-box tbody tr')")
+    return {row["Name"]: row["Calls"] for row in cells(page)}
+
+
+def found(page: Browser, name: str) -> str:
+    """What a view says it has found of a name."""
+    page.wait("document.querySelector('canvas')")
+    page.type("input[type=search]", name)
+    return page.wait("document.querySelector('.note')?.textContent")
+
+
+def test_a_switch_hides_synthetic_events_in_every_view(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.synthetic, "#operators")
+    calls = {"forward": "1", "aten::linear": "2", "aten::t": "1"}
+    synthetic = {"aten::t": "3", "aten::transpose": "2", "aten::addmm": "2"}
+    assert names_and_calls(page) == calls | synthetic
+    row = next(row for row in cells(page) if row["Name"] == "aten::t")
+    assert (row["CPU mean"], row["Synthetic"]) == ("2.000 µs", "2")
+    view(page, "flame", "canvas")
+    assert found(page, "aten::addmm").startswith("2 found")
+    view(page, "timeline", "canvas")
+    assert found(page, "aten::addmm") == "2 found"
+    view(page, "memory")
+    assert "aten::addmm" in page.js("document.querySelector('.view-memory').textContent")
+    view(page, "overview", ".tile")
+    assert "6 calls synthetic" in page.js("document.querySelector('.view-overview').textContent")
+    facts = (
+        "Object.fromEntries([...document.querySelectorAll('.facts > div')].map("
+        "d => [...d.children].map(e => e.textContent)))"
+    )
+    assert (page.js(facts)["Events"], page.js(facts)["Synthetic events"]) == ("4", "6")
+
+    page.click("[data-testid=as-recorded]")
+    page.wait("!document.querySelector('.view-overview').textContent.includes('synthetic')")
+    assert page.js(facts)["Events"] == "4"
+    view(page, "operators")
+    assert names_and_calls(page) == calls
+    view(page, "flame", "canvas")
+    assert found(page, "aten::addmm").startswith("0 found")
+    view(page, "timeline", "canvas")
+    assert found(page, "aten::addmm") == "0 found"
+    assert found(page, "aten::linear") == "2 found"
+    view(page, "memory")
+    assert "aten::addmm" not in page.js("document.querySelector('.view-memory').textContent")
+
+    page.js("document.querySelector('main').focus()")
+    page.key("r")  # the same by a key
+    page.wait("document.querySelector('.view-memory').textContent.includes('aten::addmm')")
+
+
+def test_compared_traces_are_both_shown_as_recorded(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.both, "#compare")
+    page.wait("document.querySelector('.table-box tbody tr')")
+    assert "aten::transpose" in page.js("document.querySelector('.view-compare').textContent")
+    page.click("[data-testid=as-recorded]")
+    page.wait("!document.querySelector('.view-compare').textContent.includes('aten::transpose')")
+    assert "aten::linear" in page.js("document.querySelector('.view-compare').textContent")
+
+
+def test_without_synthetic_events_there_is_no_switch(page: Browser, recorded: Recorded) -> None:
+    page.open(recorded.device)
+    assert page.js("document.querySelector('[data-testid=as-recorded]')") is None
 
 
 # ------------------------------------------------------------------------------------ what people do

@@ -1,8 +1,8 @@
 // The frame of the page: header, views as tabs, keys.
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { chooseTheme, isDark, onTheme } from "./colours";
-import { traceCount, type Block } from "./data";
-import { label, spelled } from "./format";
+import { block, traceCount, type Block } from "./data";
+import { label, plural, spelled } from "./format";
 import { Segments } from "./parts";
 import { StoreContext, VIEWS, type Store, type View, type Wanted, type Which } from "./store";
 import { Compare } from "./views/compare";
@@ -42,7 +42,14 @@ function viewsOf(summaries: Block[]): View[] {
 }
 
 export function App(props: { summaries: Block[] }) {
-  const { summaries } = props;
+  const [summaries, setSummaries] = useState(props.summaries);
+  const [recorded, setRecorded] = useState(false);
+  const synthetic = props.summaries.reduce((sum, s) => sum + (s.values.synthetic ?? 0), 0);
+  const show = async (onlyRecorded: boolean) => {
+    const blocks = await Promise.all(props.summaries.map((_, i) => block("summary", i, onlyRecorded)));
+    setSummaries(blocks as Block[]);
+    setRecorded(onlyRecorded);
+  };
   const views = useMemo(() => viewsOf(summaries), []);
   const fromHash = () => {
     const name = location.hash.slice(1) as View;
@@ -54,10 +61,12 @@ export function App(props: { summaries: Block[] }) {
   const [said, setSaid] = useState("");
   const [help, setHelp] = useState(false);
   const main = useRef<HTMLElement>(null);
+  const toggle = useRef<HTMLInputElement>(null);
 
   const store: Store = {
     view,
     which,
+    recorded,
     wanted,
     go(next, what = null) {
       if (!views.includes(next)) return;
@@ -86,6 +95,7 @@ export function App(props: { summaries: Block[] }) {
       const number = Number(event.key);
       if (number >= 1 && number <= views.length) store.go(views[number - 1]!);
       else if (event.key === "?") setHelp((on) => !on);
+      else if (event.key === "r" && synthetic) toggle.current?.click();
       else if (event.key === "Escape") setHelp(false);
       else if (event.key === "/") {
         const field = main.current?.querySelector<HTMLInputElement>("input[type=search]");
@@ -118,6 +128,12 @@ export function App(props: { summaries: Block[] }) {
             {both ? `${label(summaries[0]!.values.label, 60)} → ${label(summaries[1]!.values.label, 60)}` : label(summaries[0]!.values.label, 120)}
           </h1>
           <div class="tools">
+            {synthetic > 0 && (
+              <label class="switch" title={`Hide ${plural(synthetic, "synthetic event")}: ops that torch shows inside others and that ran as part of one kernel (r)`}>
+                <input type="checkbox" ref={toggle} checked={recorded} data-testid="as-recorded" onChange={(e) => show(e.currentTarget.checked)} />
+                As recorded
+              </label>
+            )}
             <button type="button" class="quiet" aria-label="Keyboard shortcuts" aria-expanded={help} title="Keyboard shortcuts (?)" onClick={() => setHelp(!help)}>
               ?
             </button>
@@ -126,7 +142,7 @@ export function App(props: { summaries: Block[] }) {
         </div>
         {views.length > 1 && <Tabs views={views} view={view} go={store.go} />}
       </header>
-      {help && <Help views={views} close={() => setHelp(false)} />}
+      {help && <Help views={views} synthetic={synthetic > 0} close={() => setHelp(false)} />}
       <main id="main" ref={main} tabIndex={-1}>
         {both && view !== "compare" && (
           <div class="controls">
@@ -145,7 +161,7 @@ export function App(props: { summaries: Block[] }) {
         <div id="view" role="tabpanel" aria-label={TITLES[view]} class={`view view-${view} ${shown.length > 1 && View ? "two" : ""}`}>
           {View ? (
             shown.map((trace) => (
-              <div class="side" key={`${view}-${trace}`} data-trace={trace}>
+              <div class="side" key={`${view}-${trace}-${recorded}`} data-trace={trace}>
                 {shown.length > 1 && (
                   <p class="which">
                     <b>{"AB"[trace]}</b> {label(summaries[trace]!.values.label, 80)}
@@ -155,7 +171,7 @@ export function App(props: { summaries: Block[] }) {
               </div>
             ))
           ) : (
-            <Compare summaries={summaries} />
+            <Compare key={String(recorded)} summaries={summaries} />
           )}
         </div>
       </main>
@@ -218,13 +234,14 @@ function ThemeButton() {
   );
 }
 
-function Help(props: { views: View[]; close(): void }) {
+function Help(props: { views: View[]; synthetic: boolean; close(): void }) {
   const keys: [string, string][] = [
     [`1 – ${props.views.length}`, props.views.map((v) => TITLES[v]).join(", ")],
     ["/", "search or filter"],
     ["↑ ↓ Page Home End", "move in a table or tree; Enter opens the flame graph, t the timeline"],
     ["Flame graph", "← → ↑ ↓ move, Enter zooms in, Escape zooms out"],
     ["Timeline", "w s zoom, a d pan, f zooms to the selected event, 0 shows all, n N next and previous match, ← → ↑ ↓ select another event"],
+    ...(props.synthetic ? ([["r", "show only what was recorded, or synthetic events too"]] as [string, string][]) : []),
     ["?", "show or hide this list"],
   ];
   return (

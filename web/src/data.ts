@@ -26,11 +26,14 @@ const kinds: Record<string, new (buffer: ArrayBuffer, offset: number, length: nu
 const cache = new Map<string, Promise<Block | null>>();
 
 /** A block by its element's id; null if the page has none. Later blocks are read once the whole page has arrived. */
-export function block(name: string, trace: number): Promise<Block | null> {
-  const id = `${name}-${trace}`;
+export async function block(name: string, trace: number, recorded = false): Promise<Block | null> {
+  let id = `${name}-${trace}`;
+  if (name !== "summary" || recorded) await arrived();
+  // without synthetic events; a page has no such block where they make no difference
+  if (recorded && document.getElementById(`${id}-recorded`)) id += "-recorded";
   let found = cache.get(id);
   if (!found) {
-    found = (name === "summary" ? Promise.resolve() : arrived()).then(() => read(id));
+    found = read(id);
     cache.set(id, found);
   }
   return found;

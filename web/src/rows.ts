@@ -45,6 +45,16 @@ export class Rows {
     return typeof detail === "string" ? detail : (detail[0] ?? "");
   }
 
+  /** The calls that have a time: all but synthetic ones. */
+  timed(row: number): number {
+    return this.get("count", row) - this.get("synthetic", row);
+  }
+
+  /** Time per call that has one. */
+  mean(row: number): number {
+    return this.get("total_ns", row) / Math.max(1, this.timed(row));
+  }
+
   sum(field: string): number {
     const column = this.column(field);
     let sum = 0;
@@ -131,8 +141,9 @@ export function rowColumns(rows: Rows, device: string): TableColumn[] {
   add("self_share", "Self CPU %", "self_ns", (n) => percent(n, whole), { of: whole, help: "Share of the sum of all self times" });
   add("total_ns", "CPU total", "total_ns", time, { bar: true, help: "Time in the operator, including the operators it calls" });
   add("total_share", "CPU total %", "total_ns", (n) => percent(n, whole), { of: whole });
-  add("mean_ns", "CPU mean", "total_ns", time, { value: (r) => rows.get("total_ns", r) / Math.max(1, rows.get("count", r)) });
+  add("mean_ns", "CPU mean", "total_ns", time, { value: (r) => rows.mean(r) });
   add("count", "Calls", "count", count, { bar: true });
+  add("synthetic", "Synthetic", "synthetic", count, { help: "Calls that torch shows inside others and that ran as part of one kernel: they have no time of their own" });
   add("self_device_ns", `Self ${unit}`, "self_device_ns", time, { bar: true });
   add("self_device_share", `Self ${unit} %`, "self_device_ns", (n) => percent(n, wholeDevice), { of: wholeDevice });
   add("device_ns", `${unit} total`, "device_ns", time, { bar: true });

@@ -7,6 +7,31 @@ export interface Track {
   lanes: number[]; // numbers of lanes, the outermost first
 }
 
+/** A block of spans without synthetic events; lanes that have no other go too. */
+export function recordedOnly(block: Block): Block {
+  const synthetic = block.columns["synthetic"];
+  if (!synthetic) return block;
+  const count = synthetic.length;
+  const place = new Int32Array(count + 1); // by span: how many stay before it
+  for (let i = 0; i < count; i++) place[i + 1] = place[i]! + (synthetic[i] ? 0 : 1);
+  const stays = (_: number, i: number) => !synthetic[i];
+  const columns: Record<string, Column> = { ...block.columns };
+  for (const [name, column] of Object.entries(columns)) {
+    if (!name.includes(".") && column.length === count) columns[name] = (column as Float64Array).filter(stays);
+  }
+  const first = Array.from(block.columns["lane.first"]!, (span) => place[span]!);
+  const filled = (_: number, lane: number) => first[lane]! < first[lane + 1]!;
+  for (const name of ["lane.track", "lane.depth"]) columns[name] = (columns[name] as Float64Array).filter(filled);
+  columns["lane.first"] = Uint32Array.from([...first.slice(0, -1).filter(filled), first[first.length - 1]!]);
+  const [from, to] = [block.columns["arrow.from"]!, block.columns["arrow.to"]!];
+  const both = (_: number, arrow: number) => !synthetic[from[arrow]!] && !synthetic[to[arrow]!];
+  const moved = (column: Column) => Float64Array.from((column as Float64Array).filter(both), (span) => place[span]!);
+  columns["arrow.from"] = moved(from);
+  columns["arrow.to"] = moved(to);
+  columns["arrow.kind"] = (block.columns["arrow.kind"] as Float64Array).filter(both);
+  return { columns, values: block.values };
+}
+
 export class Spans {
   readonly start: Float64Array;
   readonly duration: Column;

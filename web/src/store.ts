@@ -15,6 +15,7 @@ export interface Wanted {
 export interface Store {
   view: View;
   which: Which;
+  recorded: boolean; // whether synthetic events are hidden
   wanted: Wanted | null; // what a click asked the present view to show
   go(view: View, wanted?: Wanted | null): void;
   say(text: string): void; // a short message, also for screen readers
@@ -25,14 +26,15 @@ export const useStore = (): Store => useContext(StoreContext);
 
 /** A block of data: undefined while it is read, null if the page has none. */
 export function useBlock(name: string, trace: number): Block | null | undefined {
+  const { recorded } = useStore();
   const [found, setFound] = useState<Block | null | undefined>(undefined);
   useEffect(() => {
     let wanted = true;
     setFound(undefined);
-    block(name, trace).then((b) => wanted && setFound(b));
+    block(name, trace, recorded).then((b) => wanted && setFound(b));
     return () => {
       wanted = false;
     };
-  }, [name, trace]);
+  }, [name, trace, recorded]);
   return found;
 }

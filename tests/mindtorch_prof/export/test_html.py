@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from html_report import blocks
+from synthetic_traces import linear_with_synthetic_ops
 from trace_builder import make_trace
 
 import mindtorch_v2 as torch
@@ -13,6 +14,7 @@ from mindtorch_prof.export import chrome
 from mindtorch_prof.export.html import export_html
 from mindtorch_prof.export.html.pack import Block
 from mindtorch_prof.load import load
+from mindtorch_prof.synthetic_rows import as_recorded
 from mindtorch_prof.torch_api.results import Results
 from mindtorch_prof.trace import Health
 from mindtorch_v2.profiler import profile
@@ -70,3 +72,21 @@ def test_a_trace_file_gives_the_numbers_of_the_recording_it_came_from(
     counts = {names[i]: int(n) for i, n in zip(columns["name.name"], columns["name.count"])}
     assert counts == {row.key: row.count for row in recorded_training.key_averages()}
     assert values["label"] == "t.json.gz"
+
+
+def test_a_page_holds_what_counts_events_with_and_without_synthetic_ones(tmp_path: Path) -> None:
+    trace = linear_with_synthetic_ops()
+    export_html(Results(trace), tmp_path / "r.html", Results(as_recorded(trace)))
+    page = blocks(tmp_path / "r.html")
+    again = {name.removesuffix("-recorded") for name in page if name.endswith("-recorded")}
+    assert again == {"summary-0", "operators-0", "flame-0", "memory-0", "compare-0"}
+    for name in ("summary", "flame", "memory"):  # what ran is the second recording
+        with_first, with_second = page[f"{name}-0-recorded"], page[f"{name}-1"]
+        assert {**with_first[0], "label": ""} == {**with_second[0], "label": ""}
+        assert {key: column.tolist() for key, column in with_first[1].items()} == {
+            key: column.tolist() for key, column in with_second[1].items()
+        }
+    assert page["timeline-0"][1]["synthetic"].sum() == 6
+    assert "synthetic" not in page["timeline-1"][1]
+    assert page["summary-0"][1]["name.synthetic"].tolist() == [0, 0, 2, 2, 2]
+    assert page["flame-0"][1]["calls.synthetic"].sum() == 6

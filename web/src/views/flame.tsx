@@ -79,7 +79,7 @@ class Tree {
   }
 
   field(field: string, node: number): number {
-    return node === 0 ? 0 : this.get(field)[node - 1]!;
+    return node === 0 ? 0 : (this.get(field)?.[node - 1] ?? 0);
   }
 
   has(field: string): boolean {
@@ -275,8 +275,9 @@ function facts(tree: Tree, node: number, format: (n: number) => string): [string
     ["Time", time(tree.field("total_ns", node))],
     ["Self time", time(tree.field("self_ns", node))],
     ["Calls", count(tree.field("calls", node))],
-    ["Time per call", time(tree.field("total_ns", node) / Math.max(1, tree.field("calls", node)))],
+    ["Time per call", time(tree.field("total_ns", node) / Math.max(1, tree.field("calls", node) - tree.field("synthetic", node)))],
   ];
+  if (tree.field("synthetic", node)) made.push(["Synthetic calls", count(tree.field("synthetic", node))]);
   if (tree.has("allocated")) made.push(["Allocated", bytes(tree.field("allocated", node))]);
   if (tree.has("flops")) made.push(["FLOPs", flops(tree.field("flops", node))]);
   if (tree.has("device_ns")) made.push(["Device time", time(tree.field("device_ns", node))]);

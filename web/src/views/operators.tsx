@@ -4,7 +4,7 @@ import type { ViewProps } from "../app";
 import { KINDS } from "../colours";
 import { csv, markdown, toClipboard } from "../copy";
 import type { Block } from "../data";
-import { count, label, spelled, time } from "../format";
+import { count, label, plural, spelled, time } from "../format";
 import { Facts, matcher, Search, Segments, Stack } from "../parts";
 import { DETAIL_TITLES, onDevice, rowColumns, Rows } from "../rows";
 import { useBlock, useStore } from "../store";
@@ -182,7 +182,7 @@ function Details(props: { rows: Rows; row: number; all: TableColumn[]; close(): 
           {typeof detail === "string" ? <p class="whole">{spelled(detail)}</p> : <Stack frames={detail} />}
         </>
       )}
-      <p class="muted">{`Mean ${time(rows.get("total_ns", row) / Math.max(1, rows.get("count", row)))} over ${count(rows.get("count", row))} calls.`}</p>
+      <p class="muted">{`Mean ${time(rows.mean(row))} over ${plural(rows.timed(row), "call")}.`}</p>
     </aside>
   );
 }

@@ -41,7 +41,7 @@ function Tiles(props: { values: any; rows: Rows; steps: Step[] }) {
   const tiles: [string, string, string][] = [
     ["Wall time", time(values.wall_ns), ""],
     ["Self CPU time", time(rows.sum("self_ns")), "sum over threads"],
-    ["Calls", count(rows.sum("count")), plural(rows.length, "name")],
+    ["Calls", count(rows.sum("count")), plural(rows.length, "name") + (rows.has("synthetic") ? `, ${count(rows.sum("synthetic"))} calls synthetic` : "")],
   ];
   if (steps.length) {
     const times = steps.map((s) => s[2]).sort((a, b) => a - b);

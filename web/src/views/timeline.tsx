@@ -4,7 +4,7 @@ import type { ViewProps } from "../app";
 import { useCanvas } from "../canvas";
 import { bytes, count, flops, label, spelled, time } from "../format";
 import { Empty, Facts, matcher, Search, Stack } from "../parts";
-import { Matches, Spans, type Track } from "../spans";
+import { Matches, recordedOnly, Spans, type Track } from "../spans";
 import { useBlock, useStore } from "../store";
 import { drawTimeline, HEAD, LANE, places, RULER, type Look } from "../timeline";
 
@@ -12,7 +12,8 @@ const NARROWEST = 20; // ns
 
 export function Timeline({ trace }: ViewProps) {
   const block = useBlock("timeline", trace);
-  const spans = useMemo(() => (block ? new Spans(block) : null), [block]);
+  const { recorded } = useStore();
+  const spans = useMemo(() => (block ? new Spans(recorded ? recordedOnly(block) : block) : null), [block, recorded]);
   if (block === undefined) return <Empty>Loading …</Empty>;
   if (!spans || !spans.count) return <Empty>No events were recorded.</Empty>;
   return <Tracks spans={spans} />;
@@ -340,6 +341,7 @@ function Details(props: { spans: Spans; span: number; choose(span: number, fit?:
     ["Track", label(spans.track(span).label)],
   ];
   if (get("self_ns")) rows.splice(1, 0, ["Self time", time(get("self_ns"))]);
+  if (get("synthetic")) rows.push(["Synthetic", "torch shows this op here; it ran as part of the one around it and has no time of its own"]);
   if (get("memory")) rows.push(["Memory", bytes(get("memory"))]);
   if (get("flops")) rows.push(["FLOPs", flops(get("flops"))]);
   if (get("sequence")) rows.push(["Sequence number", String(get("sequence") - 1)]);

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING
 
 from ...analysis.diff import diff
-from ...analysis.recording import Recording, as_results
+from ...analysis.recording import Recording, as_results, recorded_results
 from ..files import open_for_export
 from .calls import CATEGORIES
 from .flame import flame_block
@@ -41,30 +41,45 @@ def export_html(
     first: dict[str, Block] = {}
     later: dict[str, Block] = {}
     for number, (results, label) in enumerate(zip(recordings, names)):
-        summary = Block()
-        groups = {"name": add_by_name(summary, results)}
-        memory, peaks = memory_block(results)
-        summary.values = {
-            **overview(results),
-            "label": label,
-            "groups": groups,
-            "categories": CATEGORIES,
-            "peaks": peaks,
-            "views": "all",
-        }
+        blocks = _blocks(results, label)
+        blocks["modules"], blocks["timeline"] = modules_block(results), timeline_block(results, max_events)
+        summary = blocks.pop("summary")
+        assert summary is not None
         first[f"summary-{number}"] = summary
-        blocks = {
-            "operators": operators_block(results, event_steps(results.trace)),
-            "flame": flame_block(results),
-            "modules": modules_block(results),
-            "memory": memory,
-            "timeline": timeline_block(results, max_events),
-        }
-        later.update({f"{name}-{number}": block for name, block in blocks.items() if block is not None})
+        later |= {f"{name}-{number}": block for name, block in blocks.items() if block is not None}
+        if results.trace.n_synthetic:
+            recorded = _blocks(recorded_results(results), label)
+            later |= {
+                f"{name}-{number}-recorded": block for name, block in recorded.items() if block is not None
+            }
     if len(recordings) > 1:
         later["compare-0"] = Block(_verdicts(*recordings))
+        if any(results.trace.n_synthetic for results in recordings):
+            later["compare-0-recorded"] = Block(_verdicts(*map(recorded_results, recordings)))
     with open_for_export(path) as out:
         write_page(out, first, later)
+
+
+def _blocks(results: Results, label: str) -> dict[str, Block | None]:
+    """The blocks that count events. A page of a recording with synthetic events holds them twice: with these events, and as `-recorded`
+    without, for its switch. The timeline leaves them out in the page."""
+    summary = Block()
+    groups = {"name": add_by_name(summary, results)}
+    memory, peaks = memory_block(results)
+    summary.values = {
+        **overview(results),
+        "label": label,
+        "groups": groups,
+        "categories": CATEGORIES,
+        "peaks": peaks,
+        "views": "all",
+    }
+    return {
+        "summary": summary,
+        "operators": operators_block(results, event_steps(results.trace)),
+        "flame": flame_block(results),
+        "memory": memory,
+    }
 
 
 def memory_page(out: IO[bytes], times: list[int], sizes: list[list[int]]) -> None:

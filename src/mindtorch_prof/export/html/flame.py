@@ -27,6 +27,7 @@ class Merged:
     category: IntArray
     parent: IntArray  # -1: a root
     calls: IntArray
+    synthetic: IntArray  # how many of the calls are synthetic events
     total_ns: Array
     self_ns: Array
     allocated: Array
@@ -57,7 +58,7 @@ def merged(results: Results, tree: Calls) -> Merged:
         firsts.append(rows[first])
     if not total:
         empty = np.empty(0, np.int64)
-        return Merged(tree.names, *[empty] * 10)
+        return Merged(tree.names, *[empty] * 11)
     node = node[:-1]
     parent = np.concatenate(parents)
 
@@ -74,6 +75,9 @@ def merged(results: Results, tree: Calls) -> Merged:
         np.concatenate(categories),
         parent,
         np.bincount(node, minlength=total),
+        np.bincount(
+            node[: tree.events][~results.trace.is_recorded[tree.row[: tree.events]]], minlength=total
+        ),
         np.maximum(total_ns, of_children),
         np.maximum(total_ns - of_children, 0),
         _subtree_sums(by_node(allocated), parent, levels),
@@ -152,6 +156,8 @@ def _add_tree(block: Block, key: str, tree: Merged) -> dict[str, object]:
     block.add(f"{key}.name", name.reshape(-1))
     block.add(f"{key}.category", tree.category[keep])
     block.add(f"{key}.calls", tree.calls[keep])
+    if tree.synthetic.any():
+        block.add(f"{key}.synthetic", tree.synthetic[keep])
     for field in ("total_ns", "self_ns", "allocated", "flops", "device_ns"):
         block.add(f"{key}.{field}", np.rint(getattr(tree, field)[keep]).astype(np.int64))
     return {

@@ -85,6 +85,7 @@ def add_rows(
 
     columns = {
         "count": column("count"),
+        "synthetic": column("synthetic_count"),
         "self_ns": column("self_cpu_time_total", 1000),
         "total_ns": column("cpu_time_total", 1000),
         "self_device_ns": column("self_device_time_total", 1000),
@@ -141,6 +142,7 @@ def _add_numbered(
 
     columns = {
         "count": rows.count,
+        "synthetic": rows.synthetic,
         "self_ns": rows.self_ns,
         "total_ns": rows.total_ns,
         "self_device_ns": total(self_device),

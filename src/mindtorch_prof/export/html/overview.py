@@ -35,6 +35,7 @@ def overview(results: Results) -> dict[str, object]:
         "complete": bool(trace.health),
         "facts": _facts(results),
         "device": str(trace.settings.device or ""),
+        "synthetic": trace.n_synthetic,
         "has": {
             "memory": len(trace.memory) > 0,
             "modules": bool((trace.frames.module >= 0).any()),

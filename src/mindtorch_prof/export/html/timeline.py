@@ -140,6 +140,10 @@ def timeline_block(results: Results, most_spans: int | None = None) -> Block:
         "begin_ns": begin,
         "end_ns": until,
     }
+    if trace.n_synthetic:
+        synthetic = np.zeros(len(row), np.int64)
+        synthetic[events] = ~trace.is_recorded[row[events]]
+        block.add("synthetic", synthetic)
     _add_details(block, values, results, events, row)
     _add_device_details(block, values, trace, source == len(layers) - 1, row)
     _add_arrows(block, trace, results.tree.parent, events, source == len(layers) - 1, row)
