@@ -733,6 +733,7 @@ def build(op: Op) -> None:
         target.__code__ = function.__code__
     if with_apply:
         op.node.release, op.node.apply = functions[-2:]
+    _dispatch.BUILT.append(op)
 
 
 def code_with_recording(op: Op, recording: list[str]) -> dict[str, Any]:

@@ -96,6 +96,7 @@ NUMBERS = frozenset(
 
 OPS: dict[str, Op] = {}  # "add.Tensor" -> Op
 BY_UID: list[Op] = []
+BUILT: list[Op] = []  # ops whose functions are compiled: those that were called
 OUT_FORMS: dict[tuple[int, int], Op] = {}  # by uid and number of outputs: the `out=` form of an op
 # By uid: the initial items of a list of probes, functions that replace themselves by the op's probe.
 FIRST_CALLS: list[Any] = []

@@ -942,6 +942,17 @@ def linalg_matrix_norm(self: Any, ord: Any, dim: Any, keepdim: bool, dtype: Any)
 # ---------------------------------------------------------------------------------------------------- products
 
 
+def _check_cross(self: np.ndarray, other: np.ndarray, dim: int) -> None:
+    if self.ndim != other.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    d = _dims.one(dim, self.ndim)
+    sizes = [x.shape[d] if x.ndim else 1 for x in (self, other)]
+    if sizes != [3, 3]:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}"
+        )
+
+
 @op("aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", expose="no")
 def linalg_cross(self: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
     if self.dtype != other.dtype:
@@ -949,6 +960,7 @@ def linalg_cross(self: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
         raise RuntimeError(f"expected scalar type {expected} but found {actual}")
     if self.dtype.kind == "b":
         raise _dispatch.not_implemented("cross", self)
+    _check_cross(self, other, dim)
     a, b = (np.moveaxis(x, dim, 0) for x in np.broadcast_arrays(self, other))
     product = np.empty(np.broadcast_shapes(self.shape, other.shape), self.dtype)
     parts = np.moveaxis(product, dim, 0)

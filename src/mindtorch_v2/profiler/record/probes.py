@@ -57,6 +57,7 @@ _TENSOR_ID = {
 }
 
 
+@cache
 def tensor_places(op: Any) -> str:
     """A letter for each argument of an op: T a tensor, N a tensor, a number or None, L a list of tensors, - anything else."""
     plan = Plan(op)

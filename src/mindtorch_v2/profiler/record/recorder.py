@@ -257,10 +257,14 @@ class Recorder:
             **(self.register or _NoRegister).probe_variables(),
             **(self.calls or _NoCallTracer).probe_variables(self.thread),
         }
-        return _dispatch.FIRST_CALLS.copy()
+        probe_list = _dispatch.FIRST_CALLS.copy()
+        # an op that was called before gets its probe now, so that no event contains the time of making it
+        for op in _dispatch.BUILT:
+            probe_list[op.uid] = probes.probe(op, self.kind, self.shared)
+        return probe_list
 
     def _create_probe(self, op: Any) -> Any:
-        """An op's probe; called at the op's first call."""
+        """An op's probe; called at the first call of an op that was not called before the recording."""
         began = clock()
         if get_ident() != self.thread:
             self.foreign_threads[get_ident()] = threading.current_thread().name
