@@ -81,7 +81,7 @@ def training(model: Any, optimizer: Any, data: Any, labels: Any, steps: int) -> 
 def compare(
     run: Callable[[], None], options: dict[str, bool], rounds: int
 ) -> tuple[float, float, int, float]:
-    """Milliseconds of the program, what recording added by the clock, events, and what it added as estimated."""
+    """Milliseconds of the program, what recording added, events, and what it added as estimated."""
     for _ in range(2):  # generates the code of ops
         with profile(**options):
             run()

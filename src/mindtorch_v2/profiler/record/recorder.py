@@ -265,14 +265,14 @@ class Recorder:
 
     def _create_probe(self, op: Any) -> Any:
         """An op's probe; called at the first call of an op that was not called before the recording."""
-        began = clock()
+        began = time.perf_counter_ns()
         if get_ident() != self.thread:
             self.foreign_threads[get_ident()] = threading.current_thread().name
         probe = probes.probe(op, self.kind, self.shared)
         probe_list = self.hooks[0]
         if probe_list.__class__ is list:
             probe_list[op.uid] = probe
-        self.setup_ns += clock() - began
+        self.setup_ns += time.perf_counter_ns() - began
         return probe
 
     def _all_threads(self, stacks: Stacks | None) -> Any:
@@ -340,11 +340,11 @@ class Recorder:
 
     def _intern_inputs(self, op: Any, arguments: tuple) -> int:
         """Give inputs an index at their first use."""
-        began = clock()
+        began = time.perf_counter_ns()
         index = self.inputs[op.describe(*arguments)] = len(self.inputs)
         if self.config.with_flops and op.flops is not None:
             self.flops[index] = _count_flops(op, arguments)
-        self.setup_ns += clock() - began
+        self.setup_ns += time.perf_counter_ns() - began
         return index
 
     def _record_allocations(self, op: Any, arguments: tuple, result: Any) -> None:
