@@ -10,8 +10,11 @@ from typing import Any
 import fact_files
 import profile_snippets
 import pytest
+import registry_calls
 
 import mindtorch_v2 as torch
+from mindtorch_v2 import _dispatch
+from mindtorch_v2.profiler import torch_view
 
 RECORDED = {name: fact_files.read(file) for name, file in profile_snippets.FILES.items()}
 
@@ -88,3 +91,22 @@ def test_a_second_derivative_shows_the_convolutions_that_it_is_made_of(options: 
         g.pow(2).sum().backward(inputs=list(conv.parameters()))
     inside = [e.name for e in prof.events() if e.cpu_parent and "double_backward" in e.cpu_parent.name]
     assert inside.count("aten::convolution") == 1 + options.get("groups", 1)
+
+
+def test_the_rules_for_children_accept_what_the_ops_accept() -> None:
+    failures, n_checked = {}, 0
+    for op in [op for op in _dispatch.BY_UID if op.children_rule is not None]:
+        make = registry_calls.accepted_arguments(op)  # None for ops that the rows above call
+        if make is None:
+            continue
+        with torch.profiler.profile(record_shapes=True) as prof:
+            _dispatch.record(op, *make())
+        trace = prof.as_recorded().trace
+        row = [trace.names[name] for name in trace.name.tolist()].index(op.qualified_name)
+        n_checked += 1
+        try:
+            torch_view.synthetic_ops(op, trace.input_table[trace.inputs[row]].arguments)
+        except Exception as error:
+            failures[op.full_name] = repr(error)
+    assert failures == {}
+    assert n_checked > 100

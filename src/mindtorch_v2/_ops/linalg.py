@@ -10,6 +10,7 @@ import numpy as np
 from .. import _dispatch, return_types
 from .._dispatch import OPS, composite, op, wrap
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS
+from . import _dims
 from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
 from .linalg_kernels import (  # noqa: F401  (LinAlgError is torch.linalg's)

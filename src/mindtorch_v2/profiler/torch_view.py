@@ -26,31 +26,31 @@ _DEEPEST = 16  # levels of children: more are rules that call each other in a ci
 
 
 def torch_view(trace: Trace) -> Trace:
-    """The trace with torch's inner ops. A rule that fails inserts nothing and is named in the trace's health."""
+    """The trace with torch's inner ops. Nothing is inserted where a rule cannot tell: inputs that it has to look at were not recorded,
+    or they are such that the op itself raised."""
     ops = _ops_with_children()
     declaring = [ops.get(key) for key in zip(trace.names, trace.overloads)]
     if not any(declaring):
         return trace
     known = trace.settings.record_shapes or trace.settings.with_flops
-    failures: dict[str, Exception] = {}
     contents: dict[tuple[int, int], list[SyntheticOp]] = {}
     for name, index in event_keys(trace, np.array([op is not None for op in declaring])):
         op: Any = declaring[name]
         arguments = trace.input_table[index].arguments if known and index >= 0 else None
         try:
-            contents[name, index] = list(_rows(_children_of(op, arguments), 1, arguments is not None))
-        except UnknownInputs:
+            contents[name, index] = synthetic_ops(op, arguments)
+        except Exception:  # noqa: S112  (a rule must not stop the user's program)
             continue
-        except Exception as error:  # a wrong rule must not stop the user's program
-            failures[op.full_name] = error
     shown = insert(trace, contents, _closed(trace))
     if trace.settings.with_flops and shown.synthetic is not None:
         counted = flops_of(shown.name, list(shown.names), shown.inputs, shown.input_table)
         shown = replace(shown, flops=np.where(shown.synthetic == 0, shown.flops, counted))
-    if failures:
-        notes = [f"the ops inside aten::{name} are not shown: {error!r}" for name, error in failures.items()]
-        shown = replace(shown, health=replace(shown.health, notes=(*shown.health.notes, *notes)))
     return shown
+
+
+def synthetic_ops(op: Any, arguments: Sequence[Any] | None) -> list[SyntheticOp]:
+    """The events inside an op with these arguments; None: they are not known. Raises what the op's rule raises."""
+    return list(_rows(_children_of(op, arguments), 1, arguments is not None))
 
 
 def _closed(trace: Trace) -> BoolArray:
