@@ -17,8 +17,10 @@ DECLARATION = re.compile(r"(aten|mindtorch)::(\w+)(\.\w+)?(\(|$)")
 
 
 def declarations() -> Iterator[tuple[str, str, str, bool]]:
-    """Qualified name, overload and place of every declaration, and whether it is a schema. Other texts name in-place forms and
-    aliases, which their op declares, or the children of an op, which are declared elsewhere."""
+    """Qualified name, overload and place of every declaration, and whether it is a schema.
+
+    Other texts name in-place forms and aliases, which their op declares, or the children of an op.
+    """
     for path in sorted(OPS_FOLDER.glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -18,7 +18,7 @@ from ..._codegen import Plan, code_with_recording, described_text, run_text
 # The variables that all probes of a recording close over. In generated source they have the prefix `p_`, so that none is named like
 # an argument of an op. The recorder, its tensor register and its call tracer supply the values.
 _SHARED = (
-    "get_ident owner grad_state now extend input_index intern_inputs record_allocations new getframe mark find_call ObservedStorage "
+    "get_ident owner note_foreign_thread grad_state now extend input_index intern_inputs record_allocations new getframe mark find_call ObservedStorage "
     "first_id tensor_log log_tensors assign_id ids_in_list suspended setprofile hook log_calls missed_calls run_suspended"
 ).split()
 
@@ -158,7 +158,9 @@ def _lines(
     # ops on foreign threads are not recorded
     write(
         0,
-        f"if p_get_ident() != p_owner: return {'p_run_suspended(p_run, ' if kind.restores_hook else 'p_run('}{call})",
+        "if p_get_ident() != p_owner:",
+        "    p_note_foreign_thread()",
+        f"    return {'p_run_suspended(p_run, ' if kind.restores_hook else 'p_run('}{call})",
     )
     depth = 0
     if kind.restores_hook:

@@ -122,7 +122,7 @@ class Recorder:
         self.inputs: dict[Any, int] = {}  # description of an op's arguments -> index
         self.memory: list[int] = []  # time, bytes or FREED, allocation id, thread
         self.unfinished = 0
-        # names of threads that are not recorded and were the first to call some op
+        # names of threads that called ops and are not recorded
         self.foreign_threads: dict[int, str] = {}
         self.running = False
         self.begun_ns = 0
@@ -243,6 +243,7 @@ class Recorder:
         self.shared = {
             "get_ident": get_ident,
             "owner": self.thread,
+            "note_foreign_thread": self._note_foreign_thread,
             "grad_state": _own_grad_state(),
             "now": clock,
             "extend": self.buffers[self.thread].extend,
@@ -266,14 +267,17 @@ class Recorder:
     def _create_probe(self, op: Any) -> Any:
         """An op's probe; called at the first call of an op that was not called before the recording."""
         began = time.perf_counter_ns()
-        if get_ident() != self.thread:
-            self.foreign_threads[get_ident()] = threading.current_thread().name
         probe = probes.probe(op, self.kind, self.shared)
         probe_list = self.hooks[0]
         if probe_list.__class__ is list:
             probe_list[op.uid] = probe
         self.setup_ns += time.perf_counter_ns() - began
         return probe
+
+    def _note_foreign_thread(self) -> None:
+        """Note the name of this thread, which calls ops and is not recorded."""
+        if get_ident() not in self.foreign_threads:
+            self.foreign_threads[get_ident()] = threading.current_thread().name
 
     def _all_threads(self, stacks: Stacks | None) -> Any:
         """One function that records all ops, each into the buffer of its thread."""
