@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _device, _dispatch, _dtype
-from .._dispatch import FUNCTIONS, METHODS, OPS, broadcast_text, composite, function, ints, op, view, wrap
+from .._dispatch import FUNCTIONS, METHODS, broadcast_text, composite, function, ints, op, view, wrap
 from .._graph import grad_state, storage_of, version_of
 from .._meta import MetaArray, is_meta
 from .._storage import UntypedStorage
@@ -231,52 +231,6 @@ detach_.children(lambda self: [child("detach_", self)])
 _alike = composite("aten::_has_compatible_shallow_copy_type(Tensor self, Tensor from) -> bool", expose="no")(
     lambda self, from_: True
 )
-
-
-def show_numpy(tensor: Any) -> None:
-    """Record the ops that torch shows where a tensor is converted to a NumPy array."""
-    _to(detach(tensor), device=_device.CPU)
-    F.resolve_neg(F.resolve_conj(tensor))
-
-
-def show_list(tensor: Any) -> None:
-    """... where a tensor is converted to a list."""
-    F.resolve_neg(F.resolve_conj(tensor))
-
-
-def show_data(tensor: Any, value: Any) -> None:
-    """... where a tensor is given the memory of another."""
-    _alike(tensor, value)
-
-
-def show_copied_storage(storage: Any, twin: Any) -> None:
-    """... where a storage is copied, as bytes."""
-    enabled, grad_state.enabled = grad_state.enabled, False
-    try:
-        source, target = (
-            _set_to_storage(
-                OPS["empty.memory_format"].entry((0,), dtype=_dtype.uint8, pin_memory=_dtype.LEFT_OUT), memory
-            )
-            for memory in (storage, twin)
-        )
-        _copy_(target, source, False)
-    finally:
-        grad_state.enabled = enabled
-
-
-def show_deepcopy(tensor: Any, twin: Any) -> None:
-    """... where a tensor is deep-copied onto a copied storage."""
-    enabled, grad_state.enabled = grad_state.enabled, False
-    try:
-        made = tensor.new_empty(())
-        _set_into_storage(made, twin, tensor.storage_offset(), tuple(tensor.shape), tensor.stride())
-    finally:
-        grad_state.enabled = enabled
-
-
-def show_rebuilt(storage: Any, dtype: Any, offset: int, size: Any, stride: Any) -> None:
-    """... where a tensor is rebuilt from its parts, as by deepcopy and load."""
-    _set_into_storage(F.empty((0,), dtype=dtype), storage, offset, tuple(size), tuple(stride))
 
 
 @view("aten::alias(Tensor(a) self) -> Tensor(a)", expose="no")

@@ -20,39 +20,22 @@ from ... import _dtype
 from ..._codegen import described
 from .op_inputs import as_torch_passes, as_torch_shows, number_of
 
-_CONTIGUOUS, _PRESERVE = 0, 1  # torch's numbers of memory formats
-# ops that resize their output with a memory format
-_RESIZING = re.compile("pad|pool|pixel_|solve_triangular")
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 _TORCH_NODES = re.compile(r"torch::autograd::\w+$|\w+Backward\d+$")
 
-# views that call `as_strided` without a storage offset
-_WITHOUT_OFFSET = frozenset(
-    "expand unsqueeze transpose permute squeeze unfold transpose_ unsqueeze_ squeeze_ t abs".split()
-)
 # callers that pass a number on as the tensor that was made of it
 _PASSING_TENSORS = frozenset(
     "MulBackward0 DivBackward0 divide divide_ true_divide true_divide_ multiply multiply_ subtract subtract_".split()
 )
 # factories that pass their options on to `_ALLOCATING` ops as they got them
-_PASSING_OPTIONS = frozenset(
-    "zeros rand randn eye normal ones_like full_like rand_like randn_like randint_like new_zeros new_ones new_full".split()
-)
+_PASSING_OPTIONS = frozenset(("zeros", "new_zeros", "new_ones", "new_full"))
 # the same, but with the dtype filled in
 _FILLING_DTYPE = frozenset(
-    "ones full linspace logspace randint randperm hann_window hamming_window blackman_window bartlett_window kaiser_window"
-    .split()
-)  # fmt: skip
+    "ones full hann_window hamming_window blackman_window bartlett_window kaiser_window".split()
+)
 _ALLOCATING = ("empty", "empty_like", "new_empty", "empty_strided")
 # ops that take the options of a tensor and pass them on
-_OPTIONS_OF_TENSOR = frozenset("empty_like zeros_like new_empty new_empty_strided _to_copy clone".split())
-# callers that pass a dtype and no layout
-_DTYPE_ONLY = frozenset(
-    "upsample_bicubic2d upsample_linear1d upsample_nearest2d upsample_bilinear2d upsample_nearest1d upsample_trilinear3d "
-    "upsample_nearest3d hardtanh_backward hardswish_backward hardswish logit searchsorted bucketize bincount histc histogram "
-    "cosine_similarity __lshift__ __rshift__"
-    .split()
-)  # fmt: skip
+_OPTIONS_OF_TENSOR = frozenset(("new_empty", "new_empty_strided"))
 
 
 def inputs_by_caller(
@@ -116,9 +99,7 @@ def _depends_on_caller(op: Any, description: tuple) -> bool:
     """Whether the shown inputs depend on the caller."""
     if op is None:
         return False
-    if op.name in ("as_strided", "as_strided_", "sum", "resize_") or any(
-        a.name == "pin_memory" for a in op.schema.arguments
-    ):
+    if any(a.name == "pin_memory" for a in op.schema.arguments):
         return True
     return op.numbers and any(
         value.__class__ is tuple and value[:1] in _NUMBER_CLASSES for value in description[2:3]
@@ -154,16 +135,7 @@ def _passed_by(op: Any, description: tuple, caller: str, outer: Any) -> tuple:
         argument.name: place for place, argument in enumerate(op.schema.arguments) if place < len(values)
     }
     above = {} if outer is None or outer[0] is None else _by_name(*outer)
-    if op.name in ("as_strided", "as_strided_"):
-        if caller in _WITHOUT_OFFSET:
-            values[3] = None
-    elif op.name == "resize_":
-        if _RESIZING.search(caller):
-            values[2] = _CONTIGUOUS
-    elif op.name == "sum":
-        if caller == "mean" and "dim" in places:
-            _fill_sum_of_mean(values, places, above)
-    elif "pin_memory" in places:
+    if "pin_memory" in places:
         _fill_options(op, values, places, caller, above)
     return tuple(values)
 
@@ -172,21 +144,8 @@ def _by_name(op: Any, description: tuple) -> dict[str, Any]:
     return {argument.name: value for argument, value in zip(op.schema.arguments, description)}
 
 
-def _fill_sum_of_mean(values: list, places: dict[str, int], above: dict[str, Any]) -> None:
-    if values[places["dim"]] is None:
-        values[places["dim"]] = ()
-    if values[places["dtype"]] is None:
-        values[places["dtype"]] = above.get("dtype") or _dtype_of(above)
-
-
 def _dtype_number(dtype: Any) -> int:
     return number_of(str(dtype))
-
-
-def _dtype_of(values: dict[str, Any]) -> Any:
-    """torch's number of the dtype of the first tensor."""
-    tensor = values.get("self")
-    return None if tensor.__class__ is not tuple else _dtype_number(_dtype.BY_NUM[tensor[2]])
 
 
 def _fill_options(op: Any, values: list, places: dict[str, int], caller: str, above: dict[str, Any]) -> None:
@@ -214,38 +173,26 @@ def _fill_options(op: Any, values: list, places: dict[str, int], caller: str, ab
             dtype = above.get("dtype")
         _pass_format(values, places, above)
     elif caller in _OPTIONS_OF_TENSOR:
-        pinned = False if caller == "_to_copy" else above.get("pin_memory")
-        if caller == "clone" and op.name == "empty_like" and above.get("memory_format") in (None, _PRESERVE):
-            dtype = layout = values[places["memory_format"]] = None
-            above = {}
+        pinned = above.get("pin_memory")
         _pass_format(values, places, above)
     elif caller == "to":
         dtype, layout = above.get("dtype"), above.get("layout")
     elif op.name.endswith("_like") or (caller, op.name) in _WITHOUT_OPTIONS:
         dtype, layout = own.get("dtype"), None
-        if caller == "binary_cross_entropy_with_logits" and values[places["memory_format"]] is None:
-            values[places["memory_format"]] = _PRESERVE
-    elif caller in _CONTIGUOUS_EMPTY and op.name == "empty":
-        layout = 0 if caller == "constant_pad_nd" else None
-        values[places["memory_format"]] = _CONTIGUOUS
-    elif caller in _DTYPE_ONLY or (caller, op.name) == ("repeat", "arange"):
+    elif caller == "cosine_similarity":  # a dtype and no layout
         layout = None
     for name, value in zip(_OPTIONS, (dtype, layout, None, pinned)):
         if name in places:
             values[places[name]] = value
 
 
-# callers of `empty` with the memory format written out
-_CONTIGUOUS_EMPTY = frozenset(("searchsorted", "bucketize", "hardswish", "logit", "constant_pad_nd"))
 # (caller, op): called without any option
 _WITHOUT_OPTIONS = frozenset(
     (
         ("gather_backward", "new_zeros"),
-        ("bernoulli_", "to"),
         ("torch::autograd::CopySlices", "new_empty_strided"),
         ("feature_dropout", "new_empty"),
         ("feature_alpha_dropout", "new_empty"),
-        ("linalg_qr", "new_empty"),
     )
 )
 
