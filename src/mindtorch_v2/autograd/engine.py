@@ -294,10 +294,8 @@ def _apply(node: Node, buffer: list) -> tuple:
     if Switches.anomaly:
         from .anomaly_mode import apply_watched
 
-        return apply_watched(node, buffer, _apply_recorded)
-    return (
-        _apply_plain(node, buffer, node.apply) if _dispatch.ranges is None else _apply_recorded(node, buffer)
-    )
+        return apply_watched(node, buffer, _apply_node)
+    return _apply_node(node, buffer)
 
 
 def _apply_needed(node: Node, buffer: list, needed: set) -> tuple:
@@ -313,39 +311,35 @@ def _apply_needed(node: Node, buffer: list, needed: set) -> tuple:
         node.next = edges
 
 
-def _apply_recorded(node: Node, buffer: list) -> tuple:
-    ranges = _dispatch.ranges
-    if ranges is None:
-        return _apply_plain(node, buffer, node.apply)
-    token = ranges.enter(
-        node.name(), 1, node._recorded_sequence(), node.forward_thread, _recorded_inputs(buffer)
-    )
-    apply = node.apply
-    if node.is_users and _dispatch.calls is not None:
-        apply = partial(call_user, node.apply)
-    try:
-        return _apply_plain(node, buffer, apply)
-    finally:
-        ranges.exit(token)
-
-
-def _apply_plain(node: Node, buffer: list, apply: Any) -> tuple:
+def _apply_node(node: Node, buffer: list) -> tuple:
     """Compute the gradients of a node. Complex gradients of real tensors become real here, as part of the node."""
-    if not node.frees_gradients or node._post_hooks:
-        results = apply(*buffer)
-    else:
-        gradients = tuple(buffer)
-        buffer[:] = [None] * len(buffer)
-        results = apply(*gradients)
-    if not node.is_users:
-        for gradient in results:
-            if (
-                gradient.__class__ is Tensor
-                and not gradient._array_missing
-                and gradient._array.dtype.kind == "c"
-            ):
-                return _real_parts(node, results)
-    return results
+    ranges, apply, token = _dispatch.ranges, node.apply, None
+    if ranges is not None:
+        token = ranges.enter(
+            node.name(), 1, node._recorded_sequence(), node.forward_thread, _recorded_inputs(buffer)
+        )
+        if node.is_users and _dispatch.calls is not None:
+            apply = partial(call_user, apply)
+    try:
+        if not node.frees_gradients or node._post_hooks:
+            results = apply(*buffer)
+        else:
+            gradients = tuple(buffer)
+            buffer[:] = [None] * len(buffer)
+            results = apply(*gradients)
+            del gradients
+        if not node.is_users:
+            for gradient in results:
+                if (
+                    gradient.__class__ is Tensor
+                    and not gradient._array_missing
+                    and gradient._array.dtype.kind == "c"
+                ):
+                    return _real_parts(node, results)
+        return results
+    finally:
+        if ranges is not None:
+            ranges.exit(token)
 
 
 def _real_parts(node: Node, results: tuple) -> tuple:

@@ -124,7 +124,7 @@ class Stacks:
 
     def _walk(self, frame: FrameType | None, thread: int, at_ns: int, current_line: bool = False) -> int:
         """Number the calls from the innermost marked one down to this frame; the number of the last one that is shown."""
-        mark, unmarked = self.mark, []
+        mark, kinds, unmarked = self.mark, self.kinds, []
         number: Any = _NO_CALL
         while frame is not None:
             marked = frame.f_trace
@@ -135,9 +135,9 @@ class Stacks:
             frame = frame.f_back
         for frame in reversed(unmarked):
             code = frame.f_code
-            kind = self.kinds.get(code)
+            kind = kinds.get(code)
             if kind is None:
-                kind = self.kinds[code] = self.kind_of(code)
+                kind = kinds[code] = self.kind_of(code)
             if code.co_flags & _RESUMED:
                 # the same generator under the same caller is the same call
                 key = (id(frame), code, number)
@@ -150,7 +150,8 @@ class Stacks:
                 continue
             if kind:
                 number = self._number(frame, code, kind, int(number), thread, at_ns, current_line)
-            if frame.f_trace is None or frame.f_trace.__class__.__name__ == "Mark":  # not a debugger's
+            other = frame.f_trace
+            if other is None or other.__class__.__name__ == "Mark":  # not a debugger's
                 frame.f_trace = number if number.__class__ is mark else mark(number)
         return number
 
