@@ -129,6 +129,9 @@ class Recorder:
         self.suspended_ns = 0  # how long inner recordings have suspended this one
         self.hooks: tuple = (None, None, None)  # the arguments of `_hooks.set_profiler`
         self.flops: dict[int, int] = {}  # index of inputs -> flops
+        self.probes_after_handover: list[
+            Any
+        ] = []  # where calls are traced: those that need not restore the hook
         self.own_cost: Any = None  # an `own_cost.OwnCost`; None: not known
         self.setup_ns = 0  # spent on what is done once per op or once per input
 
@@ -258,10 +261,15 @@ class Recorder:
             **(self.register or _NoRegister).probe_variables(),
             **(self.calls or _NoCallTracer).probe_variables(self.thread),
         }
+        if self.kind.restores_hook:
+            self.probes_after_handover = self._probes(self.kind._replace(restores_hook=False))
+        return self._probes(self.kind)
+
+    def _probes(self, kind: Kind) -> list[Any]:
+        """A list of probes. An op that was called before gets its own now, so that no event contains the time of making it."""
         probe_list = _dispatch.FIRST_CALLS.copy()
-        # an op that was called before gets its probe now, so that no event contains the time of making it
         for op in _dispatch.BUILT:
-            probe_list[op.uid] = probes.probe(op, self.kind, self.shared)
+            probe_list[op.uid] = probes.probe(op, kind, self.shared)
         return probe_list
 
     def _create_probe(self, op: Any) -> Any:
@@ -327,11 +335,13 @@ class Recorder:
         return record
 
     def _calls_handed_over(self) -> None:
-        """The call tracer has taken its hook off for good: create new probes, which do not restore it."""
+        """The call tracer has taken its hook off for good: use probes that do not restore it."""
         self.kind = self.kind._replace(restores_hook=False)
         probe_list = self.hooks[0]
         if probe_list.__class__ is list:
-            probe_list[:] = _dispatch.FIRST_CALLS
+            probe_list[:] = (
+                self.probes_after_handover + _dispatch.FIRST_CALLS[len(self.probes_after_handover) :]
+            )
         self._inline_recording()
 
     def _inputs_of(self, op: Any, arguments: tuple) -> int:
