@@ -24,3 +24,29 @@ def test_cross_product_of_two_vectors() -> None:
     assert made.tolist() == torch.linalg.cross(x, y).tolist() == [0, 0, 1]
     made[2].backward()
     assert x.grad.tolist() == [1, 0, 0]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("adjoint", [True, False])
+def test_a_large_batch_is_factored_and_solved_as_its_matrices_alone(
+    dtype: Any, left: bool, adjoint: bool
+) -> None:
+    a, b = torch.randn(50, 5, 5, dtype=dtype), torch.randn(50, 5, 5, dtype=dtype)
+    a[7] = torch.eye(5, dtype=dtype).flip(0)
+    factors, pivots = torch.linalg.lu_factor(a)
+    solution = torch.linalg.lu_solve(factors, pivots, b, left=left, adjoint=adjoint)
+    for i in range(50):
+        one, swaps = torch.linalg.lu_factor(a[i])
+        assert torch.equal(pivots[i], swaps)
+        torch.testing.assert_close(factors[i], one)
+        expected = torch.linalg.lu_solve(one, swaps, b[i], left=left, adjoint=adjoint)
+        torch.testing.assert_close(solution[i], expected, rtol=1e-6, atol=1e-8)
+
+
+def test_a_singular_matrix_in_a_large_batch_is_named() -> None:
+    a = torch.randn(40, 3, 3, dtype=torch.float64)
+    a[5, :, 1] = 0
+    info = torch.linalg.lu_factor_ex(a).info
+    assert info.nonzero().tolist() == [[5]]
+    assert info[5] == 2
