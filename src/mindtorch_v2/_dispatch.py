@@ -96,6 +96,7 @@ NUMBERS = frozenset(
 
 OPS: dict[str, Op] = {}  # "add.Tensor" -> Op
 BY_UID: list[Op] = []
+WITH_CHILDREN: dict[tuple[str, str], Op] = {}  # by name and overload: the ops that declare children
 BUILT: list[Op] = []  # ops whose functions are compiled: those that were called
 OUT_FORMS: dict[tuple[int, int], Op] = {}  # by uid and number of outputs: the `out=` form of an op
 # By uid: the initial items of a list of probes, functions that replace themselves by the op's probe.
@@ -217,6 +218,7 @@ class Op:
     def children(self, rule: Any) -> Any:
         """Decorator: a function of the described arguments that gives the ops which torch shows inside this one (`_ops/_children.py`)."""
         self.children_rule = rule
+        WITH_CHILDREN[self.qualified_name, self.overload] = self
         return rule
 
     def build(self) -> None:

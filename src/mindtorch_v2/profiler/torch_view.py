@@ -28,8 +28,7 @@ _DEEPEST = 16  # levels of children: more are rules that call each other in a ci
 def torch_view(trace: Trace) -> Trace:
     """The trace with torch's inner ops. Nothing is inserted where a rule cannot tell: inputs that it has to look at were not recorded,
     or they are such that the op itself raised."""
-    ops = _ops_with_children()
-    declaring = [ops.get(key) for key in zip(trace.names, trace.overloads)]
+    declaring = [_dispatch.WITH_CHILDREN.get(key) for key in zip(trace.names, trace.overloads)]
     if not any(declaring):
         return trace
     known = trace.settings.record_shapes or trace.settings.with_flops
@@ -76,11 +75,6 @@ _HANDLERS = ("PythonDispatchMode", "PythonSubclass")
 _OF_TORCH = re.compile(
     r"(?!.*::)|aten::|autograd::|torch::"
 )  # names of events that are not a library's own ops
-
-
-def _ops_with_children() -> dict[tuple[str, str], Any]:
-    """By (name, overload): the ops that declare children."""
-    return {(op.qualified_name, op.overload): op for op in _dispatch.BY_UID if op.children_rule is not None}
 
 
 def _children_of(op: Any, arguments: Sequence[Any] | None) -> Sequence[Child]:

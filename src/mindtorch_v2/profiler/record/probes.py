@@ -70,12 +70,16 @@ def tensor_places(op: Any) -> str:
     return letters
 
 
-def probe(op: Any, kind: Kind, shared: dict[str, Any]) -> Callable[..., Any]:
-    """The probe of one op. `shared`: the values of the variables in `_SHARED`, by name."""
+def probe(op: Any, kind: Kind, shared: tuple[Any, ...]) -> Callable[..., Any]:
+    """The probe of one op. `shared`: from `shared_values`."""
     tensors = tensor_places(op) if kind.tensor_ids else ""
     make = maker(kind, op.n_arguments, op.allocates if kind.memory else 0, tensors)
-    describe = op.describe if kind.inputs else None
-    return make(op, op.run, describe, op.uid, *[shared[name] for name in _SHARED])
+    return make(op, op.run, op.describe if kind.inputs else None, op.uid, *shared)
+
+
+def shared_values(shared: dict[str, Any]) -> tuple[Any, ...]:
+    """The values that all probes of a recording close over, in the order in which probes take them. shared: by name."""
+    return tuple([shared[name] for name in _SHARED])
 
 
 @cache

@@ -261,6 +261,7 @@ class Recorder:
             **(self.register or _NoRegister).probe_variables(),
             **(self.calls or _NoCallTracer).probe_variables(self.thread),
         }
+        self.shared_values = probes.shared_values(self.shared)
         if self.kind.restores_hook:
             self.probes_after_handover = self._probes(self.kind._replace(restores_hook=False))
         return self._probes(self.kind)
@@ -269,13 +270,13 @@ class Recorder:
         """A list of probes. An op that was called before gets its own now, so that no event contains the time of making it."""
         probe_list = _dispatch.FIRST_CALLS.copy()
         for op in _dispatch.BUILT:
-            probe_list[op.uid] = probes.probe(op, kind, self.shared)
+            probe_list[op.uid] = probes.probe(op, kind, self.shared_values)
         return probe_list
 
     def _create_probe(self, op: Any) -> Any:
         """An op's probe; called at the first call of an op that was not called before the recording."""
         began = time.perf_counter_ns()
-        probe = probes.probe(op, self.kind, self.shared)
+        probe = probes.probe(op, self.kind, self.shared_values)
         probe_list = self.hooks[0]
         if probe_list.__class__ is list:
             probe_list[op.uid] = probe
