@@ -55,8 +55,9 @@ recorder: Any = None
 probe: Any = None
 probe_list: Any = None
 
-# While something records: an object with `enter(name, scope, sequence_nr, forward_thread, arguments) -> token` and
-# `exit(token)`, for ranges: the engine's nodes and annotations.
+# While something records: an object with `enter(name, scope, sequence_nr, forward_thread, arguments, calls_no_user=False) -> token` and
+# `exit(token)`, for ranges: the engine's nodes and annotations. calls_no_user: no function of the user is called inside, unless through
+# overrides or hooks of saved tensors.
 ranges: Any = None
 
 # While every Python call is traced: the call tracer, see `CallTracer` in profiler/record/python_calls.py.

@@ -40,6 +40,7 @@ class Switches:
 
     # The number of users of saved-tensor hooks and of anomaly mode: only if there are any are the settings of the thread read.
     saved_hooks = 0
+    packed = False  # whether any saved tensor went through a pack hook: its unpack hook will be called in the backward pass
     anomaly = False
     anomaly_check_nan = True
     lock = threading.Lock()
@@ -466,11 +467,13 @@ def pack_saved(node: Node) -> None:
 def pack_value(node: Node, value: Any, pack: Any, unpack_hook: Any) -> Any:
     """A saved tensor in the form that a pair of hooks gives it."""
     if value.__class__ is not SavedResult:
+        Switches.packed = True
         return Packed(pack, unpack_hook, value, edge(value))
     alias = value.alias
     shown = (
         alias if alias._array.dtype.num in _dtype.INTEGRAL_NUMS else with_history(alias, (node, value.number))
     )
+    Switches.packed = True
     value.alias = Packed(pack, unpack_hook, shown, None)
     return value
 

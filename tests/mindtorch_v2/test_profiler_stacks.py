@@ -254,3 +254,38 @@ def test_a_recording_with_stacks_keeps_nothing_of_its_callers_alive():
 
     for _ in range(3):
         assert outer()() is None
+
+
+class _Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        return x * 2
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return gradients[0].log2()
+
+
+def _in_tensor_hook(gradient: Any) -> None:
+    gradient.log10()
+
+
+def _unpacked(x: Any) -> Any:
+    x.log1p()
+    return x
+
+
+@pytest.mark.parametrize("saved_hooks", [False, True])
+def test_ops_of_the_users_functions_in_a_backward_pass_have_their_stacks(saved_hooks: bool) -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = _Doubled.apply(x)
+    y.register_hook(_in_tensor_hook)
+    if saved_hooks:
+        with torch.autograd.graph.saved_tensors_hooks(lambda t: t, _unpacked):
+            y = y.exp()
+    with profile(with_stack=True) as prof:
+        (y.sin() * y).sum().backward()
+    assert stacks_of(prof, "aten::log2") == [[line_of(_Doubled.backward)]]
+    assert stacks_of(prof, "aten::log10") == [[line_of(_in_tensor_hook)]]
+    assert stacks_of(prof, "aten::cos") == [[]]
+    assert stacks_of(prof, "aten::log1p") == [[line_of(_unpacked)]] * saved_hooks

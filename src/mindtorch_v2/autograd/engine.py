@@ -316,7 +316,12 @@ def _apply_node(node: Node, buffer: list) -> tuple:
     ranges, apply, token = _dispatch.ranges, node.apply, None
     if ranges is not None:
         token = ranges.enter(
-            node.name(), 1, node._recorded_sequence(), node.forward_thread, _recorded_inputs(buffer)
+            node.name(),
+            1,
+            node._recorded_sequence(),
+            node.forward_thread,
+            _recorded_inputs(buffer),
+            calls_no_user=not node.is_users,
         )
         if node.is_users and _dispatch.calls is not None:
             apply = partial(call_user, apply)
@@ -421,7 +426,9 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, hook_gra
     token = (
         None
         if ranges is None
-        else ranges.enter(node.name(), 1, -1, node.forward_thread, _recorded_inputs(buffer))
+        else ranges.enter(
+            node.name(), 1, -1, node.forward_thread, _recorded_inputs(buffer), calls_no_user=True
+        )
     )
     try:
         gradient = buffer[0]

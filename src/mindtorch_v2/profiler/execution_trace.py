@@ -401,7 +401,15 @@ class _Ranges:
         self.trace = trace
         self.inner = inner
 
-    def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> tuple:
+    def enter(
+        self,
+        name: str,
+        scope: int,
+        sequence: int,
+        forward_thread: int,
+        arguments: tuple,
+        calls_no_user: bool = False,
+    ) -> tuple:
         inner, shown = self.inner, arguments
         if (
             scope == 0 and sequence >= 0
@@ -415,7 +423,7 @@ class _Ranges:
         node = self.trace._begin(name, scope, number, forward_thread, None, shown)
         if inner is None:
             return node, None
-        return node, inner.enter(name, scope, sequence, forward_thread, arguments)
+        return node, inner.enter(name, scope, sequence, forward_thread, arguments, calls_no_user)
 
     def exit(self, token: tuple) -> None:
         node, token = token

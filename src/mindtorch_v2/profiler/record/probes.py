@@ -18,7 +18,8 @@ from ..._codegen import Plan, code_with_recording, described_text, run_text
 # The variables that all probes of a recording close over. In generated source they have the prefix `p_`, so that none is named like
 # an argument of an op. The recorder, its tensor register and its call tracer supply the values.
 _SHARED = (
-    "get_ident owner note_foreign_thread grad_state now extend input_index intern_inputs record_allocations new getframe mark find_call ObservedStorage "
+    "get_ident owner note_foreign_thread grad_state now extend input_index intern_inputs record_allocations new getframe mark find_call node_call "
+    "ObservedStorage "
     "first_id tensor_log log_tensors assign_id ids_in_list suspended setprofile hook log_calls missed_calls run_suspended"
 ).split()
 
@@ -173,13 +174,14 @@ def _lines(
     write(depth, 'p_sequence = p_grad_state["seq"] if p_grad_state["enabled"] else -1')
     rest = "p_sequence"
     if kind.stack:
-        write(depth, "try:")
-        write(depth + 1, f"p_call = p_getframe({caller}).f_trace")
+        write(depth, "p_call = p_node_call[0]", "if p_call < 0:")
+        write(depth + 1, "try:")
+        write(depth + 2, f"p_call = p_getframe({caller}).f_trace")
         write(
-            depth + 1,
+            depth + 2,
             f"if p_call.__class__ is not p_mark: p_call = p_find_call(p_getframe({caller}), p_owner)",
         )
-        write(depth, "except ValueError: p_call = -1")  # called from C, with no Python frame above
+        write(depth + 1, "except ValueError: p_call = -1")  # called from C, with no Python frame above
     if kind.inputs:
         rest += ", p_inputs"
         write(depth, f"try: p_inputs = p_input_index({described})")

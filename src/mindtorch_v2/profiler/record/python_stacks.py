@@ -56,6 +56,8 @@ class Stacks:
 
     def __init__(self, *, modules_only: bool = False) -> None:
         self.modules_only = modules_only
+        # in which call a node of the backward pass runs that calls only the library's own functions; -1: frames have to be looked at
+        self.node_call = [-1]
         self.calls: list[int] = []
         self.touched: list[int] = []  # call, time: an event in the call that is no op
         self.names: dict[tuple[Any, int], int] = {}  # (code, line) or (class, module's number) -> index

@@ -18,7 +18,8 @@ import numpy as np
 
 from ... import _dispatch
 from ... import _recording_hooks as hooks
-from ..._graph import grad_state, storage_of
+from ..._graph import Switches, grad_state, storage_of
+from ..._overrides import process_state
 from ..._storage import ObservedStorage, UntypedStorage
 from . import allocations, probes
 from .probes import Kind
@@ -223,7 +224,7 @@ class Recorder:
         if self.stacks is not None:
             self.stacks.finish(sys._getframe(1), self.ended_ns)
         for buffer in list(self.buffers.values()):
-            for _, key, start, sequence, rest in reversed(buffer.open):
+            for _, key, start, sequence, rest, *_ in reversed(buffer.open):
                 buffer.extend((key, start, self.ended_ns, sequence, *rest))
                 self.unfinished += 1
             buffer.open.clear()
@@ -257,6 +258,7 @@ class Recorder:
             "getframe": sys._getframe,
             "mark": None if self.stacks is None else self.stacks.mark,
             "find_call": None if self.stacks is None else self.stacks.finder(),
+            "node_call": None if self.stacks is None else self.stacks.node_call,
             "ObservedStorage": ObservedStorage,
             **(self.register or _NoRegister).probe_variables(),
             **(self.calls or _NoCallTracer).probe_variables(self.thread),
@@ -397,7 +399,15 @@ class _Ranges:
         self.no_bytes = (0,) if recorder.kind.memory else ()  # a range itself allocates nothing
         self.register = recorder.register if recorder.kind.tensor_ids else None
 
-    def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> Any:
+    def enter(
+        self,
+        name: str,
+        scope: int,
+        sequence: int,
+        forward_thread: int,
+        arguments: tuple,
+        calls_no_user: bool = False,
+    ) -> Any:
         thread = get_ident()
         buffer = self.own_buffer if thread == self.thread else self.recorder.buffer(thread)
         if buffer is None:
@@ -436,30 +446,61 @@ class _Ranges:
 
 
 class _RangesWithStacks(_Ranges):
-    """Records ranges with the Python calls in which they begin and end, and optimizers."""
+    """Records ranges with the Python calls in which they begin and end, and optimizers. A token also holds the call, whether it is that
+    of an engine's event, and the value of `node_call` before it, None: it was not changed."""
 
-    __slots__ = ("stacks",)
+    __slots__ = ("stacks", "node_call")
 
     def __init__(self, recorder: Recorder, stacks: Stacks) -> None:
         super().__init__(recorder)
-        self.stacks = stacks
+        self.stacks, self.node_call = stacks, stacks.node_call
 
-    def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> Any:
+    def enter(
+        self,
+        name: str,
+        scope: int,
+        sequence: int,
+        forward_thread: int,
+        arguments: tuple,
+        calls_no_user: bool = False,
+    ) -> Any:
         buffer = self.recorder.buffer(thread := get_ident())
         if buffer is None:
             return None
+        described = (name, scope, forward_thread)
+        outer = buffer.open[-1] if buffer.open else None
+        if (
+            calls_no_user
+            and outer is not None
+            and outer[6]
+            and thread == self.thread
+            and not (process_state.functions_guarded or process_state.ops_guarded or Switches.packed)
+        ):
+            # inside an event of the engine, in functions of the library alone: the call is that of the engine's event
+            token = self.begin(buffer, described, sequence, arguments, (outer[5],))
+            token += (outer[5], False, self.node_call[0])
+            self.node_call[0] = outer[5]
+            return token
         call = self.stacks.touch(sys._getframe(1), thread, clock())
-        return self.begin(buffer, (name, scope, forward_thread), sequence, arguments, (call,))
+        token = self.begin(buffer, described, sequence, arguments, (call,))
+        token += (call, scope == 0 and name.startswith("autograd::engine::"), None)
+        if thread == self.thread and self.node_call[0] >= 0:
+            token[7], self.node_call[0] = self.node_call[0], -1
+        return token
 
     def exit(self, token: Any) -> None:
         if token is None:
             return
         end = clock()
-        buffer, key, start, sequence, rest = token
+        buffer, key, start, sequence, rest, call, _, node_call = token
+        inside_node = self.node_call[0] == call and node_call is not None
+        if node_call is not None:
+            self.node_call[0] = node_call
         if _close(buffer.open, token):
-            # the call that opened the range may have returned long ago: the call that closes it lasts at least until now
             buffer.extend((key, start, end, sequence, *rest))
-            self.stacks.touch(sys._getframe(1), get_ident(), clock())
+            if not inside_node:
+                # the call that opened the range may have returned long ago: the call that closes it lasts at least until now
+                self.stacks.touch(sys._getframe(1), get_ident(), clock())
 
     def stepped(self, optimizer: Any) -> None:
         register = self.recorder.register
