@@ -14,7 +14,7 @@ from . import _dims
 from . import _erf as _erf_fast
 from ._children import Child, child, dtype_number, empty, narrow, tensor
 from ._namespace import functions as F
-from .pointwise import add_scalar, mul_scalar, sub_scalar
+from .pointwise import add_scalar, mul_scalar, one_minus, sub_scalar
 
 
 def widely(kernel: Any) -> Any:
@@ -368,11 +368,6 @@ def _gelu_double(g: Any, grad_output: Any, self: Any, approximate: str) -> Any:
     return g * grad_output * (mul_scalar(density, 2) - square * density)
 
 
-def _one_minus(tensor: Any) -> Any:
-    """`1 - tensor` by the ops of torch's C++ operator."""
-    return F.sub_(F.fill_(_dispatch.OPS["empty_like"].entry(tensor), 1), tensor)
-
-
 gelu_backward.derivative(
     grad_output=lambda g, self, approximate: gelu_backward(g, self, approximate=approximate),
     self=_gelu_double,
@@ -393,7 +388,7 @@ silu.derivative(
 
 def _silu_open(g: Any, self: Any) -> Any:
     logistic = F.sigmoid(self)
-    slope = add_scalar(self * _one_minus(logistic), 1)
+    slope = add_scalar(self * one_minus(logistic), 1)
     return g * logistic * slope
 
 
@@ -422,7 +417,7 @@ def mish(self: np.ndarray) -> np.ndarray:
 def _mish_open(g: Any, self: Any) -> Any:
     # torch takes log1p(exp(x)), which has no second derivative where exp overflows
     logistic, slope = F.sigmoid(self), F.tanh(F.softplus(self))
-    rest = _one_minus(slope * slope)
+    rest = one_minus(slope * slope)
     return g * (slope + self * logistic * rest)
 
 

@@ -956,12 +956,12 @@ def _check_cross(self: np.ndarray, other: np.ndarray, dim: int) -> None:
 
 @op("aten::linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", expose="no")
 def linalg_cross(self: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
+    _check_cross(self, other, dim)
     if self.dtype != other.dtype:
         expected, actual = (BY_NUM[x.dtype.num]._abbr for x in (self, other))
         raise RuntimeError(f"expected scalar type {expected} but found {actual}")
     if self.dtype.kind == "b":
         raise _dispatch.not_implemented("cross", self)
-    _check_cross(self, other, dim)
     a, b = (np.moveaxis(x, dim, 0) for x in np.broadcast_arrays(self, other))
     product = np.empty(np.broadcast_shapes(self.shape, other.shape), self.dtype)
     parts = np.moveaxis(product, dim, 0)

@@ -9,11 +9,10 @@ import numpy as np
 
 from .. import _dispatch
 from .._dispatch import composite, op
-from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, contiguous_format, preserve_format
+from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, contiguous_format
 from ._children import UNKNOWN, child, dtype_number
 from ._namespace import functions as F
-from .creation import _empty_like
-from .pointwise import add_scalar, div_scalar, mul_scalar, sub_scalar
+from .pointwise import add_scalar, div_scalar, mul_scalar, one_minus, sub_scalar
 from .reduction import mean_into, sum_into
 
 NONE, MEAN, SUM = 0, 1, 2
@@ -24,11 +23,6 @@ def reduced(tensor: Any, reduction: int) -> Any:
     if reduction == MEAN:
         return F.mean(tensor)
     return F.sum(tensor) if reduction == SUM else tensor
-
-
-def one_minus(tensor: Any, one: float = 1) -> Any:
-    """`one - tensor` by the ops of torch's C++ operator: a new tensor is filled and then subtracted from."""
-    return F.sub_(F.fill_(_empty_like(tensor, memory_format=preserve_format), one), tensor)
 
 
 def _reduced_into(losses: np.ndarray, reduction: int) -> Any:

@@ -12,8 +12,8 @@ from .._dtype import BY_NUM, contiguous_format
 from ._children import Child, child, tensor
 from ._double_backward import through
 from ._namespace import functions as F
-from .loss import MEAN, NONE, one_minus, reduced
-from .pointwise import mul_scalar
+from .loss import MEAN, NONE, reduced
+from .pointwise import mul_scalar, one_minus
 
 
 def _reduce(losses: np.ndarray, reduction: int, shape: tuple) -> np.ndarray:

@@ -899,15 +899,14 @@ def lerp_tensor(self: Any, end: Any, weight: Any) -> Any:
     return result.astype(dtype, copy=False)
 
 
-def _one_minus(weight: Any) -> Any:
-    """`1 - weight` as torch's own code computes it."""
-    return F.sub_(
-        F.fill_(_dispatch.OPS["empty_like"].entry(weight, memory_format=preserve_format), 1), weight
-    )
+def one_minus(tensor: Any, one: float = 1) -> Any:
+    """`one - tensor` by the ops of torch's C++ operator: a new tensor is filled and then subtracted from."""
+    empty_like = _dispatch.OPS["empty_like"].entry
+    return F.sub_(F.fill_(empty_like(tensor, memory_format=preserve_format), one), tensor)
 
 
 lerp_tensor.derivative(
-    self=lambda g, weight: g * _one_minus(weight),
+    self=lambda g, weight: g * one_minus(weight),
     end=lambda g, weight: g * weight,
     weight=lambda g, self, end: g * (end - self),
 )

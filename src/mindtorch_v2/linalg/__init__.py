@@ -276,12 +276,6 @@ def multi_dot(tensors: Any, *, out: Any = None) -> Any:
 
 def cross(input: Any, other: Any, *, dim: int = -1, out: Any = None) -> Any:
     """The cross product of three-dimensional vectors."""
-    if input.ndim != other.ndim:
-        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    if input.shape[dim] != 3 or other.shape[dim] != 3:
-        raise RuntimeError(
-            f"linalg.cross: inputs dimension {dim} must have length 3. Got {input.shape[dim]} and {other.shape[dim]}"
-        )
     return _out(_ops.linalg_cross(input, other, dim=dim), out)
 
 
