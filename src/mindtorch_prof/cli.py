@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol, cast
 
+from . import core
 from .commands._common import CommandError
 from .version import __version__
 
@@ -91,7 +92,9 @@ def make_parser(names: Sequence[str] = ()) -> argparse.ArgumentParser:
         epilog="example:\n  mindtorch-prof summary trace.json.gz",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    parser.add_argument(
+        "--version", action=_ShowVersion, nargs=0, help="show the version and the core that runs"
+    )
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, module in commands(names).items():
         text = module.__doc__ or ""
@@ -104,6 +107,14 @@ def make_parser(names: Sequence[str] = ()) -> argparse.ArgumentParser:
         module.prepare_parser(subparser)
         subparser.set_defaults(run=module.run)
     return parser
+
+
+class _ShowVersion(argparse.Action):
+    """Prints the version. Which core runs is looked up only then."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"{parser.prog} {__version__} (core: {core.name()})")
+        parser.exit()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mindtorch_prof import cli
+from mindtorch_prof import cli, core
 from mindtorch_v2 import version
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -44,10 +44,10 @@ def test_every_command_has_an_example_in_its_help(command: str, capsys: pytest.C
     assert f"example:\n  mindtorch-prof {command}" in capsys.readouterr().out
 
 
-def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_that_of_the_package_and_names_the_core(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         cli.main(["--version"])
-    assert capsys.readouterr().out == f"mindtorch-prof {version.__version__}\n"
+    assert capsys.readouterr().out == f"mindtorch-prof {version.__version__} (core: {core.name()})\n"
 
 
 def test_the_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:

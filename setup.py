@@ -1,0 +1,37 @@
+"""The compiled core: optional extension modules. Everything else about the distribution is in pyproject.toml.
+
+Without a compiler or headers the modules are left out, and their plain Python twins do the work.
+"""
+
+import platform
+import sysconfig
+
+from setuptools import Extension, setup
+
+
+def extension(module: str, *sources: str, numpy: bool = False) -> Extension:
+    include_dirs = []
+    if numpy:
+        import numpy as np
+
+        include_dirs.append(np.get_include())
+    return Extension(
+        module,
+        [f"src/_core/{source}" for source in sources],
+        include_dirs=include_dirs,
+        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
+        extra_compile_args=["-std=c11", "-O3", "-fvisibility=hidden", "-Wall", "-Wextra"],
+        optional=True,
+    )
+
+
+EXTENSIONS: list[Extension] = []
+
+# The modules rely on CPython and its lock: other interpreters and free-threaded builds use the twins.
+is_free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+is_supported = platform.python_implementation() == "CPython" and not is_free_threaded
+setup(
+    ext_modules=EXTENSIONS if is_supported else [],
+    # A copy goes into `src` too: a checkout that is used through PYTHONPATH has the core.
+    options={"build_ext": {"inplace": True}},
+)
