@@ -25,7 +25,13 @@ def extension(module: str, *sources: str, numpy: bool = False) -> Extension:
     )
 
 
-EXTENSIONS: list[Extension] = []
+EXTENSIONS = [
+    extension(
+        "mindtorch_v2.profiler.record._core",
+        *("recorder.c", "calls.c", "inputs.c", "memory.c", "log.c", "table.c", "clock.c"),
+        numpy=True,
+    ),
+]
 
 # The modules rely on CPython and its lock: other interpreters and free-threaded builds use the twins.
 is_free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))

@@ -571,8 +571,7 @@ def kernel_takes_out(kernel: Any) -> bool:
     return "out" in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def write_function(w: Writer, plan: Plan, name: str, recording: list[str] | None = None) -> None:
-    """recording: lines that record the call and return, instead of calling the probe."""
+def write_function(w: Writer, plan: Plan, name: str) -> None:
     op = plan.op
     signature = (
         plan.signature() if name == "entry" else plan.call() if name == "run" else ", ".join(plan.names[:2])
@@ -594,14 +593,13 @@ def write_function(w: Writer, plan: Plan, name: str, recording: list[str] | None
             w(2, "if recorder is not None:")
             w(
                 3,
-                f"if {second}.__class__ is not Tensor and not ({second}.__class__ in NUMBERS or isinstance({second}, Tensor)): return not_recorded()",
+                f"if {second}.__class__ is not Tensor and not ({second}.__class__ in NUMBERS or isinstance({second}, Tensor)): return NotImplemented",
             )
         else:
             w(2, "if recorder is not None:")
             for argument, local in zip(plan.arguments, plan.names):
                 if argument.type.startswith("Scalar") and not argument.type.startswith("ScalarType"):
                     w(3, f"if isinstance({local}, Tensor): {local} = taken({local})")
-        w(3, *(recording or ()))
         w(3, f"return recorder[{plan.uid}]({plan.call()})")
     if op.name in LISTED and op.inplace_of is None:
         w(2, "if autocast is not None:")
@@ -733,21 +731,6 @@ def build(op: Op) -> None:
         target.__code__ = function.__code__
     if with_apply:
         op.node.release, op.node.apply = functions[-2:]
-    _dispatch.BUILT.append(op)
-
-
-def code_with_recording(op: Op, recording: list[str]) -> dict[str, Any]:
-    """Code for `entry` and `operator` with inlined recording lines, so that the probe is not called."""
-    plan = Plan(op)
-    w = Writer()
-    w(0, "def make(OP):")
-    wanted = ["entry", "operator"] if len(plan.names) >= 2 and op.promote else ["entry"]
-    for name in wanted:
-        write_function(w, plan, name, recording)
-    w(1, f"return {', '.join(wanted)},")
-    defined: dict[str, Any] = {}
-    exec(compile("\n".join(w.lines), f"<op {op.full_name}>", "exec"), _dispatch._GLOBALS, defined)  # noqa: S102  (text written above)
-    return {name: function.__code__ for name, function in zip(wanted, defined["make"](op))}
 
 
 # ---------------------------------------------------------------------------------------------------- descriptions of calls
@@ -757,12 +740,6 @@ def describe(op: Op) -> Any:
     """A function that describes a call's arguments: the op's uid, then for a tensor the number of its form, for anything else
     its value. No tensor is kept alive."""
     plan = Plan(op)
-    text = f"lambda {plan.call()}: {described_text(plan)}"
-    return eval(text, _dispatch._GLOBALS)  # noqa: S307  (text written below)
-
-
-def described_text(plan: Plan) -> str:
-    """The expression that `describe` evaluates."""
     parts = [str(plan.uid)]
     for argument, name in zip(plan.arguments, plan.names):
         form = f"({name}._form or form_of({name}))"
@@ -780,14 +757,8 @@ def described_text(plan: Plan) -> str:
             parts.append(f"{name} if {name}.__class__ is int else ({name}.__class__, {name})")
         else:
             parts.append(f"{name} if {name}.__class__ in PLAIN else plain_value({name})")
-    return f"({', '.join(parts)},)"
-
-
-def run_text(plan: Plan) -> list[str]:
-    """The lines of an op's `run`, without the `def` line."""
-    w = Writer()
-    write_function(w, plan, "run")
-    return [line for line in w.lines[1:] if line]
+    text = f"lambda {plan.call()}: ({', '.join(parts)},)"
+    return eval(text, _dispatch._GLOBALS)  # noqa: S307  (text written above)
 
 
 def described(op: Op, flat: tuple) -> tuple:

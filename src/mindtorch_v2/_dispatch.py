@@ -47,20 +47,15 @@ from ._storage import UntypedStorage
 
 # The slots of recordings. Only `_hooks` assigns them.
 # While something records: `recorder[op.uid](*arguments)` runs the op and records the call. It returns what `op.run(*arguments)` returns;
-# arguments are in the order of the schema. A list of probes, or a `Hook` if one function records all ops.
+# arguments are in the order of the schema. A list of probes (see `install_probes`), or a `Hook` if one function records all ops.
 recorder: Any = None
 
-# While something records with a list of probes: `probe(op)` creates an op's probe at its first call, and the list itself, which is not
-# in `recorder` while observers record too or recording is muted.
-probe: Any = None
-probe_list: Any = None
-
-# While something records: an object with `enter(name, scope, sequence_nr, forward_thread, arguments, calls_no_user=False) -> token` and
-# `exit(token)`, for ranges: the engine's nodes and annotations. calls_no_user: no function of the user is called inside, unless through
-# overrides or hooks of saved tensors.
+# While something records: an object with `enter(name, scope, sequence_nr, forward_thread, arguments) -> token` and `exit(token)`, for
+# ranges: the engine's nodes and annotations; and `stepped(optimizer)`.
 ranges: Any = None
 
-# While every Python call is traced: the call tracer, see `CallTracer` in profiler/record/python_calls.py.
+# While Python calls are traced: the core of the recording, whose `call_untraced` and `call_traced` call a function of the library or,
+# from inside such a call or an op, of the user.
 calls: Any = None
 
 # While autocast is on in some thread: a callable `autocast(op, arguments)` that ops of torch's autocast lists call first. It
@@ -98,12 +93,9 @@ NUMBERS = frozenset(
 OPS: dict[str, Op] = {}  # "add.Tensor" -> Op
 BY_UID: list[Op] = []
 WITH_CHILDREN: dict[tuple[str, str], Op] = {}  # by name and overload: the ops that declare children
-BUILT: list[Op] = []  # ops whose functions are compiled: those that were called
 OUT_FORMS: dict[tuple[int, int], Op] = {}  # by uid and number of outputs: the `out=` form of an op
-# By uid: the initial items of a list of probes, functions that replace themselves by the op's probe.
-FIRST_CALLS: list[Any] = []
-# Names of the globals that hold the probe lists which inlined recording code records for (see profiler/record/probes.py).
-INLINED_PROBE_LISTS: set[str] = set()
+PROBES: list[Any] = []  # by uid: what the compiled core calls instead of an op, see `install_probes`
+_make_probe: Any = None
 FUNCTIONS: dict[str, Any] = {}  # name -> function of the `torch` namespace
 METHODS: dict[str, Any] = {}  # name -> method of Tensor
 _GLOBALS = globals()
@@ -158,10 +150,8 @@ class Op:
         self.entry.children = self.children  # type: ignore[attr-defined]
         if options.get("listed", True):
             OPS[self.full_name] = self
-        first = types.FunctionType(_FIRST_CALL, _GLOBALS, self.name, None, (cell,))
-        FIRST_CALLS.append(first)
-        if probe_list is not None:
-            probe_list.append(first)
+        if _make_probe is not None:
+            PROBES.append(_make_probe(self))
 
     @functools.cached_property
     def n_arguments(self) -> int:
@@ -247,19 +237,18 @@ def _stubs() -> tuple[types.CodeType, ...]:
         OP.build()
         return OP.operator(*args)
 
-    def first_call(*args: Any) -> Any:
-        make = probe
-        if make is None:
-            return OP.run(*args)
-        own_probe = make(OP)
-        if calls is not None:
-            calls.add_op_frame()
-        return own_probe(*args)
-
-    return entry.__code__, run.__code__, operator.__code__, first_call.__code__
+    return entry.__code__, run.__code__, operator.__code__
 
 
-_ENTRY_STUB, _RUN_STUB, _OPERATOR_STUB, _FIRST_CALL = _stubs()
+_ENTRY_STUB, _RUN_STUB, _OPERATOR_STUB = _stubs()
+
+
+def install_probes(make: Any) -> list[Any]:
+    """Make a probe for each op, and for those declared later: `make(op)(*arguments)` runs the op and records it. Returns the list."""
+    global _make_probe
+    _make_probe = make
+    PROBES.extend(map(make, BY_UID[len(PROBES) :]))
+    return PROBES
 
 
 class Hook:
@@ -274,31 +263,21 @@ class Hook:
         return functools.partial(self.run_recorded, BY_UID[uid])
 
 
-def disable_inlined_recording() -> None:
-    """Record hot ops through their probes again: `__torch_dispatch__` overrides must run before the inlined body."""
-    for name in INLINED_PROBE_LISTS:
-        _GLOBALS[name] = None
-
-
 def taken(value: Any) -> Any:
     """The number in a tensor that was passed for a number, read before the op is recorded."""
-    if calls is not None:
-        calls.restore_hook()
     return value.item()
-
-
-def not_recorded() -> Any:
-    """NotImplemented, from an operator whose call is not recorded."""
-    if calls is not None:
-        calls.restore_hook()
-    return NotImplemented
 
 
 def missing_dim(op: Op) -> None:
     """Refuse a call without `dim`."""
-    if calls is not None:
-        calls.restore_hook()
     raise TypeError(f"{op.name}() missing 1 required positional arguments: 'dim'")
+
+
+def call_user(function: Any, *arguments: Any, **named: Any) -> Any:
+    """Call a function of the user from inside an op or a function of the library: traced like any other call of the program."""
+    if calls is None:
+        return function(*arguments, **named)
+    return calls.call_traced(functools.partial(function, **named) if named else function, *arguments)
 
 
 def record(op: Op, *arguments: Any) -> Any:
@@ -776,8 +755,6 @@ def made(entry: Any, out: Any, *arguments: Any) -> Any:
 
 def call_out(op: Op, out: Any, arguments: tuple) -> Any:
     """Run `op` and write its result to `out`."""
-    if calls is not None:
-        calls.restore_hook()
     outs = out if isinstance(out, (tuple, list)) else (out,)
     for tensor in outs:
         if not isinstance(tensor, Tensor):
@@ -854,8 +831,6 @@ def write_inplace(op: Op, tensor: Any, array: np.ndarray) -> None:
 
 def unalias(function: Any, aliases: dict[str, Any], /, **given: Any) -> Any:
     """Call `function` again with NumPy's argument names (axis, keepdims) replaced by torch's (dim, keepdim)."""
-    if calls is not None:
-        calls.restore_hook()
     for name, value in aliases.items():
         wanted = {
             "axis": "dim",

@@ -40,7 +40,6 @@ class Switches:
 
     # The number of users of saved-tensor hooks and of anomaly mode: only if there are any are the settings of the thread read.
     saved_hooks = 0
-    packed = False  # whether any saved tensor went through a pack hook: its unpack hook will be called in the backward pass
     anomaly = False
     anomaly_check_nan = True
     lock = threading.Lock()
@@ -426,7 +425,9 @@ def with_history(tensor: Any, history: tuple) -> Any:
 
 def unpack_packed(packed: Packed, history: tuple | None = None) -> Any:
     """What the unpack hook gives, tied to the graph as the packed tensor was."""
-    tensor = packed.unpack(packed.value)
+    from ._dispatch import call_user
+
+    tensor = call_user(packed.unpack, packed.value)
     if not hasattr(tensor, "_rg"):
         kind = "None" if tensor is None else type(tensor).__name__
         raise TypeError(
@@ -467,25 +468,25 @@ def pack_saved(node: Node) -> None:
 def pack_value(node: Node, value: Any, pack: Any, unpack_hook: Any) -> Any:
     """A saved tensor in the form that a pair of hooks gives it."""
     if value.__class__ is not SavedResult:
-        Switches.packed = True
         return Packed(pack, unpack_hook, value, edge(value))
     alias = value.alias
     shown = (
         alias if alias._array.dtype.num in _dtype.INTEGRAL_NUMS else with_history(alias, (node, value.number))
     )
-    Switches.packed = True
     value.alias = Packed(pack, unpack_hook, shown, None)
     return value
 
 
 def _packed(pack: Any, tensor: Any) -> Any:
     """pack(tensor) under no_grad, refusing a hook that writes to its input."""
+    from ._dispatch import call_user
+
     storage_of(tensor)
     before = version_of(tensor)
     state, enabled = grad_state, grad_state.enabled
     state.enabled = False
     try:
-        packed = pack(tensor)
+        packed = call_user(pack, tensor)
     finally:
         state.enabled = enabled
     if version_of(tensor) != before:

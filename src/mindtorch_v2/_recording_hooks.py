@@ -1,9 +1,8 @@
 """Process-wide hooks: everything that a recording switches on is switched on here, and switched off again.
 
-Hot paths read the slots themselves: `recorder`, `ranges`, `probe` and `calls` of `_dispatch`, `on_free` and `register` of `_storage`. That
-costs one load and a test for None. Only this module assigns them; a test looks for assignments elsewhere. The one hook that is also set
-elsewhere is the interpreter's profile function: the tracer of Python calls takes it off and puts it back at every op. The recording code
-that hot ops have inlined is no hook: it does nothing unless `recorder` is the list that it was made for.
+Hot paths read the slots themselves: `recorder`, `ranges` and `calls` of `_dispatch`, `on_allocate` and `register` of `_storage`. That
+costs one load and a test for None. Only this module assigns them; a test looks for assignments elsewhere. The interpreter's profile
+function and NumPy's allocator are set by the core of a recording, on request of this module.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from . import _dispatch, _storage
@@ -22,9 +20,7 @@ from . import _dispatch, _storage
 if TYPE_CHECKING:
     from .profiler.record.recorder import Recorder
 
-FreeListener = Callable[[tuple[int, int, int, int]], Any]
 CollectorCallback = Callable[[str, dict[str, int]], None]
-ProfileFunction = Callable[[FrameType, str, Any], Any]
 
 
 class Observer(Protocol):
@@ -39,8 +35,7 @@ _profiler: tuple[Any, Any] = (None, None)  # recorder and ranges of the recordin
 _observers: list[Observer] = []
 _muted = False
 _routed = 0  # how many need every op to pass through `op.run`, recorded or not
-_free_listeners: list[FreeListener] = []
-_resting_listener: FreeListener | None = None  # in `_storage.on_free` while no recording listens
+_memory_cores: list[Any] = []  # the cores that record memory
 
 
 # ---------------------------------------------------------------------------------------------------- recordings
@@ -66,14 +61,10 @@ def end_recording(recording: Recorder) -> None:
 # ---------------------------------------------------------------------------------------------------- who sees ops
 
 
-def set_profiler(recorder: Any, ranges: Any, probe: Callable[[Any], Any] | None = None) -> None:
+def set_profiler(recorder: Any, ranges: Any) -> None:
     """Let the active recording see ops and ranges. The arguments are explained at the slots of the same names in `_dispatch`."""
     global _profiler
     _profiler = (recorder, ranges)
-    probe_list = recorder if recorder.__class__ is list else None
-    if probe_list is not None:
-        probe_list.extend(_dispatch.FIRST_CALLS[len(probe_list) :])  # ops declared while it was not in use
-    _dispatch.probe, _dispatch.probe_list = probe, probe_list
     _fill_dispatcher()
 
 
@@ -82,7 +73,6 @@ def remove_profiler() -> None:
     global _profiler
     _profiler = (None, None)
     _fill_dispatcher()
-    _dispatch.probe = _dispatch.probe_list = None
 
 
 def add_observer(observer: Observer) -> None:
@@ -141,13 +131,13 @@ def _fill_dispatcher() -> None:
 
 
 def _untraced(recorder: Any) -> Callable[..., Any]:
-    """The outermost function around an op that observers see: the tracer of Python calls stays off until it has returned."""
+    """The outermost function around an op that observers see: the calls that observers make are not traced."""
 
     def see(op: Any, *arguments: Any) -> Any:
         calls = _dispatch.calls
         if calls is None:
             return recorder[op.uid](*arguments)
-        return calls.run_suspended(recorder[op.uid], *arguments)
+        return calls.call_untraced(recorder[op.uid], *arguments)
 
     return see
 
@@ -159,18 +149,21 @@ def _run(op: Any, *arguments: Any) -> Any:
 # ---------------------------------------------------------------------------------------------------- Python calls, garbage collection
 
 
-def install_call_tracer(tracer: Any, of_new_threads: ProfileFunction | None = None) -> None:
-    """Tell the dispatcher of a tracer of Python calls. of_new_threads: the profile function of threads that start from now on."""
-    if of_new_threads is not None:
-        threading.setprofile(of_new_threads)
-    _dispatch.calls = tracer
+def begin_calls(core: Any, of_new_threads: bool = False) -> None:
+    """Let the core of a recording trace Python calls. of_new_threads: also of threads that start from now on."""
+    _dispatch.calls = core
+    if of_new_threads:
+        threading.setprofile(core.first_event)
+    core.begin_calls()
 
 
-def remove_call_tracer() -> None:
-    """The dispatcher has no tracer of Python calls any more, and new threads have no profile function of one."""
-    _dispatch.calls = None
-    if _is_own(threading.getprofile()):
-        threading.setprofile(None)  # type: ignore[arg-type]
+def end_calls(core: Any) -> None:
+    """Let the core trace no more."""
+    if _dispatch.calls is core:
+        core.end_calls()
+        _dispatch.calls = None
+        if _is_own(threading.getprofile()):
+            threading.setprofile(None)  # type: ignore[arg-type]
 
 
 def add_collector_callback(callback: CollectorCallback) -> None:
@@ -188,35 +181,19 @@ def remove_collector_callback(callback: CollectorCallback) -> None:
 # ---------------------------------------------------------------------------------------------------- memory and tensors
 
 
-def add_free_listener(listener: FreeListener, afterwards: FreeListener) -> None:
-    """Tell this of memory that is freed; `afterwards` is told once no recording listens any more."""
-    global _resting_listener
-    _resting_listener = afterwards
-    if listener not in _free_listeners:
-        _free_listeners.append(listener)
-        _fill_on_free()
+def begin_memory(core: Any) -> None:
+    """Let the core of a recording see memory that is freed or resized."""
+    core.listen_to_memory(True)
+    _memory_cores.append(core)
+    _storage.on_allocate = core.record_allocation
 
 
-def remove_free_listener(listener: FreeListener) -> None:
-    """Tell this no more."""
-    if listener in _free_listeners:
-        _free_listeners.remove(listener)
-        _fill_on_free()
-
-
-def _fill_on_free() -> None:
-    # Off is None until the first recording of memory. From then on it is the resting listener: memory that outlives its recording is
-    # known to the next ones, and has to be forgotten when it is freed in between.
-    if len(_free_listeners) > 1:
-        listeners = tuple(_free_listeners)
-
-        def tell_all(row: tuple[int, int, int, int]) -> None:
-            for listener in listeners:
-                listener(row)
-
-        _storage.on_free = tell_all
-    else:
-        _storage.on_free = _free_listeners[0] if _free_listeners else _resting_listener
+def end_memory(core: Any) -> None:
+    """Let the core see memory no more."""
+    if core in _memory_cores:
+        core.listen_to_memory(False)
+        _memory_cores.remove(core)
+    _storage.on_allocate = _memory_cores[-1].record_allocation if _memory_cores else None
 
 
 def set_tensor_register(register: Any) -> Any:
@@ -244,13 +221,11 @@ def active_hooks() -> dict[str, Any]:
         "routed": _routed or None,
         "recorder": _dispatch.recorder,
         "ranges": _dispatch.ranges,
-        "probe": _dispatch.probe,
-        "probe_list": _dispatch.probe_list,
         "calls": _dispatch.calls,
         "profile_function": _own(sys.getprofile()),
         "profile_function_of_new_threads": _own(threading.getprofile()),
         "collector_callbacks": [callback for callback in gc.callbacks if _is_own(callback)] or None,
-        "on_free": None if _storage.on_free is _resting_listener else _storage.on_free,
+        "on_allocate": _storage.on_allocate,
         "register": _storage.register,
     }
     return {name: hook for name, hook in state.items() if hook is not None}
@@ -260,22 +235,23 @@ def remove_all() -> None:
     """Switch off all recordings and observers, as in a new child process. Muting is the user's own setting, and routing lasts as long
     as the tensors that need it: both stay."""
     if _dispatch.calls is not None:
-        _dispatch.calls.finish()
+        end_calls(_dispatch.calls)
+    for core in _memory_cores.copy():
+        end_memory(core)
     for recording in _recordings:
         recording.running = False
     for callback in [callback for callback in gc.callbacks if _is_own(callback)]:
         gc.callbacks.remove(callback)
     _recordings.clear()
     _observers.clear()
-    _free_listeners.clear()
-    _fill_on_free()
     _storage.register = None
     remove_profiler()
 
 
 def _is_own(hook: Any) -> bool:
-    """Whether a function is this package's."""
-    return (getattr(hook, "__module__", None) or "").startswith(__package__ + ".")
+    """Whether a function or an object is this package's."""
+    owner = getattr(hook, "__self__", hook)  # of a method: also of those in C, which name no module
+    return (getattr(owner, "__module__", None) or "").startswith(__package__ + ".")
 
 
 def _own(hook: Any) -> Any:

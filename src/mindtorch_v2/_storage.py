@@ -1,16 +1,12 @@
 """Storages: the memory of tensors. A tensor gets its storage when it is first needed (by a view, a write, `untyped_storage()`). All views
-share it, and its version counts the writes. `ObservedStorage` reports to a recording when the memory is freed."""
+share it, and its version counts the writes."""
 
 from __future__ import annotations
 
-import time
 from pickle import PickleBuffer
-from threading import get_ident
 from typing import Any
 
 import numpy as np
-
-clock = time.perf_counter_ns
 
 
 class UntypedStorage:
@@ -24,7 +20,6 @@ class UntypedStorage:
     _flat: np.ndarray | None = None
     _shared = False
     _storage_id = 0  # in a recording with tensor ids, see profiler/record/tensor_ids.py
-    _allocation_id = 0  # in a recording of memory: the time of the allocation, never given twice
 
     def __new__(cls, size: Any = 0, *, device: Any = None) -> UntypedStorage:
         self = object.__new__(cls)
@@ -93,11 +88,9 @@ class UntypedStorage:
         fresh[:common] = old[:common]
         self._root = self._flat = fresh
         self._keeps = None
-        if on_free is not None and self.__class__ is UntypedStorage:
-            # the old memory was not recorded, the new one is
-            self.__class__ = ObservedStorage
-            self._storage_id = self._allocation_id = now = clock()
-            on_free((now, nbytes, now, get_ident()))
+        if on_allocate is not None:
+            self._storage_id = 0
+            on_allocate(fresh)
         return self
 
     def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
@@ -215,9 +208,8 @@ def _from_buffer(buffer: Any) -> UntypedStorage:
 # Slots of recordings. `_hooks` assigns them.
 # The tensor register of a recording: gives tensors their ids, and notes the addresses that the program asks for.
 register: Any = None
-# Called with (time in ns, FREED, allocation id, thread) when an observed storage is freed.
-on_free: Any = None
-FREED = -1  # takes the place of the bytes
+# While memory is recorded: called with each array that a storage allocates.
+on_allocate: Any = None
 
 
 def _share(storage: UntypedStorage) -> None:
@@ -249,29 +241,6 @@ def _move(tensor: Any, memory: np.ndarray, first: int) -> None:
     offset = array.__array_interface__["data"][0] - first if array.size else 0
     if array.base is not memory:
         tensor._array = np.ndarray(array.shape, array.dtype, memory, offset, array.strides)
-
-
-class ObservedStorage(UntypedStorage):
-    """A storage that calls `on_free` when it is freed."""
-
-    __module__ = "mindtorch_v2.storage"
-
-    def __del__(self) -> None:
-        note = on_free
-        if note is not None:
-            note((clock(), FREED, self._allocation_id, get_ident()))
-
-    def resize_(self, nbytes: int) -> UntypedStorage:
-        """Change the number of bytes: recorded as a free and a new allocation."""
-        note, shared = on_free, self._keeps
-        super().resize_(nbytes)
-        if note is not None:
-            now = clock()
-            if shared is None:
-                note((now, FREED, self._allocation_id, get_ident()))
-            self._storage_id = self._allocation_id = now
-            note((now, nbytes, now, get_ident()))
-        return self
 
 
 def _span(root: np.ndarray, extent: int) -> np.ndarray:

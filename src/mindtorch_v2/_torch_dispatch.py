@@ -86,7 +86,6 @@ def change_dispatch_users(change: int) -> None:
         process_state.ops_guarded = True
         for op in _dispatch.OPS.values():
             op.bodies["run"] = guard(op.run, RUN_GUARD, dispatch_op, op)
-        _dispatch.disable_inlined_recording()
         _dispatch.call_out = _call_out
     process_state.n_dispatch_users += change
     Switches.asked = would_dispatch if process_state.n_dispatch_users else None
@@ -251,11 +250,8 @@ def _call_handler(handler: Any, name: str, func: Any, classes: tuple, args: tupl
     if ranges is None:
         return handler(func, classes, args, kwargs)
     token = ranges.enter(name, 0, -1, 0, ())
-    calls = _dispatch.calls
     try:
-        if calls is not None:
-            return calls.call_traced(handler, func, classes, args, kwargs)
-        return handler(func, classes, args, kwargs)
+        return _dispatch.call_user(handler, func, classes, args, kwargs)
     finally:
         ranges.exit(token)
 
@@ -623,8 +619,6 @@ _original_call_out = _dispatch.call_out
 
 def _call_out(op: Any, out: Any, arguments: tuple) -> Any:
     """Replaces `_dispatch.call_out`: handlers see a call with `out=` as the overload that writes to it."""
-    if _dispatch.calls is not None:
-        _dispatch.calls.restore_hook()
     outs = out if isinstance(out, (tuple, list)) else (out,)
     tensors = all(isinstance(t, _dispatch.Tensor) for t in outs)
     if not tensors or not would_dispatch(*outs, *_dispatch._tensors_in(arguments)) or op.body == "composite":

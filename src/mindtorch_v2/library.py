@@ -127,7 +127,8 @@ class _CustomOp:
         if self.opaque:
             grad_state.below = before or 1 + grad_state.enabled
         try:
-            result = kernel(*arguments[:first], **dict(zip(self.keyword_only, arguments[first:])))
+            named = dict(zip(self.keyword_only, arguments[first:]))
+            result = _dispatch.call_user(kernel, *arguments[:first], **named)
         finally:
             grad_state.below = before
         for index in self.written:

@@ -84,21 +84,21 @@ def routed() -> Iterator[None]:
         _hooks.route_through_run(-1)
 
 
-OF_FULL_PROFILE = "calls profile_function collector_callbacks on_free register"
+OF_FULL_PROFILE = "calls profile_function collector_callbacks on_allocate register"
 
 
 @pytest.mark.parametrize(
     ("switched_on", "expected"),
     [
-        (profile, "recordings recorder ranges probe probe_list"),
-        (lambda: profile(profile_memory=True), "recordings recorder ranges probe probe_list on_free"),
+        (profile, "recordings recorder ranges"),
+        (lambda: profile(profile_memory=True), "recordings recorder ranges on_allocate"),
         (
             full_profile,
-            f"recordings recorder ranges probe probe_list {OF_FULL_PROFILE}",
+            f"recordings recorder ranges {OF_FULL_PROFILE}",
         ),
         (
             lambda: full_profile(profile_all_threads=True),
-            f"recordings recorder ranges probe profile_function_of_new_threads {OF_FULL_PROFILE}",
+            f"recordings recorder ranges profile_function_of_new_threads {OF_FULL_PROFILE}",
         ),
         (lambda: _hooks.observed_by(Passing()), "observers recorder"),
         (muted, "muted"),
@@ -123,12 +123,12 @@ def test_an_execution_trace_is_told_while_it_runs(tmp_path: Path) -> None:
 
 def test_a_slot_that_is_set_past_the_owner_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        for slot in ("recorder", "ranges", "probe", "probe_list", "calls"):
+        for slot in ("recorder", "ranges", "calls"):
             patch.setattr(_dispatch, slot, object())
-        for slot in ("on_free", "register"):
+        for slot in ("on_allocate", "register"):
             patch.setattr(_storage, slot, object())
         names = set(_hooks.active_hooks())
-    assert names == {"recorder", "ranges", "probe", "probe_list", "calls", "on_free", "register"}
+    assert names == {"recorder", "ranges", "calls", "on_allocate", "register"}
 
 
 def test_profile_functions_and_collector_callbacks_of_others_are_not_told_and_stay(
@@ -149,16 +149,14 @@ def test_profile_functions_and_collector_callbacks_of_others_are_not_told_and_st
     assert len(callbacks) == 1
 
 
-def test_listening_to_frees_is_off_between_recordings_of_memory() -> None:
+def test_memory_is_watched_beyond_the_recording_that_saw_its_allocation() -> None:
     with profile(profile_memory=True):
         kept = X + X
     assert _hooks.active_hooks() == {}
-    resting = _storage.on_free
-    assert resting is not None  # it forgets `kept` when that is freed
-    with profile(profile_memory=True):
-        assert _storage.on_free is not resting
-    assert _storage.on_free is resting
-    del kept
+    with profile(profile_memory=True) as later:
+        del kept
+    freed = [e.nbytes() for e in later.profiler.kineto_results.events() if e.name() == "[memory]"]
+    assert freed == [-8]
 
 
 def test_removing_everything_switches_all_of_it_off() -> None:
@@ -184,10 +182,10 @@ def test_removing_everything_keeps_muting_and_routing() -> None:
 STEPS = [
     "set_tensor_register",
     "begin_recording",
-    "add_free_listener",
+    "begin_memory",
     "add_collector_callback",
     "set_profiler",
-    "install_call_tracer",
+    "begin_calls",
 ]
 
 
@@ -203,7 +201,7 @@ def test_a_recording_that_fails_to_start_leaves_nothing_on(
     with pytest.raises(KeyError, match="while starting"):
         full_profile().start()
     assert _hooks.active_hooks() == {}
-    assert sys._getframe().f_trace is None
+    assert sys.getprofile() is None
 
 
 @pytest.mark.parametrize("step", STEPS)
@@ -305,7 +303,7 @@ def test_a_paused_recording_is_under_way_and_sees_nothing() -> None:
         prof.resume()
         after = _hooks.active_hooks()
         X - X
-    assert names == {"recordings", "collector_callbacks", "on_free", "register"}
+    assert names == {"recordings", "collector_callbacks", "on_allocate", "register"}
     assert after == before
     assert ops(prof) == ["aten::sub"]
 
@@ -504,8 +502,8 @@ def test_the_new_history_of_a_view_is_not_a_recorded_op() -> None:
 
 PACKAGE = Path(torch.__file__).parent
 SLOTS = {
-    "_dispatch": {"recorder", "ranges", "probe", "probe_list", "calls"},
-    "_storage": {"on_free", "register"},
+    "_dispatch": {"recorder", "ranges", "calls"},
+    "_storage": {"on_allocate", "register"},
 }
 
 
@@ -543,11 +541,11 @@ def writes_to_slots(source: str, module: str = "") -> list[str]:
     [
         ("", "from . import _dispatch\n_dispatch.recorder = None"),
         ("", "from .. import _dispatch as d\nbefore, d.ranges = d.ranges, None"),
-        ("", "from . import _storage\n_storage.on_free: object = None"),
+        ("", "from . import _storage\n_storage.on_allocate: object = None"),
         ("", "from . import _storage\ndel _storage.register"),
         ("", "from . import _dispatch\nsetattr(_dispatch, 'calls', None)"),
         ("", "from . import _dispatch\n_dispatch._GLOBALS['recorder'] = None"),
-        ("_dispatch", "def f():\n    global probe\n    probe = None"),
+        ("_dispatch", "def f():\n    global calls\n    calls = None"),
         ("", "import gc\ngc.callbacks.append(print)"),
     ],
 )

@@ -14,6 +14,7 @@ from sys import getrefcount
 from typing import Any
 
 from .. import _dispatch, _dtype
+from .._dispatch import call_user
 from .._graph import AccumulateGrad, Node, Switches, grad_state
 from .._tensor import Tensor
 
@@ -117,7 +118,7 @@ def run(
     ):
         return
     calls = _dispatch.calls
-    if calls is not None and calls.is_tracing():
+    if calls is not None and calls.traces_now():
         calls.call_untraced(run, roots, keep_graph, create_graph, captures, leaves)
         return
     dependencies, order, reachable = _compute_dependencies([node for node, _, _ in roots])
@@ -172,12 +173,6 @@ def _seed(buffers: dict, roots: list[tuple[Node, int, Tensor]]) -> None:
         _add_to(buffers, node, output, gradient, True)
     for token in reversed(tokens):
         ranges.exit(token)
-
-
-def call_user(function: Any, *arguments: Any) -> Any:
-    """Call a user's function, recorded like any other call in the user's program."""
-    calls = _dispatch.calls
-    return function(*arguments) if calls is None else calls.call_traced(function, *arguments)
 
 
 def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_graph: bool) -> None:
@@ -315,14 +310,8 @@ def _apply_node(node: Node, buffer: list) -> tuple:
     """Compute the gradients of a node. Complex gradients of real tensors become real here, as part of the node."""
     ranges, apply, token = _dispatch.ranges, node.apply, None
     if ranges is not None:
-        token = ranges.enter(
-            node.name(),
-            1,
-            node._recorded_sequence(),
-            node.forward_thread,
-            _recorded_inputs(buffer),
-            calls_no_user=not node.is_users,
-        )
+        sequence = node._recorded_sequence()
+        token = ranges.enter(node.name(), 1, sequence, node.forward_thread, _recorded_inputs(buffer))
         if node.is_users and _dispatch.calls is not None:
             apply = partial(call_user, apply)
     try:
@@ -426,9 +415,7 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, hook_gra
     token = (
         None
         if ranges is None
-        else ranges.enter(
-            node.name(), 1, -1, node.forward_thread, _recorded_inputs(buffer), calls_no_user=True
-        )
+        else ranges.enter(node.name(), 1, -1, node.forward_thread, _recorded_inputs(buffer))
     )
     try:
         gradient = buffer[0]

@@ -408,7 +408,6 @@ class _Ranges:
         sequence: int,
         forward_thread: int,
         arguments: tuple,
-        calls_no_user: bool = False,
     ) -> tuple:
         inner, shown = self.inner, arguments
         if (
@@ -423,7 +422,7 @@ class _Ranges:
         node = self.trace._begin(name, scope, number, forward_thread, None, shown)
         if inner is None:
             return node, None
-        return node, inner.enter(name, scope, sequence, forward_thread, arguments, calls_no_user)
+        return node, inner.enter(name, scope, sequence, forward_thread, arguments)
 
     def exit(self, token: tuple) -> None:
         node, token = token

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +9,7 @@ from mindtorch_prof.torch_api.enums import ProfilerState
 
 
 class _ExperimentalConfig:
-    """Further settings of a recording. `profile_all_threads`: record every thread, not only the one that starts it.
-    `custom_profiler_config`: settings of this library. "stacks_only": with stacks, record only the Python calls in which an event was
-    recorded, which costs less than tracing every call."""
+    """Further settings of a recording. `profile_all_threads`: record every thread, not only the one that starts it."""
 
     def __init__(
         self,
@@ -45,11 +42,6 @@ class _ExperimentalConfig:
         self.custom_profiler_config = custom_profiler_config
         self.adjust_timestamps = adjust_timestamps
         self.trace_only = trace_only
-
-    def asks_for(self, word: str) -> bool:
-        """Whether `custom_profiler_config` contains a word, or the environment MINDTORCH_<WORD>=1."""
-        words = self.custom_profiler_config.replace(",", " ").split()
-        return word in words or os.environ.get("MINDTORCH_" + word.upper(), "0") == "1"
 
     def __repr__(self) -> str:
         return f"_ExperimentalConfig({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"

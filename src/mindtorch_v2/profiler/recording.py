@@ -160,7 +160,6 @@ class profile(EventAnswers):
                     all_threads=bool(self.experimental_config.profile_all_threads),
                     overloads=bool(self.experimental_config.capture_overload_names),
                     verbose=bool(self.experimental_config.verbose),
-                    stacks_only=self.experimental_config.asks_for("stacks_only"),
                     python_gc=bool(self.experimental_config.record_python_gc_info),
                     event_metadata=bool(self.experimental_config.expose_kineto_event_metadata),
                 )
@@ -187,7 +186,7 @@ class profile(EventAnswers):
                 self._results = None
             return
         began = time.perf_counter_ns()
-        self._show(finished(recorder).trace)
+        self._show(finished(recorder, goes_on=self.acc_events).trace)
         assert self._results is not None
         _warn_of_strangers(recorder, self._results)
         self._stats.profiler_disable_call_duration_us = (time.perf_counter_ns() - began) // 1000
@@ -262,10 +261,12 @@ def _warn_of_strangers(recorder: Recorder, results: Results) -> None:
         )
 
 
-def finished(recorder: Recorder) -> Results:
-    """Stop a recorder, and give what it recorded, with the ops that torch shows inside others."""
+def finished(recorder: Recorder, goes_on: bool = False) -> Results:
+    """Stop a recorder, and give what it recorded, with the ops that torch shows inside others. goes_on: it may start again."""
     recorder.stop()
     recorded = seal(recorder)
+    if not goes_on:
+        recorder.release()
     shown = torch_view(recorded)
     number_more_events(len(shown) - len(recorded))
     return Results(shown)

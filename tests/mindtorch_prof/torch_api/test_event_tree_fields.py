@@ -16,6 +16,7 @@ TRACKED = {"record_shapes": True, "profile_memory": True}
 def test_each_kind_of_event_has_its_own_fields() -> None:
     with profile(**ALL) as prof:
         torch.ones(2, 3).sum()
+        len(())
     kinds = {event.tag for event in walk(tree_of(prof))}
     assert kinds == {
         C._EventType.TorchOp,

@@ -1,55 +1,107 @@
-"""Allocations: the recorder's memory rows in; rows in order of time, frees with the bytes of their allocation, out.
+"""Memory of tensors while a recording looks: a new array in, an id and later the row of its free out.
 
-Memory that is still allocated when a recording stops is remembered, so that a later recording can show when it is freed.
+The array that owns the memory is watched by a weak reference, so memory is freed when it really is: a NumPy array that shares it keeps
+it. What is watched outlives recordings: a later one shows when memory of an earlier one is freed. This is the plain Python version; the
+compiled core learns of frees from NumPy's allocator instead.
 """
 
 from __future__ import annotations
 
+import time
+import weakref
+from collections.abc import Callable
+from threading import get_ident
+from typing import NamedTuple
+
 import numpy as np
 
-from ... import _storage
+clock = time.perf_counter_ns
 
-# By allocation id: bytes that earlier recordings saw allocated and that have not been freed since. Data, not a hook: it outlives
-# recordings on purpose.
-_still_allocated: dict[int, int] = {}
+Row = tuple[int, int, int, int]  # time, bytes (negative: freed), allocation id, thread
 
 
-def forget_freed(row: tuple[int, int, int, int]) -> None:
-    """The free listener while nothing records."""
-    if row[1] == _storage.FREED:
-        _still_allocated.pop(row[2], None)
+class _Block(NamedTuple):
+    """The memory of one tensor."""
+
+    address: int
+    allocation_id: int
+    nbytes: int
 
 
-def with_freed_bytes(rows: np.ndarray) -> tuple[np.ndarray, int]:
-    """Rows (time, bytes or FREED, allocation id, thread, storage id) in order of time, and the bytes that were allocated before the
-    first of them. Frees get the negative bytes of their allocation. Frees of memory that no recording saw allocated are left out, as
-    are allocations of 0 bytes."""
-    order = np.lexsort((np.arange(len(rows)), rows[:, 0], rows[:, 2]))
-    rows = rows[order]
-    frees = rows[:, 1] == _storage.FREED
-    same_id = np.zeros(len(rows), bool)  # whether the row before has the same allocation id
-    same_id[1:] = rows[1:, 2] == rows[:-1, 2]
-    before = np.roll(rows, 1, axis=0)
-    matched = frees & same_id & (before[:, 1] > 0)
-    rows[frees, 1] = 0
-    rows[matched, 1], rows[matched, 4] = -before[matched, 1], before[matched, 4]
-    allocated_before = _match_earlier(rows, ~same_id) if _still_allocated else 0
-    not_freed = np.roll(~same_id, -1) & (rows[:, 1] > 0)
-    _still_allocated.update(zip(rows[not_freed, 2].tolist(), rows[not_freed, 1].tolist()))
-    order = order[rows[:, 1] != 0]
-    rows = rows[rows[:, 1] != 0]
-    # a resize frees the old memory after it has allocated the new; both rows have the same time
-    return rows[np.lexsort((order, rows[:, 1] < 0, rows[:, 0]))], allocated_before
+class _Watch(weakref.ref):  # type: ignore[type-arg]
+    """A weak reference to an array that owns memory."""
+
+    __slots__ = ("address", "blocks")
+    address: int
+    blocks: list[_Block]  # the tensors' memory in it: one, unless a kernel returns several parts of one array
 
 
-def _match_earlier(rows: np.ndarray, first_of_id: np.ndarray) -> int:
-    """Give frees of memory that earlier recordings saw allocated their bytes. Returns the bytes that were allocated before this
-    recording. first_of_id: whether a row is the first with its allocation id."""
-    allocated = sum(_still_allocated.values())
-    for row in np.flatnonzero(first_of_id).tolist():
-        nbytes = _still_allocated.pop(int(rows[row, 2]), 0)
-        if rows[row, 1] > 0:
-            allocated -= nbytes  # allocated in this recording, in a window that was sealed before
-        else:
-            rows[row, 1] = -nbytes
-    return allocated
+_watched: dict[int, _Watch] = {}  # by the address of the owner's memory
+_listeners: list[Callable[[Row], None]] = []  # of the recordings of memory under way
+
+
+def listen(listener: Callable[[Row], None]) -> None:
+    """Tell this of each free from now on."""
+    _listeners.append(listener)
+
+
+def unlisten(listener: Callable[[Row], None]) -> None:
+    """Tell this no more."""
+    if listener in _listeners:
+        _listeners.remove(listener)
+
+
+def is_anyone_listening() -> bool:
+    """Whether a recording of memory is under way."""
+    return bool(_listeners)
+
+
+def observe(array: np.ndarray) -> int:
+    """Watch the memory of a new array; the id of the allocation, which is its time. 0: it has no memory, or is watched already."""
+    owner, address = _owner(array), array.__array_interface__["data"][0]
+    if not array.nbytes:
+        return 0
+    owner_address = owner.__array_interface__["data"][0]
+    watch = _watched.get(owner_address)
+    if watch is None or watch() is None:
+        watch = _watched[owner_address] = _Watch(owner, _freed)
+        watch.address, watch.blocks = owner_address, []
+    elif any(block.address == address for block in watch.blocks):
+        return 0
+    allocation_id = clock()
+    watch.blocks.append(_Block(address, allocation_id, array.nbytes))
+    return allocation_id
+
+
+def allocation_id(array: np.ndarray) -> int:
+    """The id of the allocation that this array's memory belongs to; 0: it is not watched."""
+    watch = _watched.get(_owner(array).__array_interface__["data"][0])
+    if watch is None or watch() is None:
+        return 0
+    address = array.__array_interface__["data"][0]
+    for block in watch.blocks:
+        if block.address <= address < block.address + block.nbytes:
+            return block.allocation_id
+    return 0
+
+
+def alive() -> np.ndarray:
+    """What is watched now: rows of allocation id, address, bytes."""
+    blocks = [block for watch in list(_watched.values()) for block in watch.blocks]
+    rows = [(block.allocation_id, block.address, block.nbytes) for block in blocks]
+    return np.array(rows, np.int64).reshape(-1, 3)
+
+
+def _owner(array: np.ndarray) -> np.ndarray:
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def _freed(watch: _Watch) -> None:
+    if _watched.get(watch.address) is watch:
+        del _watched[watch.address]
+    for block in watch.blocks if _listeners else ():
+        row = (clock(), -block.nbytes, block.allocation_id, get_ident())
+        for listener in _listeners:
+            listener(row)

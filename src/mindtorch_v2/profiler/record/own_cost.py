@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from time import perf_counter_ns
 from typing import NamedTuple
 
@@ -36,7 +35,7 @@ _measured: dict[Config, OwnCost] = {}
 
 def own_cost(recorder: Recorder) -> OwnCost | None:
     """The cost of this kind of recording; None where it cannot be measured now: something else sees ops, or changes what they do."""
-    config = replace(recorder.config, stacks_only=recorder.calls is None)
+    config = recorder.config
     if config not in _measured:
         if not _is_undisturbed():
             return None
@@ -73,41 +72,52 @@ def _grad_enabled() -> Iterator[None]:
 
 
 def _measure(config: Config) -> OwnCost:
-    (ops, step), events_only = _programs(), replace(config, stacks_only=True)
-    (n_ops, _), added_ns = _added(ops, events_only, 1 << 18)
-    op_ns = added_ns / n_ops
-    (n_ops, n_ranges), added_ns = _added(step, events_only, 1 << 20)
-    range_ns = max(added_ns - n_ops * op_ns, 0.0) / n_ranges
+    ops, step = _programs()
     call_ns = 0.0
-    if config.with_stack and not config.stacks_only:
-        call_ns = _added(_call_nothing, config, 1 << 18)[1] / _CALLS
-    return OwnCost(op_ns, range_ns, call_ns)
+    if config.with_stack or config.with_modules:
+        call_ns = _added(_call_nothing, config, 1 << 18).added_ns / _CALLS
+    of_ops = _added(ops, config, 1 << 18)
+    op_ns = max(of_ops.added_ns - of_ops.n_calls * call_ns, 0.0) / of_ops.n_ops
+    of_step = _added(step, config, 1 << 20)
+    of_ranges = of_step.added_ns - of_step.n_ops * op_ns - of_step.n_calls * call_ns
+    return OwnCost(op_ns, max(of_ranges, 0.0) / of_step.n_ranges, call_ns)
 
 
-def _added(program: Callable[[], object], config: Config, evicted: int) -> tuple[tuple[float, float], float]:
-    """How many ops and ranges a recording of a program has, and by how many nanoseconds it is slower recorded.
+class _Added(NamedTuple):
+    """What a run of a program has, and the nanoseconds by which it is slower recorded."""
+
+    n_ops: float
+    n_ranges: float
+    n_calls: float
+    added_ns: float
+
+
+def _added(program: Callable[[], object], config: Config, evicted: int) -> _Added:
+    """Run a program recorded and not, by turns.
 
     evicted: bytes that are copied before each run. In a program, other data is in the nearest caches when an event is recorded.
     """
     program()  # generates the code of its ops
     recorder = Recorder(config)
-    rows = recorder.buffers[recorder.thread].rows
     recorder.start()
     try:
-        program()  # creates the probes
-        first = len(rows)
+        program()
+        first, first_call = recorder.core.n_rows(), recorder.core.n_calls()
         added_ns = []
         for _ in range(_TURNS):  # by turns, as the speed of a machine drifts
             recorder.resume()
             recorded = _fastest(program, evicted)
             recorder.pause()
             added_ns.append(recorded - _fastest(program, evicted))
-        keys = rows[first :: recorder.width]
+        n_calls = recorder.core.n_calls() - first_call
     finally:
         recorder.stop()
-    n_ranges = sum(key >= RANGES for key in keys)
+    keys = recorder.core.rows()[0][2][first:, 0]
+    recorder.release()
+    n_ranges = int(np.count_nonzero(keys >= RANGES))
     n_runs = _TURNS * _RUNS
-    return ((len(keys) - n_ranges) / n_runs, n_ranges / n_runs), max(float(np.median(added_ns)), 0.0)
+    added = max(float(np.median(added_ns)), 0.0)
+    return _Added((len(keys) - n_ranges) / n_runs, n_ranges / n_runs, n_calls / n_runs, added)
 
 
 def _fastest(program: Callable[[], object], evicted: int) -> int:

@@ -24,11 +24,12 @@ from ..._graph import storage_of
 from ...nn.parameter import is_lazy
 from .. import process_flags
 from ..record_function import KeywordValues
-from . import allocations
+from . import core
 from .caller_inputs import inputs_by_caller
+from .functions import Functions, prefixes, shortened
 from .op_inputs import as_torch_shows, op_inputs, range_inputs
-from .python_stacks import EventSpans, Stacks, call_rows, frames_of, prefixes, shortened, stack_columns
-from .recorder import HOT_CALLS, RANGES, Recorder, hot_ops
+from .python_calls import Calls, EventSpans
+from .recorder import RANGES, Recorder
 
 _sealed_events = 0  # in all recordings of the process, whose events are numbered consecutively
 
@@ -42,14 +43,14 @@ def number_more_events(count: int) -> None:
 def seal(recorder: Recorder) -> Trace:
     """The Trace of a recording."""
     global _sealed_events
-    rows, thread = _rows(recorder)
-    column = {name: rows[:, place] for place, name in enumerate(recorder.columns)}
+    rows, thread, native_ids = _rows(recorder)
+    column = {name: rows[:, place] for place, name in enumerate(recorder.wanted.columns)}
     events = _events(recorder, rows[:, 0])
     none = np.full(len(rows), -1, np.int32)
     described_inputs = column["inputs"].astype(np.int32) if "inputs" in column else none
     inputs, input_table = _inputs(recorder, events, rows, thread, described_inputs)
-    frames, stacks, stack = _python_calls(recorder, column, rows, thread, events)
-    memory, storage_ids, allocated_before = _memory(recorder, column, thread)
+    frames, stacks, stack, n_calls = _python_calls(recorder, column, rows, thread, events)
+    memory = _memory(recorder)
     numbered_after, _sealed_events = _sealed_events, _sealed_events + len(rows)
     return Trace(
         names=events.names,
@@ -69,22 +70,24 @@ def seal(recorder: Recorder) -> Trace:
         input_table=input_table,
         memory=memory,
         frames=frames,
-        tensor_ids=_tensor_ids(recorder, column, storage_ids, frames),
+        tensor_ids=_tensor_ids(recorder, column, memory.address, frames),
         health=_health(recorder),
         origin_ns=recorder.origin_ns,
         window_ns=(recorder.begun_ns, recorder.ended_ns),
-        settings=_settings(recorder, allocated_before, numbered_after, _event_cost_ns(recorder, rows[:, 0])),
+        settings=_settings(
+            recorder, numbered_after, _event_cost_ns(recorder, rows[:, 0], n_calls), native_ids
+        ),
     )
 
 
-def _rows(recorder: Recorder) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of all threads by (thread, start), parents first, and the thread of each."""
-    parts = [(buffer.thread, buffer.array()) for buffer in recorder.buffers.values()]
-    rows = np.concatenate([array for _, array in parts])
-    thread = np.concatenate([np.full(len(array), identity, np.int64) for identity, array in parts])
+def _rows(recorder: Recorder) -> tuple[np.ndarray, np.ndarray, dict[int, int]]:
+    """The rows of all threads by (thread, start), parents first; the thread of each; and the native ids of threads."""
+    parts = recorder.core.rows()
+    rows = np.concatenate([array for _, _, array in parts])
+    thread = np.concatenate([np.full(len(array), identity, np.int64) for identity, _, array in parts])
     # the events of a thread are in the order of their ends: of two that start at the same time, the later one is the outer
     order = np.lexsort((-np.arange(len(rows)), rows[:, 1], thread))
-    return rows[order], thread[order]
+    return rows[order], thread[order], {identity: native for identity, native, _ in parts}
 
 
 class EventColumns(NamedTuple):
@@ -104,7 +107,6 @@ def _events(recorder: Recorder, keys: np.ndarray) -> EventColumns:
     ops = len(_dispatch.BY_UID)
     small_key = np.where(keys < RANGES, keys, keys - (RANGES - ops))
     counts = np.bincount(small_key, minlength=ops)
-    _note_hot_ops(counts[:ops])
     table: dict[tuple[str, str], int] = {}
     ids, kinds, scopes, forwards = (np.zeros(len(counts), np.int64) for _ in range(4))
     sequenced = np.ones(len(counts), bool)
@@ -134,14 +136,6 @@ def _range_kind(text: str, scope: int) -> int:
     if text.startswith("autograd::engine::"):
         return columns.ENGINE
     return columns.NODE if scope == columns.BACKWARD_SCOPE else columns.OP
-
-
-def _note_hot_ops(counts: np.ndarray) -> None:
-    """Hot ops inline their recording code from the next recording on, except those whose `run` is not generated. counts: by uid."""
-    for uid in np.flatnonzero(counts >= HOT_CALLS).tolist():
-        op = _dispatch.BY_UID[uid]
-        if op not in hot_ops and op.run.__code__.co_filename.startswith("<op "):
-            hot_ops.append(op)
 
 
 # ---------------------------------------------------------------------------------------------------- inputs
@@ -187,24 +181,18 @@ def _python_calls(
     rows: np.ndarray,
     thread: np.ndarray,
     events: EventColumns,
-) -> tuple[Frames, tuple[tuple[str, ...], ...], np.ndarray | None]:
-    """The Python calls, the distinct stacks, and by event its stack; None: stacks were not recorded."""
-    if recorder.stacks is None:
-        return Frames.none(), (), None
-    stacks: tuple[tuple[str, ...], ...] = ()
-    stack = None
-    if recorder.config.with_stack:
-        stacks, stack = stack_columns(recorder.stacks, column["call"])
-    # a range may end after the call that opened it, so only ops extend their calls
-    calls = call_rows(recorder.stacks, np.where(rows[:, 0] < RANGES, column["call"], -1), rows[:, 2])
-    spans = EventSpans(events.kind, thread, rows[:, 1], rows[:, 2])
-    if recorder.calls is None:
-        frames = frames_of(recorder.stacks.texts(), calls, spans)
-    else:
-        frames = recorder.calls.frames(spans, calls)
+) -> tuple[Frames, tuple[tuple[str, ...], ...], np.ndarray | None, int]:
+    """The Python calls; the distinct stacks; by event its stack, None: stacks were not recorded; and how many calls were traced."""
+    if recorder.functions is None:
+        return Frames.none(), (), None, 0
+    calls = Calls(recorder.functions, recorder.core.call_logs())
+    frames = calls.frames(EventSpans(events.kind, thread, rows[:, 1], rows[:, 2]))
     if recorder.collections is not None:
         frames = recorder.collections.merged_with(frames)
-    return frames, stacks, stack
+    if not recorder.config.with_stack:
+        return frames, (), None, len(calls.rows.start)
+    stacks, stack = calls.stacks(thread, column["calls"])
+    return frames, stacks, stack, len(calls.rows.start)
 
 
 _MODULE_OF_MODULES = __name__.partition(".")[0] + ".nn.modules.module"
@@ -222,36 +210,24 @@ def _module_call() -> tuple[str, int, str] | None:
 # ---------------------------------------------------------------------------------------------------- memory
 
 
-def _memory(
-    recorder: Recorder, column: dict[str, np.ndarray], thread: np.ndarray
-) -> tuple[Memory, np.ndarray, int]:
-    """The memory column group; the storage id of each of its rows; and the bytes that were allocated before the recording."""
-    of_modules = () if recorder.stacks is None else _memory_of_modules(recorder.stacks)
-    rows = np.array(recorder.memory, np.int64).reshape(-1, 4)
-    rows = np.concatenate([rows, rows[:, :1]], axis=1)
-    if "bytes" in column:  # an op's one new tensor is recorded in the op's own row
-        events = np.flatnonzero(column["bytes"])
-        start = column["start"][events]
-        allocations_of_ops = [column["end"][events], column["bytes"][events], start, thread[events], start]
-        rows = np.concatenate([rows, np.stack(allocations_of_ops, axis=1)])
-    allocated_before = 0
-    if len(rows):
-        rows, allocated_before = allocations.with_freed_bytes(rows)
-    memory = Memory(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], np.cumsum(rows[:, 1]), of_modules)
-    return memory, rows[:, 4], allocated_before
+def _memory(recorder: Recorder) -> Memory:
+    rows = recorder.core.memory_rows()
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    of_modules = () if recorder.functions is None else _memory_of_modules(recorder.functions)
+    return Memory(rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], np.cumsum(rows[:, 1]), of_modules)
 
 
-def _memory_of_modules(stacks: Stacks) -> tuple[tuple[int, int, bool], ...]:
+def _memory_of_modules(functions: Functions) -> tuple[tuple[int, int, bool], ...]:
     """(address, bytes, whether it is a gradient) of the parameters and their gradients, of all modules that were called."""
     by_address: dict[int, tuple[int, int, bool]] = {}
-    for module in stacks.called_modules():
+    for module in functions.called_modules():
         for parameter in module.parameters():
             if is_lazy(parameter):
                 continue
             for tensor, is_gradient in ((parameter, False), (parameter._grad, True)):
                 if tensor is not None and getattr(tensor, "_array", None) is not None:
                     storage = storage_of(tensor)
-                    address = storage._allocation_id or id(storage)
+                    address = core.allocation_id(storage._root) or id(storage)
                     by_address.setdefault(address, (address, tensor._array.nbytes, is_gradient))
     return tuple(by_address.values())
 
@@ -262,7 +238,7 @@ def _tensor_ids(
     if recorder.register is None:
         return TensorIds.none()
     first = column.get("tensors", np.empty(0, np.int64))
-    return recorder.register.columns(first, storage_ids, frames)
+    return recorder.register.columns(first, recorder.core.tensor_ids(), storage_ids, frames)
 
 
 # ---------------------------------------------------------------------------------------------------- health and settings
@@ -275,18 +251,17 @@ def _health(recorder: Recorder) -> Health:
     return Health(unfinished=recorder.unfinished, notes=notes)
 
 
-def _event_cost_ns(recorder: Recorder, keys: np.ndarray) -> float | None:
-    """What recording an event added to the program, on average; None: not known."""
+def _event_cost_ns(recorder: Recorder, keys: np.ndarray, n_calls: int) -> float | None:
+    """What recording an event added to the program, on average; None: not known. n_calls: how many Python calls were traced."""
     cost, n_ranges = recorder.own_cost, int(np.count_nonzero(keys >= RANGES))
     if cost is None or not len(keys):
         return None
-    n_calls = 0 if recorder.calls is None else recorder.calls.n_traced
     added = (len(keys) - n_ranges) * cost.op_ns + n_ranges * cost.range_ns + n_calls * cost.call_ns
     return float(added + recorder.setup_ns) / len(keys)
 
 
 def _settings(
-    recorder: Recorder, allocated_before: int, numbered_after: int, event_cost_ns: float | None
+    recorder: Recorder, numbered_after: int, event_cost_ns: float | None, native_ids: dict[int, int]
 ) -> Settings:
     config = recorder.config
     return Settings(
@@ -304,17 +279,17 @@ def _settings(
         trace_id=recorder.trace_id or os.urandom(16).hex().upper(),
         pid=os.getpid(),
         thread=recorder.thread,
-        threads=_threads(recorder),
-        allocated_before=allocated_before,
+        threads=_threads(native_ids),
+        allocated_before=recorder.allocated_before,
         numbered_after=numbered_after,
-        module_call=None if recorder.stacks is None else _module_call(),
+        module_call=None if recorder.functions is None else _module_call(),
         event_cost_ns=event_cost_ns,
         added_metadata=recorder.added_metadata,
     )
 
 
-def _threads(recorder: Recorder) -> dict[int, tuple[int, str]]:
+def _threads(native_ids: dict[int, int]) -> dict[int, tuple[int, str]]:
     """By identity: the native id and the name of each thread that runs or was recorded."""
     running = {t.ident: (t.native_id or 0, t.name) for t in threading.enumerate() if t.ident}
-    ended = {b.thread: (b.native, "") for b in recorder.buffers.values() if b.thread not in running}
+    ended = {thread: (native, "") for thread, native in native_ids.items() if thread not in running}
     return {**ended, **running}

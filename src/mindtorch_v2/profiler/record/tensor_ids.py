@@ -1,18 +1,18 @@
 """Ids of tensors and storages while recording: tensors, modules and optimizers in, integers out; after the stop, columns.
 
-A tensor gets an id when an op creates it or when it is first an argument of one; so does its storage. The ids are kept on the objects
-(`_tensor_id` of a tensor, `_storage_id` of a storage), so that nothing is kept alive. Ids are times: of what an op creates the start of
-that op, of anything else the time of its first use. So no id is given twice, even if an address or the `id()` of an object is reused, and
+A tensor gets an id when an op allocates its memory or when it is first an argument of one; so does its storage. The ids are kept on the
+objects (`_tensor_id` of a tensor, `_storage_id` of a storage), so that nothing is kept alive; the id of a storage whose allocation was
+recorded is that of the allocation. Ids are times: of the allocation, or of the first use. So no id is given twice, even if an address or the `id()` of an object is reused, and
 ids of earlier recordings are recognised by being earlier than this one. If a tensor's memory is replaced (`set_`, `resize_`, `.data =`),
 its id turns negative: the tensor gets a new id at its next use, and a link tells that both ids are one tensor.
 """
 
 from __future__ import annotations
 
-import gc
 import time
 import weakref
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,11 @@ from mindtorch_prof.trace import Frames, NumberedTensor, ParameterOwner, TensorI
 from mindtorch_prof.tree import innermost, thread_slices
 
 from ... import _recording_hooks as hooks
+from ..._codegen import Plan
 from ..._graph import storage_of
-from ..._storage import ObservedStorage
 from ...nn.parameter import is_lazy
+from . import core
 from .op_inputs import tensor_input
-from .probes import tensor_places
 
 clock = time.perf_counter_ns
 _FINE = time.get_clock_info("perf_counter").resolution <= 1e-9
@@ -45,10 +45,17 @@ def new_id() -> int:
     return now
 
 
-def _live_storages() -> list[ObservedStorage]:
-    """All observed storages that exist, found through the references to their class. (Going through all objects, as `gc.get_objects`
-    does, would reference objects that other threads are still building; creating a tuple, for one, fails then.)"""
-    return [storage for storage in gc.get_referrers(ObservedStorage) if type(storage) is ObservedStorage]
+@cache
+def tensor_places(op: Any) -> str:
+    """A letter for each argument of an op: T a tensor, N a tensor, a number or None, L a list of tensors, - anything else."""
+    plan = Plan(op)
+    letters = ""
+    for argument in plan.arguments:
+        if argument.kind == "Tensor":
+            letters += "N" if plan.may_be_number(argument) else "T"
+        else:
+            letters += {"Tensor?": "N", "Tensor[]": "L", "Tensor?[]": "L"}.get(argument.kind, "-")
+    return letters
 
 
 class TensorRegister:
@@ -63,12 +70,10 @@ class TensorRegister:
         self.earlier_ids: list[
             int
         ] = []  # allocation id, id that the storage had before the allocation was recorded
-        self.tensor_log: list[int] = []  # the tensors that were arguments of ops, in the order of calls
         self.owners: list[ParameterOwner] = []
         self.modules: dict[str, int] = {}  # a frame's name -> index of `owners`
         self.optimizers: dict[int, tuple[Any, int]] = {}  # by id(): a weak reference, index of `owners`
         self.steps: list[int] = []  # time, thread, index of `owners`
-        self.tensor_places: dict[int, str] = {}  # by uid of an op
         self.assign_id: Callable[[Any], int]
 
     def open(self, now: int) -> None:
@@ -83,16 +88,6 @@ class TensorRegister:
     def close(self) -> None:
         """Stop recording."""
         hooks.remove_tensor_register(self)
-
-    def probe_variables(self) -> dict[str, Any]:
-        """The variables of probes that record tensor ids, by name."""
-        return {
-            "first_id": self.first_id,
-            "tensor_log": self.tensor_log,
-            "log_tensors": self.tensor_log.extend,
-            "assign_id": self.assign_id,
-            "ids_in_list": self.ids_in_list,
-        }
 
     # ------------------------------------------------------------------------------------------------ while recording
 
@@ -112,6 +107,8 @@ class TensorRegister:
             if storage._keeps is not None:
                 storage = storage._keeps
             storage_id = storage._storage_id
+            if storage_id < first_id:
+                storage_id = core.allocation_id(storage._root)
             if storage_id >= first_id:
                 add_storage((tensor_id, storage_id, 0))
             else:
@@ -121,14 +118,14 @@ class TensorRegister:
 
         return assign_id
 
-    def allocation(self, tensor: Any, storage: Any) -> int:
-        """Give ids to a new tensor and its storage; the id and time of the allocation."""
-        now = new_id()
-        if storage._storage_id >= self.first_id:  # used as an argument inside the op that returns it
-            self.earlier_ids.extend((now, storage._storage_id))
+    def allocated(self, tensor: Any, allocation_id: int) -> None:
+        """An op has allocated memory for a new tensor: it gets the id of the allocation."""
+        storage = tensor._storage
+        if storage is not None and storage._storage_id >= self.first_id:
+            # used as an argument inside the op that returns it
+            self.earlier_ids.extend((allocation_id, storage._storage_id))
         else:
-            tensor._tensor_id = storage._storage_id = now
-        return now
+            tensor._tensor_id = allocation_id
 
     def id_of(self, tensor: Any) -> int:
         """The id of a tensor, a new one if it has none in this recording."""
@@ -145,7 +142,10 @@ class TensorRegister:
 
     def note_address(self, storage: Any, address: int) -> None:
         """The program has asked for an address: it is shown even if the memory is freed before the stop."""
-        storage_id = (storage if storage._keeps is None else storage._keeps)._storage_id
+        storage = storage if storage._keeps is None else storage._keeps
+        storage_id = storage._storage_id
+        if storage_id < self.first_id:
+            storage_id = core.allocation_id(storage._root)
         if storage_id >= self.first_id:
             self.addresses[storage_id] = address
 
@@ -155,30 +155,25 @@ class TensorRegister:
             return []
         return [self.id_of(item) if hasattr(item, "_tensor_id") else 0 for item in value]
 
-    def log_op(self, op: Any, arguments: tuple) -> int:
-        """Log the tensors among an op's arguments, as probes do; where they begin in the log."""
-        letters = self.tensor_places.get(op.uid)
-        if letters is None:
-            letters = self.tensor_places[op.uid] = tensor_places(op)
+    def ids_of_op(self, op: Any, arguments: tuple) -> list[int]:
+        """The ids of the tensors among an op's arguments; 0 for a number or None in the place of a tensor."""
         ids: list[int] = []
-        for letter, value in zip(letters, arguments):
+        for letter, value in zip(tensor_places(op), arguments):
             if letter == "L":
                 ids += self.ids_in_list(value)
             elif letter != "-":
                 ids.append(self.id_of(value) if hasattr(value, "_tensor_id") else 0)
-        start = len(self.tensor_log)
-        self.tensor_log += ids
-        return start
+        return ids
 
-    def log_range(self, arguments: tuple) -> int:
-        """Log the tensors among a range's arguments, and in lists among them; where they begin in the log."""
-        start = len(self.tensor_log)
+    def ids_of_range(self, arguments: tuple) -> list[int]:
+        """The ids of the tensors among a range's arguments, and in lists among them."""
+        ids: list[int] = []
         for value in arguments:
             if getattr(value, "_array", None) is not None:
-                self.tensor_log.append(self.id_of(value))
+                ids.append(self.id_of(value))
             elif isinstance(value, (list, tuple)):
-                self.tensor_log += [self.id_of(v) for v in value if getattr(v, "_array", None) is not None]
-        return start
+                ids += [self.id_of(v) for v in value if getattr(v, "_array", None) is not None]
+        return ids
 
     def module(self, module: Any, name: str) -> None:
         """Record a module at its first call, with its own parameters. `name`: of its frames."""
@@ -227,7 +222,9 @@ class TensorRegister:
 
     # ------------------------------------------------------------------------------------------------ after the stop
 
-    def columns(self, first: np.ndarray, storage_ids: np.ndarray, frames: Frames) -> TensorIds:
+    def columns(
+        self, first: np.ndarray, tensor_log: np.ndarray, storage_ids: np.ndarray, frames: Frames
+    ) -> TensorIds:
         """All ids as columns. first: by event, where its tensors begin in the log; storage_ids: by row of `Memory`."""
         if self.earlier_ids:
             earlier = dict(zip(self.earlier_ids[0::2], self.earlier_ids[1::2]))
@@ -236,7 +233,7 @@ class TensorRegister:
         own_storages = np.stack([allocated, allocated, self._addresses(allocated)], axis=1)
         return TensorIds(
             first,
-            np.array(self.tensor_log, np.int64),
+            tensor_log,
             np.concatenate([np.array(self.storages, np.int64).reshape(-1, 3), own_storages]),
             np.array(self.links, np.int64).reshape(-1, 2),
             storage_ids,
@@ -245,17 +242,16 @@ class TensorRegister:
         )
 
     def _addresses(self, storage_ids: np.ndarray) -> np.ndarray:
-        """Addresses of storages that were allocated while recording, by id (sorted). Storages that still exist are asked for theirs."""
+        """Addresses of storages that were allocated while recording, by id (sorted). Memory that is still allocated has its own."""
         address = _MADE_UP + (storage_ids - self.first_id) * 16
-        alive = [storage for storage in _live_storages() if storage._storage_id >= self.first_id]
-        alive_ids = np.array([storage._storage_id for storage in alive], np.int64)
-        at = np.minimum(np.searchsorted(storage_ids, alive_ids), max(len(storage_ids) - 1, 0))
-        for i in np.flatnonzero(storage_ids[at] == alive_ids).tolist() if len(storage_ids) else ():
-            address[at[i]] = alive[i].data_ptr()
-        asked = np.array(list(self.addresses), np.int64)
-        at = np.minimum(np.searchsorted(storage_ids, asked), max(len(storage_ids) - 1, 0))
-        allocated = storage_ids[at] == asked if len(storage_ids) else np.zeros(len(asked), bool)
-        address[at[allocated]] = np.array(list(self.addresses.values()), np.int64)[allocated]
+        alive = core.alive()
+        asked = np.array(list(self.addresses.items()), np.int64).reshape(-1, 2)
+        for ids, addresses in (
+            ((alive[:, 0], alive[:, 1]), (asked[:, 0], asked[:, 1])) if len(storage_ids) else ()
+        ):
+            at = np.minimum(np.searchsorted(storage_ids, ids), len(storage_ids) - 1)
+            is_known = storage_ids[at] == ids
+            address[at[is_known]] = addresses[is_known]
         return address
 
     def _owner_of_frames(self, frames: Frames) -> np.ndarray:

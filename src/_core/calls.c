@@ -1,0 +1,320 @@
+/* Python and C calls, through the interpreter's profile function: every call of the traced threads is logged. */
+
+#include "recorder.h"
+
+#include <string.h>
+
+enum { RETURN = 0, HIDDEN = 1, MODULE = -1, CALL_SITE = 32 }; /* as in functions.py and python_calls.py */
+
+/* ------------------------------------------------------------------------------------------------ what ops call */
+
+/* Whether the interpreter calls a trace function too: a debugger or a coverage tool, which must go on seeing what ops call. */
+static bool is_also_traced(PyThreadState *state, Thread *thread)
+{
+    return state->c_tracefunc != NULL || thread->other != NULL;
+}
+
+Suspended suspend_calls(Core *core, Thread *thread)
+{
+    Suspended suspended = {NULL, 0};
+    if (!core->calls)
+        return suspended;
+    suspended.thread = thread;
+    thread->untraced++;
+    PyThreadState *state = PyThreadState_Get();
+    if (thread->traces && !is_also_traced(state, thread)) {
+#if PY_VERSION_HEX < 0x030C0000
+        suspended.saved = state->cframe->use_tracing;
+        state->cframe->use_tracing = 0;
+#else
+        suspended.saved = state->c_profilefunc != NULL;
+        state->c_profilefunc = NULL;
+#endif
+    }
+    return suspended;
+}
+
+static int on_event(PyObject *self, PyFrameObject *frame, int event, PyObject *argument);
+
+void resume_calls(Core *core, Suspended suspended)
+{
+    Thread *thread = suspended.thread;
+    if (thread == NULL)
+        return;
+    thread->untraced--;
+    if (!suspended.saved)
+        return;
+    PyThreadState *state = PyThreadState_Get();
+#if PY_VERSION_HEX < 0x030C0000
+    (void)core;
+    if (state->c_profilefunc != NULL || state->c_tracefunc != NULL)
+        state->cframe->use_tracing = suspended.saved;
+#else
+    if (thread->traces && state->c_profileobj == (PyObject *)core)
+        state->c_profilefunc = on_event;
+#endif
+}
+
+/* Call arguments[0], a function of the user, from inside an op or a function of the library. */
+PyObject *call_traced(Core *core, Thread *thread, PyObject *const *arguments, Py_ssize_t count)
+{
+    if (thread == NULL || !thread->traces || thread->untraced == 0)
+        return PyObject_Vectorcall(arguments[0], arguments + 1, (size_t)count - 1, NULL);
+    int untraced = thread->untraced;
+    thread->untraced = 0;
+    PyThreadState *state = PyThreadState_Get();
+#if PY_VERSION_HEX < 0x030C0000
+    int before = state->cframe->use_tracing;
+    if (state->c_profilefunc != NULL)
+        state->cframe->use_tracing = 255;
+#else
+    bool is_off = state->c_profilefunc == NULL && state->c_profileobj == (PyObject *)core;
+    if (is_off)
+        state->c_profilefunc = on_event;
+#endif
+    PyObject *result = PyObject_Vectorcall(arguments[0], arguments + 1, (size_t)count - 1, NULL);
+#if PY_VERSION_HEX < 0x030C0000
+    (void)core;
+    if (state->c_profilefunc != NULL || before == 0)
+        state->cframe->use_tracing = before;
+#else
+    if (is_off && state->c_profilefunc == on_event)
+        state->c_profilefunc = NULL;
+#endif
+    thread->untraced = untraced;
+    return result;
+}
+
+/* ------------------------------------------------------------------------------------------------ events */
+
+/* Ask the Recorder's `functions` for a number. */
+static int64_t ask_number(Core *core, const char *method, PyObject *about)
+{
+    PyObject *answer = PyObject_CallMethod(core->functions, method, "O", about);
+    int64_t number = answer == NULL ? -1 : PyLong_AsLongLong(answer);
+    Py_XDECREF(answer);
+    if (PyErr_Occurred()) {
+        PyErr_WriteUnraisable(about);
+        number = HIDDEN;
+    }
+    return number;
+}
+
+static int64_t number_of(Core *core, const int64_t *key, size_t length, const char *method, PyObject *about)
+{
+    uint64_t hash = hash_words(key, length);
+    const int64_t *known = table_get(&core->codes, key, length, hash);
+    if (known != NULL)
+        return *known;
+    int64_t number = ask_number(core, method, about);
+    table_set(&core->codes, key, length, hash, number);
+    return number;
+}
+
+static int64_t number_of_frame(Core *core, PyFrameObject *frame)
+{
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    /* `functions` keeps the code alive: its address is not reused */
+    int64_t key[1] = {(int64_t)(intptr_t)code};
+    int64_t number = number_of(core, key, 1, "number_of_code", (PyObject *)code);
+    Py_DECREF(code);
+    return number == MODULE ? ask_number(core, "number_of_frame", (PyObject *)frame) : number;
+}
+
+static int64_t number_of_c_function(Core *core, PyObject *function)
+{
+    if (!PyCFunction_Check(function))
+        return ask_number(core, "number_of_c_function", function);
+    PyObject *self = PyCFunction_GET_SELF(function);
+    PyObject *type = self == NULL || PyModule_Check(self) ? NULL : (PyObject *)Py_TYPE(self);
+    int64_t key[2] = {(int64_t)(intptr_t)((PyCFunctionObject *)function)->m_ml, (int64_t)(intptr_t)type};
+    return number_of(core, key, 2, "number_of_c_function", function);
+}
+
+static void log_call(Thread *thread, int64_t number, int offset)
+{
+    int64_t *row = log_add(&thread->calls, 2);
+    if (row != NULL) {
+        row[0] = number | (int64_t)(offset + 1) << CALL_SITE;
+        row[1] = now_ns();
+        thread->n_open_calls++;
+    }
+}
+
+/* The first event of a thread: log what it is in already. */
+static Thread *first_event(Core *core, PyFrameObject *frame, int event)
+{
+    Thread *thread = this_thread(core);
+    if (thread == NULL)
+        thread = new_thread(core, PyThread_get_thread_ident());
+    if (thread == NULL)
+        return NULL;
+    thread->traces = true;
+    PyObject *within = event == PyTrace_CALL ? (PyObject *)PyFrame_GetBack(frame) : Py_NewRef((PyObject *)frame);
+    PyObject *done = PyObject_CallMethod(core->recording, "thread_begins_calls", "O", within == NULL ? Py_None : within);
+    if (done == NULL)
+        PyErr_WriteUnraisable((PyObject *)core);
+    Py_XDECREF(done);
+    Py_XDECREF(within);
+    return thread;
+}
+
+static int on_event(PyObject *self, PyFrameObject *frame, int event, PyObject *argument)
+{
+    Core *core = (Core *)self;
+    Thread *thread = this_thread(core);
+    if (thread == NULL || !thread->traces)
+        thread = first_event(core, frame, event);
+    if (thread == NULL)
+        return 0;
+    if (thread->other != NULL && thread->other(thread->other_argument, frame, event, argument) < 0)
+        return -1;
+    if (thread->untraced)
+        return 0;
+    switch (event) {
+    case PyTrace_CALL: {
+        int64_t number = number_of_frame(core, frame);
+        PyFrameObject *caller = PyFrame_GetBack(frame);
+        log_call(thread, number, caller == NULL ? -1 : frame_offset(caller));
+        Py_XDECREF(caller);
+        break;
+    }
+    case PyTrace_C_CALL:
+        log_call(thread, number_of_c_function(core, argument), frame_offset(frame));
+        break;
+    case PyTrace_RETURN:
+    case PyTrace_C_RETURN:
+    case PyTrace_C_EXCEPTION: {
+        int64_t *row = log_add(&thread->calls, 2);
+        if (row != NULL) {
+            row[0] = RETURN;
+            row[1] = now_ns();
+            if (thread->n_open_calls > 0)
+                thread->n_open_calls--;
+        }
+        break;
+    }
+    default:
+        break;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------ begin and end */
+
+#if PY_VERSION_HEX >= 0x030C0000
+static bool has_foreign_profile_function(void)
+{
+    PyThreadState *own = PyThreadState_Get();
+    for (PyThreadState *state = PyInterpreterState_ThreadHead(own->interp); state != NULL; state = PyThreadState_Next(state))
+        if (state != own && state->c_profilefunc != NULL)
+            return true;
+    return false;
+}
+#endif
+
+static int trace_other_threads(Core *core)
+{
+    PyThreadState *own = PyThreadState_Get();
+#if PY_VERSION_HEX < 0x030C0000
+    for (PyThreadState *state = PyInterpreterState_ThreadHead(own->interp); state != NULL; state = PyThreadState_Next(state))
+        if (state != own && state->c_profilefunc == NULL && _PyEval_SetProfile(state, on_event, (PyObject *)core) < 0)
+            return -1;
+#else
+    (void)own;
+    if (!has_foreign_profile_function())
+        PyEval_SetProfileAllThreads(on_event, (PyObject *)core);
+#endif
+    return 0;
+}
+
+/* The profile function, in Python, of threads that start later: at its first event the thread gets the one in C. */
+int begin_thread(Core *core, PyObject *frame, const char *event, PyObject *argument)
+{
+    static const struct {
+        const char *name;
+        int event;
+    } events[] = {{"call", PyTrace_CALL}, {"return", PyTrace_RETURN}, {"c_call", PyTrace_C_CALL},
+                  {"c_return", PyTrace_C_RETURN}, {"c_exception", PyTrace_C_EXCEPTION}};
+    if (!PyFrame_Check(frame)) {
+        PyErr_SetString(PyExc_TypeError, "first_event() takes a frame");
+        return -1;
+    }
+    PyEval_SetProfile(on_event, (PyObject *)core);
+    for (size_t i = 0; i < sizeof events / sizeof events[0]; i++)
+        if (strcmp(event, events[i].name) == 0)
+            return on_event((PyObject *)core, (PyFrameObject *)frame, events[i].event, argument);
+    return 0;
+}
+
+/* Trace this thread and those that run; functions that run already are logged as called now. */
+int begin_calls(Core *core)
+{
+    Thread *thread = this_thread(core);
+    if (thread == NULL)
+        thread = new_thread(core, PyThread_get_thread_ident());
+    if (thread == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    PyThreadState *state = PyThreadState_Get();
+    Py_tracefunc other = state->c_profilefunc == on_event ? NULL : state->c_profilefunc;
+    PyObject *other_argument = Py_XNewRef(state->c_profileobj);
+    PyObject *frame = (PyObject *)PyEval_GetFrame();
+    PyObject *done = PyObject_CallMethod(core->recording, "enter_stack", "Ok", frame == NULL ? Py_None : frame, thread->ident);
+    if (done == NULL || trace_other_threads(core) < 0) {
+        Py_XDECREF(done);
+        Py_XDECREF(other_argument);
+        return -1;
+    }
+    Py_DECREF(done);
+    thread->other = other;
+    Py_XSETREF(thread->other_argument, other_argument);
+    thread->traces = true;
+    PyEval_SetProfile(on_event, (PyObject *)core);
+    return 0;
+}
+
+void end_calls(Core *core)
+{
+    Thread *thread = this_thread(core);
+    PyThreadState *own = PyThreadState_Get();
+    bool is_ours = own->c_profileobj == (PyObject *)core;
+#if PY_VERSION_HEX < 0x030C0000
+    for (PyThreadState *state = PyInterpreterState_ThreadHead(own->interp); state != NULL; state = PyThreadState_Next(state))
+        if (state != own && state->c_profilefunc == on_event && state->c_profileobj == (PyObject *)core
+            && _PyEval_SetProfile(state, NULL, NULL) < 0)
+            PyErr_WriteUnraisable((PyObject *)core);
+#else
+    bool is_alone = true;
+    for (PyThreadState *state = PyInterpreterState_ThreadHead(own->interp); state != NULL; state = PyThreadState_Next(state))
+        if (state != own && state->c_profilefunc != NULL && state->c_profileobj != (PyObject *)core)
+            is_alone = false;
+    if (is_alone)
+        PyEval_SetProfileAllThreads(NULL, NULL);
+#endif
+    if (is_ours) {
+        if (thread != NULL && thread->other != NULL)
+            PyEval_SetProfile(thread->other, thread->other_argument);
+        else
+            PyEval_SetProfile(NULL, NULL);
+    }
+    for (Thread *each = core->threads; each != NULL; each = each->next) {
+        each->traces = false;
+        each->other = NULL;
+        Py_CLEAR(each->other_argument);
+    }
+}
+
+/* Calls that have not returned end now. */
+void close_calls(Core *core, int64_t now)
+{
+    for (Thread *thread = core->threads; thread != NULL; thread = thread->next)
+        for (; thread->n_open_calls > 0; thread->n_open_calls--) {
+            int64_t *row = log_add(&thread->calls, 2);
+            if (row != NULL) {
+                row[0] = RETURN;
+                row[1] = now;
+            }
+        }
+}

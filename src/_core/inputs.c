@@ -1,0 +1,185 @@
+/* Descriptions of arguments. Shapes, strides and types are read straight from the arrays and looked up in a table; the Recorder describes
+   only what is new, and what is no tensor, number or list of those. */
+
+#include "recorder.h"
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL mindtorch_recorder_numpy
+#define NO_IMPORT_ARRAY
+#include <numpy/arrayobject.h>
+#include <string.h>
+
+enum { MOST_WORDS = 256, DEEPEST_LIST = 3 };
+
+/* the first word of an argument: what it is */
+enum { A_TENSOR = 1, A_NONE, A_TRUE, A_FALSE, AN_INT, A_FLOAT, A_LIST, AN_OBJECT };
+
+typedef struct {
+    int64_t words[MOST_WORDS];
+    size_t length;
+    PyObject *objects[4]; /* whose addresses are among the words */
+    int n_objects;
+} Description;
+
+/* classes whose objects are constants: dtypes, layouts, memory formats, devices */
+static PyObject *constant_types;
+static PyObject *str_inputs_of;
+
+int load_inputs(void)
+{
+    str_inputs_of = PyUnicode_InternFromString("inputs_of");
+    if (str_inputs_of == NULL)
+        return -1;
+    PyObject *dtype = PyImport_ImportModule("mindtorch_v2._dtype");
+    PyObject *device = PyImport_ImportModule("mindtorch_v2._device");
+    if (dtype != NULL && device != NULL) {
+        PyObject *types[4] = {
+            PyObject_GetAttrString(dtype, "dtype"), PyObject_GetAttrString(dtype, "layout"),
+            PyObject_GetAttrString(dtype, "memory_format"), PyObject_GetAttrString(device, "device")};
+        if (types[0] && types[1] && types[2] && types[3])
+            constant_types = PyTuple_Pack(4, types[0], types[1], types[2], types[3]);
+        for (int i = 0; i < 4; i++)
+            Py_XDECREF(types[i]);
+    }
+    Py_XDECREF(dtype);
+    Py_XDECREF(device);
+    return constant_types == NULL ? -1 : 0;
+}
+
+static bool add_word(Description *description, int64_t word)
+{
+    if (description->length == MOST_WORDS)
+        return false;
+    description->words[description->length++] = word;
+    return true;
+}
+
+static bool describe_array(Description *description, PyArrayObject *array)
+{
+    int ndim = PyArray_NDIM(array);
+    if (description->length + 2 + 2 * (size_t)ndim > MOST_WORDS)
+        return false;
+    int64_t *word = description->words + description->length;
+    *word++ = A_TENSOR | (int64_t)PyArray_DESCR(array)->type_num << 8;
+    *word++ = ndim;
+    const npy_intp *shape = PyArray_DIMS(array), *strides = PyArray_STRIDES(array);
+    for (int d = 0; d < ndim; d++)
+        *word++ = shape[d];
+    for (int d = 0; d < ndim; d++)
+        *word++ = strides[d];
+    description->length = (size_t)(word - description->words);
+    return true;
+}
+
+static bool describe_value(Description *description, PyObject *value, int depth)
+{
+    if (value == Py_None)
+        return add_word(description, A_NONE);
+    if (PyObject_TypeCheck(value, tensor_type)) {
+        PyObject *array = PyObject_GetAttr(value, str_array);
+        if (array == NULL) { /* sparse, or a meta tensor */
+            PyErr_Clear();
+            return false;
+        }
+        bool described = PyArray_Check(array) && describe_array(description, (PyArrayObject *)array);
+        Py_DECREF(array);
+        return described;
+    }
+    if (PyBool_Check(value))
+        return add_word(description, value == Py_True ? A_TRUE : A_FALSE);
+    if (PyLong_CheckExact(value)) {
+        int overflow;
+        long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+        return !overflow && add_word(description, AN_INT) && add_word(description, number);
+    }
+    if (PyFloat_CheckExact(value)) {
+        double number = PyFloat_AS_DOUBLE(value);
+        int64_t bits;
+        memcpy(&bits, &number, sizeof bits);
+        return add_word(description, A_FLOAT) && add_word(description, bits);
+    }
+    if (PyList_CheckExact(value) || PyTuple_Check(value)) {
+        Py_ssize_t count = PySequence_Fast_GET_SIZE(value);
+        if (depth == DEEPEST_LIST || !add_word(description, A_LIST) || !add_word(description, count))
+            return false;
+        for (Py_ssize_t i = 0; i < count; i++) {
+            PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(value, i));
+            bool described = describe_value(description, item, depth + 1);
+            Py_DECREF(item);
+            if (!described || count != PySequence_Fast_GET_SIZE(value))
+                return false;
+        }
+        return true;
+    }
+    bool is_constant = PyUnicode_CheckExact(value) && PyUnicode_CHECK_INTERNED(value);
+    for (Py_ssize_t i = 0; !is_constant && i < PyTuple_GET_SIZE(constant_types); i++)
+        is_constant = (PyObject *)Py_TYPE(value) == PyTuple_GET_ITEM(constant_types, i);
+    if (!is_constant || description->n_objects == 4)
+        return false;
+    description->objects[description->n_objects++] = value;
+    return add_word(description, AN_OBJECT) && add_word(description, (int64_t)(intptr_t)value);
+}
+
+/* The Recorder describes the arguments and gives the index; -1: they cannot be described. */
+static int64_t ask_recorder(Core *core, PyObject *op, PyObject *const *arguments, Py_ssize_t count)
+{
+    int64_t index = -1;
+    PyObject *tuple = PyTuple_New(count);
+    if (tuple != NULL) {
+        for (Py_ssize_t i = 0; i < count; i++)
+            PyTuple_SET_ITEM(tuple, i, Py_NewRef(arguments[i]));
+        PyObject *answer = PyObject_CallMethodObjArgs(core->recording, str_inputs_of, op, tuple, NULL);
+        Py_DECREF(tuple);
+        if (answer != NULL) {
+            index = PyLong_AsLongLong(answer);
+            Py_DECREF(answer);
+        }
+    }
+    if (PyErr_Occurred()) {
+        PyErr_WriteUnraisable(op);
+        index = -1;
+    }
+    return index;
+}
+
+static void remember(Remembered *last, const Core *core, const Description *description, int64_t index)
+{
+    if (last != NULL && description->length <= REMEMBERED_WORDS) {
+        last->serial = core->serial;
+        last->length = description->length;
+        last->index = index;
+        memcpy(last->words, description->words, description->length * sizeof(int64_t));
+    }
+}
+
+/* The index of the inputs of an op, or of a range: op None, uid -1. last: remembers this call for the next, or NULL. */
+int64_t inputs_of(Core *core, PyObject *op, int64_t uid, PyObject *const *arguments, Py_ssize_t count, Remembered *last)
+{
+    Description description;
+    description.length = description.n_objects = 0;
+    add_word(&description, uid);
+    bool is_described = true;
+    for (Py_ssize_t i = 0; i < count && is_described; i++)
+        is_described = describe_value(&description, arguments[i], 0);
+    if (!is_described)
+        return ask_recorder(core, op, arguments, count);
+    if (last != NULL && last->serial == core->serial && last->length == description.length
+        && memcmp(last->words, description.words, description.length * sizeof(int64_t)) == 0)
+        return last->index;
+    uint64_t hash = hash_words(description.words, description.length);
+    const int64_t *known = table_get(&core->descriptions, description.words, description.length, hash);
+    if (known != NULL) {
+        remember(last, core, &description, *known);
+        return *known;
+    }
+    int64_t index = ask_recorder(core, op, arguments, count);
+    if (index >= 0) {
+        for (int i = 0; i < description.n_objects; i++)
+            if (PyList_Append(core->kept, description.objects[i]) < 0) {
+                PyErr_Clear();
+                return index; /* its address may be reused: not for the table */
+            }
+        table_set(&core->descriptions, description.words, description.length, hash, index);
+    }
+    return index;
+}

@@ -1,0 +1,1020 @@
+/* The compiled core of a recording: op calls, ranges, memory and Python calls in, rows of integers out.
+
+   The same as python_core.py, which is the definition and explains the protocol. An op is called through its probe, which reads the clock
+   twice and appends one row to the rows of its thread. */
+
+#include "recorder.h"
+
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define PY_ARRAY_UNIQUE_SYMBOL mindtorch_recorder_numpy
+#include <numpy/arrayobject.h>
+#include <stddef.h>
+
+PyTypeObject *tensor_type;
+PyObject *str_array, *str_tensor_id, *str_storage, *str_keeps, *str_base, *str_is_sparse, *str_root;
+PyObject *str_seq, *str_enabled;
+
+static PyObject *str_range_key, *str_optimizer_stepped, *str_note_foreign_thread;
+static PyObject *tensor_places;  /* of tensor_ids.py */
+static PyObject *own_grad_state; /* of recorder.py */
+static PyObject *probes;         /* `_dispatch.PROBES` */
+static Core *active;             /* the core that records now, or NULL */
+static uint64_t n_cores;
+
+/* ------------------------------------------------------------------------------------------------ threads */
+
+/* the last thread that was looked for on this one */
+static FAST_THREAD_LOCAL struct {
+    uint64_t serial;
+    Thread *thread;
+} here;
+
+Thread *find_thread(Core *core, unsigned long ident)
+{
+    for (Thread *thread = core->threads; thread != NULL; thread = thread->next)
+        if (thread->ident == ident)
+            return thread;
+    return NULL;
+}
+
+/* This thread; NULL if nothing of it is recorded. */
+Thread *this_thread(Core *core)
+{
+    if (here.serial != core->serial) {
+        Thread *thread = find_thread(core, PyThread_get_thread_ident());
+        if (thread == NULL)
+            return NULL;
+        Py_CLEAR(thread->grad_state); /* it may be that of a thread which has ended, and whose identity this one has got */
+        here.thread = thread;
+        here.serial = core->serial;
+    }
+    return here.thread;
+}
+
+Thread *new_thread(Core *core, unsigned long ident)
+{
+    Thread *thread = PyMem_RawCalloc(1, sizeof(Thread));
+    if (thread == NULL)
+        return NULL;
+    thread->ident = ident;
+    if (ident == PyThread_get_thread_ident())
+        thread->native = PyThread_get_thread_native_id();
+    thread->next = core->threads;
+    core->threads = thread;
+    return thread;
+}
+
+/* Record the ops of this thread from now on. */
+static Thread *record_thread(Core *core)
+{
+    Thread *thread = this_thread(core);
+    if (thread == NULL)
+        thread = new_thread(core, PyThread_get_thread_ident());
+    if (thread == NULL) {
+        PyErr_NoMemory();
+        return NULL;
+    }
+    if (thread->grad_state == NULL) {
+        thread->grad_state = PyObject_CallNoArgs(own_grad_state);
+        if (thread->grad_state == NULL)
+            return NULL;
+        if (!PyDict_Check(thread->grad_state)) {
+            PyErr_SetString(PyExc_TypeError, "the grad state of a thread is no dict");
+            return NULL;
+        }
+    }
+    thread->records = true;
+    return thread;
+}
+
+/* The thread whose ops are to be recorded, this one; NULL: it is not, or an error. */
+static inline Thread *recorded_thread(Core *core)
+{
+    Thread *thread = this_thread(core);
+    bool is_recorded = thread != NULL && thread->records;
+    if (is_recorded && thread->grad_state != NULL)
+        return thread;
+    return is_recorded || core->all_threads ? record_thread(core) : NULL;
+}
+
+static void thread_free(Thread *thread)
+{
+    log_free(&thread->rows);
+    log_free(&thread->calls);
+    PyMem_RawFree(thread->open);
+    Py_XDECREF(thread->grad_state);
+    Py_XDECREF(thread->other_argument);
+    PyMem_RawFree(thread);
+}
+
+/* ------------------------------------------------------------------------------------------------ parts of a row */
+
+static int64_t attribute_as_integer(PyObject *object, PyObject *name)
+{
+    PyObject *value = PyObject_GetAttr(object, name);
+    if (value == NULL)
+        return -1;
+    int64_t integer = PyLong_AsLongLong(value);
+    Py_DECREF(value);
+    return integer;
+}
+
+static inline int64_t sequence_of(Thread *thread)
+{
+    PyObject *enabled = PyDict_GetItemWithError(thread->grad_state, str_enabled);
+    if (enabled != Py_True) /* also if it is missing */
+        return -1;
+    PyObject *number = PyDict_GetItemWithError(thread->grad_state, str_seq);
+    return number == NULL ? -1 : PyLong_AsLongLong(number);
+}
+
+/* The id of a tensor; 0 for anything else. */
+static int64_t id_of_tensor(Core *core, PyObject *value)
+{
+    if (!PyObject_TypeCheck(value, tensor_type))
+        return 0;
+    int64_t tensor_id = attribute_as_integer(value, str_tensor_id);
+    if (tensor_id >= core->first_id)
+        return tensor_id;
+    PyObject *answer = PyErr_Occurred() ? NULL : PyObject_CallOneArg(core->assign_id, value);
+    tensor_id = answer == NULL ? 0 : PyLong_AsLongLong(answer);
+    Py_XDECREF(answer);
+    return tensor_id;
+}
+
+static void log_tensor(Core *core, PyObject *value)
+{
+    int64_t tensor_id = id_of_tensor(core, value);
+    int64_t *place = log_add(&core->tensor_ids, 1);
+    if (place != NULL)
+        *place = tensor_id;
+}
+
+static void log_tensors_in_list(Core *core, PyObject *list, bool only_tensors)
+{
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); i++) {
+        PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(list, i));
+        if (!only_tensors || PyObject_TypeCheck(item, tensor_type))
+            log_tensor(core, item);
+        Py_DECREF(item);
+    }
+}
+
+/* Log the tensors among an op's arguments. letters: of `tensor_places`. */
+static void log_tensors(Core *core, const char *letters, PyObject *const *arguments, Py_ssize_t count)
+{
+    for (Py_ssize_t i = 0; i < count && letters[i] != 0; i++) {
+        if (letters[i] == 'L') {
+            if (PyList_CheckExact(arguments[i]) || PyTuple_CheckExact(arguments[i]))
+                log_tensors_in_list(core, arguments[i], false);
+        } else if (letters[i] != '-')
+            log_tensor(core, arguments[i]);
+    }
+}
+
+/* Log the tensors among a range's arguments, and in lists among them. */
+static void log_tensors_of_range(Core *core, PyObject *arguments)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); i++) {
+        PyObject *value = PyTuple_GET_ITEM(arguments, i);
+        if (PyObject_TypeCheck(value, tensor_type)) {
+            PyObject *array = PyObject_GetAttr(value, str_array);
+            if (array != NULL)
+                log_tensor(core, value);
+            else
+                PyErr_Clear();
+            Py_XDECREF(array);
+        } else if (PyList_Check(value) || PyTuple_Check(value))
+            log_tensors_in_list(core, value, true);
+    }
+}
+
+static inline void write_row(Core *core, Thread *thread, int64_t key, int64_t start, int64_t end, int64_t sequence,
+                             const int64_t *details)
+{
+    int64_t *row = log_add(&thread->rows, core->width);
+    if (row == NULL)
+        return;
+    row[0] = key;
+    row[1] = start;
+    row[2] = end;
+    row[3] = sequence;
+    for (size_t i = 4; i < core->width; i++)
+        row[i] = details[i - 4];
+}
+
+/* ------------------------------------------------------------------------------------------------ probes */
+
+/* Called instead of an op's `run` while something records. */
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    PyObject *op, *run;
+    int64_t uid;
+    int allocates;      /* the op's attribute; -1: not asked yet */
+    PyObject *letters;  /* of `tensor_places`, as bytes; NULL: not asked yet */
+    Remembered inputs;
+} Probe;
+
+static int ask_allocates(Probe *probe)
+{
+    PyObject *value = PyObject_GetAttrString(probe->op, "allocates");
+    if (value == NULL)
+        return -1;
+    probe->allocates = (int)PyLong_AsLong(value);
+    Py_DECREF(value);
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static int ask_letters(Probe *probe)
+{
+    PyObject *text = PyObject_CallOneArg(tensor_places, probe->op);
+    if (text == NULL)
+        return -1;
+    probe->letters = PyUnicode_AsASCIIString(text);
+    Py_DECREF(text);
+    return probe->letters == NULL ? -1 : 0;
+}
+
+/* What an op needs to know about itself, asked before it is timed for the first time. */
+static int prepare_probe(Core *core, Probe *probe)
+{
+    if (core->memory && probe->allocates < 0 && ask_allocates(probe) < 0)
+        return -1;
+    if (core->tensors && probe->letters == NULL && ask_letters(probe) < 0)
+        return -1;
+    return 0;
+}
+
+static void record_result(Core *core, Probe *probe, PyObject *tensor, PyObject *const *arguments, Py_ssize_t count)
+{
+    if (!PyObject_TypeCheck(tensor, tensor_type))
+        return;
+    PyObject *array = PyObject_GetAttr(tensor, str_array), *storage = NULL, *other = NULL;
+    if (array == NULL || array == Py_None)
+        goto done;
+    if (Py_TYPE(tensor) != tensor_type) {
+        other = PyObject_GetAttr(tensor, str_is_sparse);
+        if (other == NULL || other == Py_True)
+            goto done;
+        Py_CLEAR(other);
+    }
+    if (probe->allocates == 2) {
+        other = PyObject_GetAttr(tensor, str_base);
+        if (other != Py_None)
+            goto done; /* a view */
+        Py_CLEAR(other);
+        for (Py_ssize_t i = 0; i < count; i++)
+            if (arguments[i] == tensor)
+                goto done;
+    }
+    storage = PyObject_GetAttr(tensor, str_storage);
+    if (storage == NULL)
+        goto done;
+    if (storage != Py_None) {
+        other = PyObject_GetAttr(storage, str_keeps);
+        if (other != Py_None)
+            goto done; /* an alias of another one */
+        Py_SETREF(array, PyObject_GetAttr(storage, str_root));
+        if (array == NULL)
+            goto done;
+    }
+    record_allocation(core, tensor, array, storage);
+done:
+    PyErr_Clear();
+    Py_XDECREF(array);
+    Py_XDECREF(storage);
+    Py_XDECREF(other);
+}
+
+static void record_results(Core *core, Probe *probe, PyObject *result, PyObject *const *arguments, Py_ssize_t count)
+{
+    if (PyTuple_Check(result) || PyList_Check(result)) {
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); i++)
+            record_result(core, probe, PySequence_Fast_GET_ITEM(result, i), arguments, count);
+    } else
+        record_result(core, probe, result, arguments, count);
+}
+
+/* Run an op on a thread that is not recorded. */
+static PyObject *run_unrecorded(Core *core, Probe *probe, PyObject *const *arguments, size_t flags, PyObject *names)
+{
+    if (PyErr_Occurred())
+        return NULL;
+    PyObject *noted = PyObject_CallMethodNoArgs(core->recording, str_note_foreign_thread);
+    if (noted == NULL)
+        return NULL;
+    Py_DECREF(noted);
+    Thread *thread = this_thread(core);
+    if (thread == NULL)
+        return PyObject_Vectorcall(probe->run, arguments, flags, names);
+    Suspended suspended = suspend_calls(core, thread);
+    PyObject *result = PyObject_Vectorcall(probe->run, arguments, flags, names);
+    resume_calls(core, suspended);
+    return result;
+}
+
+static PyObject *probe_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names)
+{
+    Probe *probe = (Probe *)self;
+    Core *core = active;
+    if (core == NULL)
+        return PyObject_Vectorcall(probe->run, arguments, flags, names);
+    Py_INCREF(core);
+    PyObject *result;
+    Thread *thread = recorded_thread(core);
+    if (thread == NULL) {
+        result = run_unrecorded(core, probe, arguments, flags, names);
+        Py_DECREF(core);
+        return result;
+    }
+    Py_ssize_t count = PyVectorcall_NARGS(flags);
+    if (prepare_probe(core, probe) < 0) {
+        Py_DECREF(core);
+        return NULL;
+    }
+    int64_t sequence = sequence_of(thread), details[3];
+    size_t n_details = 0;
+    if (core->inputs)
+        details[n_details++] = inputs_of(core, probe->op, probe->uid, arguments, count, &probe->inputs);
+    if (core->calls)
+        details[n_details++] = (int64_t)thread->calls.total / 2;
+    if (core->tensors) {
+        details[n_details++] = details[0] < 0 ? -1 : (int64_t)core->tensor_ids.total;
+        if (details[0] >= 0)
+            log_tensors(core, PyBytes_AS_STRING(probe->letters), arguments, count);
+    }
+    if (PyErr_Occurred())
+        PyErr_WriteUnraisable(self);
+    Suspended suspended = suspend_calls(core, thread);
+    int64_t start = now_ns();
+    result = PyObject_Vectorcall(probe->run, arguments, flags, names);
+    if (core->memory && probe->allocates && result != NULL)
+        record_results(core, probe, result, arguments, count);
+    write_row(core, thread, probe->uid, start, now_ns(), sequence, details);
+    resume_calls(core, suspended);
+    Py_DECREF(core);
+    return result;
+}
+
+static PyObject *probe_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
+{
+    PyObject *op;
+    if (named != NULL && PyDict_GET_SIZE(named) != 0) {
+        PyErr_SetString(PyExc_TypeError, "Probe() takes no keyword arguments");
+        return NULL;
+    }
+    if (!PyArg_ParseTuple(arguments, "O:Probe", &op))
+        return NULL;
+    Probe *probe = (Probe *)type->tp_alloc(type, 0);
+    if (probe == NULL)
+        return NULL;
+    probe->vectorcall = probe_call;
+    probe->op = Py_NewRef(op);
+    probe->run = PyObject_GetAttrString(op, "run");
+    PyObject *uid = probe->run == NULL ? NULL : PyObject_GetAttrString(op, "uid");
+    probe->uid = uid == NULL ? -1 : PyLong_AsLongLong(uid);
+    probe->allocates = -1;
+    Py_XDECREF(uid);
+    if (PyErr_Occurred()) {
+        Py_DECREF(probe);
+        return NULL;
+    }
+    return (PyObject *)probe;
+}
+
+static int probe_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Probe *probe = (Probe *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(probe->op);
+    Py_VISIT(probe->run);
+    return 0;
+}
+
+static int probe_clear(PyObject *self)
+{
+    Probe *probe = (Probe *)self;
+    Py_CLEAR(probe->op);
+    Py_CLEAR(probe->run);
+    Py_CLEAR(probe->letters);
+    return 0;
+}
+
+static void probe_dealloc(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    probe_clear(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef probe_members[] = {
+    {"__vectorcalloffset__", Py_T_PYSSIZET, offsetof(Probe, vectorcall), Py_READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+static PyType_Slot probe_slots[] = {
+    {Py_tp_doc, "Probe(op)(*arguments) runs an op, and records it in the core that is active."},
+    {Py_tp_new, probe_new},
+    {Py_tp_call, PyVectorcall_Call},
+    {Py_tp_traverse, probe_traverse},
+    {Py_tp_clear, probe_clear},
+    {Py_tp_dealloc, probe_dealloc},
+    {Py_tp_members, probe_members},
+    {0, NULL},
+};
+
+static PyType_Spec probe_spec = {
+    .name = "mindtorch_v2.profiler.record._core.Probe",
+    .basicsize = sizeof(Probe),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
+    .slots = probe_slots,
+};
+
+/* ------------------------------------------------------------------------------------------------ the core */
+
+static bool wants(PyObject *wanted, const char *name)
+{
+    PyObject *value = PyErr_Occurred() ? NULL : PyObject_GetAttrString(wanted, name);
+    bool is_wanted = value != NULL && PyObject_IsTrue(value) == 1;
+    Py_XDECREF(value);
+    return is_wanted;
+}
+
+static int core_init(PyObject *self, PyObject *arguments, PyObject *named)
+{
+    Core *core = (Core *)self;
+    static char *names[] = {"recording", NULL};
+    PyObject *recording;
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "O:Core", names, &recording))
+        return -1;
+    if (core->recording != NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "a core serves one recording");
+        return -1;
+    }
+    PyObject *wanted = PyObject_GetAttrString(recording, "wanted");
+    if (wanted == NULL)
+        return -1;
+    core->all_threads = wants(wanted, "all_threads");
+    core->inputs = wants(wanted, "inputs");
+    core->calls = wants(wanted, "calls");
+    core->tensors = wants(wanted, "tensors");
+    core->memory = wants(wanted, "memory");
+    Py_DECREF(wanted);
+    if (PyErr_Occurred())
+        return -1;
+    core->width = 4 + (size_t)core->inputs + (size_t)core->calls + (size_t)core->tensors;
+    core->recording = Py_NewRef(recording);
+    core->range_keys = PyObject_GetAttrString(recording, "range_keys");
+    core->functions = PyObject_GetAttrString(recording, "functions");
+    core->kept = PyList_New(0);
+    core->serial = ++n_cores;
+    core->owner = PyThread_get_thread_ident();
+    if (core->range_keys == NULL || core->functions == NULL || core->kept == NULL)
+        return -1;
+    if (!PyDict_Check(core->range_keys)) {
+        PyErr_SetString(PyExc_TypeError, "the keys of ranges are no dict");
+        return -1;
+    }
+    return record_thread(core) == NULL ? -1 : 0;
+}
+
+static int core_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Core *core = (Core *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(core->recording);
+    Py_VISIT(core->range_keys);
+    Py_VISIT(core->functions);
+    Py_VISIT(core->assign_id);
+    Py_VISIT(core->kept);
+    for (Thread *thread = core->threads; thread != NULL; thread = thread->next) {
+        Py_VISIT(thread->grad_state);
+        Py_VISIT(thread->other_argument);
+    }
+    return 0;
+}
+
+static int core_clear(PyObject *self)
+{
+    Core *core = (Core *)self;
+    Py_CLEAR(core->recording);
+    Py_CLEAR(core->range_keys);
+    Py_CLEAR(core->functions);
+    Py_CLEAR(core->assign_id);
+    Py_CLEAR(core->kept);
+    return 0;
+}
+
+static void core_dealloc(PyObject *self)
+{
+    Core *core = (Core *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    forget_core(core);
+    core_clear(self);
+    while (core->threads != NULL) {
+        Thread *next = core->threads->next;
+        thread_free(core->threads);
+        core->threads = next;
+    }
+    log_free(&core->memory_rows);
+    log_free(&core->tensor_ids);
+    table_free(&core->descriptions);
+    table_free(&core->codes);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *core_recorder(PyObject *self, void *closure)
+{
+    (void)self;
+    (void)closure;
+    return Py_NewRef(probes);
+}
+
+static PyObject *core_activate(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    Core *core = (Core *)self;
+    PyObject *reg = PyObject_GetAttrString(core->recording, "register");
+    if (reg == NULL)
+        return NULL;
+    core->has_register = reg != Py_None;
+    if (core->has_register) {
+        core->first_id = 0;
+        PyObject *first = PyObject_GetAttrString(reg, "first_id"), *assign = PyObject_GetAttrString(reg, "assign_id");
+        if (first != NULL && assign != NULL)
+            core->first_id = PyLong_AsLongLong(first);
+        Py_XDECREF(first);
+        Py_XSETREF(core->assign_id, assign);
+    }
+    Py_DECREF(reg);
+    if (PyErr_Occurred())
+        return NULL;
+    Py_INCREF(core);
+    Py_XSETREF(active, core);
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_deactivate(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    if (active == (Core *)self)
+        Py_CLEAR(active);
+    Py_RETURN_NONE;
+}
+
+static OpenRange *add_open(Thread *thread)
+{
+    if (thread->n_open == thread->open_capacity) {
+        size_t capacity = thread->open_capacity * 2 + 16;
+        OpenRange *larger = PyMem_RawRealloc(thread->open, capacity * sizeof(OpenRange));
+        if (larger == NULL)
+            return NULL;
+        thread->open = larger;
+        thread->open_capacity = capacity;
+    }
+    return &thread->open[thread->n_open++];
+}
+
+static int64_t range_key(Core *core, PyObject *name, PyObject *scope, PyObject *forward_thread)
+{
+    PyObject *described = PyTuple_Pack(3, name, scope, forward_thread);
+    if (described == NULL)
+        return -1;
+    PyObject *key = PyDict_GetItemWithError(core->range_keys, described);
+    Py_XINCREF(key);
+    Py_DECREF(described);
+    if (key == NULL && !PyErr_Occurred())
+        key = PyObject_CallMethodObjArgs(core->recording, str_range_key, name, scope, forward_thread, NULL);
+    int64_t number = key == NULL ? -1 : PyLong_AsLongLong(key);
+    Py_XDECREF(key);
+    return number;
+}
+
+static PyObject *core_enter(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    Core *core = (Core *)self;
+    if (count != 5 || !PyTuple_Check(arguments[4])) {
+        PyErr_SetString(PyExc_TypeError, "enter(name, scope, sequence, forward_thread, arguments: tuple)");
+        return NULL;
+    }
+    Thread *thread = recorded_thread(core);
+    if (thread == NULL) {
+        if (PyErr_Occurred())
+            return NULL;
+        Py_RETURN_NONE;
+    }
+    OpenRange range = {.token = ++core->next_token};
+    range.key = range_key(core, arguments[0], arguments[1], arguments[3]);
+    range.sequence = PyLong_AsLongLong(arguments[2]);
+    size_t n_details = 0;
+    if (core->inputs)
+        range.details[n_details++] = inputs_of(core, Py_None, -1, &PyTuple_GET_ITEM(arguments[4], 0), PyTuple_GET_SIZE(arguments[4]), NULL);
+    if (core->calls)
+        range.details[n_details++] = (int64_t)thread->calls.total / 2;
+    if (core->tensors) {
+        range.details[n_details++] = range.details[0] < 0 ? -1 : (int64_t)core->tensor_ids.total;
+        if (range.details[0] >= 0)
+            log_tensors_of_range(core, arguments[4]);
+    }
+    if (PyErr_Occurred())
+        return NULL;
+    OpenRange *place = add_open(thread);
+    if (place == NULL)
+        return PyErr_NoMemory();
+    range.start = now_ns();
+    *place = range;
+    return PyLong_FromUnsignedLongLong(range.token);
+}
+
+static bool end_range(Core *core, Thread *thread, uint64_t token, int64_t now)
+{
+    for (size_t i = thread->n_open; i > 0; i--) { /* ranges of asynchronous code end in any order */
+        OpenRange *range = &thread->open[i - 1];
+        if (range->token == token) {
+            write_row(core, thread, range->key, range->start, now, range->sequence, range->details);
+            thread->n_open--;
+            for (; i <= thread->n_open; i++)
+                thread->open[i - 1] = thread->open[i];
+            return true;
+        }
+    }
+    return false;
+}
+
+static PyObject *core_exit(PyObject *self, PyObject *token)
+{
+    Core *core = (Core *)self;
+    int64_t now = now_ns();
+    if (token == Py_None)
+        Py_RETURN_NONE;
+    uint64_t number = PyLong_AsUnsignedLongLong(token);
+    if (PyErr_Occurred())
+        return NULL;
+    Thread *own = this_thread(core);
+    if (own == NULL || !end_range(core, own, number, now))
+        for (Thread *thread = core->threads; thread != NULL; thread = thread->next)
+            if (end_range(core, thread, number, now))
+                break;
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_stepped(PyObject *self, PyObject *optimizer)
+{
+    return PyObject_CallMethodOneArg(((Core *)self)->recording, str_optimizer_stepped, optimizer);
+}
+
+static PyObject *core_end_ranges(PyObject *self, PyObject *now)
+{
+    Core *core = (Core *)self;
+    int64_t end = PyLong_AsLongLong(now);
+    if (PyErr_Occurred())
+        return NULL;
+    Py_ssize_t n_ended = 0;
+    for (Thread *thread = core->threads; thread != NULL; thread = thread->next)
+        for (; thread->n_open > 0; thread->n_open--, n_ended++) {
+            OpenRange *range = &thread->open[thread->n_open - 1];
+            write_row(core, thread, range->key, range->start, end, range->sequence, range->details);
+        }
+    return PyLong_FromSsize_t(n_ended);
+}
+
+/* ---- Python calls */
+
+static PyObject *core_begin_calls(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    ((Core *)self)->traces = true;
+    if (begin_calls((Core *)self) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_end_calls(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    ((Core *)self)->traces = false;
+    end_calls((Core *)self);
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_first_event(PyObject *self, PyObject *arguments)
+{
+    PyObject *frame, *argument;
+    const char *event;
+    if (!PyArg_ParseTuple(arguments, "OsO:first_event", &frame, &event, &argument))
+        return NULL;
+    if (!((Core *)self)->traces)
+        PyEval_SetProfile(NULL, NULL);
+    else if (begin_thread((Core *)self, frame, event, argument) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_close_calls(PyObject *self, PyObject *now)
+{
+    int64_t end = PyLong_AsLongLong(now);
+    if (PyErr_Occurred())
+        return NULL;
+    close_calls((Core *)self, end);
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_log_call(PyObject *self, PyObject *arguments)
+{
+    Core *core = (Core *)self;
+    unsigned long ident;
+    long long number, call_site, now;
+    if (!PyArg_ParseTuple(arguments, "kLLL:log_call", &ident, &number, &call_site, &now))
+        return NULL;
+    Thread *thread = find_thread(core, ident);
+    if (thread == NULL)
+        thread = new_thread(core, ident);
+    int64_t *row = thread == NULL ? NULL : log_add(&thread->calls, 2);
+    if (row == NULL)
+        return PyErr_NoMemory();
+    row[0] = number | (call_site + 1) << 32;
+    row[1] = now;
+    thread->n_open_calls++;
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_traces_now(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    Thread *thread = this_thread((Core *)self);
+    return PyBool_FromLong(thread != NULL && thread->traces && thread->untraced == 0);
+}
+
+static PyObject *core_call_untraced(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "call_untraced(function, *arguments)");
+        return NULL;
+    }
+    Core *core = (Core *)self;
+    Thread *thread = this_thread(core);
+    if (thread == NULL)
+        return PyObject_Vectorcall(arguments[0], arguments + 1, (size_t)count - 1, NULL);
+    Py_INCREF(core);
+    Suspended suspended = suspend_calls(core, thread);
+    PyObject *result = PyObject_Vectorcall(arguments[0], arguments + 1, (size_t)count - 1, NULL);
+    resume_calls(core, suspended);
+    Py_DECREF(core);
+    return result;
+}
+
+static PyObject *core_call_traced(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
+{
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "call_traced(function, *arguments)");
+        return NULL;
+    }
+    Core *core = (Core *)self;
+    Py_INCREF(core);
+    PyObject *result = call_traced(core, this_thread(core), arguments, count);
+    Py_DECREF(core);
+    return result;
+}
+
+/* ---- memory */
+
+static PyObject *core_listen_to_memory(PyObject *self, PyObject *wanted)
+{
+    int is_wanted = PyObject_IsTrue(wanted);
+    if (is_wanted < 0 || listen_to_memory((Core *)self, is_wanted) < 0)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_record_allocation(PyObject *self, PyObject *array)
+{
+    record_allocation((Core *)self, NULL, array, Py_None);
+    Py_RETURN_NONE;
+}
+
+static PyObject *core_memory_row(PyObject *self, PyObject *row)
+{
+    Core *core = (Core *)self;
+    long long items[4];
+    if (!PyArg_ParseTuple(row, "LLLL", &items[0], &items[1], &items[2], &items[3]))
+        return NULL;
+    int64_t *place = log_add(&core->memory_rows, 4);
+    if (place == NULL)
+        return PyErr_NoMemory();
+    for (int i = 0; i < 4; i++)
+        place[i] = items[i];
+    Py_RETURN_NONE;
+}
+
+/* ---- after the stop */
+
+static PyObject *core_rows(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    Core *core = (Core *)self;
+    PyObject *list = PyList_New(0);
+    for (Thread *thread = core->threads; list != NULL && thread != NULL; thread = thread->next) {
+        if (!thread->records)
+            continue;
+        PyObject *array = log_array(&thread->rows, (Py_ssize_t)core->width);
+        PyObject *item = array == NULL ? NULL : Py_BuildValue("kkN", thread->ident, thread->native, array);
+        /* the thread that began the recording comes first */
+        if (item == NULL || PyList_Insert(list, thread->ident == core->owner ? 0 : PyList_GET_SIZE(list), item) < 0)
+            Py_CLEAR(list);
+        Py_XDECREF(item);
+    }
+    return list;
+}
+
+static PyObject *core_n_rows(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    Core *core = (Core *)self;
+    Thread *thread = find_thread(core, core->owner);
+    return PyLong_FromSize_t(thread == NULL ? 0 : thread->rows.total / core->width);
+}
+
+static PyObject *core_n_calls(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    Core *core = (Core *)self;
+    Thread *thread = find_thread(core, core->owner);
+    int64_t n_rows = thread == NULL ? 0 : (int64_t)thread->calls.total / 2;
+    return PyLong_FromLongLong(thread == NULL ? 0 : (n_rows - thread->n_open_calls) / 2);
+}
+
+static PyObject *core_call_logs(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    Core *core = (Core *)self;
+    PyObject *logs = PyDict_New();
+    for (Thread *thread = core->threads; logs != NULL && thread != NULL; thread = thread->next) {
+        if (thread->calls.total == 0)
+            continue;
+        PyObject *array = log_array(&thread->calls, 2), *ident = PyLong_FromUnsignedLong(thread->ident);
+        if (array == NULL || ident == NULL || PyDict_SetItem(logs, ident, array) < 0)
+            Py_CLEAR(logs);
+        Py_XDECREF(array);
+        Py_XDECREF(ident);
+    }
+    return logs;
+}
+
+static PyObject *core_memory_rows(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    return log_array(&((Core *)self)->memory_rows, 4);
+}
+
+static PyObject *core_tensor_ids(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    return log_array(&((Core *)self)->tensor_ids, 1);
+}
+
+#define FAST(function) ((PyCFunction)(void (*)(void))(function))
+
+static PyMethodDef core_methods[] = {
+    {"activate", core_activate, METH_NOARGS, "Record from now on: `_dispatch.recorder` and `ranges` are this core's."},
+    {"deactivate", core_deactivate, METH_NOARGS, "Record no more."},
+    {"enter", FAST(core_enter), METH_FASTCALL, "Begin a range; returns a token for `exit`."},
+    {"exit", core_exit, METH_O, "End a range."},
+    {"stepped", core_stepped, METH_O, "Called after each optimizer step."},
+    {"end_ranges", core_end_ranges, METH_O, "End the ranges that are open; how many there were."},
+    {"first_event", core_first_event, METH_VARARGS, "The profile function of a thread until its first event."},
+    {"begin_calls", core_begin_calls, METH_NOARGS, "Trace the calls of all threads from now on."},
+    {"end_calls", core_end_calls, METH_NOARGS, "Trace no more."},
+    {"close_calls", core_close_calls, METH_O, "Calls that have not returned end now."},
+    {"log_call", core_log_call, METH_VARARGS, "Log a call that began before its thread was traced."},
+    {"traces_now", core_traces_now, METH_NOARGS, "Whether a call that this thread makes would be logged."},
+    {"call_untraced", FAST(core_call_untraced), METH_FASTCALL, "Call a function of the library."},
+    {"call_traced", FAST(core_call_traced), METH_FASTCALL, "Call a function of the user from inside an op."},
+    {"listen_to_memory", core_listen_to_memory, METH_O, "Record frees, or no more."},
+    {"record_allocation", core_record_allocation, METH_O, "Record new memory, unless it is known."},
+    {"memory_row", core_memory_row, METH_O, "Add a row about memory that the Python version watches."},
+    {"rows", core_rows, METH_NOARGS, "By thread: its identity, its native id, and its rows."},
+    {"n_rows", core_n_rows, METH_NOARGS, "How many rows the thread that began the recording has."},
+    {"n_calls", core_n_calls, METH_NOARGS, "How many of its Python calls have returned."},
+    {"call_logs", core_call_logs, METH_NOARGS, "By thread: the log of its calls."},
+    {"memory_rows", core_memory_rows, METH_NOARGS, "Allocations and frees."},
+    {"tensor_ids", core_tensor_ids, METH_NOARGS, "The log of tensors."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef core_attributes[] = {
+    {"recorder", core_recorder, NULL, "The value of `_dispatch.recorder`.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot core_slots[] = {
+    {Py_tp_doc, "The rows of one recording, see python_core.py."},
+    {Py_tp_new, PyType_GenericNew},
+    {Py_tp_init, core_init},
+    {Py_tp_traverse, core_traverse},
+    {Py_tp_clear, core_clear},
+    {Py_tp_dealloc, core_dealloc},
+    {Py_tp_methods, core_methods},
+    {Py_tp_getset, core_attributes},
+    {0, NULL},
+};
+
+static PyType_Spec core_spec = {
+    .name = "mindtorch_v2.profiler.record._core.Core",
+    .basicsize = sizeof(Core),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
+    .slots = core_slots,
+};
+
+/* ------------------------------------------------------------------------------------------------ the module */
+
+static PyObject *attribute_of(const char *module, const char *name)
+{
+    PyObject *imported = PyImport_ImportModule(module);
+    PyObject *value = imported == NULL ? NULL : PyObject_GetAttrString(imported, name);
+    Py_XDECREF(imported);
+    return value;
+}
+
+/* What the core needs of the library: looked up by the first recording, when all of it is imported. */
+static PyObject *load_library(PyObject *module, PyObject *nothing)
+{
+    (void)nothing;
+    if (probes != NULL)
+        Py_RETURN_NONE;
+    Py_XSETREF(tensor_places, attribute_of("mindtorch_v2.profiler.record.tensor_ids", "tensor_places"));
+    Py_XSETREF(own_grad_state, attribute_of("mindtorch_v2.profiler.record.recorder", "own_grad_state"));
+    tensor_type = (PyTypeObject *)attribute_of("mindtorch_v2._dispatch", "Tensor");
+    if (tensor_places == NULL || own_grad_state == NULL || tensor_type == NULL || load_inputs() < 0 || load_memory() < 0)
+        return NULL;
+    if (!PyType_Check(tensor_type)) {
+        PyErr_SetString(PyExc_ImportError, "mindtorch_v2 is not imported yet");
+        return NULL;
+    }
+    PyObject *probe_type = PyObject_GetAttrString(module, "Probe");
+    PyObject *install = attribute_of("mindtorch_v2._dispatch", "install_probes");
+    if (probe_type != NULL && install != NULL)
+        probes = PyObject_CallOneArg(install, probe_type);
+    Py_XDECREF(probe_type);
+    Py_XDECREF(install);
+    if (probes == NULL)
+        return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef functions[] = {
+    {"load_library", load_library, METH_NOARGS, "Look up what the core needs of the library, once."},
+    {"observe", memory_observe, METH_O, "Watch the memory of a new array; the id of the allocation, or 0."},
+    {"allocation_id", memory_allocation_id, METH_O, "The id of the allocation that an array's memory belongs to, or 0."},
+    {"alive", memory_alive, METH_NOARGS, "What is watched now: rows of allocation id, address, bytes."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int intern_strings(void)
+{
+    struct {
+        PyObject **place;
+        const char *text;
+    } strings[] = {
+        {&str_array, "_array"}, {&str_tensor_id, "_tensor_id"}, {&str_storage, "_storage"},
+        {&str_keeps, "_keeps"}, {&str_root, "_root"}, {&str_base, "_base"}, {&str_is_sparse, "is_sparse"},
+        {&str_seq, "seq"}, {&str_enabled, "enabled"}, {&str_range_key, "range_key"},
+        {&str_optimizer_stepped, "optimizer_stepped"}, {&str_note_foreign_thread, "note_foreign_thread"},
+    };
+    for (size_t i = 0; i < sizeof strings / sizeof strings[0]; i++) {
+        *strings[i].place = PyUnicode_InternFromString(strings[i].text);
+        if (*strings[i].place == NULL)
+            return -1;
+    }
+    return 0;
+}
+
+static struct PyModuleDef module_definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "mindtorch_v2.profiler.record._core",
+    .m_doc = "The compiled core of a recording; python_core.py is its definition.",
+    .m_size = -1,
+    .m_methods = functions,
+};
+
+PyMODINIT_FUNC PyInit__core(void)
+{
+    import_array();
+    start_clock();
+    if (intern_strings() < 0)
+        return NULL;
+    PyObject *module = PyModule_Create(&module_definition);
+    PyObject *probe_type = module == NULL ? NULL : PyType_FromSpec(&probe_spec);
+    PyObject *core_type = probe_type == NULL ? NULL : PyType_FromSpec(&core_spec);
+    if (core_type == NULL || PyModule_AddStringConstant(module, "NAME", "c") < 0
+        || PyModule_AddObjectRef(module, "REACHES_RUNNING_THREADS", Py_True) < 0
+        || PyModule_AddObjectRef(module, "Probe", probe_type) < 0 || PyModule_AddObjectRef(module, "Core", core_type) < 0)
+        Py_CLEAR(module);
+    Py_XDECREF(probe_type);
+    Py_XDECREF(core_type);
+    return module;
+}

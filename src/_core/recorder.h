@@ -1,0 +1,215 @@
+/* The compiled core of a recording: what its files share. The plain Python version, python_core.py, is the definition of all of it. */
+
+#ifndef MINDTORCH_RECORDER_H
+#define MINDTORCH_RECORDER_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <frameobject.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
+
+/* ------------------------------------------------------------------------------------------------ versions of Python */
+
+#if PY_VERSION_HEX < 0x030B0000
+static inline int frame_offset(PyFrameObject *frame)
+{
+    return frame->f_lasti < 0 ? -1 : frame->f_lasti * (int)sizeof(_Py_CODEUNIT);
+}
+#else
+static inline int frame_offset(PyFrameObject *frame)
+{
+    return PyFrame_GetLasti(frame);
+}
+#endif
+
+#if PY_VERSION_HEX < 0x030C0000
+#include <structmember.h>
+#define Py_T_PYSSIZET T_PYSSIZET
+#define Py_READONLY READONLY
+#endif
+
+/* A few bytes per thread that are read without a call, as variables of the program itself are. */
+#if defined(__GNUC__) && defined(__linux__)
+#define FAST_THREAD_LOCAL _Thread_local __attribute__((tls_model("initial-exec")))
+#else
+#define FAST_THREAD_LOCAL _Thread_local
+#endif
+
+/* ------------------------------------------------------------------------------------------------ clock.c: time */
+
+#if defined(__x86_64__) && defined(__linux__)
+#include <x86intrin.h>
+#define HAS_COUNTER 1
+#endif
+
+/* The processor's counter, tied to the system's clock. Reading it takes 10 ns instead of 25. */
+typedef struct {
+    uint64_t ticks;      /* of the counter at the last look at the system's clock */
+    uint64_t most_ticks; /* the counter is trusted for so long after it; 0: not at all */
+    uint64_t ns_per_tick; /* times 2**32 */
+    int64_t ns;          /* the system's clock at that time */
+} Counter;
+
+extern Counter counter;
+
+void start_clock(void);
+int64_t look_at_clock(void);
+
+/* The time of time.perf_counter_ns. */
+static inline int64_t now_ns(void)
+{
+#ifdef HAS_COUNTER
+    uint64_t ticks = __rdtsc() - counter.ticks;
+    if (ticks < counter.most_ticks)
+        return counter.ns + (int64_t)(((unsigned __int128)ticks * counter.ns_per_tick) >> 32);
+#endif
+    return look_at_clock();
+}
+
+/* ------------------------------------------------------------------------------------------------ log.c: growing rows */
+
+typedef struct Chunk {
+    struct Chunk *next;
+    size_t used, capacity;
+    int64_t items[];
+} Chunk;
+
+/* Rows of integers. Grows by chunks, so that no row is ever copied while recording. */
+typedef struct {
+    Chunk *first, *last;
+    size_t total;      /* integers in all chunks, and in `sealed` */
+    PyObject *sealed;  /* an array of the rows that `log_array` was asked for before, or NULL */
+} Log;
+
+int64_t *log_grow(Log *log, size_t count);
+
+/* Room for `count` integers, which are never divided between chunks; NULL without memory. */
+static inline int64_t *log_add(Log *log, size_t count)
+{
+    Chunk *last = log->last;
+    if (last == NULL || last->capacity - last->used < count)
+        return log_grow(log, count);
+    int64_t *items = last->items + last->used;
+    last->used += count;
+    log->total += count;
+    return items;
+}
+
+void log_free(Log *log);
+PyObject *log_array(Log *log, Py_ssize_t width);
+
+/* ------------------------------------------------------------------------------------------------ table.c: words -> a number */
+
+/* From sequences of integers to numbers: descriptions of arguments, functions. */
+typedef struct {
+    uint64_t hash;
+    size_t first, length; /* of the key in `words`; length 0: free */
+    int64_t value;
+} Slot;
+
+typedef struct {
+    Slot *slots;
+    size_t n_slots, n_used;
+    int64_t *words;
+    size_t n_words, words_capacity;
+} Table;
+
+uint64_t hash_words(const int64_t *words, size_t length);
+const int64_t *table_get(const Table *table, const int64_t *words, size_t length, uint64_t hash);
+int table_set(Table *table, const int64_t *words, size_t length, uint64_t hash, int64_t value);
+void table_free(Table *table);
+
+/* ------------------------------------------------------------------------------------------------ recorder.c */
+
+typedef struct {
+    uint64_t token;
+    int64_t key, start, sequence, details[3];
+} OpenRange;
+
+/* What is recorded of one thread. */
+typedef struct Thread {
+    struct Thread *next;
+    unsigned long ident, native;
+    bool records; /* whether its ops are recorded */
+    bool traces;  /* whether its calls are logged */
+    int untraced; /* how many ops and functions of the library are under way: what they call is not logged */
+    Log rows, calls;
+    int64_t n_open_calls; /* calls in the log that have not returned */
+    OpenRange *open;
+    size_t n_open, open_capacity;
+    PyObject *grad_state;      /* the dict of this thread's grad state */
+    Py_tracefunc other;        /* another profile function of the thread, which is called too */
+    PyObject *other_argument;
+} Thread;
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *recording; /* the Recorder */
+    PyObject *range_keys, *functions, *assign_id;
+    bool all_threads, inputs, calls, tensors, memory, has_register;
+    size_t width;
+    int64_t first_id; /* ids of tensors below are of earlier recordings */
+    uint64_t serial, next_token;
+    unsigned long owner; /* the thread that began the recording */
+    Thread *threads;
+    Log memory_rows, tensor_ids;
+    Table descriptions; /* of arguments -> index of the Recorder's inputs */
+    Table codes;        /* of Python and C functions -> their numbers */
+    PyObject *kept;     /* objects whose addresses are in `descriptions` */
+    bool listens, traces;
+} Core;
+
+extern PyTypeObject *tensor_type;    /* mindtorch_v2.Tensor */
+extern PyObject *str_array, *str_tensor_id, *str_storage, *str_keeps, *str_base, *str_is_sparse, *str_root;
+extern PyObject *str_seq, *str_enabled;
+
+Thread *find_thread(Core *core, unsigned long ident);
+Thread *new_thread(Core *core, unsigned long ident);
+Thread *this_thread(Core *core);
+
+/* ------------------------------------------------------------------------------------------------ inputs.c */
+
+/* The last description of an op's arguments: most calls of an op have the same. */
+enum { REMEMBERED_WORDS = 24 };
+
+typedef struct {
+    uint64_t serial; /* of the core */
+    size_t length;   /* 0: none */
+    int64_t index;
+    int64_t words[REMEMBERED_WORDS];
+} Remembered;
+
+int64_t inputs_of(Core *core, PyObject *op, int64_t uid, PyObject *const *arguments, Py_ssize_t count, Remembered *last);
+int load_inputs(void);
+
+/* ------------------------------------------------------------------------------------------------ memory.c */
+
+int load_memory(void);
+int64_t observe_array(PyObject *array);
+int listen_to_memory(Core *core, bool wanted);
+void forget_core(Core *core);
+void record_allocation(Core *core, PyObject *tensor, PyObject *array, PyObject *storage);
+PyObject *memory_observe(PyObject *module, PyObject *array);
+PyObject *memory_allocation_id(PyObject *module, PyObject *array);
+PyObject *memory_alive(PyObject *module, PyObject *nothing);
+int64_t array_bytes(PyObject *array);
+
+/* ------------------------------------------------------------------------------------------------ calls.c */
+
+/* While an op runs, the interpreter does not call the profile function at all: what was on before `suspend_calls`. */
+typedef struct {
+    Thread *thread; /* NULL: calls of this thread are not traced */
+    int saved;
+} Suspended;
+
+Suspended suspend_calls(Core *core, Thread *thread);
+void resume_calls(Core *core, Suspended suspended);
+int begin_calls(Core *core);
+int begin_thread(Core *core, PyObject *frame, const char *event, PyObject *argument);
+void end_calls(Core *core);
+void close_calls(Core *core, int64_t now);
+PyObject *call_traced(Core *core, Thread *thread, PyObject *const *arguments, Py_ssize_t count);
+
+#endif

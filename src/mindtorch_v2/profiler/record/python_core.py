@@ -1,0 +1,355 @@
+"""The plain Python core of a recording: op calls, ranges, memory and Python calls in, rows of integers out.
+
+This is the definition of what is recorded. `_core`, written in C, does the same faster; `core.py` chooses. Each recorded thread has rows
+of its own, plain lists that grow by a few integers per event. Names, inputs and functions are numbered at their first use by the
+`Recorder` and looked up after the stop. No tensor is kept alive.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import _dispatch
+from ..._graph import grad_state
+from . import allocations
+from .functions import MODULE, RETURN
+from .python_calls import CALL_SITE
+
+if TYPE_CHECKING:
+    from .recorder import Recorder
+
+clock = time.perf_counter_ns
+get_ident = threading.get_ident
+
+NAME = "python"
+REACHES_RUNNING_THREADS = sys.version_info >= (
+    3,
+    12,
+)  # whether calls of threads that run already can be traced
+_CHUNK = 1 << 16  # integers that are converted to an array at once
+
+
+class _Thread:
+    """What is recorded of one thread."""
+
+    __slots__ = ("calls", "hook", "ident", "native", "open", "other", "rows", "traces", "untraced")
+
+    def __init__(self, ident: int) -> None:
+        self.ident = ident
+        self.native = threading.get_native_id() if ident == get_ident() else 0
+        self.rows: list[int] = []  # ops and ranges, in the order in which they ended
+        self.open: list[_OpenRange] = []  # ranges that have begun and not ended
+        self.calls: list[int] = []  # the log of Python calls, see `python_calls`
+        self.traces = False  # whether calls are logged
+        self.hook: Callable[[FrameType, str, Any], None] | None = (
+            None  # the profile function, once there is one
+        )
+        self.other: Any = None  # another profile function of the thread, which is called too
+        self.untraced = (
+            0  # how many ops and functions of the library are under way: what they call is not logged
+        )
+
+
+_OpenRange = list[Any]  # the thread, then the row. A list: it is compared by identity
+
+
+class Core:
+    """The rows of one recording."""
+
+    def __init__(self, recording: Recorder) -> None:
+        self.recording = recording
+        self.wanted = recording.wanted
+        self.recorder = _dispatch.Hook(self.record_op)  # the value of `_dispatch.recorder`
+        self.recorded: dict[int, _Thread] = {}  # by identity: the threads whose ops are recorded
+        self.traced: dict[int, _Thread] = {}  # the threads whose calls are traced
+        self.memory: list[int] = []  # time, bytes (negative: freed), allocation id, thread
+        self.tensor_log: list[int] = []  # the tensors that were arguments of ops, in the order of calls
+        self.is_tracing = False
+        self.recorded[get_ident()] = _Thread(get_ident())
+
+    def activate(self) -> None:
+        """Record from now on: `_dispatch.recorder` and `ranges` are this core's."""
+
+    def deactivate(self) -> None:
+        """Record no more."""
+
+    # ------------------------------------------------------------------------------------------------ ops and ranges
+
+    def record_op(self, op: Any, *arguments: Any) -> Any:
+        """Run an op and write its row."""
+        thread = self.recorded.get(get_ident()) or self._new_thread()
+        if thread is None:
+            self.recording.note_foreign_thread()
+            return self.call_untraced(op.run, *arguments)
+        sequence = grad_state.seq if grad_state.enabled else -1
+        details = self._details(thread, op, arguments)
+        thread.untraced += 1
+        start = clock()
+        try:
+            result = op.run(*arguments)
+            if self.wanted.memory and op.allocates:
+                self._record_allocations(op, arguments, result)
+            return result
+        finally:
+            thread.rows.extend((op.uid, start, clock(), sequence, *details))
+            thread.untraced -= 1
+
+    def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> Any:
+        """Begin a range: an annotation or a node. Returns a token for `exit`; None if this thread is not recorded."""
+        thread = self.recorded.get(get_ident()) or self._new_thread()
+        if thread is None:
+            return None
+        key = self.recording.range_key(name, scope, forward_thread)
+        details = self._details(thread, None, arguments)
+        token = [thread, key, clock(), 0, sequence, *details]
+        thread.open.append(token)
+        return token
+
+    def exit(self, token: Any) -> None:
+        """End a range. After the stop, which has ended it already, this does nothing."""
+        if token is not None:
+            token[3] = clock()
+            thread = token[0]
+            for place in range(len(thread.open) - 1, -1, -1):  # ranges of asynchronous code end in any order
+                if thread.open[place] is token:
+                    del thread.open[place]
+                    thread.rows.extend(token[1:])
+                    break
+
+    def stepped(self, optimizer: Any) -> None:
+        """Called after each optimizer step."""
+        self.recording.optimizer_stepped(optimizer)
+
+    def _details(self, thread: _Thread, op: Any, arguments: tuple) -> list[int]:
+        """The rest of a row: the columns that only some recordings have. op: None for a range."""
+        wanted, details = self.wanted, []
+        if wanted.inputs:
+            details.append(self.recording.inputs_of(op, arguments))
+        if wanted.calls:
+            details.append(len(thread.calls) // 2)
+        if wanted.tensors:
+            details.append(-1)
+            if details[0] >= 0:
+                details[-1] = len(self.tensor_log)
+                self.tensor_log += self.recording.tensor_ids_of(op, arguments)
+        return details
+
+    def _record_allocations(self, op: Any, arguments: tuple, result: Any) -> None:
+        """Record the memory that an op allocated for its results."""
+        for tensor in result if isinstance(result, (tuple, list)) else (result,):
+            array = getattr(tensor, "_array", None)
+            if array is None or tensor.is_sparse:
+                continue
+            if op.allocates == 2 and (tensor._base is not None or any(tensor is a for a in arguments)):
+                continue
+            storage = tensor._storage
+            if storage is None:
+                self.record_allocation(array, tensor)
+            elif storage._keeps is None:  # not an alias of another one
+                self.record_allocation(storage._root, tensor)
+
+    def record_allocation(self, array: np.ndarray, tensor: Any = None) -> None:
+        """Record new memory, unless it is known. tensor: the one that it was allocated for."""
+        allocation_id = allocations.observe(array)
+        if allocation_id:
+            self.memory.extend((allocation_id, array.nbytes, allocation_id, get_ident()))
+            if tensor is not None:
+                self.recording.tensor_allocated(tensor, allocation_id)
+
+    def _new_thread(self) -> _Thread | None:
+        """Record this thread too, if all are to be."""
+        if not self.wanted.all_threads:
+            return None
+        thread = self.recorded[get_ident()] = self.traced.get(get_ident()) or _Thread(get_ident())
+        return thread
+
+    # ------------------------------------------------------------------------------------------------ Python calls
+
+    def begin_calls(self) -> None:
+        """Trace the calls of this thread from now on, and from Python 3.12 on those of all threads that run."""
+        self.is_tracing = True
+        self._set_on_all_threads(self.first_event)
+        other = sys.getprofile()
+        other = None if other is self._traced_thread(get_ident()).hook else other
+        if other is not None and not callable(other):
+            warnings.warn(
+                f"another profiler is set in this thread (sys.setprofile: {type(other).__name__}): Python calls are not recorded",
+                stacklevel=2,
+            )
+            return
+        self.recording.enter_stack(sys._getframe(), get_ident())
+        sys.setprofile(self._hook(other))
+
+    def end_calls(self) -> None:
+        """Trace no more."""
+        thread = self.traced.get(get_ident())
+        if thread is not None and thread.traces:
+            sys.setprofile(thread.other)
+        self.is_tracing = False
+        self._set_on_all_threads(None)
+        for thread in list(self.traced.values()):
+            thread.traces = False
+
+    @staticmethod
+    def _set_on_all_threads(function: Any) -> None:
+        """Set the profile function of all other threads that run."""
+        if sys.version_info >= (3, 12):
+            own, of_new_threads = sys.getprofile(), threading.getprofile()
+            threading.setprofile_all_threads(function)
+            threading.setprofile(of_new_threads)  # type: ignore[arg-type]
+            sys.setprofile(own)
+
+    def close_calls(self, now: int) -> None:
+        """Calls that have not returned end now."""
+        for thread in list(self.traced.values()):
+            words = thread.calls[0::2]
+            thread.calls.extend((RETURN, now) * max(len(words) - 2 * words.count(RETURN), 0))
+
+    def log_call(self, ident: int, number: int, call_site: int, now: int) -> None:
+        """Log a call that began before this thread, or another, was traced."""
+        self._traced_thread(ident).calls.extend((number | (call_site + 1) << CALL_SITE, now))
+
+    def traces_now(self) -> bool:
+        """Whether a call that this thread makes would be logged."""
+        thread = self.traced.get(get_ident())
+        return thread is not None and thread.traces and not thread.untraced
+
+    def _traced_thread(self, ident: int) -> _Thread:
+        thread = self.traced.get(ident)
+        if thread is None:
+            thread = self.traced[ident] = self.recorded.get(ident) or _Thread(ident)
+        return thread
+
+    def first_event(self, frame: FrameType, event: str, argument: Any) -> None:
+        """The profile function of a thread until its first event, which gives the thread its own."""
+        if not self.is_tracing:
+            sys.setprofile(None)
+            return
+        self.recording.thread_begins_calls(frame.f_back if event == "call" else frame)
+        hook = self._hook(None)
+        sys.setprofile(hook)
+        hook(frame, event, argument)
+
+    def _hook(self, other: Any) -> Callable[[FrameType, str, Any], None]:
+        """The function that the interpreter calls at each call and return on this thread. other: the one before, called too."""
+        thread = self._traced_thread(get_ident())
+        thread.traces, thread.other = True, other
+        if thread.hook is not None:
+            return thread.hook
+        log, now, functions = thread.calls.extend, clock, self.recording.functions
+        assert functions is not None
+        number_of_code, number_of_c_function = functions.number_of_code, functions.number_of_c_function
+
+        def hook(frame: FrameType, event: str, argument: Any) -> None:
+            if thread.other is not None:
+                thread.other(frame, event, argument)
+            if not thread.traces:
+                sys.setprofile(thread.other)
+            elif thread.untraced:
+                pass
+            elif event == "call":
+                number, caller = number_of_code(frame.f_code), frame.f_back
+                if number == MODULE:
+                    number = functions.number_of_frame(frame)
+                log((number | (0 if caller is None else caller.f_lasti + 1) << CALL_SITE, now()))
+            elif event == "c_call":
+                log((number_of_c_function(argument) | (frame.f_lasti + 1) << CALL_SITE, now()))
+            else:
+                log((RETURN, now()))
+
+        thread.hook = hook
+        return hook
+
+    def call_untraced(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function of the library. The calls that it makes are not logged, except through `call_traced`."""
+        thread = self.traced.get(get_ident())
+        if thread is None:
+            return function(*arguments)
+        thread.untraced += 1
+        try:
+            return function(*arguments)
+        finally:
+            thread.untraced -= 1
+
+    def call_traced(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function of the user from inside an op, or inside `call_untraced`."""
+        thread = self.traced.get(get_ident())
+        if thread is None or not thread.untraced or not thread.traces:
+            return function(*arguments)
+        untraced, thread.untraced = thread.untraced, 0
+        try:
+            return function(*arguments)
+        finally:
+            thread.untraced = untraced
+
+    # ------------------------------------------------------------------------------------------------ memory
+
+    def listen_to_memory(self, wanted: bool) -> None:
+        """Record frees, or no more."""
+        allocations.unlisten(self.memory.extend)
+        if wanted:
+            allocations.listen(self.memory.extend)
+
+    # ------------------------------------------------------------------------------------------------ the end
+
+    def end_ranges(self, now: int) -> int:
+        """End the ranges that are open; how many there were."""
+        count = 0
+        for thread in list(self.recorded.values()):
+            for token in reversed(thread.open):
+                token[3] = now
+                thread.rows.extend(token[1:])
+                count += 1
+            thread.open.clear()
+        return count
+
+    def rows(self) -> list[tuple[int, int, np.ndarray]]:
+        """By thread: its identity, its native id, and its rows."""
+        width = len(self.wanted.columns)
+        threads = list(self.recorded.values())
+        return [(t.ident, t.native, _as_array(t.rows).reshape(-1, width)) for t in threads]
+
+    def n_rows(self) -> int:
+        """How many rows the thread that began the recording has."""
+        return len(self.recorded[self.recording.thread].rows) // len(self.wanted.columns)
+
+    def n_calls(self) -> int:
+        """How many Python calls of the thread that began the recording have returned."""
+        thread = self.traced.get(self.recording.thread)
+        return 0 if thread is None else thread.calls[0::2].count(RETURN)
+
+    def call_logs(self) -> dict[int, np.ndarray]:
+        """By thread: the log of its calls."""
+        threads = list(self.traced.items())
+        return {ident: _as_array(thread.calls).reshape(-1, 2) for ident, thread in threads}
+
+    def memory_rows(self) -> np.ndarray:
+        """Allocations and frees."""
+        return np.array(self.memory, np.int64).reshape(-1, 4)
+
+    def tensor_ids(self) -> np.ndarray:
+        """The log of tensors."""
+        return np.array(self.tensor_log, np.int64)
+
+
+def _as_array(integers: list[int]) -> np.ndarray:
+    """A list as an array, converted in chunks: a copy of the whole list as Python objects would not fit beside it."""
+    array = np.empty(len(integers), np.int64)
+    for first in range(0, len(array), _CHUNK):
+        array[first : first + _CHUNK] = integers[first : first + _CHUNK]
+    return array
+
+
+def load_library() -> None:
+    """Nothing to look up; the compiled core does so before its first recording."""
+
+
+observe, allocation_id, alive = allocations.observe, allocations.allocation_id, allocations.alive
