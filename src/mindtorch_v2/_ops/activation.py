@@ -321,7 +321,7 @@ def gelu(self: np.ndarray, approximate: str) -> np.ndarray:
 def _gelu(x: np.ndarray, approximate: str) -> np.ndarray:
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(_TANH_SCALE * (x + _TANH_CUBIC * x * x * x)))
-    if x.dtype == np.float32 and x.size > _erf_fast.WORTH_IT:
+    if x.dtype == np.float32:
         return _erf_fast.gelu(x)
     made = np.multiply(x, x.dtype.type(_SQRT_HALF))
     made = _erf(made)
@@ -346,7 +346,7 @@ def _gelu_slope(x: np.ndarray, g: np.ndarray, approximate: str) -> np.ndarray:
             1 + 3 * _TANH_CUBIC * x * x
         )
         return g * slope
-    if x.dtype == np.float32 and x.size > _erf_fast.WORTH_IT:
+    if x.dtype == np.float32:
         return _erf_fast.gelu_slope(x, g)
     kind = x.dtype.type
     density = np.exp(np.multiply(np.multiply(x, x), kind(-0.5)))

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._dispatch import composite, op, storage_of
 from .._dtype import BY_NUM
+from . import _core
 from ._accumulate import add_rows
 from ._children import UNKNOWN, child, reshape, tensor
 from ._namespace import functions as F
@@ -73,6 +74,9 @@ def embedding_backward(
 
 def sum_rows(rows: np.ndarray, places: np.ndarray, count: int) -> np.ndarray:
     """A table of `count` rows with each of `rows` added at its place."""
+    fused = _core.sum_at_rows(rows, places, count)
+    if fused is not None:
+        return fused
     made = np.zeros((count, *rows.shape[1:]), rows.dtype)
     add_rows(made, places, rows)
     return made

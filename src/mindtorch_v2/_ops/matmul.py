@@ -12,6 +12,7 @@ from mindtorch_prof.inputs import ELEMENT_TYPES
 from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import BY_NUM, LOW_FLOATS
+from . import _core
 from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
 from .pointwise import conj
@@ -109,7 +110,8 @@ def _scaled_sum(self: np.ndarray, beta: Any, products: np.ndarray, alpha: Any) -
     if beta == 0:
         return products
     if beta == 1:
-        return np.add(products, self, products)
+        fused = _core.add_row(products, self)
+        return np.add(products, self, products) if fused is None else fused
     return np.add(products, np.multiply(self, beta).astype(products.dtype, copy=False), products)
 
 

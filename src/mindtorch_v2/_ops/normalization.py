@@ -11,6 +11,7 @@ from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import FLOAT_NUMS, LOW_FLOATS
 from .._graph import Node, Switches, attach, edge, grad_state
+from . import _core
 from ._children import Child, child, is_contiguous
 from ._namespace import functions as F
 from .attention import ones
@@ -75,6 +76,9 @@ def native_layer_norm(input: np.ndarray, normalized_shape: tuple, weight: Any, b
     _check_normalized(input, normalized_shape, weight, bias)
     if input.dtype.num not in FLOAT_NUMS:
         raise _dispatch.not_implemented("LayerNormKernelImpl", input)
+    fused = _core.layer_norm(input, len(normalized_shape), weight, bias, eps)
+    if fused is not None:
+        return fused
     x, w, b = _wide(input, weight, bias)
     axes = tuple(range(x.ndim - len(normalized_shape), x.ndim))
     axis: Any = axes if len(axes) > 1 else -1
@@ -133,6 +137,10 @@ def native_layer_norm_backward(
     bias: Any,
     output_mask: Any,
 ) -> Any:
+    if all(output_mask):
+        fused = _core.layer_norm_backward(grad_out, input, len(normalized_shape), mean, rstd, weight)
+        if fused is not None:
+            return fused
     g, x, w = _wide(grad_out, input, weight)
     lead = x.ndim - len(normalized_shape)
     axes = tuple(range(lead, x.ndim))

@@ -12,6 +12,7 @@ from mindtorch_prof.inputs import TensorInput
 from .. import _dispatch
 from .._dispatch import function, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default, preserve_format
+from . import _core
 from ._children import UNKNOWN, child
 from ._namespace import functions as F
 from ._overlap import multiplied_into, scaled_into
@@ -791,6 +792,9 @@ def addcmul(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) 
         if self.dtype.kind == "b":
             raise _dispatch.not_implemented("addcmul_cpu_out", self)
         value = int(value)
+    fused = _core.addcmul(self, tensor1, tensor2, value, out)
+    if fused is not None:
+        return fused
     product = np.multiply(tensor1, tensor2)
     if value != 1:
         if product.__class__ is np.ndarray:
@@ -823,6 +827,9 @@ def addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any, out: Any = None) 
         )
     if self.dtype in LOW_FLOATS:
         return _rounded(_wide(self) + _wide(tensor1) * value / _wide(tensor2), self.dtype, out)
+    fused = _core.addcdiv(self, tensor1, tensor2, value, out)
+    if fused is not None:
+        return fused
     if value == 1:
         quotient = np.true_divide(tensor1, tensor2)
     else:
@@ -857,6 +864,9 @@ def lerp_scalar(self: Any, end: Any, weight: Any, out: Any = None) -> Any:
         complement = np.float32(1) - np.float32(weight)
         result = start + (stop - start) * weight if nearer_start else stop - (stop - start) * complement
         return _rounded(result, self.dtype, out)
+    fused = _core.lerp(self, end, weight, out)
+    if fused is not None:
+        return fused
     step = np.subtract(end, self)
     if abs(weight) < 0.5:
         if step.__class__ is np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from .. import _dispatch, return_types
 from .._dispatch import MISSING, composite, function, op, unalias
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, Default
-from . import _dims
+from . import _core, _dims
 from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
 from .pointwise import conj, div_scalar
@@ -72,7 +72,12 @@ sum_all.derivative(self=lambda g, self_shape: g.expand(self_shape))
     node="SumBackward1",
 )
 def sum_dim(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    return _total(self, _dims.many(dim, self.ndim), keepdim, dtype)
+    dims = _dims.many(dim, self.ndim)
+    if dtype is None and dims == (0,):
+        fused = _core.sum_columns(self, keepdim)
+        if fused is not None:
+            return fused
+    return _total(self, dims, keepdim, dtype)
 
 
 sum_dim.derivative(self=lambda g, dim, keepdim, self_shape: _spread(g, dim or (), keepdim, self_shape))

@@ -10,6 +10,7 @@ from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import float32
 from .._meta import is_meta
+from . import _core
 from ._children import Child, child, clone, contiguous, dtype_number, empty, tensor, zeros, zeros_like
 from ._namespace import functions as F
 from .creation import _zeros
@@ -107,72 +108,119 @@ def _gates_first(matrix: np.ndarray, size: int) -> np.ndarray:
     return ordered
 
 
+def _workspace(space: np.ndarray, steps: int, batch: int, size: int) -> tuple[np.ndarray, ...]:
+    """What backward needs, as views of one block: gates after activation, cells before each step and after the last, tanh of cells."""
+    gates_end = steps * batch * 4 * size
+    cells_end = gates_end + (steps + 1) * batch * size
+    return (
+        space[:gates_end].reshape(steps, batch, 4 * size),
+        space[gates_end:cells_end].reshape(steps + 1, batch, size),
+        space[cells_end:].reshape(steps, batch, size),
+    )
+
+
 def _lstm_forward(
     x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, bias: Any, h: np.ndarray, c: np.ndarray
-) -> tuple:
-    """All steps of one direction. Returns outputs, last states and what backward needs: gates after activation, cells, tanh of cells.
-
-    States are stored as (features, batch), so that each gate is a contiguous block. sigmoid(z) = (tanh(z / 2) + 1) / 2: with the sigmoids'
-    sums halved beforehand one tanh serves all four gates.
-    """
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All steps of one direction: outputs, the last cells, and the workspace."""
     steps, batch, width = x.shape
     size = w_hh.shape[1]
-    sums = np.matmul(_gates_first(w_ih, size), np.ascontiguousarray(x.reshape(steps * batch, width).T))
+    space = np.empty(steps * batch * 6 * size + batch * size, x.dtype)
+    gates, cells, curves = _workspace(space, steps, batch, size)
+    sums = gates.reshape(steps * batch, 4 * size)
+    np.matmul(x.reshape(steps * batch, width), _gates_first(w_ih, size).T, sums)
     if bias is not None:
-        sums += _gates_first(bias[:, None], size)
-    sums = np.ascontiguousarray(sums.reshape(4 * size, steps, batch).swapaxes(0, 1))
-    recurrent = _gates_first(w_hh, size)
-    out = np.empty((steps, size, batch), x.dtype)
-    cells = np.empty((steps + 1, size, batch), x.dtype)
-    curves = np.empty((steps, size, batch), x.dtype)
-    cells[0] = c.T
-    h = np.ascontiguousarray(h.T)
-    product = np.empty((4 * size, batch), x.dtype)
+        row = _gates_first(bias, size)
+        if _core.add_row(sums, row) is None:
+            np.add(sums, row, sums)
+    recurrent = np.ascontiguousarray(_gates_first(w_hh, size).T)
+    out = np.empty((steps, batch, size), x.dtype)
+    cells[0] = c
+    h = np.ascontiguousarray(h)
+    if _core.lstm_forward(gates, recurrent, h, cells, curves, out) is None:
+        _lstm_steps(gates, recurrent, h, cells, curves, out)
+    return out, cells[steps], space
+
+
+def _lstm_steps(
+    gates: np.ndarray,
+    recurrent: np.ndarray,
+    h: np.ndarray,
+    cells: np.ndarray,
+    curves: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """The steps, from the sums of the gates (i, f, o, g) over the inputs; all arguments but `recurrent` and `h` are written.
+
+    sigmoid(z) = (tanh(z / 2) + 1) / 2: with the sums of the sigmoids halved beforehand one tanh serves all four gates.
+    """
+    steps, batch, four = gates.shape
+    size = four // 4
+    product = np.empty((batch, four), gates.dtype)
+    scratch = np.empty((batch, size), gates.dtype)
     for step in range(steps):
-        gates = sums[step]
-        np.matmul(recurrent, h, product)
-        np.add(gates, product, gates)
-        np.tanh(gates, gates)
-        logistic = gates[: 3 * size]
+        now = gates[step]
+        np.matmul(h, recurrent, product)
+        np.add(now, product, now)
+        np.tanh(now, now)
+        logistic = now[:, : 3 * size]
         np.add(logistic, 1, logistic)
         np.multiply(logistic, 0.5, logistic)
-        after = np.multiply(gates[size : 2 * size], cells[step], cells[step + 1])
-        np.add(after, np.multiply(gates[:size], gates[3 * size :], product[:size]), after)
+        after = np.multiply(now[:, size : 2 * size], cells[step], cells[step + 1])
+        np.add(after, np.multiply(now[:, :size], now[:, 3 * size :], scratch), after)
         curve = np.tanh(after, curves[step])
-        h = np.multiply(gates[2 * size : 3 * size], curve, out[step])
-    return np.ascontiguousarray(out.swapaxes(1, 2)), h.T, cells[steps].T, sums, cells, curves
+        h = np.multiply(now[:, 2 * size : 3 * size], curve, out[step])
 
 
 def _lstm_backward(
-    g_out: Any, g_h: Any, g_c: Any, gates: np.ndarray, cells: np.ndarray, curves: np.ndarray, w_hh: np.ndarray
+    g_out: Any, g_h: Any, g_c: Any, space: np.ndarray, w_hh: np.ndarray, shape: tuple[int, int, int]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Gradients of the gates' sums at every step, as (gates i f o g, steps, batch), and of the first states."""
-    steps, four, batch = gates.shape
+    """Gradients of the gates' sums at every step, as (steps, batch, gates i f g o), and of the first states."""
+    steps, batch, size = shape
+    gates, cells, curves = _workspace(space, steps, batch, size)
+    to_gates = np.empty((steps, batch, 4 * size), space.dtype)  # i, f, g, o: torch's order, as w_hh has it
+    dh, dc = (
+        np.zeros((batch, size), space.dtype) if g is None else np.array(g, space.dtype, order="C")
+        for g in (g_h, g_c)
+    )
+    flowing = None if g_out is None else np.ascontiguousarray(g_out)
+    w_hh = np.ascontiguousarray(w_hh)
+    if _core.lstm_backward(flowing, dh, dc, gates, cells, curves, w_hh, to_gates) is None:
+        _lstm_steps_back(flowing, dh, dc, gates, cells, curves, w_hh, to_gates)
+    return to_gates, dh, dc
+
+
+def _lstm_steps_back(
+    flowing: Any,
+    dh: np.ndarray,
+    dc: np.ndarray,
+    gates: np.ndarray,
+    cells: np.ndarray,
+    curves: np.ndarray,
+    w_hh: np.ndarray,
+    to_gates: np.ndarray,
+) -> None:
+    """The steps backwards: dh and dc become the gradients of the first states, to_gates those of the gates' sums."""
+    steps, batch, four = gates.shape
     size = four // 4
-    i, f, o, n = (gates[:, k * size : (k + 1) * size] for k in range(4))
+    i, f, o, n = (gates[:, :, k * size : (k + 1) * size] for k in range(4))
     # factors that do not depend on incoming gradients, for all steps at once
     to_cell = o * (1 - curves * curves)
-    factors = np.empty((steps, 3, size, batch), gates.dtype)  # i, f, g
-    np.multiply(n * i, 1 - i, factors[:, 0])
-    np.multiply(cells[:-1] * f, 1 - f, factors[:, 1])
-    np.multiply(i, 1 - n * n, factors[:, 2])
+    factors = np.empty((steps, batch, 3, size), gates.dtype)  # i, f, g
+    np.multiply(n * i, 1 - i, factors[:, :, 0])
+    np.multiply(cells[:-1] * f, 1 - f, factors[:, :, 1])
+    np.multiply(i, 1 - n * n, factors[:, :, 2])
     to_out = curves * o * (1 - o)
-    gate_grads = np.empty((steps, 4, size, batch), gates.dtype)  # i, f, g, o: torch's order, as w_hh has it
-    turned = np.ascontiguousarray(w_hh.T)
-    dh = np.zeros((size, batch), gates.dtype) if g_h is None else np.array(g_h.T, gates.dtype)
-    dc = np.zeros((size, batch), gates.dtype) if g_c is None else np.array(g_c.T, gates.dtype)
-    flowing = None if g_out is None else np.ascontiguousarray(g_out.swapaxes(1, 2))
-    product = np.empty((size, batch), gates.dtype)
+    split = to_gates.reshape(steps, batch, 4, size)
+    product = np.empty((batch, size), gates.dtype)
     for step in range(steps - 1, -1, -1):
         if flowing is not None:
             np.add(dh, flowing[step], dh)
         np.add(dc, np.multiply(dh, to_cell[step], product), dc)
-        step_grads = gate_grads[step]
-        np.multiply(factors[step], dc, step_grads[:3])
-        np.multiply(dh, to_out[step], step_grads[3])
-        np.matmul(turned, step_grads.reshape(four, batch), dh)
+        np.multiply(factors[step], dc[:, None], split[step, :, :3])
+        np.multiply(dh, to_out[step], split[step, :, 3])
+        np.matmul(to_gates[step], w_hh, dh)
         np.multiply(dc, f[step], dc)
-    return np.ascontiguousarray(gate_grads.reshape(steps, four, batch).swapaxes(0, 1)), dh.T, dc.T
 
 
 _LAYER = (
@@ -200,15 +248,8 @@ def lstm_layer(
 ) -> Any:
     x = input[::-1] if reverse else input
     bias = weight2 + weight3 if has_biases else None
-    out, h, c, gates, cells, curves = _lstm_forward(np.ascontiguousarray(x), weight0, weight1, bias, hx_, cx_)
-    # what backward needs, in one block: gates, cells, curves
-    space = np.concatenate([gates.reshape(-1), cells.reshape(-1), curves.reshape(-1)])
-    return (
-        (np.ascontiguousarray(out[::-1]) if reverse else out),
-        np.array(h, order="C"),
-        np.array(c, order="C"),
-        space,
-    )
+    out, c, space = _lstm_forward(np.ascontiguousarray(x), weight0, weight1, bias, hx_, cx_)
+    return (np.ascontiguousarray(out[::-1]) if reverse else out), out[-1].copy(), c.copy(), space
 
 
 def _bias(weight3: Any, weight4: Any, has_biases: bool, rows: int) -> Child:
@@ -330,21 +371,22 @@ def lstm_layer_backward(
 ) -> Any:
     steps, batch, width = input.shape
     size = weight2.shape[1]
-    first, second = steps * batch * 4 * size, (steps + 1) * batch * size
-    gates = workspace[:first].reshape(steps, 4 * size, batch)
-    cells = workspace[first : first + second].reshape(steps + 1, size, batch)
-    curves = workspace[first + second :].reshape(steps, size, batch)
     x, out, g = (a if a is None or not reverse else a[::-1] for a in (input, output, grad_output))
-    sums, dh, dc = _lstm_backward(g, grad_hy, grad_cy, gates, cells, curves, weight2)
-    flat = sums.reshape(4 * size, steps * batch)
+    to_gates, dh, dc = _lstm_backward(g, grad_hy, grad_cy, workspace, weight2, (steps, batch, size))
+    flat = to_gates.reshape(steps * batch, 4 * size)
     before = np.concatenate([hx_[None], out[:-1]]).reshape(steps * batch, size)
-    to_input = np.matmul(flat.T, weight1).reshape(steps, batch, width)
-    to_w1 = np.matmul(flat, np.ascontiguousarray(x).reshape(steps * batch, width))
-    to_w2 = np.matmul(flat, before)
-    to_bias = np.add.reduce(flat, axis=1) if has_biases else np.zeros(np.shape(weight3), flat.dtype)
+    to_input = np.matmul(flat, weight1).reshape(steps, batch, width)
+    to_w1 = np.matmul(flat.T, np.ascontiguousarray(x).reshape(steps * batch, width))
+    to_w2 = np.matmul(flat.T, before)
+    if has_biases:
+        to_bias = _core.sum_columns(flat, False)
+        if to_bias is None:
+            to_bias = np.add.reduce(flat, axis=0)
+    else:
+        to_bias = np.zeros(np.shape(weight3), flat.dtype)
     if reverse:
         to_input = np.ascontiguousarray(to_input[::-1])
-    return to_input, to_w1, to_w2, to_bias, to_bias.copy(), np.array(dh, order="C"), np.array(dc, order="C")
+    return to_input, to_w1, to_w2, to_bias, to_bias.copy(), dh, dc
 
 
 @lstm_layer_backward.children

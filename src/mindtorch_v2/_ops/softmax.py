@@ -9,7 +9,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, function, op
 from .._dtype import FLOAT_NUMS, LOW_FLOATS
-from . import _dims
+from . import _core, _dims
 from ._namespace import functions as F
 from .copies import _to as to_dtype_layout
 
@@ -37,6 +37,9 @@ def _softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
         return np.ones((), self.dtype)
     if not self.size:
         return self.copy()
+    fused = _core.softmax(self) if dim == self.ndim - 1 else None
+    if fused is not None:
+        return fused
     probabilities = np.subtract(wide, np.maximum.reduce(wide, axis=dim, keepdims=True), order="C")
     np.exp(probabilities, probabilities)
     np.true_divide(probabilities, np.add.reduce(probabilities, axis=dim, keepdims=True), probabilities)
@@ -56,6 +59,9 @@ def _softmax_backward_data(
     dim = _dims.one(dim, output.ndim)
     if not output.ndim:
         return np.zeros((), output.dtype)
+    fused = _core.softmax_backward(grad_output, output) if dim == output.ndim - 1 else None
+    if fused is not None:
+        return fused
     wide = output.astype(np.float32) if output.dtype in LOW_FLOATS else output
     gradient = np.multiply(grad_output, wide)
     total = np.add.reduce(gradient, axis=dim, keepdims=True)
@@ -89,6 +95,9 @@ def _log_softmax(self: np.ndarray, dim: int, half_to_float: bool) -> np.ndarray:
         return np.zeros((), self.dtype)
     if not self.size:
         return self.copy()
+    fused = _core.log_softmax(self) if dim == self.ndim - 1 else None
+    if fused is not None:
+        return fused
     logs = np.subtract(wide, np.maximum.reduce(wide, axis=dim, keepdims=True), order="C")
     np.subtract(logs, np.log(np.add.reduce(np.exp(logs), axis=dim, keepdims=True)), logs)
     return _finish(logs, self)
@@ -109,6 +118,9 @@ def _log_softmax_backward_data(
     dim = _dims.one(dim, output.ndim)
     if not output.ndim:
         return np.zeros((), output.dtype)
+    fused = _core.log_softmax_backward(grad_output, output) if dim == output.ndim - 1 else None
+    if fused is not None:
+        return fused
     wide = output.astype(np.float32) if output.dtype in LOW_FLOATS else output
     gradient = np.exp(wide)
     np.multiply(gradient, np.add.reduce(grad_output, axis=dim, keepdims=True), gradient)

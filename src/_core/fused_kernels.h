@@ -1,0 +1,322 @@
+/* The loops of fused_loops.c for one floating-point type. Included once per type with these macros defined:
+ * REAL the C type, FN(name) the name of a function for that type, LOOP(name) NumPy's inner loop of a ufunc for that type.
+ *
+ * Every loop does, element by element, the operations of its NumPy twin in the same order, so the results are equal to the last bit:
+ * sums, exp, log and tanh are taken by NumPy's own inner loops, and the compiler must not contract a * b + c (see setup.py). */
+
+/* ---------------------------------------------------------------------------------------------- pointwise */
+
+CLONES static void FN(lerp_near)(const REAL *start, const REAL *end, REAL weight, REAL *out, npy_intp n)
+{
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        out[i] = start[i] + (end[i] - start[i]) * weight;
+    }
+}
+
+CLONES static void FN(lerp_far)(const REAL *start, const REAL *end, REAL complement, REAL *out, npy_intp n)
+{
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        out[i] = end[i] - (end[i] - start[i]) * complement;
+    }
+}
+
+CLONES static void FN(addcmul)(const REAL *self, const REAL *a, const REAL *b, REAL value, REAL *out, npy_intp n)
+{
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        out[i] = self[i] + (a[i] * b[i]) * value;
+    }
+}
+
+CLONES static void FN(addcdiv)(const REAL *self, const REAL *a, const REAL *b, REAL value, REAL *out, npy_intp n)
+{
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        out[i] = self[i] + (a[i] * value) / b[i];
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- rows and columns */
+
+/* matrix[i] += row, for every row i. */
+CLONES static void FN(add_row)(REAL *matrix, const REAL *row, npy_intp rows, npy_intp cols)
+{
+    for (npy_intp i = 0; i < rows; i++, matrix += cols) {
+        INDEPENDENT
+        for (npy_intp j = 0; j < cols; j++) {
+            matrix[j] += row[j];
+        }
+    }
+}
+
+/* out[j] = the sum of column j, added up from the first row to the last as NumPy does. `out` is zero before. */
+CLONES static void FN(sum_columns)(const REAL *matrix, REAL *out, npy_intp rows, npy_intp cols)
+{
+    npy_intp i = 0;
+    for (; i + 4 <= rows; i += 4, matrix += 4 * cols) { /* four rows per pass over the sums */
+        const REAL *second = matrix + cols, *third = second + cols, *fourth = third + cols;
+        INDEPENDENT
+        for (npy_intp j = 0; j < cols; j++) {
+            out[j] = (((out[j] + matrix[j]) + second[j]) + third[j]) + fourth[j];
+        }
+    }
+    for (; i < rows; i++, matrix += cols) {
+        INDEPENDENT
+        for (npy_intp j = 0; j < cols; j++) {
+            out[j] += matrix[j];
+        }
+    }
+}
+
+/* table[places[i]] += rows[i]; the places were checked. */
+CLONES static void FN(add_at_rows)(REAL *table, const npy_int64 *places, const REAL *rows, npy_intp count, npy_intp cols)
+{
+    for (npy_intp i = 0; i < count; i++, rows += cols) {
+        REAL *target = table + places[i] * cols;
+        INDEPENDENT
+        for (npy_intp j = 0; j < cols; j++) {
+            target[j] += rows[j];
+        }
+    }
+}
+
+/* The sum of a row by NumPy's inner loop of add, which adds in pairs. */
+static inline REAL FN(row_sum)(const REAL *row, npy_intp n)
+{
+    REAL sum = 0;
+    char *pointers[3] = {(char *)&sum, (char *)row, (char *)&sum};
+    npy_intp steps[3] = {0, sizeof(REAL), 0};
+    LOOP(add).function(pointers, &n, steps, LOOP(add).data);
+    return sum;
+}
+
+/* ---------------------------------------------------------------------------------------------- softmax */
+
+/* out = x - the largest of its row. A NaN need not win here: it reaches the sum of its row by itself. */
+CLONES static void FN(shift_rows)(const REAL *x, REAL *out, npy_intp rows, npy_intp cols)
+{
+    for (npy_intp i = 0; i < rows; i++, x += cols, out += cols) {
+        REAL lanes[16], top;
+        npy_intp j = 0;
+        for (int k = 0; k < 16; k++) {
+            lanes[k] = (REAL)-INFINITY;
+        }
+        for (; j + 16 <= cols; j += 16) {
+            for (int k = 0; k < 16; k++) {
+                lanes[k] = x[j + k] > lanes[k] ? x[j + k] : lanes[k];
+            }
+        }
+        for (; j < cols; j++) {
+            lanes[0] = x[j] > lanes[0] ? x[j] : lanes[0];
+        }
+        top = lanes[0];
+        for (int k = 1; k < 16; k++) {
+            top = lanes[k] > top ? lanes[k] : top;
+        }
+        INDEPENDENT
+        for (j = 0; j < cols; j++) {
+            out[j] = x[j] - top;
+        }
+    }
+}
+
+CLONES static void FN(divide_rows)(REAL *out, const REAL *by, npy_intp rows, npy_intp cols)
+{
+    for (npy_intp i = 0; i < rows; i++, out += cols) {
+        REAL divisor = by[i];
+        INDEPENDENT
+        for (npy_intp j = 0; j < cols; j++) {
+            out[j] = out[j] / divisor;
+        }
+    }
+}
+
+CLONES static void FN(subtract_from_rows)(REAL *out, const REAL *less, npy_intp rows, npy_intp cols)
+{
+    for (npy_intp i = 0; i < rows; i++, out += cols) {
+        REAL difference = less[i];
+        INDEPENDENT
+        for (npy_intp j = 0; j < cols; j++) {
+            out[j] = out[j] - difference;
+        }
+    }
+}
+
+CLONES static void FN(multiply)(const REAL *a, const REAL *b, REAL *out, npy_intp n)
+{
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        out[i] = a[i] * b[i];
+    }
+}
+
+/* out = out - y * sums, row by row. */
+CLONES static void FN(subtract_scaled)(REAL *out, const REAL *y, const REAL *sums, npy_intp rows, npy_intp cols)
+{
+    for (npy_intp i = 0; i < rows; i++, out += cols, y += cols) {
+        REAL sum = sums[i];
+        INDEPENDENT
+        for (npy_intp j = 0; j < cols; j++) {
+            out[j] = out[j] - y[j] * sum;
+        }
+    }
+}
+
+/* out = g - out * sums, row by row. */
+CLONES static void FN(subtract_product)(REAL *out, const REAL *g, const REAL *sums, npy_intp rows, npy_intp cols)
+{
+    for (npy_intp i = 0; i < rows; i++, out += cols, g += cols) {
+        REAL sum = sums[i];
+        INDEPENDENT
+        for (npy_intp j = 0; j < cols; j++) {
+            out[j] = g[j] - out[j] * sum;
+        }
+    }
+}
+
+static void FN(sum_rows)(const REAL *x, REAL *sums, npy_intp rows, npy_intp cols)
+{
+    for (npy_intp i = 0; i < rows; i++) {
+        sums[i] = FN(row_sum)(x + i * cols, cols);
+    }
+}
+
+static void FN(softmax)(const REAL *x, REAL *out, npy_intp rows, npy_intp cols)
+{
+    REAL sums[BLOCK_ROWS];
+    npy_intp step = block_rows(cols);
+    for (npy_intp i = 0; i < rows; i += step, x += step * cols, out += step * cols) {
+        npy_intp n = rows - i < step ? rows - i : step;
+        FN(shift_rows)(x, out, n, cols);
+        apply(&LOOP(exp), out, out, n * cols, sizeof(REAL));
+        FN(sum_rows)(out, sums, n, cols);
+        FN(divide_rows)(out, sums, n, cols);
+    }
+}
+
+/* `scratch` has room for a block of rows. */
+static void FN(log_softmax)(const REAL *x, REAL *out, REAL *scratch, npy_intp rows, npy_intp cols)
+{
+    REAL sums[BLOCK_ROWS];
+    npy_intp step = block_rows(cols);
+    for (npy_intp i = 0; i < rows; i += step, x += step * cols, out += step * cols) {
+        npy_intp n = rows - i < step ? rows - i : step;
+        FN(shift_rows)(x, out, n, cols);
+        apply(&LOOP(exp), out, scratch, n * cols, sizeof(REAL));
+        FN(sum_rows)(scratch, sums, n, cols);
+        apply(&LOOP(log), sums, sums, n, sizeof(REAL));
+        FN(subtract_from_rows)(out, sums, n, cols);
+    }
+}
+
+static void FN(softmax_backward)(const REAL *g, const REAL *y, REAL *out, npy_intp rows, npy_intp cols)
+{
+    REAL sums[BLOCK_ROWS];
+    npy_intp step = block_rows(cols);
+    for (npy_intp i = 0; i < rows; i += step, g += step * cols, y += step * cols, out += step * cols) {
+        npy_intp n = rows - i < step ? rows - i : step;
+        FN(multiply)(g, y, out, n * cols);
+        FN(sum_rows)(out, sums, n, cols);
+        FN(subtract_scaled)(out, y, sums, n, cols);
+    }
+}
+
+static void FN(log_softmax_backward)(const REAL *g, const REAL *y, REAL *out, npy_intp rows, npy_intp cols)
+{
+    REAL sums[BLOCK_ROWS];
+    npy_intp step = block_rows(cols);
+    for (npy_intp i = 0; i < rows; i += step, g += step * cols, y += step * cols, out += step * cols) {
+        npy_intp n = rows - i < step ? rows - i : step;
+        apply(&LOOP(exp), y, out, n * cols, sizeof(REAL));
+        FN(sum_rows)(g, sums, n, cols);
+        FN(subtract_product)(out, g, sums, n, cols);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- layer norm */
+
+/* out = x - mean, squares = out * out. */
+CLONES static void FN(center_row)(const REAL *x, REAL mean, REAL *out, REAL *squares, npy_intp n)
+{
+    INDEPENDENT
+    for (npy_intp j = 0; j < n; j++) {
+        REAL centered = x[j] - mean;
+        out[j] = centered;
+        squares[j] = centered * centered;
+    }
+}
+
+CLONES static void FN(scale_row)(REAL *out, REAL rstd, const REAL *weight, const REAL *bias, npy_intp n)
+{
+    if (weight != NULL && bias != NULL) {
+        INDEPENDENT
+        for (npy_intp j = 0; j < n; j++) {
+            out[j] = (out[j] * rstd) * weight[j] + bias[j];
+        }
+        return;
+    }
+    INDEPENDENT
+    for (npy_intp j = 0; j < n; j++) {
+        out[j] = out[j] * rstd;
+    }
+    if (weight != NULL) {
+        FN(multiply)(out, weight, out, n);
+    }
+    if (bias != NULL) {
+        FN(add_row)(out, bias, 1, n);
+    }
+}
+
+/* `scratch` has room for a row. */
+static void FN(layer_norm)(const REAL *x, const REAL *weight, const REAL *bias, REAL eps, REAL *out, REAL *mean, REAL *rstd,
+                           REAL *scratch, npy_intp rows, npy_intp cols)
+{
+    REAL count = (REAL)cols;
+    for (npy_intp i = 0; i < rows; i++, x += cols, out += cols) {
+        mean[i] = FN(row_sum)(x, cols) / count;
+        FN(center_row)(x, mean[i], out, scratch, cols);
+        rstd[i] = 1 / SQRT(FN(row_sum)(scratch, cols) / count + eps);
+        FN(scale_row)(out, rstd[i], weight, bias, cols);
+    }
+}
+
+/* normal = (x - mean) * rstd, weighted = g * weight, product = weighted * normal; the sums over rows of g * normal and g. */
+CLONES static void FN(weigh_row)(const REAL *g, const REAL *x, const REAL *weight, REAL mean, REAL rstd, REAL *normal,
+                                 REAL *weighted, REAL *product, REAL *to_weight, REAL *to_bias, npy_intp n)
+{
+    INDEPENDENT
+    for (npy_intp j = 0; j < n; j++) {
+        REAL at = (x[j] - mean) * rstd;
+        REAL by = weight == NULL ? g[j] : g[j] * weight[j];
+        normal[j] = at;
+        weighted[j] = by;
+        product[j] = by * at;
+        to_weight[j] += g[j] * at;
+        to_bias[j] += g[j];
+    }
+}
+
+CLONES static void FN(unscale_row)(REAL *weighted, const REAL *normal, REAL level, REAL tilt, REAL rstd, npy_intp n)
+{
+    INDEPENDENT
+    for (npy_intp j = 0; j < n; j++) {
+        weighted[j] = ((weighted[j] - level) - normal[j] * tilt) * rstd;
+    }
+}
+
+/* `scratch` has room for two rows; to_weight and to_bias are zero before. */
+static void FN(layer_norm_backward)(const REAL *g, const REAL *x, const REAL *mean, const REAL *rstd, const REAL *weight,
+                                    REAL *to_input, REAL *to_weight, REAL *to_bias, REAL *scratch, npy_intp rows,
+                                    npy_intp cols)
+{
+    REAL count = (REAL)cols;
+    REAL *normal = scratch, *product = scratch + cols;
+    for (npy_intp i = 0; i < rows; i++, g += cols, x += cols, to_input += cols) {
+        FN(weigh_row)(g, x, weight, mean[i], rstd[i], normal, to_input, product, to_weight, to_bias, cols);
+        REAL level = FN(row_sum)(to_input, cols) / count;
+        REAL tilt = FN(row_sum)(product, cols) / count;
+        FN(unscale_row)(to_input, normal, level, tilt, rstd[i], cols);
+    }
+}

@@ -1,0 +1,964 @@
+/* mindtorch_v2._ops._fused: kernels that make one pass where their NumPy twins make several.
+ *
+ * A function takes and returns arrays. It returns None for what it is not written for (another dtype, memory that is not contiguous,
+ * an output that overlaps an input): its caller then runs the NumPy twin, which is the definition. Results are equal to the last bit.
+ *
+ * Sums, exp, log, tanh and matrix products are taken by NumPy's own inner loops, found in its ufuncs when the module is loaded: they
+ * are vectorised, and the twin uses the same ones. */
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <numpy/arrayobject.h>
+#include <numpy/ufuncobject.h>
+
+/* Loops are compiled for wider vectors too; which ones run is decided when the module is loaded. Needs ifuncs, that is glibc. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define CLONES
+#endif
+
+/* The iterations of the next loop do not depend on each other: an output is an input itself, or does not overlap it. */
+#if defined(__clang__)
+#define INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define INDEPENDENT
+#endif
+
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#endif
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* ---------------------------------------------------------------------------------------------- NumPy's inner loops */
+
+typedef struct {
+    PyUFuncGenericFunction function;
+    void *data;
+} Loop;
+
+/* Written once, when the module is loaded. */
+static Loop add_f32, exp_f32, log_f32, tanh_f32, matmul_f32, add_f64, exp_f64, log_f64;
+
+static int find_loop(PyObject *numpy, const char *name, int type, Loop *loop)
+{
+    PyObject *object = PyObject_GetAttrString(numpy, name);
+    if (object == NULL) {
+        return -1;
+    }
+    if (PyObject_TypeCheck(object, &PyUFunc_Type)) {
+        PyUFuncObject *ufunc = (PyUFuncObject *)object;
+        for (int i = 0; i < ufunc->ntypes; i++) {
+            int matches = 1;
+            for (int k = 0; k < ufunc->nargs; k++) {
+                matches = matches && ufunc->types[i * ufunc->nargs + k] == type;
+            }
+            if (matches && ufunc->functions[i] != NULL) {
+                loop->function = ufunc->functions[i];
+                loop->data = ufunc->data == NULL ? NULL : (void *)ufunc->data[i];
+                Py_DECREF(object); /* NumPy's ufuncs live as long as the process */
+                return 0;
+            }
+        }
+    }
+    Py_DECREF(object);
+    PyErr_Format(PyExc_ImportError, "numpy.%s has no inner loop for type number %d", name, type);
+    return -1;
+}
+
+/* A loop with one input over n contiguous numbers. */
+static void apply(const Loop *loop, const void *in, void *out, npy_intp n, npy_intp size)
+{
+    char *pointers[2] = {(char *)in, (char *)out};
+    npy_intp steps[2] = {size, size};
+    loop->function(pointers, &n, steps, loop->data);
+}
+
+/* out = a @ b for contiguous matrices of (m, n) and (n, p). */
+static void matmul(const float *a, const float *b, float *out, npy_intp m, npy_intp n, npy_intp p)
+{
+    const npy_intp size = sizeof(float);
+    char *pointers[3] = {(char *)a, (char *)b, (char *)out};
+    npy_intp dimensions[4] = {1, m, n, p};
+    npy_intp steps[9] = {0, 0, 0, n * size, size, p * size, size, p * size, size};
+    matmul_f32.function(pointers, dimensions, steps, matmul_f32.data);
+}
+
+/* Rows are worked on in blocks of about this many numbers, which stay in the first-level cache. */
+#define BLOCK 4096
+#define BLOCK_ROWS 256
+
+static npy_intp block_rows(npy_intp cols)
+{
+    npy_intp rows = BLOCK / cols;
+    return rows < 1 ? 1 : rows > BLOCK_ROWS ? BLOCK_ROWS : rows;
+}
+
+/* ---------------------------------------------------------------------------------------------- both types */
+
+#define REAL float
+#define SQRT sqrtf
+#define FN(name) name##_float
+#define LOOP(name) name##_f32
+#include "fused_kernels.h"
+#undef REAL
+#undef SQRT
+#undef FN
+#undef LOOP
+
+#define REAL double
+#define SQRT sqrt
+#define FN(name) name##_double
+#define LOOP(name) name##_f64
+#include "fused_kernels.h"
+#undef REAL
+#undef SQRT
+#undef FN
+#undef LOOP
+
+/* ---------------------------------------------------------------------------------------------- gelu, float32 */
+
+/* The constants and the order of operations are those of _ops/_erf.py. Comparisons are written so that NaN passes through. */
+ALWAYS_INLINE float erf_of(float x)
+{
+    float t = 3.9f < x ? 3.9f : x;
+    t = -3.9f > t ? -3.9f : t;
+    float s = t * t;
+    float p = s * 2.0664565617672157e-06f;
+    p = (p + 0.00028506302608917304f) * s;
+    p = (p + 0.003738404987641868f) * s;
+    p = (p + 0.0526682682690826f) * s;
+    p = (p + 0.18966826376551407f) * s;
+    p = (p + 1.1283791476298564f) * t;
+    float q = s * 3.826988919136873e-05f;
+    q = (q + 0.0011573894091900776f) * s;
+    q = (q + 0.014914397441977771f) * s;
+    q = (q + 0.11381954810792422f) * s;
+    q = (q + 0.5014219038606178f) * s;
+    q = q + 1.0f;
+    float ratio = p / q;
+    ratio = 1.0f < ratio ? 1.0f : ratio;
+    return -1.0f > ratio ? -1.0f : ratio;
+}
+
+static const float root_half = 0.70710678118654752f, density_factor = 0.39894228040143268f;
+
+CLONES static void gelu_loop(const float *x, float *out, npy_intp n)
+{
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        out[i] = ((erf_of(x[i] * root_half) + 1.0f) * x[i]) * 0.5f;
+    }
+}
+
+/* The distribution function at x into `out`, the exponent of the density into `exponent`. */
+CLONES static void gelu_parts(const float *x, float *out, float *exponent, npy_intp n)
+{
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        float scaled = x[i] * root_half;
+        out[i] = (erf_of(scaled) + 1.0f) * 0.5f;
+        exponent[i] = -(scaled * scaled);
+    }
+}
+
+CLONES static void gelu_slope(const float *g, const float *x, const float *power, float *out, npy_intp n)
+{
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        out[i] = (out[i] + (power[i] * density_factor) * x[i]) * g[i];
+    }
+}
+
+static void gelu_backward_loop(const float *g, const float *x, float *out, npy_intp n)
+{
+    float power[BLOCK];
+    for (npy_intp i = 0; i < n; i += BLOCK) {
+        npy_intp part = n - i < BLOCK ? n - i : BLOCK;
+        gelu_parts(x + i, out + i, power, part);
+        apply(&exp_f32, power, power, part, sizeof(float));
+        gelu_slope(g + i, x + i, power, out + i, part);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- LSTM, float32 */
+
+/* The gates of one step after tanh, the first three as sigmoids: sigmoid(z) = (tanh(z / 2) + 1) / 2. Then the new cells. */
+CLONES static void lstm_cells(float *gates, const float *cells, float *after, npy_intp batch, npy_intp size)
+{
+    for (npy_intp b = 0; b < batch; b++, gates += 4 * size, cells += size, after += size) {
+        float *in = gates, *forget = gates + size, *out = gates + 2 * size, *new = gates + 3 * size;
+        INDEPENDENT
+        for (npy_intp j = 0; j < size; j++) {
+            in[j] = (in[j] + 1.0f) * 0.5f;
+            forget[j] = (forget[j] + 1.0f) * 0.5f;
+            out[j] = (out[j] + 1.0f) * 0.5f;
+            after[j] = forget[j] * cells[j] + in[j] * new[j];
+        }
+    }
+}
+
+CLONES static void lstm_hidden(const float *gates, const float *curve, float *hidden, npy_intp batch, npy_intp size)
+{
+    for (npy_intp b = 0; b < batch; b++, gates += 4 * size, curve += size, hidden += size) {
+        const float *out = gates + 2 * size;
+        INDEPENDENT
+        for (npy_intp j = 0; j < size; j++) {
+            hidden[j] = out[j] * curve[j];
+        }
+    }
+}
+
+CLONES static void add_to(float *out, const float *other, npy_intp n)
+{
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        out[i] += other[i];
+    }
+}
+
+/* Gradients of one step's sums in torch's order of gates (i, f, g, o), from those of its hidden and cell states; to_cell becomes that
+ * of the cells before the step. */
+CLONES static void lstm_gate_gradients(const float *to_hidden, float *to_cell, const float *gates, const float *cells,
+                                       const float *curve, float *to_gates, npy_intp batch, npy_intp size)
+{
+    for (npy_intp b = 0; b < batch; b++) {
+        const float *in = gates, *forget = gates + size, *out = gates + 2 * size, *new = gates + 3 * size;
+        float *to_in = to_gates, *to_forget = to_gates + size, *to_new = to_gates + 2 * size, *to_out = to_gates + 3 * size;
+        INDEPENDENT
+        for (npy_intp j = 0; j < size; j++) {
+            float i = in[j], f = forget[j], o = out[j], n = new[j], c = curve[j], dh = to_hidden[j];
+            float dc = to_cell[j] + dh * (o * (1.0f - c * c));
+            to_in[j] = ((n * i) * (1.0f - i)) * dc;
+            to_forget[j] = ((cells[j] * f) * (1.0f - f)) * dc;
+            to_new[j] = (i * (1.0f - n * n)) * dc;
+            to_out[j] = dh * ((c * o) * (1.0f - o));
+            to_cell[j] = dc * f;
+        }
+        gates += 4 * size, to_gates += 4 * size;
+        to_hidden += size, to_cell += size, cells += size, curve += size;
+    }
+}
+
+static void lstm_forward_loop(float *gates, const float *recurrent, const float *hidden, float *cells, float *curves, float *out,
+                              float *product, npy_intp steps, npy_intp batch, npy_intp size)
+{
+    npy_intp n = batch * size;
+    for (npy_intp step = 0; step < steps; step++, gates += 4 * n, cells += n, curves += n, out += n) {
+        matmul(hidden, recurrent, product, batch, size, 4 * size);
+        add_to(gates, product, 4 * n);
+        apply(&tanh_f32, gates, gates, 4 * n, sizeof(float));
+        lstm_cells(gates, cells, cells + n, batch, size);
+        apply(&tanh_f32, cells + n, curves, n, sizeof(float));
+        lstm_hidden(gates, curves, out, batch, size);
+        hidden = out;
+    }
+}
+
+static void lstm_backward_loop(const float *flowing, float *to_hidden, float *to_cell, const float *gates, const float *cells,
+                               const float *curves, const float *recurrent, float *to_gates, npy_intp steps, npy_intp batch,
+                               npy_intp size)
+{
+    npy_intp n = batch * size;
+    for (npy_intp step = steps - 1; step >= 0; step--) {
+        if (flowing != NULL) {
+            add_to(to_hidden, flowing + step * n, n);
+        }
+        lstm_gate_gradients(to_hidden, to_cell, gates + step * 4 * n, cells + step * n, curves + step * n,
+                            to_gates + step * 4 * n, batch, size);
+        matmul(to_gates + step * 4 * n, recurrent, to_hidden, batch, 4 * size, size);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------------- arguments */
+
+#define DATA(array) PyArray_DATA((PyArrayObject *)(array))
+#define TYPE(array) PyArray_TYPE((PyArrayObject *)(array))
+#define SIZE(array) PyArray_SIZE((PyArrayObject *)(array))
+#define NDIM(array) PyArray_NDIM((PyArrayObject *)(array))
+#define DIM(array, axis) PyArray_DIM((PyArrayObject *)(array), axis)
+
+static int takes(Py_ssize_t given, Py_ssize_t expected, const char *name)
+{
+    if (given != expected) {
+        PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, got %zd", name, expected, given);
+        return 0;
+    }
+    return 1;
+}
+
+/* A plain array, contiguous, aligned, in native byte order. */
+static int is_plain(PyObject *object)
+{
+    return PyArray_CheckExact(object) && PyArray_ISCARRAY_RO((PyArrayObject *)object);
+}
+
+/* A plain array of float32 or float64. */
+static int is_real(PyObject *object)
+{
+    return is_plain(object) && (TYPE(object) == NPY_FLOAT || TYPE(object) == NPY_DOUBLE);
+}
+
+static int is_like(PyObject *object, PyObject *other)
+{
+    return is_plain(object) && TYPE(object) == TYPE(other) &&
+           PyArray_SAMESHAPE((PyArrayObject *)object, (PyArrayObject *)other);
+}
+
+/* A plain array of this type with this many elements. */
+static int has(PyObject *object, int type, npy_intp size)
+{
+    return is_plain(object) && TYPE(object) == type && SIZE(object) == size;
+}
+
+static int is_writeable(PyObject *object)
+{
+    return PyArray_ISWRITEABLE((PyArrayObject *)object);
+}
+
+/* Whether two contiguous arrays share memory without being the same memory. */
+static int overlaps(PyObject *a, PyObject *b)
+{
+    const char *start = DATA(a), *other = DATA(b);
+    return start != other && start < other + PyArray_NBYTES((PyArrayObject *)b) &&
+           other < start + PyArray_NBYTES((PyArrayObject *)a);
+}
+
+/* Whether two contiguous arrays share memory at all. */
+static int shares(PyObject *a, PyObject *b)
+{
+    return DATA(a) == DATA(b) || overlaps(a, b);
+}
+
+static PyObject *empty_like(PyObject *array)
+{
+    return PyArray_SimpleNew(NDIM(array), PyArray_DIMS((PyArrayObject *)array), TYPE(array));
+}
+
+/* A Python int or float into *number; 0 for anything else. */
+static int is_number(PyObject *object, double *number)
+{
+    if (PyFloat_CheckExact(object)) {
+        *number = PyFloat_AS_DOUBLE(object);
+        return 1;
+    }
+    if (PyLong_CheckExact(object)) {
+        *number = PyLong_AsDouble(object);
+        if (*number == -1.0 && PyErr_Occurred()) {
+            PyErr_Clear(); /* too large: NumPy decides */
+            return 0;
+        }
+        return 1;
+    }
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------------------------- functions */
+
+/* `out`, or a new array like `self` if it is None; NULL with no error set if the loop must not write there. */
+static PyObject *output_for(PyObject *out, PyObject *self, PyObject *const *inputs, Py_ssize_t count)
+{
+    if (out == Py_None) {
+        return empty_like(self);
+    }
+    if (!is_like(out, self) || !is_writeable(out)) {
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        if (overlaps(out, inputs[i])) {
+            return NULL;
+        }
+    }
+    return Py_NewRef(out);
+}
+
+static PyObject *none_unless_error(void)
+{
+    if (PyErr_Occurred()) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *fused_lerp(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    double weight;
+    (void)module;
+    if (!takes(count, 4, "lerp")) {
+        return NULL;
+    }
+    if (!is_real(args[0]) || !is_like(args[1], args[0]) || !is_number(args[2], &weight)) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = output_for(args[3], args[0], args, 2);
+    if (out == NULL) {
+        return none_unless_error();
+    }
+    npy_intp n = SIZE(out);
+    void *start = DATA(args[0]), *end = DATA(args[1]), *result = DATA(out);
+    int near = fabs(weight) < 0.5;
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    if (TYPE(out) == NPY_FLOAT) {
+        if (near) {
+            lerp_near_float(start, end, (float)weight, result, n);
+        }
+        else {
+            lerp_far_float(start, end, 1.0f - (float)weight, result, n);
+        }
+    }
+    else if (near) {
+        lerp_near_double(start, end, weight, result, n);
+    }
+    else {
+        lerp_far_double(start, end, 1.0 - weight, result, n);
+    }
+    NPY_END_THREADS;
+    return out;
+}
+
+typedef void (*TernaryFloat)(const float *, const float *, const float *, float, float *, npy_intp);
+typedef void (*TernaryDouble)(const double *, const double *, const double *, double, double *, npy_intp);
+
+static PyObject *ternary(PyObject *const *args, Py_ssize_t count, const char *name, TernaryFloat of_float,
+                         TernaryDouble of_double)
+{
+    double value;
+    if (!takes(count, 5, name)) {
+        return NULL;
+    }
+    if (!is_real(args[0]) || !is_like(args[1], args[0]) || !is_like(args[2], args[0]) || !is_number(args[3], &value)) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = output_for(args[4], args[0], args, 3);
+    if (out == NULL) {
+        return none_unless_error();
+    }
+    npy_intp n = SIZE(out);
+    void *self = DATA(args[0]), *a = DATA(args[1]), *b = DATA(args[2]), *result = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    if (TYPE(out) == NPY_FLOAT) {
+        of_float(self, a, b, (float)value, result, n);
+    }
+    else {
+        of_double(self, a, b, value, result, n);
+    }
+    NPY_END_THREADS;
+    return out;
+}
+
+static PyObject *fused_addcmul(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return ternary(args, count, "addcmul", addcmul_float, addcmul_double);
+}
+
+static PyObject *fused_addcdiv(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return ternary(args, count, "addcdiv", addcdiv_float, addcdiv_double);
+}
+
+static PyObject *fused_add_row(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 2, "add_row")) {
+        return NULL;
+    }
+    PyObject *matrix = args[0], *row = args[1];
+    if (!is_real(matrix) || NDIM(matrix) != 2 || !is_writeable(matrix) || !is_plain(row) || NDIM(row) != 1 ||
+        !has(row, TYPE(matrix), DIM(matrix, 1)) || shares(matrix, row)) {
+        Py_RETURN_NONE;
+    }
+    npy_intp rows = DIM(matrix, 0), cols = DIM(matrix, 1);
+    void *data = DATA(matrix), *added = DATA(row);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(rows * cols);
+    if (TYPE(matrix) == NPY_FLOAT) {
+        add_row_float(data, added, rows, cols);
+    }
+    else {
+        add_row_double(data, added, rows, cols);
+    }
+    NPY_END_THREADS;
+    return Py_NewRef(matrix);
+}
+
+static PyObject *fused_sum_columns(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 2, "sum_columns")) {
+        return NULL;
+    }
+    PyObject *matrix = args[0];
+    int keepdim = PyObject_IsTrue(args[1]);
+    if (keepdim < 0) {
+        return NULL;
+    }
+    /* NumPy adds up a single column in pairs. */
+    if (!is_real(matrix) || NDIM(matrix) != 2 || DIM(matrix, 1) < 2) {
+        Py_RETURN_NONE;
+    }
+    npy_intp rows = DIM(matrix, 0), cols = DIM(matrix, 1);
+    npy_intp shape[2] = {1, cols};
+    PyObject *out = keepdim ? PyArray_ZEROS(2, shape, TYPE(matrix), 0) : PyArray_ZEROS(1, &cols, TYPE(matrix), 0);
+    if (out == NULL) {
+        return NULL;
+    }
+    void *data = DATA(matrix), *sums = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(rows * cols);
+    if (TYPE(matrix) == NPY_FLOAT) {
+        sum_columns_float(data, sums, rows, cols);
+    }
+    else {
+        sum_columns_double(data, sums, rows, cols);
+    }
+    NPY_END_THREADS;
+    return out;
+}
+
+static PyObject *fused_sum_at_rows(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 3, "sum_at_rows")) {
+        return NULL;
+    }
+    PyObject *rows = args[0], *places = args[1];
+    npy_intp table_rows = PyLong_AsSsize_t(args[2]);
+    if (table_rows == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    if (!is_real(rows) || NDIM(rows) != 2 || table_rows < 0 || !has(places, NPY_INT64, DIM(rows, 0))) {
+        Py_RETURN_NONE;
+    }
+    const npy_int64 *place = DATA(places);
+    npy_intp n = DIM(rows, 0);
+    for (npy_intp i = 0; i < n; i++) {
+        if (place[i] < 0 || place[i] >= table_rows) {
+            Py_RETURN_NONE;
+        }
+    }
+    npy_intp shape[2] = {table_rows, DIM(rows, 1)};
+    PyObject *out = PyArray_ZEROS(2, shape, TYPE(rows), 0);
+    if (out == NULL) {
+        return NULL;
+    }
+    void *data = DATA(rows), *table = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(n * shape[1]);
+    if (TYPE(rows) == NPY_FLOAT) {
+        add_at_rows_float(table, place, data, n, shape[1]);
+    }
+    else {
+        add_at_rows_double(table, place, data, n, shape[1]);
+    }
+    NPY_END_THREADS;
+    return out;
+}
+
+/* Whether there are rows to work on in the last dimension. */
+static int has_rows(PyObject *array)
+{
+    return is_real(array) && NDIM(array) > 0 && SIZE(array) > 0;
+}
+
+static PyObject *fused_softmax(PyObject *module, PyObject *x)
+{
+    (void)module;
+    if (!has_rows(x)) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = empty_like(x);
+    if (out == NULL) {
+        return NULL;
+    }
+    npy_intp cols = DIM(x, NDIM(x) - 1), rows = SIZE(x) / cols;
+    void *from = DATA(x), *to = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(rows * cols);
+    if (TYPE(x) == NPY_FLOAT) {
+        softmax_float(from, to, rows, cols);
+    }
+    else {
+        softmax_double(from, to, rows, cols);
+    }
+    NPY_END_THREADS;
+    return out;
+}
+
+static PyObject *fused_log_softmax(PyObject *module, PyObject *x)
+{
+    (void)module;
+    if (!has_rows(x)) {
+        Py_RETURN_NONE;
+    }
+    npy_intp cols = DIM(x, NDIM(x) - 1), rows = SIZE(x) / cols;
+    void *scratch = malloc((size_t)(block_rows(cols) * cols) * sizeof(double));
+    if (scratch == NULL) {
+        return PyErr_NoMemory();
+    }
+    PyObject *out = empty_like(x);
+    if (out == NULL) {
+        free(scratch);
+        return NULL;
+    }
+    void *from = DATA(x), *to = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(rows * cols);
+    if (TYPE(x) == NPY_FLOAT) {
+        log_softmax_float(from, to, scratch, rows, cols);
+    }
+    else {
+        log_softmax_double(from, to, scratch, rows, cols);
+    }
+    NPY_END_THREADS;
+    free(scratch);
+    return out;
+}
+
+typedef void (*RowsFloat)(const float *, const float *, float *, npy_intp, npy_intp);
+typedef void (*RowsDouble)(const double *, const double *, double *, npy_intp, npy_intp);
+
+static PyObject *rows_backward(PyObject *const *args, Py_ssize_t count, const char *name, RowsFloat of_float,
+                               RowsDouble of_double)
+{
+    if (!takes(count, 2, name)) {
+        return NULL;
+    }
+    PyObject *g = args[0], *y = args[1];
+    if (!has_rows(y) || !is_like(g, y)) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = empty_like(y);
+    if (out == NULL) {
+        return NULL;
+    }
+    npy_intp cols = DIM(y, NDIM(y) - 1), rows = SIZE(y) / cols;
+    void *given = DATA(g), *from = DATA(y), *to = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(rows * cols);
+    if (TYPE(y) == NPY_FLOAT) {
+        of_float(given, from, to, rows, cols);
+    }
+    else {
+        of_double(given, from, to, rows, cols);
+    }
+    NPY_END_THREADS;
+    return out;
+}
+
+static PyObject *fused_softmax_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return rows_backward(args, count, "softmax_backward", softmax_backward_float, softmax_backward_double);
+}
+
+static PyObject *fused_log_softmax_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return rows_backward(args, count, "log_softmax_backward", log_softmax_backward_float, log_softmax_backward_double);
+}
+
+/* None as NULL; 0 unless it is None or a plain array of this type and size. */
+static int optional(PyObject *object, int type, npy_intp size, void **data)
+{
+    *data = NULL;
+    if (object == Py_None) {
+        return 1;
+    }
+    if (!has(object, type, size)) {
+        return 0;
+    }
+    *data = DATA(object);
+    return 1;
+}
+
+/* The product of the last `dims` dimensions. */
+static npy_intp trailing(PyObject *array, Py_ssize_t dims)
+{
+    npy_intp n = 1;
+    for (Py_ssize_t d = NDIM(array) - dims; d < NDIM(array); d++) {
+        n *= DIM(array, d);
+    }
+    return n;
+}
+
+/* layer_norm(x, dims, weight, bias, eps) -> (normalized, mean, rstd) over the last `dims` dimensions. */
+static PyObject *fused_layer_norm(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    double eps;
+    void *weight, *bias;
+    (void)module;
+    if (!takes(count, 5, "layer_norm")) {
+        return NULL;
+    }
+    PyObject *x = args[0];
+    Py_ssize_t dims = PyLong_AsSsize_t(args[1]);
+    if (dims == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    if (!has_rows(x) || dims < 1 || dims > NDIM(x) || !is_number(args[4], &eps)) {
+        Py_RETURN_NONE;
+    }
+    npy_intp cols = trailing(x, dims), rows = SIZE(x) / cols, shape[NPY_MAXDIMS];
+    if (!optional(args[2], TYPE(x), cols, &weight) || !optional(args[3], TYPE(x), cols, &bias)) {
+        Py_RETURN_NONE;
+    }
+    for (int d = 0; d < NDIM(x); d++) {
+        shape[d] = d < NDIM(x) - dims ? DIM(x, d) : 1;
+    }
+    PyObject *out = empty_like(x), *mean = PyArray_SimpleNew(NDIM(x), shape, TYPE(x));
+    PyObject *rstd = PyArray_SimpleNew(NDIM(x), shape, TYPE(x));
+    void *scratch = malloc((size_t)cols * sizeof(double));
+    if (out == NULL || mean == NULL || rstd == NULL || scratch == NULL) {
+        Py_XDECREF(out);
+        Py_XDECREF(mean);
+        Py_XDECREF(rstd);
+        if (scratch == NULL && !PyErr_Occurred()) {
+            PyErr_NoMemory();
+        }
+        free(scratch);
+        return NULL;
+    }
+    void *from = DATA(x), *to = DATA(out), *means = DATA(mean), *rstds = DATA(rstd);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(rows * cols);
+    if (TYPE(x) == NPY_FLOAT) {
+        layer_norm_float(from, weight, bias, (float)eps, to, means, rstds, scratch, rows, cols);
+    }
+    else {
+        layer_norm_double(from, weight, bias, eps, to, means, rstds, scratch, rows, cols);
+    }
+    NPY_END_THREADS;
+    free(scratch);
+    return Py_BuildValue("(NNN)", out, mean, rstd);
+}
+
+/* layer_norm_backward(g, x, dims, mean, rstd, weight) -> the gradients of the input, the weight and the bias. */
+static PyObject *fused_layer_norm_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    void *weight;
+    (void)module;
+    if (!takes(count, 6, "layer_norm_backward")) {
+        return NULL;
+    }
+    PyObject *g = args[0], *x = args[1];
+    Py_ssize_t dims = PyLong_AsSsize_t(args[2]);
+    if (dims == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    if (!has_rows(x) || !is_like(g, x) || dims < 1 || dims > NDIM(x)) {
+        Py_RETURN_NONE;
+    }
+    npy_intp cols = trailing(x, dims), rows = SIZE(x) / cols;
+    /* NumPy adds up a single column in pairs. */
+    if (cols < 2 || !has(args[3], TYPE(x), rows) || !has(args[4], TYPE(x), rows) ||
+        !optional(args[5], TYPE(x), cols, &weight)) {
+        Py_RETURN_NONE;
+    }
+    npy_intp *shape = PyArray_DIMS((PyArrayObject *)x) + NDIM(x) - dims;
+    PyObject *to_input = empty_like(x), *to_weight = PyArray_ZEROS((int)dims, shape, TYPE(x), 0);
+    PyObject *to_bias = PyArray_ZEROS((int)dims, shape, TYPE(x), 0);
+    void *scratch = malloc((size_t)cols * 2 * sizeof(double));
+    if (to_input == NULL || to_weight == NULL || to_bias == NULL || scratch == NULL) {
+        Py_XDECREF(to_input);
+        Py_XDECREF(to_weight);
+        Py_XDECREF(to_bias);
+        if (scratch == NULL && !PyErr_Occurred()) {
+            PyErr_NoMemory();
+        }
+        free(scratch);
+        return NULL;
+    }
+    void *given = DATA(g), *from = DATA(x), *mean = DATA(args[3]), *rstd = DATA(args[4]);
+    void *first = DATA(to_input), *second = DATA(to_weight), *third = DATA(to_bias);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(rows * cols);
+    if (TYPE(x) == NPY_FLOAT) {
+        layer_norm_backward_float(given, from, mean, rstd, weight, first, second, third, scratch, rows, cols);
+    }
+    else {
+        layer_norm_backward_double(given, from, mean, rstd, weight, first, second, third, scratch, rows, cols);
+    }
+    NPY_END_THREADS;
+    free(scratch);
+    return Py_BuildValue("(NNN)", to_input, to_weight, to_bias);
+}
+
+static PyObject *fused_gelu(PyObject *module, PyObject *x)
+{
+    (void)module;
+    if (!is_plain(x) || TYPE(x) != NPY_FLOAT) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = empty_like(x);
+    if (out == NULL) {
+        return NULL;
+    }
+    npy_intp n = SIZE(x);
+    void *from = DATA(x), *to = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    gelu_loop(from, to, n);
+    NPY_END_THREADS;
+    return out;
+}
+
+static PyObject *fused_gelu_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 2, "gelu_backward")) {
+        return NULL;
+    }
+    PyObject *g = args[0], *x = args[1];
+    if (!is_plain(x) || TYPE(x) != NPY_FLOAT || !is_like(g, x)) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = empty_like(x);
+    if (out == NULL) {
+        return NULL;
+    }
+    npy_intp n = SIZE(x);
+    void *given = DATA(g), *from = DATA(x), *to = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    gelu_backward_loop(given, from, to, n);
+    NPY_END_THREADS;
+    return out;
+}
+
+/* lstm_forward(gates, recurrent, hidden, cells, curves, out) -> True: all steps of `_lstm_steps` in _ops/rnn.py. */
+static PyObject *fused_lstm_forward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 6, "lstm_forward")) {
+        return NULL;
+    }
+    PyObject *gates = args[0];
+    if (!is_plain(gates) || TYPE(gates) != NPY_FLOAT || NDIM(gates) != 3 || DIM(gates, 2) % 4) {
+        Py_RETURN_NONE;
+    }
+    npy_intp steps = DIM(gates, 0), batch = DIM(gates, 1), size = DIM(gates, 2) / 4, n = batch * size;
+    if (!has(args[1], NPY_FLOAT, size * 4 * size) || !has(args[2], NPY_FLOAT, n) ||
+        !has(args[3], NPY_FLOAT, (steps + 1) * n) || !has(args[4], NPY_FLOAT, steps * n) ||
+        !has(args[5], NPY_FLOAT, steps * n) || !is_writeable(gates) || !is_writeable(args[3]) || !is_writeable(args[4]) ||
+        !is_writeable(args[5])) {
+        Py_RETURN_NONE;
+    }
+    float *product = malloc((size_t)n * 4 * sizeof(float) + 1);
+    if (product == NULL) {
+        return PyErr_NoMemory();
+    }
+    void *recurrent = DATA(args[1]), *hidden = DATA(args[2]), *cells = DATA(args[3]), *curves = DATA(args[4]);
+    void *sums = DATA(gates), *out = DATA(args[5]);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS;
+    lstm_forward_loop(sums, recurrent, hidden, cells, curves, out, product, steps, batch, size);
+    NPY_END_THREADS;
+    free(product);
+    Py_RETURN_TRUE;
+}
+
+/* lstm_backward(flowing, to_hidden, to_cell, gates, cells, curves, recurrent, to_gates) -> True: all steps of `_lstm_steps_back`. */
+static PyObject *fused_lstm_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    void *flowing;
+    (void)module;
+    if (!takes(count, 8, "lstm_backward")) {
+        return NULL;
+    }
+    PyObject *gates = args[3];
+    if (!is_plain(gates) || TYPE(gates) != NPY_FLOAT || NDIM(gates) != 3 || DIM(gates, 2) % 4) {
+        Py_RETURN_NONE;
+    }
+    npy_intp steps = DIM(gates, 0), batch = DIM(gates, 1), size = DIM(gates, 2) / 4, n = batch * size;
+    if (!optional(args[0], NPY_FLOAT, steps * n, &flowing) || !has(args[1], NPY_FLOAT, n) || !has(args[2], NPY_FLOAT, n) ||
+        !has(args[4], NPY_FLOAT, (steps + 1) * n) || !has(args[5], NPY_FLOAT, steps * n) ||
+        !has(args[6], NPY_FLOAT, size * 4 * size) || !has(args[7], NPY_FLOAT, steps * 4 * n) || !is_writeable(args[1]) ||
+        !is_writeable(args[2]) || !is_writeable(args[7])) {
+        Py_RETURN_NONE;
+    }
+    void *to_hidden = DATA(args[1]), *to_cell = DATA(args[2]), *after = DATA(gates), *cells = DATA(args[4]);
+    void *curves = DATA(args[5]), *recurrent = DATA(args[6]), *to_gates = DATA(args[7]);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS;
+    lstm_backward_loop(flowing, to_hidden, to_cell, after, cells, curves, recurrent, to_gates, steps, batch, size);
+    NPY_END_THREADS;
+    Py_RETURN_TRUE;
+}
+
+/* ---------------------------------------------------------------------------------------------- module */
+
+#define FAST(name) {#name, (PyCFunction)(void (*)(void))fused_##name, METH_FASTCALL, NULL}
+
+static PyMethodDef methods[] = {
+    FAST(lerp),
+    FAST(addcmul),
+    FAST(addcdiv),
+    FAST(add_row),
+    FAST(sum_columns),
+    FAST(sum_at_rows),
+    {"softmax", fused_softmax, METH_O, NULL},
+    FAST(softmax_backward),
+    {"log_softmax", fused_log_softmax, METH_O, NULL},
+    FAST(log_softmax_backward),
+    FAST(layer_norm),
+    FAST(layer_norm_backward),
+    {"gelu", fused_gelu, METH_O, NULL},
+    FAST(gelu_backward),
+    FAST(lstm_forward),
+    FAST(lstm_backward),
+    {NULL, NULL, 0, NULL},
+};
+
+static int find_loops(void)
+{
+    PyObject *numpy = PyImport_ImportModule("numpy");
+    if (numpy == NULL) {
+        return -1;
+    }
+    int failed = find_loop(numpy, "add", NPY_FLOAT, &add_f32) < 0 || find_loop(numpy, "exp", NPY_FLOAT, &exp_f32) < 0 ||
+                 find_loop(numpy, "log", NPY_FLOAT, &log_f32) < 0 || find_loop(numpy, "tanh", NPY_FLOAT, &tanh_f32) < 0 ||
+                 find_loop(numpy, "matmul", NPY_FLOAT, &matmul_f32) < 0 ||
+                 find_loop(numpy, "add", NPY_DOUBLE, &add_f64) < 0 || find_loop(numpy, "exp", NPY_DOUBLE, &exp_f64) < 0 ||
+                 find_loop(numpy, "log", NPY_DOUBLE, &log_f64) < 0;
+    Py_DECREF(numpy);
+    return failed ? -1 : 0;
+}
+
+static int prepare(PyObject *module)
+{
+    (void)module;
+    if (PyArray_ImportNumPyAPI() < 0 || PyUFunc_ImportUFuncAPI() < 0) {
+        return -1;
+    }
+    return find_loops();
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, prepare},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "mindtorch_v2._ops._fused",
+    .m_doc = "Fused loops; their NumPy twins are the kernels that call them.",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__fused(void)
+{
+    return PyModuleDef_Init(&definition);
+}

@@ -1,0 +1,40 @@
+"""The fused loops of the compiled core, for kernels: arrays in, an array out, or None where the kernel's NumPy code has to run.
+
+A kernel calls its fused loop first and goes on with NumPy if the result is None: without the compiled core, for other dtypes than
+float32 and float64, and for arrays that are not contiguous. The NumPy code is the definition; both give the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mindtorch_prof.core import compiled
+
+_fused = compiled("mindtorch_v2._ops._fused")
+
+
+def _not_compiled(*_: Any) -> None:
+    return None
+
+
+def _loop(name: str) -> Callable[..., Any]:
+    return _not_compiled if _fused is None else getattr(_fused, name)
+
+
+lerp = _loop("lerp")
+addcmul = _loop("addcmul")
+addcdiv = _loop("addcdiv")
+add_row = _loop("add_row")
+sum_columns = _loop("sum_columns")
+sum_at_rows = _loop("sum_at_rows")
+softmax = _loop("softmax")
+softmax_backward = _loop("softmax_backward")
+log_softmax = _loop("log_softmax")
+log_softmax_backward = _loop("log_softmax_backward")
+layer_norm = _loop("layer_norm")
+layer_norm_backward = _loop("layer_norm_backward")
+gelu = _loop("gelu")
+gelu_backward = _loop("gelu_backward")
+lstm_forward = _loop("lstm_forward")
+lstm_backward = _loop("lstm_backward")
