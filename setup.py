@@ -28,6 +28,7 @@ def extension(module: str, *sources: str, numpy: bool = False) -> Extension:
             "-O3",
             "-ffp-contract=off",
             "-fno-math-errno",
+            "-fno-trapping-math",
             "-g0",
             "-fvisibility=hidden",
             "-Wall",

@@ -82,42 +82,37 @@ CLONES static void FN(add_at_rows)(REAL *table, const npy_int64 *places, const R
     }
 }
 
-/* The sum of a row by NumPy's inner loop of add, which adds in pairs. */
+/* One number from `first` and n more, by NumPy's inner loop of a ufunc with two inputs. */
+static inline REAL FN(reduced)(const Loop *loop, REAL first, const REAL *rest, npy_intp n)
+{
+    char *pointers[3] = {(char *)&first, (char *)rest, (char *)&first};
+    npy_intp steps[3] = {0, sizeof(REAL), 0};
+    loop->function(pointers, &n, steps, loop->data);
+    return first;
+}
+
 static inline REAL FN(row_sum)(const REAL *row, npy_intp n)
 {
-    REAL sum = 0;
-    char *pointers[3] = {(char *)&sum, (char *)row, (char *)&sum};
-    npy_intp steps[3] = {0, sizeof(REAL), 0};
-    LOOP(add).function(pointers, &n, steps, LOOP(add).data);
-    return sum;
+    return FN(reduced)(&LOOP(add), 0, row, n);
+}
+
+static void FN(largest_of_rows)(const REAL *x, REAL *largest, npy_intp rows, npy_intp cols)
+{
+    for (npy_intp i = 0; i < rows; i++, x += cols) {
+        largest[i] = FN(reduced)(&LOOP(maximum), x[0], x + 1, cols - 1);
+    }
 }
 
 /* ---------------------------------------------------------------------------------------------- softmax */
 
-/* out = x - the largest of its row. A NaN need not win here: it reaches the sum of its row by itself. */
-CLONES static void FN(shift_rows)(const REAL *x, REAL *out, npy_intp rows, npy_intp cols)
+/* out = x - less, row by row. */
+CLONES static void FN(subtract_by_rows)(const REAL *x, const REAL *less, REAL *out, npy_intp rows, npy_intp cols)
 {
     for (npy_intp i = 0; i < rows; i++, x += cols, out += cols) {
-        REAL lanes[16], top;
-        npy_intp j = 0;
-        for (int k = 0; k < 16; k++) {
-            lanes[k] = (REAL)-INFINITY;
-        }
-        for (; j + 16 <= cols; j += 16) {
-            for (int k = 0; k < 16; k++) {
-                lanes[k] = x[j + k] > lanes[k] ? x[j + k] : lanes[k];
-            }
-        }
-        for (; j < cols; j++) {
-            lanes[0] = x[j] > lanes[0] ? x[j] : lanes[0];
-        }
-        top = lanes[0];
-        for (int k = 1; k < 16; k++) {
-            top = lanes[k] > top ? lanes[k] : top;
-        }
+        REAL difference = less[i];
         INDEPENDENT
-        for (j = 0; j < cols; j++) {
-            out[j] = x[j] - top;
+        for (npy_intp j = 0; j < cols; j++) {
+            out[j] = x[j] - difference;
         }
     }
 }
@@ -129,17 +124,6 @@ CLONES static void FN(divide_rows)(REAL *out, const REAL *by, npy_intp rows, npy
         INDEPENDENT
         for (npy_intp j = 0; j < cols; j++) {
             out[j] = out[j] / divisor;
-        }
-    }
-}
-
-CLONES static void FN(subtract_from_rows)(REAL *out, const REAL *less, npy_intp rows, npy_intp cols)
-{
-    for (npy_intp i = 0; i < rows; i++, out += cols) {
-        REAL difference = less[i];
-        INDEPENDENT
-        for (npy_intp j = 0; j < cols; j++) {
-            out[j] = out[j] - difference;
         }
     }
 }
@@ -189,7 +173,8 @@ static void FN(softmax)(const REAL *x, REAL *out, npy_intp rows, npy_intp cols)
     npy_intp step = block_rows(cols);
     for (npy_intp i = 0; i < rows; i += step, x += step * cols, out += step * cols) {
         npy_intp n = rows - i < step ? rows - i : step;
-        FN(shift_rows)(x, out, n, cols);
+        FN(largest_of_rows)(x, sums, n, cols);
+        FN(subtract_by_rows)(x, sums, out, n, cols);
         apply(&LOOP(exp), out, out, n * cols, sizeof(REAL));
         FN(sum_rows)(out, sums, n, cols);
         FN(divide_rows)(out, sums, n, cols);
@@ -203,11 +188,12 @@ static void FN(log_softmax)(const REAL *x, REAL *out, REAL *scratch, npy_intp ro
     npy_intp step = block_rows(cols);
     for (npy_intp i = 0; i < rows; i += step, x += step * cols, out += step * cols) {
         npy_intp n = rows - i < step ? rows - i : step;
-        FN(shift_rows)(x, out, n, cols);
+        FN(largest_of_rows)(x, sums, n, cols);
+        FN(subtract_by_rows)(x, sums, out, n, cols);
         apply(&LOOP(exp), out, scratch, n * cols, sizeof(REAL));
         FN(sum_rows)(scratch, sums, n, cols);
         apply(&LOOP(log), sums, sums, n, sizeof(REAL));
-        FN(subtract_from_rows)(out, sums, n, cols);
+        FN(subtract_by_rows)(out, sums, out, n, cols);
     }
 }
 

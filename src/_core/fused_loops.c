@@ -46,7 +46,8 @@ typedef struct {
 } Loop;
 
 /* Written once, when the module is loaded. */
-static Loop add_f32, exp_f32, log_f32, tanh_f32, matmul_f32, add_f64, exp_f64, log_f64;
+static Loop add_f32, maximum_f32, exp_f32, log_f32, tanh_f32, matmul_f32;
+static Loop add_f64, maximum_f64, exp_f64, log_f64;
 
 static int find_loop(PyObject *numpy, const char *name, int type, Loop *loop)
 {
@@ -126,11 +127,17 @@ static npy_intp block_rows(npy_intp cols)
 
 /* ---------------------------------------------------------------------------------------------- gelu, float32 */
 
-/* The constants and the order of operations are those of _ops/_erf.py. Comparisons are written so that NaN passes through. */
+/* x between -limit and limit; NaN stays NaN. */
+ALWAYS_INLINE float clamped(float x, float limit)
+{
+    float size = fabsf(x);
+    return copysignf(size > limit ? limit : size, x);
+}
+
+/* The constants and the order of operations are those of _ops/_erf.py. */
 ALWAYS_INLINE float erf_of(float x)
 {
-    float t = 3.9f < x ? 3.9f : x;
-    t = -3.9f > t ? -3.9f : t;
+    float t = clamped(x, 3.9f);
     float s = t * t;
     float p = s * 2.0664565617672157e-06f;
     p = (p + 0.00028506302608917304f) * s;
@@ -144,9 +151,7 @@ ALWAYS_INLINE float erf_of(float x)
     q = (q + 0.11381954810792422f) * s;
     q = (q + 0.5014219038606178f) * s;
     q = q + 1.0f;
-    float ratio = p / q;
-    ratio = 1.0f < ratio ? 1.0f : ratio;
-    return -1.0f > ratio ? -1.0f : ratio;
+    return clamped(p / q, 1.0f);
 }
 
 static const float root_half = 0.70710678118654752f, density_factor = 0.39894228040143268f;
@@ -927,11 +932,12 @@ static int find_loops(void)
     if (numpy == NULL) {
         return -1;
     }
-    int failed = find_loop(numpy, "add", NPY_FLOAT, &add_f32) < 0 || find_loop(numpy, "exp", NPY_FLOAT, &exp_f32) < 0 ||
-                 find_loop(numpy, "log", NPY_FLOAT, &log_f32) < 0 || find_loop(numpy, "tanh", NPY_FLOAT, &tanh_f32) < 0 ||
-                 find_loop(numpy, "matmul", NPY_FLOAT, &matmul_f32) < 0 ||
-                 find_loop(numpy, "add", NPY_DOUBLE, &add_f64) < 0 || find_loop(numpy, "exp", NPY_DOUBLE, &exp_f64) < 0 ||
-                 find_loop(numpy, "log", NPY_DOUBLE, &log_f64) < 0;
+    int failed =
+        find_loop(numpy, "add", NPY_FLOAT, &add_f32) < 0 || find_loop(numpy, "add", NPY_DOUBLE, &add_f64) < 0 ||
+        find_loop(numpy, "maximum", NPY_FLOAT, &maximum_f32) < 0 || find_loop(numpy, "maximum", NPY_DOUBLE, &maximum_f64) < 0 ||
+        find_loop(numpy, "exp", NPY_FLOAT, &exp_f32) < 0 || find_loop(numpy, "exp", NPY_DOUBLE, &exp_f64) < 0 ||
+        find_loop(numpy, "log", NPY_FLOAT, &log_f32) < 0 || find_loop(numpy, "log", NPY_DOUBLE, &log_f64) < 0 ||
+        find_loop(numpy, "tanh", NPY_FLOAT, &tanh_f32) < 0 || find_loop(numpy, "matmul", NPY_FLOAT, &matmul_f32) < 0;
     Py_DECREF(numpy);
     return failed ? -1 : 0;
 }

@@ -25,6 +25,29 @@ def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.matmul(a, b)
 
 
+_FEW_ROWS = 64
+_LARGE_WEIGHT = 1 << 15  # elements
+
+
+def matrix_product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a @ b for matrices of one dtype other than half and bfloat16.
+
+    A few rows times a large transposed weight is computed as (weight @ rows^T)^T: OpenBLAS packs the weight more slowly as the second
+    operand. 64 x 784 times a weight of 256 x 784 takes 0.87 of the time, 16 rows 0.56.
+    """
+    rows, inner = a.shape
+    size = b.itemsize
+    if (
+        1 < rows <= _FEW_ROWS
+        and b.size >= _LARGE_WEIGHT
+        and b.strides == (size, inner * size)
+        and b.shape[1] >= 2 * rows
+        and b.dtype.char in "fd"
+    ):
+        return np.ascontiguousarray(np.matmul(b.T, a.T).T)
+    return np.matmul(a, b)
+
+
 C_NAMES = {
     "Float": "float",
     "Double": "double",
@@ -69,7 +92,7 @@ def mm(self: np.ndarray, mat2: np.ndarray) -> np.ndarray:
     if self.dtype is not mat2.dtype:
         _same_dtype("mm", self, mat2)
     _no_bools("addmm_impl_cpu_", self)
-    return product(self, mat2)
+    return product(self, mat2) if self.dtype in LOW_FLOATS else matrix_product(self, mat2)
 
 
 def _by(matrix: np.ndarray) -> str:
@@ -143,7 +166,7 @@ def addmm(self: np.ndarray, mat1: np.ndarray, mat2: np.ndarray, beta: Any, alpha
     if mat1.dtype in LOW_FLOATS:  # the whole sum in float32, with one rounding at the end
         products = np.matmul(mat1.astype(np.float32), mat2.astype(np.float32))
         return _scaled_sum(self.astype(np.float32), beta, products, alpha).astype(mat1.dtype)
-    return _scaled_sum(self, beta, np.matmul(mat1, mat2), alpha)
+    return _scaled_sum(self, beta, matrix_product(mat1, mat2), alpha)
 
 
 def _check_expands(self: np.ndarray, shape: tuple) -> None:
