@@ -38,6 +38,33 @@ CLONES static void FN(addcdiv)(const REAL *self, const REAL *a, const REAL *b, R
     }
 }
 
+CLONES static void FN(add_scaled)(const REAL *self, const REAL *other, REAL alpha, REAL *out, npy_intp n)
+{
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        out[i] = self[i] + other[i] * alpha;
+    }
+}
+
+CLONES static void FN(threshold_backward)(const REAL *g, const REAL *x, REAL threshold, REAL *out, npy_intp n)
+{
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        out[i] = g[i] * (REAL)(x[i] > threshold ? 1 : 0);
+    }
+}
+
+/* A mask of n elements over `count` times n numbers. */
+CLONES static void FN(masked_fill)(const REAL *x, const npy_bool *mask, REAL value, REAL *out, npy_intp count, npy_intp n)
+{
+    for (npy_intp i = 0; i < count; i++, x += n, out += n) {
+        INDEPENDENT
+        for (npy_intp j = 0; j < n; j++) {
+            out[j] = mask[j] ? value : x[j];
+        }
+    }
+}
+
 /* ---------------------------------------------------------------------------------------------- rows and columns */
 
 /* matrix[i] += row, for every row i. */

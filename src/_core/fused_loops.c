@@ -393,6 +393,167 @@ static PyObject *none_unless_error(void)
     Py_RETURN_NONE;
 }
 
+typedef void (*BinaryFloat)(const float *, const float *, float, float *, npy_intp);
+typedef void (*BinaryDouble)(const double *, const double *, double, double *, npy_intp);
+
+/* A loop over two arrays of one shape and a number. */
+static PyObject *binary(PyObject *a, PyObject *b, PyObject *scalar, PyObject *given_out, BinaryFloat of_float,
+                        BinaryDouble of_double)
+{
+    double number;
+    if (!is_real(a) || !is_like(b, a) || !is_number(scalar, &number)) {
+        Py_RETURN_NONE;
+    }
+    PyObject *const inputs[2] = {a, b};
+    PyObject *out = output_for(given_out, a, inputs, 2);
+    if (out == NULL) {
+        return none_unless_error();
+    }
+    npy_intp n = SIZE(out);
+    void *first = DATA(a), *second = DATA(b), *result = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(n);
+    if (TYPE(out) == NPY_FLOAT) {
+        of_float(first, second, (float)number, result, n);
+    }
+    else {
+        of_double(first, second, number, result, n);
+    }
+    NPY_END_THREADS;
+    return out;
+}
+
+static PyObject *fused_add_scaled(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 4, "add_scaled")) {
+        return NULL;
+    }
+    return binary(args[0], args[1], args[2], args[3], add_scaled_float, add_scaled_double);
+}
+
+static PyObject *fused_threshold_backward(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 3, "threshold_backward")) {
+        return NULL;
+    }
+    return binary(args[0], args[1], args[2], Py_None, threshold_backward_float, threshold_backward_double);
+}
+
+/* masked_fill(x, mask, value, out): the mask has the last dimensions of x, the value is an array of one element. */
+static PyObject *fused_masked_fill(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 4, "masked_fill")) {
+        return NULL;
+    }
+    PyObject *x = args[0], *mask = args[1], *value = args[2];
+    if (!is_real(x) || !is_plain(mask) || TYPE(mask) != NPY_BOOL || NDIM(mask) > NDIM(x) || !has(value, TYPE(x), 1)) {
+        Py_RETURN_NONE;
+    }
+    for (int d = 0, lead = NDIM(x) - NDIM(mask); d < NDIM(mask); d++) {
+        if (DIM(mask, d) != DIM(x, lead + d)) {
+            Py_RETURN_NONE;
+        }
+    }
+    PyObject *const inputs[3] = {x, mask, value};
+    PyObject *out = output_for(args[3], x, inputs, 3);
+    if (out == NULL) {
+        return none_unless_error();
+    }
+    npy_intp n = SIZE(mask), times = n ? SIZE(x) / n : 0;
+    void *from = DATA(x), *chosen = DATA(mask), *to = DATA(out);
+    double filled = TYPE(x) == NPY_FLOAT ? *(float *)DATA(value) : *(double *)DATA(value);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS_THRESHOLDED(n * times);
+    if (TYPE(x) == NPY_FLOAT) {
+        masked_fill_float(from, chosen, (float)filled, to, times, n);
+    }
+    else {
+        masked_fill_double(from, chosen, filled, to, times, n);
+    }
+    NPY_END_THREADS;
+    return out;
+}
+
+/* Whether all of n places are from 0 to below the limit. */
+static int are_inside(const npy_int64 *places, npy_intp n, npy_intp limit)
+{
+    for (npy_intp i = 0; i < n; i++) {
+        if (places[i] < 0 || places[i] >= limit) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* nll_losses(x, target): -x[i, target[i]] for a matrix. */
+static PyObject *fused_nll_losses(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 2, "nll_losses")) {
+        return NULL;
+    }
+    PyObject *x = args[0], *target = args[1];
+    if (!is_real(x) || NDIM(x) != 2 || !has(target, NPY_INT64, DIM(x, 0)) || NDIM(target) != 1) {
+        Py_RETURN_NONE;
+    }
+    npy_intp n = DIM(x, 0), classes = DIM(x, 1);
+    const npy_int64 *place = DATA(target);
+    if (!are_inside(place, n, classes)) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = PyArray_SimpleNew(1, &n, TYPE(x));
+    if (out == NULL) {
+        return NULL;
+    }
+    for (npy_intp i = 0; i < n; i++) {
+        if (TYPE(x) == NPY_FLOAT) {
+            ((float *)DATA(out))[i] = -((const float *)DATA(x))[i * classes + place[i]];
+        }
+        else {
+            ((double *)DATA(out))[i] = -((const double *)DATA(x))[i * classes + place[i]];
+        }
+    }
+    return out;
+}
+
+/* nll_gradient(target, classes, value): a matrix that is zero but for the value (an array of one element) at [i, target[i]]. */
+static PyObject *fused_nll_gradient(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    if (!takes(count, 3, "nll_gradient")) {
+        return NULL;
+    }
+    PyObject *target = args[0], *value = args[2];
+    npy_intp classes = PyLong_AsSsize_t(args[1]);
+    if (classes == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    if (!is_plain(target) || TYPE(target) != NPY_INT64 || NDIM(target) != 1 || !is_real(value) || SIZE(value) != 1) {
+        Py_RETURN_NONE;
+    }
+    npy_intp n = DIM(target, 0), shape[2] = {n, classes};
+    const npy_int64 *place = DATA(target);
+    if (classes < 0 || !are_inside(place, n, classes)) {
+        Py_RETURN_NONE;
+    }
+    PyObject *out = PyArray_ZEROS(2, shape, TYPE(value), 0);
+    if (out == NULL) {
+        return NULL;
+    }
+    for (npy_intp i = 0; i < n; i++) {
+        if (TYPE(value) == NPY_FLOAT) {
+            ((float *)DATA(out))[i * classes + place[i]] = *(const float *)DATA(value);
+        }
+        else {
+            ((double *)DATA(out))[i * classes + place[i]] = *(const double *)DATA(value);
+        }
+    }
+    return out;
+}
+
 static PyObject *fused_lerp(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     double weight;
@@ -548,10 +709,8 @@ static PyObject *fused_sum_at_rows(PyObject *module, PyObject *const *args, Py_s
     }
     const npy_int64 *place = DATA(places);
     npy_intp n = DIM(rows, 0);
-    for (npy_intp i = 0; i < n; i++) {
-        if (place[i] < 0 || place[i] >= table_rows) {
-            Py_RETURN_NONE;
-        }
+    if (!are_inside(place, n, table_rows)) {
+        Py_RETURN_NONE;
     }
     npy_intp shape[2] = {table_rows, DIM(rows, 1)};
     PyObject *out = PyArray_ZEROS(2, shape, TYPE(rows), 0);
@@ -907,6 +1066,11 @@ static PyObject *fused_lstm_backward(PyObject *module, PyObject *const *args, Py
 #define FAST(name) {#name, (PyCFunction)(void (*)(void))fused_##name, METH_FASTCALL, NULL}
 
 static PyMethodDef methods[] = {
+    FAST(add_scaled),
+    FAST(threshold_backward),
+    FAST(masked_fill),
+    FAST(nll_losses),
+    FAST(nll_gradient),
     FAST(lerp),
     FAST(addcmul),
     FAST(addcdiv),

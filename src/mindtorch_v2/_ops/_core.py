@@ -22,6 +22,11 @@ def _loop(name: str) -> Callable[..., Any]:
     return _not_compiled if _fused is None else getattr(_fused, name)
 
 
+add_scaled = _loop("add_scaled")
+threshold_backward = _loop("threshold_backward")
+masked_fill = _loop("masked_fill")
+nll_losses = _loop("nll_losses")
+nll_gradient = _loop("nll_gradient")
 lerp = _loop("lerp")
 addcmul = _loop("addcmul")
 addcdiv = _loop("addcdiv")

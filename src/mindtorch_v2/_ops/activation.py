@@ -10,7 +10,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, FLOAT_NUMS, INTEGRAL_NUMS, LOW_FLOATS, finfo
-from . import _dims
+from . import _core, _dims
 from . import _erf as _erf_fast
 from ._children import Child, child, dtype_number, empty, narrow, tensor
 from ._namespace import functions as F
@@ -53,7 +53,8 @@ relu.op.inplace.children(lambda self: [child("aten::clamp_min_", self, 0)])
 
 @op("aten::threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor", expose="no")
 def threshold_backward(grad_output: np.ndarray, self: np.ndarray, threshold: Any) -> np.ndarray:
-    return np.multiply(grad_output, self > threshold)
+    fused = _core.threshold_backward(grad_output, self, threshold)
+    return np.multiply(grad_output, self > threshold) if fused is None else fused
 
 
 threshold_backward.derivative(

@@ -10,6 +10,7 @@ import numpy as np
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, INTEGRAL_NUMS, LOW_FLOATS, contiguous_format
+from . import _core
 from ._children import UNKNOWN, child, dtype_number
 from ._namespace import functions as F
 from .pointwise import add_scalar, div_scalar, mul_scalar, one_minus, sub_scalar
@@ -87,6 +88,11 @@ def _nll_pieces(self: np.ndarray, target: np.ndarray, weight: Any, ignore_index:
     return chosen, weights, safe
 
 
+def _is_plain_nll(self: np.ndarray, weight: Any, ignore_index: int) -> bool:
+    """Whether every row counts the same, as long as its target is a class."""
+    return weight is None and self.ndim == 2 and not 0 <= ignore_index < self.shape[1]
+
+
 def _nll_forward(
     self: np.ndarray, target: np.ndarray, weight: Any, reduction: int, ignore_index: int
 ) -> tuple:
@@ -111,13 +117,16 @@ def _nll_forward(
         )
     if self.ndim > 2 and self.shape[2:] != target.shape[1:]:
         raise RuntimeError(f"size mismatch (got input: {list(self.shape)} , target: {list(target.shape)}")
-    chosen, weights, _ = _nll_pieces(self, target, weight, ignore_index)
-    losses = np.negative(chosen if weights is None else chosen * weights)
+    weights = None
+    losses = _core.nll_losses(self, target) if _is_plain_nll(self, weight, ignore_index) else None
+    if losses is None:
+        chosen, weights, _ = _nll_pieces(self, target, weight, ignore_index)
+        losses = np.negative(chosen if weights is None else chosen * weights)
     kind = self.dtype
     if reduction == NONE:
         return (losses[0] if single else losses), np.zeros((), kind)
     total = (
-        chosen.size
+        losses.size
         if weights is None
         else np.add.reduce(weights, axis=None, dtype=np.float32 if kind in LOW_FLOATS else kind)
     )
@@ -139,9 +148,13 @@ def _nll_backward(
     shape = self.shape
     if self.ndim == 1:
         self, target = self[None], target.reshape(1)
+    factor = grad_output if reduction != MEAN else grad_output / total
+    if _is_plain_nll(self, weight, ignore_index):
+        fused = _core.nll_gradient(target, self.shape[1], np.asarray(-factor))
+        if fused is not None and fused.dtype is self.dtype:
+            return fused.reshape(shape)
     _, weights, safe = _nll_pieces(self, target, weight, ignore_index)
     gradient = np.zeros(self.shape, self.dtype)
-    factor = grad_output if reduction != MEAN else grad_output / total
     values = -factor if weights is None else -weights * factor
     if self.ndim == 2:
         gradient[np.arange(self.shape[0]), safe] = values

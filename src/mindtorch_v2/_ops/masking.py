@@ -10,6 +10,7 @@ from .. import _dispatch, _dtype
 from .._dispatch import broadcast_text, call_out, composite, function, op, promote_pair
 from .._dtype import BY_NUM
 from .._tensor import Tensor
+from . import _core
 from ._children import UNKNOWN, Child, child, tensor
 from ._layout import expanded_target
 from ._namespace import functions as F
@@ -167,6 +168,9 @@ def _check_mask(mask: np.ndarray) -> None:
 
 
 def _masked(self: np.ndarray, mask: np.ndarray, value: Any, out: Any) -> np.ndarray:
+    fused = _core.masked_fill(self, mask, value, out)
+    if fused is not None:
+        return fused
     common = _common_shape(*((mask.shape, self.shape) if out is None else (self.shape, mask.shape)))
     _check_mask(mask)
     if out is None:

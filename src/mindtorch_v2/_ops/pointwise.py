@@ -61,6 +61,9 @@ def add_tensor(self: Any, other: Any, alpha: Any = 1, out: Any = None) -> Any:
     if alpha != 1:
         if self.dtype in LOW_FLOATS:
             return _rounded(_wide(self) + _wide(other) * float(self.dtype.type(alpha)), self.dtype, out)
+        fused = _core.add_scaled(self, other, alpha, out)
+        if fused is not None:
+            return fused
         other = _scaled(other, alpha, self)
     return np.add(self, other, out)
 
