@@ -47,7 +47,7 @@ typedef struct {
 
 /* Written once, when the module is loaded. */
 static Loop add_f32, maximum_f32, exp_f32, log_f32, tanh_f32, matmul_f32;
-static Loop add_f64, maximum_f64, exp_f64, log_f64;
+static Loop add_f64, maximum_f64, exp_f64, log_f64, matmul_f64;
 
 static int find_loop(PyObject *numpy, const char *name, int type, Loop *loop)
 {
@@ -83,15 +83,11 @@ static void apply(const Loop *loop, const void *in, void *out, npy_intp n, npy_i
     loop->function(pointers, &n, steps, loop->data);
 }
 
-/* out = a @ b for contiguous matrices of (m, n) and (n, p). */
-static void matmul(const float *a, const float *b, float *out, npy_intp m, npy_intp n, npy_intp p)
-{
-    const npy_intp size = sizeof(float);
-    char *pointers[3] = {(char *)a, (char *)b, (char *)out};
-    npy_intp dimensions[4] = {1, m, n, p};
-    npy_intp steps[9] = {0, 0, 0, n * size, size, p * size, size, p * size, size};
-    matmul_f32.function(pointers, dimensions, steps, matmul_f32.data);
-}
+/* How a convolution of stride 1 reads its padded images, see `_Grid` in _ops/convolution.py. */
+typedef struct {
+    npy_intp images, channels, total, filters, places, length;
+    const npy_int64 *offsets; /* of each kernel place in a flat channel */
+} Grid;
 
 /* Rows are worked on in blocks of about this many numbers, which stay in the first-level cache. */
 #define BLOCK 4096
@@ -222,14 +218,6 @@ CLONES static void lstm_hidden(const float *gates, const float *curve, float *hi
     }
 }
 
-CLONES static void add_to(float *out, const float *other, npy_intp n)
-{
-    INDEPENDENT
-    for (npy_intp i = 0; i < n; i++) {
-        out[i] += other[i];
-    }
-}
-
 /* Gradients of one step's sums in torch's order of gates (i, f, g, o), from those of its hidden and cell states; to_cell becomes that
  * of the cells before the step. */
 CLONES static void lstm_gate_gradients(const float *to_hidden, float *to_cell, const float *gates, const float *cells,
@@ -258,8 +246,8 @@ static void lstm_forward_loop(float *gates, const float *recurrent, const float 
 {
     npy_intp n = batch * size;
     for (npy_intp step = 0; step < steps; step++, gates += 4 * n, cells += n, curves += n, out += n) {
-        matmul(hidden, recurrent, product, batch, size, 4 * size);
-        add_to(gates, product, 4 * n);
+        product_float(hidden, size, 1, recurrent, 4 * size, 1, product, batch, size, 4 * size);
+        add_to_float(gates, product, 4 * n);
         apply(&tanh_f32, gates, gates, 4 * n, sizeof(float));
         lstm_cells(gates, cells, cells + n, batch, size);
         apply(&tanh_f32, cells + n, curves, n, sizeof(float));
@@ -275,11 +263,11 @@ static void lstm_backward_loop(const float *flowing, float *to_hidden, float *to
     npy_intp n = batch * size;
     for (npy_intp step = steps - 1; step >= 0; step--) {
         if (flowing != NULL) {
-            add_to(to_hidden, flowing + step * n, n);
+            add_to_float(to_hidden, flowing + step * n, n);
         }
         lstm_gate_gradients(to_hidden, to_cell, gates + step * 4 * n, cells + step * n, curves + step * n,
                             to_gates + step * 4 * n, batch, size);
-        matmul(to_gates + step * 4 * n, recurrent, to_hidden, batch, 4 * size, size);
+        product_float(to_gates + step * 4 * n, 4 * size, 1, recurrent, size, 1, to_hidden, batch, 4 * size, size);
     }
 }
 
@@ -1061,6 +1049,152 @@ static PyObject *fused_lstm_backward(PyObject *module, PyObject *const *args, Py
     Py_RETURN_TRUE;
 }
 
+/* Fill in a grid from flat images (images, channels, total), offsets, and the length of columns; 0 unless they fit together. */
+static int describe_grid(PyObject *images, PyObject *offsets, PyObject *length, Grid *grid)
+{
+    if (!is_real(images) || NDIM(images) != 3 || !is_plain(offsets) || TYPE(offsets) != NPY_INT64 || NDIM(offsets) != 1) {
+        return 0;
+    }
+    grid->length = PyLong_AsSsize_t(length);
+    if (grid->length < 0) {
+        return 0;
+    }
+    grid->images = DIM(images, 0);
+    grid->channels = DIM(images, 1);
+    grid->total = DIM(images, 2);
+    grid->places = SIZE(offsets);
+    grid->offsets = DATA(offsets);
+    return are_inside(grid->offsets, grid->places, grid->total - grid->length + 1);
+}
+
+/* Memory for a number of elements of a type; NULL with an error set. */
+static void *scratch_for(npy_intp elements, int type)
+{
+    void *scratch = malloc((size_t)elements * (type == NPY_FLOAT ? sizeof(float) : sizeof(double)) + 1);
+    if (scratch == NULL) {
+        PyErr_NoMemory();
+    }
+    return scratch;
+}
+
+/* convolve(images, offsets, length, weight) -> (images, filters, length): the weight is (filters, channels * places). */
+static PyObject *fused_convolve(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    Grid grid;
+    (void)module;
+    if (!takes(count, 4, "convolve")) {
+        return NULL;
+    }
+    if (!describe_grid(args[0], args[1], args[2], &grid)) {
+        return none_unless_error();
+    }
+    int type = TYPE(args[0]);
+    npy_intp inner = grid.channels * grid.places;
+    if (!is_plain(args[3]) || TYPE(args[3]) != type || NDIM(args[3]) != 2 || DIM(args[3], 1) != inner) {
+        Py_RETURN_NONE;
+    }
+    grid.filters = DIM(args[3], 0);
+    npy_intp shape[3] = {grid.images, grid.filters, grid.length};
+    void *scratch = scratch_for(inner * grid.length, type);
+    PyObject *out = scratch == NULL ? NULL : PyArray_SimpleNew(3, shape, type);
+    if (out == NULL) {
+        free(scratch);
+        return NULL;
+    }
+    void *from = DATA(args[0]), *weight = DATA(args[3]), *to = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS;
+    if (type == NPY_FLOAT) {
+        convolve_float(from, weight, to, scratch, &grid);
+    }
+    else {
+        convolve_double(from, weight, to, scratch, &grid);
+    }
+    NPY_END_THREADS;
+    free(scratch);
+    return out;
+}
+
+/* convolve_weight(images, offsets, length, g) -> (filters, channels * places): g is (images, filters, length). */
+static PyObject *fused_convolve_weight(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    Grid grid;
+    (void)module;
+    if (!takes(count, 4, "convolve_weight")) {
+        return NULL;
+    }
+    if (!describe_grid(args[0], args[1], args[2], &grid)) {
+        return none_unless_error();
+    }
+    int type = TYPE(args[0]);
+    PyObject *g = args[3];
+    if (!is_plain(g) || TYPE(g) != type || NDIM(g) != 3 || DIM(g, 0) != grid.images || DIM(g, 2) != grid.length) {
+        Py_RETURN_NONE;
+    }
+    grid.filters = DIM(g, 1);
+    npy_intp inner = grid.channels * grid.places, shape[2] = {grid.filters, inner};
+    if (grid.filters * inner < 2) { /* NumPy adds up a single column in pairs */
+        Py_RETURN_NONE;
+    }
+    void *scratch = scratch_for(inner * (grid.length + grid.filters), type);
+    PyObject *out = scratch == NULL ? NULL : PyArray_ZEROS(2, shape, type, 0);
+    if (out == NULL) {
+        free(scratch);
+        return NULL;
+    }
+    void *from = DATA(args[0]), *given = DATA(g), *to = DATA(out);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS;
+    if (type == NPY_FLOAT) {
+        convolve_weight_float(from, given, to, scratch, &grid);
+    }
+    else {
+        convolve_weight_double(from, given, to, scratch, &grid);
+    }
+    NPY_END_THREADS;
+    free(scratch);
+    return out;
+}
+
+/* convolve_input(images, offsets, length, weight, g) -> True: adds to flat images, which are zero before. */
+static PyObject *fused_convolve_input(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    Grid grid;
+    (void)module;
+    if (!takes(count, 5, "convolve_input")) {
+        return NULL;
+    }
+    if (!describe_grid(args[0], args[1], args[2], &grid)) {
+        return none_unless_error();
+    }
+    int type = TYPE(args[0]);
+    npy_intp inner = grid.channels * grid.places;
+    PyObject *weight = args[3], *g = args[4];
+    if (!is_writeable(args[0]) || !is_plain(weight) || TYPE(weight) != type || NDIM(weight) != 2 || DIM(weight, 1) != inner) {
+        Py_RETURN_NONE;
+    }
+    grid.filters = DIM(weight, 0);
+    if (!has(g, type, grid.images * grid.filters * grid.length)) {
+        Py_RETURN_NONE;
+    }
+    void *scratch = scratch_for(inner * grid.length, type);
+    if (scratch == NULL) {
+        return NULL;
+    }
+    void *to = DATA(args[0]), *by = DATA(weight), *given = DATA(g);
+    NPY_BEGIN_THREADS_DEF;
+    NPY_BEGIN_THREADS;
+    if (type == NPY_FLOAT) {
+        convolve_input_float(given, by, to, scratch, &grid);
+    }
+    else {
+        convolve_input_double(given, by, to, scratch, &grid);
+    }
+    NPY_END_THREADS;
+    free(scratch);
+    Py_RETURN_TRUE;
+}
+
 /* ---------------------------------------------------------------------------------------------- module */
 
 #define FAST(name) {#name, (PyCFunction)(void (*)(void))fused_##name, METH_FASTCALL, NULL}
@@ -1085,6 +1219,9 @@ static PyMethodDef methods[] = {
     FAST(layer_norm_backward),
     {"gelu", fused_gelu, METH_O, NULL},
     FAST(gelu_backward),
+    FAST(convolve),
+    FAST(convolve_weight),
+    FAST(convolve_input),
     FAST(lstm_forward),
     FAST(lstm_backward),
     {NULL, NULL, 0, NULL},
@@ -1101,7 +1238,8 @@ static int find_loops(void)
         find_loop(numpy, "maximum", NPY_FLOAT, &maximum_f32) < 0 || find_loop(numpy, "maximum", NPY_DOUBLE, &maximum_f64) < 0 ||
         find_loop(numpy, "exp", NPY_FLOAT, &exp_f32) < 0 || find_loop(numpy, "exp", NPY_DOUBLE, &exp_f64) < 0 ||
         find_loop(numpy, "log", NPY_FLOAT, &log_f32) < 0 || find_loop(numpy, "log", NPY_DOUBLE, &log_f64) < 0 ||
-        find_loop(numpy, "tanh", NPY_FLOAT, &tanh_f32) < 0 || find_loop(numpy, "matmul", NPY_FLOAT, &matmul_f32) < 0;
+        find_loop(numpy, "matmul", NPY_FLOAT, &matmul_f32) < 0 || find_loop(numpy, "matmul", NPY_DOUBLE, &matmul_f64) < 0 ||
+        find_loop(numpy, "tanh", NPY_FLOAT, &tanh_f32) < 0;
     Py_DECREF(numpy);
     return failed ? -1 : 0;
 }

@@ -17,12 +17,7 @@ def add_rows(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
     if rows.ndim == 1:
         np.add.at(target, places, rows)
         return
-    if (
-        rows.size >= _MANY
-        and target.flags.c_contiguous
-        and target.dtype.kind in "fc"
-        and target.itemsize >= 4
-    ):
+    if rows.size >= MANY and target.flags.c_contiguous and target.dtype.kind in "fc" and target.itemsize >= 4:
         _add_rows_sparse(target, places, rows)
         return
     order = places.argsort(kind="stable")
@@ -35,7 +30,7 @@ def add_rows(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:
     target[ordered[starts]] += np.add.reduceat(rows[order], starts, axis=0)
 
 
-_MANY = 1 << 14
+MANY = 1 << 14  # elements
 
 
 def _add_rows_sparse(target: np.ndarray, places: np.ndarray, rows: np.ndarray) -> None:

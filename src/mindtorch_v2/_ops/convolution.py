@@ -6,6 +6,7 @@ of a plain one, and the derivatives of each are made of the other two.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from typing import Any
@@ -17,7 +18,7 @@ from mindtorch_prof.flops import conv2d_flops
 from .. import _dispatch
 from .._dispatch import composite, op
 from .._dtype import BY_NUM, LOW_FLOATS
-from . import _layout
+from . import _core, _layout
 from ._children import UNKNOWN, Child, child, tensor
 from ._namespace import functions as F
 
@@ -74,19 +75,25 @@ class _Grid:
             sum(i * d * s for i, d, s in zip(place, dilation, steps))
             for place in itertools.product(*map(range, kernel))
         ]
+        self.places = np.array(self.offsets, np.int64)
         self.grid = (self.out[0], *self.padded[1:])
         self.length = math.prod(self.grid)
         self.total = max(self.offsets) + self.length
+        self.size = math.prod(self.padded)
         self.inside = (..., *[slice(p, p + n) for p, n in zip(padding, spatial)])
         self.crop = (..., *[slice(0, n) for n in self.out])
 
-    def columns(self, x: np.ndarray) -> np.ndarray:
-        """Patches as columns: (N, C, places, length)."""
+    def flat(self, x: np.ndarray) -> np.ndarray:
+        """Padded images with flat channels: (N, C, total)."""
         n, c = x.shape[:2]
         flat = np.zeros((n, c, self.total), x.dtype)
-        size = math.prod(self.padded)
-        flat[:, :, :size].reshape(n, c, *self.padded)[self.inside] = x
-        made = np.empty((n, c, len(self.offsets), self.length), x.dtype)
+        flat[:, :, : self.size].reshape(n, c, *self.padded)[self.inside] = x
+        return flat
+
+    def columns(self, flat: np.ndarray) -> np.ndarray:
+        """Patches as columns: (N, C, places, length)."""
+        n, c = flat.shape[:2]
+        made = np.empty((n, c, len(self.offsets), self.length), flat.dtype)
         for place, offset in enumerate(self.offsets):
             made[:, :, place] = flat[:, :, offset : offset + self.length]
         return made
@@ -108,8 +115,16 @@ class _Grid:
         for place, offset in enumerate(self.offsets):
             part = flat[:, :, offset : offset + self.length]
             np.add(part, columns[:, :, place], part)
-        size = math.prod(self.padded)
-        return np.ascontiguousarray(flat[:, :, :size].reshape(n, c, *self.padded)[self.inside])
+        return self.unpadded(flat)
+
+    def unpadded(self, flat: np.ndarray) -> np.ndarray:
+        """Flat images (N, C, total) without their padding: (N, C, *spatial)."""
+        return np.ascontiguousarray(
+            flat[:, :, : self.size].reshape(*flat.shape[:2], *self.padded)[self.inside]
+        )
+
+
+_grid = functools.lru_cache(maxsize=256)(_Grid)
 
 
 def _is_pointwise(kernel: tuple, stride: tuple, padding: tuple) -> bool:
@@ -138,8 +153,13 @@ def forward(
     if _is_pointwise(kernel, stride, padding):
         columns = np.ascontiguousarray(x)
     elif _unit(stride):
-        grid = _Grid(x.shape[2:], kernel, padding, dilation)
-        columns, length = grid.columns(x), grid.length
+        grid = _grid(x.shape[2:], kernel, tuple(padding), tuple(dilation))
+        flat, length = grid.flat(x), grid.length
+        if groups == 1:
+            fused = _core.convolve(flat, grid.places, length, w.reshape(w.shape[0], -1))
+            if fused is not None:
+                return grid.cropped(fused)
+        columns = grid.columns(flat)
     else:
         columns = _columns(x, kernel, out, stride, padding, dilation)
     if groups == 1:
@@ -197,16 +217,20 @@ def input_gradient(
     length = math.prod(out)
     grid = None
     if _unit(stride) and not _is_pointwise(kernel, stride, padding):
-        grid = _Grid(tuple(spatial), kernel, padding, dilation)
+        grid = _grid(tuple(spatial), kernel, tuple(padding), tuple(dilation))
         grid = grid if grid.out == tuple(out) else None
     g = np.ascontiguousarray(g) if grid is None else grid.spread(g)
     length = length if grid is None else grid.length
+    channels = per_group * groups
+    if groups == 1 and grid is not None:
+        flat = np.zeros((n, channels, grid.total), g.dtype)
+        if _core.convolve_input(flat, grid.places, length, w.reshape(w.shape[0], -1), g) is not None:
+            return grid.unpadded(flat)
     if groups == 1:
         columns = np.matmul(w.reshape(w.shape[0], -1).T, g.reshape(n, -1, length))
     else:
         turned = w.reshape(1, groups, w.shape[0] // groups, -1).swapaxes(-1, -2)
         columns = np.matmul(turned, g.reshape(n, groups, -1, length))
-    channels = per_group * groups
     if grid is not None:
         return grid.gathered(columns.reshape(n, channels, -1, length))
     if _is_pointwise(kernel, stride, padding) and tuple(spatial) == tuple(out):
@@ -234,9 +258,14 @@ def weight_gradient(
     length = math.prod(out)
     grid = None
     if _unit(stride) and not _is_pointwise(kernel, stride, padding):
-        grid = _Grid(x.shape[2:], kernel, padding, dilation)
+        grid = _grid(x.shape[2:], kernel, tuple(padding), tuple(dilation))
     if grid is not None and grid.out == tuple(out):
-        columns, g, length = grid.columns(x), grid.spread(g), grid.length
+        flat, g, length = grid.flat(x), grid.spread(g), grid.length
+        if groups == 1:
+            fused = _core.convolve_weight(flat, grid.places, length, g)
+            if fused is not None:
+                return fused.reshape(g.shape[1], channels, *kernel)
+        columns = grid.columns(flat)
     else:
         pointwise = _is_pointwise(kernel, stride, padding)
         columns = (

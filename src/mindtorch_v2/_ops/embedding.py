@@ -10,7 +10,7 @@ import numpy as np
 from .._dispatch import composite, op, storage_of
 from .._dtype import BY_NUM
 from . import _core
-from ._accumulate import add_rows
+from ._accumulate import MANY, add_rows
 from ._children import UNKNOWN, child, reshape, tensor
 from ._namespace import functions as F
 
@@ -73,12 +73,17 @@ def embedding_backward(
 
 
 def sum_rows(rows: np.ndarray, places: np.ndarray, count: int) -> np.ndarray:
-    """A table of `count` rows with each of `rows` added at its place."""
+    """A table of `count` rows with each of `rows` added at its place, one after the other as torch does."""
     fused = _core.sum_at_rows(rows, places, count)
     if fused is not None:
         return fused
     made = np.zeros((count, *rows.shape[1:]), rows.dtype)
-    add_rows(made, places, rows)
+    if rows.dtype.char in "fd" and rows.size < MANY:
+        np.add.at(
+            made, places, rows
+        )  # `add_rows` is quicker, but sums few elements in another order than many
+    else:
+        add_rows(made, places, rows)
     return made
 
 

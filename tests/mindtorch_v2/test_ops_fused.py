@@ -1,0 +1,514 @@
+"""The fused loops: each gives what the NumPy code of its kernel gives, to the last bit."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import mindtorch_v2 as torch
+from mindtorch_v2._dispatch import OPS
+from mindtorch_v2._ops import _core, convolution
+
+pytestmark = pytest.mark.skipif(
+    _core._fused is None, reason="the compiled core is not built, or MINDTORCH_CORE=python"
+)
+
+DTYPES = (np.float32, np.float64)
+
+
+def fused_and_twin(loop: str, call: Any, *arguments: Any) -> tuple[Any, Any]:
+    """What `call` returns with the fused loop, and with the NumPy code alone, on copies of the arguments."""
+    results = []
+    for function in (getattr(_core, loop), lambda *_: None):
+        with pytest.MonkeyPatch.context() as patch, np.errstate(all="ignore"):
+            patch.setattr(_core, loop, function)
+            results.append(call(*[_copied(a) for a in arguments]))
+    return results[0], results[1]
+
+
+def _copied(argument: Any) -> Any:
+    """A copy of an array with the same strides."""
+    if not isinstance(argument, np.ndarray) or not argument.size:
+        return argument
+    if 0 in argument.strides or any(s < 0 for s in argument.strides):
+        return argument
+    span = sum((n - 1) * s for n, s in zip(argument.shape, argument.strides)) + argument.itemsize
+    memory = np.zeros(-(-span // argument.itemsize), argument.dtype)
+    copy = np.lib.stride_tricks.as_strided(memory, argument.shape, argument.strides)
+    copy[...] = argument
+    return copy
+
+
+def assert_same_bits(actual: Any, expected: Any) -> None:
+    if isinstance(expected, (tuple, list)):
+        assert len(actual) == len(expected)
+        for one, other in zip(actual, expected):
+            assert_same_bits(one, other)
+        return
+    assert type(actual) is type(expected)
+    assert actual.dtype == expected.dtype
+    assert actual.shape == expected.shape
+    assert actual.size == 0 or actual.strides == expected.strides
+    assert np.array_equal(actual, expected, equal_nan=True)
+    numbers = ~np.isnan(expected)
+    assert np.array_equal(np.signbit(actual)[numbers], np.signbit(expected)[numbers])
+
+
+def values(dtype: Any) -> st.SearchStrategy[float]:
+    """Ordinary numbers more often than NaN, infinities, and numbers that overflow or underflow."""
+    width = np.dtype(dtype).itemsize * 8
+    ordinary = st.floats(-8, 8, width=width, allow_subnormal=False)
+    return st.one_of(ordinary, ordinary, st.floats(width=width))
+
+
+@st.composite
+def arrays(draw: Any, shape: Any, dtype: Any, elements: Any = None) -> np.ndarray:
+    """An array of this shape: contiguous, or with its axes permuted in memory, with gaps, or expanded."""
+    shape = tuple(shape)
+    elements = values(dtype) if elements is None else elements
+    kind = draw(st.sampled_from(("contiguous", "contiguous", "contiguous", "permuted", "gaps", "expanded")))
+    if kind == "permuted" and len(shape) > 1:
+        order = draw(st.permutations(range(len(shape))))
+        array = draw(hnp.arrays(dtype, tuple(shape[d] for d in order), elements=elements))
+        return array.transpose(np.argsort(order))
+    if kind == "gaps" and shape:
+        array = draw(hnp.arrays(dtype, (*shape[:-1], shape[-1] * 2), elements=elements))
+        return array[..., ::2]
+    if kind == "expanded" and shape:
+        array = draw(hnp.arrays(dtype, (1, *shape[1:]), elements=elements))
+        return np.broadcast_to(array, shape)
+    return draw(hnp.arrays(dtype, shape, elements=elements))
+
+
+SHAPES = hnp.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=9)
+dtypes = st.sampled_from(DTYPES)
+scalars = st.one_of(st.floats(-2, 2), st.sampled_from([0, 1, 1.0, 0.5, -0.5, 3, float("inf"), float("nan")]))
+
+
+# -------------------------------------------------------------------------------- pointwise
+
+
+@st.composite
+def same_shaped(draw: Any, count: int) -> list[np.ndarray]:
+    shape, dtype = draw(SHAPES), draw(dtypes)
+    return [draw(arrays(shape, dtype)) for _ in range(count)]
+
+
+@settings(deadline=None)
+@given(same_shaped(2), scalars, st.booleans())
+def test_add_with_alpha(operands: list, alpha: Any, in_place: bool) -> None:
+    _compare_into("add_scaled", "add.Tensor", operands, alpha, in_place)
+
+
+@settings(deadline=None)
+@given(same_shaped(2), scalars, st.booleans())
+def test_lerp(operands: list, weight: Any, in_place: bool) -> None:
+    _compare_into("lerp", "lerp.Scalar", operands, weight, in_place)
+
+
+@settings(deadline=None)
+@given(same_shaped(3), scalars, st.booleans())
+def test_addcmul(operands: list, value: Any, in_place: bool) -> None:
+    _compare_into("addcmul", "addcmul", operands, value, in_place)
+
+
+@settings(deadline=None)
+@given(same_shaped(3), scalars, st.booleans())
+def test_addcdiv(operands: list, value: Any, in_place: bool) -> None:
+    _compare_into("addcdiv", "addcdiv", operands, value, in_place)
+
+
+def _compare_into(loop: str, name: str, operands: list, scalar: Any, in_place: bool) -> None:
+    kernel = OPS[name].kernel
+
+    def call(*copies: Any) -> Any:
+        first = copies[0]
+        in_place_here = in_place and first.flags.writeable and first.ndim > 0
+        result = kernel(*copies, scalar, first) if in_place_here else kernel(*copies, scalar)
+        return np.asarray(result)
+
+    assert_same_bits(*fused_and_twin(loop, call, *operands))
+
+
+@settings(deadline=None)
+@given(same_shaped(2), scalars)
+def test_gradient_of_relu(operands: list, threshold: Any) -> None:
+    assert_same_bits(
+        *fused_and_twin(
+            "threshold_backward",
+            lambda g, x: np.asarray(OPS["threshold_backward"].kernel(g, x, threshold)),
+            *operands,
+        )
+    )
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_masked_fill_with_a_mask_of_the_last_dimensions(data: Any) -> None:
+    shape, dtype = data.draw(SHAPES), data.draw(dtypes)
+    x = data.draw(arrays(shape, dtype))
+    mask = data.draw(arrays(shape[data.draw(st.integers(0, len(shape))) :], np.bool_, st.booleans()))
+    value = data.draw(values(dtype))
+    assert_same_bits(
+        *fused_and_twin(
+            "masked_fill", lambda x, mask: OPS["masked_fill.Scalar"].kernel(x, mask, value), x, mask
+        )
+    )
+
+
+@pytest.mark.parametrize("shift", [-1, 1])
+def test_an_output_that_overlaps_an_input_is_left_to_numpy(shift: int) -> None:
+    memory = np.arange(9, dtype=np.float32)
+    out, other = memory[1:-1], memory[1 + shift : 8 + shift]
+    assert _core.add_scaled(out, other, 2.0, out) is None
+    assert _core.lerp(out, other, 0.3, out) is None
+    assert _core.addcmul(out, other, other, 2.0, out) is None
+
+
+def test_a_read_only_output_is_left_to_numpy() -> None:
+    x = np.ones(3, np.float32)
+    x.flags.writeable = False
+    assert _core.add_scaled(x, x, 2.0, x) is None
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">f8", np.float16, np.int64, np.complex64])
+def test_other_dtypes_and_byte_orders_are_left_to_numpy(dtype: Any) -> None:
+    x = np.ones((2, 3), dtype)
+    assert _core.softmax(x) is None
+    assert _core.add_scaled(x, x, 2.0, None) is None
+    assert _core.gelu(x) is None
+
+
+# -------------------------------------------------------------------------------- gelu
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_gelu(data: Any) -> None:
+    x = data.draw(arrays(data.draw(SHAPES), np.float32))
+    assert_same_bits(
+        *fused_and_twin("gelu", lambda x: OPS["gelu"].kernel(x, "none"), x),
+    )
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_gradient_of_gelu(data: Any) -> None:
+    shape = data.draw(SHAPES)
+    g, x = data.draw(arrays(shape, np.float32)), data.draw(arrays(shape, np.float32))
+    assert_same_bits(
+        *fused_and_twin("gelu_backward", lambda g, x: OPS["gelu_backward"].kernel(g, x, "none"), g, x)
+    )
+
+
+@pytest.mark.parametrize("size", [4095, 4096, 4097, 40000])
+def test_gelu_over_several_blocks(size: int) -> None:
+    rng = np.random.default_rng(size)
+    x, g = (4 * rng.standard_normal((2, size))).astype(np.float32)
+    assert_same_bits(*fused_and_twin("gelu", lambda x: OPS["gelu"].kernel(x, "none"), x))
+    assert_same_bits(
+        *fused_and_twin("gelu_backward", lambda g, x: OPS["gelu_backward"].kernel(g, x, "none"), g, x)
+    )
+
+
+# -------------------------------------------------------------------------------- rows
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_softmax_and_log_softmax(data: Any) -> None:
+    shape, dtype = data.draw(SHAPES), data.draw(dtypes)
+    dim = data.draw(st.integers(-len(shape), len(shape) - 1)) if shape else -1
+    x = data.draw(arrays(shape, dtype))
+    for name in ("softmax", "log_softmax"):
+        assert_same_bits(*fused_and_twin(name, lambda x, n=name: OPS[f"_{n}"].kernel(x, dim, False), x))
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_gradients_of_softmax_and_log_softmax(data: Any) -> None:
+    shape, dtype = data.draw(SHAPES), data.draw(dtypes)
+    dim = data.draw(st.integers(-len(shape), len(shape) - 1)) if shape else -1
+    g, y = data.draw(arrays(shape, dtype)), data.draw(arrays(shape, dtype))
+    for name in ("softmax", "log_softmax"):
+        kernel = OPS[f"_{name}_backward_data"].kernel
+        assert_same_bits(
+            *fused_and_twin(f"{name}_backward", lambda g, y, k=kernel: k(g, y, dim, torch.float32), g, y)
+        )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(3, 1), (700, 3), (5, 1000), (2, 5000), (1, 70000)])
+def test_rows_shorter_and_longer_than_a_block(shape: tuple, dtype: Any) -> None:
+    rng = np.random.default_rng(shape[1])
+    x, g = rng.standard_normal((2, *shape)).astype(dtype)
+    for name in ("softmax", "log_softmax"):
+        assert_same_bits(*fused_and_twin(name, lambda x, n=name: OPS[f"_{n}"].kernel(x, -1, False), x))
+        kernel = OPS[f"_{name}_backward_data"].kernel
+        assert_same_bits(
+            *fused_and_twin(f"{name}_backward", lambda g, y, k=kernel: k(g, y, -1, torch.float32), g, x)
+        )
+
+
+@st.composite
+def normalized(draw: Any) -> tuple:
+    """An input, how many of its last dimensions are normalised, and a weight and a bias or None."""
+    shape, dtype = draw(hnp.array_shapes(min_dims=1, max_dims=4, min_side=0, max_side=9)), draw(dtypes)
+    dims = draw(st.integers(1, len(shape)))
+    weight, bias = (draw(st.one_of(st.none(), arrays(shape[len(shape) - dims :], dtype))) for _ in range(2))
+    return draw(arrays(shape, dtype)), dims, weight, bias
+
+
+@settings(deadline=None)
+@given(normalized(), st.sampled_from([1e-5, 0.0, 1.0]))
+def test_layer_norm(case: tuple, eps: float) -> None:
+    x, dims, weight, bias = case
+    shape = x.shape[x.ndim - dims :]
+    assert_same_bits(
+        *fused_and_twin(
+            "layer_norm",
+            lambda x, w, b: OPS["native_layer_norm"].kernel(x, shape, w, b, eps),
+            x,
+            weight,
+            bias,
+        )
+    )
+
+
+@settings(deadline=None)
+@given(st.data(), normalized())
+def test_gradient_of_layer_norm(data: Any, case: tuple) -> None:
+    x, dims, weight, bias = case
+    g = data.draw(arrays(x.shape, x.dtype))
+    shape = x.shape[x.ndim - dims :]
+    mask = data.draw(st.sampled_from(list(itertools.product((True, False), repeat=3))))
+    with np.errstate(all="ignore"):
+        _, mean, rstd = OPS["native_layer_norm"].kernel(x, shape, weight, bias, 1e-5)
+    assert_same_bits(
+        *fused_and_twin(
+            "layer_norm_backward",
+            lambda g, x, m, r, w: OPS["native_layer_norm_backward"].kernel(g, x, shape, m, r, w, w, mask),
+            g,
+            x,
+            mean,
+            rstd,
+            weight,
+        )
+    )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_layer_norm_of_long_rows(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    x, g = rng.standard_normal((2, 6, 7, 1000)).astype(dtype)
+    weight, bias = rng.standard_normal((2, 1000)).astype(dtype)
+    forward, backward = OPS["native_layer_norm"].kernel, OPS["native_layer_norm_backward"].kernel
+    results = fused_and_twin("layer_norm", lambda x: forward(x, (1000,), weight, bias, 1e-5), x)
+    assert_same_bits(*results)
+    _, mean, rstd = results[0]
+    assert_same_bits(
+        *fused_and_twin(
+            "layer_norm_backward",
+            lambda g, x: backward(g, x, (1000,), mean, rstd, weight, bias, (True,) * 3),
+            g,
+            x,
+        )
+    )
+
+
+# -------------------------------------------------------------------------------- columns and places
+
+
+@settings(deadline=None)
+@given(st.data(), st.booleans())
+def test_sum_of_columns(data: Any, keepdim: bool) -> None:
+    shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=12))
+    x = data.draw(arrays(shape, data.draw(dtypes)))
+    kernel = OPS["sum.dim_IntList"].kernel
+    assert_same_bits(*fused_and_twin("sum_columns", lambda x: np.asarray(kernel(x, (0,), keepdim, None)), x))
+
+
+@settings(deadline=None)
+@given(st.data(), scalars, scalars)
+def test_addmm_with_a_bias(data: Any, beta: Any, alpha: Any) -> None:
+    rows, inner, cols = (data.draw(st.integers(0, 9)) for _ in range(3))
+    dtype = data.draw(dtypes)
+    bias = data.draw(
+        st.one_of(arrays((cols,), dtype), arrays((rows, cols), dtype), arrays((1,), dtype), arrays((), dtype))
+    )
+    a, b = data.draw(arrays((rows, inner), dtype)), data.draw(arrays((inner, cols), dtype))
+    assert_same_bits(
+        *fused_and_twin("add_row", lambda c, a, b: OPS["addmm"].kernel(c, a, b, beta, alpha), bias, a, b)
+    )
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_gradient_of_an_embedding(data: Any) -> None:
+    count, table, width = (data.draw(st.integers(low, high)) for low, high in ((0, 30), (1, 5), (1, 9)))
+    dtype = data.draw(dtypes)
+    rows = data.draw(arrays((count, width), dtype))
+    places = data.draw(arrays((count,), np.int64, st.integers(0, table - 1)))
+    padding = data.draw(st.integers(-1, table - 1))
+    kernel = OPS["embedding_dense_backward"].kernel
+    assert_same_bits(
+        *fused_and_twin("sum_at_rows", lambda g, i: kernel(g, i, table, padding, False), rows, places)
+    )
+
+
+def test_the_gradient_of_a_large_embedding() -> None:
+    rng = np.random.default_rng(0)
+    rows, places = rng.standard_normal((600, 40)).astype(np.float32), rng.integers(0, 50, 600)
+    kernel = OPS["embedding_dense_backward"].kernel
+    assert_same_bits(*fused_and_twin("sum_at_rows", lambda g, i: kernel(g, i, 50, -1, False), rows, places))
+
+
+def test_places_outside_of_a_table_are_left_to_numpy() -> None:
+    rows, places = np.ones((2, 3), np.float32), np.array([0, 5])
+    assert _core.sum_at_rows(rows, places, 5) is None
+    assert _core.sum_at_rows(rows, places, 6) is not None
+    assert _core.nll_losses(rows, np.array([0, -1])) is None
+    assert _core.nll_losses(rows, np.array([0, 3])) is None
+    assert _core.nll_gradient(np.array([0, 3]), 3, np.ones((), np.float32)) is None
+
+
+@settings(deadline=None)
+@given(st.data(), st.sampled_from([0, 1, 2]), st.sampled_from([-100, 0, 2]))
+def test_nll_loss_and_its_gradient(data: Any, reduction: int, ignore_index: int) -> None:
+    rows, classes = data.draw(st.integers(0, 9)), data.draw(st.integers(1, 9))
+    dtype = data.draw(dtypes)
+    x = data.draw(arrays((rows, classes), dtype))
+    target = data.draw(arrays((rows,), np.int64, st.integers(0, classes - 1)))
+    weight = data.draw(st.one_of(st.none(), arrays((classes,), dtype)))
+    forward, backward = OPS["nll_loss_forward"].kernel, OPS["nll_loss_backward"].kernel
+    results = fused_and_twin(
+        "nll_losses", lambda x, t: forward(x, t, weight, reduction, ignore_index), x, target
+    )
+    assert_same_bits(*results)
+    total = results[1][1]
+    g = data.draw(arrays((rows,) if reduction == 0 else (), dtype))
+    assert_same_bits(
+        *fused_and_twin(
+            "nll_gradient",
+            lambda g, x, t: backward(g, x, t, weight, reduction, ignore_index, total),
+            g,
+            x,
+            target,
+        )
+    )
+
+
+# -------------------------------------------------------------------------------- convolution
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_convolutions_of_stride_one(data: Any) -> None:
+    dims = data.draw(st.integers(1, 3))
+    images, channels, filters = (data.draw(st.integers(1, 4)) for _ in range(3))
+    spatial = tuple(data.draw(st.integers(3, 6)) for _ in range(dims))
+    kernel = tuple(data.draw(st.integers(1, 3)) for _ in range(dims))
+    padding = tuple(data.draw(st.integers(0, 2)) for _ in range(dims))
+    dtype = data.draw(dtypes)
+    x = data.draw(arrays((images, channels, *spatial), dtype))
+    w = data.draw(arrays((filters, channels, *kernel), dtype))
+    g = data.draw(
+        arrays((images, filters, *[n + 2 * p - k + 1 for n, p, k in zip(spatial, padding, kernel)]), dtype)
+    )
+    _compare_convolution(x, w, g, padding)
+
+
+def _compare_convolution(x: np.ndarray, w: np.ndarray, g: np.ndarray, padding: tuple) -> None:
+    ones = (1,) * len(padding)
+    spatial, kernel, rest = x.shape[2:], w.shape[2:], (ones, padding, ones, 1)
+    for loop, call, *arguments in (
+        ("convolve", lambda x, w: convolution.forward(x, w, *rest), x, w),
+        ("convolve_weight", lambda g, x: convolution.weight_gradient(g, x, kernel, *rest), g, x),
+        ("convolve_input", lambda g, w: convolution.input_gradient(g, w, spatial, *rest), g, w),
+    ):
+        assert_same_bits(*fused_and_twin(loop, call, *arguments))
+
+
+def test_a_convolution_as_large_as_in_a_network() -> None:
+    rng = np.random.default_rng(0)
+    shapes = ((4, 16, 12, 12), (32, 16, 3, 3), (4, 32, 12, 12))
+    _compare_convolution(*[rng.standard_normal(shape).astype(np.float32) for shape in shapes], (1, 1))
+
+
+def test_columns_that_would_end_beyond_an_image_are_left_to_numpy() -> None:
+    images, weight = np.ones((1, 1, 5), np.float32), np.ones((1, 1), np.float32)
+    assert _core.convolve(images, np.array([1]), 4, weight) is not None
+    assert _core.convolve(images, np.array([2]), 4, weight) is None
+    assert _core.convolve(images, np.array([-1]), 4, weight) is None
+
+
+# -------------------------------------------------------------------------------- LSTM
+
+
+@pytest.mark.parametrize(
+    ("steps", "batch", "width", "size"), [(1, 1, 1, 1), (5, 1, 3, 4), (4, 7, 2, 5), (9, 16, 32, 64)]
+)
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("given_gradients", [(True, False, False), (True, True, True), (False, True, False)])
+def test_an_lstm_layer(
+    steps: int, batch: int, width: int, size: int, reverse: bool, given_gradients: tuple
+) -> None:
+    rng = np.random.default_rng(steps * batch)
+
+    def normal(*shape: int) -> np.ndarray:
+        return rng.standard_normal(shape).astype(np.float32)
+
+    x, h, c = normal(steps, batch, width), normal(batch, size), normal(batch, size)
+    weights = normal(4 * size, width), normal(4 * size, size), normal(4 * size), normal(4 * size)
+    flags = (reverse, (), 2, size, 1, True, False, False, True)
+    forward, backward = OPS["mkldnn_rnn_layer"].kernel, OPS["mkldnn_rnn_layer_backward"].kernel
+    results = fused_and_twin("lstm_forward", lambda *a: forward(*a, *flags), x, *weights, h, c)
+    assert_same_bits(*results)
+    out, h_after, c_after, space = results[0]
+    shapes = ((steps, batch, size), (batch, size), (batch, size))
+    grads = [normal(*shape) if wanted else None for wanted, shape in zip(given_gradients, shapes)]
+    rest = (reverse, 2, size, 1, True, True, False, (), False, space)
+    assert_same_bits(
+        *fused_and_twin(
+            "lstm_backward",
+            lambda *a: backward(*a, *rest),
+            x,
+            *weights,
+            h,
+            c,
+            out,
+            h_after,
+            c_after,
+            *grads,
+        )
+    )
+
+
+# -------------------------------------------------------------------------------- arguments
+
+
+@pytest.mark.parametrize("name", [name for name in dir(_core._fused) if not name.startswith("_")])
+def test_a_wrong_number_of_arguments_is_refused(name: str) -> None:
+    with pytest.raises(TypeError):
+        getattr(_core._fused, name)(*[None] * 17)
+
+
+@pytest.mark.parametrize("name", [name for name in dir(_core._fused) if not name.startswith("_")])
+def test_objects_that_are_no_arrays_give_none_or_an_error(name: str) -> None:
+    for count in range(1, 9):
+        with contextlib.suppress(TypeError):
+            assert getattr(_core._fused, name)(*[None] * count) is None
+
+
+def test_the_stub_lists_the_functions_of_the_module() -> None:
+    text = Path(_core.__file__).with_name("_fused.pyi").read_text()
+    listed = {line[4:].split("(")[0] for line in text.splitlines() if line.startswith("def ")}
+    assert listed == {name for name in dir(_core._fused) if not name.startswith("_")}
