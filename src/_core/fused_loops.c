@@ -49,6 +49,11 @@ typedef struct {
 static Loop add_f32, maximum_f32, exp_f32, log_f32, tanh_f32, matmul_f32;
 static Loop add_f64, maximum_f64, exp_f64, log_f64, matmul_f64;
 
+/* Rows up to this length are summed by one call of the inner loop: before NumPy 2.3 its reductions cut longer ones into buffers. */
+static npy_intp longest_row = NPY_MAX_INTP;
+#define FIRST_VERSION_WITH_WHOLE_ROWS 0x14 /* of NumPy's C API: that of 2.3 */
+#define BUFFER_SIZE 8192
+
 static int find_loop(PyObject *numpy, const char *name, int type, Loop *loop)
 {
     PyObject *object = PyObject_GetAttrString(numpy, name);
@@ -718,16 +723,26 @@ static PyObject *fused_sum_at_rows(PyObject *module, PyObject *const *args, Py_s
     return out;
 }
 
-/* Whether there are rows to work on in the last dimension. */
-static int has_rows(PyObject *array)
+/* The product of the last `dims` dimensions. */
+static npy_intp trailing(PyObject *array, Py_ssize_t dims)
 {
-    return is_real(array) && NDIM(array) > 0 && SIZE(array) > 0;
+    npy_intp n = 1;
+    for (Py_ssize_t d = NDIM(array) - dims; d < NDIM(array); d++) {
+        n *= DIM(array, d);
+    }
+    return n;
+}
+
+/* Whether the last `dims` dimensions are rows that can be worked on. */
+static int has_rows(PyObject *array, Py_ssize_t dims)
+{
+    return is_real(array) && dims > 0 && NDIM(array) >= dims && SIZE(array) > 0 && trailing(array, dims) <= longest_row;
 }
 
 static PyObject *fused_softmax(PyObject *module, PyObject *x)
 {
     (void)module;
-    if (!has_rows(x)) {
+    if (!has_rows(x, 1)) {
         Py_RETURN_NONE;
     }
     PyObject *out = empty_like(x);
@@ -751,7 +766,7 @@ static PyObject *fused_softmax(PyObject *module, PyObject *x)
 static PyObject *fused_log_softmax(PyObject *module, PyObject *x)
 {
     (void)module;
-    if (!has_rows(x)) {
+    if (!has_rows(x, 1)) {
         Py_RETURN_NONE;
     }
     npy_intp cols = DIM(x, NDIM(x) - 1), rows = SIZE(x) / cols;
@@ -788,7 +803,7 @@ static PyObject *rows_backward(PyObject *const *args, Py_ssize_t count, const ch
         return NULL;
     }
     PyObject *g = args[0], *y = args[1];
-    if (!has_rows(y) || !is_like(g, y)) {
+    if (!has_rows(y, 1) || !is_like(g, y)) {
         Py_RETURN_NONE;
     }
     PyObject *out = empty_like(y);
@@ -835,16 +850,6 @@ static int optional(PyObject *object, int type, npy_intp size, void **data)
     return 1;
 }
 
-/* The product of the last `dims` dimensions. */
-static npy_intp trailing(PyObject *array, Py_ssize_t dims)
-{
-    npy_intp n = 1;
-    for (Py_ssize_t d = NDIM(array) - dims; d < NDIM(array); d++) {
-        n *= DIM(array, d);
-    }
-    return n;
-}
-
 /* layer_norm(x, dims, weight, bias, eps) -> (normalized, mean, rstd) over the last `dims` dimensions. */
 static PyObject *fused_layer_norm(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
@@ -859,7 +864,7 @@ static PyObject *fused_layer_norm(PyObject *module, PyObject *const *args, Py_ss
     if (dims == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    if (!has_rows(x) || dims < 1 || dims > NDIM(x) || !is_number(args[4], &eps)) {
+    if (!has_rows(x, dims) || !is_number(args[4], &eps)) {
         Py_RETURN_NONE;
     }
     npy_intp cols = trailing(x, dims), rows = SIZE(x) / cols, shape[NPY_MAXDIMS];
@@ -909,7 +914,7 @@ static PyObject *fused_layer_norm_backward(PyObject *module, PyObject *const *ar
     if (dims == -1 && PyErr_Occurred()) {
         return NULL;
     }
-    if (!has_rows(x) || !is_like(g, x) || dims < 1 || dims > NDIM(x)) {
+    if (!has_rows(x, dims) || !is_like(g, x)) {
         Py_RETURN_NONE;
     }
     npy_intp cols = trailing(x, dims), rows = SIZE(x) / cols;
@@ -1249,6 +1254,9 @@ static int prepare(PyObject *module)
     (void)module;
     if (PyArray_ImportNumPyAPI() < 0 || PyUFunc_ImportUFuncAPI() < 0) {
         return -1;
+    }
+    if (PyArray_GetNDArrayCFeatureVersion() < FIRST_VERSION_WITH_WHOLE_ROWS) {
+        longest_row = BUFFER_SIZE;
     }
     return find_loops();
 }

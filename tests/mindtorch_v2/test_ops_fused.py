@@ -336,6 +336,14 @@ def test_sum_of_columns(data: Any, keepdim: bool) -> None:
     assert_same_bits(*fused_and_twin("sum_columns", lambda x: np.asarray(kernel(x, (0,), keepdim, None)), x))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(100, 300), (5, 20000), (20000, 2)])
+def test_sum_of_many_columns(shape: tuple, dtype: Any) -> None:
+    x = np.random.default_rng(0).standard_normal(shape).astype(dtype)
+    kernel = OPS["sum.dim_IntList"].kernel
+    assert_same_bits(*fused_and_twin("sum_columns", lambda x: kernel(x, (0,), False, None), x))
+
+
 @settings(deadline=None)
 @given(st.data(), scalars, scalars)
 def test_addmm_with_a_bias(data: Any, beta: Any, alpha: Any) -> None:
