@@ -62,6 +62,13 @@ def _erf_block(x: np.ndarray, out: np.ndarray, t: np.ndarray, q: np.ndarray) -> 
     np.maximum(out, -1, out=out)
 
 
+def _result_of(ufunc: np.ufunc, *arrays: np.ndarray) -> np.ndarray:
+    """An array in the shape and memory order of a ufunc's result; its values are not defined."""
+    if all(array.flags.c_contiguous for array in arrays):
+        return np.empty(arrays[0].shape, np.float32)
+    return np.asarray(ufunc(*arrays))
+
+
 def _in_order_of(like: np.ndarray, array: np.ndarray) -> np.ndarray:
     """The elements of an array in one dimension, in the memory order of `like`, an array of its shape without gaps."""
     if array.strides != like.strides:
@@ -86,7 +93,7 @@ def gelu(x: np.ndarray) -> np.ndarray:
     fused = _core.gelu(x)
     if fused is not None:
         return fused
-    result = np.asarray(np.negative(x))  # for its memory order
+    result = _result_of(np.negative, x)
     a, b, c = _buffers(x.size)
     for piece, out in _blocks(_in_order_of(result, x), _in_order_of(result, result)):
         n = piece.size
@@ -104,7 +111,7 @@ def gelu_slope(x: np.ndarray, g: np.ndarray) -> np.ndarray:
     if fused is not None:
         return fused
     x, g = np.broadcast_arrays(x, g)
-    result = np.asarray(np.multiply(x, g))  # for its memory order
+    result = _result_of(np.multiply, x, g)
     a, b, c = _buffers(x.size)
     for piece, given, out in _blocks(*[_in_order_of(result, array) for array in (x, g, result)]):
         n = piece.size
