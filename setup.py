@@ -8,6 +8,15 @@ import platform
 import sysconfig
 
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+
+class BuildBesideSources(build_ext):
+    """Copies what was built into `src` too: a checkout that is used through PYTHONPATH has the core."""
+
+    def run(self) -> None:
+        super().run()
+        self.copy_extensions_to_source()
 
 
 def extension(module: str, *sources: str, numpy: bool = False) -> Extension:
@@ -50,8 +59,4 @@ EXTENSIONS = [
 # The modules rely on CPython and its lock: other interpreters and free-threaded builds use the twins.
 is_free_threaded = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
 is_supported = platform.python_implementation() == "CPython" and not is_free_threaded
-setup(
-    ext_modules=EXTENSIONS if is_supported else [],
-    # A copy goes into `src` too: a checkout that is used through PYTHONPATH has the core.
-    options={"build_ext": {"inplace": True}},
-)
+setup(ext_modules=EXTENSIONS if is_supported else [], cmdclass={"build_ext": BuildBesideSources})
