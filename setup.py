@@ -54,6 +54,7 @@ EXTENSIONS = [
         numpy=True,
     ),
     extension("mindtorch_v2._ops._fused", "fused_loops.c", numpy=True),
+    extension("mindtorch_prof.load._reader", "reader.c", "reader_json.c", "reader_spans.c", numpy=True),
 ]
 
 # The modules rely on CPython and its lock: other interpreters and free-threaded builds use the twins.

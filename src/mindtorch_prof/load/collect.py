@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Literal, TypeAlias, TypeVar, overload
 
@@ -67,7 +67,7 @@ _CATEGORIES: dict[str, tuple[str, int]] = {
     "dequeue": (HOST, RUNTIME),
 }
 _FLOWS = frozenset("stf")
-_NUMBERED_FLOWS = frozenset({"ac2g", "fwdbwd"})  # they repeat what correlation ids and sequence numbers say
+NUMBERED_FLOWS = frozenset({"ac2g", "fwdbwd"})  # they repeat what correlation ids and sequence numbers say
 _INPUTS = ("Concrete Inputs", "Input type", "Input Strides", "Input Dims")
 # arguments of ops that have columns of their own, or say nothing beyond them
 _KNOWN = frozenset(
@@ -94,7 +94,7 @@ _OP_NUMBERS = (("external", "External id"), ("sequence", "Sequence number"), ("f
 _PLACE = itemgetter("pid", "tid")
 _TIMES = frozenset({"start", "length"})
 _ZERO = frozenset({"external", "forward", "nbytes", "address"})  # columns in which 0 stands for none, not -1
-_SEAL = 32_768  # rows that are kept as lists of numbers before they become arrays
+_SEAL = 32_768  # rows that are kept in short arrays, one for each slice and kind, before they are joined
 # columns of host events whose arguments do not have them
 _NO_HOST: dict[str, int] = {
     "external": 0,
@@ -196,46 +196,57 @@ class _ArgumentTable(dict[bytes, int]):
 
 
 class ColumnBuilder:
-    """Named columns that grow by lists of plain numbers, which become arrays every now and then. Times must be numbers; other
-    values that are no numbers become the number that stands for none in their column."""
+    """Named columns that grow by lists of plain numbers. Times must be numbers; other values that are no numbers become the
+    number that stands for none in their column. Rows stay in the order in which they are added."""
 
     def __init__(self, **types: npt.DTypeLike) -> None:
         self._types = types
         self._parts: dict[str, list[Array]] = {name: [] for name in types}
-        self._open: dict[tuple[tuple[str, int], ...], dict[str, list[object]]] = {}  # by the constant columns
+        self._open: dict[str, list[Array]] = {
+            name: [] for name in types
+        }  # short parts; times in microseconds
+        self._open_rows = 0
         self.negative_lengths = 0
         self.out_of_range = 0  # rows that were left out as their times are beyond all clocks
         self.coarse = True  # whether all times are whole microseconds, or as far from 0 as the epoch
 
     def add(self, lists: Lists, **constants: int) -> None:
         """Add rows: columns as lists, and columns that have one value for all rows."""
-        key = tuple(constants.items())
-        open_ = self._open.get(key)
-        if open_ is None:
-            self._open[key] = open_ = {name: [] for name in lists}
-        for name, values in lists.items():
-            open_[name] += values
-        if len(open_["start"]) >= _SEAL:
-            self._seal(dict(key), self._open.pop(key))
-
-    def _seal(self, constants: dict[str, int], lists: dict[str, list[object]]) -> None:
-        """Turn lists into arrays."""
         count = len(lists["start"])
-        columns: dict[str, Array] = {}
-        out_of_range = np.zeros(count, bool)
-        for name, kind in self._types.items():
-            if name in constants:
-                columns[name] = np.full(count, constants[name], kind)
-            elif name in _TIMES:
-                us = np.array(lists[name], np.float64)
-                out_of_range |= np.abs(us) >= LARGEST_US
-                columns[name] = us
-            else:
-                columns[name] = _array(lists[name], name, kind)
+        arrays = {
+            name: np.full(count, constants[name], kind)
+            if name in constants
+            else np.array(lists[name], np.float64)
+            if name in _TIMES
+            else _array(lists[name], name, kind)
+            for name, kind in self._types.items()
+        }
+        for name, array in arrays.items():
+            self._open[name].append(array)
+        self._open_rows += count
+        if self._open_rows >= _SEAL:
+            self._seal()
+
+    def add_columns(self, columns: Mapping[str, Array], coarse: bool) -> None:
+        """Add rows as they are in `whole`: times in nanoseconds, all of them in range."""
+        self._seal()
+        self.coarse &= coarse
+        for name, column in columns.items():
+            self._parts[name].append(column)
+
+    def _seal(self) -> None:
+        """Join short parts, and turn microseconds into nanoseconds."""
+        if not self._open_rows:
+            return
+        columns = {name: np.concatenate(parts) for name, parts in self._open.items()}
+        self._open = {name: [] for name in self._types}
+        self._open_rows = 0
+        times = _TIMES & columns.keys()
+        out_of_range = np.logical_or.reduce([np.abs(columns[name]) >= LARGEST_US for name in times])
         if out_of_range.any():
             self.out_of_range += int(out_of_range.sum())
             columns = {name: column[~out_of_range] for name, column in columns.items()}
-        for name in _TIMES & columns.keys():
+        for name in times:
             columns[name], coarse = _nanoseconds(columns[name])
             self.coarse &= coarse
         if "length" in columns and (columns["length"] < 0).any():
@@ -246,9 +257,7 @@ class ColumnBuilder:
 
     def whole(self) -> dict[str, Array]:
         """All columns; frees their parts one by one."""
-        for key, lists in self._open.items():
-            self._seal(dict(key), lists)
-        self._open = {}
+        self._seal()
         columns: dict[str, Array] = {}
         for name, kind in self._types.items():
             parts = self._parts.pop(name)
@@ -256,7 +265,7 @@ class ColumnBuilder:
         return columns
 
 
-def _array(values: list[object], name: str, kind: npt.DTypeLike) -> Array:
+def _array(values: Sequence[object], name: str, kind: npt.DTypeLike) -> Array:
     try:
         return np.fromiter(values, kind, len(values))
     except (OverflowError, TypeError, ValueError):
@@ -355,14 +364,18 @@ class Collector:
             for event in self._with_phase(events):
                 groups[event.get("cat")].append(event)
         for cat, group in groups.items():
-            if cat in _NUMBERED_FLOWS:
-                continue
-            meaning = category(cat)
-            # only slices have a duration: where all events have one, there are no others in the group
-            if cat is None or meaning is None or not self._add_all(*meaning, group):
-                self._add_phases(cat, group)
-            else:
-                self.categories[cat] += len(group)
+            self.add_group(cat, group)
+
+    def add_group(self, cat: str | None, group: list[RawEvent]) -> None:
+        """Add the events of a slice that have one category."""
+        if cat in NUMBERED_FLOWS:
+            return
+        meaning = category(cat)
+        # only slices have a duration: where all events have one, there are no others in the group
+        if cat is None or meaning is None or not self._add_all(*meaning, group):
+            self._add_phases(cat, group)
+        else:
+            self.categories[cat] += len(group)
 
     def _add_phases(self, cat: str | None, group: list[RawEvent]) -> None:
         """Add events of one category, phase by phase."""
@@ -392,7 +405,7 @@ class Collector:
         if phase == "X":
             self._add_slices(cat, group)
         elif phase in _FLOWS:
-            if cat not in _NUMBERED_FLOWS:
+            if cat not in NUMBERED_FLOWS:
                 self._add_or_clean(self._add_flows, group)
         elif phase == "M":
             self.metadata += group
@@ -529,11 +542,15 @@ class Collector:
             unfinished.append(arguments.get("finished") is False)
             counts = [arguments[key] for key in _FLOPS if isinstance(arguments.get(key), (int, float))]
             flops.append(int(counts[0]) if counts else -1)
-            rest = {k: value for k, value in arguments.items() if k not in _KNOWN and k not in _FLOPS}
-            extra.append(self.extras[orjson.dumps(rest)] if rest else -1)
+            extra.append(self.extra_number(arguments))
         lists |= {"stack": stack, "extra": extra, "flops": flops, "unfinished": unfinished}
         if "external id" in args[0]:
             lists["external"] = [a["external id"] for a in args]
+
+    def extra_number(self, arguments: EventArgs) -> int:
+        """The number of an op's arguments that have no column; -1: there are none."""
+        rest = {key: value for key, value in arguments.items() if _is_extra(key)}
+        return self.extras[orjson.dumps(rest)] if rest else -1
 
     def _add_runtime(self, group: list[RawEvent]) -> None:
         args = _arguments(group)
@@ -566,7 +583,11 @@ class Collector:
                 return self._same_extra(tuple(args[0]), args)
             except KeyError:
                 pass
-        return [self._same_extra(tuple(arguments), [arguments])[0] for arguments in args]
+        return [self.device_extra_number(arguments) for arguments in args]
+
+    def device_extra_number(self, arguments: EventArgs) -> int:
+        """The number of the arguments of a device's event that have no column; -1: there are none."""
+        return self._same_extra(tuple(arguments), [arguments])[0]
 
     def _same_extra(self, layout: tuple[str, ...], args: list[EventArgs]) -> list[int]:
         """The same for arguments of the same keys."""
@@ -724,6 +745,18 @@ def _layout(keys: tuple[str, ...]) -> tuple[_Getter | None, bool]:
     return (lambda args: tuple([args.get(key) for key in _INPUTS])) if inputs else None, has_rare
 
 
+def _is_extra(key: str) -> bool:
+    return key not in _KNOWN and key not in _FLOPS
+
+
+def places_of_extras(keys: tuple[str, ...]) -> tuple[bool, list[int], list[int]]:
+    """Of the keys of arguments: whether rare ones are among them, and the places of those that have no column, for ops and for
+    events of devices."""
+    _, has_rare = _layout(keys)
+    extras = [place for place, key in enumerate(keys) if _is_extra(key)]
+    return has_rare, extras, [place for place, key in enumerate(keys) if key not in _DEVICE_KNOWN]
+
+
 def _field(args: list[EventArgs], key: str, none: int) -> list[int]:
     try:
         return [a[key] for a in args]
@@ -778,7 +811,7 @@ def _nanoseconds(us: FloatArray) -> tuple[IntArray, bool]:
     whole = np.floor(us)
     rest = us - whole
     # a double holds nanoseconds up to 2**53 of them: beyond, its last digits are noise
-    coarse = bool(not rest.any() or us[0] > 2**53 / 1000)
+    coarse = not bool((rest[us <= 2**53 / 1000]).any())
     return whole.astype(np.int64) * 1000 + np.rint(rest * 1000).astype(np.int64), coarse
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeAlias, TypedDict, cast
 
@@ -32,6 +32,10 @@ _BRACES = 10_000  # closing brackets that are checked for such a place
 
 # JSON values by name; there are too many kinds of events to name the type of each
 EventArgs: TypeAlias = "dict[str, Any]"
+
+
+# adds the events of text[:end] by itself and gives their number; None: they have to be parsed
+TakeSlice: TypeAlias = "Callable[[bytes, int], int | None]"
 
 
 class RawEvent(TypedDict, total=False):
@@ -64,10 +68,14 @@ def no_garbage_collection() -> Iterator[None]:
 
 
 class Slices:
-    """The events of a file, slice by slice; `top` and the counts are complete after the last slice."""
+    """The events of a file, slice by slice; `top` and the counts are complete after the last slice.
 
-    def __init__(self, source: Source) -> None:
+    take: is offered each slice first. The events of a slice that it takes are not parsed, and an empty list stands for them.
+    """
+
+    def __init__(self, source: Source, take: TakeSlice | None = None) -> None:
         self.source = source
+        self._take_slice = take
         self.top: JSONObject = {}  # the keys beside traceEvents
         self.repaired = 0  # events that were no valid JSON
         self.lost = 0  # pieces that are no event
@@ -81,8 +89,7 @@ class Slices:
     def __iter__(self) -> Iterator[list[RawEvent]]:
         data, is_object = self._head()
         while True:
-            events, data, ended = self._slice(data)
-            any_events = bool(events)
+            events, any_events, data, ended = self._slice(data)
             if any_events:
                 yield events
             del events  # frees them before the next slice is parsed: their memory is in the processor's cache
@@ -202,22 +209,25 @@ class Slices:
 
     # ------------------------------------------------------------------------------------------------ events
 
-    def _slice(self, data: bytes) -> tuple[list[RawEvent], bytes, bool]:
-        """The events of the next slice, what is left of the data, and whether the list has ended."""
+    def _slice(self, data: bytes) -> tuple[list[RawEvent], bool, bytes, bool]:
+        """The events of the next slice, whether there were any, what is left of the data, and whether the list has ended."""
         if not self._done:
             data = self._more(data)
         for cut, rest, ended in self._cuts(data):
-            try:
-                events = orjson.loads(b"[" + data[:cut].lstrip(b", \t\r\n") + b"]")
-            except orjson.JSONDecodeError:
-                continue
+            taken = None if self._take_slice is None else self._take_slice(data, cut)
+            events: list[RawEvent] = []
+            if taken is None:
+                try:
+                    events = orjson.loads(b"[" + data[:cut].lstrip(b", \t\r\n") + b"]")
+                except orjson.JSONDecodeError:
+                    continue
             self._place += rest
-            return events, data[rest:], ended
+            return events, bool(taken or events), data[rest:], ended
         events, rest, ended = self._one_by_one(data)
         if not rest and not ended and not self._done:
             self._refuse_endless(data, "an event")
         self._place += rest
-        return events, data[rest:], ended
+        return events, bool(events), data[rest:], ended
 
     def _cuts(self, data: bytes) -> Iterator[tuple[int, int, bool]]:
         """Places where an event may end: the length of the events, where the rest begins, and whether the list ends there."""

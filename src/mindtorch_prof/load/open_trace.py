@@ -16,6 +16,7 @@ from ..torch_api.results import Results
 from ..trace import Health, Trace
 from .byte_source import Limits, PathOrFile, Progress, Source
 from .collect import Collector
+from .core import compiled_reader
 from .errors import BrokenTraceError, NotATraceError
 from .json_slices import Slices, no_garbage_collection
 from .kineto import OWN_KEY, trace_of
@@ -60,11 +61,17 @@ def opened(
 ) -> Loaded:
     """Read a file; `load` says what the arguments mean."""
     with Source(file, limits) as source, _bar(source, progress) as advance, no_garbage_collection():
-        slices, collector = Slices(source), Collector()
+        collector = Collector()
+        reader = compiled_reader(collector)
+        slices = Slices(source, None if reader is None else reader.take)
         for events in slices:
+            if events and reader is not None:
+                reader.flush()  # rows stay in the order of the file
             collector.add(events)
             del events  # frees the parsed objects before the next slice is parsed
             advance(source.consumed, source.total)
+        if reader is not None:
+            reader.flush()
         _refuse_other_lists(slices, collector, source.name)
         name = source.name if not hasattr(file, "read") or getattr(file, "name", None) else ""
         trace = trace_of(slices, collector, name)
