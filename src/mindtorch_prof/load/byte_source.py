@@ -5,9 +5,12 @@ from __future__ import annotations
 import io
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol, TypeAlias
+from queue import Empty, Queue
+from threading import Event, Thread
+from typing import BinaryIO, Protocol, TypeAlias, TypeVar, cast
 
 from .errors import NotATraceError, RefusedTraceError
 
@@ -16,6 +19,11 @@ CHUNK = (
 )  # bytes read or unpacked at a time: the objects parsed from them fit into a processor's cache
 _RATIO_FROM = 256 << 20  # bytes: smaller contents may have any compression ratio
 _GZIP = b"\x1f\x8b"
+_AHEAD_FROM = 256 << 10  # bytes of a packed file: a shorter one is unpacked before a thread has started
+_AHEAD = 16  # chunks that wait to be read
+
+
+_Item = TypeVar("_Item")
 
 
 class Readable(Protocol):
@@ -59,8 +67,18 @@ class Source:
         """The content, unpacked where it is packed."""
         first = self._read(CHUNK)
         self.packed = first[:2] == _GZIP
+        if not self.packed:
+            yield from self._checked(self._plain(first))
+        elif self._owned is None or (self.total or 0) < _AHEAD_FROM:
+            yield from self._checked(self._unpacked(first))
+        else:
+            # what others opened is read by their own thread only
+            with closing(ahead(self._checked(self._unpacked(first)), _AHEAD)) as chunks:
+                yield from chunks
+
+    def _checked(self, chunks: Iterator[bytes]) -> Iterator[bytes]:
         size = 0
-        for chunk in self._unpacked(first) if self.packed else self._plain(first):
+        for chunk in chunks:
             size += len(chunk)
             self._check_size(size)
             yield chunk
@@ -117,6 +135,41 @@ class Source:
                 if not packed:
                     self.notes.append(f"the packed data ends too early, at byte {self.consumed:,}")
                     return
+
+
+def ahead(items: Iterator[_Item], count: int) -> Generator[_Item, None, None]:
+    """The same items, which another thread makes before they are asked for: up to `count` of them. Its error is raised where the item
+    would have come; closing the iterator stops it."""
+    waiting: Queue[tuple[_Item | None, BaseException | None, bool]] = Queue(count)
+    stopped = Event()
+
+    def make() -> None:
+        error: BaseException | None = None
+        try:
+            for item in items:
+                waiting.put((item, None, False))
+                if stopped.is_set():
+                    return
+        except BaseException as raised:
+            error = raised
+        waiting.put((None, error, True))
+
+    thread = Thread(target=make, name="mindtorch_prof unpacks", daemon=True)
+    thread.start()
+    try:
+        while True:
+            item, error, is_last = waiting.get()
+            if error is not None:
+                raise error
+            if is_last:
+                return
+            yield cast("_Item", item)
+    finally:
+        stopped.set()
+        while thread.is_alive():  # it may be waiting for room
+            with suppress(Empty):
+                waiting.get(timeout=0.01)
+        thread.join()
 
 
 def _opened(file: PathOrFile) -> tuple[str, Readable, BinaryIO | None]:

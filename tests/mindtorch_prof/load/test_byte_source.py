@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import gzip
 import os
+import random
 import sys
+import threading
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import kineto_documents as documents
@@ -14,6 +17,7 @@ from kineto_documents import load_document
 
 from mindtorch_prof import load
 from mindtorch_prof.load import NotATraceError, RefusedTraceError
+from mindtorch_prof.load.byte_source import Limits, Source, ahead
 
 
 def test_paths_open_files_and_text_files_are_taken(tmp_path: Path) -> None:
@@ -50,3 +54,75 @@ def test_a_file_that_unpacks_to_too_much_is_refused(monkeypatch: pytest.MonkeyPa
         load_document(bomb)
     with pytest.raises(RefusedTraceError, match="larger than"):
         load_document(documents.cpu(), max_bytes=100)
+
+
+def packed_noise(path: Path, size: int = 3 << 20) -> bytes:
+    """Write a packed file that is long enough to be unpacked ahead; its content."""
+    content = random.Random(0).randbytes(size)
+    path.write_bytes(gzip.compress(content, 1))
+    return content
+
+
+def test_a_long_packed_file_is_unpacked_ahead_on_a_second_thread(tmp_path: Path) -> None:
+    content = packed_noise(tmp_path / "t.gz")
+    with Source(tmp_path / "t.gz", Limits()) as source:
+        chunks = source.chunks()
+        first = next(chunks)
+        assert "mindtorch_prof unpacks" in {thread.name for thread in threading.enumerate()}
+        assert b"".join([first, *chunks]) == content
+    assert "mindtorch_prof unpacks" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_limits_hold_for_what_is_unpacked_ahead(tmp_path: Path) -> None:
+    packed_noise(tmp_path / "t.gz")
+    with Source(tmp_path / "t.gz", Limits(max_bytes=1 << 20)) as source:
+        with pytest.raises(RefusedTraceError, match="larger than 1,048,576 bytes"):
+            sum(map(len, source.chunks()))
+
+
+def test_a_file_that_the_caller_opened_is_read_by_the_callers_thread_only(tmp_path: Path) -> None:
+    content = packed_noise(tmp_path / "t.gz")
+    readers: set[int] = set()
+
+    class File:
+        def __init__(self) -> None:
+            self.file = (tmp_path / "t.gz").open("rb")
+            self.fileno = self.file.fileno
+
+        def read(self, size: int, /) -> bytes:
+            readers.add(threading.get_ident())
+            return self.file.read(size)
+
+    file = File()
+    with Source(file, Limits()) as source, file.file:
+        assert b"".join(source.chunks()) == content
+    assert readers == {threading.get_ident()}
+
+
+def test_items_made_ahead_keep_their_order_and_their_error() -> None:
+    def items() -> Iterator[int]:
+        yield from range(100)
+        raise OSError("no more")
+
+    seen: list[int] = []
+    with pytest.raises(OSError, match="no more"):
+        for item in ahead(items(), 4):
+            seen.append(item)  # noqa: PERF402  (keeps what came before the error)
+    assert seen == list(range(100))
+
+
+def test_an_iterator_that_is_closed_stops_its_thread() -> None:
+    made = 0
+
+    def items() -> Iterator[int]:
+        nonlocal made
+        while True:
+            made += 1
+            yield made
+
+    before = threading.active_count()
+    endless = ahead(items(), 3)
+    assert [next(endless), next(endless)] == [1, 2]
+    endless.close()
+    assert threading.active_count() == before
+    assert made < 100
