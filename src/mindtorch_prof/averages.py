@@ -162,10 +162,23 @@ def _number(parts: list[IntArray]) -> tuple[IntArray, IntArray]:
     """Columns as keys: a number for each row, equal where all columns are, and the first row of each number."""
     combined = parts[0]
     for part in parts[1:]:
-        _, part = np.unique(part, return_inverse=True)
-        combined = combined * (int(part.max(initial=0)) + 1) + part.reshape(-1)
-    _, first, number = np.unique(combined, return_index=True, return_inverse=True)
-    return number.reshape(-1), first
+        part, _ = _dense(part)
+        combined = combined * (int(part.max(initial=0)) + 1) + part
+    return _dense(combined)
+
+
+def _dense(values: IntArray) -> tuple[IntArray, IntArray]:
+    """Values as numbers from 0 on, in the order of the values, and the first row of each number."""
+    low, high = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if high - low > 4 * len(values) + 1024:
+        _, first, number = np.unique(values, return_index=True, return_inverse=True)
+        return number.reshape(-1), first
+    # values of a small range are numbered through a table of it: about ten times as fast as sorting them
+    place = values - low
+    first_row = np.full(high - low + 1, -1, np.int64)
+    first_row[place[::-1]] = np.arange(len(values) - 1, -1, -1)  # of equal places the last one assigned stays
+    present = first_row >= 0
+    return (np.cumsum(present) - 1)[place], first_row[present]
 
 
 def shape_numbers(trace: Trace, shapes: Sequence[object]) -> IntArray:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from trace_builder import make_trace
 from trace_strategies import nested_traces
 
 import mindtorch_v2 as torch
-from mindtorch_prof.averages import averages, merged, spread_of
+from mindtorch_prof.averages import _dense, averages, merged, spread_of
 from mindtorch_prof.torch_api.results import Results
 from mindtorch_prof.trace import ANNOTATION, OP, Trace
 from mindtorch_prof.tree import tree
@@ -86,3 +87,11 @@ def test_a_spread_is_that_of_the_times_with_the_first_one_named() -> None:
     assert (spread.min, spread.p50, spread.max, spread.first) == (10.0, 25.0, 40.0, 30.0)
     assert spread.p95 == pytest.approx(38.5)
     assert spread.std == pytest.approx(125**0.5)
+
+
+@given(st.lists(st.one_of(st.integers(-3, 9), st.integers(-(2**60), 2**60)), max_size=30))
+def test_values_are_numbered_in_their_order_with_the_first_row_of_each(values: list[int]) -> None:
+    number, first = _dense(np.array(values, np.int64))
+    distinct = sorted(set(values))
+    assert number.tolist() == [distinct.index(value) for value in values]
+    assert first.tolist() == [values.index(value) for value in distinct]

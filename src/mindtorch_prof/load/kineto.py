@@ -168,7 +168,7 @@ class _Builder:
         if any_marked:
             host = _chosen(host, np.argsort(host["external"], kind="stable"))
         thread = self.identity[host["thread"]]
-        order: IntArray = np.lexsort((-host["length"], host["start"], thread))
+        order = _outer_first((thread, host["start"]), -host["length"])
         if any_marked:
             is_op = host["kind"] != RUNTIME
             owner = owners_of(host["synthetic"], thread, host["start"], host["external"], is_op)
@@ -212,7 +212,7 @@ class _Builder:
         if not len(frames["start"]):
             return Frames.none()
         thread = self.identity[frames["thread"]]
-        order = np.lexsort((frames["own"], -frames["length"], frames["start"], thread))
+        order = _outer_first((thread, frames["start"]), -frames["length"], frames["own"])
         frames, thread = _chosen(frames, order), thread[order]
         name, names = _compact(frames["name"], self.texts)
         start, end = frames["start"], frames["start"] + frames["length"]
@@ -224,7 +224,7 @@ class _Builder:
     def _device(self, device: Table, links: Links) -> Device:
         if not len(device["start"]):
             return Device.none()
-        order = np.lexsort((-device["length"], device["start"], device["stream"], device["device"]))
+        order = _outer_first((device["device"], device["stream"], device["start"]), -device["length"])
         device = _chosen(device, order)
         name, names = _compact(device["name"], self.texts)
         start = device["start"]
@@ -397,6 +397,26 @@ def _with_health(trace: Trace, builder: _Builder, slices: Slices) -> Trace:
 
 def _chosen(table: Table, which: IntArray | BoolArray) -> Table:
     return {name: column[which] for name, column in table.items()}
+
+
+def _outer_first(keys: tuple[IntArray, ...], *further: IntArray) -> IntArray:
+    """The order of rows by keys, and where those are equal by the further ones. Sorting by times alone is quick, as a file has them
+    almost in order; lengths are in none."""
+    order: IntArray = np.lexsort(keys[::-1])
+    equal = np.ones(max(len(order) - 1, 0), bool)
+    for key in keys:
+        sorted_key = key[order]
+        equal &= sorted_key[1:] == sorted_key[:-1]
+    if not equal.any():
+        return order
+    # rows that share their keys with a neighbour are sorted among themselves: their places in the order stay theirs
+    tied = np.zeros(len(order), bool)
+    tied[1:] |= equal
+    tied[:-1] |= equal
+    rows = order[tied]
+    ties = np.lexsort((*[key[rows] for key in further[::-1]], *[key[rows] for key in keys[::-1]]))
+    order[tied] = rows[ties]
+    return order
 
 
 def _compact(numbers: IntArray, texts: list[str]) -> tuple[IntArray, list[str]]:

@@ -11,14 +11,18 @@ from typing import Any
 
 import fact_files
 import kineto_documents as documents
+import numpy as np
 import pytest
 import record_loaded_trace
 from average_rows import row, rows
 from fact_files import FACTS
+from hypothesis import given
+from hypothesis import strategies as st
 from kineto_documents import load_document
 
 import mindtorch_v2 as torch
 from mindtorch_prof import load
+from mindtorch_prof.load.kineto import _outer_first
 from mindtorch_v2.profiler import profile, record_function, schedule
 
 GROUPINGS: tuple[dict[str, Any], ...] = ({}, {"group_by_input_shape": True}, {"group_by_stack_n": 3})
@@ -184,3 +188,17 @@ def test_no_file_is_too_deep(case: str) -> None:
     rows = loaded.key_averages(group_by_stack_n=2)
     assert all(row.self_cpu_time_total >= 0 for row in rows)
     assert loaded.total_average().count > 0
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.integers(0, 5), st.integers(0, 3), st.integers(0, 2)), max_size=40
+    )
+)
+def test_rows_are_ordered_by_all_keys_and_stay_in_order_where_those_are_equal(
+    rows_: list[tuple[int, int, int, int]],
+) -> None:
+    thread, start, length, own = np.array(rows_, np.int64).reshape(-1, 4).T
+    order = _outer_first((thread, start), -length, own)
+    key = lambda place: (rows_[place][0], rows_[place][1], -rows_[place][2], rows_[place][3])
+    assert order.tolist() == sorted(range(len(rows_)), key=key)
