@@ -2,7 +2,8 @@
 
 Looks for dropped or repaired events, overlaps, missing steps and device events
 without an op. The exit code is 1 if there are errors (numbers are wrong) or
-warnings (data is missing); findings of severity info do not count.
+warnings (data is missing); findings of severity info do not count. Also says which
+core read the file: `c`, the compiled reader, or `python`.
 
 example:
   mindtorch-prof doctor trace.json.gz
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 
+from .. import core
 from . import _common
 
 
@@ -36,13 +38,14 @@ def run(options: argparse.Namespace) -> int:
         trace = loaded.trace
         events = len(trace) - trace.n_synthetic + len(trace.device)
         print(f"{events:,} events: " + ("see above" if unhealthy else "complete and consistent"))
+        print(f"core: {core.name()}")
     else:
         _common.print_rows(
             [finding.to_dict() for finding in findings],
             options.format,
             keys=["code", "severity", "count", "message", "where"],
             top=options.top,
-            about={"file": options.file, "healthy": not unhealthy},
+            about={"file": options.file, "healthy": not unhealthy, "core": core.name()},
             titles={
                 "code": "Code",
                 "severity": "Severity",

@@ -7,6 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import kineto_documents as documents
+import pytest
+
+from mindtorch_prof import core
+from mindtorch_prof.load.core import MODULE
 
 
 def test_doctor_ends_with_1_if_it_found_something(
@@ -20,3 +24,17 @@ def test_doctor_ends_with_1_if_it_found_something(
     )
     assert "[missing_steps]" in printed("doctor", sick, code=1)
     assert json.loads(printed("doctor", sick, "--format", "json", code=1))["healthy"] is False
+
+
+def test_doctor_says_which_core_read_the_file(
+    three_steps_path: str, printed: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert printed("doctor", three_steps_path).splitlines()[-1] == f"core: {core.name()}"
+    monkeypatch.setenv(core.VARIABLE, "python")
+    assert printed("doctor", three_steps_path).splitlines()[-1] == "core: python"
+    assert json.loads(printed("doctor", three_steps_path, "--format", "json"))["core"] == "python"
+
+
+@pytest.mark.skipif(core.compiled(MODULE) is None, reason="the compiled reader is not built or not wanted")
+def test_doctor_names_the_compiled_core(three_steps_path: str, printed: Callable[..., str]) -> None:
+    assert json.loads(printed("doctor", three_steps_path, "--format", "json"))["core"] == "c"
