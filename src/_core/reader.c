@@ -269,7 +269,8 @@ static int32_t number_of_rest(reader_t *reader, spans_t *cache, const char *meth
 
 /* ---------------------------------------------------------------------------------------------------- layouts */
 
-static int16_t *places_from(PyObject *sequence, int16_t *count)
+/* Places of arguments, of which there are `limit`. */
+static int16_t *places_from(PyObject *sequence, int limit, int16_t *count)
 {
     PyObject *items = PySequence_Tuple(sequence);
     if (items == NULL) {
@@ -282,12 +283,18 @@ static int16_t *places_from(PyObject *sequence, int16_t *count)
         PyErr_NoMemory();
         return NULL;
     }
-    for (Py_ssize_t i = 0; i < length; i++) {
-        places[i] = (int16_t)PyLong_AsLong(PyTuple_GET_ITEM(items, i));
+    int valid = length <= limit;
+    for (Py_ssize_t i = 0; valid && i < length; i++) {
+        long place = PyLong_AsLong(PyTuple_GET_ITEM(items, i));
+        valid = place >= 0 && place < limit;
+        places[i] = (int16_t)place;
     }
     Py_DECREF(items);
-    if (PyErr_Occurred()) {
+    if (!valid) {
         PyMem_Free(places);
+        if (!PyErr_Occurred()) {
+            PyErr_SetString(PyExc_ValueError, "layout() gave places that are not those of arguments");
+        }
         return NULL;
     }
     *count = (int16_t)length;
@@ -351,8 +358,8 @@ static int fill_layout(reader_t *reader, int32_t node, layout_t *layout)
     Py_DECREF(keys);
     PyObject *rest, *device_rest;
     int done = answer != NULL && PyArg_ParseTuple(answer, "pOO", &layout->has_rare, &rest, &device_rest) &&
-               (layout->rest = places_from(rest, &layout->rest_count)) != NULL &&
-               (layout->device_rest = places_from(device_rest, &layout->device_rest_count)) != NULL;
+               (layout->rest = places_from(rest, layout->count, &layout->rest_count)) != NULL &&
+               (layout->device_rest = places_from(device_rest, layout->count, &layout->device_rest_count)) != NULL;
     Py_XDECREF(answer);
     for (int i = 0; i < INPUTS; i++) {
         layout->has_inputs |= layout->place[i] >= 0;
@@ -1092,7 +1099,15 @@ static PyObject *reader_take(PyObject *self, PyObject *args)
 
 static PyObject *reader_flush(PyObject *self, PyObject *Py_UNUSED(args))
 {
-    if (flush_all((reader_t *)self) < 0) {
+    reader_t *reader = (reader_t *)self;
+    if (reader->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "flush(): a slice is being read");
+        return NULL;
+    }
+    reader->busy = 1;
+    int status = flush_all(reader);
+    reader->busy = 0;
+    if (status < 0) {
         return NULL;
     }
     Py_RETURN_NONE;

@@ -50,7 +50,9 @@ static uint32_t keep(tokens_t *tokens, const uint8_t *text, size_t length)
             return UINT32_MAX;
         }
     }
-    memcpy(tokens->keys + tokens->keys_length, text, length);
+    if (length > 0) { /* there may be no memory yet */
+        memcpy(tokens->keys + tokens->keys_length, text, length);
+    }
     size_t place = tokens->keys_length;
     tokens->keys_length += length;
     return (uint32_t)place;
