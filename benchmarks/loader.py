@@ -1,6 +1,7 @@
 """Time opening a large trace and making its op table, beside other tools: a file in, ratios out.
 
-Each tool runs in a process of its own, in turns; processor time without imports, and the peak of memory.
+Each tool runs in a process of its own, in turns; processor time without imports, and the peak of memory. The
+last lines are whole commands, from the start of the interpreter to its end.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import gzip
 import json
 import os
 import random
+import resource
 import subprocess
 import sys
 import tempfile
@@ -208,10 +210,31 @@ def write(path: str, count: int) -> None:
 # -------------------------------------------------------------------------------- measuring
 
 
-def run(python: str, program: str, path: str) -> dict[str, float]:
+def run(python: str, program: str, path: str, core: str) -> dict[str, float]:
     """What a program in a process of its own says of itself."""
-    done = subprocess.run([python, "-c", program, path], capture_output=True, text=True, check=True)
+    environment = {**os.environ, "MINDTORCH_CORE": core}
+    done = subprocess.run(
+        [python, "-c", program, path], capture_output=True, text=True, check=True, env=environment
+    )
     return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def command_seconds(core: str, *words: str) -> float:
+    """Processor time of a command."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    environment = {**os.environ, "MINDTORCH_CORE": core}
+    command = [sys.executable, "-m", "mindtorch_prof", *words]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True, env=environment)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def content_size(path: str) -> int:
+    """Bytes of a file, unpacked."""
+    if not path.endswith(".gz"):
+        return os.path.getsize(path)
+    with gzip.open(path) as file:
+        return sum(map(len, iter(lambda: file.read(1 << 20), b"")))
 
 
 def main() -> None:
@@ -226,27 +249,35 @@ def main() -> None:
         path = options.file or os.path.join(where, "made.pt.trace.json")
         if not options.file:
             write(path, options.events)
-        size = os.path.getsize(path)
-        tools = [("mindtorch_v2", sys.executable, OURS)]
+        size = content_size(path)
+        tools = [(f"mindtorch_prof, {core}", sys.executable, OURS, core) for core in ("c", "python")]
         if not path.endswith(".gz"):
-            tools.append(("orjson, whole, and a loop", sys.executable, PARSER))
+            tools.append(("orjson, whole, and a loop", sys.executable, PARSER, ""))
         if options.hta:
-            tools.append(("HolisticTraceAnalysis", options.hta, HTA))
+            tools.append(("HolisticTraceAnalysis", options.hta, HTA, ""))
         best: dict[str, dict[str, float]] = {}
+        commands: dict[str, float] = {}
         for _ in range(options.rounds):
-            for name, python, program in tools:
-                found = run(python, program, path)
-                best[name] = min(best.get(name, found), found, key=lambda one: one["seconds"])
-    ours = best["mindtorch_v2"]
-    print(f"{size / 1e6:.0f} MB")
-    print(f"{'':26} {'to the table':>13} {'ratio':>7} {'averages again':>15} {'peak':>9} {'of file':>8}")
-    for name, found in best.items():
-        again = f"{found['averages'] * 1000:.0f} ms" if found["averages"] else "-"
-        peak = found["peak_kb"] * 1024
+            for name, python, program, core in tools:
+                measured = run(python, program, path, core)
+                best[name] = min(best.get(name, measured), measured, key=lambda one: one["seconds"])
+            for core in ("c", "python"):
+                report = os.path.join(where, "report.html")
+                seconds = command_seconds(core, "report", path, "-o", report)
+                commands[core] = min(commands.get(core, seconds), seconds)
+    ours = best["mindtorch_prof, c"]
+    print(f"{size / 1e6:.0f} MB of JSON{', packed' if path.endswith('.gz') else ''}")
+    print(f"{'':26} {'to the table':>13} {'ratio':>7} {'averages again':>15} {'peak':>9} {'of JSON':>8}")
+    for name, measured in best.items():
+        again = f"{measured['averages'] * 1000:.0f} ms" if measured["averages"] else "-"
+        peak = measured["peak_kb"] * 1024
+        seconds = measured["seconds"]
         print(
-            f"{name:26} {found['seconds']:11.2f} s {found['seconds'] / ours['seconds']:6.1f}x {again:>15} "
+            f"{name:26} {seconds:11.2f} s {seconds / ours['seconds']:6.1f}x {again:>15} "
             f"{peak / 1e6:6.0f} MB {peak / size:7.2f}x"
         )
+    for core, seconds in commands.items():
+        print(f"{f'report, {core}':26} {seconds:11.2f} s")
 
 
 if __name__ == "__main__":

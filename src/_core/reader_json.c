@@ -650,6 +650,69 @@ static void add_to_group(tokens_t *tokens, int32_t place, int32_t number)
     category->count++;
 }
 
+enum { KEY_PH, KEY_CAT, KEY_NAME, KEY_PID, KEY_TID, KEY_TS, KEY_DUR, KEY_ARGS, KEY_OTHER };
+
+/* Whether text begins with a key of three or four letters and its closing quote. The text ends with 0, so that none is read beyond. */
+#define IS_KEY3(p, b, c) ((p)[1] == (b) && (p)[2] == (c) && (p)[3] == '"')
+#define IS_KEY4(p, b, c, d) ((p)[1] == (b) && (p)[2] == (c) && (p)[3] == (d) && (p)[4] == '"')
+
+/* The end of a key of an event whose text begins at p, and which key it is; NULL: it is not valid, or holds escapes. */
+static inline const uint8_t *read_key(const uint8_t *p, const uint8_t *limit, int *key)
+{
+    switch (*p) {
+    case 'p':
+        if (p[1] == 'h' && p[2] == '"') {
+            *key = KEY_PH;
+            return p + 3;
+        }
+        if (IS_KEY3(p, 'i', 'd')) {
+            *key = KEY_PID;
+            return p + 4;
+        }
+        break;
+    case 't':
+        if (p[1] == 's' && p[2] == '"') {
+            *key = KEY_TS;
+            return p + 3;
+        }
+        if (IS_KEY3(p, 'i', 'd')) {
+            *key = KEY_TID;
+            return p + 4;
+        }
+        break;
+    case 'c':
+        if (IS_KEY3(p, 'a', 't')) {
+            *key = KEY_CAT;
+            return p + 4;
+        }
+        break;
+    case 'd':
+        if (IS_KEY3(p, 'u', 'r')) {
+            *key = KEY_DUR;
+            return p + 4;
+        }
+        break;
+    case 'n':
+        if (IS_KEY4(p, 'a', 'm', 'e')) {
+            *key = KEY_NAME;
+            return p + 5;
+        }
+        break;
+    case 'a':
+        if (IS_KEY4(p, 'r', 'g', 's')) {
+            *key = KEY_ARGS;
+            return p + 5;
+        }
+        break;
+    default:
+        break;
+    }
+    uint8_t flags = 0;
+    p = string_end(p, limit, &flags);
+    *key = KEY_OTHER;
+    return p == NULL || flags ? NULL : p + 1;
+}
+
 /* Read an event: an object that begins at p, with a phase. */
 static const uint8_t *read_event(tokens_t *tokens, const uint8_t *p, int *status)
 {
@@ -659,6 +722,8 @@ static const uint8_t *read_event(tokens_t *tokens, const uint8_t *p, int *status
     }
     event_t *event = &tokens->events[tokens->event_count];
     value_t phase, cat, other;
+    value_t *const fields[] = {&phase, &cat, &event->name, &event->pid, &event->tid, &event->ts, &event->dur, &event->args};
+    int key;
     phase.type = cat.type = event->name.type = event->pid.type = event->tid.type = VALUE_MISSING;
     event->ts.type = event->dur.type = event->args.type = VALUE_MISSING;
     event->node = 0;
@@ -666,46 +731,17 @@ static const uint8_t *read_event(tokens_t *tokens, const uint8_t *p, int *status
     event->start = (uint32_t)(p - tokens->text);
     p = skip_space(p + 1);
     for (;;) {
-        uint8_t flags = 0;
-        if (*p != '"') {
+        if (*p != '"' || (p = read_key(p + 1, tokens->limit, &key)) == NULL) {
             return NULL;
         }
-        const uint8_t *key = ++p;
-        p = string_end(p, tokens->limit, &flags);
-        if (p == NULL || flags) {
-            return NULL;
-        }
-        size_t length = (size_t)(p - key);
-        p = skip_space(p + 1);
+        p = skip_space(p);
         if (*p != ':') {
             return NULL;
         }
         p = skip_space(p + 1);
-        value_t *value = &other;
-        int is_args = 0;
+        int is_args = key == KEY_ARGS;
         /* of a key that occurs twice the last value counts, as in a dict */
-        switch (length) {
-        case 2:
-            value = key[0] == 'p' && key[1] == 'h' ? &phase : key[0] == 't' && key[1] == 's' ? &event->ts : &other;
-            break;
-        case 3:
-            if (key[1] == 'i' && key[2] == 'd') {
-                value = key[0] == 'p' ? &event->pid : key[0] == 't' ? &event->tid : &other;
-            }
-            else if (memcmp(key, "cat", 3) == 0) {
-                value = &cat;
-            }
-            else if (memcmp(key, "dur", 3) == 0) {
-                value = &event->dur;
-            }
-            break;
-        case 4:
-            is_args = memcmp(key, "args", 4) == 0;
-            value = is_args ? &event->args : memcmp(key, "name", 4) == 0 ? &event->name : &other;
-            break;
-        default:
-            break;
-        }
+        value_t *value = key == KEY_OTHER ? &other : fields[key];
         p = is_args && *p == '{' ? read_arguments(tokens, p, event, status) : read_value(tokens, p, value);
         if (p == NULL) {
             return NULL;
