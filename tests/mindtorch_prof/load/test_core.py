@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import kineto_documents as documents_of_torch
@@ -16,7 +18,8 @@ from reader_inputs import change_bytes, change_tokens, documents, file_of, gener
 from reader_outcomes import difference, outcome, was_taken
 
 from mindtorch_prof import core
-from mindtorch_prof.load.core import MODULE
+from mindtorch_prof.load.collect import Collector
+from mindtorch_prof.load.core import MODULE, compiled_reader
 
 needs_the_module = pytest.mark.skipif(
     core.compiled(MODULE) is None,
@@ -158,3 +161,137 @@ def test_changed_files_are_read_alike(seed: int, chunk: int | None) -> None:
     data = file_of([*torch_events, *(generated(random_) for _ in range(5))], random_)
     for changed in (data, change_bytes(data, random_), change_tokens(data, random_)):
         assert difference(changed, chunk) is None
+
+
+def one_event(**fields: Any) -> bytes:
+    return json.dumps(op(**fields)).encode()
+
+
+def a_handler(**methods: Any) -> SimpleNamespace:
+    """What a Reader calls: every text has the number 0."""
+    number = lambda text: 0
+    usual = {
+        "meaning": lambda cat: ("host", 0),
+        "layout": lambda keys: (False, [], []),
+        "counted": lambda cat, count: None,
+        "columns": lambda table, columns, coarse: None,
+        "group": lambda cat, text: None,
+        **dict.fromkeys(("name", "thread", "inputs", "stack", "extra", "device_extra"), number),
+    }
+    return SimpleNamespace(**(usual | methods))
+
+
+def a_reader(**methods: Any) -> Any:
+    module = core.compiled(MODULE)
+    assert module is not None
+    return module.Reader(a_handler(**methods), "Synthetic", "Allocates", 10_000_000)
+
+
+def test_the_rows_of_slices_are_handed_over_together_at_the_flush() -> None:
+    handed: list[tuple[str, dict[str, list[int]], bool]] = []
+    as_lists = lambda columns: {name: column.tolist() for name, column in columns.items()}
+    reader = a_reader(
+        columns=lambda table, columns, coarse: handed.append((table, as_lists(columns), coarse))
+    )
+    text = one_event(ts=1.5, dur=2) + b", " + one_event(ts=3, dur=0.25)
+    assert (reader.take(text, len(text)), reader.take(b"", 0), handed) == (2, 0, [])
+    reader.flush()
+    ((table, columns, coarse),) = handed
+    assert (table, coarse) == ("host", False)
+    assert columns["start"] == [1500, 3000]
+    assert columns["length"] == [2000, 250]
+    assert columns["external"] == [1, 1]
+    reader.flush()
+    assert len(handed) == 1
+
+
+def test_only_the_text_up_to_the_end_is_read() -> None:
+    text = one_event() + b"," + one_event()
+    reader = a_reader()
+    assert reader.take(text, len(one_event())) == 1
+    assert reader.take(text, len(one_event()) - 1) is None
+    assert reader.take(text, len(one_event()) + 1) is None
+    for end in (-1, len(text) + 1):
+        with pytest.raises(ValueError, match="is outside of"):
+            reader.take(text, end)
+
+
+def test_what_is_new_is_asked_for_once() -> None:
+    asked: list[bytes] = []
+    reader = a_reader(name=lambda text: asked.append(text) or len(asked) - 1)
+    text = b",".join(one_event(name=name) for name in ("a", "b", "a", "b"))
+    assert [reader.take(text, len(text)) for _ in range(3)] == [4, 4, 4]
+    assert asked == [b'"a"', b'"b"']
+
+
+@pytest.mark.parametrize("method", ["meaning", "layout", "name", "thread", "counted", "group", "columns"])
+def test_an_error_of_the_handler_is_raised_and_the_reader_goes_on(method: str) -> None:
+    fails = True
+
+    def fail(*args: Any) -> Any:
+        if fails:
+            raise LookupError(method)
+        return getattr(a_handler(), method)(*args)
+
+    reader = a_reader(**{method: fail})
+    event = one_event(pid=None) if method == "group" else one_event()
+    with pytest.raises(LookupError, match=method):
+        reader.flush() if reader.take(event, len(event)) else None
+    fails = False
+    assert reader.take(event, len(event)) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "answer", "error"),
+    [
+        ("name", -5, OverflowError),
+        ("name", 2**40, OverflowError),
+        ("name", "a", TypeError),
+        ("layout", (False, [7], []), ValueError),
+        ("layout", (False, [], [-1]), ValueError),
+        ("layout", (False, [0] * 300, []), ValueError),
+        ("layout", (False, "a", []), TypeError),
+        ("meaning", (1, 2), TypeError),
+    ],
+)
+def test_answers_of_a_wrong_kind_are_refused(method: str, answer: Any, error: type[Exception]) -> None:
+    event = one_event()
+    with pytest.raises(error):
+        a_reader(**{method: lambda text: answer}).take(event, len(event))
+
+
+def test_a_reader_cannot_be_called_while_it_reads() -> None:
+    event = one_event()
+    reader = a_reader(name=lambda text: reader.take(event, len(event)))
+    with pytest.raises(RuntimeError, match="another slice is being read"):
+        reader.take(event, len(event))
+    reader = a_reader(name=lambda text: reader.flush())
+    with pytest.raises(RuntimeError, match="a slice is being read"):
+        reader.take(event, len(event))
+
+
+def test_a_reader_releases_its_handler() -> None:
+    handler = a_handler()
+    module = core.compiled(MODULE)
+    assert module is not None
+    before = sys.getrefcount(handler)
+    for _ in range(3):
+        reader = module.Reader(handler, "Synthetic", "Allocates", 0)
+        reader.take(one_event(), len(one_event()))
+    del reader
+    assert sys.getrefcount(handler) == before
+
+
+def test_the_collector_counts_what_is_taken() -> None:
+    collector = Collector()
+    reader = compiled_reader(collector)
+    assert reader is not None
+    text = one_event() + b"," + one_event(cat="kernel")
+    assert reader.take(text, len(text)) == 2
+    assert reader.take(b"no JSON", 7) is None
+    assert (collector.count, dict(collector.categories)) == (2, {"cpu_op": 1, "kernel": 1})
+
+
+def test_python_reads_where_the_variable_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(core.VARIABLE, "python")
+    assert compiled_reader(Collector()) is None
