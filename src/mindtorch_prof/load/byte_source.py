@@ -55,16 +55,23 @@ class Source:
         self.total = _size(self._file)  # bytes of the file, where that is known
         self.notes: list[str] = []
         self.packed = False
+        self._reading: Generator[bytes, None, None] | None = None
 
     def __enter__(self) -> Source:
         return self
 
     def __exit__(self, *exc: object) -> None:
+        if self._reading is not None:
+            self._reading.close()  # an error keeps its frames: without this a thread would go on reading
         if self._owned is not None:
             self._owned.close()
 
     def chunks(self) -> Iterator[bytes]:
         """The content, unpacked where it is packed."""
+        self._reading = self._chunks()
+        return self._reading
+
+    def _chunks(self) -> Generator[bytes, None, None]:
         first = self._read(CHUNK)
         self.packed = first[:2] == _GZIP
         if not self.packed:

@@ -73,6 +73,14 @@ def test_a_long_packed_file_is_unpacked_ahead_on_a_second_thread(tmp_path: Path)
     assert "mindtorch_prof unpacks" not in {thread.name for thread in threading.enumerate()}
 
 
+def test_an_error_leaves_no_thread_behind(tmp_path: Path) -> None:
+    packed_noise(tmp_path / "t.gz")
+    with pytest.raises(NotATraceError) as raised:
+        load(tmp_path / "t.gz")
+    assert "mindtorch_prof unpacks" not in {thread.name for thread in threading.enumerate()}
+    assert raised.value.__traceback__ is not None
+
+
 def test_limits_hold_for_what_is_unpacked_ahead(tmp_path: Path) -> None:
     packed_noise(tmp_path / "t.gz")
     with Source(tmp_path / "t.gz", Limits(max_bytes=1 << 20)) as source:
