@@ -29,7 +29,8 @@ class Tree:
 def depths(start: IntArray, end: IntArray) -> IntArray:
     """Depth of each event of one thread, sorted by start (longest first): how many earlier events have not ended."""
     place = np.arange(len(start))
-    ended = np.searchsorted(np.sort(end), start, side="right")
+    # a stable sort takes a tenth of the time: ends are almost in order
+    ended = np.searchsorted(np.sort(end, kind="stable"), start, side="right")
     # events of length 0 have ended by their own start: an event and those after it must not count as ended before it
     empty = np.flatnonzero(start == end)
     if len(empty):
@@ -45,9 +46,15 @@ def parents(depth: IntArray) -> IntArray:
     place = np.arange(count)
     # rows by (depth, place) as single numbers: the parent of a row is the last one before (its depth - 1, its place)
     keys = depth * count + place
-    order = np.argsort(depth, kind="stable")
+    order = _by_depth(depth)
     place_of_parent = np.searchsorted(keys[order], keys - count) - 1
     return np.where(depth > 0, order[np.maximum(place_of_parent, 0)], -1)
+
+
+def _by_depth(depth: IntArray) -> IntArray:
+    """The order of rows by depth; of one depth as they are. Numbers of 16 bits are sorted by their digits: about four times as fast."""
+    is_shallow = int(depth.max(initial=0)) < 2**15 and int(depth.min(initial=0)) >= 0
+    return np.argsort(depth.astype(np.int16) if is_shallow else depth, kind="stable")
 
 
 def depths_below(parent: IntArray) -> IntArray:
@@ -61,7 +68,7 @@ def depths_below(parent: IntArray) -> IntArray:
 
 def levels(depth: IntArray) -> list[IntArray]:
     """The rows of each depth, from 0 on; one sort, however deep."""
-    order = np.argsort(depth, kind="stable")
+    order = _by_depth(depth)
     bounds = np.searchsorted(depth[order], np.arange(int(depth.max(initial=-1)) + 2))
     return [order[first:last] for first, last in itertools.pairwise(bounds.tolist())]
 
