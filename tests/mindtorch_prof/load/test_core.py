@@ -107,6 +107,8 @@ def test_an_event_with_a_rare_field_is_read_alike_among_others(event: Any) -> No
         (b"1000.5", b"0.00049999999999999999999"),
         (b"aten::add", b"a\\u00e9\\ud83d\\ude00"),
         (b"aten::add", b"lone \\ud83d"),
+        (b"aten::add", b"lone \\ude00"),
+        (b"aten::add", b"surrogate in UTF-8 \xed\xa0\x80"),
         (b"aten::add", b"C:\\path"),
         (b"aten::add", b"not UTF-8 \xff"),
         (b"aten::add", b"control \x01"),
@@ -122,6 +124,22 @@ def test_unusual_json_is_read_alike(old: bytes, new: bytes) -> None:
     data = as_file(op(), op(ts=1002.0)).replace(old, new, 1)
     assert [difference(data, chunk) for chunk in (64, None)] == [None, None]
     assert difference(data, strict=True) is None
+
+
+def test_decimals_of_all_lengths_give_the_same_nanoseconds() -> None:
+    random_ = random.Random(0)
+    texts = [
+        f"{random_.randrange(10 ** random_.randrange(1, 16))}.{random_.randrange(10**digits):0{digits}}"
+        for digits in (1, 2, 3, 4, 5, 6, 9)
+        for _ in range(300)
+    ]
+    texts += [
+        f"{random_.randrange(2**52, 9 * 10**15)}.{random_.choice(('499', '5', '501'))}" for _ in range(300)
+    ]
+    events = b",".join(one_event().replace(b"1000.5", text.encode()) for text in texts)
+    data = b'{"traceEvents": [' + events + b"]}"
+    assert was_taken(data) == len(texts)
+    assert difference(data) is None
 
 
 def test_rows_stay_in_the_order_of_the_file_where_python_adds_some() -> None:
