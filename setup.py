@@ -30,7 +30,10 @@ def extension(module: str, *sources: str, numpy: bool = False) -> Extension:
         [f"src/_core/{source}" for source in sources],
         include_dirs=include_dirs,
         depends=sorted(glob.glob("src/_core/*.h")),
-        define_macros=[("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION")],
+        define_macros=[
+            ("NPY_NO_DEPRECATED_API", "NPY_2_0_API_VERSION"),
+            ("NPY_TARGET_VERSION", "NPY_2_0_API_VERSION"),
+        ],
         # No a * b + c in one rounding: compiled kernels give what their NumPy twins give, to the last bit.
         extra_compile_args=[
             "-std=c11",

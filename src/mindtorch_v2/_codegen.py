@@ -588,19 +588,18 @@ def write_function(w: Writer, plan: Plan, name: str) -> None:
     if name == "entry" and op.has_out:
         w(2, f"if out is not None: return call_out(OP, out, ({plan.call()},))")
     if name != "run":
+        w(2, "probes = recorder", "if probes is not None:")  # a local: another thread may end the recording
         if name == "operator":
             second = plan.names[1]
-            w(2, "if recorder is not None:")
             w(
                 3,
                 f"if {second}.__class__ is not Tensor and not ({second}.__class__ in NUMBERS or isinstance({second}, Tensor)): return NotImplemented",
             )
         else:
-            w(2, "if recorder is not None:")
             for argument, local in zip(plan.arguments, plan.names):
                 if argument.type.startswith("Scalar") and not argument.type.startswith("ScalarType"):
                     w(3, f"if isinstance({local}, Tensor): {local} = taken({local})")
-        w(3, f"return recorder[{plan.uid}]({plan.call()})")
+        w(3, f"return probes[{plan.uid}]({plan.call()})")
     if op.name in LISTED and op.inplace_of is None:
         w(2, "if autocast is not None:")
         w(3, f"t = autocast(OP, ({plan.call()},))")

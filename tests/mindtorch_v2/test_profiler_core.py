@@ -79,8 +79,12 @@ def recorded(module: Any, program: Callable[[], Any], **options: Any) -> dict[st
         use(monkeypatch, module)
         torch.manual_seed(0)
         gc.collect()
-        with profile(**options) as prof:
-            program()
+        gc.disable()  # callbacks of the collector are calls too
+        try:
+            with profile(**options) as prof:
+                program()
+        finally:
+            gc.enable()
         return described(prof.profiler._results.trace)
 
 

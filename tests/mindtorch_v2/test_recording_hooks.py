@@ -38,7 +38,10 @@ def full_profile(**further: Any) -> profile:
 
 def ops(prof: profile) -> list[str]:
     """The outermost ops of a recording."""
-    return [e.name for e in prof.events() if e.name.startswith(("aten::", "test_")) and e.cpu_parent is None]
+    names = {e.name for e in prof.events() if e.name.startswith(("aten::", "test_hooks_"))}
+    return [
+        e.name for e in prof.events() if e.name in names and getattr(e.cpu_parent, "name", "") not in names
+    ]
 
 
 def tree(prof: profile) -> list[Any]:

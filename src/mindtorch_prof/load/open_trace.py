@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ..python_rows import with_calls, with_forward_stacks
+from ..python_rows import with_forward_stacks
 from ..synthetic_rows import as_recorded
 from ..torch_api.facade import FinishedRecording
 from ..torch_api.results import Results
@@ -31,16 +31,14 @@ class Loaded(FinishedRecording):
     """A trace from a file, with what a live profile answers."""
 
     def __init__(self, trace: Trace, python_functions: bool = False, forward_stacks: bool = False) -> None:
-        super().__init__(Results(trace))
-        self._python_functions, self._forward_stacks = python_functions, forward_stacks
+        super().__init__(Results(trace), python_functions=python_functions)
+        self._forward_stacks = forward_stacks
 
     @cached_property
     def _listed(self) -> Results:
-        """The Results of lists and tables: with Python calls among the events if they are rows."""
-        trace = with_calls(self.trace) if self._python_functions else self.trace
-        if self._forward_stacks:
-            trace = with_forward_stacks(trace)
-        return self._results if trace is self.trace else Results(trace)
+        """The same, with the stacks that torch shows inside nodes of the backward pass."""
+        listed = super()._listed
+        return Results(with_forward_stacks(listed.trace)) if self._forward_stacks else listed
 
     @property
     def health(self) -> Health:
@@ -94,8 +92,11 @@ def _refuse_other_lists(slices: Slices, collector: Collector, name: str) -> None
 
 
 def _calls_are_rows(trace: Trace, top: JSONObject) -> bool:
-    """Whether a file was written by torch 2.13 or later, which lists Python calls among the events: earlier versions name no host."""
-    return bool(len(trace.frames) and "host_name" in top and OWN_KEY not in top)
+    """Whether a file was written by torch 2.13 or later, which lists Python calls among the events (earlier versions name no host), or
+    by this package, which does the same."""
+    if OWN_KEY in top:
+        return bool(len(trace.frames) and trace.settings.with_stack)
+    return bool(len(trace.frames) and "host_name" in top)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..analysis.recording import Recording, recorded_results
 from ..export import chrome
+from ..python_rows import with_calls
 from .event_list import EventList
 from .function_events import FunctionEvent, FunctionEventAvg
 from .results import Results
@@ -38,7 +39,9 @@ class KeyAverages(ABC):
 
     def as_recorded(self) -> FinishedRecording:
         """The recording without its synthetic events, which torch shows inside others and which ran as part of one kernel: only what ran."""
-        return FinishedRecording(recorded_results(self._finished()), getattr(self, "_metadata", {}))
+        results = recorded_results(self._finished())
+        # torch 2.13 lists Python calls among the events of a recording with stacks
+        return FinishedRecording(results, getattr(self, "_metadata", {}), results.trace.settings.with_stack)
 
     def overhead(self) -> Overhead | None:
         """How much longer the program took because it was recorded, as the recorder measured its own cost; None: not known."""
@@ -143,9 +146,13 @@ class EventAnswers(KeyAverages):
 class FinishedRecording(RecordingAnswers):
     """A recording that has ended, with what a live profile answers."""
 
-    def __init__(self, results: Results, metadata: dict[str, object] | None = None) -> None:
+    def __init__(
+        self, results: Results, metadata: dict[str, object] | None = None, python_functions: bool = False
+    ) -> None:
+        """python_functions: Python calls are rows of events() and key_averages()."""
         self._results = results
         self._metadata = dict(metadata or {})
+        self._python_functions = python_functions
 
     def __repr__(self) -> str:
         trace = self.trace
@@ -165,8 +172,8 @@ class FinishedRecording(RecordingAnswers):
 
     @cached_property
     def _listed(self) -> Results:
-        """The Results of lists and tables."""
-        return self._results
+        """The Results of lists and tables: with Python calls among the events if they are rows."""
+        return Results(with_calls(self.trace)) if self._python_functions else self._results
 
     def _listed_results(self) -> Results:
         return self._listed

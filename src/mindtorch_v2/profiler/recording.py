@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from mindtorch_prof.export import chrome
+from mindtorch_prof.python_rows import with_calls
 from mindtorch_prof.torch_api.enums import ProfilerActivity, ProfilerState
 from mindtorch_prof.torch_api.event_list import EventList
 from mindtorch_prof.torch_api.event_tree import _ProfilerResult
@@ -89,6 +90,9 @@ class profile(EventAnswers):
         self.acc_events = acc_events
         self.experimental_config = experimental_config or _ExperimentalConfig()
         self.kineto_results: Any = None
+        self._listed: tuple[Results, Results] | None = (
+            None  # `_results`, and those with Python calls as events
+        )
         self.profiling_start_time_ns = 0
         self.profiling_end_time_ns = 0
         self._stats = _ProfilerStats()
@@ -221,10 +225,12 @@ class profile(EventAnswers):
             raise RuntimeError(
                 "events() is not available when trace_only=True in ExperimentalConfig. Use export_chrome_trace() instead."
             )
+        listed = self._listed_results()
+        assert listed is not None
         if self._stats.number_of_events:
-            return self._results.events
+            return listed.events
         began = time.perf_counter_ns()
-        events = self._results.events
+        events = listed.events
         spent = (time.perf_counter_ns() - began) // 1000
         self._stats.function_events_build_tree_call_duration_us = max(spent, 1)
         self._stats.number_of_events = len(events)
@@ -234,7 +240,13 @@ class profile(EventAnswers):
         return self.function_events
 
     def _listed_results(self) -> Results | None:
-        return self._results
+        """The Results of lists and tables: with stacks, Python calls are among the events."""
+        results = self._results
+        if results is None or not results.trace.settings.with_stack:
+            return results
+        if self._listed is None or self._listed[0] is not results:
+            self._listed = (results, Results(with_calls(results.trace)))
+        return self._listed[1]
 
     def _finished(self, purpose: str = "getting results") -> Results:
         if self._results is None:

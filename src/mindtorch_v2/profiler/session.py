@@ -213,7 +213,7 @@ class _KinetoProfile(RecordingAnswers):
     def _listed_results(self) -> Results | None:
         if self.profiler is None:
             raise AssertionError("Profiler must be initialized before getting key averages")
-        return self.profiler._results
+        return self.profiler._listed_results()
 
     def export_in_background(self, path: str) -> Export:
         """Write the trace file on a thread of its own; the program goes on. `.result()` of what is returned waits for it, and raises

@@ -73,6 +73,7 @@ class Core:
         self.memory: list[int] = []  # time, bytes (negative: freed), allocation id, thread
         self.tensor_log: list[int] = []  # the tensors that were arguments of ops, in the order of calls
         self.is_tracing = False
+        self.beginning = 0  # the thread that sets profile functions now: what it calls for that is not logged
         self.recorded[get_ident()] = _Thread(get_ident())
 
     def activate(self) -> None:
@@ -176,7 +177,9 @@ class Core:
     def begin_calls(self) -> None:
         """Trace the calls of this thread from now on, and from Python 3.12 on those of all threads that run."""
         self.is_tracing = True
+        self.beginning = get_ident()
         self._set_on_all_threads(self.first_event)
+        self.beginning = 0
         other = sys.getprofile()
         other = None if other is self._traced_thread(get_ident()).hook else other
         if other is not None and not callable(other):
@@ -232,6 +235,7 @@ class Core:
         """The profile function of a thread until its first event, which gives the thread its own."""
         if not self.is_tracing:
             sys.setprofile(None)
+        if not self.is_tracing or get_ident() == self.beginning:
             return
         self.recording.thread_begins_calls(frame.f_back if event == "call" else frame)
         hook = self._hook(None)
