@@ -53,7 +53,7 @@ def extension(module: str, *sources: str, numpy: bool = False) -> Extension:
 EXTENSIONS = [
     extension(
         "mindtorch_v2.profiler.record._core",
-        *("recorder.c", "calls.c", "inputs.c", "memory.c", "log.c", "table.c", "clock.c"),
+        *("recorder.c", "calls.c", "inputs.c", "memory.c", "tensors.c", "log.c", "table.c", "clock.c"),
         numpy=True,
     ),
     extension("mindtorch_v2._ops._fused", "fused_loops.c", numpy=True),

@@ -1,12 +1,14 @@
 /* Descriptions of arguments. Shapes, strides and types are read straight from the arrays and looked up in a table; the Recorder describes
    only what is new, and what is no tensor, number or list of those. */
 
-#include "recorder.h"
-
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL mindtorch_recorder_numpy
 #define NO_IMPORT_ARRAY
 #include <numpy/arrayobject.h>
+
+#include "recorder.h"
 #include <string.h>
 
 enum { MOST_WORDS = 256, DEEPEST_LIST = 3 };

@@ -1,11 +1,13 @@
 /* Growing rows of integers. */
 
-#include "recorder.h"
-
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL mindtorch_recorder_numpy
 #define NO_IMPORT_ARRAY
 #include <numpy/arrayobject.h>
+
+#include "recorder.h"
 #include <string.h>
 
 enum { FIRST_CHUNK = 1 << 10, LARGEST_CHUNK = 1 << 17 }; /* integers: 8 KB to 1 MB */

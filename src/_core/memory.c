@@ -1,12 +1,14 @@
 /* Memory of tensors: NumPy's allocator tells when it is freed. The arrays that ops return are looked up in a table by the address of
    their memory; all other arrays pass through. Arrays that another allocator made are watched by the Python version, allocations.py. */
 
-#include "recorder.h"
-
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
 #define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL mindtorch_recorder_numpy
 #define NO_IMPORT_ARRAY
 #include <numpy/arrayobject.h>
+
+#include "recorder.h"
 #include <string.h>
 
 /* the memory of one tensor */
@@ -34,6 +36,7 @@ static PyDataMem_Handler handler;
 static PyDataMem_Handler *inner;  /* NumPy's default one, which does the work */
 static PyObject *handler_capsule, *default_capsule;
 static PyObject *python_allocations; /* the module allocations.py */
+static PyObject *python_watched;     /* the arrays that it watches, by address */
 static int64_t last_id;
 
 /* ------------------------------------------------------------------------------------------------ the table */
@@ -105,6 +108,14 @@ static void remove_owner(Owner *gone)
 }
 
 /* ------------------------------------------------------------------------------------------------ rows */
+
+/* The time, as a number that is given once. */
+int64_t next_id(void)
+{
+    int64_t now = now_ns();
+    last_id = now > last_id ? now : last_id + 1;
+    return last_id;
+}
 
 static void add_row(Core *core, int64_t now, int64_t nbytes, int64_t allocation_id)
 {
@@ -181,7 +192,8 @@ int load_memory(void)
     if (handler_capsule == NULL)
         return -1;
     python_allocations = PyImport_ImportModule("mindtorch_v2.profiler.record.allocations");
-    return python_allocations == NULL ? -1 : 0;
+    python_watched = python_allocations == NULL ? NULL : PyObject_GetAttrString(python_allocations, "_watched");
+    return python_watched == NULL || !PyDict_Check(python_watched) ? -1 : 0;
 }
 
 /* Let NumPy allocate through us in this context, or no more. Another package's allocator is left as it is. */
@@ -240,7 +252,8 @@ void forget_core(Core *core)
 
 /* ------------------------------------------------------------------------------------------------ arrays */
 
-static PyArrayObject *owner_of(PyArrayObject *array)
+/* The array that owns the memory. */
+PyArrayObject *owner_of(PyArrayObject *array)
 {
     for (PyObject *base = PyArray_BASE(array); base != NULL && PyArray_Check(base); base = PyArray_BASE(array))
         array = (PyArrayObject *)base;
@@ -255,6 +268,12 @@ static bool is_ours(PyArrayObject *owner)
 int64_t array_bytes(PyObject *array)
 {
     return (int64_t)PyArray_NBYTES((PyArrayObject *)array);
+}
+
+/* Whether the Python version watches any array. */
+static bool watches_in_python(void)
+{
+    return python_watched != NULL && PyDict_GET_SIZE(python_watched) != 0;
 }
 
 static int64_t ask_python(const char *function, PyObject *array)
@@ -280,15 +299,13 @@ int64_t observe_array(PyObject *object)
     }
     uintptr_t key = (uintptr_t)PyArray_DATA(owner), address = (uintptr_t)PyArray_DATA(array);
     Owner *known = find_owner(key);
-    int64_t now = now_ns();
-    last_id = now > last_id ? now : last_id + 1;
-    Block block = {NULL, address, last_id, (int64_t)PyArray_NBYTES(array)};
+    Block block = {NULL, address, next_id(), (int64_t)PyArray_NBYTES(array)};
     if (known == NULL) {
         Owner *added = add_owner(key);
         if (added == NULL)
             return 0;
         added->block = block;
-        return last_id;
+        return block.allocation_id;
     }
     Block *last = &known->block;
     for (Block *each = last; each != NULL; last = each, each = each->next)
@@ -298,24 +315,26 @@ int64_t observe_array(PyObject *object)
     if (last->next == NULL)
         return 0;
     *last->next = block;
-    return last_id;
+    return block.allocation_id;
 }
 
-/* Record new memory, unless it is known. tensor: the one that it was allocated for, or NULL; storage: its storage, or None. */
-void record_allocation(Core *core, PyObject *tensor, PyObject *array, PyObject *storage)
+/* Record new memory, unless it is known. tensor: the one that it was allocated for, or NULL. */
+void record_allocation(Core *core, PyObject *tensor, PyObject *array)
 {
     int64_t allocation_id = observe_array(array);
     if (allocation_id > 0) {
         add_row(core, allocation_id, array_bytes(array), allocation_id);
         if (tensor != NULL && core->has_register) {
-            PyObject *number = NULL, *done = NULL;
-            if (storage == Py_None) {
+            PyObject *number = NULL, *done = NULL, *before = PyObject_GetAttr(tensor, str_tensor_id);
+            int64_t tensor_id = before == NULL ? -1 : PyLong_AsLongLong(before);
+            if (!PyErr_Occurred() && tensor_id < core->first_id) {
                 number = PyLong_FromLongLong(allocation_id);
                 if (number != NULL)
                     PyObject_SetAttr(tensor, str_tensor_id, number);
-            } else /* it may have got an id already, as an argument inside the op */
+            } else if (!PyErr_Occurred()) /* it has got an id already, as an argument inside the op */
                 done = PyObject_CallMethod(core->recording, "tensor_allocated", "OL", tensor,
                                            (long long)allocation_id);
+            Py_XDECREF(before);
             Py_XDECREF(number);
             Py_XDECREF(done);
         }
@@ -331,24 +350,29 @@ PyObject *memory_observe(PyObject *module, PyObject *array)
     return allocation_id < 0 ? NULL : PyLong_FromLongLong(allocation_id);
 }
 
-PyObject *memory_allocation_id(PyObject *module, PyObject *object)
+/* The id of the allocation that an array's memory belongs to. 0: it is not watched; -1: an error. */
+int64_t allocation_of(PyArrayObject *array)
 {
-    (void)module;
-    if (!PyArray_Check(object)) {
-        PyErr_SetString(PyExc_TypeError, "allocation_id() takes an array");
-        return NULL;
-    }
-    PyArrayObject *array = (PyArrayObject *)object, *owner = owner_of(array);
-    if (!is_ours(owner)) {
-        int64_t allocation_id = ask_python("allocation_id", object);
-        return allocation_id < 0 ? NULL : PyLong_FromLongLong(allocation_id);
-    }
+    PyArrayObject *owner = owner_of(array);
+    if (!is_ours(owner))
+        return watches_in_python() ? ask_python("allocation_id", (PyObject *)array) : 0;
     uintptr_t address = (uintptr_t)PyArray_DATA(array);
     Owner *known = find_owner((uintptr_t)PyArray_DATA(owner));
     for (Block *block = known == NULL ? NULL : &known->block; block != NULL; block = block->next)
         if (block->address <= address && address < block->address + (uintptr_t)block->nbytes)
-            return PyLong_FromLongLong(block->allocation_id);
-    return PyLong_FromLong(0);
+            return block->allocation_id;
+    return 0;
+}
+
+PyObject *memory_allocation_id(PyObject *module, PyObject *array)
+{
+    (void)module;
+    if (!PyArray_Check(array)) {
+        PyErr_SetString(PyExc_TypeError, "allocation_id() takes an array");
+        return NULL;
+    }
+    int64_t allocation_id = allocation_of((PyArrayObject *)array);
+    return allocation_id < 0 ? NULL : PyLong_FromLongLong(allocation_id);
 }
 
 PyObject *memory_alive(PyObject *module, PyObject *nothing)

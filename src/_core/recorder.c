@@ -109,16 +109,6 @@ static void thread_free(Thread *thread)
 
 /* ------------------------------------------------------------------------------------------------ parts of a row */
 
-static int64_t attribute_as_integer(PyObject *object, PyObject *name)
-{
-    PyObject *value = PyObject_GetAttr(object, name);
-    if (value == NULL)
-        return -1;
-    int64_t integer = PyLong_AsLongLong(value);
-    Py_DECREF(value);
-    return integer;
-}
-
 static inline int64_t sequence_of(Thread *thread)
 {
     PyObject *enabled = PyDict_GetItemWithError(thread->grad_state, str_enabled);
@@ -128,23 +118,13 @@ static inline int64_t sequence_of(Thread *thread)
     return number == NULL ? -1 : PyLong_AsLongLong(number);
 }
 
-/* The id of a tensor; 0 for anything else. */
-static int64_t id_of_tensor(Core *core, PyObject *value)
-{
-    if (!PyObject_TypeCheck(value, tensor_type))
-        return 0;
-    int64_t tensor_id = attribute_as_integer(value, str_tensor_id);
-    if (tensor_id >= core->first_id)
-        return tensor_id;
-    PyObject *answer = PyErr_Occurred() ? NULL : PyObject_CallOneArg(core->assign_id, value);
-    tensor_id = answer == NULL ? 0 : PyLong_AsLongLong(answer);
-    Py_XDECREF(answer);
-    return tensor_id;
-}
-
 static void log_tensor(Core *core, PyObject *value)
 {
     int64_t tensor_id = id_of_tensor(core, value);
+    if (tensor_id < 0) {
+        PyErr_WriteUnraisable(value);
+        tensor_id = 0;
+    }
     int64_t *place = log_add(&core->tensor_ids, 1);
     if (place != NULL)
         *place = tensor_id;
@@ -279,7 +259,7 @@ static void record_result(Core *core, Probe *probe, PyObject *tensor, PyObject *
         if (array == NULL)
             goto done;
     }
-    record_allocation(core, tensor, array, storage);
+    record_allocation(core, tensor, array);
 done:
     PyErr_Clear();
     Py_XDECREF(array);
@@ -489,6 +469,8 @@ static int core_traverse(PyObject *self, visitproc visit, void *arg)
     Py_VISIT(core->range_keys);
     Py_VISIT(core->functions);
     Py_VISIT(core->assign_id);
+    Py_VISIT(core->storages);
+    Py_VISIT(core->storage_at);
     Py_VISIT(core->kept);
     for (Thread *thread = core->threads; thread != NULL; thread = thread->next) {
         Py_VISIT(thread->grad_state);
@@ -504,6 +486,8 @@ static int core_clear(PyObject *self)
     Py_CLEAR(core->range_keys);
     Py_CLEAR(core->functions);
     Py_CLEAR(core->assign_id);
+    Py_CLEAR(core->storages);
+    Py_CLEAR(core->storage_at);
     Py_CLEAR(core->kept);
     return 0;
 }
@@ -545,11 +529,15 @@ static PyObject *core_activate(PyObject *self, PyObject *nothing)
     core->has_register = reg != Py_None;
     if (core->has_register) {
         core->first_id = 0;
-        PyObject *first = PyObject_GetAttrString(reg, "first_id"), *assign = PyObject_GetAttrString(reg, "assign_id");
-        if (first != NULL && assign != NULL)
+        PyObject *first = PyObject_GetAttrString(reg, "first_id");
+        if (first != NULL)
             core->first_id = PyLong_AsLongLong(first);
         Py_XDECREF(first);
-        Py_XSETREF(core->assign_id, assign);
+        Py_XSETREF(core->assign_id, PyErr_Occurred() ? NULL : PyObject_GetAttrString(reg, "assign_id"));
+        Py_XSETREF(core->storages, PyErr_Occurred() ? NULL : PyObject_GetAttrString(reg, "storages"));
+        Py_XSETREF(core->storage_at, PyErr_Occurred() ? NULL : PyObject_GetAttrString(reg, "storage_at"));
+        if (!PyErr_Occurred() && !(PyList_Check(core->storages) && PyDict_Check(core->storage_at)))
+            PyErr_SetString(PyExc_TypeError, "the tensor register has other attributes than the core knows");
     }
     Py_DECREF(reg);
     if (PyErr_Occurred())
@@ -793,7 +781,7 @@ static PyObject *core_listen_to_memory(PyObject *self, PyObject *wanted)
 
 static PyObject *core_record_allocation(PyObject *self, PyObject *array)
 {
-    record_allocation((Core *)self, NULL, array, Py_None);
+    record_allocation((Core *)self, NULL, array);
     Py_RETURN_NONE;
 }
 

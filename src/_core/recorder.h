@@ -147,7 +147,8 @@ typedef struct Thread {
 typedef struct {
     PyObject_HEAD
     PyObject *recording; /* the Recorder */
-    PyObject *range_keys, *functions, *assign_id;
+    PyObject *range_keys, *functions;
+    PyObject *assign_id, *storages, *storage_at; /* of the tensor register, or NULL */
     bool all_threads, inputs, calls, tensors, memory, has_register;
     size_t width;
     int64_t first_id; /* ids of tensors below are of earlier recordings */
@@ -187,14 +188,23 @@ int load_inputs(void);
 /* ------------------------------------------------------------------------------------------------ memory.c */
 
 int load_memory(void);
+int64_t next_id(void);
 int64_t observe_array(PyObject *array);
 int listen_to_memory(Core *core, bool wanted);
 void forget_core(Core *core);
-void record_allocation(Core *core, PyObject *tensor, PyObject *array, PyObject *storage);
+void record_allocation(Core *core, PyObject *tensor, PyObject *array);
 PyObject *memory_observe(PyObject *module, PyObject *array);
 PyObject *memory_allocation_id(PyObject *module, PyObject *array);
 PyObject *memory_alive(PyObject *module, PyObject *nothing);
 int64_t array_bytes(PyObject *array);
+#ifdef NPY_FEATURE_VERSION
+PyArrayObject *owner_of(PyArrayObject *array);
+int64_t allocation_of(PyArrayObject *array);
+#endif
+
+/* ------------------------------------------------------------------------------------------------ tensors.c */
+
+int64_t id_of_tensor(Core *core, PyObject *value);
 
 /* ------------------------------------------------------------------------------------------------ calls.c */
 

@@ -19,7 +19,6 @@ class UntypedStorage:
     _keeps: UntypedStorage | None = None
     _flat: np.ndarray | None = None
     _shared = False
-    _storage_id = 0  # in a recording with tensor ids, see profiler/record/tensor_ids.py
 
     def __new__(cls, size: Any = 0, *, device: Any = None) -> UntypedStorage:
         self = object.__new__(cls)
@@ -89,7 +88,6 @@ class UntypedStorage:
         self._root = self._flat = fresh
         self._keeps = None
         if on_allocate is not None:
-            self._storage_id = 0
             on_allocate(fresh)
         return self
 

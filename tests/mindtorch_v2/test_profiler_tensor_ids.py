@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import mindtorch_v2 as torch
 from mindtorch_prof.torch_api import basic_evaluation as _utils
 from mindtorch_v2._C import _profiler as C
@@ -178,3 +180,33 @@ def test_all_threads_are_told_apart() -> None:
     (mul,), (add,) = ops(prof, "aten::mul_"), ops(prof, "aten::add_")
     assert mul.start_tid != add.start_tid
     assert mul.extra_fields.inputs[0].id == add.extra_fields.inputs[0].id
+
+
+def test_shapes_alone_tell_tensors_and_addresses_apart() -> None:
+    x = torch.ones(3)
+    with profile(record_shapes=True) as prof:
+        y = x + x
+        y.reshape(3, 1) * 2
+    tensors = [
+        [tensor for tensor in event.extra_fields.inputs if hasattr(tensor, "impl_ptr")]
+        for event in prof.profiler.kineto_results.experimental_event_tree()
+    ]
+    (first, second), (added,), (viewed, _) = tensors
+    assert first.impl_ptr == second.impl_ptr
+    assert first.storage_data_ptr == x.data_ptr()
+    assert added.storage_data_ptr == viewed.storage_data_ptr == y.data_ptr()
+    assert len({first.impl_ptr, added.impl_ptr, viewed.impl_ptr}) == 3
+
+
+def test_memory_at_a_reused_address_is_other_memory() -> None:
+    with profile(record_shapes=True) as prof:
+        for _ in range(20):  # NumPy allocates each array where the one before was
+            torch.from_numpy(np.ones(4)) + 1
+    first = [
+        event.extra_fields.inputs[0]
+        for event in prof.profiler.kineto_results.experimental_event_tree()
+        if event.name == "aten::add"
+    ]
+    assert len({tensor.impl_ptr for tensor in first}) == 20
+    storages = prof.profiler._results.trace.tensor_ids.storages
+    assert len(np.unique(storages[:, 1])) >= 20

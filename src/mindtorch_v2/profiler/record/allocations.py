@@ -58,7 +58,7 @@ def is_anyone_listening() -> bool:
 
 def observe(array: np.ndarray) -> int:
     """Watch the memory of a new array; the id of the allocation, which is its time. 0: it has no memory, or is watched already."""
-    owner, address = _owner(array), array.__array_interface__["data"][0]
+    owner, address = owner_of(array), array.__array_interface__["data"][0]
     if not array.nbytes:
         return 0
     owner_address = owner.__array_interface__["data"][0]
@@ -75,7 +75,7 @@ def observe(array: np.ndarray) -> int:
 
 def allocation_id(array: np.ndarray) -> int:
     """The id of the allocation that this array's memory belongs to; 0: it is not watched."""
-    watch = _watched.get(_owner(array).__array_interface__["data"][0])
+    watch = _watched.get(owner_of(array).__array_interface__["data"][0])
     if watch is None or watch() is None:
         return 0
     address = array.__array_interface__["data"][0]
@@ -92,7 +92,8 @@ def alive() -> np.ndarray:
     return np.array(rows, np.int64).reshape(-1, 3)
 
 
-def _owner(array: np.ndarray) -> np.ndarray:
+def owner_of(array: np.ndarray) -> np.ndarray:
+    """The array that owns the memory."""
     while isinstance(array.base, np.ndarray):
         array = array.base
     return array

@@ -69,7 +69,7 @@ class Recorder:
             all_threads=config.all_threads,
             inputs=config.record_shapes or config.with_flops,
             calls=config.with_stack or config.with_modules,
-            tensors=config.record_shapes and config.profile_memory,
+            tensors=config.record_shapes,
             memory=config.profile_memory,
         )
         self.functions = Functions(modules_only=not config.with_stack) if self.wanted.calls else None

@@ -1,8 +1,8 @@
 """Ids of tensors and storages while recording: tensors, modules and optimizers in, integers out; after the stop, columns.
 
-A tensor gets an id when an op allocates its memory or when it is first an argument of one; so does its storage. The ids are kept on the
-objects (`_tensor_id` of a tensor, `_storage_id` of a storage), so that nothing is kept alive; the id of a storage whose allocation was
-recorded is that of the allocation. Ids are times: of the allocation, or of the first use. So no id is given twice, even if an address or the `id()` of an object is reused, and
+A tensor gets an id when an op allocates its memory or when it is first an argument of one; so does the memory. A tensor keeps its id
+itself (`_tensor_id`), memory is known by the array that owns it, through a weak reference: nothing is kept alive. The id of memory whose
+allocation was recorded is that of the allocation. Ids are times: of the allocation, or of the first use. So no id is given twice, even if an address or the `id()` of an object is reused, and
 ids of earlier recordings are recognised by being earlier than this one. If a tensor's memory is replaced (`set_`, `resize_`, `.data =`),
 its id turns negative: the tensor gets a new id at its next use, and a link tells that both ids are one tensor.
 """
@@ -22,9 +22,9 @@ from mindtorch_prof.tree import innermost, thread_slices
 
 from ... import _recording_hooks as hooks
 from ..._codegen import Plan
-from ..._graph import storage_of
 from ...nn.parameter import is_lazy
 from . import core
+from .allocations import owner_of
 from .op_inputs import tensor_input
 
 clock = time.perf_counter_ns
@@ -67,9 +67,11 @@ class TensorRegister:
         self.storages: list[int] = []  # tensor, its storage (0: none), its address (0: another row has it)
         self.links: list[int] = []  # one tensor's id before and after its memory was replaced
         self.addresses: dict[int, int] = {}  # storage -> the address that the program asked for
-        self.earlier_ids: list[
-            int
-        ] = []  # allocation id, id that the storage had before the allocation was recorded
+        # by the address of its owner: a weak reference to the array that owns the memory, and the memory's id
+        self.storage_at: dict[int, tuple[Any, int]] = {}
+        self.earlier_ids: dict[
+            int, int
+        ] = {}  # allocation id -> id that the memory had before the allocation was recorded
         self.owners: list[ParameterOwner] = []
         self.modules: dict[str, int] = {}  # a frame's name -> index of `owners`
         self.optimizers: dict[int, tuple[Any, int]] = {}  # by id(): a weak reference, index of `owners`
@@ -81,7 +83,7 @@ class TensorRegister:
         outermost = hooks.set_tensor_register(self)
         if outermost is not self:
             self.first_id, self.storages, self.links = outermost.first_id, outermost.storages, outermost.links
-            self.addresses = outermost.addresses
+            self.addresses, self.storage_at = outermost.addresses, outermost.storage_at
         self.first_id = self.first_id or now
         self.assign_id = self._id_assigner()
 
@@ -103,29 +105,37 @@ class TensorRegister:
             if tensor._array_missing or tensor.is_sparse or not tensor._array.nbytes:
                 add_storage((tensor_id, 0, 0))
                 return tensor_id
-            storage = storage_of(tensor)
-            if storage._keeps is not None:
-                storage = storage._keeps
-            storage_id = storage._storage_id
-            if storage_id < first_id:
-                storage_id = core.allocation_id(storage._root)
-            if storage_id >= first_id:
+            storage_id = self.storage_id(tensor._array)
+            if storage_id:
                 add_storage((tensor_id, storage_id, 0))
             else:
-                storage._storage_id = tensor_id
-                add_storage((tensor_id, tensor_id, storage.data_ptr()))
+                owner = owner_of(tensor._array)
+                address = owner.__array_interface__["data"][0]
+                self.storage_at[address] = (weakref.ref(owner), tensor_id)
+                add_storage((tensor_id, tensor_id, address))
             return tensor_id
 
         return assign_id
 
+    def storage_id(self, array: np.ndarray) -> int:
+        """The id of an array's memory; 0: it has none in this recording."""
+        allocation_id = core.allocation_id(array)
+        if allocation_id >= self.first_id:
+            return allocation_id
+        owner = owner_of(array)
+        known = self.storage_at.get(owner.__array_interface__["data"][0])
+        return known[1] if known is not None and known[0]() is owner and known[1] >= self.first_id else 0
+
     def allocated(self, tensor: Any, allocation_id: int) -> None:
-        """An op has allocated memory for a new tensor: it gets the id of the allocation."""
-        storage = tensor._storage
-        if storage is not None and storage._storage_id >= self.first_id:
-            # used as an argument inside the op that returns it
-            self.earlier_ids.extend((allocation_id, storage._storage_id))
-        else:
+        """An op has allocated memory for a new tensor: it gets the id of the allocation, unless it has one, because it was used as an
+        argument inside the op."""
+        if tensor._tensor_id < self.first_id:
             tensor._tensor_id = allocation_id
+            return
+        owner = owner_of(tensor._array)
+        known = self.storage_at.get(owner.__array_interface__["data"][0])
+        if known is not None and known[0]() is owner:
+            self.earlier_ids[allocation_id] = known[1]
 
     def id_of(self, tensor: Any) -> int:
         """The id of a tensor, a new one if it has none in this recording."""
@@ -142,12 +152,9 @@ class TensorRegister:
 
     def note_address(self, storage: Any, address: int) -> None:
         """The program has asked for an address: it is shown even if the memory is freed before the stop."""
-        storage = storage if storage._keeps is None else storage._keeps
-        storage_id = storage._storage_id
-        if storage_id < self.first_id:
-            storage_id = core.allocation_id(storage._root)
-        if storage_id >= self.first_id:
-            self.addresses[storage_id] = address
+        storage_id = self.storage_id(storage._root)
+        if storage_id:
+            self.addresses[self.earlier_ids.get(storage_id, storage_id)] = address
 
     def ids_in_list(self, value: Any) -> list[int]:
         """The ids of the tensors in a list; 0 for other items."""
@@ -226,15 +233,18 @@ class TensorRegister:
         self, first: np.ndarray, tensor_log: np.ndarray, storage_ids: np.ndarray, frames: Frames
     ) -> TensorIds:
         """All ids as columns. first: by event, where its tensors begin in the log; storage_ids: by row of `Memory`."""
+        storages = np.array(self.storages, np.int64).reshape(-1, 3)
         if self.earlier_ids:
-            earlier = dict(zip(self.earlier_ids[0::2], self.earlier_ids[1::2]))
-            storage_ids = np.array([earlier.get(number, number) for number in storage_ids.tolist()], np.int64)
+            storage_ids, storages[:, 1] = (
+                np.array([self.earlier_ids.get(number, number) for number in numbers.tolist()], np.int64)
+                for numbers in (storage_ids, storages[:, 1])
+            )
         allocated = _distinct(storage_ids)
         own_storages = np.stack([allocated, allocated, self._addresses(allocated)], axis=1)
         return TensorIds(
             first,
             tensor_log,
-            np.concatenate([np.array(self.storages, np.int64).reshape(-1, 3), own_storages]),
+            np.concatenate([storages, own_storages]),
             np.array(self.links, np.int64).reshape(-1, 2),
             storage_ids,
             tuple(self.owners),
