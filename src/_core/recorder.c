@@ -17,7 +17,7 @@ PyObject *str_seq, *str_enabled;
 static PyObject *str_range_key, *str_optimizer_stepped, *str_note_foreign_thread;
 static PyObject *tensor_places;  /* of tensor_ids.py */
 static PyObject *own_grad_state; /* of recorder.py */
-static PyObject *probes;         /* `_dispatch.PROBES` */
+static PyObject *probes;         /* by uid: what is called instead of an op */
 static Core *active;             /* the core that records now, or NULL */
 static uint64_t n_cores;
 

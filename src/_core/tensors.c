@@ -32,9 +32,9 @@ static bool refers_to(PyObject *reference, PyObject *object)
 }
 
 /* The id of the memory that an array owns, from the register's `storage_at`; 0: none in this recording, -1: an error. */
-static int64_t known_storage(Core *core, PyObject *address, PyObject *owner)
+static int64_t known_storage(Core *core, PyObject *key, PyObject *owner)
 {
-    PyObject *entry = PyDict_GetItemWithError(core->storage_at, address);
+    PyObject *entry = PyDict_GetItemWithError(core->storage_at, key);
     if (entry == NULL)
         return PyErr_Occurred() ? -1 : 0;
     if (!PyTuple_Check(entry) || PyTuple_GET_SIZE(entry) != 2 || !refers_to(PyTuple_GET_ITEM(entry, 0), owner))
@@ -43,11 +43,11 @@ static int64_t known_storage(Core *core, PyObject *address, PyObject *owner)
     return storage_id >= core->first_id ? storage_id : 0;
 }
 
-static int remember_storage(Core *core, PyObject *address, PyObject *owner, PyObject *storage_id)
+static int remember_storage(Core *core, PyObject *key, PyObject *owner, PyObject *storage_id)
 {
     PyObject *reference = PyWeakref_NewRef(owner, NULL);
     PyObject *entry = reference == NULL ? NULL : PyTuple_Pack(2, reference, storage_id);
-    int result = entry == NULL ? -1 : PyDict_SetItem(core->storage_at, address, entry);
+    int result = entry == NULL ? -1 : PyDict_SetItem(core->storage_at, key, entry);
     Py_XDECREF(reference);
     Py_XDECREF(entry);
     return result;
@@ -67,25 +67,29 @@ static int64_t assign_id(Core *core, PyObject *tensor, PyArrayObject *array)
     PyObject *owner = Py_NewRef((PyObject *)owner_of(array));
     int64_t tensor_id = next_id(), storage_id = allocation_of(array);
     PyObject *number = PyLong_FromLongLong(tensor_id), *of_storage = NULL, *zero = PyLong_FromLong(0);
-    PyObject *address = PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)owner));
+    PyObject *key = PyLong_FromVoidPtr(owner), *address = NULL; /* the owner's id() */
     int result = -1;
-    if (number == NULL || zero == NULL || address == NULL || storage_id < 0)
+    if (number == NULL || zero == NULL || key == NULL || storage_id < 0)
         goto done;
     if (storage_id < core->first_id)
-        storage_id = known_storage(core, address, owner);
+        storage_id = known_storage(core, key, owner);
     if (storage_id < 0 || PyObject_SetAttr(tensor, str_tensor_id, number) < 0)
         goto done;
     if (storage_id != 0) {
         of_storage = PyLong_FromLongLong(storage_id);
         if (of_storage != NULL)
             result = add_storage(core, number, of_storage, zero);
-    } else if (remember_storage(core, address, owner, number) == 0)
-        result = add_storage(core, number, number, address);
+    } else if (remember_storage(core, key, owner, number) == 0) {
+        address = PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)owner));
+        if (address != NULL)
+            result = add_storage(core, number, number, address);
+    }
 done:
     Py_DECREF(owner);
     Py_XDECREF(number);
     Py_XDECREF(of_storage);
     Py_XDECREF(zero);
+    Py_XDECREF(key);
     Py_XDECREF(address);
     return result < 0 ? -1 : tensor_id;
 }

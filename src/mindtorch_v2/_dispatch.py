@@ -94,8 +94,7 @@ OPS: dict[str, Op] = {}  # "add.Tensor" -> Op
 BY_UID: list[Op] = []
 WITH_CHILDREN: dict[tuple[str, str], Op] = {}  # by name and overload: the ops that declare children
 OUT_FORMS: dict[tuple[int, int], Op] = {}  # by uid and number of outputs: the `out=` form of an op
-PROBES: list[Any] = []  # by uid: what the compiled core calls instead of an op, see `install_probes`
-_make_probe: Any = None
+_PROBES: list[tuple[Any, list[Any]]] = []  # how to make a probe, and the probes by uid, see `install_probes`
 FUNCTIONS: dict[str, Any] = {}  # name -> function of the `torch` namespace
 METHODS: dict[str, Any] = {}  # name -> method of Tensor
 _GLOBALS = globals()
@@ -150,8 +149,8 @@ class Op:
         self.entry.children = self.children  # type: ignore[attr-defined]
         if options.get("listed", True):
             OPS[self.full_name] = self
-        if _make_probe is not None:
-            PROBES.append(_make_probe(self))
+        for make, probes in _PROBES:
+            probes.append(make(self))
 
     @functools.cached_property
     def n_arguments(self) -> int:
@@ -244,11 +243,10 @@ _ENTRY_STUB, _RUN_STUB, _OPERATOR_STUB = _stubs()
 
 
 def install_probes(make: Any) -> list[Any]:
-    """Make a probe for each op, and for those declared later: `make(op)(*arguments)` runs the op and records it. Returns the list."""
-    global _make_probe
-    _make_probe = make
-    PROBES.extend(map(make, BY_UID[len(PROBES) :]))
-    return PROBES
+    """A list of probes by uid, for all ops, and for those that are declared later: `make(op)(*arguments)` runs the op and records it."""
+    probes = list(map(make, BY_UID))
+    _PROBES.append((make, probes))
+    return probes
 
 
 class Hook:

@@ -43,6 +43,7 @@ def use(monkeypatch: pytest.MonkeyPatch, module: Any) -> None:
     for name in ("Core", "observe", "allocation_id", "alive"):
         monkeypatch.setattr(core, name, getattr(module, name))
     monkeypatch.setattr(core, "core", module)
+    module.load_library()
 
 
 def described(trace: Any) -> dict[str, Any]:

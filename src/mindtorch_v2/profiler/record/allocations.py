@@ -23,20 +23,23 @@ Row = tuple[int, int, int, int]  # time, bytes (negative: freed), allocation id,
 class _Block(NamedTuple):
     """The memory of one tensor."""
 
-    address: int
+    address: int  # where it begins; WHOLE: it is all of the owner's
     allocation_id: int
     nbytes: int
+
+
+_WHOLE = -1
 
 
 class _Watch(weakref.ref):  # type: ignore[type-arg]
     """A weak reference to an array that owns memory."""
 
-    __slots__ = ("address", "blocks")
-    address: int
+    __slots__ = ("blocks", "key")
+    key: int
     blocks: list[_Block]  # the tensors' memory in it: one, unless a kernel returns several parts of one array
 
 
-_watched: dict[int, _Watch] = {}  # by the address of the owner's memory
+_watched: dict[int, _Watch] = {}  # by the id() of the owner
 _listeners: list[Callable[[Row], None]] = []  # of the recordings of memory under way
 
 
@@ -58,27 +61,31 @@ def is_anyone_listening() -> bool:
 
 def observe(array: np.ndarray) -> int:
     """Watch the memory of a new array; the id of the allocation, which is its time. 0: it has no memory, or is watched already."""
-    owner, address = owner_of(array), array.__array_interface__["data"][0]
-    if not array.nbytes:
+    nbytes = array.nbytes
+    if not nbytes:
         return 0
-    owner_address = owner.__array_interface__["data"][0]
-    watch = _watched.get(owner_address)
+    owner = array if array.base is None else owner_of(array)
+    address = _WHOLE if owner is array else address_of(array)
+    watch = _watched.get(id(owner))
     if watch is None or watch() is None:
-        watch = _watched[owner_address] = _Watch(owner, _freed)
-        watch.address, watch.blocks = owner_address, []
+        watch = _watched[id(owner)] = _Watch(owner, _freed)
+        watch.key, watch.blocks = id(owner), []
     elif any(block.address == address for block in watch.blocks):
         return 0
     allocation_id = clock()
-    watch.blocks.append(_Block(address, allocation_id, array.nbytes))
+    watch.blocks.append(_Block(address, allocation_id, nbytes))
     return allocation_id
 
 
 def allocation_id(array: np.ndarray) -> int:
     """The id of the allocation that this array's memory belongs to; 0: it is not watched."""
-    watch = _watched.get(owner_of(array).__array_interface__["data"][0])
+    owner = array if array.base is None else owner_of(array)
+    watch = _watched.get(id(owner))
     if watch is None or watch() is None:
         return 0
-    address = array.__array_interface__["data"][0]
+    if watch.blocks[0].address == _WHOLE:
+        return watch.blocks[0].allocation_id
+    address = address_of(array)
     for block in watch.blocks:
         if block.address <= address < block.address + block.nbytes:
             return block.allocation_id
@@ -87,9 +94,19 @@ def allocation_id(array: np.ndarray) -> int:
 
 def alive() -> np.ndarray:
     """What is watched now: rows of allocation id, address, bytes."""
-    blocks = [block for watch in list(_watched.values()) for block in watch.blocks]
-    rows = [(block.allocation_id, block.address, block.nbytes) for block in blocks]
+    rows: list[tuple[int, int, int]] = []
+    for watch in list(_watched.values()):
+        owner = watch()
+        if owner is not None:
+            for block in watch.blocks:
+                address = address_of(owner) if block.address == _WHOLE else block.address
+                rows.append((block.allocation_id, address, block.nbytes))
     return np.array(rows, np.int64).reshape(-1, 3)
+
+
+def address_of(array: np.ndarray) -> int:
+    """The address of an array's first element."""
+    return int(array.__array_interface__["data"][0])
 
 
 def owner_of(array: np.ndarray) -> np.ndarray:
@@ -100,8 +117,8 @@ def owner_of(array: np.ndarray) -> np.ndarray:
 
 
 def _freed(watch: _Watch) -> None:
-    if _watched.get(watch.address) is watch:
-        del _watched[watch.address]
+    if _watched.get(watch.key) is watch:
+        del _watched[watch.key]
     for block in watch.blocks if _listeners else ():
         row = (clock(), -block.nbytes, block.allocation_id, get_ident())
         for listener in _listeners:

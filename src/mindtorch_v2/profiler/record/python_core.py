@@ -12,6 +12,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,7 @@ import numpy as np
 from ... import _dispatch
 from ..._graph import grad_state
 from . import allocations
-from .functions import MODULE, RETURN
+from .functions import HIDDEN, MODULE, RETURN
 from .python_calls import CALL_SITE
 
 if TYPE_CHECKING:
@@ -60,6 +61,35 @@ class _Thread:
 
 _OpenRange = list[Any]  # the thread, then the row. A list: it is compared by identity
 
+_active: Core | None = None  # the core that records now
+_probes: list[Callable[..., Any]] = []  # by uid: what is called instead of an op
+
+
+def record_op(op: Any, *arguments: Any) -> Any:
+    """Run an op, and write its row into the core that is active."""
+    core = _active
+    if core is None:
+        return op.run(*arguments)
+    thread = core.own if get_ident() == core.own.ident else core._other_thread()
+    if thread is None:
+        core.recording.note_foreign_thread()
+        return core.call_untraced(op.run, *arguments)
+    is_traced = thread.traces
+    if is_traced:
+        core._suspend(thread)
+    sequence = grad_state.seq if grad_state.enabled else -1
+    details = core._details(thread, op, arguments) if core.has_details else ()
+    start = clock()
+    try:
+        result = op.run(*arguments)
+        if core.wanted.memory and op.allocates:
+            core._record_allocations(op, arguments, result)
+        return result
+    finally:
+        thread.rows.extend((op.uid, start, clock(), sequence, *details))
+        if is_traced:
+            core._resume(thread)
+
 
 class Core:
     """The rows of one recording."""
@@ -67,45 +97,32 @@ class Core:
     def __init__(self, recording: Recorder) -> None:
         self.recording = recording
         self.wanted = recording.wanted
-        self.recorder = _dispatch.Hook(self.record_op)  # the value of `_dispatch.recorder`
+        self.recorder = _probes  # the value of `_dispatch.recorder`
+        self.has_details = self.wanted.inputs or self.wanted.calls
         self.recorded: dict[int, _Thread] = {}  # by identity: the threads whose ops are recorded
         self.traced: dict[int, _Thread] = {}  # the threads whose calls are traced
         self.memory: list[int] = []  # time, bytes (negative: freed), allocation id, thread
         self.tensor_log: list[int] = []  # the tensors that were arguments of ops, in the order of calls
         self.is_tracing = False
         self.beginning = 0  # the thread that sets profile functions now: what it calls for that is not logged
-        self.recorded[get_ident()] = _Thread(get_ident())
+        self.own = self.recorded[get_ident()] = _Thread(get_ident())
 
     def activate(self) -> None:
         """Record from now on: `_dispatch.recorder` and `ranges` are this core's."""
+        global _active
+        _active = self
 
     def deactivate(self) -> None:
         """Record no more."""
+        global _active
+        if _active is self:
+            _active = None
 
     # ------------------------------------------------------------------------------------------------ ops and ranges
 
-    def record_op(self, op: Any, *arguments: Any) -> Any:
-        """Run an op and write its row."""
-        thread = self.recorded.get(get_ident()) or self._new_thread()
-        if thread is None:
-            self.recording.note_foreign_thread()
-            return self.call_untraced(op.run, *arguments)
-        sequence = grad_state.seq if grad_state.enabled else -1
-        details = self._details(thread, op, arguments)
-        thread.untraced += 1
-        start = clock()
-        try:
-            result = op.run(*arguments)
-            if self.wanted.memory and op.allocates:
-                self._record_allocations(op, arguments, result)
-            return result
-        finally:
-            thread.rows.extend((op.uid, start, clock(), sequence, *details))
-            thread.untraced -= 1
-
     def enter(self, name: str, scope: int, sequence: int, forward_thread: int, arguments: tuple) -> Any:
         """Begin a range: an annotation or a node. Returns a token for `exit`; None if this thread is not recorded."""
-        thread = self.recorded.get(get_ident()) or self._new_thread()
+        thread = self.own if get_ident() == self.own.ident else self._other_thread()
         if thread is None:
             return None
         key = self.recording.range_key(name, scope, forward_thread)
@@ -165,11 +182,11 @@ class Core:
             if tensor is not None:
                 self.recording.tensor_allocated(tensor, allocation_id)
 
-    def _new_thread(self) -> _Thread | None:
-        """Record this thread too, if all are to be."""
-        if not self.wanted.all_threads:
-            return None
-        thread = self.recorded[get_ident()] = self.traced.get(get_ident()) or _Thread(get_ident())
+    def _other_thread(self) -> _Thread | None:
+        """What is recorded of this thread, which did not begin the recording; None if nothing is to be."""
+        thread = self.recorded.get(get_ident())
+        if thread is None and self.wanted.all_threads:
+            thread = self.recorded[get_ident()] = self.traced.get(get_ident()) or _Thread(get_ident())
         return thread
 
     # ------------------------------------------------------------------------------------------------ Python calls
@@ -251,6 +268,7 @@ class Core:
         log, now, functions = thread.calls.extend, clock, self.recording.functions
         assert functions is not None
         number_of_code, number_of_c_function = functions.number_of_code, functions.number_of_c_function
+        known_code, known_c_function = functions.numbers.get, functions.c_functions.get
 
         def hook(frame: FrameType, event: str, argument: Any) -> None:
             if thread.other is not None:
@@ -260,12 +278,13 @@ class Core:
             elif thread.untraced:
                 pass
             elif event == "call":
-                number, caller = number_of_code(frame.f_code), frame.f_back
+                number, caller = known_code(frame.f_code) or number_of_code(frame.f_code), frame.f_back
                 if number == MODULE:
                     number = functions.number_of_frame(frame)
                 log((number | (0 if caller is None else caller.f_lasti + 1) << CALL_SITE, now()))
             elif event == "c_call":
-                log((number_of_c_function(argument) | (frame.f_lasti + 1) << CALL_SITE, now()))
+                number = known_c_function(argument) or number_of_c_function(argument)
+                log((number | (frame.f_lasti + 1) << CALL_SITE, now()))
             else:
                 log((RETURN, now()))
 
@@ -275,24 +294,43 @@ class Core:
     def call_untraced(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function of the library. The calls that it makes are not logged, except through `call_traced`."""
         thread = self.traced.get(get_ident())
-        if thread is None:
+        if thread is None or not thread.traces:
             return function(*arguments)
-        thread.untraced += 1
+        self._suspend(thread)
         try:
             return function(*arguments)
         finally:
-            thread.untraced -= 1
+            self._resume(thread)
 
     def call_traced(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function of the user from inside an op, or inside `call_untraced`."""
         thread = self.traced.get(get_ident())
         if thread is None or not thread.untraced or not thread.traces:
             return function(*arguments)
-        untraced, thread.untraced = thread.untraced, 0
+        untraced, thread.untraced = thread.untraced, 1
+        self._resume(thread)
         try:
             return function(*arguments)
         finally:
+            self._suspend(thread)
             thread.untraced = untraced
+
+    def _suspend(self, thread: _Thread) -> None:
+        """Log no calls of this thread until `_resume`."""
+        thread.untraced += 1
+        if thread.untraced == 1:
+            thread.calls.extend((RETURN, clock()))  # of this function, whose call was logged
+            if thread.other is None:
+                sys.setprofile(None)  # it costs less than a profile function that does nothing
+
+    def _resume(self, thread: _Thread) -> None:
+        if thread.untraced > 1:
+            thread.untraced -= 1
+            return
+        thread.calls.extend((HIDDEN, clock()))  # the call of this function, whose return will be logged
+        thread.untraced = 0
+        if thread.traces and thread.other is None:
+            sys.setprofile(thread.hook)
 
     # ------------------------------------------------------------------------------------------------ memory
 
@@ -353,7 +391,10 @@ def _as_array(integers: list[int]) -> np.ndarray:
 
 
 def load_library() -> None:
-    """Nothing to look up; the compiled core does so before its first recording."""
+    """Make the probes, before the first recording."""
+    global _probes
+    if not _probes:
+        _probes = _dispatch.install_probes(partial(partial, record_op))
 
 
 observe, allocation_id, alive = allocations.observe, allocations.allocation_id, allocations.alive

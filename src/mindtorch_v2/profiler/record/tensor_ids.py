@@ -24,7 +24,7 @@ from ... import _recording_hooks as hooks
 from ..._codegen import Plan
 from ...nn.parameter import is_lazy
 from . import core
-from .allocations import owner_of
+from .allocations import address_of, owner_of
 from .op_inputs import tensor_input
 
 clock = time.perf_counter_ns
@@ -67,7 +67,7 @@ class TensorRegister:
         self.storages: list[int] = []  # tensor, its storage (0: none), its address (0: another row has it)
         self.links: list[int] = []  # one tensor's id before and after its memory was replaced
         self.addresses: dict[int, int] = {}  # storage -> the address that the program asked for
-        # by the address of its owner: a weak reference to the array that owns the memory, and the memory's id
+        # by the id() of the array that owns the memory: a weak reference to it, and the memory's id
         self.storage_at: dict[int, tuple[Any, int]] = {}
         self.earlier_ids: dict[
             int, int
@@ -110,9 +110,8 @@ class TensorRegister:
                 add_storage((tensor_id, storage_id, 0))
             else:
                 owner = owner_of(tensor._array)
-                address = owner.__array_interface__["data"][0]
-                self.storage_at[address] = (weakref.ref(owner), tensor_id)
-                add_storage((tensor_id, tensor_id, address))
+                self.storage_at[id(owner)] = (weakref.ref(owner), tensor_id)
+                add_storage((tensor_id, tensor_id, address_of(owner)))
             return tensor_id
 
         return assign_id
@@ -123,7 +122,7 @@ class TensorRegister:
         if allocation_id >= self.first_id:
             return allocation_id
         owner = owner_of(array)
-        known = self.storage_at.get(owner.__array_interface__["data"][0])
+        known = self.storage_at.get(id(owner))
         return known[1] if known is not None and known[0]() is owner and known[1] >= self.first_id else 0
 
     def allocated(self, tensor: Any, allocation_id: int) -> None:
@@ -133,7 +132,7 @@ class TensorRegister:
             tensor._tensor_id = allocation_id
             return
         owner = owner_of(tensor._array)
-        known = self.storage_at.get(owner.__array_interface__["data"][0])
+        known = self.storage_at.get(id(owner))
         if known is not None and known[0]() is owner:
             self.earlier_ids[allocation_id] = known[1]
 
@@ -165,11 +164,17 @@ class TensorRegister:
     def ids_of_op(self, op: Any, arguments: tuple) -> list[int]:
         """The ids of the tensors among an op's arguments; 0 for a number or None in the place of a tensor."""
         ids: list[int] = []
+        first_id = self.first_id
         for letter, value in zip(tensor_places(op), arguments):
             if letter == "L":
                 ids += self.ids_in_list(value)
             elif letter != "-":
-                ids.append(self.id_of(value) if hasattr(value, "_tensor_id") else 0)
+                tensor_id = getattr(value, "_tensor_id", None)
+                if tensor_id is None:
+                    tensor_id = 0
+                elif tensor_id < first_id:
+                    tensor_id = self.assign_id(value)
+                ids.append(tensor_id)
         return ids
 
     def ids_of_range(self, arguments: tuple) -> list[int]:
