@@ -324,15 +324,18 @@ static PyObject *probe_call(PyObject *self, PyObject *const *arguments, size_t f
         if (details[0] >= 0)
             log_tensors(core, PyBytes_AS_STRING(probe->letters), arguments, count);
     }
-    if (PyErr_Occurred())
+    if (n_details != 0 && PyErr_Occurred())
         PyErr_WriteUnraisable(self);
-    Suspended suspended = suspend_calls(core, thread);
+    Suspended suspended = {NULL, 0};
+    if (core->calls)
+        suspended = suspend_calls(core, thread);
     int64_t start = now_ns();
     result = PyObject_Vectorcall(probe->run, arguments, flags, names);
     if (core->memory && probe->allocates && result != NULL)
         record_results(core, probe, result, arguments, count);
     write_row(core, thread, probe->uid, start, now_ns(), sequence, details);
-    resume_calls(core, suspended);
+    if (core->calls)
+        resume_calls(core, suspended);
     Py_DECREF(core);
     return result;
 }
@@ -488,6 +491,11 @@ static int core_clear(PyObject *self)
     Py_CLEAR(core->assign_id);
     Py_CLEAR(core->storages);
     Py_CLEAR(core->storage_at);
+    for (int i = 0; i < LAST_RANGES; i++) {
+        Py_CLEAR(core->last_ranges[i].name);
+        Py_CLEAR(core->last_ranges[i].scope);
+        Py_CLEAR(core->last_ranges[i].forward_thread);
+    }
     Py_CLEAR(core->kept);
     return 0;
 }
@@ -570,6 +578,9 @@ static OpenRange *add_open(Thread *thread)
 
 static int64_t range_key(Core *core, PyObject *name, PyObject *scope, PyObject *forward_thread)
 {
+    RangeKey *last = &core->last_ranges[((uintptr_t)name >> 5) % LAST_RANGES];
+    if (last->name == name && last->scope == scope && last->forward_thread == forward_thread)
+        return last->key; /* the same objects: small integers and constant names are */
     PyObject *described = PyTuple_Pack(3, name, scope, forward_thread);
     if (described == NULL)
         return -1;
@@ -580,6 +591,12 @@ static int64_t range_key(Core *core, PyObject *name, PyObject *scope, PyObject *
         key = PyObject_CallMethodObjArgs(core->recording, str_range_key, name, scope, forward_thread, NULL);
     int64_t number = key == NULL ? -1 : PyLong_AsLongLong(key);
     Py_XDECREF(key);
+    if (number >= 0) {
+        Py_XSETREF(last->name, Py_NewRef(name));
+        Py_XSETREF(last->scope, Py_NewRef(scope));
+        Py_XSETREF(last->forward_thread, Py_NewRef(forward_thread));
+        last->key = number;
+    }
     return number;
 }
 

@@ -144,6 +144,14 @@ typedef struct Thread {
     PyObject *other_argument;
 } Thread;
 
+/* A range that was entered lately, and its key. */
+typedef struct {
+    PyObject *name, *scope, *forward_thread;
+    int64_t key;
+} RangeKey;
+
+enum { LAST_RANGES = 64 };
+
 typedef struct {
     PyObject_HEAD
     PyObject *recording; /* the Recorder */
@@ -160,6 +168,7 @@ typedef struct {
     Table codes;        /* of Python and C functions -> their numbers */
     PyObject *kept;     /* objects whose addresses are in `descriptions` */
     bool listens, traces;
+    RangeKey last_ranges[LAST_RANGES];
 } Core;
 
 extern PyTypeObject *tensor_type;    /* mindtorch_v2.Tensor */

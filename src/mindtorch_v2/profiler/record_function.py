@@ -31,13 +31,13 @@ class record_function:
     """A named range: a context manager or a decorator."""
 
     __slots__ = ("name", "args", "run_callbacks_on_exit", "record", "_ranges", "__weakref__")
+    _ranges: Any  # where `record` was entered; there once it has been
 
     def __init__(self, name: str, args: str | None = None) -> None:
         self.name = name
         self.args = args
         self.run_callbacks_on_exit = True
         self.record = None
-        self._ranges: Any = None
 
     def __enter__(self) -> record_function:
         ranges, name, args = _dispatch.ranges, self.name, self.args
@@ -51,7 +51,7 @@ class record_function:
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
         if self.record is not None and self.run_callbacks_on_exit:
             self._ranges.exit(self.record)
-            self.record = self._ranges = None
+            self.record = None
 
     def _checked(self) -> str:
         """The name as a string. Raises torch's error if name or args is neither a string nor bytes."""
@@ -76,7 +76,7 @@ class record_function:
         if not self.run_callbacks_on_exit:
             raise RuntimeError("_call_end_callbacks_on_future can only be called once.")
         self.run_callbacks_on_exit = False
-        token, ranges = self.record, self._ranges
+        token, ranges = self.record, getattr(self, "_ranges", None)
 
         def done(future: Any) -> Any:
             if token is not None:
