@@ -313,7 +313,7 @@ static PyObject *probe_call(PyObject *self, PyObject *const *arguments, size_t f
         Py_DECREF(core);
         return NULL;
     }
-    int64_t sequence = sequence_of(thread), details[3];
+    int64_t sequence = sequence_of(thread), details[3] = {0};
     size_t n_details = 0;
     if (core->inputs)
         details[n_details++] = inputs_of(core, probe->op, probe->uid, arguments, count, &probe->inputs);
