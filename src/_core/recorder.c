@@ -248,10 +248,11 @@ static void record_result(Core *core, Probe *probe, PyObject *tensor, PyObject *
             if (arguments[i] == tensor)
                 goto done;
     }
-    storage = PyObject_GetAttr(tensor, str_storage);
-    if (storage == NULL)
+    if (probe->allocates != 1) /* else the tensor was made around its array a moment ago, and has no storage yet */
+        storage = PyObject_GetAttr(tensor, str_storage);
+    if (PyErr_Occurred())
         goto done;
-    if (storage != Py_None) {
+    if (storage != NULL && storage != Py_None) {
         other = PyObject_GetAttr(storage, str_keeps);
         if (other != Py_None)
             goto done; /* an alias of another one */
