@@ -16,6 +16,7 @@ typedef struct Block {
     struct Block *next; /* a further one in the same array: kernels may return several parts of one */
     uintptr_t address;
     int64_t allocation_id, nbytes;
+    bool is_silent; /* memory that is told apart, but whose allocation and free are not recorded */
 } Block;
 
 typedef struct {
@@ -31,6 +32,7 @@ static struct {
 
 static Core **listeners;
 static size_t n_listeners;
+static int n_silent; /* how many cores tell memory apart without recording it */
 
 static PyDataMem_Handler handler;
 static PyDataMem_Handler *inner;  /* NumPy's default one, which does the work */
@@ -136,7 +138,7 @@ static void memory_freed(void *memory)
     Block first = owner->block;
     remove_owner(owner);
     for (Block *block = &first; block != NULL;) {
-        if (n_listeners > 0) {
+        if (n_listeners > 0 && !block->is_silent) {
             int64_t now = now_ns();
             for (size_t i = 0; i < n_listeners; i++)
                 add_row(listeners[i], now, -block->nbytes, block->allocation_id);
@@ -238,7 +240,7 @@ int listen_to_memory(Core *core, bool wanted)
     } else
         forget_core(core);
     core->listens = wanted;
-    return set_handler(n_listeners > 0);
+    return set_handler(n_listeners > 0 || n_silent > 0);
 }
 
 void forget_core(Core *core)
@@ -299,7 +301,7 @@ int64_t observe_array(PyObject *object)
     }
     uintptr_t key = (uintptr_t)PyArray_DATA(owner), address = (uintptr_t)PyArray_DATA(array);
     Owner *known = find_owner(key);
-    Block block = {NULL, address, next_id(), (int64_t)PyArray_NBYTES(array)};
+    Block block = {NULL, address, next_id(), (int64_t)PyArray_NBYTES(array), false};
     if (known == NULL) {
         Owner *added = add_owner(key);
         if (added == NULL)
@@ -309,7 +311,7 @@ int64_t observe_array(PyObject *object)
     }
     Block *last = &known->block;
     for (Block *each = last; each != NULL; last = each, each = each->next)
-        if (each->address == address)
+        if (each->address == address && !each->is_silent)
             return 0;
     last->next = PyMem_RawMalloc(sizeof(Block));
     if (last->next == NULL)
@@ -359,9 +361,40 @@ int64_t allocation_of(PyArrayObject *array)
     uintptr_t address = (uintptr_t)PyArray_DATA(array);
     Owner *known = find_owner((uintptr_t)PyArray_DATA(owner));
     for (Block *block = known == NULL ? NULL : &known->block; block != NULL; block = block->next)
-        if (block->address <= address && address < block->address + (uintptr_t)block->nbytes)
+        if (!block->is_silent && block->address <= address && address < block->address + (uintptr_t)block->nbytes)
             return block->allocation_id;
     return 0;
+}
+
+/* The id of the memory of an array, where allocations are not recorded: the first one that was given for it, from `first_id` on, or this
+   one. 0: the memory is another allocator's. */
+int64_t silent_id(PyArrayObject *owner, int64_t first_id, int64_t new_id)
+{
+    if (!is_ours(owner))
+        return 0;
+    Owner *known = find_owner((uintptr_t)PyArray_DATA(owner));
+    Block *block = known == NULL ? NULL : &known->block;
+    while (block != NULL && !block->is_silent)
+        block = block->next;
+    if (block == NULL) {
+        if (known != NULL)
+            return 0; /* a recording of memory watches it */
+        known = add_owner((uintptr_t)PyArray_DATA(owner));
+        if (known == NULL)
+            return 0;
+        known->block = (Block){NULL, (uintptr_t)PyArray_DATA(owner), new_id, (int64_t)PyArray_NBYTES(owner), true};
+        return new_id;
+    }
+    if (block->allocation_id < first_id)
+        block->allocation_id = new_id;
+    return block->allocation_id;
+}
+
+/* Tell memory apart from now on, also where it is not recorded; or no more. */
+int watch_silently(bool wanted)
+{
+    n_silent += wanted ? 1 : -1;
+    return set_handler(n_listeners > 0 || n_silent > 0);
 }
 
 PyObject *memory_allocation_id(PyObject *module, PyObject *array)
@@ -384,6 +417,8 @@ PyObject *memory_alive(PyObject *module, PyObject *nothing)
         if (watched.owners[i].owner == 0)
             continue;
         for (Block *block = &watched.owners[i].block; block != NULL; block = block->next) {
+            if (block->is_silent)
+                continue;
             int64_t *row = log_add(&rows, 3);
             if (row == NULL) {
                 log_free(&rows);

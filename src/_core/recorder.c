@@ -507,6 +507,8 @@ static void core_dealloc(PyObject *self)
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     forget_core(core);
+    if (core->watches_silently && watch_silently(false) < 0)
+        PyErr_WriteUnraisable(NULL);
     core_clear(self);
     while (core->threads != NULL) {
         Thread *next = core->threads->next;
@@ -551,6 +553,11 @@ static PyObject *core_activate(PyObject *self, PyObject *nothing)
     Py_DECREF(reg);
     if (PyErr_Occurred())
         return NULL;
+    if (core->tensors && !core->memory && !core->watches_silently) {
+        core->watches_silently = true;
+        if (watch_silently(true) < 0)
+            return NULL;
+    }
     Py_INCREF(core);
     Py_XSETREF(active, core);
     Py_RETURN_NONE;
@@ -559,8 +566,14 @@ static PyObject *core_activate(PyObject *self, PyObject *nothing)
 static PyObject *core_deactivate(PyObject *self, PyObject *nothing)
 {
     (void)nothing;
-    if (active == (Core *)self)
+    Core *core = (Core *)self;
+    if (active == core)
         Py_CLEAR(active);
+    if (core->watches_silently) {
+        core->watches_silently = false;
+        if (watch_silently(false) < 0)
+            return NULL;
+    }
     Py_RETURN_NONE;
 }
 

@@ -167,7 +167,7 @@ typedef struct {
     Table descriptions; /* of arguments -> index of the Recorder's inputs */
     Table codes;        /* of Python and C functions -> their numbers */
     PyObject *kept;     /* objects whose addresses are in `descriptions` */
-    bool listens, traces;
+    bool listens, traces, watches_silently;
     RangeKey last_ranges[LAST_RANGES];
 } Core;
 
@@ -209,7 +209,9 @@ int64_t array_bytes(PyObject *array);
 #ifdef NPY_FEATURE_VERSION
 PyArrayObject *owner_of(PyArrayObject *array);
 int64_t allocation_of(PyArrayObject *array);
+int64_t silent_id(PyArrayObject *owner, int64_t first_id, int64_t new_id);
 #endif
+int watch_silently(bool wanted);
 
 /* ------------------------------------------------------------------------------------------------ tensors.c */
 

@@ -65,7 +65,9 @@ static int add_storage(Core *core, PyObject *tensor_id, PyObject *storage_id, Py
 static int64_t assign_id(Core *core, PyObject *tensor, PyArrayObject *array)
 {
     PyObject *owner = Py_NewRef((PyObject *)owner_of(array));
-    int64_t tensor_id = next_id(), storage_id = allocation_of(array);
+    int64_t tensor_id = next_id();
+    int64_t silent = core->memory ? 0 : silent_id((PyArrayObject *)owner, core->first_id, tensor_id);
+    int64_t storage_id = silent != 0 ? silent : allocation_of(array);
     PyObject *number = PyLong_FromLongLong(tensor_id), *of_storage = NULL, *zero = PyLong_FromLong(0);
     PyObject *key = PyLong_FromVoidPtr(owner), *address = NULL; /* the owner's id() */
     int result = -1;
@@ -75,7 +77,11 @@ static int64_t assign_id(Core *core, PyObject *tensor, PyArrayObject *array)
         storage_id = known_storage(core, key, owner);
     if (storage_id < 0 || PyObject_SetAttr(tensor, str_tensor_id, number) < 0)
         goto done;
-    if (storage_id != 0) {
+    if (storage_id == tensor_id) { /* silently watched from now on */
+        address = PyLong_FromVoidPtr(PyArray_DATA((PyArrayObject *)owner));
+        if (address != NULL)
+            result = add_storage(core, number, number, address);
+    } else if (storage_id != 0) {
         of_storage = PyLong_FromLongLong(storage_id);
         if (of_storage != NULL)
             result = add_storage(core, number, of_storage, zero);
