@@ -19,7 +19,7 @@ enum { A_TENSOR = 1, A_NONE, A_TRUE, A_FALSE, AN_INT, A_FLOAT, A_LIST, AN_OBJECT
 typedef struct {
     int64_t words[MOST_WORDS];
     size_t length;
-    PyObject *objects[4]; /* whose addresses are among the words */
+    PyObject *objects[4]; /* whose addresses are among the words; kept alive while Python code may run */
     int n_objects;
 } Description;
 
@@ -29,19 +29,26 @@ static PyObject *str_inputs_of;
 
 int load_inputs(void)
 {
-    str_inputs_of = PyUnicode_InternFromString("inputs_of");
+    if (constant_types != NULL)
+        return 0;
+    if (str_inputs_of == NULL)
+        str_inputs_of = PyUnicode_InternFromString("inputs_of");
     if (str_inputs_of == NULL)
         return -1;
     PyObject *dtype = PyImport_ImportModule("mindtorch_v2._dtype");
-    PyObject *device = PyImport_ImportModule("mindtorch_v2._device");
+    PyObject *device = dtype == NULL ? NULL : PyImport_ImportModule("mindtorch_v2._device");
     if (dtype != NULL && device != NULL) {
-        PyObject *types[4] = {
-            PyObject_GetAttrString(dtype, "dtype"), PyObject_GetAttrString(dtype, "layout"),
-            PyObject_GetAttrString(dtype, "memory_format"), PyObject_GetAttrString(device, "device")};
-        if (types[0] && types[1] && types[2] && types[3])
-            constant_types = PyTuple_Pack(4, types[0], types[1], types[2], types[3]);
-        for (int i = 0; i < 4; i++)
-            Py_XDECREF(types[i]);
+        PyObject *const owners[4] = {dtype, dtype, dtype, device};
+        static const char *const names[4] = {"dtype", "layout", "memory_format", "device"};
+        PyObject *types = PyTuple_New(4);
+        for (int i = 0; types != NULL && i < 4; i++) {
+            PyObject *type = PyObject_GetAttrString(owners[i], names[i]);
+            if (type == NULL)
+                Py_CLEAR(types);
+            else
+                PyTuple_SET_ITEM(types, i, type);
+        }
+        constant_types = types;
     }
     Py_XDECREF(dtype);
     Py_XDECREF(device);
@@ -79,8 +86,9 @@ static bool describe_value(Description *description, PyObject *value, int depth)
         return add_word(description, A_NONE);
     if (PyObject_TypeCheck(value, tensor_type)) {
         PyObject *array = PyObject_GetAttr(value, str_array);
-        if (array == NULL) { /* sparse, or a meta tensor */
-            PyErr_Clear();
+        if (array == NULL) { /* sparse, or a meta tensor; an interrupt stays set */
+            if (PyErr_ExceptionMatches(PyExc_Exception))
+                PyErr_Clear();
             return false;
         }
         bool described = PyArray_Check(array) && describe_array(description, (PyArrayObject *)array);
@@ -118,7 +126,7 @@ static bool describe_value(Description *description, PyObject *value, int depth)
         is_constant = (PyObject *)Py_TYPE(value) == PyTuple_GET_ITEM(constant_types, i);
     if (!is_constant || description->n_objects == 4)
         return false;
-    description->objects[description->n_objects++] = value;
+    description->objects[description->n_objects++] = Py_NewRef(value);
     return add_word(description, AN_OBJECT) && add_word(description, (int64_t)(intptr_t)value);
 }
 
@@ -137,10 +145,8 @@ static int64_t ask_recorder(Core *core, PyObject *op, PyObject *const *arguments
             Py_DECREF(answer);
         }
     }
-    if (PyErr_Occurred()) {
-        PyErr_WriteUnraisable(op);
-        index = -1;
-    }
+    if (index < 0)
+        report_error(op);
     return index;
 }
 
@@ -154,34 +160,49 @@ static void remember(Remembered *last, const Core *core, const Description *desc
     }
 }
 
+/* The index of what the description says; last: as of `inputs_of`. */
+static int64_t index_of(Core *core, const Description *description, PyObject *op, PyObject *const *arguments, Py_ssize_t count,
+                        Remembered *last)
+{
+    const int64_t *words = description->words;
+    size_t length = description->length;
+    if (last != NULL && last->serial == core->serial && last->length == length
+        && memcmp(last->words, words, length * sizeof(int64_t)) == 0)
+        return last->index;
+    uint64_t hash = hash_words(words, length);
+    const int64_t *known = table_get(&core->descriptions, words, length, hash);
+    if (known != NULL) {
+        remember(last, core, description, *known);
+        return *known;
+    }
+    int64_t index = ask_recorder(core, op, arguments, count);
+    if (index < 0)
+        return index;
+    for (int i = 0; i < description->n_objects; i++)
+        if (PyList_Append(core->kept, description->objects[i]) < 0) {
+            PyErr_Clear();
+            return index; /* its address may be reused: not for the table */
+        }
+    table_set(&core->descriptions, words, length, hash, index);
+    return index;
+}
+
 /* The index of the inputs of an op, or of a range: op None, uid -1. last: remembers this call for the next, or NULL. */
 int64_t inputs_of(Core *core, PyObject *op, int64_t uid, PyObject *const *arguments, Py_ssize_t count, Remembered *last)
 {
     Description description;
-    description.length = description.n_objects = 0;
+    description.length = 0;
+    description.n_objects = 0;
     add_word(&description, uid);
     bool is_described = true;
     for (Py_ssize_t i = 0; i < count && is_described; i++)
         is_described = describe_value(&description, arguments[i], 0);
-    if (!is_described)
-        return ask_recorder(core, op, arguments, count);
-    if (last != NULL && last->serial == core->serial && last->length == description.length
-        && memcmp(last->words, description.words, description.length * sizeof(int64_t)) == 0)
-        return last->index;
-    uint64_t hash = hash_words(description.words, description.length);
-    const int64_t *known = table_get(&core->descriptions, description.words, description.length, hash);
-    if (known != NULL) {
-        remember(last, core, &description, *known);
-        return *known;
-    }
-    int64_t index = ask_recorder(core, op, arguments, count);
-    if (index >= 0) {
-        for (int i = 0; i < description.n_objects; i++)
-            if (PyList_Append(core->kept, description.objects[i]) < 0) {
-                PyErr_Clear();
-                return index; /* its address may be reused: not for the table */
-            }
-        table_set(&core->descriptions, description.words, description.length, hash, index);
-    }
+    int64_t index = -1;
+    if (is_described)
+        index = index_of(core, &description, op, arguments, count, last);
+    else if (!PyErr_Occurred())
+        index = ask_recorder(core, op, arguments, count);
+    for (int i = 0; i < description.n_objects; i++)
+        Py_DECREF(description.objects[i]);
     return index;
 }

@@ -9,6 +9,7 @@
 #define PY_ARRAY_UNIQUE_SYMBOL mindtorch_recorder_numpy
 #include <numpy/arrayobject.h>
 #include <stddef.h>
+#include <string.h>
 
 PyTypeObject *tensor_type;
 PyObject *str_array, *str_tensor_id, *str_storage, *str_keeps, *str_base, *str_is_sparse, *str_root;
@@ -20,6 +21,20 @@ static PyObject *own_grad_state; /* of recorder.py */
 static PyObject *probes;         /* by uid: what is called instead of an op */
 static Core *active;             /* the core that records now, or NULL */
 static uint64_t n_cores;
+
+/* ------------------------------------------------------------------------------------------------ errors */
+
+/* Report an error of the recorder itself, which is none of the program's, and go on. What is meant to end the program, such as
+   KeyboardInterrupt, happened while the recorder ran but is not its error: it stays set, and -1 is returned. */
+int report_error(PyObject *about)
+{
+    if (PyErr_Occurred() == NULL)
+        return 0;
+    if (!PyErr_ExceptionMatches(PyExc_Exception))
+        return -1;
+    PyErr_WriteUnraisable(about);
+    return 0;
+}
 
 /* ------------------------------------------------------------------------------------------------ threads */
 
@@ -75,13 +90,14 @@ static Thread *record_thread(Core *core)
         return NULL;
     }
     if (thread->grad_state == NULL) {
-        thread->grad_state = PyObject_CallNoArgs(own_grad_state);
-        if (thread->grad_state == NULL)
-            return NULL;
-        if (!PyDict_Check(thread->grad_state)) {
+        PyObject *state = PyObject_CallNoArgs(own_grad_state);
+        if (state != NULL && !PyDict_Check(state)) {
             PyErr_SetString(PyExc_TypeError, "the grad state of a thread is no dict");
-            return NULL;
+            Py_CLEAR(state);
         }
+        if (state == NULL)
+            return NULL;
+        Py_XSETREF(thread->grad_state, state); /* an op that ran inside may have set it */
     }
     thread->records = true;
     return thread;
@@ -115,58 +131,103 @@ static inline int64_t sequence_of(Thread *thread)
     if (enabled != Py_True) /* also if it is missing */
         return -1;
     PyObject *number = PyDict_GetItemWithError(thread->grad_state, str_seq);
-    return number == NULL ? -1 : PyLong_AsLongLong(number);
+    return number == NULL || !PyLong_CheckExact(number) ? -1 : PyLong_AsLongLong(number);
 }
 
-static void log_tensor(Core *core, PyObject *value)
+/* The ids of one op's tensors. They are written to the core's log in one go: giving ids runs Python code, and so ops of other threads. */
+typedef struct {
+    int64_t few[16], *ids;
+    size_t count, capacity;
+    bool is_incomplete; /* there was no memory for all */
+} Ids;
+
+static int add_id(Core *core, Ids *ids, PyObject *value)
 {
+    if (ids->count == ids->capacity) {
+        int64_t *larger = PyMem_RawMalloc(ids->capacity * 2 * sizeof(int64_t));
+        if (larger == NULL) {
+            ids->is_incomplete = true;
+            return 0;
+        }
+        memcpy(larger, ids->ids, ids->count * sizeof(int64_t));
+        if (ids->ids != ids->few)
+            PyMem_RawFree(ids->ids);
+        ids->ids = larger;
+        ids->capacity *= 2;
+    }
     int64_t tensor_id = id_of_tensor(core, value);
     if (tensor_id < 0) {
-        PyErr_WriteUnraisable(value);
         tensor_id = 0;
+        if (report_error(value) < 0)
+            return -1;
     }
-    int64_t *place = log_add(&core->tensor_ids, 1);
-    if (place != NULL)
-        *place = tensor_id;
+    ids->ids[ids->count++] = tensor_id;
+    return 0;
 }
 
-static void log_tensors_in_list(Core *core, PyObject *list, bool only_tensors)
+static int add_ids_in_list(Core *core, Ids *ids, PyObject *list, bool only_tensors)
 {
-    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(list); i++) {
-        PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(list, i));
+    int result = 0;
+    for (Py_ssize_t i = 0; result == 0 && i < PySequence_Fast_GET_SIZE(list); i++) {
+        PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(list, i)); /* the list may change meanwhile */
         if (!only_tensors || PyObject_TypeCheck(item, tensor_type))
-            log_tensor(core, item);
+            result = add_id(core, ids, item);
         Py_DECREF(item);
     }
+    return result;
 }
 
-/* Log the tensors among an op's arguments. letters: of `tensor_places`. */
-static void log_tensors(Core *core, const char *letters, PyObject *const *arguments, Py_ssize_t count)
+/* Write the ids into the log; where they begin, or -1. */
+static int64_t log_ids(Core *core, Ids *ids)
 {
-    for (Py_ssize_t i = 0; i < count && letters[i] != 0; i++) {
+    int64_t first = ids->is_incomplete ? -1 : (int64_t)core->tensor_ids.total;
+    if (ids->count > 0 && first >= 0) {
+        int64_t *place = log_add(&core->tensor_ids, ids->count);
+        if (place == NULL)
+            first = -1;
+        else
+            memcpy(place, ids->ids, ids->count * sizeof(int64_t));
+    }
+    if (ids->ids != ids->few)
+        PyMem_RawFree(ids->ids);
+    return first;
+}
+
+/* Log the tensors among an op's arguments; where they begin in the log. letters: of `tensor_places`. */
+static int64_t log_tensors(Core *core, const char *letters, PyObject *const *arguments, Py_ssize_t count)
+{
+    Ids ids = {.ids = ids.few, .capacity = 16};
+    int result = 0;
+    for (Py_ssize_t i = 0; result == 0 && i < count && letters[i] != 0; i++) {
         if (letters[i] == 'L') {
             if (PyList_CheckExact(arguments[i]) || PyTuple_CheckExact(arguments[i]))
-                log_tensors_in_list(core, arguments[i], false);
+                result = add_ids_in_list(core, &ids, arguments[i], false);
         } else if (letters[i] != '-')
-            log_tensor(core, arguments[i]);
+            result = add_id(core, &ids, arguments[i]);
     }
+    return log_ids(core, &ids);
 }
 
-/* Log the tensors among a range's arguments, and in lists among them. */
-static void log_tensors_of_range(Core *core, PyObject *arguments)
+/* Log the tensors among a range's arguments, and in lists among them; where they begin in the log. */
+static int64_t log_tensors_of_range(Core *core, PyObject *arguments)
 {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(arguments); i++) {
+    Ids ids = {.ids = ids.few, .capacity = 16};
+    int result = 0;
+    for (Py_ssize_t i = 0; result == 0 && i < PyTuple_GET_SIZE(arguments); i++) {
         PyObject *value = PyTuple_GET_ITEM(arguments, i);
         if (PyObject_TypeCheck(value, tensor_type)) {
             PyObject *array = PyObject_GetAttr(value, str_array);
             if (array != NULL)
-                log_tensor(core, value);
+                result = add_id(core, &ids, value);
+            else if (PyErr_ExceptionMatches(PyExc_Exception))
+                PyErr_Clear(); /* a meta tensor */
             else
-                PyErr_Clear();
+                result = -1;
             Py_XDECREF(array);
         } else if (PyList_Check(value) || PyTuple_Check(value))
-            log_tensors_in_list(core, value, true);
+            result = add_ids_in_list(core, &ids, value, true);
     }
+    return log_ids(core, &ids);
 }
 
 static inline void write_row(Core *core, Thread *thread, int64_t key, int64_t start, int64_t end, int64_t sequence,
@@ -201,9 +262,12 @@ static int ask_allocates(Probe *probe)
     PyObject *value = PyObject_GetAttrString(probe->op, "allocates");
     if (value == NULL)
         return -1;
-    probe->allocates = (int)PyLong_AsLong(value);
+    long allocates = PyLong_AsLong(value);
     Py_DECREF(value);
-    return PyErr_Occurred() ? -1 : 0;
+    if (PyErr_Occurred())
+        return -1;
+    probe->allocates = (int)allocates;
+    return 0;
 }
 
 static int ask_letters(Probe *probe)
@@ -211,18 +275,22 @@ static int ask_letters(Probe *probe)
     PyObject *text = PyObject_CallOneArg(tensor_places, probe->op);
     if (text == NULL)
         return -1;
-    probe->letters = PyUnicode_AsASCIIString(text);
+    PyObject *letters = PyUnicode_AsASCIIString(text);
     Py_DECREF(text);
-    return probe->letters == NULL ? -1 : 0;
+    if (probe->letters == NULL) /* still: another thread may have asked meanwhile, and uses the answer */
+        probe->letters = letters;
+    else
+        Py_XDECREF(letters);
+    return letters == NULL ? -1 : 0;
 }
 
 /* What an op needs to know about itself, asked before it is timed for the first time. */
 static int prepare_probe(Core *core, Probe *probe)
 {
-    if (core->memory && probe->allocates < 0 && ask_allocates(probe) < 0)
+    if (core->memory && probe->allocates < 0 && ask_allocates(probe) < 0 && report_error(probe->op) < 0)
         return -1;
     if (core->tensors && probe->letters == NULL && ask_letters(probe) < 0)
-        return -1;
+        return report_error(probe->op);
     return 0;
 }
 
@@ -262,7 +330,8 @@ static void record_result(Core *core, Probe *probe, PyObject *tensor, PyObject *
     }
     record_allocation(core, tensor, array);
 done:
-    PyErr_Clear();
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_Exception))
+        PyErr_Clear(); /* a tensor without one of these attributes */
     Py_XDECREF(array);
     Py_XDECREF(storage);
     Py_XDECREF(other);
@@ -271,8 +340,11 @@ done:
 static void record_results(Core *core, Probe *probe, PyObject *result, PyObject *const *arguments, Py_ssize_t count)
 {
     if (PyTuple_Check(result) || PyList_Check(result)) {
-        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result); i++)
-            record_result(core, probe, PySequence_Fast_GET_ITEM(result, i), arguments, count);
+        for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(result) && !PyErr_Occurred(); i++) {
+            PyObject *item = Py_NewRef(PySequence_Fast_GET_ITEM(result, i)); /* the list may change meanwhile */
+            record_result(core, probe, item, arguments, count);
+            Py_DECREF(item);
+        }
     } else
         record_result(core, probe, result, arguments, count);
 }
@@ -280,12 +352,12 @@ static void record_results(Core *core, Probe *probe, PyObject *result, PyObject 
 /* Run an op on a thread that is not recorded. */
 static PyObject *run_unrecorded(Core *core, Probe *probe, PyObject *const *arguments, size_t flags, PyObject *names)
 {
-    if (PyErr_Occurred())
+    if (report_error(probe->op) < 0)
         return NULL;
     PyObject *noted = PyObject_CallMethodNoArgs(core->recording, str_note_foreign_thread);
-    if (noted == NULL)
+    if (noted == NULL && report_error(probe->op) < 0)
         return NULL;
-    Py_DECREF(noted);
+    Py_XDECREF(noted);
     Thread *thread = this_thread(core);
     if (thread == NULL)
         return PyObject_Vectorcall(probe->run, arguments, flags, names);
@@ -293,6 +365,28 @@ static PyObject *run_unrecorded(Core *core, Probe *probe, PyObject *const *argum
     PyObject *result = PyObject_Vectorcall(probe->run, arguments, flags, names);
     resume_calls(core, suspended);
     return result;
+}
+
+/* The columns of a row that only some recordings have. -1: an interrupt is set. */
+static int describe_call(Core *core, Thread *thread, Probe *probe, PyObject *const *arguments, Py_ssize_t count, int64_t *details)
+{
+    int64_t inputs = -1, tensors = -1;
+    if (core->inputs) {
+        inputs = inputs_of(core, probe->op, probe->uid, arguments, count, &probe->inputs);
+        if (inputs < 0 && PyErr_Occurred())
+            return -1;
+        *details++ = inputs;
+    }
+    if (core->calls)
+        *details++ = (int64_t)thread->calls.total / 2;
+    if (core->tensors) {
+        if (inputs >= 0 && probe->letters != NULL)
+            tensors = log_tensors(core, PyBytes_AS_STRING(probe->letters), arguments, count);
+        *details++ = tensors;
+        if (PyErr_Occurred())
+            return -1;
+    }
+    return 0;
 }
 
 static PyObject *probe_call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names)
@@ -310,33 +404,24 @@ static PyObject *probe_call(PyObject *self, PyObject *const *arguments, size_t f
         return result;
     }
     Py_ssize_t count = PyVectorcall_NARGS(flags);
-    if (prepare_probe(core, probe) < 0) {
-        Py_DECREF(core);
-        return NULL;
-    }
     int64_t sequence = sequence_of(thread), details[3] = {0};
-    size_t n_details = 0;
-    if (core->inputs)
-        details[n_details++] = inputs_of(core, probe->op, probe->uid, arguments, count, &probe->inputs);
-    if (core->calls)
-        details[n_details++] = (int64_t)thread->calls.total / 2;
-    if (core->tensors) {
-        details[n_details++] = details[0] < 0 ? -1 : (int64_t)core->tensor_ids.total;
-        if (details[0] >= 0)
-            log_tensors(core, PyBytes_AS_STRING(probe->letters), arguments, count);
-    }
-    if (n_details != 0 && PyErr_Occurred())
-        PyErr_WriteUnraisable(self);
+    result = NULL;
+    if (prepare_probe(core, probe) < 0 || describe_call(core, thread, probe, arguments, count, details) < 0)
+        goto done;
     Suspended suspended = {NULL, 0};
     if (core->calls)
         suspended = suspend_calls(core, thread);
     int64_t start = now_ns();
     result = PyObject_Vectorcall(probe->run, arguments, flags, names);
-    if (core->memory && probe->allocates && result != NULL)
+    if (core->memory && probe->allocates > 0 && result != NULL) {
         record_results(core, probe, result, arguments, count);
+        if (PyErr_Occurred()) /* an interrupt */
+            Py_CLEAR(result);
+    }
     write_row(core, thread, probe->uid, start, now_ns(), sequence, details);
     if (core->calls)
         resume_calls(core, suspended);
+done:
     Py_DECREF(core);
     return result;
 }
@@ -376,20 +461,14 @@ static int probe_traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-static int probe_clear(PyObject *self)
-{
-    Probe *probe = (Probe *)self;
-    Py_CLEAR(probe->op);
-    Py_CLEAR(probe->run);
-    Py_CLEAR(probe->letters);
-    return 0;
-}
-
 static void probe_dealloc(PyObject *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    probe_clear(self);
+    Probe *probe = (Probe *)self;
+    Py_XDECREF(probe->op);
+    Py_XDECREF(probe->run);
+    Py_XDECREF(probe->letters);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -399,12 +478,13 @@ static PyMemberDef probe_members[] = {
     {NULL, 0, 0, 0, NULL},
 };
 
+/* No tp_clear, here and below: the objects that a probe or a core refers to can break all cycles, and so its parts never go missing
+   while something still calls it. */
 static PyType_Slot probe_slots[] = {
     {Py_tp_doc, "Probe(op)(*arguments) runs an op, and records it in the core that is active."},
     {Py_tp_new, probe_new},
     {Py_tp_call, PyVectorcall_Call},
     {Py_tp_traverse, probe_traverse},
-    {Py_tp_clear, probe_clear},
     {Py_tp_dealloc, probe_dealloc},
     {Py_tp_members, probe_members},
     {0, NULL},
@@ -427,17 +507,8 @@ static bool wants(PyObject *wanted, const char *name)
     return is_wanted;
 }
 
-static int core_init(PyObject *self, PyObject *arguments, PyObject *named)
+static int begin_core(Core *core, PyObject *recording)
 {
-    Core *core = (Core *)self;
-    static char *names[] = {"recording", NULL};
-    PyObject *recording;
-    if (!PyArg_ParseTupleAndKeywords(arguments, named, "O:Core", names, &recording))
-        return -1;
-    if (core->recording != NULL) {
-        PyErr_SetString(PyExc_RuntimeError, "a core serves one recording");
-        return -1;
-    }
     PyObject *wanted = PyObject_GetAttrString(recording, "wanted");
     if (wanted == NULL)
         return -1;
@@ -452,17 +523,34 @@ static int core_init(PyObject *self, PyObject *arguments, PyObject *named)
     core->width = 4 + (size_t)core->inputs + (size_t)core->calls + (size_t)core->tensors;
     core->recording = Py_NewRef(recording);
     core->range_keys = PyObject_GetAttrString(recording, "range_keys");
-    core->functions = PyObject_GetAttrString(recording, "functions");
-    core->kept = PyList_New(0);
+    core->functions = core->range_keys == NULL ? NULL : PyObject_GetAttrString(recording, "functions");
+    core->kept = core->functions == NULL ? NULL : PyList_New(0);
     core->serial = ++n_cores;
     core->owner = PyThread_get_thread_ident();
-    if (core->range_keys == NULL || core->functions == NULL || core->kept == NULL)
+    if (core->kept == NULL)
         return -1;
     if (!PyDict_Check(core->range_keys)) {
         PyErr_SetString(PyExc_TypeError, "the keys of ranges are no dict");
         return -1;
     }
     return record_thread(core) == NULL ? -1 : 0;
+}
+
+/* All is done here and nothing in tp_init: there is no core that serves no recording. */
+static PyObject *core_new(PyTypeObject *type, PyObject *arguments, PyObject *named)
+{
+    static char *names[] = {"recording", NULL};
+    PyObject *recording;
+    if (!PyArg_ParseTupleAndKeywords(arguments, named, "O:Core", names, &recording))
+        return NULL;
+    if (probes == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "load_library() comes before the first recording");
+        return NULL;
+    }
+    Core *core = (Core *)type->tp_alloc(type, 0);
+    if (core != NULL && begin_core(core, recording) < 0)
+        Py_CLEAR(core);
+    return (PyObject *)core;
 }
 
 static int core_traverse(PyObject *self, visitproc visit, void *arg)
@@ -483,24 +571,6 @@ static int core_traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-static int core_clear(PyObject *self)
-{
-    Core *core = (Core *)self;
-    Py_CLEAR(core->recording);
-    Py_CLEAR(core->range_keys);
-    Py_CLEAR(core->functions);
-    Py_CLEAR(core->assign_id);
-    Py_CLEAR(core->storages);
-    Py_CLEAR(core->storage_at);
-    for (int i = 0; i < LAST_RANGES; i++) {
-        Py_CLEAR(core->last_ranges[i].name);
-        Py_CLEAR(core->last_ranges[i].scope);
-        Py_CLEAR(core->last_ranges[i].forward_thread);
-    }
-    Py_CLEAR(core->kept);
-    return 0;
-}
-
 static void core_dealloc(PyObject *self)
 {
     Core *core = (Core *)self;
@@ -509,7 +579,18 @@ static void core_dealloc(PyObject *self)
     forget_core(core);
     if (core->watches_silently && watch_silently(false) < 0)
         PyErr_WriteUnraisable(NULL);
-    core_clear(self);
+    Py_XDECREF(core->recording);
+    Py_XDECREF(core->range_keys);
+    Py_XDECREF(core->functions);
+    Py_XDECREF(core->assign_id);
+    Py_XDECREF(core->storages);
+    Py_XDECREF(core->storage_at);
+    Py_XDECREF(core->kept);
+    for (int i = 0; i < LAST_RANGES; i++) {
+        Py_XDECREF(core->last_ranges[i].name);
+        Py_XDECREF(core->last_ranges[i].scope);
+        Py_XDECREF(core->last_ranges[i].forward_thread);
+    }
     while (core->threads != NULL) {
         Thread *next = core->threads->next;
         thread_free(core->threads);
@@ -614,6 +695,27 @@ static int64_t range_key(Core *core, PyObject *name, PyObject *scope, PyObject *
     return number;
 }
 
+static int describe_range(Core *core, Thread *thread, PyObject *arguments, int64_t *details)
+{
+    int64_t inputs = -1, tensors = -1;
+    if (core->inputs) {
+        inputs = inputs_of(core, Py_None, -1, &PyTuple_GET_ITEM(arguments, 0), PyTuple_GET_SIZE(arguments), NULL);
+        if (inputs < 0 && PyErr_Occurred())
+            return -1;
+        *details++ = inputs;
+    }
+    if (core->calls)
+        *details++ = (int64_t)thread->calls.total / 2;
+    if (core->tensors) {
+        if (inputs >= 0)
+            tensors = log_tensors_of_range(core, arguments);
+        *details++ = tensors;
+        if (PyErr_Occurred())
+            return -1;
+    }
+    return 0;
+}
+
 static PyObject *core_enter(PyObject *self, PyObject *const *arguments, Py_ssize_t count)
 {
     Core *core = (Core *)self;
@@ -628,19 +730,13 @@ static PyObject *core_enter(PyObject *self, PyObject *const *arguments, Py_ssize
         Py_RETURN_NONE;
     }
     OpenRange range = {.token = ++core->next_token};
-    range.key = range_key(core, arguments[0], arguments[1], arguments[3]);
     range.sequence = PyLong_AsLongLong(arguments[2]);
-    size_t n_details = 0;
-    if (core->inputs)
-        range.details[n_details++] = inputs_of(core, Py_None, -1, &PyTuple_GET_ITEM(arguments[4], 0), PyTuple_GET_SIZE(arguments[4]), NULL);
-    if (core->calls)
-        range.details[n_details++] = (int64_t)thread->calls.total / 2;
-    if (core->tensors) {
-        range.details[n_details++] = range.details[0] < 0 ? -1 : (int64_t)core->tensor_ids.total;
-        if (range.details[0] >= 0)
-            log_tensors_of_range(core, arguments[4]);
-    }
-    if (PyErr_Occurred())
+    if (range.sequence == -1 && PyErr_Occurred())
+        return NULL;
+    range.key = range_key(core, arguments[0], arguments[1], arguments[3]);
+    if (range.key < 0 && PyErr_Occurred())
+        return NULL;
+    if (describe_range(core, thread, arguments[4], range.details) < 0)
         return NULL;
     OpenRange *place = add_open(thread);
     if (place == NULL)
@@ -756,7 +852,7 @@ static PyObject *core_log_call(PyObject *self, PyObject *arguments)
     int64_t *row = thread == NULL ? NULL : log_add(&thread->calls, 2);
     if (row == NULL)
         return PyErr_NoMemory();
-    row[0] = number | (call_site + 1) << 32;
+    row[0] = number | (int64_t)((uint64_t)(call_site + 1) << 32);
     row[1] = now;
     thread->n_open_calls++;
     Py_RETURN_NONE;
@@ -813,6 +909,8 @@ static PyObject *core_listen_to_memory(PyObject *self, PyObject *wanted)
 static PyObject *core_record_allocation(PyObject *self, PyObject *array)
 {
     record_allocation((Core *)self, NULL, array);
+    if (PyErr_Occurred())
+        return NULL;
     Py_RETURN_NONE;
 }
 
@@ -932,10 +1030,8 @@ static PyGetSetDef core_attributes[] = {
 
 static PyType_Slot core_slots[] = {
     {Py_tp_doc, "The rows of one recording, see python_core.py."},
-    {Py_tp_new, PyType_GenericNew},
-    {Py_tp_init, core_init},
+    {Py_tp_new, core_new},
     {Py_tp_traverse, core_traverse},
-    {Py_tp_clear, core_clear},
     {Py_tp_dealloc, core_dealloc},
     {Py_tp_methods, core_methods},
     {Py_tp_getset, core_attributes},
@@ -1012,28 +1108,45 @@ static int intern_strings(void)
     return 0;
 }
 
+static int fill_module(PyObject *module)
+{
+    /* what this file keeps in variables belongs to the interpreter that imported it first */
+    if (PyInterpreterState_Get() != PyInterpreterState_Main()) {
+        PyErr_SetString(PyExc_ImportError, "the compiled core records in the main interpreter only");
+        return -1;
+    }
+    import_array1(-1);
+    if (str_array == NULL) {
+        start_clock();
+        if (intern_strings() < 0)
+            return -1;
+    }
+    PyObject *probe_type = PyType_FromSpec(&probe_spec);
+    PyObject *core_type = probe_type == NULL ? NULL : PyType_FromSpec(&core_spec);
+    int result = 0;
+    if (core_type == NULL || PyModule_AddStringConstant(module, "NAME", "c") < 0
+        || PyModule_AddObjectRef(module, "REACHES_RUNNING_THREADS", Py_True) < 0
+        || PyModule_AddObjectRef(module, "Probe", probe_type) < 0 || PyModule_AddObjectRef(module, "Core", core_type) < 0)
+        result = -1;
+    Py_XDECREF(probe_type);
+    Py_XDECREF(core_type);
+    return result;
+}
+
+static PyModuleDef_Slot module_slots[] = {
+    {Py_mod_exec, fill_module},
+    {0, NULL},
+};
+
 static struct PyModuleDef module_definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "mindtorch_v2.profiler.record._core",
     .m_doc = "The compiled core of a recording; python_core.py is its definition.",
-    .m_size = -1,
     .m_methods = functions,
+    .m_slots = module_slots,
 };
 
 PyMODINIT_FUNC PyInit__core(void)
 {
-    import_array();
-    start_clock();
-    if (intern_strings() < 0)
-        return NULL;
-    PyObject *module = PyModule_Create(&module_definition);
-    PyObject *probe_type = module == NULL ? NULL : PyType_FromSpec(&probe_spec);
-    PyObject *core_type = probe_type == NULL ? NULL : PyType_FromSpec(&core_spec);
-    if (core_type == NULL || PyModule_AddStringConstant(module, "NAME", "c") < 0
-        || PyModule_AddObjectRef(module, "REACHES_RUNNING_THREADS", Py_True) < 0
-        || PyModule_AddObjectRef(module, "Probe", probe_type) < 0 || PyModule_AddObjectRef(module, "Core", core_type) < 0)
-        Py_CLEAR(module);
-    Py_XDECREF(probe_type);
-    Py_XDECREF(core_type);
-    return module;
+    return PyModuleDef_Init(&module_definition);
 }

@@ -175,6 +175,7 @@ extern PyTypeObject *tensor_type;    /* mindtorch_v2.Tensor */
 extern PyObject *str_array, *str_tensor_id, *str_storage, *str_keeps, *str_base, *str_is_sparse, *str_root;
 extern PyObject *str_seq, *str_enabled;
 
+int report_error(PyObject *about);
 Thread *find_thread(Core *core, unsigned long ident);
 Thread *new_thread(Core *core, unsigned long ident);
 Thread *this_thread(Core *core);
@@ -191,6 +192,7 @@ typedef struct {
     int64_t words[REMEMBERED_WORDS];
 } Remembered;
 
+/* -1: not described, or an interrupt is set. */
 int64_t inputs_of(Core *core, PyObject *op, int64_t uid, PyObject *const *arguments, Py_ssize_t count, Remembered *last);
 int load_inputs(void);
 

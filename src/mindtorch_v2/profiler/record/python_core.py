@@ -156,8 +156,9 @@ class Core:
         if wanted.tensors:
             details.append(-1)
             if details[0] >= 0:
-                details[-1] = len(self.tensor_log)
-                self.tensor_log += self.recording.tensor_ids_of(op, arguments)
+                log, ids = self.tensor_log, self.recording.tensor_ids_of(op, arguments)
+                log += ids  # at once: other threads may have logged theirs while these ids were given
+                details[-1] = len(log) - len(ids)
         return details
 
     def _record_allocations(self, op: Any, arguments: tuple, result: Any) -> None:
