@@ -130,9 +130,9 @@ static void add_row(Core *core, int64_t now, int64_t nbytes, int64_t allocation_
     }
 }
 
-static void memory_freed(void *memory)
+static void memory_freed(uintptr_t memory)
 {
-    Owner *owner = find_owner((uintptr_t)memory);
+    Owner *owner = find_owner(memory);
     if (owner == NULL)
         return;
     Block first = owner->block;
@@ -167,21 +167,25 @@ static void *observed_calloc(void *context, size_t count, size_t size)
 static void *observed_realloc(void *context, void *memory, size_t size)
 {
     (void)context;
-    if (watched.n_used != 0)
-        memory_freed(memory);
-    return inner->allocator.realloc(inner->allocator.ctx, memory, size);
+    uintptr_t before = (uintptr_t)memory;
+    void *after = inner->allocator.realloc(inner->allocator.ctx, memory, size);
+    if (after != NULL && watched.n_used != 0) /* else the array still has its memory */
+        memory_freed(before);
+    return after;
 }
 
 static void observed_free(void *context, void *memory, size_t size)
 {
     (void)context;
     if (watched.n_used != 0)
-        memory_freed(memory);
+        memory_freed((uintptr_t)memory);
     inner->allocator.free(inner->allocator.ctx, memory, size);
 }
 
 int load_memory(void)
 {
+    if (python_allocations != NULL)
+        return 0;
     default_capsule = PyDataMem_DefaultHandler;
     inner = PyCapsule_GetPointer(default_capsule, "mem_handler");
     if (inner == NULL)
@@ -190,7 +194,8 @@ int load_memory(void)
     handler.version = 1;
     handler.allocator
         = (PyDataMemAllocator){NULL, observed_malloc, observed_calloc, observed_realloc, observed_free};
-    handler_capsule = PyCapsule_New(&handler, "mem_handler", NULL);
+    if (handler_capsule == NULL)
+        handler_capsule = PyCapsule_New(&handler, "mem_handler", NULL);
     if (handler_capsule == NULL)
         return -1;
     python_allocations = PyImport_ImportModule("mindtorch_v2.profiler.record.allocations");
@@ -216,19 +221,23 @@ static int set_handler(bool wanted)
     return result;
 }
 
+/* Let allocations.py tell the core of frees, or no more. */
+static int listen_to_python(Core *core, bool wanted)
+{
+    PyObject *method = PyObject_GetAttrString((PyObject *)core, "memory_row");
+    if (method == NULL)
+        return -1;
+    PyObject *done = PyObject_CallMethod(python_allocations, wanted ? "listen" : "unlisten", "O", method);
+    Py_DECREF(method);
+    Py_XDECREF(done);
+    return done == NULL ? -1 : 0;
+}
+
+/* All or nothing: after an error nothing is listened to. */
 int listen_to_memory(Core *core, bool wanted)
 {
     if (wanted == core->listens)
         return 0;
-    PyObject *method = PyObject_GetAttrString((PyObject *)core, "memory_row");
-    if (method == NULL)
-        return -1;
-    PyObject *done
-        = PyObject_CallMethod(python_allocations, wanted ? "listen" : "unlisten", "O", method);
-    Py_DECREF(method);
-    if (done == NULL)
-        return -1;
-    Py_DECREF(done);
     if (wanted) {
         Core **more = PyMem_RawRealloc(listeners, (n_listeners + 1) * sizeof(Core *));
         if (more == NULL) {
@@ -240,7 +249,12 @@ int listen_to_memory(Core *core, bool wanted)
     } else
         forget_core(core);
     core->listens = wanted;
-    return set_handler(n_listeners > 0 || n_silent > 0);
+    if (set_handler(n_listeners > 0 || n_silent > 0) < 0 || listen_to_python(core, wanted) < 0) {
+        forget_core(core);
+        core->listens = false;
+        return -1;
+    }
+    return 0;
 }
 
 void forget_core(Core *core)
@@ -264,7 +278,7 @@ PyArrayObject *owner_of(PyArrayObject *array)
 
 static bool is_ours(PyArrayObject *owner)
 {
-    return PyArray_CHKFLAGS(owner, NPY_ARRAY_OWNDATA) && PyArray_HANDLER(owner) == handler_capsule;
+    return handler_capsule != NULL && PyArray_CHKFLAGS(owner, NPY_ARRAY_OWNDATA) && PyArray_HANDLER(owner) == handler_capsule;
 }
 
 int64_t array_bytes(PyObject *array)
@@ -331,8 +345,8 @@ void record_allocation(Core *core, PyObject *tensor, PyObject *array)
             int64_t tensor_id = before == NULL ? -1 : PyLong_AsLongLong(before);
             if (!PyErr_Occurred() && tensor_id < core->first_id) {
                 number = PyLong_FromLongLong(allocation_id);
-                if (number != NULL)
-                    PyObject_SetAttr(tensor, str_tensor_id, number);
+                if (number != NULL && PyObject_SetAttr(tensor, str_tensor_id, number) < 0)
+                    report_error(tensor);
             } else if (!PyErr_Occurred()) /* it has got an id already, as an argument inside the op */
                 done = PyObject_CallMethod(core->recording, "tensor_allocated", "OL", tensor,
                                            (long long)allocation_id);
@@ -341,8 +355,7 @@ void record_allocation(Core *core, PyObject *tensor, PyObject *array)
             Py_XDECREF(done);
         }
     }
-    if (PyErr_Occurred())
-        PyErr_WriteUnraisable((PyObject *)core);
+    report_error((PyObject *)core); /* an interrupt stays set */
 }
 
 PyObject *memory_observe(PyObject *module, PyObject *array)
