@@ -87,48 +87,65 @@ PyObject *call_traced(Core *core, Thread *thread, PyObject *const *arguments, Py
 
 /* ------------------------------------------------------------------------------------------------ events */
 
-/* Ask the Recorder's `functions` for a number. */
-static int64_t ask_number(Core *core, const char *method, PyObject *about)
+enum { FAILED = -2 }; /* instead of a number: an interrupt is set */
+
+/* Ask the Recorder's `functions` for a number. has_failed: the number is not worth keeping. */
+static int64_t ask_number(Core *core, const char *method, PyObject *about, bool *has_failed)
 {
     PyObject *answer = PyObject_CallMethod(core->functions, method, "O", about);
     int64_t number = answer == NULL ? -1 : PyLong_AsLongLong(answer);
     Py_XDECREF(answer);
-    if (PyErr_Occurred()) {
-        PyErr_WriteUnraisable(about);
-        number = HIDDEN;
-    }
+    *has_failed = number == -1 && PyErr_Occurred();
+    if (*has_failed)
+        number = report_error(about) < 0 ? FAILED : HIDDEN;
     return number;
 }
 
-static int64_t number_of(Core *core, const int64_t *key, size_t length, const char *method, PyObject *about)
+/* Whether `functions` keeps this code alive, so that its address is not reused: it keeps only one of several equal ones. */
+static bool is_kept(Core *core, PyObject *code)
 {
-    uint64_t hash = hash_words(key, length);
-    const int64_t *known = table_get(&core->codes, key, length, hash);
-    if (known != NULL)
-        return *known;
-    int64_t number = ask_number(core, method, about);
-    table_set(&core->codes, key, length, hash, number);
-    return number;
+    PyObject *answer = PyObject_CallMethod(core->functions, "keeps_code", "O", code);
+    if (answer == NULL)
+        PyErr_Clear();
+    Py_XDECREF(answer);
+    return answer == Py_True;
 }
 
 static int64_t number_of_frame(Core *core, PyFrameObject *frame)
 {
     PyCodeObject *code = PyFrame_GetCode(frame);
-    /* `functions` keeps the code alive: its address is not reused */
-    int64_t key[1] = {(int64_t)(intptr_t)code};
-    int64_t number = number_of(core, key, 1, "number_of_code", (PyObject *)code);
+    int64_t key[1] = {(int64_t)(intptr_t)code}, number;
+    uint64_t hash = hash_words(key, 1);
+    const int64_t *known = table_get(&core->codes, key, 1, hash);
+    bool has_failed = false;
+    if (known != NULL)
+        number = *known;
+    else {
+        number = ask_number(core, "number_of_code", (PyObject *)code, &has_failed);
+        if (!has_failed && is_kept(core, (PyObject *)code))
+            table_set(&core->codes, key, 1, hash, number);
+    }
     Py_DECREF(code);
-    return number == MODULE ? ask_number(core, "number_of_frame", (PyObject *)frame) : number;
+    return number == MODULE ? ask_number(core, "number_of_frame", (PyObject *)frame, &has_failed) : number;
 }
 
 static int64_t number_of_c_function(Core *core, PyObject *function)
 {
+    bool has_failed;
     if (!PyCFunction_Check(function))
-        return ask_number(core, "number_of_c_function", function);
+        return ask_number(core, "number_of_c_function", function, &has_failed);
     PyObject *self = PyCFunction_GET_SELF(function);
     PyObject *type = self == NULL || PyModule_Check(self) ? NULL : (PyObject *)Py_TYPE(self);
+    /* `functions` keeps the function or the class of the method alive: the addresses are not reused */
     int64_t key[2] = {(int64_t)(intptr_t)((PyCFunctionObject *)function)->m_ml, (int64_t)(intptr_t)type};
-    return number_of(core, key, 2, "number_of_c_function", function);
+    uint64_t hash = hash_words(key, 2);
+    const int64_t *known = table_get(&core->codes, key, 2, hash);
+    if (known != NULL)
+        return *known;
+    int64_t number = ask_number(core, "number_of_c_function", function, &has_failed);
+    if (!has_failed)
+        table_set(&core->codes, key, 2, hash, number);
+    return number;
 }
 
 static void log_call(Thread *thread, int64_t number, int offset)
@@ -152,36 +169,41 @@ static Thread *first_event(Core *core, PyFrameObject *frame, int event)
     thread->traces = true;
     PyObject *within = event == PyTrace_CALL ? (PyObject *)PyFrame_GetBack(frame) : Py_NewRef((PyObject *)frame);
     PyObject *done = PyObject_CallMethod(core->recording, "thread_begins_calls", "O", within == NULL ? Py_None : within);
-    if (done == NULL)
-        PyErr_WriteUnraisable((PyObject *)core);
+    int result = done == NULL ? report_error((PyObject *)core) : 0;
     Py_XDECREF(done);
     Py_XDECREF(within);
-    return thread;
+    return result < 0 ? NULL : thread;
 }
 
-static int on_event(PyObject *self, PyFrameObject *frame, int event, PyObject *argument)
+/* Call the other profile function of the thread, which may end it and us. */
+static int call_other(Thread *thread, PyFrameObject *frame, int event, PyObject *argument)
 {
-    Core *core = (Core *)self;
-    Thread *thread = this_thread(core);
-    if (thread == NULL || !thread->traces)
-        thread = first_event(core, frame, event);
-    if (thread == NULL)
-        return 0;
-    if (thread->other != NULL && thread->other(thread->other_argument, frame, event, argument) < 0)
-        return -1;
-    if (thread->untraced)
-        return 0;
+    PyObject *other_argument = Py_XNewRef(thread->other_argument);
+    int result = thread->other(other_argument, frame, event, argument);
+    Py_XDECREF(other_argument);
+    return result;
+}
+
+/* -1: an interrupt is set. The call does not take place then, and so is not logged. */
+static int log_event(Core *core, Thread *thread, PyFrameObject *frame, int event, PyObject *argument)
+{
     switch (event) {
     case PyTrace_CALL: {
         int64_t number = number_of_frame(core, frame);
+        if (number == FAILED)
+            return -1;
         PyFrameObject *caller = PyFrame_GetBack(frame);
         log_call(thread, number, caller == NULL ? -1 : frame_offset(caller));
         Py_XDECREF(caller);
         break;
     }
-    case PyTrace_C_CALL:
-        log_call(thread, number_of_c_function(core, argument), frame_offset(frame));
+    case PyTrace_C_CALL: {
+        int64_t number = number_of_c_function(core, argument);
+        if (number == FAILED)
+            return -1;
+        log_call(thread, number, frame_offset(frame));
         break;
+    }
     case PyTrace_RETURN:
     case PyTrace_C_RETURN:
     case PyTrace_C_EXCEPTION: {
@@ -198,6 +220,27 @@ static int on_event(PyObject *self, PyFrameObject *frame, int event, PyObject *a
         break;
     }
     return 0;
+}
+
+/* The profile function. What it calls may stop the recording and drop it: the interpreter does not keep the core alive, we do. */
+static int on_event(PyObject *self, PyFrameObject *frame, int event, PyObject *argument)
+{
+    Core *core = (Core *)self;
+    if (!core->traces) { /* of a thread that `end_calls` could not reach */
+        PyEval_SetProfile(NULL, NULL);
+        return 0;
+    }
+    Py_INCREF(core);
+    Thread *thread = this_thread(core);
+    if (thread == NULL || !thread->traces)
+        thread = first_event(core, frame, event);
+    int result = thread == NULL && PyErr_Occurred() ? -1 : 0;
+    if (thread != NULL && thread->other != NULL)
+        result = call_other(thread, frame, event, argument);
+    if (result == 0 && thread != NULL && thread->traces && thread->untraced == 0)
+        result = log_event(core, thread, frame, event, argument);
+    Py_DECREF(core);
+    return result;
 }
 
 /* ------------------------------------------------------------------------------------------------ begin and end */
@@ -280,6 +323,12 @@ void end_calls(Core *core)
     Thread *thread = this_thread(core);
     PyThreadState *own = PyThreadState_Get();
     bool is_ours = own->c_profileobj == (PyObject *)core;
+#if PY_VERSION_HEX >= 0x030C0000
+    /* stopped inside an op: the interpreter counts the threads that have a profile function */
+    for (PyThreadState *state = PyInterpreterState_ThreadHead(own->interp); state != NULL; state = PyThreadState_Next(state))
+        if (state->c_profilefunc == NULL && state->c_profileobj == (PyObject *)core)
+            state->c_profilefunc = on_event;
+#endif
 #if PY_VERSION_HEX < 0x030C0000
     for (PyThreadState *state = PyInterpreterState_ThreadHead(own->interp); state != NULL; state = PyThreadState_Next(state))
         if (state != own && state->c_profilefunc == on_event && state->c_profileobj == (PyObject *)core

@@ -70,7 +70,9 @@ class Functions:
 
     def __init__(self, *, modules_only: bool = False) -> None:
         self.modules_only = modules_only
-        self.numbers: dict[CodeType, int] = {}
+        self.numbers: dict[int, int] = {}  # by id() of the code, which `codes` keeps alive
+        # by file and code: code objects of different files can be equal
+        self.codes: dict[tuple[str, CodeType], int] = {}
         self.module_code: CodeType | None = None  # the code of `Module.__call__`
         self.running: dict[tuple[CodeType, int], int] = {}  # functions that ran already when tracing began
         self.c_functions: dict[Any, int] = {}
@@ -88,10 +90,20 @@ class Functions:
 
     def number_of_code(self, code: CodeType) -> int:
         """The number of a Python function, or MODULE."""
-        number = self.numbers.get(code)
+        number = self.numbers.get(id(code))
+        return self._number_of_equal_code(code) if number is None else number
+
+    def _number_of_equal_code(self, code: CodeType) -> int:
+        # a program that compiles the same text again and again makes equal code objects: only the first is kept
+        key = (code.co_filename, code)
+        number = self.codes.get(key)
         if number is None:
-            number = self.numbers[code] = self._new_code(code)
+            number = self.codes[key] = self.numbers[id(code)] = self._new_code(code)
         return number
+
+    def keeps_code(self, code: CodeType) -> bool:
+        """Whether this code object, not only an equal one, lives as long as the recording: no other gets its address."""
+        return id(code) in self.numbers
 
     def _new_code(self, code: CodeType) -> int:
         path = code.co_filename
@@ -146,15 +158,16 @@ class Functions:
     def number_of_c_function(self, function: Any) -> int:
         """The number of a function that is written in C."""
         owner = getattr(function, "__self__", None)
-        is_method = owner is not None and owner.__class__ is not ModuleType
+        kind = type(owner)  # not `owner.__class__`, which an object may compute
+        is_method = owner is not None and kind is not ModuleType
         # the key of a method must not keep its object alive; all objects of a class share one name, without the address that repr shows
-        key = (function.__name__, owner.__class__) if is_method else function
+        key = (function.__name__, kind) if is_method else function
         number = self.c_functions.get(key)
         if number is None:
             text = f"<built-in function {function.__name__}>"
             if is_method:
-                text = f"<built-in method {function.__name__} of {owner.__class__.__name__} object>"
-            is_own = is_method and owner.__class__.__module__.startswith(__package__)  # the compiled core's
+                text = f"<built-in method {function.__name__} of {kind.__name__} object>"
+            is_own = is_method and str(kind.__module__).startswith(__package__)  # the compiled core's
             is_hidden = self.modules_only or is_own or function is sys.setprofile
             number = HIDDEN if is_hidden else self._new_number(text, LIBRARY_KIND)
             self.c_functions[key] = number
