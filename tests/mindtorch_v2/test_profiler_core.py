@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import dis
 import gc
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import threading
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mindtorch_v2 as torch
+from mindtorch_v2 import _dispatch
 from mindtorch_v2._C._profiler import _ExperimentalConfig
 from mindtorch_v2.profiler import profile, record_function
 from mindtorch_v2.profiler.record import core, python_core
@@ -325,3 +329,490 @@ def test_an_extension_that_is_missing_is_named_where_it_is_insisted_on(tmp_path:
         check=False,
     )
     assert "_not_built was not built" in done.stderr
+
+
+# --------------------------------------------------------------------------------- hostile programs
+
+
+@pytest.fixture(scope="module")
+def call_op() -> Iterator[Callable[[Callable[[], Any]], Any]]:
+    """Calls a function from inside an op."""
+    pending: list[Callable[[], Any]] = []
+
+    def kernel(x: Any) -> Any:
+        pending.pop()()
+        return x * 2
+
+    def call(function: Callable[[], Any]) -> Any:
+        pending.append(function)
+        return torch.ops.mindtorch_test_hostile.call(torch.ones(2))
+
+    library = torch.library.Library("mindtorch_test_hostile", "DEF")
+    library.define("call(Tensor x) -> Tensor")
+    library.impl("call", kernel, "CPU")
+    yield call
+    library._destroy()
+
+
+def array_property(on_read: Callable[[Any], None]) -> property:
+    """`_array` of a tensor subclass: each read of it runs code."""
+
+    def read(tensor: Any) -> Any:
+        on_read(tensor)
+        return vars(tensor)["_array"]
+
+    def write(tensor: Any, array: Any) -> None:
+        vars(tensor)["_array"] = array
+
+    return property(read, write)
+
+
+def names_of(prof: Any) -> list[str]:
+    return [event.name for event in prof.events()]
+
+
+@pytest.mark.parametrize("options", [{}, EVERYTHING], ids=["default", "everything"])
+def test_an_op_may_stop_and_drop_its_recording(each_core: Any, call_op: Any, options: Any) -> None:
+    profs = [profile(**options)]
+    profs[0].start()
+
+    def stop() -> None:
+        profs.pop().stop()
+        gc.collect()
+
+    assert call_op(stop).tolist() == [2, 2]
+    with profile(**options) as prof:
+        torch.ones(1)
+    assert "aten::ones" in names_of(prof)
+
+
+def test_an_op_may_start_another_recording_which_outlives_it(each_core: Any, call_op: Any) -> None:
+    outer, inner_ = profile(**EVERYTHING), profile(**EVERYTHING)
+    outer.start()
+    call_op(inner_.start)
+    inner(torch.ones(1))
+    outer.stop()
+    inner(torch.ones(1))
+    inner_.stop()
+    assert names_of(inner_).count("aten::mul") == 3
+    assert any("inner" in name for name in names_of(inner_))
+
+
+def test_an_op_that_stops_its_recording_and_raises_ends_as_without_one(each_core: Any, call_op: Any) -> None:
+    prof = profile(**EVERYTHING)
+    prof.start()
+
+    def stop_and_raise() -> None:
+        prof.stop()
+        raise KeyError("from the kernel")
+
+    with pytest.raises(KeyError, match="from the kernel"):
+        call_op(stop_and_raise)
+    assert sys.getprofile() is None
+
+
+def test_ops_may_begin_recordings_inside_one_another(each_core: Any, call_op: Any) -> None:
+    def record(depth: int) -> None:
+        with profile(**EVERYTHING):
+            if depth:
+                call_op(lambda: record(depth - 1))
+            else:
+                gc.collect()
+
+    with profile(**EVERYTHING) as prof:
+        record(20)
+        torch.ones(1)
+    assert "aten::ones" in names_of(prof)
+
+
+@pytest.mark.parametrize("change", ["clear", "grow"])
+def test_a_list_that_changes_while_it_is_described(each_core: Any, change: str) -> None:
+    tensors: list[Any] = []
+    n_reads = 0
+
+    def on_read(tensor: Any) -> None:
+        nonlocal n_reads
+        n_reads += 1
+        if n_reads == 2 and change == "clear":
+            tensors.clear()
+        elif n_reads < 50 and change == "grow":
+            tensors.append(torch.ones(2))
+        gc.collect()
+
+    Hostile = type("Hostile", (torch.Tensor,), {"_array": array_property(on_read)})
+    with profile(**EVERYTHING) as prof:
+        tensors += [torch.ones(2).as_subclass(Hostile) for _ in range(3)]
+        n_reads = 0
+        try:
+            torch.cat(tensors)
+        except (RuntimeError, ValueError, IndexError):
+            pass  # as without a recording: the list is empty when the kernel looks
+        recorder = prof.profiler._recorder.core
+        recorder.exit(recorder.enter("range", 0, -1, 0, (tensors, tensors)))
+        assert torch.ones(1).item() == 1
+
+
+def test_a_list_of_results_that_changes_while_memory_is_recorded(each_core: Any) -> None:
+    results: list[Any] = []
+
+    def on_read(tensor: Any) -> None:
+        results.clear()
+
+    Hostile = type("Hostile", (torch.Tensor,), {"_array": array_property(on_read)})
+    op = _dispatch.OPS["split.Tensor"]
+    with profile(profile_memory=True) as prof:
+        fake = types.SimpleNamespace(run=lambda: results, uid=op.uid, allocates=1, describe=lambda: ())
+        results += [torch.ones(2).as_subclass(Hostile) for _ in range(3)]
+        recorder = prof.profiler._recorder.core
+        record = each_core.Probe(fake) if hasattr(each_core, "Probe") else lambda: recorder.record_op(fake)
+        assert record() == []
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_while_the_recorder_works_reaches_the_program(each_core: Any, error: Any) -> None:
+    is_armed = False
+
+    def on_read(tensor: Any) -> None:
+        if is_armed:
+            raise error
+
+    Hostile = type("Hostile", (torch.Tensor,), {"_array": array_property(on_read)})
+    x = torch.ones(2).as_subclass(Hostile)
+    with profile(**EVERYTHING) as prof:
+        is_armed = True
+        with pytest.raises(error):
+            prof.profiler._recorder.core.enter("range", 0, -1, 0, (x,))
+        with pytest.raises(error):
+            torch.add(x, 1)
+        is_armed = False
+        torch.ones(1)
+    assert "aten::ones" in names_of(prof)
+
+
+def test_an_error_of_the_recorder_is_none_of_the_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    if compiled is None:
+        pytest.skip("the plain core lets them through")
+    use(monkeypatch, compiled)
+    reported: list[Any] = []
+    results: list[float] = []
+    monkeypatch.setattr(sys, "unraisablehook", reported.append)
+
+    def fail(*arguments: Any) -> int:
+        raise OSError("of the recorder")
+
+    with profile(**EVERYTHING) as prof:
+        recorder = prof.profiler._recorder
+        with monkeypatch.context() as failing:
+            for name in ("inputs_of", "tensor_allocated", "note_foreign_thread"):
+                failing.setattr(recorder, name, fail)
+            failing.setattr(recorder.functions, "number_of_code", fail)
+            assert inner(torch.full((3,), 2.0)).tolist() == [5, 5, 5]
+            foreign = threading.Thread(target=lambda: results.append(torch.ones(1).item()))
+            foreign.start()
+            foreign.join()
+    assert results == [1]
+    assert {str(each.exc_value) for each in reported} == {"of the recorder"}
+
+
+def test_code_that_is_compiled_again_and_again_keeps_its_name(each_core: Any) -> None:
+    names = []
+    with profile(with_stack=True) as prof:
+        for i in range(400):  # equal code objects take turns with others at the same addresses
+            names.append(f"function_{0 if i % 2 else i}")
+            scope: dict[str, Any] = {}
+            exec(compile(f"def {names[-1]}(x):\n    return x", "compiled.py", "exec"), scope)
+            scope[names[-1]](1)
+            del scope
+    frames = prof.profiler._results.trace.frames
+    shown = [frames.names[name] for name in frames.name.tolist() if ": function_" in frames.names[name]]
+    assert [name.split(": ")[1] for name in shown] == names
+
+
+def test_equal_code_of_two_files_has_two_names(each_core: Any) -> None:
+    scopes: list[dict[str, Any]] = [{}, {}]
+    for scope, path in zip(scopes, ("first.py", "second.py")):
+        exec(compile("def function(x):\n    return x + 1", path, "exec"), scope)
+    with profile(with_stack=True) as prof:
+        for scope in scopes:
+            scope["function"](torch.ones(1))
+    frames = prof.profiler._results.trace.frames
+    names = [frames.names[n] for n in frames.name.tolist()]
+    assert [name for name in names if "function" in name and name.startswith(("first", "second"))] == [
+        "first.py(1): function",
+        "second.py(1): function",
+    ]
+
+
+def test_memory_whose_resizing_fails_is_still_allocated(each_core: Any) -> None:
+    with profile(profile_memory=True) as prof:
+        x = torch.ones(100)
+        array = x.numpy()
+        while isinstance(array.base, np.ndarray):
+            array = array.base
+        # the plain core watches arrays by weak references, and NumPy resizes no array that has one
+        with pytest.raises((MemoryError, ValueError)):
+            array.resize(1 << 58, refcheck=False)
+        alive = prof.profiler._recorder.core.memory_rows()[:, 1].sum()
+        del x, array
+        at_the_end = prof.profiler._recorder.core.memory_rows()[:, 1].sum()
+    assert (alive, at_the_end) == (400, 0)
+
+
+def test_the_collector_may_run_at_each_allocation(each_core: Any) -> None:
+    class Cycle:
+        def __init__(self) -> None:
+            self.own, self.tensor = self, torch.ones(3)
+
+        def __del__(self) -> None:
+            self.tensor + 1
+
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1, 1, 1)
+    try:
+        with profile(**EVERYTHING) as prof:
+            for _ in range(30):
+                Cycle()
+                torch.ones(2, requires_grad=True).exp().sum().backward()
+    finally:
+        gc.set_threshold(*thresholds)
+    assert names_of(prof).count("aten::exp") == 30
+
+
+def test_a_finalizer_may_stop_the_recording_while_a_call_is_logged(each_core: Any) -> None:
+    class Stop:
+        def __init__(self, prof: Any) -> None:
+            self.own, self.prof = self, prof
+
+        def __del__(self) -> None:
+            if self.prof.profiler is not None and self.prof.profiler._recorder is not None:
+                self.prof.stop()
+
+    thresholds = gc.get_threshold()
+    for n_calls in range(12):
+        prof = profile(**EVERYTHING)
+        prof.start()
+        Stop(prof)
+        del prof
+        gc.set_threshold(1, 1, 1)
+        try:
+            for _ in range(n_calls):
+                exec("(lambda x: [x])(1)")
+        finally:
+            gc.set_threshold(*thresholds)
+        gc.collect()
+    assert torch.ones(1).item() == 1
+
+
+def test_another_profile_function_may_stop_the_recording(each_core: Any) -> None:
+    profs: list[Any] = []
+
+    def other(frame: Any, event: str, argument: Any) -> None:
+        if profs and event == "call" and frame.f_code is inner.__code__:
+            sys.setprofile(None)
+            profs.pop().stop()
+            gc.collect()
+
+    sys.setprofile(other)
+    try:
+        profs.append(profile(with_stack=True))
+        profs[0].start()
+        result = inner(torch.ones(1))
+    finally:
+        sys.setprofile(None)
+    assert result.item() == 3
+    assert not profs
+
+
+def test_threads_run_ops_while_recordings_come_and_go(each_core: Any) -> None:
+    is_over = threading.Event()
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            while not is_over.is_set():
+                threads = [threading.Thread(target=inner, args=(torch.ones(1),)) for _ in range(2)]
+                for thread in threads:
+                    thread.start()
+                inner(torch.ones(2, requires_grad=True)).sum().backward()
+                for thread in threads:
+                    thread.join()
+        except BaseException as error:
+            errors.append(error)
+
+    workers = [threading.Thread(target=work) for _ in range(3)]
+    for worker in workers:
+        worker.start()
+    config = _ExperimentalConfig(profile_all_threads=True)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(15):
+            with profile(experimental_config=config, **EVERYTHING):
+                for _ in range(3):
+                    inner(torch.ones(3))
+            gc.collect()
+    finally:
+        sys.setswitchinterval(interval)
+        is_over.set()
+        for worker in workers:
+            worker.join()
+    assert errors == []
+
+
+def test_ops_at_the_recursion_limit_raise_recursion_error_only(each_core: Any) -> None:
+    def descend(x: Any) -> Any:
+        return descend(x + 1)
+
+    with profile(record_shapes=True, profile_memory=True) as prof:
+        with pytest.raises(RecursionError):
+            descend(torch.ones(1))
+        torch.ones(1)
+    assert "aten::add" in names_of(prof)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.parametrize("choice", [module.NAME for module in CORES])
+def test_a_fork_inside_an_op_leaves_both_processes_working(choice: str, run_python: Any) -> None:
+    code = """
+import os, sys, warnings
+warnings.simplefilter("ignore")
+import mindtorch_v2 as torch
+from mindtorch_v2 import _recording_hooks as hooks
+from mindtorch_v2.profiler import profile
+
+child = None
+library = torch.library.Library("forking", "DEF")
+library.define("fork(Tensor x) -> Tensor")
+
+def kernel(x):
+    global child
+    child = os.fork()
+    return x + 1
+
+library.impl("fork", kernel, "CPU")
+options = dict(record_shapes=True, profile_memory=True, with_stack=True)
+with profile(**options) as prof:
+    x = torch.ops.forking.fork(torch.ones(2))
+    if child == 0:
+        assert not hooks.active_hooks(), hooks.active_hooks()
+        del x
+        with profile(**options) as inner:
+            torch.ones(1).exp()
+        assert "aten::exp" in [event.name for event in inner.events()]
+        sys.stdout.flush()
+        os._exit(7)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+names = [event.name for event in prof.events()]
+print("forking::fork" in names, "aten::add" in names)
+"""
+    assert run_python(code, MINDTORCH_CORE=choice).split() == ["True", "True"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers on this system")
+@pytest.mark.parametrize("choice", [module.NAME for module in CORES])
+def test_a_signal_handler_may_record_on_its_own(choice: str, run_python: Any) -> None:
+    code = """
+import signal
+import mindtorch_v2 as torch
+from mindtorch_v2.profiler import profile
+
+n_handled = 0
+options = dict(record_shapes=True, profile_memory=True, with_stack=True)
+
+def handle(number, frame):
+    global n_handled
+    n_handled += 1
+    with profile(**options):
+        torch.ones(1) + 1
+    if n_handled < 30:
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+
+signal.signal(signal.SIGALRM, handle)
+signal.setitimer(signal.ITIMER_REAL, 0.001)
+with profile(**options) as prof:
+    n = 0
+    while n_handled < 30:
+        (torch.ones(2, requires_grad=True) * 2).sum().backward()
+        n += 1
+print([event.name for event in prof.events()].count("aten::mul") >= 2 * n - 60)
+"""
+    assert run_python(code, MINDTORCH_CORE=choice).strip() == "True"
+
+
+@pytest.mark.parametrize("choice", [module.NAME for module in CORES])
+def test_a_process_may_end_while_it_records(choice: str, run_python: Any) -> None:
+    code = """
+import sys, threading, time
+import mindtorch_v2 as torch
+from mindtorch_v2 import _dispatch
+from mindtorch_v2._C._profiler import _ExperimentalConfig
+from mindtorch_v2.profiler import profile
+
+class Late:
+    def __init__(self):
+        self.own, self.tensor = self, torch.ones(4)
+    def __del__(self):
+        self.tensor + 1
+
+def work():
+    while True:
+        torch.ones(2) + 1
+
+config = _ExperimentalConfig(profile_all_threads=True)
+prof = profile(record_shapes=True, profile_memory=True, with_stack=True, experimental_config=config)
+prof.start()
+kept = [Late(), torch.ones(100)]
+sys.kept_tensor = torch.ones(5)
+threading.Thread(target=work, daemon=True).start()
+time.sleep(0.05)
+print("end")
+"""
+    assert run_python(code, MINDTORCH_CORE=choice).strip() == "end"
+
+
+@needs_compiled
+def test_the_compiled_core_refuses_to_work_in_another_interpreter(run_python: Any) -> None:
+    code = """
+import importlib, warnings
+warnings.simplefilter("ignore")
+import mindtorch_v2.profiler.record._core
+try:
+    import _xxsubinterpreters as interpreters
+except ImportError:
+    import _interpreters as interpreters
+program = '''
+import importlib.machinery, importlib.util
+loader = importlib.machinery.ExtensionFileLoader("mindtorch_v2.profiler.record._core", PATH)
+spec = importlib.util.spec_from_loader("mindtorch_v2.profiler.record._core", loader)
+try:
+    importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
+except ImportError:
+    pass
+else:
+    raise SystemError("imported")
+'''.replace("PATH", repr(mindtorch_v2.profiler.record._core.__file__))
+error = interpreters.run_string(interpreters.create(), program)
+print(error)
+"""
+    assert run_python(code).strip() == "None"
+
+
+@needs_compiled
+def test_a_core_without_a_recording_cannot_be_made() -> None:
+    assert compiled is not None
+    with pytest.raises(TypeError):
+        compiled.Core.__new__(compiled.Core)
+    with pytest.raises(AttributeError):
+        compiled.Core(object())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="older interpreters instrument no code")
+def test_a_recording_stopped_inside_an_op_leaves_no_code_instrumented(each_core: Any, call_op: Any) -> None:
+    prof = profile(with_stack=True)
+    prof.start()
+    inner(torch.ones(1))
+    call_op(prof.stop)
+    inner(torch.ones(1))
+    names = [instruction.opname for instruction in dis.get_instructions(inner, adaptive=True)]
+    assert not [name for name in names if name.startswith("INSTRUMENTED")]
