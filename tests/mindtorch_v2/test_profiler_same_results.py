@@ -78,7 +78,9 @@ def test_every_op_of_the_registry_is_compared() -> None:
     never = {
         op.full_name
         for op in _dispatch.BY_UID
-        if (op.qualified_name, op.overload) not in ran and op.name not in UNINITIALISED
+        if op.namespace in ("aten", "mindtorch")  # not those that other tests define
+        and (op.qualified_name, op.overload) not in ran
+        and op.name not in UNINITIALISED
     }
     assert never == set()
 
