@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 
@@ -149,3 +150,21 @@ def test_a_raising_hook_leaves_the_modes_as_they_were() -> None:
         y.sum().backward()
     assert torch.is_grad_enabled()
     assert torch.autograd._current_graph_task_id() == -1
+
+
+def test_a_profile_function_changes_no_gradient_from_in_place_to_copied() -> None:
+    def ops() -> list[str]:
+        x, w = leaf(1, 2), leaf(3, 4)
+        y = x * w
+        with torch.profiler.profile() as prof:
+            (y * y + y.exp()).sum().backward()
+        return [event.name for event in prof.events()]
+
+    plain = ops()
+    sys.setprofile(lambda *_: None)
+    try:
+        profiled = ops()
+    finally:
+        sys.setprofile(None)
+    assert "aten::add_" in plain
+    assert profiled == plain

@@ -25,12 +25,12 @@ _arrivals = itertools.count()
 
 
 def _count_references(buffer: list) -> int:
-    value = buffer[0]
-    buffer[0] = None
-    return getrefcount(value)
+    return getrefcount(buffer[0])
 
 
-_SOLE_REFERENCE = _count_references([object()])  # getrefcount of an object that only one local refers to
+# getrefcount of an object that only a list, or an attribute, refers to. Where references are counted, no local refers to the object:
+# under a profile or trace function written in Python, Python 3.10 keeps a dict of each frame's locals, which would count too.
+_SOLE_REFERENCE = _count_references([object()])
 
 
 class Run:
@@ -179,27 +179,29 @@ def _add_to(buffers: dict, node: Node, number: int, gradient: Tensor, create_gra
     buffer = buffers.get(node)
     if buffer is None:
         buffer = buffers[node] = [None] * node.n_outputs
-    accumulated = buffer[number]
-    if accumulated is None:
+    if buffer[number] is None:
         buffer[number] = gradient
         return
-    if not create_graph:
-        buffer[number] = None
-        storage = accumulated._storage
-        # the local `accumulated`, the tensor's attribute and getrefcount's own argument refer to the storage
-        if (
-            getrefcount(accumulated) == _SOLE_REFERENCE
-            and (storage is None or getrefcount(storage) == _SOLE_REFERENCE + 1)
-            and not accumulated.is_sparse
-            and not gradient.is_sparse
-            and accumulated._array.dtype is gradient._array.dtype
-            and accumulated._array.shape == gradient._array.shape
-            and (accumulated._array.flags.c_contiguous or _is_dense(accumulated._array))
-            and (Switches.asked is None or not Switches.asked(accumulated, gradient))
-        ):
-            buffer[number] = accumulated.add_(gradient)
-            return
-    buffer[number] = _sum(accumulated, gradient)
+    if create_graph:
+        buffer[number] = _sum(buffer[number], gradient)
+        return
+    is_unshared = getrefcount(buffer[number]) == _SOLE_REFERENCE and (
+        buffer[number]._storage is None or getrefcount(buffer[number]._storage) == _SOLE_REFERENCE
+    )
+    accumulated = buffer[number]
+    buffer[number] = None
+    if (
+        is_unshared
+        and not accumulated.is_sparse
+        and not gradient.is_sparse
+        and accumulated._array.dtype is gradient._array.dtype
+        and accumulated._array.shape == gradient._array.shape
+        and (accumulated._array.flags.c_contiguous or _is_dense(accumulated._array))
+        and (Switches.asked is None or not Switches.asked(accumulated, gradient))
+    ):
+        buffer[number] = accumulated.add_(gradient)
+    else:
+        buffer[number] = _sum(accumulated, gradient)
 
 
 def _sum(first: Tensor, second: Tensor) -> Tensor:
@@ -262,10 +264,10 @@ def _evaluate(
         node.release()
     del buffer
     edges = node.next
-    if len(results) != len(edges):
-        results = _match_results(node, results, len(edges))
     gradients = list(results)
     del results
+    if len(gradients) != len(edges):
+        gradients = _match_results(node, gradients, len(edges))
     for index, edge in enumerate(edges):
         if edge is None:
             continue
@@ -347,9 +349,9 @@ def _real_parts(node: Node, results: tuple) -> tuple:
     return results
 
 
-def _match_results(node: Node, results: tuple, count: int) -> tuple:
+def _match_results(node: Node, results: list, count: int) -> list:
     if len(results) > count and all(r is None for r in results[count:]):
-        return tuple(results[:count])
+        return results[:count]
     raise RuntimeError(
         f"function {node.name()} returned an incorrect number of gradients (expected {count}, got {len(results)})"
     )
@@ -376,7 +378,7 @@ def _fit_all(node: Node, results: tuple) -> tuple:
     """All gradients in the form that hooks get."""
     edges = node.next
     if len(results) != len(edges):
-        results = _match_results(node, results, len(edges))
+        results = tuple(_match_results(node, list(results), len(edges)))
     return tuple(
         g if g is None or edge is None else _fit(node, place, g, *edge)
         for place, (g, edge) in enumerate(zip(results, edges))
@@ -418,15 +420,14 @@ def _accumulate(node: AccumulateGrad, buffer: list, create_graph: bool, hook_gra
         else ranges.enter(node.name(), 1, -1, node.forward_thread, _recorded_inputs(buffer))
     )
     try:
+        is_unshared = getrefcount(buffer[0]) == _SOLE_REFERENCE
         gradient = buffer[0]
         buffer[0] = None
         previous = variable._grad
         if gradient is None:
             pass
         elif previous is None:
-            if create_graph:
-                variable._grad = _layout_copy(gradient, variable)
-            elif getrefcount(gradient) == _SOLE_REFERENCE and _same_layout(gradient, variable):
+            if is_unshared and not create_graph and _same_layout(gradient, variable):
                 variable._grad = gradient.detach()
             else:
                 variable._grad = _layout_copy(gradient, variable)
