@@ -175,6 +175,13 @@ static Thread *first_event(Core *core, PyFrameObject *frame, int event)
     return result < 0 ? NULL : thread;
 }
 
+/* Whether a return is that of `begin_calls`, whose call was not logged: an event where the interpreter called a profile function already. */
+static bool is_return_of_begin(PyObject *self, PyObject *function)
+{
+    return function != NULL && PyCFunction_Check(function) && PyCFunction_GET_SELF(function) == self
+           && strcmp(((PyCFunctionObject *)function)->m_ml->ml_name, "begin_calls") == 0;
+}
+
 /* Call the other profile function of the thread, which may end it and us. */
 static int call_other(Thread *thread, PyFrameObject *frame, int event, PyObject *argument)
 {
@@ -204,8 +211,11 @@ static int log_event(Core *core, Thread *thread, PyFrameObject *frame, int event
         log_call(thread, number, frame_offset(frame));
         break;
     }
-    case PyTrace_RETURN:
     case PyTrace_C_RETURN:
+        if (is_return_of_begin((PyObject *)core, argument))
+            break;
+        /* fall through */
+    case PyTrace_RETURN:
     case PyTrace_C_EXCEPTION: {
         int64_t *row = log_add(&thread->calls, 2);
         if (row != NULL) {
@@ -337,7 +347,9 @@ void end_calls(Core *core)
 #else
     bool is_alone = true;
     for (PyThreadState *state = PyInterpreterState_ThreadHead(own->interp); state != NULL; state = PyThreadState_Next(state))
-        if (state != own && state->c_profilefunc != NULL && state->c_profileobj != (PyObject *)core)
+        if (state->c_profileobj == (PyObject *)core)
+            state->c_profilefunc = on_event; /* in an op it is NULL: the interpreter counts the threads that have one */
+        else if (state != own && state->c_profilefunc != NULL)
             is_alone = false;
     if (is_alone)
         PyEval_SetProfileAllThreads(NULL, NULL);

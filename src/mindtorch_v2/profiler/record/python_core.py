@@ -31,10 +31,11 @@ clock = time.perf_counter_ns
 get_ident = threading.get_ident
 
 NAME = "python"
-REACHES_RUNNING_THREADS = sys.version_info >= (
-    3,
-    12,
-)  # whether calls of threads that run already can be traced
+# whether calls of threads that run already can be traced
+REACHES_RUNNING_THREADS = sys.version_info >= (3, 12)
+_PROFILE_FUNCTIONS = 6  # the tool of `sys.monitoring` that calls the functions of `sys.setprofile`
+# whether Python stores the locals of each frame with events in a dict: until the next event, that refers to what is freed meanwhile
+_STORES_LOCALS = sys.version_info < (3, 11)
 _CHUNK = 1 << 16  # integers that are converted to an array at once
 
 
@@ -104,6 +105,7 @@ class Core:
         self.memory: list[int] = []  # time, bytes (negative: freed), allocation id, thread
         self.tensor_log: list[int] = []  # the tensors that were arguments of ops, in the order of calls
         self.is_tracing = False
+        self.reaches_others = False  # whether the calls of other threads, which ran already, are traced
         self.beginning = 0  # the thread that sets profile functions now: what it calls for that is not logged
         self.own = self.recorded[get_ident()] = _Thread(get_ident())
 
@@ -195,19 +197,24 @@ class Core:
     def begin_calls(self) -> None:
         """Trace the calls of this thread from now on, and from Python 3.12 on those of all threads that run."""
         self.is_tracing = True
-        self.beginning = get_ident()
-        self._set_on_all_threads(self.first_event)
-        self.beginning = 0
-        other = sys.getprofile()
-        other = None if other is self._traced_thread(get_ident()).hook else other
+        thread, other = self._traced_thread(get_ident()), sys.getprofile()
+        other = None if other is thread.hook else other
         if other is not None and not callable(other):
             warnings.warn(
                 f"another profiler is set in this thread (sys.setprofile: {type(other).__name__}): Python calls are not recorded",
                 stacklevel=2,
             )
             return
+        self.beginning = get_ident()
+        self.reaches_others = not _others_have_profile_functions()
+        if self.reaches_others:
+            self._set_on_all_threads(self.first_event)
+        self.beginning = 0
         self.recording.enter_stack(sys._getframe(), get_ident())
-        sys.setprofile(self._hook(other))
+        hook = self._hook(other)
+        thread.untraced += 1  # the return of `setprofile` is an event if a profile function was set before, here or in another thread
+        sys.setprofile(hook)
+        thread.untraced -= 1
 
     def end_calls(self) -> None:
         """Trace no more."""
@@ -215,7 +222,8 @@ class Core:
         if thread is not None and thread.traces:
             sys.setprofile(thread.other)
         self.is_tracing = False
-        self._set_on_all_threads(None)
+        if self.reaches_others:
+            self._set_on_all_threads(None)
         for thread in list(self.traced.values()):
             thread.traces = False
 
@@ -270,10 +278,13 @@ class Core:
         assert functions is not None
         number_of_code, number_of_c_function = functions.number_of_code, functions.number_of_c_function
         known_code, known_c_function = functions.numbers.get, functions.c_functions.get
+        stores_locals = _STORES_LOCALS
 
         def hook(frame: FrameType, event: str, argument: Any) -> None:
             if thread.other is not None:
                 thread.other(frame, event, argument)
+            if stores_locals and event == "call" and frame.f_back is not None:
+                _ = frame.f_back.f_locals  # updates the dict: memory is freed before the call, not after it
             if not thread.traces:
                 sys.setprofile(thread.other)
             elif thread.untraced:
@@ -381,6 +392,22 @@ class Core:
     def tensor_ids(self) -> np.ndarray:
         """The log of tensors."""
         return np.array(self.tensor_log, np.int64)
+
+
+def _others_have_profile_functions() -> bool:
+    """Whether a profile function is set in another thread, which must not be replaced."""
+    if sys.version_info < (3, 12):
+        return False
+    # Threads cannot be asked for their profile functions. They share the events of one tool, which are on while any thread has one.
+    own = sys.getprofile()
+    sys.setprofile(None)
+    try:
+        return any(
+            tools >> _PROFILE_FUNCTIONS & 1
+            for tools in getattr(sys.monitoring, "_all_events", dict)().values()
+        )
+    finally:
+        sys.setprofile(own)
 
 
 def _as_array(integers: list[int]) -> np.ndarray:
