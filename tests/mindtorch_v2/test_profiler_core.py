@@ -13,6 +13,7 @@ import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -538,11 +539,10 @@ def test_a_list_of_results_that_changes_while_memory_is_recorded(each_core: Any)
 
     Hostile = type("Hostile", (torch.Tensor,), {"_array": array_property(on_read)})
     op = _dispatch.OPS["split.Tensor"]
-    with profile(profile_memory=True) as prof:
+    with profile(profile_memory=True):
         fake = types.SimpleNamespace(run=lambda: results, uid=op.uid, allocates=1, describe=lambda: ())
         results += [torch.ones(2).as_subclass(Hostile) for _ in range(3)]
-        recorder = prof.profiler._recorder.core
-        record = each_core.Probe(fake) if hasattr(each_core, "Probe") else lambda: recorder.record_op(fake)
+        record = each_core.Probe(fake) if hasattr(each_core, "Probe") else partial(each_core.record_op, fake)
         assert record() == []
 
 
