@@ -806,9 +806,9 @@ def handle(number, frame):
         signal.setitimer(signal.ITIMER_REAL, 0.001)
 
 signal.signal(signal.SIGALRM, handle)
-signal.setitimer(signal.ITIMER_REAL, 0.001)
 with profile(**options) as prof:
     n = 0
+    signal.setitimer(signal.ITIMER_REAL, 0.001)
     while n_handled < 30:
         (torch.ones(2, requires_grad=True) * 2).sum().backward()
         n += 1
