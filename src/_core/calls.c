@@ -78,7 +78,7 @@ PyObject *call_traced(Core *core, Thread *thread, PyObject *const *arguments, Py
     if (state->c_profilefunc != NULL || before == 0)
         state->cframe->use_tracing = before;
 #else
-    if (is_off && state->c_profilefunc == on_event)
+    if (is_off && state->c_profilefunc == on_event && state->c_profileobj == (PyObject *)core) /* still ours */
         state->c_profilefunc = NULL;
 #endif
     thread->untraced = untraced;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dis
 import gc
 import os
 import pickle
@@ -26,7 +25,7 @@ import mindtorch_v2 as torch
 from mindtorch_v2 import _dispatch
 from mindtorch_v2._C._profiler import _ExperimentalConfig
 from mindtorch_v2.profiler import profile, record_function
-from mindtorch_v2.profiler.record import core, python_core
+from mindtorch_v2.profiler.record import core, functions, python_core
 
 compiled = None if core.core is python_core else core.core
 needs_compiled = pytest.mark.skipif(compiled is None, reason="the compiled core was not built or not chosen")
@@ -886,11 +885,41 @@ def test_a_core_without_a_recording_cannot_be_made() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="older interpreters instrument no code")
-def test_a_recording_stopped_inside_an_op_leaves_no_code_instrumented(each_core: Any, call_op: Any) -> None:
-    prof = profile(with_stack=True)
-    prof.start()
-    inner(torch.ones(1))
-    call_op(prof.stop)
-    inner(torch.ones(1))
-    names = [instruction.opname for instruction in dis.get_instructions(inner, adaptive=True)]
-    assert not [name for name in names if name.startswith("INSTRUMENTED")]
+@pytest.mark.parametrize("choice", [module.NAME for module in CORES])
+def test_a_recording_stopped_inside_an_op_leaves_no_code_instrumented(choice: str, run_python: Any) -> None:
+    code = """
+import dis
+import mindtorch_v2 as torch
+from mindtorch_v2.profiler import profile
+
+library = torch.library.Library("stopping", "DEF")
+library.define("stop(Tensor x) -> Tensor")
+
+def kernel(x):
+    prof.stop()
+    return x + 1
+
+def function(x):
+    return x
+
+library.impl("stop", kernel, "CPU")
+prof = profile(with_stack=True)
+prof.start()
+function(1)
+torch.ops.stopping.stop(torch.ones(1))
+function(1)
+names = [instruction.opname for instruction in dis.get_instructions(function, adaptive=True)]
+print([name for name in names if name.startswith("INSTRUMENTED")])
+"""
+    assert run_python(code, MINDTORCH_CORE=choice).strip() == "[]"
+
+
+def test_numbers_fit_their_names_when_an_append_is_interrupted_by_another() -> None:
+    class Interrupted(list):  # type: ignore[type-arg]
+        def append(self, item: Any) -> None:
+            super().append(item)
+            super().append(object())  # what another thread, or a finalizer, appends right after
+
+    items: list[Any] = Interrupted()
+    names = [(f"name {i}",) for i in range(5)]
+    assert [items[functions.append_numbered(items, name)] for name in names] == names

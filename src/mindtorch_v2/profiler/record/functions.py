@@ -6,10 +6,11 @@ decided here, by the file that their code comes from.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import CodeType, FrameType, ModuleType
 from typing import Any
 
@@ -65,6 +66,16 @@ MODULE = -1  # `Module.__call__`: its frame tells which module
 SHOWN_KIND, HIDDEN_KIND, LIBRARY_KIND, TRANSPARENT_KIND = range(4)
 
 
+def append_numbered(items: list[Any], item: Any) -> int:
+    """Append a new object to a list; its index. Other threads, or finalizers inside, may append theirs at any time: no lock is held, for
+    a finalizer that waits for one would wait for itself."""
+    items.append(item)
+    index = len(items) - 1
+    while items[index] is not item:
+        index -= 1
+    return index
+
+
 class Functions:
     """The functions of one recording."""
 
@@ -79,12 +90,15 @@ class Functions:
         self.module_numbers: dict[tuple[str, int], int] = {}
         # by id(): a weak reference, the class, and the number among the modules of that class
         self.modules: dict[int, tuple[Any, str, int]] = {}
-        self.module_counts: dict[str, int] = {}
+        self.module_counts: dict[str, Iterator[int]] = {}
         # called with each module at its first call, and the name of its calls
         self.on_new_module: Callable[[Any, str], None] | None = None
         # by number: (code, line), (class, module's number) or a C function's name; and its kind
-        self.texts: list[Any] = [None, None, None]
-        self.kinds: list[int] = [HIDDEN_KIND, HIDDEN_KIND, TRANSPARENT_KIND]
+        self.entries: list[tuple[Any, int]] = [
+            (None, HIDDEN_KIND),
+            (None, HIDDEN_KIND),
+            (None, TRANSPARENT_KIND),
+        ]
 
     # ------------------------------------------------------------------------------------------------ while recording
 
@@ -119,9 +133,7 @@ class Functions:
         return self._new_number((code, code.co_firstlineno), LIBRARY_KIND if in_library else SHOWN_KIND)
 
     def _new_number(self, text: Any, kind: int) -> int:
-        self.texts.append(text)
-        self.kinds.append(kind)
-        return len(self.texts) - 1
+        return append_numbered(self.entries, (text, kind))
 
     def number_of_frame(self, frame: FrameType) -> int:
         """The number of the function of a frame, one for each module."""
@@ -131,12 +143,12 @@ class Functions:
     def number_of_running(self, frame: FrameType) -> int:
         """The number of a function that runs already when tracing begins: its name shows the current line."""
         number = self.number_of_frame(frame)
-        text = self.texts[number]
+        text, kind = self.entries[number]
         if text is None or text[0].__class__ is not CodeType:
             return number
         key = (frame.f_code, frame.f_lineno or frame.f_code.co_firstlineno)
         if key not in self.running:
-            self.running[key] = self._new_number(key, self.kinds[number])
+            self.running[key] = self._new_number(key, kind)
         return self.running[key]
 
     def number_of_module(self, module: Any) -> int:
@@ -144,8 +156,7 @@ class Functions:
         entry = self.modules.get(id(module))
         if entry is None or entry[0]() is not module:
             name = type(module).__name__
-            count = self.module_counts.get(name, 0)
-            self.module_counts[name] = count + 1
+            count = next(self.module_counts.setdefault(name, itertools.count()))
             entry = self.modules[id(module)] = (weakref.ref(module), name, count)
             if self.on_new_module is not None:
                 self.on_new_module(module, module_frame(name, count))
@@ -183,7 +194,7 @@ class Functions:
         """By number: the name that is shown, and the module's number, -1 for functions."""
         cut = prefixes()
         names, modules = [], []
-        for text in self.texts:
+        for text, _ in self.entries:
             module = -1
             if text is None or text.__class__ is str:
                 name = text or ""
@@ -197,11 +208,15 @@ class Functions:
 
     def are_c_functions(self) -> np.ndarray:
         """By number: whether it is a function written in C."""
-        return np.array([text.__class__ is str for text in self.texts])
+        return np.array([text.__class__ is str for text, _ in self.entries])
+
+    def kinds(self) -> np.ndarray:
+        """By number: its kind."""
+        return np.array([kind for _, kind in self.entries], np.int8)
 
     def code_of(self, number: int) -> CodeType | None:
         """The code that runs in a call with this number."""
-        text = self.texts[number]
+        text, _ = self.entries[number]
         if text is None or text.__class__ is str:
             return None
         return self.module_code if text[0].__class__ is str else text[0]

@@ -44,7 +44,7 @@ class Calls:
 
     def __init__(self, functions: Functions, logs: dict[int, np.ndarray]) -> None:
         self.functions = functions
-        self.kinds = np.array(functions.kinds, np.int8)
+        self.kinds = functions.kinds()
         self.in_c = functions.are_c_functions()
         # by thread: the call that is innermost after each row of the log, before the first row none
         self.innermost: dict[int, np.ndarray] = {}

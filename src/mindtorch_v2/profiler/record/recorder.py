@@ -15,7 +15,7 @@ from ... import _dispatch
 from ... import _recording_hooks as hooks
 from ..._graph import grad_state
 from . import core
-from .functions import Functions
+from .functions import Functions, append_numbered
 from .garbage_collections import GarbageCollections
 from .tensor_ids import TensorRegister
 
@@ -82,6 +82,7 @@ class Recorder:
         self.ranges: list[tuple[str, int, int]] = []  # (name, scope, forward thread), by key - RANGES
         self.range_keys: dict[tuple[str, int, int], int] = {}
         self.inputs: dict[Any, int] = {}  # description of an op's arguments -> index
+        self.descriptions: list[tuple] = []  # by index; two threads may have added the same
         self.flops: dict[int, int] = {}  # index of inputs -> flops
         core.core.load_library()
         self.core: Any = core.Core(self)
@@ -228,8 +229,7 @@ class Recorder:
         described = (name, scope, forward_thread)
         key = self.range_keys.get(described)
         if key is None:
-            key = self.range_keys[described] = RANGES + len(self.ranges)
-            self.ranges.append(described)
+            key = self.range_keys[described] = RANGES + append_numbered(self.ranges, described)
         return key
 
     def inputs_of(self, op: Any, arguments: tuple) -> int:
@@ -245,7 +245,7 @@ class Recorder:
             return -1
         if index is None:
             began = clock()
-            index = self.inputs[description] = len(self.inputs)
+            index = self.inputs[description] = append_numbered(self.descriptions, description)
             if self.config.with_flops and op is not None and op.flops is not None:
                 self.flops[index] = _count_flops(op, arguments)
             self.setup_ns += clock() - began

@@ -145,7 +145,7 @@ def _inputs(
     recorder: Recorder, events: EventColumns, rows: np.ndarray, thread: np.ndarray, inputs: np.ndarray
 ) -> tuple[np.ndarray, tuple[Inputs, ...]]:
     """By event its inputs, as an index of the table, and the table."""
-    descriptions = list(recorder.inputs)
+    descriptions = recorder.descriptions.copy()
     shown: list[tuple[Any, tuple]] = []
     for flat in descriptions:
         op = None if flat[0] < 0 else _dispatch.BY_UID[flat[0]]
@@ -166,7 +166,7 @@ def _range_inputs(values: tuple) -> Inputs:
 
 
 def _flops(recorder: Recorder, inputs: np.ndarray) -> np.ndarray:
-    by_input = np.zeros(len(recorder.inputs) + 1, np.int64)
+    by_input = np.zeros(len(recorder.descriptions) + 1, np.int64)
     for index, value in recorder.flops.items():
         by_input[index] = value
     return by_input[inputs]
