@@ -923,3 +923,13 @@ def test_numbers_fit_their_names_when_an_append_is_interrupted_by_another() -> N
     items: list[Any] = Interrupted()
     names = [(f"name {i}",) for i in range(5)]
     assert [items[functions.append_numbered(items, name)] for name in names] == names
+
+
+def test_the_first_call_of_a_thread_may_come_after_the_recording_was_released(each_core: Any) -> None:
+    with profile(with_stack=True) as prof:
+        recorder = prof.profiler._recorder
+    recorder.release()
+    recorder.silent_threads.add(threading.get_ident())
+    recorder.thread_begins_calls(sys._getframe())
+    assert recorder.core is None
+    assert threading.get_ident() not in recorder.silent_threads

@@ -202,6 +202,9 @@ class Recorder:
     def enter_stack(self, frame: FrameType | None, thread: int) -> None:
         """Log the functions that a thread is in as called when tracing began."""
         assert self.functions is not None
+        core = self.core
+        if core is None:  # another thread has stopped and released this recording meanwhile
+            return
         stack = []
         while frame is not None:
             stack.append(frame)
@@ -209,7 +212,7 @@ class Recorder:
         for called in reversed(stack):
             call_site = -1 if called.f_back is None else called.f_back.f_lasti
             number = self.functions.number_of_running(called)
-            self.core.log_call(thread, number, call_site, self.traced_from_ns)
+            core.log_call(thread, number, call_site, self.traced_from_ns)
 
     def thread_begins_calls(self, frame: FrameType | None) -> None:
         """The first event of a thread that ran already when tracing began, or began later. frame: which it is in."""
