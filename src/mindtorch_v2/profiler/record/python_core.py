@@ -290,7 +290,7 @@ class Core:
             elif thread.untraced:
                 pass
             elif event == "call":
-                number, caller = known_code(frame.f_code) or number_of_code(frame.f_code), frame.f_back
+                number, caller = known_code(id(frame.f_code)) or number_of_code(frame.f_code), frame.f_back
                 if number == MODULE:
                     number = functions.number_of_frame(frame)
                 log((number | (0 if caller is None else caller.f_lasti + 1) << CALL_SITE, now()))
