@@ -39,7 +39,7 @@ def test_fields_are_read_only_and_nobody_else_makes_events() -> None:
     with profile(**TRACKED) as prof:
         torch.ones(2)
     (event, *_) = tree_of(prof)
-    with pytest.raises(AttributeError, match="has no setter"):
+    with pytest.raises(AttributeError, match=r"has no setter|can't set attribute 'name'"):  # 3.11 on, 3.10
         event.extra_fields.name = "x"
     with pytest.raises(TypeError, match=r"torch._C._profiler._ProfilerEvent: No constructor defined!"):
         C._ProfilerEvent()
