@@ -75,7 +75,7 @@ def _measure(config: Config) -> OwnCost:
     ops, step = _programs()
     call_ns = 0.0
     if config.with_stack or config.with_modules:
-        call_ns = _added(_call_nothing, config, 1 << 18).added_ns / _CALLS
+        call_ns = _added(_call_little, config, 1 << 18).added_ns / _CALLS
     of_ops = _added(ops, config, 1 << 18)
     op_ns = max(of_ops.added_ns - of_ops.n_calls * call_ns, 0.0) / of_ops.n_ops
     of_step = _added(step, config, 1 << 20)
@@ -155,10 +155,15 @@ def _programs() -> tuple[Callable[[], object], Callable[[], object]]:
 _CALLS = 20
 
 
-def _call_nothing() -> None:
-    for _ in range(_CALLS):
-        _nothing()
+def _call_little() -> None:
+    for number in range(_CALLS):
+        _do_little(number)
 
 
-def _nothing() -> None:
-    pass
+def _do_little(number: int) -> object:
+    """A function with some instructions: the interpreter runs each of them more slowly while a profile function is set."""
+    pair = (number, number.real)
+    if pair.__class__ is tuple and number is not None:
+        total = pair[0] + pair[1]
+        pair = (total, number)
+    return pair if pair[0] >= 0 else None
