@@ -138,11 +138,11 @@ class Core:
         if token is not None:
             token[3] = clock()
             thread = token[0]
-            for place in range(len(thread.open) - 1, -1, -1):  # ranges of asynchronous code end in any order
-                if thread.open[place] is token:
-                    del thread.open[place]
-                    thread.rows.extend(token[1:])
-                    break
+            try:
+                thread.open.remove(token)  # at once: a stop on another thread may end the ranges meanwhile
+            except ValueError:
+                return
+            thread.rows.extend(token[1:])
 
     def stepped(self, optimizer: Any) -> None:
         """Called after each optimizer step."""
