@@ -42,7 +42,7 @@ _CHUNK = 1 << 16  # integers that are converted to an array at once
 class _Thread:
     """What is recorded of one thread."""
 
-    __slots__ = ("calls", "hook", "ident", "native", "open", "other", "rows", "traces", "untraced")
+    __slots__ = ("calls", "hook", "ident", "native", "open", "other", "rows", "tensors", "traces", "untraced")
 
     def __init__(self, ident: int) -> None:
         self.ident = ident
@@ -50,6 +50,7 @@ class _Thread:
         self.rows: list[int] = []  # ops and ranges, in the order in which they ended
         self.open: list[_OpenRange] = []  # ranges that have begun and not ended
         self.calls: list[int] = []  # the log of Python calls, see `python_calls`
+        self.tensors: list[int] = []  # the tensors that were arguments of ops, in the order of calls
         self.traces = False  # whether calls are logged
         self.hook: Callable[[FrameType, str, Any], None] | None = (
             None  # the profile function, once there is one
@@ -66,6 +67,27 @@ _active: Core | None = None  # the core that records now
 _probes: list[Callable[..., Any]] = []  # by uid: what is called instead of an op
 
 
+class _Failure:
+    """An error of the recorder, reported as Python reports one that nobody can catch: through `sys.unraisablehook`."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def __del__(self) -> None:
+        raise self.error
+
+
+def _reporting(function: Callable[..., Any], *arguments: Any, otherwise: Any = None) -> Any:
+    """Call a function of the recorder. An error in it is reported, and is none of the program's."""
+    try:
+        return function(*arguments)
+    except RecursionError:  # the program's: its next call would raise it too
+        raise
+    except Exception as error:
+        _Failure(error)
+        return otherwise
+
+
 def record_op(op: Any, *arguments: Any) -> Any:
     """Run an op, and write its row into the core that is active."""
     core = _active
@@ -73,7 +95,7 @@ def record_op(op: Any, *arguments: Any) -> Any:
         return op.run(*arguments)
     thread = core.own if get_ident() == core.own.ident else core._other_thread()
     if thread is None:
-        core.recording.note_foreign_thread()
+        _reporting(core.recording.note_foreign_thread)
         return core.call_untraced(op.run, *arguments)
     is_traced = thread.traces
     if is_traced:
@@ -84,7 +106,7 @@ def record_op(op: Any, *arguments: Any) -> Any:
     try:
         result = op.run(*arguments)
         if core.wanted.memory and op.allocates:
-            core._record_allocations(op, arguments, result)
+            _reporting(core._record_allocations, op, arguments, result)
         return result
     finally:
         thread.rows.extend((op.uid, start, clock(), sequence, *details))
@@ -103,7 +125,7 @@ class Core:
         self.recorded: dict[int, _Thread] = {}  # by identity: the threads whose ops are recorded
         self.traced: dict[int, _Thread] = {}  # the threads whose calls are traced
         self.memory: list[int] = []  # time, bytes (negative: freed), allocation id, thread
-        self.tensor_log: list[int] = []  # the tensors that were arguments of ops, in the order of calls
+        self.sealed_tensors: list[np.ndarray] = []
         self.is_tracing = False
         self.reaches_others = False  # whether the calls of other threads, which ran already, are traced
         self.beginning = 0  # the thread that sets profile functions now: what it calls for that is not logged
@@ -152,15 +174,13 @@ class Core:
         """The rest of a row: the columns that only some recordings have. op: None for a range."""
         wanted, details = self.wanted, []
         if wanted.inputs:
-            details.append(self.recording.inputs_of(op, arguments))
+            details.append(_reporting(self.recording.inputs_of, op, arguments, otherwise=-1))
         if wanted.calls:
             details.append(len(thread.calls) // 2)
         if wanted.tensors:
-            details.append(-1)
-            if details[0] >= 0:
-                log, ids = self.tensor_log, self.recording.tensor_ids_of(op, arguments)
-                log += ids  # at once: other threads may have logged theirs while these ids were given
-                details[-1] = len(log) - len(ids)
+            ids = _reporting(self.recording.tensor_ids_of, op, arguments) if details[0] >= 0 else None
+            details.append(-1 if ids is None else len(thread.tensors))
+            thread.tensors += ids or ()
         return details
 
     def _record_allocations(self, op: Any, arguments: tuple, result: Any) -> None:
@@ -290,12 +310,16 @@ class Core:
             elif thread.untraced:
                 pass
             elif event == "call":
-                number, caller = known_code(id(frame.f_code)) or number_of_code(frame.f_code), frame.f_back
+                number, caller = known_code(id(frame.f_code)), frame.f_back
+                if number is None:
+                    number = _reporting(number_of_code, frame.f_code, otherwise=HIDDEN)
                 if number == MODULE:
-                    number = functions.number_of_frame(frame)
+                    number = _reporting(functions.number_of_frame, frame, otherwise=HIDDEN)
                 log((number | (0 if caller is None else caller.f_lasti + 1) << CALL_SITE, now()))
             elif event == "c_call":
-                number = known_c_function(argument) or number_of_c_function(argument)
+                number = known_c_function(argument)
+                if number is None:
+                    number = _reporting(number_of_c_function, argument, otherwise=HIDDEN)
                 log((number | (frame.f_lasti + 1) << CALL_SITE, now()))
             else:
                 log((RETURN, now()))
@@ -368,8 +392,17 @@ class Core:
     def rows(self) -> list[tuple[int, int, np.ndarray]]:
         """By thread: its identity, its native id, and its rows."""
         width = len(self.wanted.columns)
-        threads = list(self.recorded.values())
-        return [(t.ident, t.native, _as_array(t.rows).reshape(-1, width)) for t in threads]
+        arrays, n_tensors = [], 0
+        self.sealed_tensors = []
+        for thread in list(self.recorded.values()):
+            rows = _as_array(thread.rows).reshape(-1, width)
+            if self.wanted.tensors:  # counted from the first tensor of all threads
+                rows[:, -1] += np.where(rows[:, -1] >= 0, n_tensors, 0)
+            # a copy: an op that is still under way on another thread may add to the list
+            self.sealed_tensors.append(_as_array(thread.tensors))
+            n_tensors += len(self.sealed_tensors[-1])
+            arrays.append((thread.ident, thread.native, rows))
+        return arrays
 
     def n_rows(self) -> int:
         """How many rows the thread that began the recording has."""
@@ -390,8 +423,8 @@ class Core:
         return np.array(self.memory, np.int64).reshape(-1, 4)
 
     def tensor_ids(self) -> np.ndarray:
-        """The log of tensors."""
-        return np.array(self.tensor_log, np.int64)
+        """The tensors of all threads, which the rows that were asked for last refer to."""
+        return np.concatenate(self.sealed_tensors)
 
 
 def _others_have_profile_functions() -> bool:
@@ -414,7 +447,8 @@ def _as_array(integers: list[int]) -> np.ndarray:
     """A list as an array, converted in chunks: a copy of the whole list as Python objects would not fit beside it."""
     array = np.empty(len(integers), np.int64)
     for first in range(0, len(array), _CHUNK):
-        array[first : first + _CHUNK] = integers[first : first + _CHUNK]
+        last = min(first + _CHUNK, len(array))
+        array[first:last] = integers[first:last]
     return array
 
 
