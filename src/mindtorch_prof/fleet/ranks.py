@@ -8,13 +8,13 @@ compared by their work: the step less its exposed communication (communication w
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from .. import communication as communication_names
 from ..analysis.noise import compare, exceeds
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..json_types import JSONScalar
@@ -29,11 +29,6 @@ from ..rewrite.raw_events import (
 from ..rewrite.slice import ranks_of
 from ..steps import step_numbers
 
-_DEVICE_COMMUNICATION = re.compile(
-    r"nccl|rccl|hccl|oneccl|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|sendrecv|broadcastkernel",
-    re.IGNORECASE,
-)
-_HOST_COMMUNICATION = re.compile(r"(gloo|mpi|ucc|nccl|xccl|hccl|ccl):|c10d::(?!record)", re.IGNORECASE)
 _WAITING = frozenset(("cuda_sync",))
 
 
@@ -246,11 +241,9 @@ def _rank(columns: EventColumns, mine: BoolArray, rank: int | None, label: str) 
     host = slices & ~on_device
     work = on_device & ~columns.is_category(DEVICE_ANNOTATIONS | _WAITING)
     if work.any():
-        names = [_DEVICE_COMMUNICATION.search(name) is not None for name in columns.names]
-        communication = work & columns.by_name(names)
+        communication = work & columns.by_name(communication_names.on_device(columns.names).tolist())
     else:
-        names = [_HOST_COMMUNICATION.match(name) is not None for name in columns.names]
-        communication = host & columns.by_name(names)
+        communication = host & columns.by_name(communication_names.on_host(columns.names).tolist())
     numbers, low, high = _steps(columns, host)
     launched = _launch_times(columns, host, work)
     start, end = columns.start_ns, columns.end_ns
