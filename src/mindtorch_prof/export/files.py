@@ -1,14 +1,28 @@
-"""Files for exports: a path in, an open binary file out. The file is written under a temporary name and renamed at the end."""
+"""Files for exports: a path in, an open binary file out. The file is written under a temporary name and renamed at the end.
+
+Whatever happens while it is written (an error, a full disk, a kill), the file of that name is the old one or the complete new one.
+A killed process leaves its temporary file; the next export to the same path removes it.
+"""
 
 from __future__ import annotations
 
+import glob
 import gzip
 import os
+import re
+import stat
+import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import IO, cast
 
+if sys.platform != "win32":
+    import fcntl
+
 GZIP_LEVEL = 1  # level 9 takes ten times as long for files that are a third smaller
+_STREAM = re.compile(r"/dev/(?:(stdin|stdout|stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
+_TEMPORARY_AGE_S = 10  # temporary files that are younger may be about to be locked
 
 
 @contextmanager
@@ -17,32 +31,88 @@ def open_for_export(path: str | os.PathLike[str], *, exclusive: bool = False) ->
 
     exclusive: raise FileExistsError rather than replace a file.
     """
+    with open_atomically(path, exclusive=exclusive) as out, _compressed(out, os.fspath(path)) as packed:
+        yield packed
+
+
+@contextmanager
+def open_atomically(path: str | os.PathLike[str], *, exclusive: bool = False) -> Iterator[IO[bytes]]:
+    """Open `path` for writing, as it is. Pipes and streams such as /dev/stdout are written to directly."""
     target = os.fspath(path)
     if exclusive and os.path.lexists(target):
         raise FileExistsError(f"{target}: exists already; expected a new name")
-    final = os.path.realpath(target)  # of a symbolic link, the file it points to is replaced
-    if os.path.exists(target) and not os.path.isfile(target):
-        with (
-            open(target, "wb") as out,
-            _compressed(out, target) as packed,
-        ):  # a pipe or /dev/stdout: nothing to rename
-            yield packed
+    stream = _stream_number(target)
+    if stream is not None:  # opening it anew would write over what the stream's file holds
+        with os.fdopen(os.dup(stream), "wb") as out:
+            yield out
         return
+    final = os.path.realpath(target)  # of a symbolic link, the file it points to is replaced
+    if os.path.exists(final) and not os.path.isfile(final):  # a pipe: nothing to rename
+        with open(final, "wb") as out:
+            yield out
+        return
+    _remove_leftovers(final)
     temporary = f"{final}.{os.urandom(6).hex()}.tmp"
-    done = False
     try:
-        with open(temporary, "xb") as out:
-            with _compressed(out, target) as packed:
-                yield packed
+        out = open(temporary, "xb")  # noqa: SIM115 (closed below, before the file is renamed)
+    except PermissionError:
+        if not os.path.isfile(final) or exclusive:
+            raise
+        with open(final, "wb") as out:  # a file that may be written in a folder that may not
+            yield out
+        return
+    try:
+        with out:
+            _prepare(out, final)
+            yield out
+            out.flush()
+            os.fsync(out.fileno())  # else a crash of the machine may leave the new name with no content
         if exclusive:
             os.link(temporary, final)
-            os.unlink(temporary)
         else:
             os.replace(temporary, final)
-        done = True
     finally:
-        if not done and os.path.exists(temporary):
+        with suppress(FileNotFoundError):
             os.unlink(temporary)
+
+
+def _prepare(out: IO[bytes], final: str) -> None:
+    """Lock a temporary file, so that nobody takes it for a leftover, and give it the permissions of the file that it replaces."""
+    if sys.platform == "win32":
+        return
+    with suppress(OSError):  # a file system without locks
+        fcntl.flock(out.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with suppress(FileNotFoundError, PermissionError):
+        before = os.stat(final)
+        if hasattr(os, "fchown") and before.st_uid == os.geteuid():
+            with suppress(PermissionError):
+                os.fchown(out.fileno(), -1, before.st_gid)
+        os.fchmod(out.fileno(), stat.S_IMODE(before.st_mode))
+
+
+def _remove_leftovers(final: str) -> None:
+    """Remove the temporary files of exports to this path whose processes were killed: nobody holds their locks."""
+    if sys.platform == "win32":
+        return
+    for path in glob.glob(f"{glob.escape(final)}.{'[0-9a-f]' * 12}.tmp"):
+        with suppress(OSError):  # locked, gone, or somebody else's
+            if time.time() - os.stat(path).st_mtime > _TEMPORARY_AGE_S:
+                with open(path, "rb+") as leftover:
+                    fcntl.flock(leftover.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    os.unlink(path)
+
+
+def _stream_number(path: str) -> int | None:
+    """The file descriptor that a path such as /dev/stdout stands for; None for other paths."""
+    match = _STREAM.fullmatch(path)
+    if match is None:
+        return None
+    name, *numbers = match.groups()
+    if name is not None:
+        if name == "stdout" and sys.stdout is not None:
+            sys.stdout.flush()  # what was printed before comes first
+        return {"stdin": 0, "stdout": 1, "stderr": 2}[name]
+    return int(next(number for number in numbers if number is not None))
 
 
 @contextmanager
