@@ -3,8 +3,7 @@
 A checkpoint is a pickle that refers to storages by key, plus the storages' bytes: as records of a zip archive
 (`_archive`), or one after another in the legacy format. `_pickle_names` maps our classes to torch's names.
 `weights_only=True`, the default, reads with `_weights_only_unpickler`, which runs no code from the file;
-`weights_only=False` also creates objects of the program's own classes, but calls no function that the file
-chose (`_trusted_names`).
+`weights_only=False` is Python's unpickler, which runs whatever the file says: for files that one trusts, as in torch.
 """
 
 from __future__ import annotations
@@ -25,7 +24,9 @@ from typing import IO, Any
 
 import numpy as np
 
-from . import _archive, _device, _dtype, _pickle_names, _trusted_names, _weights_only_unpickler
+from mindtorch_prof.export.files import open_atomically
+
+from . import _archive, _device, _dtype, _pickle_names, _weights_only_unpickler
 from ._pickling import dumps
 from ._storage import UntypedStorage
 from ._weights_only_unpickler import StorageType, Unpickler
@@ -373,11 +374,11 @@ def _is_path(f: Any) -> bool:
 
 @contextlib.contextmanager
 def _open_file(f: Any, mode: str) -> Iterator[Any]:
-    """A file object for a path, or the file object passed in."""
+    """A file object for a path, or the file object passed in. A file that is written replaces the old one when it is complete."""
     if not _is_path(f):
         yield f
         return
-    with open(f, mode) as file:
+    with open(f, mode) if mode == "rb" else open_atomically(f) as file:
         yield file
 
 
@@ -602,16 +603,12 @@ def _weights_only_reader(*, encoding: str = "utf-8", **unknown: Any) -> _Read:
 
 def _unrestricted_reader(pickle_module: Any, pickle_load_args: dict[str, Any]) -> _Read:
     class TorchUnpickler(pickle_module.Unpickler):  # type: ignore[misc]
-        """Resolves torch's names in this package, and rejects callables with side effects."""
+        """Resolves torch's names in this package."""
 
         def find_class(self, module: str, name: str) -> Any:
             if module.partition(".")[0] == "torch":
-                resolved = _pickle_names.resolve(module, name)
-            else:
-                resolved = super().find_class(module, name)
-            if pickle_module is not pickle:  # with another pickle module the caller decides
-                return resolved
-            return _trusted_names.check(module, name, resolved, _weights_only_unpickler._safe_globals)
+                return _pickle_names.resolve(module, name)
+            return super().find_class(module, name)
 
     def read(data: bytes, persistent_load: Any, position: int = 0) -> tuple[Any, int]:
         stream = io.BytesIO(data)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import pickle
 import pickletools
 import struct
 import subprocess
+import sys
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -341,13 +343,43 @@ class _Attack:
 
 
 @pytest.mark.parametrize("function", [os.system, eval, exec, subprocess.Popen, __import__, open])
-def test_a_file_read_in_full_cannot_run_what_it_names(function: Any, tmp_path: Path) -> None:
+def test_weights_cannot_run_what_the_file_names(function: Any, tmp_path: Path) -> None:
     torch.save({"weight": torch.ones(2), "bad": _Attack(function, "ran")}, tmp_path / "bad.pt")
-    with pytest.raises(pickle.UnpicklingError, match="add_safe_globals"):
-        torch.load(tmp_path / "bad.pt", weights_only=False)
+    with pytest.raises(pickle.UnpicklingError, match="Weights only load failed"):
+        torch.load(tmp_path / "bad.pt")
 
 
-def test_a_function_that_the_program_declared_safe_is_called_on_loading(tmp_path: Path) -> None:
+def test_a_trusted_file_may_name_any_function(tmp_path: Path) -> None:
     torch.save(_Attack(os.path.basename, "a/b"), tmp_path / "file.pt")
-    with torch.serialization.safe_globals([os.path.basename]):
-        assert torch.load(tmp_path / "file.pt", weights_only=False) == "b"
+    assert torch.load(tmp_path / "file.pt", weights_only=False) == "b"
+
+
+def test_saving_that_fails_leaves_the_old_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "model.pt"
+    torch.save(torch.ones(2), path)
+
+    def disk_full(self: Any, *arguments: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(_archive.Writer, "close", disk_full)
+    for legacy in (False, True):
+        if legacy:
+            monkeypatch.setattr(torch.serialization, "_write_legacy", disk_full)
+        with pytest.raises(OSError, match="No space left"):
+            torch.save(torch.zeros(2), path, _use_new_zipfile_serialization=not legacy)
+    assert torch.load(path).tolist() == [1, 1]
+    assert os.listdir(tmp_path) == ["model.pt"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="processes are killed with a signal")
+def test_a_process_killed_while_saving_leaves_the_old_checkpoint(tmp_path: Path) -> None:
+    path = tmp_path / "model.pt"
+    torch.save(torch.ones(2), path)
+    code = (
+        "import os, sys, mindtorch_v2 as torch\n"
+        "from mindtorch_v2 import _archive\n"
+        "_archive.Writer.close = lambda self: os.kill(os.getpid(), 9)\n"
+        f"torch.save(torch.zeros(1000), {str(path)!r})"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode != 0
+    assert torch.load(path).tolist() == [1, 1]
