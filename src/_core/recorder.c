@@ -59,6 +59,17 @@ Thread *this_thread(Core *core)
         Thread *thread = find_thread(core, PyThread_get_thread_ident());
         if (thread == NULL)
             return NULL;
+        unsigned long native = PyThread_get_thread_native_id();
+        if (thread->native != native && thread->native != 0) {
+            int64_t *row = log_add(&core->takeovers, 4);
+            if (row != NULL) { /* without memory the two threads are shown as one */
+                row[0] = (int64_t)thread->ident;
+                row[1] = (int64_t)thread->native;
+                row[2] = (int64_t)native;
+                row[3] = now_ns();
+            }
+        }
+        thread->native = native;
         Py_CLEAR(thread->grad_state); /* it may be that of a thread which has ended, and whose identity this one has got */
         here.thread = thread;
         here.serial = core->serial;
@@ -598,6 +609,7 @@ static void core_dealloc(PyObject *self)
     }
     log_free(&core->memory_rows);
     log_free(&core->tensor_ids);
+    log_free(&core->takeovers);
     table_free(&core->descriptions);
     table_free(&core->codes);
     type->tp_free(self);
@@ -988,6 +1000,12 @@ static PyObject *core_memory_rows(PyObject *self, PyObject *nothing)
     return log_array(&((Core *)self)->memory_rows, 4);
 }
 
+static PyObject *core_takeovers(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    return log_array(&((Core *)self)->takeovers, 4);
+}
+
 static PyObject *core_tensor_ids(PyObject *self, PyObject *nothing)
 {
     (void)nothing;
@@ -1020,6 +1038,7 @@ static PyMethodDef core_methods[] = {
     {"call_logs", core_call_logs, METH_NOARGS, "By thread: the log of its calls."},
     {"memory_rows", core_memory_rows, METH_NOARGS, "Allocations and frees."},
     {"tensor_ids", core_tensor_ids, METH_NOARGS, "The log of tensors."},
+    {"takeovers", core_takeovers, METH_NOARGS, "Rows of (identity, native id before and now, time): a thread got the identity of one that had ended."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -164,6 +164,7 @@ typedef struct {
     unsigned long owner; /* the thread that began the recording */
     Thread *threads;
     Log memory_rows, tensor_ids;
+    Log takeovers; /* rows of (identity, native id before and now, time): a thread got the identity of one that had ended */
     Table descriptions; /* of arguments -> index of the Recorder's inputs */
     Table codes;        /* of Python and C functions -> their numbers */
     PyObject *kept;     /* objects whose addresses are in `descriptions` */

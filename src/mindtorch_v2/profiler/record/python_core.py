@@ -126,6 +126,8 @@ class Core:
         self.traced: dict[int, _Thread] = {}  # the threads whose calls are traced
         self.memory: list[int] = []  # time, bytes (negative: freed), allocation id, thread
         self.sealed_tensors: list[np.ndarray] = []
+        self.taken_over: list[int] = []  # identity of a thread, native id before and now, time
+        self.here = threading.local()  # `is_known`, if this thread had an event
         self.is_tracing = False
         self.reaches_others = False  # whether the calls of other threads, which ran already, are traced
         self.beginning = 0  # the thread that sets profile functions now: what it calls for that is not logged
@@ -210,7 +212,18 @@ class Core:
         thread = self.recorded.get(get_ident())
         if thread is None and self.wanted.all_threads:
             thread = self.recorded[get_ident()] = self.traced.get(get_ident()) or _Thread(get_ident())
+        if thread is not None:
+            self._note_takeover(thread)
         return thread
+
+    def _note_takeover(self, thread: _Thread) -> None:
+        """At the first event of this thread, note whether it has got the identity of one that had ended, whose record this is."""
+        if not hasattr(self.here, "is_known"):
+            self.here.is_known = True
+            native = threading.get_native_id()
+            if thread.native not in (0, native):
+                self.taken_over.extend((thread.ident, thread.native, native, clock()))
+            thread.native = native
 
     # ------------------------------------------------------------------------------------------------ Python calls
 
@@ -291,6 +304,7 @@ class Core:
     def _hook(self, other: Any) -> Callable[[FrameType, str, Any], None]:
         """The function that the interpreter calls at each call and return on this thread. other: the one before, called too."""
         thread = self._traced_thread(get_ident())
+        self._note_takeover(thread)
         thread.traces, thread.other = True, other
         if thread.hook is not None:
             return thread.hook
@@ -421,6 +435,10 @@ class Core:
     def memory_rows(self) -> np.ndarray:
         """Allocations and frees."""
         return np.array(self.memory, np.int64).reshape(-1, 4)
+
+    def takeovers(self) -> np.ndarray:
+        """Rows of (identity, native id before and now, time): a thread got the identity of one that had ended."""
+        return np.array(self.taken_over, np.int64).reshape(-1, 4)
 
     def tensor_ids(self) -> np.ndarray:
         """The tensors of all threads, which the rows that were asked for last refer to."""

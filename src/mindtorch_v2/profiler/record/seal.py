@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ from .functions import Functions, prefixes, shortened
 from .op_inputs import as_torch_shows, op_inputs, range_inputs
 from .python_calls import Calls, EventSpans
 from .recorder import RANGES, Recorder
+from .thread_lives import ThreadLives
 
 _sealed_events = 0  # in all recordings of the process, whose events are numbered consecutively
 
@@ -51,6 +53,7 @@ def seal(recorder: Recorder) -> Trace:
     inputs, input_table = _inputs(recorder, events, rows, thread, described_inputs)
     frames, stacks, stack, n_calls = _python_calls(recorder, column, rows, thread, events)
     memory = _memory(recorder)
+    lives = ThreadLives(recorder.core.takeovers())
     numbered_after, _sealed_events = _sealed_events, _sealed_events + len(rows)
     return Trace(
         names=events.names,
@@ -58,24 +61,28 @@ def seal(recorder: Recorder) -> Trace:
         name=events.name,
         start_ns=rows[:, 1],
         end_ns=rows[:, 2],
-        thread=thread,
+        thread=lives.numbers(thread, rows[:, 1]),
         kind=events.kind,
         scope=events.scope,
         sequence=np.where(events.sequenced, rows[:, 3], -1),
-        forward_thread=events.forward_thread,
+        # by the time of the backward event: when the forward op ran is not recorded with it
+        forward_thread=lives.numbers(events.forward_thread, rows[:, 1]),
         inputs=inputs,
         flops=_flops(recorder, described_inputs),
         stack=none if stack is None else stack,
         stacks=stacks,
         input_table=input_table,
-        memory=memory,
-        frames=frames,
+        memory=replace(memory, thread=lives.numbers(memory.thread, memory.time_ns)),
+        frames=replace(frames, thread=lives.numbers(frames.thread, frames.start_ns)),
         tensor_ids=_tensor_ids(recorder, column, memory.address, frames),
         health=_health(recorder),
         origin_ns=recorder.origin_ns,
         window_ns=(recorder.begun_ns, recorder.ended_ns),
         settings=_settings(
-            recorder, numbered_after, _event_cost_ns(recorder, rows[:, 0], n_calls), native_ids
+            recorder,
+            numbered_after,
+            _event_cost_ns(recorder, rows[:, 0], n_calls),
+            lives.native_ids(native_ids),
         ),
     )
 
@@ -289,7 +296,10 @@ def _settings(
 
 
 def _threads(native_ids: dict[int, int]) -> dict[int, tuple[int, str]]:
-    """By identity: the native id and the name of each thread that runs or was recorded."""
-    running = {t.ident: (t.native_id or 0, t.name) for t in threading.enumerate() if t.ident}
-    ended = {thread: (native, "") for thread, native in native_ids.items() if thread not in running}
-    return {**ended, **running}
+    """By number: the native id and the name of each thread that runs or was recorded. native_ids: of those that were, by number."""
+    running = {t.native_id: t for t in threading.enumerate() if t.ident and t.native_id}
+    recorded = {
+        thread: (native, running.pop(native).name if native in running else "")
+        for thread, native in native_ids.items()
+    }
+    return recorded | {t.ident: (native, t.name) for native, t in running.items() if t.ident is not None}
