@@ -280,3 +280,107 @@ def test_data_frames_have_a_row_an_event() -> None:
     prof = small_profile()
     assert len(prof.events().to_pandas()) == len(prof.events())
     assert list(prof.key_averages().to_pandas()["key"]) == [r.key for r in prof.key_averages()]
+
+
+@pytest.mark.parametrize(
+    "name", ["record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules"]
+)
+@pytest.mark.parametrize("value", ["yes", [], object()])
+def test_a_switch_that_is_no_truth_value_is_refused_and_leaves_nothing_on(name: str, value: object) -> None:
+    with pytest.raises(TypeError, match=f"{name} must be True or False"):
+        profile(**{name: value}).start()  # type: ignore[arg-type]
+    with profile() as prof:
+        torch.ones(2)
+    assert [event.name for event in prof.events()] == ["aten::ones", "aten::empty", "aten::fill_"]
+
+
+def test_none_switches_memory_off_as_in_torch() -> None:
+    with profile(profile_memory=None, with_stack=None) as prof:  # type: ignore[arg-type]
+        torch.ones(2)
+    assert len(prof.events()) == 3
+
+
+@pytest.mark.parametrize("config", [{}, False, "x"])
+def test_an_experimental_config_of_another_type_is_refused(config: object) -> None:
+    with pytest.raises(AttributeError, match="must be an _ExperimentalConfig"):
+        profile(experimental_config=config)  # type: ignore[arg-type]
+
+
+def test_metadata_that_is_no_text_is_refused() -> None:
+    with profile() as prof:
+        pass
+    for call in (prof.add_metadata, prof.add_metadata_json):
+        for key, value in ((1, "2"), ("key", 2)):
+            with pytest.raises(TypeError, match="metadata must be"):
+                call(key, value)  # type: ignore[arg-type]
+
+
+def test_a_second_stop_keeps_the_events() -> None:
+    prof = profile()
+    prof.start()
+    torch.ones(2)
+    prof.stop()
+    prof.stop()
+    assert len(prof.events()) == 3
+
+
+def test_a_callback_that_cannot_write_its_file_does_not_end_the_program(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    target = tmp_path / "file" / "t.json"  # a file is no folder
+    steps = 0
+
+    def train() -> profile:
+        nonlocal steps
+        with profile(
+            schedule=torch.profiler.schedule(wait=0, warmup=1, active=1, repeat=1),
+            on_trace_ready=lambda prof: prof.export_chrome_trace(str(target)),
+        ) as prof:
+            for _ in range(4):
+                torch.ones(2)
+                steps += 1
+                prof.step()
+        return prof
+
+    with pytest.warns(UserWarning, match=r"t\.json: not written"):
+        prof = train()
+    assert steps == 4
+    with pytest.raises(NotADirectoryError):
+        prof.export_chrome_trace(str(target))
+
+
+def test_the_exception_of_the_program_wins_over_that_of_its_callback() -> None:
+    def fail(prof: object) -> None:
+        raise OSError("of the callback")
+
+    with (
+        pytest.warns(UserWarning, match="of the callback"),
+        pytest.raises(ValueError, match="of the program"),
+        profile(on_trace_ready=fail),
+    ):
+        raise ValueError("of the program")
+
+
+def test_a_worker_name_cannot_leave_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="without folders"):
+        torch.profiler.tensorboard_trace_handler(str(tmp_path), worker_name="../x")
+
+
+def test_a_range_that_was_not_entered_cannot_be_left() -> None:
+    range_ = torch.profiler.record_function("x")
+    with pytest.raises(AssertionError, match="Expected record to be set"):
+        range_.__exit__(None, None, None)
+    with range_:
+        pass
+    with profile():
+        with range_:
+            pass
+        with pytest.raises(AssertionError, match="Expected record to be set"):
+            range_.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("device", ["bogus", "", "cpu0"])
+def test_a_memory_timeline_of_an_unknown_device_is_refused(device: str, tmp_path: Path) -> None:
+    with profile(profile_memory=True, record_shapes=True, with_stack=True) as prof:
+        torch.ones(2)
+    with pytest.raises(RuntimeError, match="evice string"):
+        prof.export_memory_timeline(str(tmp_path / "t.json"), device=device)

@@ -61,6 +61,8 @@ def open_atomically(path: str | os.PathLike[str], *, exclusive: bool = False) ->
         with open(final, "wb") as out:  # a file that may be written in a folder that may not
             yield out
         return
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, target) from None  # the name that the caller knows
     try:
         with out:
             _prepare(out, final)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,12 @@ class RecordingAnswers(KeyAverages):
 
     def export_chrome_trace(self, path: str | os.PathLike[str], use_python_export: bool = False) -> None:
         """Write the recording as a trace file for Perfetto, TensorBoard and others; .gz compresses."""
-        self._export_chrome_trace(path)
+        with self._writing(path):
+            self._export_chrome_trace(path)
+
+    def _writing(self, path: str | os.PathLike[str]) -> AbstractContextManager[None]:
+        """What is around the writing of a file."""
+        return nullcontext()
 
     def _export_chrome_trace(self, path: str | os.PathLike[str], *, exclusive: bool = False) -> None:
         trace = self._finished("exporting chrome trace").trace
@@ -77,15 +83,18 @@ class RecordingAnswers(KeyAverages):
 
     def export_stacks(self, path: str | os.PathLike[str], metric: str = "self_cpu_time_total") -> None:
         """Write folded stacks with a metric, for flame graphs."""
-        self._finished("exporting stacks").export_stacks(path, metric)
+        with self._writing(path):
+            self._finished("exporting stacks").export_stacks(path, metric)
 
     def export_memory_timeline(self, path: str | os.PathLike[str], device: str | None = None) -> None:
         """Write the bytes allocated over time by category: a page (.html), [times, sizes] (.json) or each change (.raw.json.gz)."""
-        self._finished("exporting memory timeline").export_memory_timeline(path, device)
+        with self._writing(path):
+            self._finished("exporting memory timeline").export_memory_timeline(path, device)
 
     def export_html(self, path: str | os.PathLike[str], other: Recording | None = None) -> None:
         """Write one self-contained page that shows where time and memory went; `other`: a second recording, to compare with."""
-        self._finished("exporting a report").export_html(path, other)
+        with self._writing(path):
+            self._finished("exporting a report").export_html(path, other)
 
     def _repr_html_(self) -> str | None:
         """The averages as a small table to sort and filter, for notebooks."""

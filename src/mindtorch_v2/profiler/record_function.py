@@ -27,6 +27,9 @@ def _refuse(position: int, argument: str, kind: str, value: Any) -> None:
     )
 
 
+_NOT_RECORDED = object()  # `record` of a range that was entered while nothing recorded
+
+
 class record_function:
     """A named range: a context manager or a decorator."""
 
@@ -37,20 +40,26 @@ class record_function:
         self.name = name
         self.args = args
         self.run_callbacks_on_exit = True
-        self.record = None
+        self.record: Any = None  # None: not entered, or left
 
     def __enter__(self) -> record_function:
         ranges, name, args = _dispatch.ranges, self.name, self.args
         if name.__class__ is not str or (args is not None and args.__class__ is not str):
             name = self._checked()
-        if ranges is not None:
-            self._ranges = ranges
-            self.record = ranges.enter(name, USER_SCOPE, -1, 0, (args,) if args else ())
+        if ranges is None:
+            self.record = _NOT_RECORDED
+            return self
+        self._ranges = ranges
+        token = ranges.enter(name, USER_SCOPE, -1, 0, (args,) if args else ())
+        self.record = _NOT_RECORDED if token is None else token
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        if self.record is not None and self.run_callbacks_on_exit:
-            self._ranges.exit(self.record)
+        record = self.record
+        if record is None:
+            raise AssertionError("Expected record to be set")
+        if record is not _NOT_RECORDED and self.run_callbacks_on_exit:
+            self._ranges.exit(record)
             self.record = None
 
     def _checked(self) -> str:
@@ -79,7 +88,7 @@ class record_function:
         token, ranges = self.record, getattr(self, "_ranges", None)
 
         def done(future: Any) -> Any:
-            if token is not None:
+            if ranges is not None and token is not None and token is not _NOT_RECORDED:
                 ranges.exit(token)
             return future.value()
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from mindtorch_prof.export import chrome
 from mindtorch_prof.python_rows import with_calls
 from mindtorch_prof.torch_api.enums import ProfilerActivity, ProfilerState
@@ -81,6 +83,13 @@ class profile(EventAnswers):
         self.use_device = None if use_device is None else _device(use_device, use_kineto)
         self.use_cuda = False
         self.entered = False
+        _check_switch("record_shapes", record_shapes)
+        _check_switch("with_flops", with_flops)
+        _check_switch("profile_memory", profile_memory, or_none=True)
+        _check_switch("with_stack", with_stack, or_none=True)
+        _check_switch("with_modules", with_modules, or_none=True)
+        if post_processing_timeout_s is not None and post_processing_timeout_s < 0:
+            raise ValueError("post_processing_timeout_s must be non-negative")
         self.record_shapes = record_shapes or with_flops
         self.with_flops = with_flops
         self.profile_memory = profile_memory
@@ -88,7 +97,7 @@ class profile(EventAnswers):
         self.with_modules = with_modules
         self.use_cpu = use_cpu
         self.acc_events = acc_events
-        self.experimental_config = experimental_config or _ExperimentalConfig()
+        self.experimental_config = checked_config(experimental_config)
         self.kineto_results: Any = None
         self._listed: tuple[Results, Results] | None = (
             None  # `_results`, and those with Python calls as events
@@ -100,7 +109,7 @@ class profile(EventAnswers):
         self.post_processing_timeout_s = post_processing_timeout_s
         self.activity_filters = activity_filters or {}
         self.trace_id = ""
-        self._shapes = record_shapes
+        self._shapes = bool(record_shapes)
         self._recorder: Recorder | None = None
         self._results = None
         if not use_cpu and not use_kineto:
@@ -157,10 +166,10 @@ class profile(EventAnswers):
             self._recorder = Recorder(
                 Config(
                     self._shapes,
-                    self.profile_memory,
-                    self.with_stack,
-                    self.with_flops,
-                    self.with_modules,
+                    bool(self.profile_memory),
+                    bool(self.with_stack),
+                    bool(self.with_flops),
+                    bool(self.with_modules),
                     all_threads=bool(self.experimental_config.profile_all_threads),
                     overloads=bool(self.experimental_config.capture_overload_names),
                     verbose=bool(self.experimental_config.verbose),
@@ -186,8 +195,6 @@ class profile(EventAnswers):
         """End; harmless if nothing records."""
         recorder = self._recorder
         if recorder is None or not recorder.running:
-            if recorder is None or not self.acc_events:
-                self._results = None
             return
         began = time.perf_counter_ns()
         self._show(finished(recorder, goes_on=self.acc_events).trace)
@@ -260,6 +267,24 @@ class profile(EventAnswers):
     ) -> None:
         """Write the recording as a trace file; there is one way to do so, in Python."""
         chrome.export_chrome_trace(self._finished().trace, path, metadata or {})
+
+
+def checked_config(config: object) -> _ExperimentalConfig:
+    """The experimental settings, None: torch's defaults. Raises what torch raises for anything else."""
+    if config is None:
+        return _ExperimentalConfig()
+    if not isinstance(config, _ExperimentalConfig):
+        raise AttributeError(
+            f"{type(config).__name__!r} object has no attribute 'trace_only': experimental_config must be an _ExperimentalConfig"
+        )
+    return config
+
+
+def _check_switch(name: str, value: object, or_none: bool = False) -> None:
+    """Raise for a switch that is neither a truth value nor a number. or_none: None means off, as in torch."""
+    if isinstance(value, (int, float, np.bool_)) or (or_none and value is None):
+        return
+    raise TypeError(f"{name} must be True or False, got {value!r}")
 
 
 def _warn_of_strangers(recorder: Recorder, results: Results) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from mindtorch_prof.analysis.memory_summary import memory_summary
@@ -24,6 +25,7 @@ from .experimental_config import _ExperimentalConfig
 from .record_function import record_function
 from .schedule import ProfilerAction
 from .step_tracker import KinetoStepTracker
+from .trace_handler import warn_not_written
 
 PROFILER_STEP_NAME = "ProfilerStep"
 
@@ -99,6 +101,7 @@ class _KinetoProfile(RecordingAnswers):
         self.profile_memory = profile_memory
         self.with_stack = with_stack
         self.with_modules = with_modules
+        recording.checked_config(experimental_config)
         self.experimental_config = experimental_config
         self.execution_trace_observer = execution_trace_observer
         self.acc_events = acc_events
@@ -245,10 +248,14 @@ class _KinetoProfile(RecordingAnswers):
 
     def add_metadata(self, key: str, value: str) -> None:
         """Put a string into the trace file."""
+        if not (isinstance(key, str) and isinstance(value, str)):
+            raise TypeError(f"metadata must be a str under a str, got {value!r} under {key!r}")
         self._metadata[key] = value
 
     def add_metadata_json(self, key: str, value: str) -> None:
         """Put a JSON value into the trace file."""
+        if not (isinstance(key, str) and isinstance(value, str)):
+            raise TypeError(f"metadata must be JSON text under a str, got {value!r} under {key!r}")
         try:
             self._metadata[key] = json.loads(value)
         except json.JSONDecodeError as error:
@@ -313,6 +320,7 @@ class profile(_KinetoProfile):
             self.record_steps = False
         KinetoStepTracker.init_step_count(PROFILER_STEP_NAME)
         self.on_trace_ready = on_trace_ready
+        self._hands_over = False  # whether `on_trace_ready` runs
         self.step_num = 0
         self.current_action = self.schedule(self.step_num)
         self.step_rec_fn: record_function | None = None
@@ -352,10 +360,17 @@ class profile(_KinetoProfile):
 
     def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
         self._recorded = self._recorded or exc_type is not None  # a program that failed says so itself
-        self.stop()
-        KinetoStepTracker.erase_step_count(PROFILER_STEP_NAME)
-        if self.execution_trace_observer:
-            self.execution_trace_observer.cleanup()
+        try:
+            self.stop()
+        except Exception as error:
+            if exc_type is None:
+                raise
+            # the program's own exception is the one that its author needs to see
+            warnings.warn(f"the profile was not handed over: {type(error).__name__}: {error}", stacklevel=2)
+        finally:
+            KinetoStepTracker.erase_step_count(PROFILER_STEP_NAME)
+            if self.execution_trace_observer:
+                self.execution_trace_observer.cleanup()
 
     def start(self) -> None:
         """Begin with step 0."""
@@ -397,7 +412,21 @@ class profile(_KinetoProfile):
 
     def _trace_ready(self) -> None:
         if self.on_trace_ready:
-            self.on_trace_ready(self)
+            self._hands_over = True
+            try:
+                self.on_trace_ready(self)
+            finally:
+                self._hands_over = False
+
+    @contextmanager
+    def _writing(self, path: str | os.PathLike[str]) -> Iterator[None]:
+        """A callback that cannot write its file (a full disk) does not end the training that it watches."""
+        try:
+            yield
+        except OSError as error:
+            if not self._hands_over:
+                raise
+            warn_not_written(path, error)
 
     def _warn_of_nothing(self) -> None:
         """Warn that nothing was recorded, and say how many steps the schedule needs for its first trace."""

@@ -115,7 +115,9 @@ class _TraceWriter:
     def ready(self, prof: profile, cycle: int) -> None:
         path = _numbered(self.path, cycle) if self.several else self.path
         try:
-            prof.export_chrome_trace(path)
+            prof._export_chrome_trace(
+                path
+            )  # which raises: `export_chrome_trace` warns where a callback calls it
             self.written.append(path)
         except OSError as error:
             _print_message(f"{path}: cannot be written: {error.strerror or error}")
